@@ -12,7 +12,7 @@ from gitgates.cli import VERBS, load_verb
 from gitgates.cli import main as gitgates
 from gitgates.config import keys
 from gitgates.config.load import FILES
-from gitgates.config.section_keys import ADVICE, SECTION_KEYS
+from gitgates.config.tables import tables
 from gitgates.core import environ, errors, limits
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
 from gitgates.features.headless.tasks import TASK_KEYS
@@ -87,16 +87,13 @@ def _configuration() -> str:
         _keys(keys.HOOK_KEYS),
         *(
             text
-            for section in SECTION_KEYS
+            for name, one in tables().items()
             for text in (
-                f"## `[tool.gitgates.{section.name}]`",
-                section.meaning,
-                _keys(section.keys),
+                f"## `[[tool.gitgates.{name}]]`" if one.id_of else f"## `[tool.gitgates.{name}]`",
+                one.meaning,
+                _keys(one.keys),
             )
         ),
-        "## `[[tool.gitgates.advice]]`",
-        ADVICE.meaning,
-        _keys(ADVICE.keys),
     )
 
 

@@ -3,11 +3,33 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from gitgates.config.load import describe
+from gitgates.config.load import as_record, describe, table_of
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
 from gitgates.core.types import Config
+
+Made = TypeVar("Made")
+
+
+def table(kind: Callable[..., Made], **fields: object) -> Made:
+    """Return the record of a feature's table in which nothing but these fields is written."""
+    return as_record(_name(kind), fields, kind)
+
+
+def table_in(config: Config, kind: Callable[..., Made]) -> Made:
+    return table_of(config, _name(kind), kind)
+
+
+def with_tables(config: Config, *records: Any) -> Config:
+    tables = {_name(type(record)): record._asdict() for record in records}
+    return config._replace(tables={**config.tables, **tables})
+
+
+def _name(kind: Callable[..., object]) -> str:
+    return kind.__module__.split(".")[2]  # that of the folder
 
 
 def read(shared: str, local: str | None = None) -> tuple[Config, str, str]:

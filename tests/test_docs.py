@@ -18,7 +18,7 @@ import yaml
 from gitgates.cli import VERBS, load_verb
 from gitgates.config import keys
 from gitgates.config.load import inspect, parse_files
-from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS
+from gitgates.config.tables import tables
 from gitgates.core import environ, errors
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.hosts import AGENTS, agent_host
@@ -95,8 +95,7 @@ def test_generated_pages_are_fresh() -> None:
                     *keys.TOP_KEYS,
                     *keys.GATE_KEYS,
                     *keys.HOOK_KEYS,
-                    *(key for section in SECTION_KEYS for key in section.keys),
-                    *ADVICE_KEYS,
+                    *(key for table in tables().values() for key in table.keys),
                 )
             ],
         ),

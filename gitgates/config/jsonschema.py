@@ -9,14 +9,11 @@ from __future__ import annotations
 import tomllib
 from typing import Any, TypeAlias
 
-from gitgates.config.keys import GATE_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key, hook_keys
-from gitgates.config.section_keys import ADVICE, SECTION_KEYS
+from gitgates.config.keys import GATE_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key, Table, hook_keys
+from gitgates.config.tables import tables
 from gitgates.core.lifecycle import HOOK_POINTS
 
 Schema: TypeAlias = dict[str, Any]
-
-# Keys of an advice that have a meaning beside `hook_command` alone.
-_OF_COMMAND = ("hook_trigger", "hook_timeout", "hook_on_failure")
 
 # An identifier, not an address: RFC 2606 keeps `.invalid` from ever being one. References inside
 # of the schema are resolved against it, which a `urn:` would not allow.
@@ -40,27 +37,12 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
         "additionalProperties": False,
         "properties": {
             **_properties(TOP_KEYS),
-            **{
-                section.name: {"description": section.meaning, **_table(section.keys)}
-                for section in SECTION_KEYS
-            },
+            **{name: _feature(table) for name, table in tables().items()},
             "gates": {
                 "description": "The gates, by name.",
                 "type": "object",
                 "propertyNames": _gate_name(),
                 "additionalProperties": {"$ref": "#/definitions/gate"},
-            },
-            ADVICE.name: {
-                "description": ADVICE.meaning,
-                "type": "array",
-                "items": {
-                    **_table(ADVICE.keys),
-                    "required": ["title"],
-                    "dependencies": {
-                        "hook_command": ["hook_trigger"],
-                        **{key: ["hook_command"] for key in _OF_COMMAND},
-                    },
-                },
             },
             "hooks": {
                 "description": "What runs at which lifecycle point.",
@@ -81,6 +63,14 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
             **{_kind(hook): _table(hook_keys(hook)) for hook in HOOK_POINTS},
         },
     }
+
+
+def _feature(table: Table) -> Schema:
+    described = {"description": table.meaning}
+    content = {**_table(table.keys), **table.schema}
+    if table.id_of:
+        return {**described, "type": "array", "items": content}
+    return {**described, **content}
 
 
 def _table(keys: tuple[Key, ...]) -> Schema:

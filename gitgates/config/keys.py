@@ -1,19 +1,28 @@
 """Keys of the configuration as data: type, default, meaning, and which change makes it weaker.
 
 The parser, the JSON Schema, the reference page and the comparison of two configurations are all
-made from this table and that of section_keys.py. The records of `types.py` repeat the defaults,
-because hooks load them without these tables; a test holds them equal.
+made from these tables and those in `keys.py` of features. `Gate`, `Hook` and `Config` in `types.py`
+repeat the defaults, because hooks make such records without these tables; a test holds them equal.
 """
 
 from __future__ import annotations
 
 from gitgates.config import values as v
 from gitgates.core.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF, RETRY_HOOKS, TOOL_EVENTS
+from gitgates.core.limits import parse_toml
+from gitgates.core.policy import POLICIES
 from gitgates.core.record import Record
 from gitgates.core.types import ACTIONS, PRIORITIES
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from gitgates.core.types import Config, Problem
+
 # Names of built-in policies, of later ones too; a gate of the same name would be ambiguous.
-POLICY_NAMES = ("review", "reviewer", "retry", "intents", "guard", "advice")
+POLICY_NAMES = (*(row.name for row in POLICIES if row.is_reserved), "retry")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 
 _AGENT_EVENTS = tuple(point.name for point in AGENT_HOOKS)
@@ -32,6 +41,7 @@ class Key(Record):
     weaker: str | tuple[str | bool, ...] = ""
     only_in: tuple[str, ...] = ()  # the hooks that it has a meaning in; (): all
     meaning: str = ""
+    missing: object = None  # what the field holds where nothing is written, and nothing the default
 
     def means(self, meaning: str) -> Key:
         """Return the row with what its key means, for the documentation."""
@@ -41,6 +51,28 @@ class Key(Record):
     def field(self) -> str:
         """Name the record's field that holds the value."""
         return self.name.replace("-", "_") + self.type.unit
+
+    def value(self) -> Any:  # noqa: ANN401 - of any type
+        """Return what the field holds where nothing is written."""
+        if not self.default:
+            return self.missing
+        return self.type.parse(parse_toml(f"value = {self.default}")["value"])
+
+
+class Table(Record):
+    """A feature's table, such as `[tool.gitgates.guard]`: `TABLE` in `keys.py` of its folder."""
+
+    name: str  # of the table, and of the folder
+    keys: tuple[Key, ...]
+    meaning: str
+    example: str  # what to write where there is not a table
+    # What is wrong between its keys, or with it in the whole; `Settings` of read.py has the places.
+    wrong: Callable[[Config, Any], Iterable[Problem]] | None = None
+    # Of an array of tables: the id of one, or nothing; the keys that each has to have; what its
+    # JSON Schema says beside the keys.
+    id_of: Callable[[Mapping[str, Any]], str] | None = None
+    needed: tuple[str, ...] = ()
+    schema: Mapping[str, Any] = {}
 
 
 TOP_KEYS: tuple[Key, ...] = (

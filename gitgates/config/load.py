@@ -14,13 +14,19 @@ import sys
 
 from gitgates import __version__
 from gitgates.core.errors import ConfigError
-from gitgates.core.types import SECTIONS, Advice, Config, Gate, Hook
+from gitgates.core.types import Config, Gate, Hook
 from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, TypeVar
+
     from gitgates.config.read import Document
+    from gitgates.core.record import Record
     from gitgates.core.types import Problem
+
+    Table = TypeVar("Table")  # the record of one
 
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "gitgates.toml"
@@ -39,8 +45,6 @@ _KEY = (
     sys.implementation.cache_tag,
     Gate._fields,
     Hook._fields,
-    Advice._fields,
-    *(record._fields for record in SECTIONS.values()),
     Config._fields,
 )
 
@@ -73,6 +77,41 @@ def checked(raw: tuple[bytes | None, ...]) -> Config | None:
     config, problems = parse_files(raw)
     refuse(problems, "Check it with: gitgates check")
     return config
+
+
+def table_of(config: Config, name: str, kind: Callable[..., Table]) -> Table:
+    """Return a feature's table as the record that the feature makes of it.
+
+    Where there is no configuration, that is as if the table were not written.
+    """
+    return as_record(name, config.tables.get(name, {}), kind)
+
+
+def as_record(name: str, fields: Mapping[str, Any], kind: Callable[..., Table]) -> Table:
+    """Return the fields of a feature's table, or of an entry of its array, as a record.
+
+    Another version may have recorded them: unknown ones are left out, missing ones have their
+    default.
+    """
+    try:
+        return kind(**fields)
+    except TypeError:
+        from gitgates.config.tables import completed  # cold: loads the key table
+
+        return kind(**completed(name, fields))
+
+
+def with_table(config: Config, name: str, table: Record) -> Config:
+    """Return a configuration with another table of a feature."""
+    return config._replace(tables={**config.tables, name: table._asdict()})
+
+
+def unconfigured() -> Config:
+    """Return what counts where there is no configuration. Cold: loads the key tables."""
+    from gitgates.config.parse import parse
+    from gitgates.config.read import Document
+
+    return parse((Document("", (), {}),))[0]._replace(sources=())
 
 
 def refuse(problems: tuple[Problem, ...], hint: str) -> None:
@@ -193,10 +232,8 @@ def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
         config = Config(*frozen)
         gates = tuple(Gate(*gate) for gate in config.gates)
         hooks = tuple(Hook(*hook) for hook in config.hooks)
-        advice = tuple(Advice(*one) for one in config.advice)
-        found = {name: getattr(config, name) for name in SECTIONS}
-        sections = {name: SECTIONS[name](*table) for name, table in found.items() if table}
-        return config._replace(gates=gates, hooks=hooks, advice=advice, **sections)
+        tables = {**config.tables}  # records of features, where one asks
+        return config._replace(gates=gates, hooks=hooks, tables=tables)
     except (ValueError, TypeError):
         return None  # not there, or of another version
 
@@ -206,9 +243,7 @@ def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -
     # Plain tuples, all the way down: what marshal takes.
     gates = tuple(tuple(gate) for gate in config.gates)
     hooks = tuple(tuple(hook) for hook in config.hooks)
-    plain = {"gates": gates, "hooks": hooks, "advice": tuple(map(tuple, config.advice))}
-    plain |= {name: tuple(table) for name in SECTIONS if (table := getattr(config, name))}
-    frozen = tuple((config._asdict() | plain).values())
+    frozen = tuple((config._asdict() | {"gates": gates, "hooks": hooks}).values())
     try:
         make_folder(os.path.dirname(path_abs))
         replace_cached(path_abs, (_KEY, raw, frozen))

@@ -11,19 +11,19 @@ from graphlib import CycleError, TopologicalSorter
 
 from gitgates.config.keys import POLICY_NAMES
 from gitgates.config.read import Document, Settings, read_settings
-from gitgates.config.section_keys import ADVICE_KEYS
+from gitgates.config.tables import completed, defaults, tables
 from gitgates.config.values import did_you_mean
 from gitgates.core.clean import visible_line
-from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS, STANDS_IN_FOR
-from gitgates.core.policy import policy_gates
-from gitgates.core.types import ACTIONS, SECTIONS, Advice, Config, Gate, Hook, Problem
+from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
+from gitgates.core.policy import POLICIES, policy_gates
+from gitgates.core.types import ACTIONS, Config, Gate, Hook, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from gitgates.config.read import Path
-    from gitgates.core.record import Record
 
 # What a person may still adapt in a required gate, and in a hook that runs one (whose gates are
 # looked at apart): nothing that changes what is checked.
@@ -43,7 +43,7 @@ def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]
     problems: list[Problem] = []
     shared, *local = [read_settings(document, problems) for document in documents]
     for layer in local:
-        problems += _only_new_advice(shared, layer)
+        problems += _only_new_entries(shared, layer)
     merged = _merge(shared, local)
     config = _build(merged, tuple(document.source for document in documents))
     for layer in local:
@@ -54,13 +54,14 @@ def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]
     return config, tuple(problems)
 
 
-def _only_new_advice(shared: Settings, local: Settings) -> Iterator[Problem]:
-    """Leave out local advice that the shared settings have already: it could only weaken that."""
-    for name in local.named("advice").keys() & shared.named("advice").keys():
-        del local.tables["advice", name]
-        where, there = local.document.where("advice", name), shared.document.source
-        message = f"is in {there}, too, which counts"
-        yield Problem(where, message, "Give the local one another `id`.", deferred=True)
+def _only_new_entries(shared: Settings, local: Settings) -> Iterator[Problem]:
+    """Leave out local entries of arrays that the shared settings have: they could only weaken."""
+    for array in [table.name for table in tables().values() if table.id_of]:
+        for name in local.named(array).keys() & shared.named(array).keys():
+            del local.tables[array, name]
+            where, there = local.document.where(array, name), shared.document.source
+            message = f"is in {there}, too, which counts"
+            yield Problem(where, message, "Give the local one another `id`.", deferred=True)
 
 
 def _merge(shared: Settings, local: list[Settings]) -> Settings:
@@ -76,19 +77,23 @@ def _merge(shared: Settings, local: list[Settings]) -> Settings:
 
 
 def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
+    by_table = [row.table for row in POLICIES if row.by_table]
+    found: dict[str, Any] = {}
+    for name, table in tables().items():
+        if table.id_of:
+            entries = merged.named(name).values()
+            found |= {name: tuple(completed(name, one) for one in entries)} if entries else {}
+        elif name not in by_table or (name,) in merged.tables:
+            found[name] = completed(name, merged.tables.get((name,), {}))
     config = Config(
         **merged.tables[()],
-        **{
-            name: record(**merged.tables[name,])
-            for name, record in SECTIONS.items()
-            if (name,) in merged.tables
-        },
+        tables=found,
+        tuned=tuple(name for name, table in found.items() if table != defaults(name)),
         gates=tuple(Gate(name=name, **table) for name, table in merged.named("gates").items()),
         hooks=tuple(
             Hook(name=name, **{**_DEFAULTS.get(name, {}), **table})
             for name, table in merged.named("hooks").items()
         ),
-        advice=tuple(Advice(**table) for table in merged.named("advice").values()),
     )
     digest = hashlib.sha256(repr(config).encode("utf-8", "replace")).hexdigest()
     return config._replace(digest=digest, sources=sources)
@@ -101,7 +106,8 @@ def _required_changed(shared: Settings, local: Settings) -> Iterator[Problem]:
         if not there.get("required"):
             continue
         is_gate = path[0] == "gates"
-        before = Gate(name=path[1], **there) if is_gate else SECTIONS[path[0]](**there)
+        gate = Gate(name=path[1], **there)._asdict() if is_gate else {}
+        before = gate or completed(path[0], there)
         what = "gate " if is_gate else "the gate " if path[0] in policy_gates() else ""
         message = f"{what}`{path[-1]}` is required and cannot be changed locally"
         for where in _changed(before, local, path, free=_FREE_FIELDS if is_gate else ()):
@@ -112,7 +118,11 @@ def _required_gone(shared: Settings, local: Settings, config: Config) -> Iterato
     """Find required gates that local settings keep from running in a hook, or on all of it."""
     gates = {name: Gate(name=name, **table) for name, table in shared.named("gates").items()}
     merged = {gate.name: gate for gate in config.gates}
-    policies = policy_gates() if shared.tables.get(("review",), {}).get("required") else ()
+    policies = [
+        row.gate
+        for row in POLICIES
+        if row.gate and shared.tables.get((row.table,), {}).get("required")
+    ]
     hooks = shared.named("hooks")
     for hook in config.hooks:
         # What would run without the local settings: another hook's gates, maybe.
@@ -133,18 +143,19 @@ def _required_gone(shared: Settings, local: Settings, config: Config) -> Iterato
                 hint = f"Leave `on_pass` and `on_fail` as {shared.document.source} has them."
                 yield Problem(local.document.where("gates"), message, hint)
         if required:
-            for where in _changed(before, local, ("hooks", hook.name), free=_FREE_HOOK_FIELDS):
+            there, path = before._asdict(), ("hooks", hook.name)
+            for where in _changed(there, local, path, free=_FREE_HOOK_FIELDS):
                 why = f"the required gate `{required[0]}` runs at {hook.name}"
                 yield Problem(where, f"cannot be changed locally: {why}", _change_shared(shared))
 
 
 def _changed(
-    before: Record, local: Settings, path: Path, *, free: tuple[str, ...]
+    before: Mapping[str, Any], local: Settings, path: Path, *, free: tuple[str, ...]
 ) -> Iterator[str]:
     """Yield the places of a table, but for the free fields, in which local settings differ."""
     for field, value in local.tables.get(path, {}).items():
         is_free = field in free or (field, value) == _STRICT
-        if not is_free and getattr(before, field) != value:
+        if not is_free and before[field] != value:
             yield local.where(*path, field=field)
 
 
@@ -172,14 +183,11 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
         problems += _wrong_in_gate(gate, gates, merged)
     for hook in config.hooks:
         problems += _wrong_in_hook(hook, gates, merged)
-    for advice in config.advice:
-        problems += _wrong_in_advice(advice, merged)
-    lists_review = any("review" in hook.gates for hook in config.hooks)
-    if not problems and merged.tables.get(("review",)) and not lists_review:
-        where = merged.document.where("review")
-        hint = f'Add it: [tool.gitgates.hooks.{HOOK_OF["turn-end"]}] gates = [..., "review"].'
-        message = "no hook lists the gate `review`, so that these settings have no effect"
-        problems.append(Problem(where, message, hint, deferred=True))
+    wrong = [
+        one for table in tables().values() if table.wrong for one in table.wrong(config, merged)
+    ]
+    problems += [one for one in wrong if not one.deferred]
+    problems += [one for one in wrong if one.deferred] if not problems else []
     if circle := _circle(gates):
         chain = " → ".join(f"`{name}`" for name in circle)
         message = f"its chain comes back to itself: {chain}"
@@ -214,18 +222,6 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
     for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
         if target not in ACTIONS and target not in gates:
             yield _undefined(merged.where(*path, field=field), target, (*ACTIONS, *gates))
-
-
-def _wrong_in_advice(advice: Advice, merged: Settings) -> Iterator[Problem]:
-    path = ("advice", advice.id)
-    written = [key for key in ADVICE_KEYS if (*path, key.field) in merged.origins]
-    of_hook = [key.field for key in written if key.name.startswith("hook_")]
-    if "hook_command" in of_hook and "hook_trigger" not in of_hook:
-        hint = "Add one: session-end, before-commit, before-push or before-handoff."
-        yield Problem(merged.where(*path), "has a `hook_command` and no `hook_trigger`", hint)
-    for field in of_hook if "hook_command" not in of_hook else ():
-        where = merged.where(*path, field=field)
-        yield Problem(where, "has a meaning only beside `hook_command`")
 
 
 def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from gitgates.config.advice_values import ADVICE_ID, slug
 from gitgates.config.keys import (
     GATE_KEYS,
     HOOK_KEYS,
@@ -14,7 +13,7 @@ from gitgates.config.keys import (
     foreign_key,
     hook_keys,
 )
-from gitgates.config.section_keys import ADVICE, ADVICE_KEYS, SECTION_KEYS
+from gitgates.config.tables import tables
 from gitgates.config.values import BadValue, did_you_mean, show
 from gitgates.core.clean import visible_line
 from gitgates.core.lifecycle import HOOK_POINTS
@@ -25,16 +24,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    # Of a table: () for the top, ("review",), ("gates", NAME), ("hooks", NAME), ("advice", ID).
+    from gitgates.config.keys import Table
+
+    # Of a table: () for the top, ("gates", NAME), ("hooks", NAME); of features (TABLE,), and for an
+    # array (TABLE, ID).
     Path: TypeAlias = tuple[str, ...]
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 # What could break a line of output, or command a terminal. The JSON Schema says the same.
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_HINTS = 50
-_TABLES = (*(section.name for section in SECTION_KEYS), "gates", "hooks", "advice")
-_OF_SECTIONS = (key for section in (*SECTION_KEYS, ADVICE) for key in section.keys)
-_NAMES = {key.field: key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS, *_OF_SECTIONS)}
 
 
 class Document(Record):
@@ -65,7 +64,18 @@ class Settings(Record):
     def where(self, *path: str, field: str = "") -> str:
         """Name a table, or a field of it, in the file that set it."""
         document = self.origins.get((*path, field) if field else path, self.document)
-        return document.where(*path, *([_NAMES[field]] if field else []))
+        return document.where(*path, *([_key_name(path, field)] if field else []))
+
+
+def _key_name(path: Path, field: str) -> str:
+    """Return the key of a record's field, in the table at a path."""
+    if path[:1] == ("gates",):
+        keys = GATE_KEYS
+    elif path[:1] == ("hooks",):
+        keys = HOOK_KEYS
+    else:
+        keys = tables()[path[0]].keys if path else TOP_KEYS
+    return next(key.name for key in keys if key.field == field)
 
 
 def read_settings(document: Document, problems: list[Problem]) -> Settings:
@@ -73,57 +83,53 @@ def read_settings(document: Document, problems: list[Problem]) -> Settings:
     settings = Settings(document, {}, {})
     _read_table(settings, (), document.table, keys=TOP_KEYS, problems=problems)
     for kind in ("gates", "hooks"):
-        tables = document.table.get(kind, {})
-        if not isinstance(tables, dict):
-            message = f"got {show(tables)}, expected a table for each name"
+        named = document.table.get(kind, {})
+        if not isinstance(named, dict):
+            message = f"got {show(named)}, expected a table for each name"
             problems.append(Problem(document.where(kind), message))
             continue
-        for name, table in tables.items():
+        for name, table in named.items():
             _read_named(settings, (kind, name), table, problems)
-    for section in SECTION_KEYS:
-        if section.name not in document.table:
-            continue
-        path, table = (section.name,), document.table[section.name]
-        if isinstance(table, dict):
-            _read_table(settings, path, table, keys=section.keys, problems=problems)
-        else:
-            hint = f"Try [tool.gitgates.{section.name}] with {section.example}"
-            problems.append(_no_table(document, path, table, hint))
-    _read_advice(settings, problems)
+    for feature in tables().values():
+        if feature.id_of:
+            _read_array(settings, feature, problems)
+        elif feature.name in document.table:
+            _read_feature(settings, feature, problems)
     return settings
 
 
-def _read_advice(settings: Settings, problems: list[Problem]) -> None:
-    """Read the array of tables; each becomes a table by its id."""
+def _read_feature(settings: Settings, feature: Table, problems: list[Problem]) -> None:
+    path, table = (feature.name,), settings.document.table[feature.name]
+    if isinstance(table, dict):
+        _read_table(settings, path, table, keys=feature.keys, problems=problems)
+    else:
+        hint = f"Try [tool.gitgates.{feature.name}] with {feature.example}"
+        problems.append(_no_table(settings.document, path, table, hint))
+
+
+def _read_array(settings: Settings, feature: Table, problems: list[Problem]) -> None:
+    """Read an array of tables; each becomes a table by its id."""
     document = settings.document
-    tables = document.table.get(ADVICE.name, [])
-    if not isinstance(tables, list):
-        message = f"got {show(tables)}, expected an array of tables"
-        hint = f"Try [[tool.gitgates.advice]] with {ADVICE.example}"
-        problems.append(Problem(document.where(ADVICE.name), message, hint))
+    entries = document.table.get(feature.name, [])
+    if not isinstance(entries, list):
+        message = f"got {show(entries)}, expected an array of tables"
+        hint = f"Try [[tool.gitgates.{feature.name}]] with {feature.example}"
+        problems.append(Problem(document.where(feature.name), message, hint))
         return
-    for number, table in enumerate(tables):
-        where = f"{document.where(ADVICE.name)}[{number}]"
+    for number, table in enumerate(entries):
+        where = f"{document.where(feature.name)}[{number}]"
         if not isinstance(table, dict):
             problems.append(Problem(where, f"got {show(table)}, expected a table"))
             continue
-        name = advice_id(table) or f"{number}"
-        if (ADVICE.name, name) in settings.tables:
+        name = (feature.id_of(table) if feature.id_of else "") or f"{number}"
+        if (feature.name, name) in settings.tables:
             hint = "Give one of them another `id`."
             problems.append(Problem(where, f"`{name}` is there twice", hint))
             continue
-        if "title" not in table:
-            problems.append(Problem(where, "has no `title`"))
-        _read_table(settings, (ADVICE.name, name), table, keys=ADVICE_KEYS, problems=problems)
-        settings.tables[ADVICE.name, name]["id"] = name
-
-
-def advice_id(table: dict[str, Any]) -> str:
-    """Return the id of an advice: its own, or one that is made of its title; empty for neither."""
-    try:
-        return str(ADVICE_ID.parse(table["id"]))
-    except (BadValue, KeyError):
-        return slug(str(table.get("title", "")))
+        missing = [key for key in feature.needed if key not in table]
+        problems += [Problem(where, f"has no `{key}`") for key in missing]
+        _read_table(settings, (feature.name, name), table, keys=feature.keys, problems=problems)
+        settings.tables[feature.name, name]["id"] = name
 
 
 def _read_named(settings: Settings, path: Path, table: object, problems: list[Problem]) -> None:
@@ -155,7 +161,8 @@ def _read_table(
     problems: list[Problem],
 ) -> None:
     document = settings.document
-    known = (*(key.name for key in keys), *(() if path else _TABLES))
+    below = () if path else ("gates", "hooks", *tables())
+    known = (*(key.name for key in keys), *below)
     for name in table:
         if name not in known:
             is_told = len(problems) < _MOST_HINTS  # each takes a while to find

@@ -144,7 +144,8 @@ def _count(value: object) -> int:
     return value
 
 
-def _amount(value: object) -> float:
+def parse_amount(value: object) -> float:
+    """Return a number that is not negative."""
     if not is_number(value) or not 0 <= value <= _MOST:
         raise BadValue("a number from 0 to 1,000,000,000")
     return float(value)
@@ -242,23 +243,13 @@ def _environment(value: object) -> tuple[tuple[str, str], ...]:
     return tuple(value.items())
 
 
-def _folder(value: object) -> str:
+def parse_folder(value: object) -> str:
+    """Return a folder, or a file, relative to the root."""
     if is_filled(value) and not value.startswith("/"):
         parts = [part for part in value.replace("\\", "/").split("/") if part not in ("", ".")]
         if ".." not in parts:
             return "/".join(parts) or "."
     raise BadValue("a folder inside the repository, relative to its root")
-
-
-def _intents_file(value: object) -> str:
-    expected = "a .yaml, .yml or .toml file inside the repository, relative to its root"
-    try:
-        path = _folder(value)
-    except BadValue:
-        raise BadValue(expected) from None
-    if not path.endswith((".yaml", ".yml", ".toml")):
-        raise BadValue(expected)
-    return path
 
 
 def _breaker(value: object) -> tuple[int, int]:
@@ -272,32 +263,6 @@ def _breaker(value: object) -> tuple[int, int]:
         raise BadValue("whole numbers, 1 or more", hint)
     most |= value
     return most["prompt"], most["session"]
-
-
-def _weights(value: object) -> tuple[float, ...]:
-    hint = "Try weights = { code = 1, tests = 0.5, documentation = 0.1 }."
-    weights = {"code": 1.0, "tests": 0.5, "documentation": 0.1}
-    if not isinstance(value, dict) or not value.keys() <= weights.keys():
-        raise BadValue("a table with the keys `code`, `tests` and `documentation`", hint)
-    try:
-        weights |= {name: _amount(number) for name, number in value.items()}
-    except BadValue:
-        raise BadValue("numbers from 0 to 1,000,000,000", hint) from None
-    return tuple(weights.values())
-
-
-def _prefix(value: object) -> str:
-    if not isinstance(value, str) or ":" in value or value.split() not in ([], [value]):
-        raise BadValue("one word without a colon, such as #review, or an empty text")
-    return value.strip()
-
-
-def _agent_name(value: object) -> str:
-    if not isinstance(value, str) or len(value.split()) != 1 or not value.isprintable():
-        raise BadValue("one name, without spaces and patterns")
-    if any(one in value for one in "*?|"):
-        raise BadValue("one name, without spaces and patterns")
-    return value.strip()
 
 
 def _failures(value: object) -> str:
@@ -354,7 +319,8 @@ FILLED = {"type": "string", "pattern": r"\S"}
 _TEXTS = {"type": "array", "items": FILLED}
 
 
-def _numbers(of: Mapping[str, object], *names: str) -> dict[str, object]:
+def numbers_schema(of: Mapping[str, object], *names: str) -> dict[str, object]:
+    """Return the JSON Schema of a table of numbers with these names."""
     properties = dict.fromkeys(names, of)
     return {"type": "object", "additionalProperties": False, "properties": properties}
 
@@ -365,14 +331,11 @@ NAMES = ValueType(_names, _TEXTS)
 _SELECTED = {"type": "string", "allOf": [FILLED, {"pattern": r"^(?!\s*!)(?!.*\|\s*!)"}]}
 SELECTED = ValueType(_selected, {"type": "array", "items": _SELECTED})
 PATTERNS = ValueType(_patterns, _TEXTS)
-FOLDER = ValueType(_folder, FILLED)
-INTENTS_FILE = ValueType(_intents_file, FILLED)
+FOLDER = ValueType(parse_folder, FILLED)
 ACTION = ValueType(_action, FILLED)
 FAILURES = ValueType(_failures, FILLED)
-PREFIX = ValueType(_prefix, _ANY_TEXT)
-AGENT_NAME = ValueType(_agent_name, FILLED)
 COUNT = ValueType(_count, {"type": "integer", "minimum": 0})
-AMOUNT = ValueType(_amount, {"type": "number", "minimum": 0})
+AMOUNT = ValueType(parse_amount, {"type": "number", "minimum": 0})
 SIZE = ValueType(_size, {"anyOf": [{"type": "integer", "minimum": 1}, FILLED]}, "_bytes")
 DURATION = ValueType(
     parse_duration, {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, FILLED]}, "_s"
@@ -396,5 +359,6 @@ METRICS = ValueType(
     },
 )
 RATCHET = ValueType(_ratchet, {"anyOf": [{"type": "boolean"}, {"enum": ["measure"]}]})
-BREAKER = ValueType(_breaker, _numbers({"type": "integer", "minimum": 1}, "prompt", "session"))
-WEIGHTS = ValueType(_weights, _numbers(AMOUNT.json, "code", "tests", "documentation"))
+BREAKER = ValueType(
+    _breaker, numbers_schema({"type": "integer", "minimum": 1}, "prompt", "session")
+)

@@ -1,25 +1,68 @@
-"""Compare two configurations: which values make the checks weaker."""
+"""Compare two configurations: what makes checks weaker, by the column `weaker` of the key tables.
+
+Pure and cold.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from gitgates.config.keys import Key
-from gitgates.core.types import ACTIONS, Advice, Config, Gate, Headless, Hook, Review
-
-Table: TypeAlias = Advice | Config | Gate | Headless | Hook | Review
+from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS, Key, Table
+from gitgates.config.tables import tables
+from gitgates.core.policy import is_kept
+from gitgates.core.types import ACTIONS, Config
 
 # How much of a limit must be left, so that less is no finding: a test suite may well be faster.
 _SHARPLY = 0.5
 
 
-def weaker_values(
-    keys: tuple[Key, ...], old_side: Table, new_side: Table, place: str
+def weaker(before: Config, after: Config) -> list[str]:
+    """Return what has become weaker, each as its place and the change."""
+    gates, hooks = ({one.name: one for one in ones} for ones in (after.gates, after.hooks))
+    texts = [*_compare(TOP_KEYS, before._asdict(), after._asdict(), "")]
+    for gate in before.gates:
+        if gate.name in gates:
+            new = gates[gate.name]._asdict()
+            texts += _compare(GATE_KEYS, gate._asdict(), new, f"gates.{gate.name}.")
+        else:
+            texts.append(f"gates.{gate.name}: removed")
+    for hook in before.hooks:
+        if hook.gates and hook.name not in hooks:
+            texts.append(f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}")
+        elif hook.gates:
+            new = hooks[hook.name]._asdict()
+            texts += _compare(HOOK_KEYS, hook._asdict(), new, f"hooks.{hook.name}.")
+    for name, table in tables().items():
+        texts += _weaker_table(table, before.tables.get(name), after.tables.get(name))
+    return texts
+
+
+def _weaker_table(table: Table, old: Any, new: Any) -> Iterable[str]:  # noqa: ANN401 - see `Config`
+    if table.id_of:
+        entries = {entry["id"]: entry for entry in new or ()}
+        for entry in old or ():
+            yield from weaker_entry(table.name, entry, entries.get(entry["id"]))
+    elif old and new:
+        yield from _compare(table.keys, old, new, f"{table.name}.")
+    elif old:
+        yield f"{table.name}: removed"
+
+
+def weaker_entry(name: str, old: Mapping[str, Any], new: Mapping[str, Any] | None) -> list[str]:
+    """Return what has become weaker of an entry of an array; nothing where no session keeps it."""
+    if not is_kept(name, old):
+        return []
+    place = f"{name}.{old['id']}"
+    return [*_compare(tables()[name].keys, old, new, f"{place}.")] if new else [f"{place}: removed"]
+
+
+def _compare(
+    keys: tuple[Key, ...], before: Mapping[str, Any], after: Mapping[str, Any], place: str
 ) -> Iterable[str]:
-    """Yield the values that have become weaker, by the column `weaker` of a table of keys."""
+    """Yield values that have become weaker, by the column `weaker` of the table of keys."""
     for key in keys:
-        old, new, way = getattr(old_side, key.field), getattr(new_side, key.field), key.weaker
+        old, new, way = before[key.field], after[key.field], key.weaker
         if old == new or not way:
             continue
         if way in ("more", "fewer"):

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         `approve(repo, config)`, by which that counts as it is now; `watched_files(call)`, and
         `unapproved(call, changed)`, what the person is told of changes to these;
         `plan_of(event, repo, config)`, what runs beside the gates of a hook of git;
+        `runs_commands(config)`, whether it runs any that are no gates;
         `follows_writers(config)`, whether it asks who has written what; and
         `hears_all_writers(config)`, whether there is an event before each tool that may write.
         """
@@ -82,7 +83,15 @@ class Policy(Record):
     name: str
     module: str
     gate: str = ""  # the name that hooks list it by; without a hook that does, it is off
-    table: str = ""  # of the configuration; without that table, it is off
+    table: str = ""  # of the configuration, in `keys.py` of the same folder
+    by_table: bool = False  # without that table, it is off
+    switch: str = ""  # the key of that table that turns it off
+    kept: bool = False  # a session keeps the settings of that table with which it began,
+    # and of an array the entries with one of these values in each of these fields
+    kept_where: Mapping[str, tuple[str, ...]] = {}
+    judges_unread: bool = False  # it judges tools while the configuration cannot be read
+    is_traced: bool = False  # where it is on, what agents write is recorded, unless told otherwise
+    is_reserved: bool = False  # no gate may have its name
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
     passive: bool = False  # needs no event itself; asked where another policy needs one
     joins: bool = False  # it needs events of an agent, but is no reason to install its hooks
@@ -95,6 +104,11 @@ POLICIES: tuple[Policy, ...] = (
         name="guard",
         priority="critical",
         module="gitgates.features.guard.policy",
+        table="guard",
+        switch="enabled",
+        kept=True,
+        judges_unread=True,
+        is_reserved=True,
         kinds=("before-tool",),
         joins=True,
     ),
@@ -104,6 +118,7 @@ POLICIES: tuple[Policy, ...] = (
         priority="critical",
         module="gitgates.features.review.reviewer",
         gate="review",
+        is_reserved=True,
         kinds=("prompt", "before-tool", "subagent-start", "subagent-end"),
     ),
     Policy(
@@ -111,6 +126,11 @@ POLICIES: tuple[Policy, ...] = (
         priority="critical",
         module="gitgates.features.intents.policy",
         table="intents",
+        by_table=True,
+        kept=True,
+        is_traced=True,
+        judges_unread=True,
+        is_reserved=True,
         kinds=(
             *("session-start", "prompt", "subagent-start", "before-tool", "after-tool"),
             *("tool-failed", "before-compact", "session-end", "before-commit", *ENDINGS),
@@ -140,6 +160,10 @@ POLICIES: tuple[Policy, ...] = (
         name="advice",
         module="gitgates.features.advice.policy",
         table="advice",
+        by_table=True,
+        kept=True,
+        kept_where={"hook_on_failure": ("block",), "status": ("open", "pinned")},
+        is_reserved=True,
         kinds=(
             *("session-start", "subagent-start", "before-tool", "turn-end", "session-end"),
             *("before-compact", "before-commit", "before-push"),
@@ -155,6 +179,9 @@ POLICIES: tuple[Policy, ...] = (
         name="review",
         module="gitgates.features.review.policy",
         gate="review",
+        table="review",
+        kept=True,
+        is_reserved=True,
         kinds=("prompt-expansion", "before-tool", "after-tool", *ENDINGS),
     ),
     Policy(
@@ -170,6 +197,8 @@ POLICIES: tuple[Policy, ...] = (
         name="trace",
         priority="low",
         module="gitgates.features.trace.policy",
+        table="trace",
+        kept=True,
         kinds=("before-tool", "after-tool", "tool-failed"),
     ),
 )
@@ -187,9 +216,21 @@ def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
         row
         for row in POLICIES
         if (not row.gate or row.gate in listed)
-        and (not row.table or getattr(config, row.table) not in (None, ()))
+        and (not row.by_table or row.table in config.tables)
+        and (not row.switch or config.tables.get(row.table, {}).get(row.switch, True))
         and (not (kind and row.kinds) or kind in row.kinds)
     ]
+
+
+def kept_entries(config: Config, row: Policy) -> list[Mapping[str, Any]]:
+    """Return the entries of an array of tables that a session keeps."""
+    return [entry for entry in config.tables.get(row.table, ()) if is_kept(row.table, entry)]
+
+
+def is_kept(table: str, entry: Mapping[str, Any]) -> bool:
+    """Return whether a session keeps an entry of an array of tables."""
+    wanted_in = next((row.kept_where for row in POLICIES if row.table == table), {})
+    return all(entry.get(field) in values for field, values in wanted_in.items())
 
 
 def module_of(row: Policy) -> PolicyModule:

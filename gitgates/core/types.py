@@ -140,119 +140,6 @@ class Hook(Record):
     verify: bool = False
 
 
-class Review(Record):
-    """When the built-in gate `review` asks for a review, and what it takes for one."""
-
-    mode: str = "remind"  # remind, require, off
-    required: bool = False
-    prefix: str = "#review"  # of a prompt that asks for the strict form; empty: none does
-    min_lines: float = 40.0
-    min_files: float = 5.0
-    weights: tuple[float, float, float] = (1.0, 0.5, 0.1)  # of code, tests, documentation
-    tests: tuple[str, ...] = ()  # patterns, beside the built-in ones; so are the next two
-    documentation: tuple[str, ...] = ()
-    generated: tuple[str, ...] = ()
-    critical: tuple[str, ...] = ()
-    ignore: tuple[str, ...] = ()
-    skills: tuple[str, ...] = ("code-review", "review", "security-review")
-    agents: tuple[str, ...] = ("code-reviewer", "reviewer")
-    reviewer: str = "reviewer"  # the agent whose decision counts in the strict form
-    reviewer_model: str = "opus"
-    reviewer_commands: tuple[str, ...] = (
-        "git diff",
-        "git log",
-        "git show",
-        "gitgates review",
-        "gitgates journal",
-    )
-    second_opinions: tuple[str, ...] = ()
-    opinion_timeout_s: float = 600.0
-
-
-class Headless(Record):
-    """What a headless run is done with, and what it may change at most."""
-
-    agent: str = "claude"
-    agent_args: tuple[str, ...] = ()
-    max_files: int = 0  # 0: any number; so are the next two
-    max_lines: int = 0
-    max_tokens: int = 0
-    max_cost: float = 0.0  # in US dollars; 0: any amount
-    client_retries: int = 6  # of a turn whose client failed for a passing reason
-    retry_wait_s: float = 10.0  # before the first of them
-    allow: tuple[str, ...] | None = None  # patterns; None: everything
-    deny: tuple[str, ...] = ()
-
-
-class Guard(Record):
-    """What the guard answers where an agent is about to bypass the gates, by rule."""
-
-    enabled: bool = True
-    no_verify: str = "deny"  # deny, ask, warn, off; so are all others
-    hooks_path: str = "deny"
-    skip_variables: str = "deny"
-    uninstall: str = "deny"
-    person_verbs: str = "deny"
-    hooks_folder: str = "deny"
-    agent_settings: str = "deny"
-    gate_settings: str = "ask"
-    intents_file: str = "ask"
-    state_folder: str = "deny"
-    git_folder: str = "deny"
-    git_exclude: str = "ask"
-    hidden_files: str = "deny"
-    reviewer_files: str = "ask"
-    nested_agent: str = "ask"
-    unreadable: str = "ask"
-
-
-class IntentSettings(Record):
-    """Where the intents are, and what agents need one for."""
-
-    file: str = ".orchestration/active_intents.yaml"
-    required: bool = False
-    ask: tuple[str, ...] = ()  # patterns of what a person is asked about
-    ttl_s: float = 1800.0  # how long a selection holds without an event of its holder
-    context_bytes: int = 8192  # the most that an agent is told of its intent
-
-
-class Trace(Record):
-    """Whether what agents write is recorded."""
-
-    mode: str = "auto"  # auto: where intents are configured; on, off
-
-
-LIVE = ("open", "pinned")  # statuses of advice that is shown, and run
-
-
-class Advice(Record):
-    """Guidance for agents, or with a command what runs at a moment of their work."""
-
-    id: str = ""
-    title: str = ""
-    description: str = ""
-    status: str = "open"  # open, pinned, closed, tombstone
-    priority: int = 2  # 0 is the highest
-    created_at: str = ""  # ISO 8601 in UTC; empty: not told
-    rig: str = ""  # whom it is for; empty: any
-    role: str = ""
-    agent: str = ""
-    hook_command: str = ""
-    hook_trigger: str = ""  # session-end, before-commit, before-push, before-handoff
-    hook_timeout_s: float = 30.0
-    hook_on_failure: str = "warn"  # block, warn, ignore
-
-
-# Tables of the configuration that are one record each.
-SECTIONS: dict[str, type[Any]] = {
-    "review": Review,
-    "headless": Headless,
-    "intents": IntentSettings,
-    "trace": Trace,
-    "guard": Guard,
-}
-
-
 class Config(Record):
     """All settings of one repository, checked."""
 
@@ -263,14 +150,12 @@ class Config(Record):
     breaker: tuple[int, int] = (10, 30)  # blocks of an agent, in one prompt and in one session
     keep_runs: int = 50
     artifacts_dir: str = ""  # where results are copied to, relative to the root; empty: nowhere
-    review: Review = Review()
-    headless: Headless = Headless()
-    intents: IntentSettings | None = None  # None: there is no such table, and no intents
-    trace: Trace = Trace()
-    guard: Guard = Guard()
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
-    advice: tuple[Advice, ...] = ()
+    # Of features: name → field → value, or for an array a tuple of such, from which `table_of` of
+    # config/load.py makes records. What is off without its table has none.
+    tables: Mapping[str, Any] = {}
+    tuned: tuple[str, ...] = ()  # those of them that are not as if they were not written
     digest: str = ""  # of the merged settings, not of the files' bytes
     sources: tuple[str, ...] = ()  # the file names read, in the order of merging
 

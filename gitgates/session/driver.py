@@ -218,11 +218,10 @@ def _asked_all_the_same(call: Call) -> Asked:
     call.config = in_force
     if call.edited_paths and set(FILES).issuperset(call.edited_paths):
         return []
-    judges = ("guard", "intents")
     return [
         (row.name, module)
         for row, module, needed in asked_at(in_force, call.kind)
-        if needed and row.name in judges
+        if needed and row.judges_unread
     ]
 
 

@@ -64,8 +64,10 @@ def is_reason(config: Config) -> bool:
 
 def is_guardable(config: Config) -> bool:
     """Return whether anything is checked, by an agent's hooks or by git's, that can be avoided."""
-    is_gated = any(hook.gates for hook in config.hooks)
-    return bool(is_gated or config.intents or config.advice or config.trace.mode == "on")
+    if any(hook.gates for hook in config.hooks):
+        return True
+    rows = [row for row in wanted(config) if row.table and not (row.gate or row.joins)]
+    return any(row.by_table or needs_of(module_of(row), config) for row in rows)
 
 
 def git_hooks(config: Config) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The rules that policies apply in a session: those that a person approved, not what it wrote.
 
-The settings of policies, and advice that blocks, are those that the files had as the session began;
+The settings of policies, and entries that block, are those that the files had as the session began;
 what policies keep in files of their own is that of HEAD then. So an agent gains nothing by
 rewriting them. What a person writes meanwhile counts for later sessions, and for running ones once
 `gitgates approve rules` was run in a terminal. The journal of the session keeps the rules (`what`
@@ -11,16 +11,18 @@ from __future__ import annotations
 
 import time
 
+from gitgates.config.load import unconfigured
 from gitgates.core.errors import StateError
-from gitgates.core.policy import functions_of, policy_gates
-from gitgates.core.types import LIVE, SECTIONS, Advice, Config, Hook
+from gitgates.core.policy import POLICIES, functions_of, is_kept, kept_entries, policy_gates
+from gitgates.core.types import Config, Hook
 from gitgates.store.log import Journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from gitgates.core.policy import Policy
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
     from gitgates.store.log import Fact
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 RULES = "rules"
 APPROVE = "gitgates approve rules"
 _APPROVED = "approved-rules.jsonl"
-_POLICIES = ("guard", "intents", "review", "trace")  # tables of the configuration
-_PARTS = ("settings", "gates", "advice")
+# What is in each entry of rules, or says of which entry of an array an approval is.
+_NO_RULES = {"v", "t", "what", "table", "id", "is"}
 
 
 def rules_of(call: Call) -> Fact:
@@ -47,24 +49,40 @@ def settings_in_force(call: Call, config: Config | None) -> Config | None:
     Where the session has removed the whole configuration, those settings stay. None: there is none.
     """
     rules = rules_of(call)
-    there = config or Config()
-    if not rules or settings_of(there) == {name: rules[name] for name in _PARTS}:
+    if not rules:
         return config
-    tables: dict[str, Any] = {
-        name: table if table is None else record_of(SECTIONS[name], table)
-        for name, table in rules["settings"].items()
-        if name in _POLICIES
-    }
-    known = {one["id"]: record_of(Advice, one) for one in rules["advice"]}
-    others = tuple(one for one in there.advice if one.id not in known)
-    hooks = _with_gates(there.hooks, rules["gates"])
-    return there._replace(**tables, hooks=hooks, advice=(*known.values(), *others))
+    there = config or unconfigured()
+    if settings_of(there) == {name: rules[name] for name in _parts()}:
+        return config
+    tables = _with_tables(there.tables, rules)
+    changed = [name for name, table in tables.items() if table != there.tables.get(name)]
+    return there._replace(
+        tables=tables,
+        tuned=tuple(dict.fromkeys((*there.tuned, *changed))),
+        hooks=_with_gates(there.hooks, rules["gates"]),
+    )
+
+
+def _with_tables(there: Mapping[str, Any], rules: Fact) -> dict[str, Any]:
+    """Return tables with those in rules, and arrays with the entries in rules."""
+    tables = {**there}
+    for row in _tables():
+        if row.table in rules["settings"]:
+            tables.pop(row.table, None)
+            table = rules["settings"][row.table]
+            tables |= {row.table: unplain(table)} if table is not None else {}
+    for row in _arrays():
+        known = {entry["id"]: unplain(entry) for entry in rules[row.table]}
+        others = [one for one in there.get(row.table, ()) if one["id"] not in known]
+        tables.pop(row.table, None)
+        tables |= {row.table: (*known.values(), *others)} if known or others else {}
+    return tables
 
 
 def are_in_force(call: Call, config: Config) -> bool:
     """Return whether the settings of policies are in force as a configuration has them."""
     rules, now = rules_of(call), settings_of(config)
-    return all(rules.get(name, now[name]) == now[name] for name in _PARTS)
+    return all(rules.get(name, now[name]) == now[name] for name in _parts())
 
 
 def first_rules(facts: Iterable[Fact]) -> Fact | None:
@@ -72,7 +90,7 @@ def first_rules(facts: Iterable[Fact]) -> Fact | None:
 
     Another version may have recorded them in another form: those are none.
     """
-    whole = {"t", *_PARTS}
+    whole = {"t", *_parts()}
     rules = [one for one in facts if one.get("what") == RULES and whole.issubset(one)]
     return min(rules, key=lambda one: float(one.get("t", 0.0)), default=None)
 
@@ -93,9 +111,8 @@ def begin(call: Call) -> Fact:
 def rules_now(repo: Repo, config: Config, *, head: str) -> Fact:
     """Return the rules that a session begins with at a commit, as an entry of its journal."""
     rules = {"what": RULES, "t": time.time(), **settings_of(config)}
-    for rules_at in functions_of(
-        config, "rules_at", "session-start"
-    ):  # what policies keep in files of their own
+    # What policies keep in files of their own.
+    for rules_at in functions_of(config, "rules_at", "session-start"):
         rules |= rules_at(repo, config, head)
     return rules
 
@@ -117,9 +134,10 @@ def approve_settings(repo: Repo, config: Config) -> None:
     approve(repo, settings_of(config))
 
 
-def approve_advice(repo: Repo, name: str, advice: Advice | None) -> None:
-    """Let the change of one advice count. None: it is gone. Raises: StateError."""
-    approve(repo, {"id": name, "is": [plain(advice)] if advice and _blocks(advice) else []})
+def approve_entry(repo: Repo, table: str, name: str, entry: Mapping[str, Any] | None) -> None:
+    """Let the change of one entry of an array count. None: it is gone. Raises: StateError."""
+    kept = [plain(entry)] if entry and is_kept(table, entry) else []
+    approve(repo, {"table": table, "id": name, "is": kept})
 
 
 def approvals(state_abs: str) -> list[Fact]:
@@ -134,12 +152,15 @@ def with_approvals(rules: Fact, states_abs: Iterable[str]) -> Fact:
     for one in sorted(approved, key=lambda one: float(one["t"])):
         if one["t"] < began:
             continue
-        if "intents" in one:
+        parts = {name: part for name, part in one.items() if name not in _NO_RULES}
+        if not parts.keys() <= {*_parts()}:  # what a policy keeps in a file of its own
             found.pop("problem", None)
-        found |= {name: one[name] for name in (*_PARTS, "intents") if name in one}
-        if "id" in one:
-            others = [other for other in found["advice"] if other["id"] != one["id"]]
-            found["advice"] = [*others, *one["is"]]
+        found |= parts
+        # As long as there was one array, it was not named.
+        array = one.get("table") or next((row.table for row in _arrays()), "")
+        if "id" in one and array in found:
+            others = [other for other in found[array] if other["id"] != one["id"]]
+            found[array] = [*others, *one["is"]]
     return found
 
 
@@ -148,18 +169,26 @@ def with_approvals(rules: Fact, states_abs: Iterable[str]) -> Fact:
 
 def settings_of(config: Config) -> Fact:
     """Return the settings of policies, as they are in a journal."""
-    tables = {name: getattr(config, name) for name in _POLICIES}
+    tables = {row.table: config.tables.get(row.table) for row in _tables()}
     policies = policy_gates()
     gates = {hook.name: [name for name in hook.gates if name in policies] for hook in config.hooks}
     return {
         "settings": {name: one and plain(one) for name, one in tables.items()},
         "gates": {name: names for name, names in gates.items() if names},
-        "advice": [plain(one) for one in config.advice if _blocks(one)],
+        **{row.table: [plain(one) for one in kept_entries(config, row)] for row in _arrays()},
     }
 
 
-def _blocks(advice: Advice) -> bool:
-    return advice.hook_on_failure == "block" and advice.status in LIVE
+def _tables() -> list[Policy]:
+    return [row for row in POLICIES if row.kept and not row.kept_where]
+
+
+def _arrays() -> list[Policy]:
+    return [row for row in POLICIES if row.kept_where]
+
+
+def _parts() -> list[str]:
+    return ["settings", "gates", *[row.table for row in _arrays()]]
 
 
 def _with_gates(hooks: tuple[Hook, ...], wanted: dict[str, list[str]]) -> tuple[Hook, ...]:
@@ -172,13 +201,11 @@ def _with_gates(hooks: tuple[Hook, ...], wanted: dict[str, list[str]]) -> tuple[
     return tuple(there.values())
 
 
-def plain(record: Any) -> Fact:  # noqa: ANN401 - a record of any table
-    """Return a record as JSON has it."""
-    fields = record._asdict().items()
-    return {name: list(one) if isinstance(one, tuple) else one for name, one in fields}
+def plain(fields: Mapping[str, Any]) -> Fact:
+    """Return fields of a record as JSON has them."""
+    return {name: list(one) if isinstance(one, tuple) else one for name, one in fields.items()}
 
 
-def record_of(kind: type[Any], fields: Fact) -> Any:  # noqa: ANN401 - of that type
-    """Return the record that `plain` has made such fields of; unknown ones are left out."""
-    known = ((name, one) for name, one in fields.items() if name in kind._fields)
-    return kind(**{name: tuple(one) if isinstance(one, list) else one for name, one in known})
+def unplain(fields: Fact) -> dict[str, Any]:
+    """Return the fields that `plain` has made such ones of."""
+    return {name: tuple(one) if isinstance(one, list) else one for name, one in fields.items()}

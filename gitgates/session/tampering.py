@@ -12,7 +12,7 @@ import zlib
 from gitgates.config.load import load
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import Need, functions_of
+from gitgates.core.policy import POLICIES, Need, functions_of, wanted
 from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.snapshot import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
@@ -36,7 +36,6 @@ _BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged",
 _HOOKS_OFF = "hooks-off"
 _TABLE = "table "
 _DEFINITIONS = ("gate ", "hook ", _TABLE)
-_TABLES = ("advice", "guard", "intents", "trace")  # beside those of gates that are policies
 _MOST_READ = 1 << 20  # bytes of a file
 _MOST_NAMED = 5
 _SINCE = "since this session began"
@@ -44,7 +43,8 @@ _SINCE = "since this session began"
 
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the needed events: the end of a turn, where the guard is on."""
-    return (Need(kind="turn-end"),) if config.guard.enabled and is_guardable(config) else ()
+    is_guarded = any(row.table and row.joins for row in wanted(config)) and is_guardable(config)
+    return (Need(kind="turn-end"),) if is_guarded else ()
 
 
 def begin(call: Call) -> None:
@@ -150,10 +150,11 @@ def _digests(call: Call) -> dict[str, str]:
     found = {f"gate `{one.name}`": _digest(repr(one).encode()) for one in config.gates}
     found |= {f"hook {one.name}": _digest(repr(one).encode()) for one in config.hooks}
     for name in gates_on(config):  # of policies, whose settings have its name
-        found[f"gate `{name}`"] = _digest(repr(getattr(config, name)).encode())
-    for name in _TABLES:
-        if (table := getattr(config, name)) != getattr(Config(), name):
-            found[f"{_TABLE}{name}"] = _digest(repr(table).encode())
+        found[f"gate `{name}`"] = _digest(repr(config.tables[name]).encode())
+    for row in POLICIES:
+        if row.table in config.tuned and not row.gate:  # beside those of gates that are policies
+            table = config.tables[row.table]
+            found[f"{_TABLE}{row.table}"] = _digest(repr(table).encode())
     for files_of in functions_of(call.config, "watched_files", call.kind):
         found |= {name: _digest(_read(path_abs)) for name, path_abs in files_of(call).items()}
     found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
@@ -226,7 +227,7 @@ def _not_in_force(call: Call, changed: list[str]) -> list[str]:
 
 def _required(config: Config) -> str:
     names = [f"`{gate.name}`" for gate in config.gates if gate.required]
-    names += [f"`{name}`" for name in gates_on(config) if getattr(config, name).required]
+    names += [f"`{name}`" for name in gates_on(config) if config.tables[name]["required"]]
     noun = "gates" if len(names) > 1 else "gate"
     return f"the required {noun} {', '.join(names)}" if names else ""
 

@@ -9,7 +9,9 @@ import pytest
 from config_support import fatal, read
 
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS, Key
+from gitgates.config.tables import defaults, tables
 from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.policy import POLICIES
 from gitgates.core.types import Config, Gate, Hook
 
 WHOLE = """
@@ -44,6 +46,9 @@ enabled_agents = ["a"]
 [hooks.Stop]
 max_retries = 1
 """
+
+
+BY_TABLE = [row.table for row in POLICIES if row.by_table]  # off without it
 
 
 def test_whole_configuration() -> None:
@@ -84,6 +89,7 @@ def test_whole_configuration() -> None:
             ),
             Hook(name="Stop", max_retries=1),
         ),
+        tables={name: defaults(name) for name in tables() if name not in BY_TABLE},
         sources=("gitgates.toml",),
     )
 
@@ -263,10 +269,7 @@ def test_bad_value(key: str, value: str, message: str) -> None:
 
 
 HUGE = "1" + "0" * 400
-KNOWN = (
-    "jobs, max_output, max_log, link, breaker, keep_runs, artifacts_dir, review, headless, "
-    "intents, trace, guard, gates, hooks, advice"
-)
+KNOWN = ", ".join([*(key.name for key in TOP_KEYS), "gates", "hooks", *tables()])
 
 
 @pytest.mark.parametrize("key", ["timeout", "jobs", "max_output"])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gitgates.config.load import inspect, load
+from gitgates.config.tables import tables
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Config
 
@@ -170,7 +171,7 @@ def test_load_says_all_fatal_problems_and_only_those(tmp_path: Path) -> None:
     write(tmp_path, own="jobs = true\nfoo = 1\n[gates.g]\n")
     assert refusal(tmp_path) == (
         "gitgates.toml: foo: unknown key. Known here: jobs, max_output, max_log, link, breaker, "
-        "keep_runs, artifacts_dir, review, headless, intents, trace, guard, gates, hooks, advice.\n"
+        f"keep_runs, artifacts_dir, gates, hooks, {', '.join(tables())}.\n"
         "gitgates.toml: jobs: got true, expected a whole number, 0 or more\n"
         "  Check it with: gitgates check"
     )

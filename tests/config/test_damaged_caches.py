@@ -11,10 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from config_support import table, with_tables
 from conftest import Repo
 
 from gitgates.config.load import read_cache, read_files
-from gitgates.core.types import Config, IntentSettings
+from gitgates.core.types import Config
+from gitgates.features.intents.file import IntentSettings
 from gitgates.features.intents.file import load as load_intents
 from gitgates.features.trace.content import FileContent
 from gitgates.features.trace.known import recall, remember
@@ -53,7 +55,7 @@ def _snapshot(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
 def _intents(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
     opened = find_repo(str(repo.path), os.environ)
     repo.write("intents.yaml", INTENTS)
-    config = Config(intents=IntentSettings(file="intents.yaml"))
+    config = with_tables(Config(), table(IntentSettings, file="intents.yaml"))
     load_intents(opened, config)
     return state / "intents.marshal", lambda: load_intents(opened, config)
 

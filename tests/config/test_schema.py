@@ -23,9 +23,9 @@ from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
-from gitgates.config.section_keys import ADVICE_KEYS, SECTION_KEYS
+from gitgates.config.tables import defaults
+from gitgates.config.tables import tables as features
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.types import Guard
 
 # key → values that the parser takes
 GOOD: dict[str, list[Any]] = {
@@ -116,7 +116,7 @@ GOOD: dict[str, list[Any]] = {
     "hook_timeout": [0, 1, 300, 1.5, "2m"],
     "hook_on_failure": ["block", "warn", "ignore"],
 }
-GOOD |= {name: ["deny", "ask", "warn", "off"] for name in Guard._fields if name != "enabled"}
+GOOD |= {name: ["deny", "ask", "warn", "off"] for name in defaults("guard") if name != "enabled"}
 # A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
 TYPES: list[Any] = [True, 7, 1.5, "text", ["text"], [7], {"A": "text"}, {"A": 7}, [["text"]]]
 
@@ -161,13 +161,11 @@ def tables() -> list[tuple[str, Callable[[Any], dict[str, Any]]]]:
         return lambda value: {"advice": [{"title": "a", **beside, name: value}]}
 
     found = [(key.name, top(key.name)) for key in TOP_KEYS]
-    for one in SECTION_KEYS:
+    for one in features().values():
         for key in one.keys:
             whole = f"{one.name}.{key.name}"  # where another table has a key of that name
-            found.append((whole if whole in GOOD else key.name, section(one.name, key.name)))
-    for key in ADVICE_KEYS:
-        whole = f"advice.{key.name}"
-        found.append((whole if whole in GOOD else key.name, advice(key.name)))
+            make = advice(key.name) if one.id_of else section(one.name, key.name)
+            found.append((whole if whole in GOOD else key.name, make))
     found += [(key.name, gate(key.name)) for key in GATE_KEYS]
     found += [
         (key.name, hook(key.name, point))

@@ -5,22 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from config_support import table, with_tables
 
 from gitgates.core.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.core.policy import POLICIES, Need, module_of, needs_of
-from gitgates.core.types import Config, Gate, Guard, Hook, Review
+from gitgates.core.types import Config, Gate, Hook
+from gitgates.features.guard.policy import Guard
+from gitgates.features.review.config import Review
 from gitgates.session.needs import needs
 from gitgates.setup.install.agents import tools_of
 
 CHECK = Gate(name="check", command="x")
 BEGINNINGS = (Need(kind="session-start"), Need(kind="prompt"))
 SUBAGENTS = Need(kind="subagent-start")
-NO_GUARD = Guard(enabled=False)
+NO_GUARD = table(Guard, enabled=False)
 
 
 def needed(*hooks: Hook, gates: tuple[Gate, ...] = (CHECK,)) -> tuple[Need, ...]:
     """Return what is needed, the guard aside."""
-    return needs(Config(gates=gates, hooks=hooks, guard=NO_GUARD))
+    return needs(with_tables(Config(gates=gates, hooks=hooks), NO_GUARD))
 
 
 def on(name: str, tools: tuple[str, ...] | None = None, listed: str = "check") -> Hook:
@@ -143,8 +146,8 @@ STOP = Hook(name="Stop", gates=("check", "review"))
 
 
 def reviewed(*hooks: Hook, **review: Any) -> tuple[Need, ...]:
-    config = Config(gates=(CHECK,), hooks=hooks, guard=NO_GUARD)
-    return needs(config._replace(review=Review()._replace(**review)))
+    config = Config(gates=(CHECK,), hooks=hooks)
+    return needs(with_tables(config, NO_GUARD, table(Review, **review)))
 
 
 def of(found: tuple[Need, ...], kind: str) -> Need:
@@ -236,7 +239,8 @@ def test_a_hook_of_ones_own_before_tools_is_joined(
 def test_some_policy_is_asked_at_each_event_that_is_needed() -> None:
     # A kind that no row names would be installed, and nobody asked.
     hooks = [Hook(name=point.name, gates=("check", "review")) for point in AGENT_HOOKS]
-    config = Config(gates=(CHECK,), hooks=tuple(hooks), review=Review(mode="require"))
+    config = Config(gates=(CHECK,), hooks=tuple(hooks))
+    config = with_tables(config, table(Review, mode="require"))
     for gate in {row.gate for row in POLICIES if row.kinds}:
         rows = [row for row in POLICIES if row.gate == gate and row.kinds]
         wanted = {need.kind for row in rows for need in needs_of(module_of(row), config)}

@@ -11,26 +11,31 @@ import click
 
 from gitgates.config.load import describe as describe_problems
 from gitgates.config.load import load, read_files
+from gitgates.config.tables import defaults
+from gitgates.config.weaker import weaker_entry
 from gitgates.core import environ
 from gitgates.core.clean import counted, visible_line
 from gitgates.core.errors import OK, UsageError
-from gitgates.core.types import LIVE, Advice, Problem
+from gitgates.core.types import Problem
 from gitgates.features.advice.edit import add, change, new_id, parse_advice, remove
 from gitgates.features.advice.items import (
+    LIVE,
+    TABLE,
     TRIGGERS,
+    Advice,
     Identity,
+    advice_of,
     content_hash,
     describe,
     hooks_at,
     identify,
     target_of,
 )
-from gitgates.features.advice.weaker import compare_advice
 from gitgates.hosts import git as githook
 from gitgates.report.artifacts import save_run
 from gitgates.report.text import Console
 from gitgates.session.approval import require_person
-from gitgates.session.rules import approve_advice
+from gitgates.session.rules import approve_entry
 from gitgates.store.files import replace_unchanged
 from gitgates.store.log import utc
 from gitgates.verbs.output import format_option, print_json, stdout
@@ -110,7 +115,7 @@ def _add_all(
     """
     raw = read_files(repo.root_abs)
     config = load(repo.root_abs)
-    taken = {one.id for one in config.advice} if config else set()
+    taken = {one.id for one in advice_of(config)} if config else set()
     found: list[Advice] = []
     named: list[dict[str, Any]] = []
     for source, table in tables.items():
@@ -145,7 +150,7 @@ def _save(repo: Repo, edit: Edit) -> None:
 @format_option
 def list_advice(*, every: bool, fmt: str) -> int:
     """List all advice, with its hook and whom it is for."""
-    advice = configuration(current_repo()).advice
+    advice = advice_of(configuration(current_repo()))
     _print(tuple(one for one in advice if every or one.status in LIVE), fmt)
     return OK
 
@@ -186,7 +191,7 @@ def show(name: str, fmt: str) -> int:
 
 
 def _find(repo: Repo, name: str) -> Advice:
-    for one in configuration(repo).advice:
+    for one in advice_of(configuration(repo)):
         if one.id == name:
             return one
     raise UsageError(f"no advice `{name}`", "There are: gitgates advice list --all")
@@ -229,17 +234,17 @@ def _change(name: str, values: dict[str, Any], action: str, token: str) -> None:
     old = _find(repo, name)
     keys = _document(old)
     keys.pop("hash")
-    defaults = _document(Advice())
-    table = {key: value for key, value in keys.items() if value != defaults[key]}
+    unset = _document(Advice(**defaults(TABLE)))
+    table = {key: value for key, value in keys.items() if value != unset[key]}
     table |= {"id": old.id, **values}
     new, problems = parse_advice({k: v for k, v in table.items() if v is not None}, "advice")
     if problems:
         raise UsageError(describe_problems(list(problems)), "Nothing was written.")
     edit = change(read_files(repo.root_abs), name, values)
-    if compare_advice(old, new):
+    if weaker_entry(TABLE, old._asdict(), new._asdict()):
         require_person(repo, action, token)
     _save(repo, edit)
-    approve_advice(repo, old.id, new)
+    approve_entry(repo, TABLE, old.id, new._asdict())
     click.echo(visible_line(describe(new)))
 
 
@@ -254,10 +259,10 @@ def remove_advice(name: str, *, token: str) -> int:
     """
     repo = current_repo()
     edit = remove(read_files(repo.root_abs), name)
-    if compare_advice(_find(repo, name), None):
+    if weaker_entry(TABLE, _find(repo, name)._asdict(), None):
         require_person(repo, "advice remove", token)
     _save(repo, edit)
-    approve_advice(repo, name, None)
+    approve_entry(repo, TABLE, name, None)
     return OK
 
 
@@ -270,7 +275,7 @@ def hooks(trigger: str | None, *, dry_run: bool, fmt: str, **who: str) -> int:
     """List the hooks that apply to whoever asks, in the order in which they run."""
     repo = current_repo()
     config = configuration(repo)
-    found = hooks_at(config.advice, _who(who), (trigger,) if trigger else TRIGGERS)
+    found = hooks_at(advice_of(config), _who(who), (trigger,) if trigger else TRIGGERS)
     if dry_run and fmt == "text":
         for one in found:
             click.echo(
@@ -297,7 +302,7 @@ def run(trigger: str, **who: str) -> int:
     """
     repo = current_repo()
     config, asking = configuration(repo), _who(who)
-    if not hooks_at(config.advice, asking, (trigger,)):
+    if not hooks_at(advice_of(config), asking, (trigger,)):
         click.echo(f"gitgates: no advice runs at {trigger} for you", err=True)
     return run_hooks(repo, config, trigger, asking)
 

@@ -15,13 +15,13 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
 from gitgates.config import edit, load
-from gitgates.config.advice_values import slug
 from gitgates.config.parse import parse
-from gitgates.config.read import Document, advice_id
-from gitgates.config.section_keys import ADVICE
+from gitgates.config.read import Document
 from gitgates.core.errors import ConfigError, UsageError
 from gitgates.core.limits import parse_toml
-from gitgates.core.types import Advice, Problem
+from gitgates.core.types import Problem
+from gitgates.features.advice.items import Advice, advice_of
+from gitgates.features.advice.keys import TABLE, id_of, slug
 
 # Before each header, and each comment right above one.
 _PART = re.compile(r"^(?=(?:[ \t]*#.*\n)*[ \t]*\[)", re.MULTILINE)
@@ -31,13 +31,13 @@ _REST = re.compile(r"^[ \t\r]*\n(?:[ \t\r]*(?:#.*)?\n)*(?:#.*)?\Z", re.MULTILINE
 
 def parse_advice(table: dict[str, Any], source: str) -> tuple[Advice, tuple[Problem, ...]]:
     """Return an advice that was given in another way than by the files, checked as theirs is."""
-    config, problems = parse((Document(source, (), {ADVICE.name: [table]}),))
-    return config.advice[0], problems
+    config, problems = parse((Document(source, (), {TABLE.name: [table]}),))
+    return advice_of(config)[0], problems
 
 
 def new_id(title: str, taken: Container[str]) -> str:
     """Return an id for a title that no other advice has."""
-    name = slug(title) or ADVICE.name
+    name = slug(title) or TABLE.name
     names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(one for one in names if one not in taken)
 
@@ -48,12 +48,12 @@ def add(raw: edit.Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edi
     Raises: ConfigError where there are problems, or would be.
     """
     file = load.LOCAL_FILE if local else edit.shared_file(raw)
-    path = (*load.PREFIXES[file], ADVICE.name)
+    path = (*load.PREFIXES[file], TABLE.name)
     text = edit.text_of(raw, file)
     expected = parse_toml(text)
-    edit.at(expected, path[:-1]).setdefault(ADVICE.name, []).extend(tables)
+    edit.at(expected, path[:-1]).setdefault(TABLE.name, []).extend(tables)
     text = edit.append(text, edit.to_toml(path, tables))
-    refusal = _by_hand(file, ADVICE.name, tables)
+    refusal = _by_hand(file, TABLE.name, tables)
     return _checked(raw, file, text, expected=expected, refusal=refusal)
 
 
@@ -71,7 +71,7 @@ def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
     before, block, after = _cut(edit.text_of(raw, file), file, place, refusal)
     try:
         document = tomlkit.parse(block)
-        table: Any = edit.at(document, load.PREFIXES[file])[ADVICE.name][0]
+        table: Any = edit.at(document, load.PREFIXES[file])[TABLE.name][0]
         for key, value in values.items():
             if value is None:
                 table.pop(key, None)
@@ -93,7 +93,7 @@ def remove(raw: edit.Raw, name: str) -> edit.Edit:
     before, _block, after = _cut(edit.text_of(raw, file), file, place, refusal)
     del tables[place]
     if not tables:
-        del edit.at(expected, load.PREFIXES[file])[ADVICE.name]
+        del edit.at(expected, load.PREFIXES[file])[TABLE.name]
     kept = len(before.rstrip("\n")) + 1  # the end of that line, as it is
     return _checked(raw, file, before[:kept] + after, expected=expected, refusal=refusal)
 
@@ -103,11 +103,11 @@ def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]
     for file in load.FILES:
         parsed: Any = parse_toml(edit.text_of(raw, file))
         try:
-            tables = edit.at(parsed, load.PREFIXES[file]).get(ADVICE.name, [])
+            tables = edit.at(parsed, load.PREFIXES[file]).get(TABLE.name, [])
         except AttributeError:
             continue  # `tool` is not a table
         for place, table in enumerate(tables):
-            if advice_id(table) == name:
+            if id_of(table) == name:
                 return file, place, parsed, tables
     raise UsageError(f"no advice `{name}`", "There are: gitgates advice list --all")
 
@@ -115,7 +115,7 @@ def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]
 def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, str, str]:
     """Return the text before a table of the array, its own, and what comes behind."""
     parts = _PART.split(text)
-    header = "[[" + ".".join((*load.PREFIXES[file], ADVICE.name))
+    header = "[[" + ".".join((*load.PREFIXES[file], TABLE.name))
     starts = [re.sub(r"[\s'\"]", "", part.partition("]")[0]) for part in parts]
     numbers = [number for number, start in enumerate(starts) if start == header]
     if place >= len(numbers):
@@ -147,9 +147,9 @@ def _unempty(tables: Any) -> Any:  # noqa: ANN401 - as tomllib has them
 
 
 def _by_hand(file: str, name: str, wanted: list[dict[str, Any]]) -> ConfigError:
-    lines = edit.to_toml((*load.PREFIXES[file], ADVICE.name), wanted) if wanted else ""
+    lines = edit.to_toml((*load.PREFIXES[file], TABLE.name), wanted) if wanted else ""
     return ConfigError(
         f"{file}: `{name}` is written so that it cannot be changed without rewriting more",
-        f"Write each [[…{ADVICE.name}]] with a header of its own, or change it by hand"
+        f"Write each [[…{TABLE.name}]] with a header of its own, or change it by hand"
         + (f" to:\n\n{lines}" if lines else "."),
     )

@@ -8,7 +8,7 @@ from gitgates.core.lifecycle import kind_of
 from gitgates.core.types import Verdict
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import join, joined_plan, make_plan
-from gitgates.features.advice.items import hooks_at, identify, with_hooks
+from gitgates.features.advice.items import advice_of, hooks_at, identify, with_hooks
 from gitgates.features.advice.results import ignored, records, without_ignored
 from gitgates.hosts.git import decode_by_hand
 from gitgates.session import git_gates, git_hooks
@@ -16,8 +16,8 @@ from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.types import Advice, Config, Event, GateResult, Plan
-    from gitgates.features.advice.items import Identity
+    from gitgates.core.types import Config, Event, GateResult, Plan
+    from gitgates.features.advice.items import Advice, Identity
     from gitgates.git.repo import Repo
 
 _HOOKS = {"before-commit": "pre-commit", "before-push": "pre-push"}
@@ -44,7 +44,7 @@ class AdviceCall(git_hooks.HookCall):
     def configure(self, config: Config) -> None:
         """Set the hook from the advice of a configuration."""
         super().configure(config)
-        self.hooks = hooks_at(config.advice, self.who, (self.trigger,))
+        self.hooks = hooks_at(advice_of(config), self.who, (self.trigger,))
         self.config = with_hooks(config, self.hook, self.hooks, self.folder)
         self.hook = self.config.hooks[-1]
 

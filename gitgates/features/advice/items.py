@@ -5,20 +5,46 @@ Rig, role and agent of an advice must all be those of who asks, where it names t
 
 from __future__ import annotations
 
+from gitgates.config.load import as_record
 from gitgates.core.record import Record
-from gitgates.core.types import LIVE, Gate, Hook
+from gitgates.core.types import Gate, Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitgates.core.types import Advice, Config
+    from gitgates.core.types import Config
 
+TABLE = "advice"
+LIVE = ("open", "pinned")  # statuses of advice that is shown, and run
 TRIGGERS = ("session-end", "before-commit", "before-push", "before-handoff")
 PREFIX = "advice:"  # of the gate's name
 _HOOKS_HEAD = "Commands that run at moments of your work (gitgates advice hooks):"
 _LONGEST_LINE = 300
 _SPECIFIC = ("agent", "role", "rig")  # the most specific first
+
+
+class Advice(Record):
+    """Guidance for agents, or with a command what runs at a moment of their work."""
+
+    id: str
+    title: str
+    description: str
+    status: str  # open, pinned, closed, tombstone
+    priority: int  # 0 is the highest
+    created_at: str  # ISO 8601 in UTC; empty: not told
+    rig: str  # whom it is for; empty: any
+    role: str
+    agent: str
+    hook_command: str
+    hook_trigger: str  # session-end, before-commit, before-push, before-handoff
+    hook_timeout_s: float
+    hook_on_failure: str  # block, warn, ignore
+
+
+def advice_of(config: Config) -> tuple[Advice, ...]:
+    """Return all advice of a configuration."""
+    return tuple(as_record(TABLE, entry, Advice) for entry in config.tables.get(TABLE, ()))
 
 
 class Identity(Record):

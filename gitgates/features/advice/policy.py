@@ -8,15 +8,16 @@ compaction, what is for a handoff only warns: `gitgates handoff` is one.
 from __future__ import annotations
 
 from gitgates.core.policy import Need
-from gitgates.core.types import BLOCK, LIVE, Verdict
-from gitgates.features.advice.items import Identity, guidance, hooks_at, identify
+from gitgates.core.types import BLOCK, Verdict
+from gitgates.features.advice.items import LIVE, Identity, advice_of, guidance, hooks_at, identify
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.lifecycle import EventKind
-    from gitgates.core.types import Advice, Config, Event, Plan
+    from gitgates.core.types import Config, Event, Plan
+    from gitgates.features.advice.items import Advice
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
@@ -34,7 +35,7 @@ _BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
 
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the beginnings, where advice is told, and the events that its hooks may run at."""
-    live = [one for one in config.advice if one.status in LIVE]
+    live = [one for one in advice_of(config) if one.status in LIVE]
     seconds: dict[EventKind, float] = dict.fromkeys(_BEGINNINGS if live else (), 0.0)
     for one in live:
         for kind in _EVENTS.get(one.hook_trigger, ()):
@@ -47,9 +48,14 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 def person_verbs(call: Call) -> list[tuple[str, ...]]:
     """Return the verbs that take away advice that blocks."""
-    live = [one for one in call.config.advice if one.status in LIVE]
+    live = [one for one in advice_of(call.config) if one.status in LIVE]
     blocking = [one.id for one in live if one.hook_on_failure == "block"]
     return [("advice", verb, one) for one in blocking for verb in ("close", "edit", "remove")]
+
+
+def runs_commands(config: Config) -> bool:
+    """Return whether any advice has a command."""
+    return any(one.hook_command for one in advice_of(config))
 
 
 def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
@@ -69,7 +75,7 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
         return so_far if so_far.level >= BLOCK else so_far.joined(decide_hook(call))
     who = identify(call.env, call.payload.agent_type)
     if call.kind in _BEGINNINGS:
-        return so_far.joined(Verdict(to_agent=guidance(call.config.advice, who, _LONGEST)))
+        return so_far.joined(Verdict(to_agent=guidance(advice_of(call.config), who, _LONGEST)))
     hooks = _before_tool(call, who) if call.kind == "before-tool" else _at(call, who)
     if so_far.level >= BLOCK or not hooks:
         return so_far
@@ -80,12 +86,12 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
 
 def _at(call: Call, who: Identity) -> list[Advice]:
     triggers = tuple(trigger for trigger, kinds in _EVENTS.items() if call.kind in kinds)
-    return hooks_at(call.config.advice, who, triggers)
+    return hooks_at(advice_of(call.config), who, triggers)
 
 
 def _before_tool(call: Call, who: Identity) -> list[Advice]:
     """Return what is to run before a shell command, which a hook of git will not run."""
-    advice, command = call.config.advice, call.payload.command
+    advice, command = advice_of(call.config), call.payload.command
     found: list[Advice] = []
     for trigger, verb in (("before-commit", "commit"), ("before-push", "push")):
         hooks = hooks_at(advice, who, (trigger,))

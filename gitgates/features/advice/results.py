@@ -10,7 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gitgates.core.types import Advice, Decision, Plan
+    from gitgates.core.types import Decision, Plan
+    from gitgates.features.advice.items import Advice
     from gitgates.store.log import Fact
 
 

@@ -20,7 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitgates.core.types import Advice, Decision
+    from gitgates.core.types import Decision
+    from gitgates.features.advice.items import Advice
     from gitgates.session.call import Call
     from gitgates.session.state import Fact
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 
+from gitgates.config.load import table_of
 from gitgates.core.policy import Need, functions_of
+from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.needs import is_guardable
@@ -72,9 +74,36 @@ _MOST_WORDS = 200  # that may lead through a link
 _LONGEST = 120
 
 
+class Guard(Record):
+    """What the guard answers where an agent is about to bypass the gates, by rule."""
+
+    enabled: bool
+    no_verify: str  # deny, ask, warn, off; so are all others
+    hooks_path: str
+    skip_variables: str
+    uninstall: str
+    person_verbs: str
+    hooks_folder: str
+    agent_settings: str
+    gate_settings: str
+    intents_file: str
+    state_folder: str
+    git_folder: str
+    git_exclude: str
+    hidden_files: str
+    reviewer_files: str
+    nested_agent: str
+    unreadable: str
+
+
+def settings_of(config: Config) -> Guard:
+    """Return the settings of the guard."""
+    return table_of(config, "guard", Guard)
+
+
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the needed events: those before each tool that writes, where there are checks."""
-    if not (config.guard.enabled and is_guardable(config)):
+    if not is_guardable(config):
         return ()
     return (Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),)
 
@@ -83,7 +112,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     """Refuse what a rule says, or have the person asked."""
     kind = call.payload.tool_kind
     found = _in_command(call) if kind == "shell" else _in_edit(call) if kind == "writes" else ()
-    rated = [(_ANSWERS.index(getattr(call.config.guard, one.rule)), one) for one in found]
+    settings = settings_of(call.config)
+    rated = [(_ANSWERS.index(getattr(settings, one.rule)), one) for one in found]
     answer, worst = max(rated, key=lambda one: one[0], default=(0, None))
     if not (answer and worst):
         return so_far

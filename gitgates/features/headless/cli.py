@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 import click
 
+from gitgates.config.load import with_table
 from gitgates.core import environ
 from gitgates.core.errors import (
     ConfigError,
@@ -22,6 +23,7 @@ from gitgates.core.errors import (
 from gitgates.core.types import ALLOW, BLOCK, Config, Decision, GateResult, Visit
 from gitgates.features.headless import defaults
 from gitgates.features.headless.cli_task import message_of, read_task
+from gitgates.features.headless.constraints import settings_of
 from gitgates.features.headless.defaults import HOOK
 from gitgates.features.headless.executor import Executor
 from gitgates.features.headless.outcomes import OUTCOMES, HeadlessOptions
@@ -202,15 +204,15 @@ def run_task(
     require_outermost(repo)
     config, note = _config(repo, wanted["max_retries"])
     if wanted["max_cost"] is not None:
-        limits = config.headless._replace(max_cost=wanted["max_cost"])
-        config = config._replace(headless=limits)
+        limits = settings_of(config)._replace(max_cost=wanted["max_cost"])
+        config = with_table(config, HOOK, limits)
     if wanted.get("agent_args") is not None:
-        arguments = config.headless._replace(agent_args=wanted["agent_args"])
-        config = config._replace(headless=arguments)
+        arguments = settings_of(config)._replace(agent_args=wanted["agent_args"])
+        config = with_table(config, HOOK, arguments)
     settings = HeadlessOptions(
         task=task,
         client=_client(wanted["agent"], wanted["agent_command"], config),
-        arguments=() if wanted["agent_command"] else config.headless.agent_args,
+        arguments=() if wanted["agent_command"] else settings_of(config).agent_args,
         max_retries=_hook(config).max_retries,
         commits=wanted["commits"],
         message=wanted["message"] or message_of(task),
@@ -375,11 +377,11 @@ def _client(agent: str | None, agent_command: str | None, config: Config) -> Cli
             return any_client(agent_command)
         except ValueError as error:
             raise UsageError(f"--agent-command {agent_command!r}: {error}") from error
-    name = agent or config.headless.agent
+    name = agent or settings_of(config).agent
     if not shutil.which(name, path=environ.read().get("PATH")):
         hint = "Install it, or give another client: --agent-command '… {prompt} …'"
         raise UsageError(f"`{name}` is not in the PATH", hint)
-    if why := refused_option(name, config.headless.agent_args):
+    if why := refused_option(name, settings_of(config).agent_args):
         raise UsageError(f"agent_args: {why}")
     return client(name)
 

@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+from gitgates.config.load import table_of
 from gitgates.core.clean import counted, first_few
+from gitgates.core.record import Record
 from gitgates.engine.match import matches, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.types import Headless
+    from gitgates.core.types import Config
     from gitgates.worktree.checkpoint import Checkpoint
 
 _MOST_NAMED = 10
+
+
+class Headless(Record):
+    """What a headless run is done with, and what it may change at most."""
+
+    agent: str
+    agent_args: tuple[str, ...]
+    max_files: int  # 0: any number; so are the next two
+    max_lines: int
+    max_tokens: int
+    max_cost: float  # in US dollars; 0: any amount
+    client_retries: int  # of a turn whose client failed for a passing reason
+    retry_wait_s: float  # before the first of them
+    allow: tuple[str, ...] | None  # patterns; None: everything
+    deny: tuple[str, ...]
+
+
+def settings_of(config: Config) -> Headless:
+    """Return the settings of headless runs."""
+    return table_of(config, "headless", Headless)
 
 
 def violations(

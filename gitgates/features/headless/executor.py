@@ -126,7 +126,7 @@ class Executor:
         while True:
             if time.monotonic() >= self.ends_at:
                 return self._check_last(turn, "out-of-time")
-            if over := limits.over_cost(self.turns, self.config.headless.max_cost):
+            if over := limits.over_cost(self.turns, constraints.settings_of(self.config).max_cost):
                 return self.give_up("over-cost", over)
             turn = self._turn(prompt)
             if self._waits_for(turn):
@@ -211,7 +211,7 @@ class Executor:
 
     def _waits_for(self, turn: Turn) -> bool:
         """Wait if a turn failed for a reason that may pass; return whether to repeat it."""
-        asked = self.config.headless
+        asked = constraints.settings_of(self.config)
         if not limits.is_passing(turn.error) or self.waits >= asked.client_retries:
             self.waits = 0
             return False
@@ -243,7 +243,9 @@ class Executor:
         if found := self._violations(paths):
             for violation in found:
                 self.listener.said(violation)
-            self.denied += bool(constraints.denied_paths(self.config.headless, paths))
+            self.denied += bool(
+                constraints.denied_paths(constraints.settings_of(self.config), paths)
+            )
             if self.denied > 1:
                 return self.give_up("denied"), ""
             head = self.point.head
@@ -269,7 +271,7 @@ class Executor:
         return self.give_up(outcome), ""
 
     def _violations(self, paths: tuple[str, ...]) -> tuple[str, ...]:
-        limits = self.config.headless
+        limits = constraints.settings_of(self.config)
         lines = commit.changed_lines(self.point, self.repo) if limits.max_lines else 0
         counted = [turn["tokens"] for turn in self.turns if "tokens" in turn]
         tokens = sum(counted) if counted else None
@@ -470,7 +472,7 @@ class Executor:
         if changed:
             note = f"changed during the run, and left so: {', '.join(changed)}"
             ended = ended._replace(notes=(*ended.notes, note))
-        most_usd, client = self.config.headless.max_cost, self.settings.client.name
+        most_usd, client = constraints.settings_of(self.config).max_cost, self.settings.client.name
         cost_notes = limits.cost_notes(self.turns, most_usd, client)
         ended = ended._replace(notes=(*ended.notes, *cost_notes))
         facts = {

@@ -13,10 +13,10 @@ import tomllib
 
 from gitgates.config import values as v
 from gitgates.config.keys import Key
-from gitgates.config.section_keys import HEADLESS_AGENTS
 from gitgates.core.errors import ConfigError
 from gitgates.core.limits import parse_toml
 from gitgates.core.record import Record
+from gitgates.hosts.headless import CLIENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ TASK_KEYS: tuple[Key, ...] = (
     Key("prompt_file", _TEXT).means("A file with the prompt, relative to the file of the tasks."),
     Key("branch", _TEXT).means("The branch that is made for it. Default: `headless/ID`."),
     Key("message", _TEXT).means("Of the commit. Default: the prompt."),
-    Key("agent", v.one_of(*HEADLESS_AGENTS)).means("The agent that does it."),
+    Key("agent", v.one_of(*CLIENTS)).means("The agent that does it."),
     Key("agent_args", v.NAMES).means("Further arguments of its client."),
     Key("max_retries", v.COUNT).means("How often failures go back to the agent."),
     Key("max_cost", v.AMOUNT).means("The most that it may cost, in US dollars."),

@@ -6,7 +6,7 @@ if the file is still as it was then. Another file in the working tree gives noth
 
 from __future__ import annotations
 
-from gitgates.features.intents.file import load, parse_intents
+from gitgates.features.intents.file import find_settings, load, parse_intents, settings_of
 from gitgates.features.intents.intent import Intent, Intents, IntentsError
 from gitgates.session.rules import (
     APPROVE,
@@ -15,9 +15,9 @@ from gitgates.session.rules import (
     begin,
     first_rules,
     plain,
-    record_of,
     rules_now,
     rules_of,
+    unplain,
     with_approvals,
 )
 from gitgates.store.log import FOLDER, Journal
@@ -35,10 +35,11 @@ def intents_in_force(call: Call) -> Intents:
 
     Raises: IntentsError where the approved file has problems.
     """
-    if call.config.intents is None:
+    settings = find_settings(call.config)
+    if settings is None:
         return Intents(file="")
     rules = rules_of(call)
-    return _read(call.config.intents.file, rules if "intents" in rules else begin(call))
+    return _read(settings.file, rules if "intents" in rules else begin(call))
 
 
 def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
@@ -46,18 +47,19 @@ def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
 
     Raises: IntentsError where the approved file has problems; OSError.
     """
-    if config.intents is None:
+    settings = find_settings(config)
+    if settings is None:
         return Intents(file="")
     paths = [f"{one}/{FOLDER}/{session}.jsonl" for one in repo.states_abs] if session else []
     found = first_rules([fact for path_abs in paths for fact in Journal(path_abs).read()])
     if found is None or "intents" not in found:
         found = rules_now(repo, config, head="HEAD")
-    return _read(config.intents.file, with_approvals(found, repo.states_abs))
+    return _read(settings.file, with_approvals(found, repo.states_abs))
 
 
 def rules_at(repo: Repo, config: Config, head: str) -> Fact:
     """Return the intents that a session begins with at a commit, for its rules."""
-    return _approved(repo, config, config.intents.file, head) if config.intents else {}
+    return _approved(repo, config, settings_of(config).file, head)
 
 
 def is_unapproved(repo: Repo, config: Config, intents: Intents) -> bool:
@@ -112,8 +114,13 @@ def _committed(repo: Repo, head: str, file: str) -> tuple[Intent, ...]:
 def _read(file: str, rules: Fact) -> Intents:
     if why := rules.get("problem"):
         raise IntentsError(str(why), f"Fix it; to let it count then, in a terminal: {APPROVE}")
-    return Intents(file=file, intents=tuple(record_of(Intent, one) for one in rules["intents"]))
+    return Intents(file=file, intents=tuple(map(_intent, rules["intents"])))
+
+
+def _intent(fields: Fact) -> Intent:
+    """Return the intent that `plain` has made such fields of; unknown ones are left out."""
+    return Intent(**{name: one for name, one in unplain(fields).items() if name in Intent._fields})
 
 
 def _plain(intents: tuple[Intent, ...]) -> list[Fact]:
-    return [plain(one) for one in intents]
+    return [plain(one._asdict()) for one in intents]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gitgates.core.clean import counted
 from gitgates.core.types import Config
-from gitgates.features.intents.file import load
+from gitgates.features.intents.file import find_settings, load
 from gitgates.features.intents.intent import ACTIVE, IntentsError
 from gitgates.git.repo import Repo
 from gitgates.verbs.finding import Finding
@@ -14,7 +14,7 @@ from gitgates.verbs.finding import Finding
 
 def check(repo: Repo, config: Config) -> Iterator[Finding]:
     """Find what is wrong with the intents file, and whether agents can select an intent at all."""
-    settings = config.intents
+    settings = find_settings(config)
     if settings is None:
         return
     try:

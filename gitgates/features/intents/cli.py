@@ -12,8 +12,8 @@ from gitgates.core.clean import counted, visible_line
 from gitgates.features.intents.approved import approve_intents, intents_of_session, is_unapproved
 from gitgates.features.intents.cli_select import release, select
 from gitgates.features.intents.edit import add_pattern
-from gitgates.features.intents.file import Intents, find_intent, load, read_file, settings_of
-from gitgates.features.intents.intent import IntentsError
+from gitgates.features.intents.file import find_intent, load, read_file, settings_of
+from gitgates.features.intents.intent import Intents, IntentsError
 from gitgates.features.intents.lease import read_leases
 from gitgates.features.intents.requests import (
     APPROVED,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gitgates.core.types import BLOCK, Verdict
 from gitgates.features.intents.approved import intents_of_session
+from gitgates.features.intents.file import find_settings
 from gitgates.features.intents.gatekeeper import named
 from gitgates.features.intents.lease import read_leases
 from gitgates.features.intents.scope import is_in_scope
@@ -31,7 +32,8 @@ def decide_commit(call: HookCall) -> Verdict:
         for one in read_leases(repo.shared_state_abs).values()
         if one.holder.session == file_name(session) or not session  # whose variable is missing
     ]
-    if not held and not (call.config.intents and call.config.intents.required):
+    settings = find_settings(call.config)
+    if not held and not (settings and settings.required):
         return Verdict()
     intents = intents_of_session(repo, call.config, session and file_name(session))
     scopes = [one for one in intents.active if one.id in held]

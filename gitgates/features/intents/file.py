@@ -10,25 +10,35 @@ import os
 import sys
 
 from gitgates import __version__
-from gitgates.config.load import describe
+from gitgates.config.load import describe, table_of
 from gitgates.core.errors import ConfigError, UsageError
+from gitgates.core.record import Record
 from gitgates.core.types import Problem
 from gitgates.features.intents.intent import Intent, Intents, IntentsError
 from gitgates.store.files import link_out, make_folder, open_state, read_cached, replace_cached
-
-__all__ = ["Intent", "Intents", "find_intent", "load", "read_file", "settings_of"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.core.types import Config, IntentSettings
+    from gitgates.core.types import Config
     from gitgates.git.repo import Repo
 
+TABLE = "intents"
 LONGEST = 1 << 20  # bytes
 _CACHE = "intents.marshal"
 # Another version, interpreter or shape of the records makes another key.
 _KEY = (__version__, sys.implementation.cache_tag, Intent._fields)
+
+
+class IntentSettings(Record):
+    """Where the intents are, and what agents need one for."""
+
+    file: str
+    required: bool
+    ask: tuple[str, ...]  # patterns of what a person is asked about
+    ttl_s: float  # how long a selection holds without an event of its holder
+    context_bytes: int  # the most that an agent is told of its intent
 
 
 def load(repo: Repo, config: Config) -> Intents:
@@ -36,9 +46,10 @@ def load(repo: Repo, config: Config) -> Intents:
 
     Raises: IntentsError with every problem of the file.
     """
-    if config.intents is None:
+    settings = find_settings(config)
+    if settings is None:
         return Intents(file="")
-    file = config.intents.file
+    file = settings.file
     raw = read_file(repo.root_abs, file)
     if raw is None:
         return Intents(file=file)
@@ -50,15 +61,21 @@ def load(repo: Repo, config: Config) -> Intents:
     return Intents(file=file, intents=intents)
 
 
+def find_settings(config: Config) -> IntentSettings | None:
+    """Return the settings of intents; None where there are none."""
+    return table_of(config, TABLE, IntentSettings) if TABLE in config.tables else None
+
+
 def settings_of(config: Config) -> IntentSettings:
     """Return the settings of intents.
 
     Raises: ConfigError where the configuration has none.
     """
-    if config.intents is None:
+    settings = find_settings(config)
+    if settings is None:
         hint = "Add the table [tool.gitgates.intents] to it."
         raise ConfigError("intents are not configured here", hint)
-    return config.intents
+    return settings
 
 
 def find_intent(intents: Intents, name: str) -> Intent:

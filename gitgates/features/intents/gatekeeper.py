@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
-from gitgates.core.types import BLOCK, IntentSettings, Verdict
+from gitgates.config.load import table_of
+from gitgates.core.types import BLOCK, Verdict
 from gitgates.features.intents.approved import intents_in_force
+from gitgates.features.intents.file import TABLE, IntentSettings
 from gitgates.features.intents.intent import IntentsError
 from gitgates.features.intents.lease import held_by, holder_of, lost_by, read_leases, renew
 from gitgates.features.intents.scope import is_in_scope
@@ -213,7 +215,7 @@ def _in_pattern(char: str) -> str:
 
 def settings_of(call: Call) -> IntentSettings:
     """Return the settings, without which the policy is not asked."""
-    return call.config.intents or IntentSettings()
+    return table_of(call.config, TABLE, IntentSettings)
 
 
 def holder_of_call(call: Call) -> Holder:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.features.intents.file import find_settings
 from gitgates.features.intents.lease import held_by, holder_of, read_leases
 
 TYPE_CHECKING = False
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def state(call: Call, caller: Caller) -> dict[str, str]:
     """Return the intent that the caller holds."""
-    if call.config.intents is None:
+    if find_settings(call.config) is None:
         return {}
     leases = read_leases(call.repo.shared_state_abs)
     own = held_by(leases, holder_of(caller.session, caller.agent))

@@ -29,7 +29,7 @@ _SHELLS: tuple[EventKind, ...] = ("after-tool", "tool-failed")
 
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the needed events: before tools that write, after shells, ends, commits."""
-    if config.intents is None:
+    if _NAME not in config.tables:
         return ()
     return (
         Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell", "ours")),
@@ -49,7 +49,7 @@ WAY_OUT = (
 
 def fails_closed(config: Config) -> bool:
     """Return whether a tool is refused where this policy fails in itself."""
-    return config.intents is not None and config.intents.required
+    return bool(config.tables.get(_NAME, {}).get("required"))
 
 
 def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
@@ -59,14 +59,16 @@ def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
 
 def guarded_files(call: Call) -> tuple[tuple[str, str], ...]:
     """Return the file with the intents."""
-    settings = call.config.intents
-    return (("intents_file", f"{call.repo.root_abs}/{settings.file}"),) if settings else ()
+    return (("intents_file", _file_abs(call)),)
 
 
 def watched_files(call: Call) -> dict[str, str]:
     """Return the file with the intents, of whose changes the person is told."""
-    settings = call.config.intents
-    return {_NAME: f"{call.repo.root_abs}/{settings.file}"} if settings else {}
+    return {_NAME: _file_abs(call)}
+
+
+def _file_abs(call: Call) -> str:
+    return f"{call.repo.root_abs}/{call.config.tables[_NAME]['file']}"
 
 
 def unapproved(call: Call, changed: list[str]) -> list[str]:
@@ -96,7 +98,7 @@ def approve(repo: Repo, config: Config) -> str:
     from gitgates.features.intents.approved import approve_intents  # for a verb
 
     approve_intents(repo, config)
-    return config.intents.file if config.intents else ""
+    return str(config.tables[_NAME]["file"])
 
 
 def labels(call: Call) -> dict[str, str]:

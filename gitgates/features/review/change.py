@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record, lazy
+from gitgates.features.review.config import settings_of
 from gitgates.features.review.evidence import COMPLETE, DECISION, SKIP, evidence_of, is_strict
 from gitgates.features.review.significance import Significance, kinds_of, weigh
 from gitgates.git.authorship import Span, with_changes
@@ -41,7 +42,7 @@ class SessionChange:
 
     def __init__(self, call: Call, now: Point | None = None) -> None:
         """Take what a session began with. `now`: what there is to compare it with; None: now."""
-        self.repo, self.review = call.repo, call.config.review
+        self.repo, self.review = call.repo, settings_of(call.config)
         self.base, self.began_note = first_point(call)
         self.now = now or call.point
         self.notes = tuple(filter(None, (self.began_note, *call.snapshot.why_unprovable)))

@@ -9,6 +9,7 @@ from gitgates.core.errors import OK, UsageError
 from gitgates.features.review.cli_post import done, post, skip
 from gitgates.features.review.cli_session import ReviewGroup, ReviewSession, verb
 from gitgates.features.review.cli_status import status
+from gitgates.features.review.config import settings_of
 from gitgates.git.diff import diff_text
 from gitgates.verbs.output import dump, format_option, print_json
 
@@ -85,7 +86,7 @@ def weakened(session: ReviewSession, fmt: str) -> int:
     from gitgates.engine.hooks import matches_agent
     from gitgates.features.review.weakening.session import weakened as find
 
-    reviewer, caller = session.config.review.reviewer, session.caller
+    reviewer, caller = settings_of(session.config).reviewer, session.caller
     if caller.by_agent and not matches_agent((reviewer,), caller.agent_type):
         # The worker is not to learn what is looked for.
         raise UsageError(

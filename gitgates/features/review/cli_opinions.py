@@ -19,6 +19,7 @@ from gitgates.engine.listener import Listener
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.features.review.cli_session import ASKING
+from gitgates.features.review.config import settings_of
 from gitgates.git.diff import diff_text
 from gitgates.hosts import withheld_from_agents
 from gitgates.store.runs import new_run
@@ -68,7 +69,7 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
 
     Raises: Interrupted after a signal; StateError if something cannot be kept.
     """
-    review = session.config.review
+    review = settings_of(session.config)
     change = session.change if review.second_opinions else None
     files = change.weight.files if change else ()
     paths = tuple(one.path for one in files if one.counts)
@@ -109,7 +110,7 @@ def _run(session: ReviewSession, opinions: _Opinions, question: bytes) -> None:
         Gate(
             name=name,
             command=command,
-            timeout_s=config.review.opinion_timeout_s,
+            timeout_s=settings_of(config).opinion_timeout_s,
             pass_hook_input=True,
             env=((_FILE_NAME, f"{run_abs}/{_INPUT}"),),
         )
@@ -136,7 +137,7 @@ class _Opinions(Listener):
 
     def __init__(self, session: ReviewSession, fmt: str) -> None:
         self._session, self._fmt = session, fmt
-        commands = session.config.review.second_opinions
+        commands = settings_of(session.config).second_opinions
         self.commands = dict(zip(names_of(commands), commands, strict=True))
         self.given: dict[str, dict[str, Any]] = {}
         self.trouble: GitgatesError | None = None  # why something could not be kept

@@ -9,6 +9,7 @@ import click
 from gitgates.core.clean import plain_line, utf8
 from gitgates.core.errors import BLOCKED, OK, LockError, StateError, UsageError
 from gitgates.features.review.cli_session import ReviewSession, verb
+from gitgates.features.review.config import settings_of
 from gitgates.features.review.evidence import COMPLETE, ISSUES, SKIP, is_strict
 from gitgates.session.approval import require_person
 from gitgates.session.shell_commands import digest_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-    from gitgates.core.types import Review
+    from gitgates.features.review.config import Review
 
 _LONGEST_BYTES = 64 * 1024  # of a text
 _WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
@@ -46,7 +47,7 @@ def done(session: ReviewSession, summary: str | None) -> int:
     message = _mark(session, said or "reviewed", how="done", summary=said)
     _confirm(session, f"was reviewed (message {message})")
     if session.change.is_strict:
-        reviewer = session.config.review.reviewer
+        reviewer = settings_of(session.config).reviewer
         click.echo(
             f"  An independent review is asked for: only COMPLETE of `{reviewer}` counts for that."
         )
@@ -68,7 +69,7 @@ def skip(session: ReviewSession, reason: str, token: str) -> int:
     strict = is_strict(session.call)
     if strict:
         named = f", with --session {caller.session}"
-        otherwise = _or_else(session.config.review)
+        otherwise = _or_else(settings_of(session.config))
         require_person(session.repo, "review skip", token, arguments=named, otherwise=otherwise)
     message = _mark(session, said, how=SKIP, reason=said, by_person=strict)
     shared_abs = session.repo.shared_state_abs

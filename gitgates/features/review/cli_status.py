@@ -13,7 +13,7 @@ from gitgates.features.review import policy as review
 from gitgates.features.review import text as review_text
 from gitgates.features.review.change import MOST_MARKERS
 from gitgates.features.review.cli_session import ReviewSession, verb
-from gitgates.features.review.config import GATE
+from gitgates.features.review.config import GATE, settings_of
 from gitgates.features.review.end import OFF, ReviewRuling
 from gitgates.features.review.evidence import CLAIM, COMPLETE, SKIP
 from gitgates.features.review.text import how_it_came
@@ -100,7 +100,7 @@ def _short(text: str) -> str:
 
 
 def _mode(session: ReviewSession, change: SessionChange) -> str:
-    settings = session.config.review
+    settings = settings_of(session.config)
     if not change.is_strict:
         return settings.mode
     by = ", as a prompt has asked" if session.evidence.strict else ""
@@ -168,7 +168,7 @@ def _document(
     session: ReviewSession, change: SessionChange, ruling: ReviewRuling
 ) -> dict[str, Any]:
     """Return it as plain data. Field names are part of the interface."""
-    weight, settings = change.weight, session.config.review
+    weight, settings = change.weight, settings_of(session.config)
     return {
         "version": VERSION,
         "session": session.caller.session,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from gitgates.config.load import table_of
 from gitgates.core.lifecycle import ENDING_HOOKS
 from gitgates.core.policy import Need
+from gitgates.core.record import Record
 from gitgates.engine.hooks import matches_agent
 from gitgates.session.needs import agent_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.agent_types import Payload, ToolKind
-    from gitgates.core.types import Config, Review
+    from gitgates.core.types import Config
     from gitgates.session.call import Call
 
 GATE = "review"
@@ -34,16 +36,45 @@ _BEFORE_COMMANDS = Need(
 _BEFORE_WRITES = Need(kind="before-tool", tools=(), but_reads=True, more_s=_MARKING_S)
 
 
+class Review(Record):
+    """When the built-in gate `review` asks for a review, and what it takes for one."""
+
+    mode: str  # remind, require, off
+    required: bool
+    prefix: str  # of a prompt that asks for the strict form; empty: none does
+    min_lines: float
+    min_files: float
+    weights: tuple[float, float, float]  # of code, tests, documentation
+    tests: tuple[str, ...]  # patterns, beside the built-in ones; so are the next two
+    documentation: tuple[str, ...]
+    generated: tuple[str, ...]
+    critical: tuple[str, ...]
+    ignore: tuple[str, ...]
+    skills: tuple[str, ...]
+    agents: tuple[str, ...]
+    reviewer: str  # the agent whose decision counts in the strict form
+    reviewer_model: str
+    reviewer_commands: tuple[str, ...]
+    second_opinions: tuple[str, ...]
+    opinion_timeout_s: float
+
+
+def settings_of(config: Config) -> Review:
+    """Return the settings of reviews."""
+    return table_of(config, GATE, Review)
+
+
 def is_review_on(config: Config) -> bool:
     """Return whether the gate `review` is enabled."""
     ends = [hook for hook in agent_hooks(config) if hook.name in ENDING_HOOKS]
     listed = {name for hook in ends for name in hook.gates}
-    return GATE in listed and (config.review.mode != "off" or is_strict_possible(config))
+    return GATE in listed and (settings_of(config).mode != "off" or is_strict_possible(config))
 
 
 def is_strict_possible(config: Config) -> bool:
     """Return whether the strict form is possible, by the mode or by a prompt."""
-    return config.review.mode == "require" or bool(config.review.prefix)
+    review = settings_of(config)
+    return review.mode == "require" or bool(review.prefix)
 
 
 def hears_all_writers(config: Config) -> bool:
@@ -58,7 +89,7 @@ def review_needs(config: Config) -> tuple[Need, ...]:
     """
     if not is_review_on(config):
         return ()
-    review = config.review
+    review = settings_of(config)
     reviewers = tuple(dict.fromkeys((*review.agents, review.reviewer)))
     before = _BEFORE_WRITES if is_strict_possible(config) else _BEFORE_COMMANDS
     return (*_ALWAYS, before, Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S))
@@ -76,4 +107,4 @@ def reviews(review: Review, payload: Payload) -> bool:
 
 def asks_for_review(call: Call) -> bool:
     """Return whether the hook of this event lists the review, and no reviewing agent ends."""
-    return GATE in call.hook.gates and not reviews(call.config.review, call.payload)
+    return GATE in call.hook.gates and not reviews(settings_of(call.config), call.payload)

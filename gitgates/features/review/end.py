@@ -11,7 +11,7 @@ from gitgates.core.errors import GitError, StateError
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.review.change import SessionChange, change_of
-from gitgates.features.review.config import GATE
+from gitgates.features.review.config import GATE, settings_of
 from gitgates.features.review.evidence import COMPLETE, DECISION, ISSUES, SKIP, is_strict
 from gitgates.features.review.text import (
     MOST_BLOCKS,
@@ -53,10 +53,10 @@ def decide_end(call: Call) -> Verdict:
     Raises: GitError if git cannot compare.
     """
     skips = skipped_gates(call.env)
-    if GATE in skips and not call.config.review.required:
+    if GATE in skips and not settings_of(call.config).required:
         call.rests_on[GATE] = ReviewRuling(OFF, why=f"{skips[GATE]} skips it here")
         return _skipped(call, skips[GATE])
-    if call.config.review.mode == "off" and not is_strict(call):
+    if settings_of(call.config).mode == "off" and not is_strict(call):
         call.rests_on[GATE] = ReviewRuling(OFF, why="the mode is off")
         return Verdict()
     change = change_of(call)
@@ -132,7 +132,7 @@ def _messages_if_allowed(call: Call, change: SessionChange) -> Verdict:
     if not (change.is_wanted and change.is_reviewed):
         return Verdict()
     entries: list[Fact] = []
-    if change.is_strict and call.config.review.mode != "require":
+    if change.is_strict and settings_of(call.config).mode != "require":
         entries.append({"what": "review-off", "why": "COMPLETE"})
     text, message = _complete(call, change) if change.is_strict else _skip_reason(call, change)
     if not text or message in change.evidence.reported:

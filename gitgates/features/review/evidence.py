@@ -18,7 +18,7 @@ from __future__ import annotations
 from gitgates.core.agent_types import Point
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.record import Record
-from gitgates.features.review.config import GATE
+from gitgates.features.review.config import GATE, settings_of
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session.state import Projection, point_of
 
@@ -196,4 +196,4 @@ def is_strict(call: Call) -> bool:
     """
     if not agent_host(call.payload.host or DEFAULT_AGENT).HANDS_TOKENS:
         return False
-    return call.config.review.mode == "require" or session_evidence(call).strict
+    return settings_of(call.config).mode == "require" or session_evidence(call).strict

@@ -9,7 +9,13 @@ from __future__ import annotations
 from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, STOP, WARN, Verdict
 from gitgates.engine.hooks import matches_agent
-from gitgates.features.review.config import asks_for_review, is_review_on, review_needs, reviews
+from gitgates.features.review.config import (
+    asks_for_review,
+    is_review_on,
+    review_needs,
+    reviews,
+    settings_of,
+)
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session.state import TIMELINE
 
@@ -28,7 +34,7 @@ def rules(config: Config) -> str:
         return ""
     from gitgates.features.review.text import rules_of
 
-    return rules_of(config.review)
+    return rules_of(settings_of(config))
 
 
 def person_verbs(call: Call) -> tuple[tuple[str, ...], ...]:
@@ -40,7 +46,7 @@ def person_verbs(call: Call) -> tuple[tuple[str, ...], ...]:
 
 def guarded_files(call: Call) -> list[tuple[str, str]]:
     """Return the files of the agents and skills that review."""
-    host, review = agent_host(call.payload.host or DEFAULT_AGENT), call.config.review
+    host, review = agent_host(call.payload.host or DEFAULT_AGENT), settings_of(call.config)
     folders = host.folders_of(call.repo.root_abs, call.env)
     agents = dict.fromkeys((review.reviewer, *review.agents))
     paths = [path for name in agents for path in host.agent_files(_plain(name), folders)]
@@ -79,7 +85,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
     """Return the kind and the name of the review that an event shows; None if none."""
-    payload, review = call.payload, call.config.review
+    payload, review = call.payload, settings_of(call.config)
     is_skill = matches_agent(review.skills, payload.skill)
     match payload.kind, payload.tool_kind:
         case "prompt-expansion", _ if is_skill:

@@ -14,6 +14,7 @@ from gitgates.features.review.config import (
     is_strict_possible,
     review_needs,
     reviews,
+    settings_of,
 )
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 
@@ -44,7 +45,7 @@ def agents(config: Config) -> tuple[WantedAgent, ...]:
         return ()
     from gitgates.core.policy import WantedAgent  # for those that install it, or look for it
 
-    review = config.review
+    review = settings_of(config)
     reviewer = WantedAgent(
         name=review.reviewer,
         model=review.reviewer_model,
@@ -57,7 +58,7 @@ def agents(config: Config) -> tuple[WantedAgent, ...]:
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Switch the strict form; give the reviewer its token, restrict its tools, send it back."""
-    payload, review = call.payload, call.config.review
+    payload, review = call.payload, settings_of(call.config)
     own: Verdict | None = None
     match payload.kind:
         case "prompt" if review.prefix and review.prefix[:1] in payload.prompt[:_FAR]:
@@ -92,7 +93,7 @@ def is_near(prompt: str, prefix: str) -> bool:
 
 
 def _decide_prompt(call: Call) -> Verdict | None:
-    prompt, prefix = call.payload.prompt, call.config.review.prefix
+    prompt, prefix = call.payload.prompt, settings_of(call.config).prefix
     asked = asked_for(prompt, prefix)
     if call.payload.automatic:
         return Verdict(WARN, to_person=_SCHEDULED.format(prefix)) if asked else None
@@ -107,7 +108,7 @@ def _turn(call: Call, *, on: bool) -> Verdict:
     """Switch the strict form. Recorded at once: a snapshot may take too long."""
     from gitgates.features.review.text import installed, strict_began
 
-    what, review = "review-on" if on else "review-off", call.config.review
+    what, review = "review-on" if on else "review-off", settings_of(call.config)
     call.record({"what": what})
     if not on and review.mode == "require":
         text = "gitgates: this repository requires an independent review, whatever a prompt says."
@@ -148,7 +149,7 @@ def _begin(call: Call) -> Verdict:
     from gitgates.session.shell_commands import new_token
     from gitgates.session.tampering import agent_digests, is_another_agent
 
-    review = call.config.review
+    review = settings_of(call.config)
     changed: tuple[Fact, ...] = ()
     root_abs, host = call.repo.root_abs, call.payload.host
     if is_another_agent(entries, agent_digests(call.config, root_abs, call.env, host)):
@@ -162,7 +163,7 @@ def _is_held(call: Call) -> bool:
     """Return whether a sub-agent is the reviewer of the strict form."""
     from gitgates.features.review.evidence import is_strict
 
-    return is_reviewer(call.config.review, call.payload.agent_type) and is_strict(call)
+    return is_reviewer(settings_of(call.config), call.payload.agent_type) and is_strict(call)
 
 
 def _hold(call: Call) -> Verdict | None:
@@ -172,7 +173,7 @@ def _hold(call: Call) -> Verdict | None:
     from gitgates.session.shell_commands import refuse_tool
 
     payload = call.payload
-    allowed = call.config.review.reviewer_commands
+    allowed = settings_of(call.config).reviewer_commands
     refused = refuse_tool(payload.tool_kind, payload.tool, payload.command, allowed)
     return Verdict(BLOCK, to_agent=refused, final=True) if refused else None
 

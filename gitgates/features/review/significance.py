@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.core.agent_types import Changed
-    from gitgates.core.types import Review
+    from gitgates.features.review.config import Review
 
     Layer: TypeAlias = list[tuple[bool, list[match.Pattern], dict[str, bool]]]
 

@@ -18,8 +18,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.core.types import Review
     from gitgates.features.review.change import SessionChange
+    from gitgates.features.review.config import Review
 
 
 # What an agent that is kept is to hear of.

@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.config.load import table_of
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import Need, functions_of
+from gitgates.core.policy import Need, functions_of, wanted
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK
 
@@ -49,10 +50,16 @@ class ChangedFile(Record):
     is_link: bool  # before
 
 
+class Trace(Record):
+    """Whether what agents write is recorded."""
+
+    mode: str  # auto: where a policy is on whose row says so; on, off
+
+
 def is_on(config: Config) -> bool:
     """Return whether what agents write is traced."""
-    mode = config.trace.mode
-    return mode == "on" or (mode == "auto" and config.intents is not None)
+    mode = table_of(config, "trace", Trace).mode
+    return mode == "on" or (mode == "auto" and any(row.is_traced for row in wanted(config)))
 
 
 def needs(config: Config) -> tuple[Need, ...]:

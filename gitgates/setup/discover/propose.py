@@ -11,6 +11,7 @@ from gitgates.config import load
 from gitgates.config.edit import Addition, Edit, make_edit, read_shared
 from gitgates.config.parse import reachable
 from gitgates.core.lifecycle import AGENT_KINDS, HOOK_OF, kind_of
+from gitgates.core.policy import policy_gates
 from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
@@ -215,7 +216,7 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
     looks = [n for n in dict.fromkeys(names) if n not in gates or not gates[n].get("writes")]
     quick = [name for name in looks if gates.get(name, {}).get("pass_files")]
     hooks: dict[str, dict[str, object]] = {
-        HOOK_OF["turn-end"]: {"gates": [*looks, "review"], "strategy": "collect"}
+        HOOK_OF["turn-end"]: {"gates": [*looks, *policy_gates()], "strategy": "collect"}
     }
     if quick:
         tools = [*agent_host(DEFAULT_AGENT).TOOL_NAMES["writes"][:2]]

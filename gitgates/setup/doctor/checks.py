@@ -15,6 +15,7 @@ from gitgates.core.clean import counted, visible_line
 from gitgates.core.errors import ConfigError, StateError
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.parts import feature_parts
+from gitgates.core.policy import functions_of
 from gitgates.core.types import Config, Gate
 from gitgates.engine.match import selects_any
 from gitgates.git.index import NAME as INDEX_NAME
@@ -123,9 +124,9 @@ _MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
 
 
 def has_gates(config: Config) -> bool:
-    """Return whether anything can run: a gate, or a hook of advice."""
+    """Return whether anything can run: a gate, or what a policy runs."""
     gates = config.gates or any(hook.gates for hook in config.hooks)
-    return bool(gates) or any(one.hook_command for one in config.advice)
+    return bool(gates) or any(runs(config) for runs in functions_of(config, "runs_commands"))
 
 
 def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 from agent_support import Agent, begin
+from config_support import table
 from conftest import Repo
 
 from gitgates.config.load import load
 from gitgates.core.lifecycle import AGENT_KINDS, GIT_KINDS
 from gitgates.core.policy import Need, asked_at
-from gitgates.core.types import Advice, Config
+from gitgates.core.types import Config
 from gitgates.features.advice.items import (
+    Advice,
     Identity,
     applicable,
     describe,
@@ -57,19 +59,21 @@ WHO = Identity(rig="beads", role="polecat", agent="toast")
     ],
 )
 def test_all_targets_must_match(target: dict[str, Any], *, applies: bool) -> None:
-    assert bool(applicable([Advice(id="a", **target)], WHO)) is applies
+    assert bool(applicable([table(Advice, id="a", **target)], WHO)) is applies
 
 
 @pytest.mark.parametrize("target", ["rig", "role", "agent"])
 def test_who_has_no_name_is_no_target(target: str) -> None:
     fields: dict[str, Any] = {target: "x"}
-    assert applicable([Advice(id="a", **fields)], Identity()) == []
+    assert applicable([table(Advice, id="a", **fields)], Identity()) == []
 
 
 def test_a_bare_agent_name_means_a_plugins_agent_too() -> None:
-    advice = [Advice(id="a", agent="reviewer")]
+    advice = [table(Advice, id="a", agent="reviewer")]
     assert applicable(advice, Identity(agent="kit:reviewer")) == advice
-    assert applicable([Advice(id="a", agent="kit:reviewer")], Identity(agent="reviewer")) == []
+    assert (
+        applicable([table(Advice, id="a", agent="kit:reviewer")], Identity(agent="reviewer")) == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,12 +81,12 @@ def test_a_bare_agent_name_means_a_plugins_agent_too() -> None:
     [("open", True), ("pinned", True), ("closed", False), ("tombstone", False)],
 )
 def test_closed_advice_is_for_nobody(status: str, *, applies: bool) -> None:
-    assert bool(applicable([Advice(id="a", status=status)], Identity())) is applies
+    assert bool(applicable([table(Advice, id="a", status=status)], Identity())) is applies
 
 
 def test_order() -> None:
     def one(name: str, **more: Any) -> Advice:
-        return Advice(id=name, **more)
+        return table(Advice, id=name, **more)
 
     advice = [
         one("global", priority=0),
@@ -101,15 +105,15 @@ def test_order() -> None:
 
 def test_the_oldest_first_by_fractions_of_a_second() -> None:
     times = ("2026-01-31T12:00:00.500000Z", "2026-01-31T12:00:01Z", "2026-01-31T12:00:00Z")
-    found = applicable([Advice(id=time, created_at=time) for time in times], WHO)
+    found = applicable([table(Advice, id=time, created_at=time) for time in times], WHO)
     assert [one.id for one in found] == [times[2], times[0], times[1]]
 
 
 def test_hooks_are_those_with_a_command_at_the_trigger() -> None:
     advice = [
-        Advice(id="guidance"),
-        Advice(id="push", hook_command="true", hook_trigger="before-push"),
-        Advice(id="commit", hook_command="true", hook_trigger="before-commit"),
+        table(Advice, id="guidance"),
+        table(Advice, id="push", hook_command="true", hook_trigger="before-push"),
+        table(Advice, id="commit", hook_command="true", hook_trigger="before-commit"),
     ]
     both = hooks_at(advice, WHO, ("before-commit", "before-push"))
     assert [one.id for one in both] == ["commit", "push"]
@@ -147,17 +151,19 @@ def test_who_it_is(
     ],
 )
 def test_target(rig: str, role: str, agent: str, shown: str) -> None:
-    assert target_of(Advice(rig=rig, role=role, agent=agent)) == shown
+    assert target_of(table(Advice, rig=rig, role=role, agent=agent)) == shown
 
 
 def test_description() -> None:
-    hook = Advice(id="a", title="A", hook_command="true", hook_trigger="before-push")
+    hook = table(Advice, id="a", title="A", hook_command="true", hook_trigger="before-push")
     assert describe(hook) == "a · A [before-push: true] (warn)"
-    assert describe(Advice(id="a", title="A")) == "a · A"
+    assert describe(table(Advice, id="a", title="A")) == "a · A"
 
 
 def test_guidance_has_a_budget() -> None:
-    advice = [Advice(id=str(n), title=f"Title {n}", rig="beads" * (n == 2)) for n in range(4)]
+    advice = [
+        table(Advice, id=str(n), title=f"Title {n}", rig="beads" * (n == 2)) for n in range(4)
+    ]
     who = Identity(rig="beads")
     assert guidance(advice, who, 22) == (
         "Advice for your work here:\n- Title 2\n- Title 0\n(and 2 more: gitgates advice list)"
@@ -167,8 +173,13 @@ def test_guidance_has_a_budget() -> None:
 
 def test_hooks_are_told_in_a_line_for_each_moment() -> None:
     def hook(title: str, trigger: str, how: str = "warn", rig: str = "") -> Advice:
-        return Advice(
-            title=title, hook_command="x", hook_trigger=trigger, hook_on_failure=how, rig=rig
+        return table(
+            Advice,
+            title=title,
+            hook_command="x",
+            hook_trigger=trigger,
+            hook_on_failure=how,
+            rig=rig,
         )
 
     advice = [
@@ -177,7 +188,7 @@ def test_hooks_are_told_in_a_line_for_each_moment() -> None:
         hook("Count", "before-commit", "ignore"),
         hook("Elsewhere", "before-push", rig="other"),
         hook("Tidy" * 100, "session-end"),
-        Advice(title="Think"),
+        table(Advice, title="Think"),
     ]
     assert guidance(advice, Identity(rig="beads"), 400).split("\n") == [
         "Commands that run at moments of your work (gitgates advice hooks):",

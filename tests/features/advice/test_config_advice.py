@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from config_support import fatal, read
+from config_support import fatal, read, table
 
-from gitgates.config.advice_values import slug
 from gitgates.config.load import load
-from gitgates.core.types import Advice
-from gitgates.features.advice.items import content_hash
-from gitgates.features.advice.weaker import compare_advice
+from gitgates.config.weaker import weaker_entry
+from gitgates.features.advice.items import Advice, advice_of, content_hash
+from gitgates.features.advice.keys import slug
 
 HOOK = 'hook_command = "make test"\nhook_trigger = "before-commit"\n'
 
@@ -20,12 +19,12 @@ HOOK = 'hook_command = "make test"\nhook_trigger = "before-commit"\n'
 def one(text: str) -> Advice:
     config, said, deferred = read(f'[[advice]]\ntitle = "Run the tests"\n{text}')
     assert (said, deferred) == ("", "")
-    return config.advice[0]
+    return advice_of(config)[0]
 
 
 def test_without_a_command_it_is_guidance() -> None:
-    assert one("") == Advice(id="run-the-tests", title="Run the tests")
-    assert read("jobs = 1")[0].advice == ()
+    assert one("") == table(Advice, id="run-the-tests", title="Run the tests")
+    assert advice_of(read("jobs = 1")[0]) == ()
 
 
 def test_all_keys() -> None:
@@ -168,13 +167,13 @@ def test_all_problems_at_once() -> None:
 
 def test_local_advice_is_added() -> None:
     config, said, deferred = read('[[advice]]\ntitle = "a"', '[[advice]]\ntitle = "b"')
-    assert ([one.id for one in config.advice], said, deferred) == (["a", "b"], "", "")
+    assert ([one.id for one in advice_of(config)], said, deferred) == (["a", "b"], "", "")
 
 
 def test_local_advice_does_not_replace_shared_advice() -> None:
     shared = f'[[advice]]\ntitle = "a"\n{HOOK}'
     config, said, deferred = read(shared, '[[advice]]\ntitle = "a"\nstatus = "closed"')
-    assert (config.advice[0].status, said) == ("open", "")
+    assert (advice_of(config)[0].status, said) == ("open", "")
     assert deferred == (
         "gitgates.local.toml: advice.a: is in gitgates.toml, too, which counts. Give the local one "
         "another `id`."
@@ -202,12 +201,12 @@ def test_cached_configuration_has_it(tmp_path: Path) -> None:
     cache = str(tmp_path / "state" / "config.marshal")
     first, second = (load(str(tmp_path), cache) for _ in range(2))
     assert first
-    assert first.advice
+    assert advice_of(first)
     assert repr(first) == repr(second)
 
 
 def test_every_field_is_in_the_hash() -> None:
-    plain = Advice(title="a")
+    plain = table(Advice, title="a")
     changes: list[dict[str, Any]] = [{name: "x"} for name in Advice._fields]
     others = [plain._replace(**one) for one in changes]
     assert len({content_hash(one) for one in (plain, *others)}) == len(others) + 1
@@ -242,4 +241,5 @@ BLOCKS = f'{HOOK}hook_timeout = 60\nhook_on_failure = "block"'
     ],
 )
 def test_what_makes_it_weaker(old: str, new: str | None, texts: list[str]) -> None:
-    assert compare_advice(one(old), None if new is None else one(new)) == texts
+    changed = None if new is None else one(new)._asdict()
+    assert weaker_entry("advice", one(old)._asdict(), changed) == texts

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from config_support import table, with_tables
 from conftest import Repo
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.types import Config, Gate, Hook, Review
+from gitgates.core.types import Config, Gate, Hook
 from gitgates.features.gates.rules import LONGEST, rules_text
+from gitgates.features.review.config import Review
 
 WAY_OUT = 'gitgates cannot-fix GATE --reason "why"'
 
@@ -110,15 +112,15 @@ REQUIRED = (
 @pytest.mark.parametrize(
     ("review", "said"),
     [
-        (Review(), REMINDED + ASKED),
-        (Review(prefix=""), REMINDED),
-        (Review(mode="require"), REQUIRED),
-        (Review(mode="off"), f"review:{ASKED}"),
-        (Review(mode="off", prefix=""), ""),
+        (table(Review), REMINDED + ASKED),
+        (table(Review, prefix=""), REMINDED),
+        (table(Review, mode="require"), REQUIRED),
+        (table(Review, mode="off"), f"review:{ASKED}"),
+        (table(Review, mode="off", prefix=""), ""),
     ],
 )
 def test_what_a_review_asks_for(review: Review, said: str) -> None:
-    config = Config(gates=(Gate(name="a", command="x"),), hooks=(STOP,), review=review)
+    config = with_tables(Config(gates=(Gate(name="a", command="x"),), hooks=(STOP,)), review)
     text = rules_text(config)
     assert ("changed: a, review\n" if said else "changed: a\n") in text
     assert text.split('--reason "why".', 1)[1] == (f"\n{said}" if said else "")
@@ -134,9 +136,9 @@ def test_a_review_alone(repo: Repo) -> None:
 
 
 def test_a_review_that_is_never_asked_for_is_not_told_of() -> None:
-    review = Review(mode="off", prefix="")
+    review = table(Review, mode="off", prefix="")
     hooks = (Hook(name="Stop", gates=("review",)),)
-    assert rules_text(Config(hooks=hooks, review=review)) == ""
+    assert rules_text(with_tables(Config(hooks=hooks), review)) == ""
 
 
 _NAMES = st.integers(0, 400).map(lambda n: f"gate-{n}") | st.integers(1, 300).map(lambda n: "é" * n)
@@ -160,7 +162,9 @@ def _gate(number: int) -> Gate:
     points=st.lists(st.sampled_from(list(HOOK_POINTS)), unique=True) | st.none(),
     listed=st.lists(st.integers(0, 300)) | st.none(),
     tools=st.sampled_from([None, (), ("Edit",), ("mcp__" + "x" * 400,) * 20]),
-    review=st.sampled_from([None, Review(), Review(reviewer="é" * 900, prefix="#" * 900)]),
+    review=st.sampled_from(
+        [None, table(Review), table(Review, reviewer="é" * 900, prefix="#" * 900)]
+    ),
 )
 def test_it_is_short_and_names_the_way_out(
     gates: list[Gate],
@@ -178,7 +182,8 @@ def test_it_is_short_and_names_the_way_out(
         Hook(name=name, gates=(*chosen, *more), enabled_tools=tools)
         for name in (HOOK_POINTS if points is None else points)
     )
-    text = rules_text(Config(gates=tuple(gates), hooks=hooks, review=review or Review()))
+    config = Config(gates=tuple(gates), hooks=hooks)
+    text = rules_text(with_tables(config, review or table(Review)))
     if not (hooks and chosen):
         assert text == ""
         return

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from agent_support import Agent, begin
+from config_support import table
 from conftest import Repo
 from guard_cases import CONFIG, SHELL
 
 from gitgates.config.load import load
-from gitgates.core.types import Config, Guard
-from gitgates.features.guard.policy import RULES
+from gitgates.core.types import Config
+from gitgates.features.guard.policy import RULES, Guard
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.approval import ACTIONS
 from gitgates.setup.install.agents import entries
@@ -66,7 +67,7 @@ def test_each_rule_has_ways_to_write_it_and_look_alikes() -> None:
 @pytest.mark.parametrize("rule", SHELL)
 def test_commands(agent: Agent, rule: str) -> None:
     found, fine = SHELL[rule]
-    expected = f"{getattr(Guard(), rule)} {rule}"
+    expected = f"{getattr(table(Guard), rule)} {rule}"
     assert {one: shell(agent, one) for one in found} == dict.fromkeys(found, expected)
     assert {one: shell(agent, one) for one in fine} == dict.fromkeys(fine, "")
 
@@ -79,7 +80,7 @@ def test_what_is_found_does_not_rest_on_an_alias_that_makes_every_command_be_rea
     agent = begin(repo, CONFIG)
     aliases = ("git sneaky ", "git ci ")
     found = {
-        one: f"{getattr(Guard(), rule)} {rule}"
+        one: f"{getattr(table(Guard), rule)} {rule}"
         for rule, (ways, _fine) in SHELL.items()
         for one in ways
         if not one.startswith(aliases)

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from gitgates.config.section_keys import HEADLESS_AGENTS
 from gitgates.hosts.headless import CLIENTS, UNREADABLE, client
 
 CONFIG = """\
@@ -54,10 +53,6 @@ def test_tokens_of_a_resumed_thread_are_counted_once(
         "exec --json resume thread-1 -",
         "exec --json resume thread-1 -",
     ]
-
-
-def test_every_client_can_be_configured() -> None:
-    assert tuple(CLIENTS) == HEADLESS_AGENTS
 
 
 @pytest.mark.parametrize("name", CLIENTS)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
-
 import pytest
-from config_support import fatal, read
+from config_support import fatal, read, table
 from conftest import Repo
 
 from gitgates.config.load import load
-from gitgates.config.section_keys import INTENTS_KEYS
-from gitgates.core.types import IntentSettings
+from gitgates.features.intents.file import IntentSettings, find_settings
 
 
 def test_without_the_table_intents_are_off() -> None:
-    assert read("jobs = 1")[0].intents is None
-    assert read("[intents]")[0].intents == IntentSettings()
+    assert find_settings(read("jobs = 1")[0]) is None
+    assert find_settings(read("[intents]")[0]) == table(IntentSettings)
 
 
 def test_its_keys_are_read() -> None:
@@ -24,19 +21,13 @@ def test_its_keys_are_read() -> None:
         'ttl = "1h"\ncontext = "4 KiB"\n'
     )
     assert said == ""
-    assert config.intents == IntentSettings(
+    assert find_settings(config) == IntentSettings(
         file="plan/intents.toml",
         required=True,
         ask=("migrations/**",),
         ttl_s=3600.0,
         context_bytes=4096,
     )
-
-
-def test_the_record_has_the_defaults_of_the_table() -> None:
-    for key in INTENTS_KEYS:
-        default = key.type.parse(tomllib.loads(f"value = {key.default}")["value"])
-        assert getattr(IntentSettings(), key.field) == default
 
 
 @pytest.mark.parametrize(
@@ -61,11 +52,11 @@ def test_required_intents_cannot_be_weakened_locally(local: str) -> None:
     assert fatal("[intents]", f"[intents]\n{local}") == ""
 
 
-@pytest.mark.parametrize("table", ["", "[intents]\nrequired = true\n"])
-def test_the_settings_are_cached(repo: Repo, table: str) -> None:
-    repo.write("gitgates.toml", f"jobs = 1\n{table}")
+@pytest.mark.parametrize("text", ["", "[intents]\nrequired = true\n"])
+def test_the_settings_are_cached(repo: Repo, text: str) -> None:
+    repo.write("gitgates.toml", f"jobs = 1\n{text}")
     cache = str(repo.path / ".git/cache")
     first = load(str(repo.path), cache)
     assert load(str(repo.path), cache) == first
     assert first
-    assert first.intents == (IntentSettings(required=True) if table else None)
+    assert find_settings(first) == (table(IntentSettings, required=True) if text else None)

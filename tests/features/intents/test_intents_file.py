@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 import tomlkit
 import yaml
+from config_support import table, with_tables
 from conftest import Repo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gitgates.config.load import describe
-from gitgates.core.types import PRIORITIES, Config, IntentSettings
+from gitgates.core.types import PRIORITIES, Config
 from gitgates.features.intents import file as intents_file
-from gitgates.features.intents.file import Intent, Intents, load
-from gitgates.features.intents.intent import STATUSES, IntentsError
+from gitgates.features.intents.file import IntentSettings, load
+from gitgates.features.intents.intent import STATUSES, Intent, Intents, IntentsError
 from gitgates.features.intents.parse import parse
 from gitgates.git.repo import find_repo
 
@@ -354,7 +355,7 @@ class Project:
         self.path = repo.path / file
         self.path.parent.mkdir(exist_ok=True)
         self.repo = find_repo(str(repo.path), dict(os.environ))
-        self.config = Config(intents=IntentSettings(file=file))
+        self.config = with_tables(Config(), table(IntentSettings, file=file))
         self.compiled = Path(f"{self.repo.state_abs}/intents.marshal")
 
     def load(self) -> Intents:
@@ -410,8 +411,10 @@ from gitgates.git.repo import find_repo
 from gitgates.features.intents.context import context_text
 from gitgates.features.intents.file import load
 from gitgates.features.intents.scope import is_inside
-from gitgates.core.types import Config, IntentSettings
-intents = load(find_repo(os.getcwd(), {}), Config(intents=IntentSettings()))
+from gitgates.core.types import Config
+settings = {"file": ".orchestration/active_intents.yaml", "required": False, "ask": ()}
+settings |= {"ttl_s": 1800.0, "context_bytes": 8192}
+intents = load(find_repo(os.getcwd(), {}), Config(tables={"intents": settings}))
 assert is_inside(intents.intents[0], "src/weather/é.py")
 assert "Wettér" in context_text(intents.intents[0], (), 1000)
 print(*({"yaml", "re", "json", "tomllib", "typing", "enum", "difflib"} & {*sys.modules}))

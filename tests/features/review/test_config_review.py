@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from config_support import fatal, read
+from config_support import fatal, read, table, table_in
 from conftest import Repo
 
-from gitgates.config.section_keys import REVIEW_KEYS
-from gitgates.core.types import Review
+from gitgates.features.review.config import Review
 
 LISTED = '[hooks.Stop]\ngates = ["review"]\n'
 WEIGHTS = "Try weights = { code = 1, tests = 0.5, documentation = 0.1 }."
@@ -15,14 +14,7 @@ WEIGHTS = "Try weights = { code = 1, tests = 0.5, documentation = 0.1 }."
 
 def test_without_its_table_it_is_as_usual() -> None:
     config, said, deferred = read(LISTED)
-    assert (config.review, said, deferred) == (Review(), "", "")
-
-
-def test_each_default_is_what_the_key_says() -> None:
-    written = "\n".join(f"{key.name} = {key.default}" for key in REVIEW_KEYS)
-    config, said, deferred = read(f"{LISTED}[review]\n{written}\n")
-    assert (config.review, said, deferred) == (Review(), "", "")
-    assert {key.field for key in REVIEW_KEYS} == set(Review._fields)
+    assert (table_in(config, Review), said, deferred) == (table(Review), "", "")
 
 
 def test_all_of_it() -> None:
@@ -51,7 +43,8 @@ def test_all_of_it() -> None:
         """
     )
     assert (said, deferred) == ("", "")
-    assert config.review == Review(
+    assert table_in(config, Review) == table(
+        Review,
         mode="require",
         required=True,
         prefix="#r",
@@ -224,7 +217,7 @@ def test_local_settings_win_key_by_key() -> None:
     shared = LISTED + '[review]\nmode = "require"\nmin_lines = 10\n'
     config, said, _deferred = read(shared, '[review]\nmode = "off"\nmin_files = 1\n')
     assert said == ""
-    assert config.review == Review(mode="off", min_lines=10.0, min_files=1.0)
+    assert table_in(config, Review) == table(Review, mode="off", min_lines=10.0, min_files=1.0)
 
 
 REQUIRED = LISTED + "[review]\nrequired = true\nmin_lines = 10\n"

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from claude_support import ask
+from config_support import table, with_tables
 from conftest import Repo
 
-from gitgates.core.types import Config, Hook, Review
+from gitgates.core.types import Config, Hook
+from gitgates.features.review.config import Review
 from gitgates.setup.install import agent_files
 
 AGENT = ".claude/agents/reviewer.md"
@@ -276,14 +278,14 @@ def test_a_pipe_in_its_place_is_not_waited_for(ready: Repo) -> None:
 @pytest.mark.parametrize(
     ("review", "paths"),
     [
-        (Review(), ["agents/reviewer.md", "commands/gitgates/review.md"]),
-        (Review(mode="off"), ["agents/reviewer.md", "commands/gitgates/review.md"]),
-        (Review(prefix=""), ["agents/reviewer.md", "commands/gitgates/review.md"]),
-        (Review(mode="off", prefix=""), []),
+        (table(Review), ["agents/reviewer.md", "commands/gitgates/review.md"]),
+        (table(Review, mode="off"), ["agents/reviewer.md", "commands/gitgates/review.md"]),
+        (table(Review, prefix=""), ["agents/reviewer.md", "commands/gitgates/review.md"]),
+        (table(Review, mode="off", prefix=""), []),
     ],
 )
 def test_what_is_wanted(review: Review, paths: list[str]) -> None:
-    config = Config(hooks=(Hook(name="Stop", gates=("review",)),), review=review)
+    config = with_tables(Config(hooks=(Hook(name="Stop", gates=("review",)),)), review)
     assert list(agent_files.wanted(config, "claude")) == paths
 
 

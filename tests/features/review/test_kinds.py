@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from config_support import table
 
-from gitgates.core.types import Review
 from gitgates.features.review import significance
+from gitgates.features.review.config import Review
 from gitgates.features.review.significance import Kind, kinds_of
 
 CODE = (
@@ -60,7 +61,7 @@ LEFT_OUT = {
 
 
 def kind(path: str, review: Review | None = None) -> Kind:
-    return kinds_of((path,), review or Review())[path]
+    return kinds_of((path,), review or table(Review))[path]
 
 
 @pytest.mark.parametrize("path", CODE)
@@ -84,7 +85,8 @@ def test_left_out(why: str, path: str) -> None:
 
 
 def test_patterns_are_laid_over_the_built_in_ones() -> None:
-    review = Review(
+    review = table(
+        Review,
         tests=("checks/", "!spec/"),
         documentation=("*.json", "!package.json", "!/docs/", "tests/data/"),
         generated=("*.gen.py", "!keep.gen.py", "/out/", "!/out/own/", "!vendor/ours/", "!go.sum"),
@@ -119,8 +121,8 @@ def test_patterns_are_laid_over_the_built_in_ones() -> None:
 
 
 def test_a_whole_built_in_list_of_folders_can_be_taken_out() -> None:
-    assert kind("a/vendor/b.js", Review(generated=("!vendor/",))) == Kind("code")
-    assert kind("node_modules/b.js", Review(generated=("!vendor/",))).left_out == "vendored"
+    assert kind("a/vendor/b.js", table(Review, generated=("!vendor/",))) == Kind("code")
+    assert kind("node_modules/b.js", table(Review, generated=("!vendor/",))).left_out == "vendored"
 
 
 def test_names_that_are_no_text_do_no_harm() -> None:

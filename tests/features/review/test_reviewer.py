@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from config_support import table
 
-from gitgates.core.types import Review
+from gitgates.features.review.config import Review
 from gitgates.features.review.reviewer import asked_for, is_near
 from gitgates.session.shell_commands import refuse_tool, split_commands
 
-ALLOWED = Review().reviewer_commands
+ALLOWED = table(Review).reviewer_commands
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from config_support import table
 from conftest import Repo
 from span_support import Colleague, Watched, long_ago, right_now, text
 
-from gitgates.core.types import Review
+from gitgates.features.review.config import Review
 from gitgates.features.review.significance import Significance, kinds_of, weigh
 
 pytestmark = pytest.mark.slow
@@ -90,7 +91,7 @@ class Row(NamedTuple):
     significant: bool
     why: str
     each: dict[str, str]  # path → why it weighs what it weighs
-    review: Review = Review()
+    review: Review = table(Review)
 
 
 def _reindent(repo: Repo) -> None:
@@ -138,7 +139,7 @@ def _type_change(repo: Repo) -> None:
     (repo.path / "bin/run.sh").symlink_to("../src/app.py")
 
 
-CRITICAL = Review(critical=(".github/", "src/util.py"))
+CRITICAL = table(Review, critical=(".github/", "src/util.py"))
 LOCKED = "left out: lock file"
 SPACE = "left out: only white space"
 VENDORED = "left out: vendored"
@@ -344,7 +345,7 @@ ROWS = (
         False,
         NOTHING,
         {"generated/out.py": "left out: a pattern of `generated`"},
-        Review(generated=("/generated/",)),
+        table(Review, generated=("/generated/",)),
     ),
     Row(
         "in a folder that only looks generated",
@@ -366,7 +367,7 @@ ROWS = (
         True,
         sums("45", "1"),
         {"vendor/lib/b.js": CODE},
-        Review(generated=("!vendor/lib/",)),
+        table(Review, generated=("!vendor/lib/",)),
     ),
     Row(
         "docs only",
@@ -457,7 +458,7 @@ ROWS = (
         True,
         f"`vendor/lib/a.js` is critical; {sums('100', '1')}",
         {"vendor/lib/a.js": f"critical ({CODE})"},
-        Review(critical=("vendor/",), ignore=("vendor/",)),
+        table(Review, critical=("vendor/",), ignore=("vendor/",)),
     ),
     Row(
         "what is ignored",
@@ -465,7 +466,7 @@ ROWS = (
         False,
         NOTHING,
         {"src/app.py": "left out: a pattern of `ignore`"},
-        Review(ignore=("/src/",)),
+        table(Review, ignore=("/src/",)),
     ),
     Row("merged from main", _merge_main, False, sums("10", "1"), {"src/own.py": CODE}),
     Row(
@@ -524,7 +525,7 @@ ROWS = (
         True,
         "1 weighted line (threshold 0), 1 weighted file (threshold 5)",
         {"src/util.py": CODE, "src/app.py": SPACE},
-        Review(min_lines=0.0),
+        table(Review, min_lines=0.0),
     ),
     Row(
         "nothing at a threshold of nothing",
@@ -532,7 +533,7 @@ ROWS = (
         False,
         NOTHING,
         {"src/app.py": SPACE},
-        Review(min_lines=0.0, min_files=0.0),
+        table(Review, min_lines=0.0, min_files=0.0),
     ),
     Row(
         "what weighs nothing",
@@ -540,7 +541,7 @@ ROWS = (
         False,
         NOTHING,
         {"docs/guide.md": "left out: documentation, weight 0"},
-        Review(weights=(1.0, 0.5, 0.0), min_lines=0.0),
+        table(Review, weights=(1.0, 0.5, 0.0), min_lines=0.0),
     ),
 )
 

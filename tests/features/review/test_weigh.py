@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from config_support import table
+
 from gitgates.core.agent_types import Changed
-from gitgates.core.types import Review
+from gitgates.features.review.config import Review
 from gitgates.features.review.significance import Kind, weigh
 
 
@@ -17,7 +19,7 @@ def test_the_heaviest_come_first_and_what_is_left_out_last() -> None:
     )
     kinds = {one.path: Kind("code") for one in changes}
     kinds |= {"a.md": Kind("documentation"), "e.py": Kind("code", critical=True)}
-    found = weigh(changes, kinds, Review())
+    found = weigh(changes, kinds, table(Review))
     shown = [(one.path, one.kind, one.lines, one.files, one.counts) for one in found.files]
     assert shown == [
         ("e.py", "code", 1.0, 1.0, True),
@@ -31,7 +33,9 @@ def test_the_heaviest_come_first_and_what_is_left_out_last() -> None:
 
 def test_many_critical_files_are_not_all_named() -> None:
     changes = tuple(Changed(f"{n}.py", "M", added=1) for n in range(5))
-    found = weigh(changes, {one.path: Kind("code", critical=True) for one in changes}, Review())
+    found = weigh(
+        changes, {one.path: Kind("code", critical=True) for one in changes}, table(Review)
+    )
     sums = "5 weighted lines (threshold 40), 5 weighted files (threshold 5)"
     assert found.why == f"`0.py`, `1.py`, `2.py` and 2 more are critical; {sums}"
 
@@ -39,11 +43,13 @@ def test_many_critical_files_are_not_all_named() -> None:
 def test_tenths_add_up() -> None:
     changes = tuple(Changed(f"{n}.md", "M", added=1) for n in range(50))
     kinds = {one.path: Kind("documentation") for one in changes}
-    found = weigh(changes, kinds, Review())
+    found = weigh(changes, kinds, table(Review))
     assert found.significant
     assert found.why == "5 weighted lines (threshold 40), 5 weighted files (threshold 5)"
 
 
 def test_what_is_just_below_a_threshold_is_not_rounded_up() -> None:
-    found = weigh((Changed("a.py", "M", added=1),), {"a.py": Kind("code")}, Review(min_lines=1.001))
+    found = weigh(
+        (Changed("a.py", "M", added=1),), {"a.py": Kind("code")}, table(Review, min_lines=1.001)
+    )
     assert found.why == "1 weighted line (threshold 1.001), 1 weighted file (threshold 5)"

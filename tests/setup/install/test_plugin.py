@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from config_support import table
 
 import gitgates
 from gitgates.core.lifecycle import GATES_OWN_TIME, HOOK_POINTS, kind_of
-from gitgates.core.types import Config, Hook, Review
+from gitgates.core.types import Config, Hook
 from gitgates.engine.hooks import matches_agent
+from gitgates.features.review.config import Review
 from gitgates.hosts.agents.claude import HOST
 from gitgates.hosts.agents.claude.settings import PLUGIN as COMMAND
 from gitgates.hosts.agents.claude.settings import Settings
@@ -111,22 +113,22 @@ def front(path: Path) -> tuple[dict[str, str], str]:
 def test_the_reviewer_only_reads_and_is_the_one_that_counts() -> None:
     head, text = front(PLUGIN / "agents/reviewer.md")
     assert list(head) == ["name", "description", "tools", "model"]
-    assert (head["name"], head["model"]) == (Review().reviewer, Review().reviewer_model)
+    assert (head["name"], head["model"]) == (table(Review).reviewer, table(Review).reviewer_model)
     assert head["tools"] == "Read, Grep, Glob, Bash"
-    assert matches_agent((Review().reviewer,), f"gitgates:{head['name']}")
-    assert matches_agent(Review().agents, f"gitgates:{head['name']}")
+    assert matches_agent((table(Review).reviewer,), f"gitgates:{head['name']}")
+    assert matches_agent(table(Review).agents, f"gitgates:{head['name']}")
     for verb in ("request", "diff", "weakened", "opinions", "status", "post --token TOKEN"):
         assert f"gitgates review {verb}" in text
     assert "--decision" in text
     assert "--message-to-agent" in text
-    for command in Review().reviewer_commands:
+    for command in table(Review).reviewer_commands:
         assert f"`{command}`" in text
 
 
 def test_the_skill_is_a_review_and_starts_the_reviewer() -> None:
     head, text = front(PLUGIN / "skills/review/SKILL.md")
     assert list(head) == ["description", "argument-hint", "allowed-tools"]
-    assert matches_agent(Review().skills, "gitgates:review")
+    assert matches_agent(table(Review).skills, "gitgates:review")
     assert "`gitgates:reviewer`" in text
     assert "`gitgates review done --summary " in text
     assert text.endswith("$ARGUMENTS\n")

@@ -13,12 +13,10 @@ from itertools import product
 from typing import TypeAlias
 
 from gitgates.config import load
-from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS
-from gitgates.config.section_keys import SECTION_KEYS, Section
-from gitgates.config.weaker import Table, weaker_values
+from gitgates.config.weaker import weaker
 from gitgates.core.errors import ConfigError
-from gitgates.core.parts import feature_parts
-from gitgates.core.types import Config, Review
+from gitgates.core.types import Config
+from gitgates.features.review.config import Review, settings_of
 from gitgates.features.review.significance import kinds_of
 from gitgates.features.review.weakening.commands import find_in_commands
 from gitgates.features.review.weakening.finding import AGENT_HOOKS, GATE, Pair, Weakening
@@ -59,7 +57,7 @@ def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
     start, now = trees(span)
     old, new = (_settings_in(git, tree) for tree in (start, now))
     before = _parse(_shared(old))[0]
-    review = (before or config).review
+    review = settings_of(before or config)
     pairs = _pairs(git, span, review)
     found = [*find(pairs), *find_in_agent_settings(pairs, review.reviewer)]
     if before and old != new:
@@ -155,31 +153,7 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
         return ()
     if after is None:
         return (Weakening(path, GATE, "all settings of gitgates are gone"),)
-    gates, hooks = ({one.name: one for one in ones} for ones in (after.gates, after.hooks))
-    texts = [*weaker_values(TOP_KEYS, before, after, "")]
-    for gate in before.gates:
-        if gate.name in gates:
-            texts += weaker_values(GATE_KEYS, gate, gates[gate.name], f"gates.{gate.name}.")
-        else:
-            texts.append(f"gates.{gate.name}: removed")
-    for hook in before.hooks:
-        if hook.gates and hook.name not in hooks:
-            texts.append(f"hooks.{hook.name}: removed, with {', '.join(hook.gates)}")
-        elif hook.gates:
-            texts += weaker_values(HOOK_KEYS, hook, hooks[hook.name], f"hooks.{hook.name}.")
-    for section in SECTION_KEYS:
-        texts += _compare_section(
-            section, getattr(before, section.name), getattr(after, section.name)
-        )
-    for module in feature_parts("weaker"):
-        texts += module.compare(before, after)
-    return tuple(Weakening(path, GATE, text) for text in texts)
-
-
-def _compare_section(section: Section, old: Table | None, new: Table | None) -> Iterable[str]:
-    if old and new:
-        return weaker_values(section.keys, old, new, f"{section.name}.")
-    return [f"{section.name}: removed"] if old else []
+    return tuple(Weakening(path, GATE, text) for text in weaker(before, after))
 
 
 # Hooks of agents

@@ -1,0 +1,209 @@
+"""The array of tables `[[tool.gitgates.advice]]`, and the types of values that only it has."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime
+
+from gitgates.config import values as v
+from gitgates.config.keys import Key, Table
+from gitgates.config.values import (
+    FILLED,
+    BadValue,
+    ValueType,
+    is_filled,
+    is_number,
+    is_whole,
+    parse_duration,
+)
+from gitgates.core.types import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any
+
+    from gitgates.config.read import Settings
+    from gitgates.core.types import Config
+
+_NAME = "advice"
+
+_LONGEST_SLUG = 60
+_LONGEST_TITLE = 500
+_LONGEST_HOOK_COMMAND = 1000
+
+
+def slug(title: str) -> str:
+    """Return the id of an advice with this title: its words without accents.
+
+    A title in another script has none; its id is a checksum.
+    """
+    import unicodedata  # advice that was added by a verb has an id
+    import zlib
+
+    letters = unicodedata.normalize("NFKD", title.casefold())
+    words = re.findall(r"[a-z0-9]+", "".join(c for c in letters if not unicodedata.combining(c)))
+    if title and not re.search("[a-z]", "".join(words)):
+        words.append(f"{zlib.crc32(title.encode('utf-8', 'replace')):08x}")
+    return "-".join(words)[:_LONGEST_SLUG].strip("-")
+
+
+def _id(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"[\w.-]{1,100}", value, re.ASCII):
+        raise BadValue("at most 100 letters, digits, `.`, `_` and `-`")
+    return value
+
+
+def _line(value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise BadValue("text on one line that is not empty")
+    return value.strip()
+
+
+def _title(value: object) -> str:
+    title = _line(value)
+    if len(title) > _LONGEST_TITLE:
+        raise BadValue(f"at most {_LONGEST_TITLE} characters")
+    return title
+
+
+def _priority(value: object) -> int:
+    if not is_whole(value) or not 0 <= value <= 4:  # noqa: PLR2004 - as it says
+        raise BadValue("a whole number from 0, the highest, to 4")
+    return value
+
+
+def _time(value: object) -> str:
+    expected = 'a time such as "2026-01-31T12:00:00Z"'
+    try:
+        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        raise BadValue(expected) from None
+    if isinstance(found, date) and not isinstance(found, datetime):
+        found = datetime(found.year, found.month, found.day)  # noqa: DTZ001 - below
+    if not isinstance(found, datetime):
+        raise BadValue(expected)
+    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    try:
+        return found.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    except OverflowError:
+        raise BadValue(expected) from None
+
+
+def _hook_command(value: object) -> str:
+    if not is_filled(value) or len(value) > _LONGEST_HOOK_COMMAND:
+        most = f"{_LONGEST_HOOK_COMMAND:,}"
+        raise BadValue(f"a shell command in quotes, of at most {most} characters")
+    return value
+
+
+def _hook_timeout(value: object) -> float:
+    expected = "from 1 to 300 seconds, or 0 for the default of 30"
+    if is_number(value) and not value:
+        return 30.0
+    try:
+        seconds = parse_duration(value)
+    except BadValue:
+        raise BadValue(expected) from None
+    if not 1 <= seconds <= 300:  # noqa: PLR2004 - as it says
+        raise BadValue(expected)
+    return seconds
+
+
+_ID = ValueType(_id, {"type": "string", "pattern": r"^[A-Za-z0-9_.-]{1,100}$"})
+_TITLE = ValueType(_title, {**FILLED, "maxLength": _LONGEST_TITLE})
+_PRIORITY = ValueType(_priority, {"type": "integer", "minimum": 0, "maximum": 4})
+_TIME = ValueType(_time, FILLED)
+_TARGET = ValueType(_line, FILLED)
+_HOOK_COMMAND = ValueType(_hook_command, {**FILLED, "maxLength": _LONGEST_HOOK_COMMAND})
+_HOOK_TIMEOUT = ValueType(
+    _hook_timeout, {"anyOf": [{"type": "number", "minimum": 0, "maximum": 300}, FILLED]}, "_s"
+)
+
+_KEYS = (
+    Key("id", _ID, missing="").means("Its name, once in all files. Missing: made of the title."),
+    Key("title", _TITLE, missing="").means("What it says, in one line."),
+    Key("description", v.TEXT, '""').means("More of it, for whoever reads it."),
+    Key(
+        "status",
+        v.one_of("open", "pinned", "closed", "tombstone"),
+        '"open"',
+        weaker=("tombstone", "closed"),
+    ).means("What is `closed`, or a `tombstone`, is neither shown to agents nor run."),
+    Key("priority", _PRIORITY, "2").means("From 0, the highest, to 4."),
+    Key("created_at", _TIME, missing="").means(
+        "When it was written, such as `2026-01-31T12:00:00Z`: of the same priority, the oldest "
+        "comes first."
+    ),
+    Key("rig", _TARGET, weaker="any", missing="").means(
+        "The only rig that it is for. Missing: any."
+    ),
+    Key("role", _TARGET, weaker="any", missing="").means(
+        "The only role that it is for. Missing: any."
+    ),
+    Key("agent", _TARGET, weaker="any", missing="").means(
+        "The only agent that it is for. Missing: any."
+    ),
+    Key("hook_command", _HOOK_COMMAND, weaker="any", missing="").means(
+        "A shell command of at most 1,000 characters, run at the trigger. Missing: it is guidance, "
+        "which agents are shown."
+    ),
+    Key(
+        "hook_trigger",
+        v.one_of("session-end", "before-commit", "before-push", "before-handoff"),
+        weaker="any",
+        missing="",
+    ).means("When the command runs."),
+    Key("hook_timeout", _HOOK_TIMEOUT, "30", weaker="sharply").means(
+        "The most that it may take, from 1 to 300 seconds; 0: 30 seconds."
+    ),
+    Key(
+        "hook_on_failure", v.one_of("block", "warn", "ignore"), '"warn"', weaker=("ignore", "warn")
+    ).means(
+        "`block`: the action does not take place. `warn`: it is told. `ignore`: it is recorded."
+    ),
+)
+
+# Keys that have a meaning beside `hook_command` alone.
+_OF_COMMAND = ("hook_trigger", "hook_timeout", "hook_on_failure")
+
+
+def id_of(table: Mapping[str, Any]) -> str:
+    """Return the id of an advice: its own, or one that is made of its title; empty for neither."""
+    try:
+        return str(_ID.parse(table["id"]))
+    except (BadValue, KeyError):
+        return slug(str(table.get("title", "")))
+
+
+def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
+    for advice in config.tables.get(_NAME, ()):
+        path = (_NAME, advice["id"])
+        written = [key for key in _KEYS if (*path, key.field) in settings.origins]
+        of_hook = [key.field for key in written if key.name.startswith("hook_")]
+        if "hook_command" in of_hook and "hook_trigger" not in of_hook:
+            hint = "Add one: session-end, before-commit, before-push or before-handoff."
+            where = settings.where(*path)
+            yield Problem(where, "has a `hook_command` and no `hook_trigger`", hint)
+        for field in of_hook if "hook_command" not in of_hook else ():
+            where = settings.where(*path, field=field)
+            yield Problem(where, "has a meaning only beside `hook_command`")
+
+
+TABLE = Table(
+    name=_NAME,
+    keys=_KEYS,
+    meaning="`[[tool.gitgates.advice]]`, once for each: what agents are to know, and commands that "
+    "run at a moment of their work. `gitgates advice` writes it.",
+    example='title = "Run the tests".',
+    wrong=_wrong,
+    id_of=id_of,
+    needed=("title",),
+    schema={
+        "required": ["title"],
+        "dependencies": {
+            "hook_command": ["hook_trigger"],
+            **{key: ["hook_command"] for key in _OF_COMMAND},
+        },
+    },
+)

@@ -1,0 +1,132 @@
+"""The table `[tool.gitgates.review]`."""
+
+from __future__ import annotations
+
+from gitgates.config import values as v
+from gitgates.config.keys import Key, Table
+from gitgates.config.values import BadValue
+from gitgates.core.lifecycle import HOOK_OF
+from gitgates.core.types import Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitgates.config.read import Settings
+    from gitgates.core.types import Config
+
+_NAME = "review"  # of the table, and of the gate
+_BESIDE = "They are laid over the built-in ones: a pattern with `!` in front takes one out."
+
+
+def _weights(value: object) -> tuple[float, ...]:
+    hint = "Try weights = { code = 1, tests = 0.5, documentation = 0.1 }."
+    weights = {"code": 1.0, "tests": 0.5, "documentation": 0.1}
+    if not isinstance(value, dict) or not value.keys() <= weights.keys():
+        raise BadValue("a table with the keys `code`, `tests` and `documentation`", hint)
+    try:
+        weights |= {name: v.parse_amount(number) for name, number in value.items()}
+    except BadValue:
+        raise BadValue("numbers from 0 to 1,000,000,000", hint) from None
+    return tuple(weights.values())
+
+
+def _prefix(value: object) -> str:
+    if not isinstance(value, str) or ":" in value or value.split() not in ([], [value]):
+        raise BadValue("one word without a colon, such as #review, or an empty text")
+    return value.strip()
+
+
+def _agent_name(value: object) -> str:
+    if not isinstance(value, str) or len(value.split()) != 1 or not value.isprintable():
+        raise BadValue("one name, without spaces and patterns")
+    if any(one in value for one in "*?|"):
+        raise BadValue("one name, without spaces and patterns")
+    return value.strip()
+
+
+_PREFIX = v.ValueType(_prefix, v.TEXT.json)
+_AGENT_NAME = v.ValueType(_agent_name, v.FILLED)
+_WEIGHTS = v.ValueType(_weights, v.numbers_schema(v.AMOUNT.json, "code", "tests", "documentation"))
+
+_KEYS = (
+    Key("mode", v.one_of("remind", "require", "off"), '"remind"', weaker=("off", "remind")).means(
+        "`remind`: an agent that has changed much is kept from stopping until there is evidence "
+        "of a review, or it says why none is needed. `require`: until an independent reviewer "
+        "says COMPLETE of whatever has changed. `off`: never, unless a prompt asks for it."
+    ),
+    Key("required", v.FLAG, "false", weaker="off").means(
+        "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can take the gate away or "
+        "change these keys."
+    ),
+    Key("prefix", _PREFIX, '"#review"', weaker="any").means(
+        "What a prompt begins with to ask for the strict form, whatever the mode; with `:stop` "
+        "behind it, a prompt ends that. Empty: no prompt can."
+    ),
+    Key("min_lines", v.AMOUNT, "40", weaker="greater").means(
+        "From how many weighted lines a change is significant."
+    ),
+    Key("min_files", v.AMOUNT, "5", weaker="greater").means(
+        "From how many weighted files a change is significant."
+    ),
+    Key("weights", _WEIGHTS, "{ code = 1, tests = 0.5, documentation = 0.1 }", weaker="each").means(
+        "How much a line, or a file, of each kind counts."
+    ),
+    Key("tests", v.PATTERNS, "[]", weaker="more").means(f"Patterns of tests. {_BESIDE}"),
+    Key("documentation", v.PATTERNS, "[]", weaker="more").means(
+        f"Patterns of documentation, and of data that nobody reads line by line. {_BESIDE}"
+    ),
+    Key("generated", v.PATTERNS, "[]", weaker="more").means(
+        "Patterns of files that nobody writes by hand: generated, vendored, lock files. They do "
+        f"not count. {_BESIDE}"
+    ),
+    Key("critical", v.PATTERNS, "[]", weaker="fewer").means(
+        "Patterns of files in which every change is significant."
+    ),
+    Key("ignore", v.PATTERNS, "[]", weaker="more").means("Patterns of files that never count."),
+    Key("skills", v.NAMES, '["code-review", "review", "security-review"]', weaker="more").means(
+        "Skills and typed commands that are a review, by name. A bare name means a plugin's of "
+        "that name, too."
+    ),
+    Key("agents", v.NAMES, '["code-reviewer", "reviewer"]', weaker="more").means(
+        "Sub-agents whose end is a review, by type. A bare name means a plugin's, too."
+    ),
+    Key("reviewer", _AGENT_NAME, '"reviewer"', weaker="any").means(
+        "The type of the sub-agent whose decision counts in the strict form. It is held read-only "
+        "there. A bare name means a plugin's, too."
+    ),
+    Key("reviewer_model", _AGENT_NAME, '"opus"', weaker="any").means(
+        "The model that `gitgates install-hooks --agent claude` writes into that sub-agent."
+    ),
+    Key(
+        "reviewer_commands",
+        v.NAMES,
+        '["git diff", "git log", "git show", "gitgates review", "gitgates journal"]',
+        weaker="more",
+    ).means("How the shell commands begin that the reviewer may run."),
+    Key("second_opinions", v.NAMES, "[]", weaker="fewer").means(
+        "Commands that `gitgates review opinions` asks, with the request and the change on their "
+        "standard input, such as `codex exec -`."
+    ),
+    Key("opinion_timeout", v.DURATION, "600", weaker="sharply").means(
+        "The most that one of them may take."
+    ),
+)
+
+
+def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
+    """Yield that no hook lists the gate."""
+    if settings.tables.get((_NAME,)) and not any(_NAME in hook.gates for hook in config.hooks):
+        hint = f'Add it: [tool.gitgates.hooks.{HOOK_OF["turn-end"]}] gates = [..., "{_NAME}"].'
+        message = f"no hook lists the gate `{_NAME}`, so that these settings have no effect"
+        yield Problem(settings.document.where(_NAME), message, hint, deferred=True)
+
+
+TABLE = Table(
+    name=_NAME,
+    keys=_KEYS,
+    meaning="What the built-in gate `review` asks for, where a hook lists it. Patterns are "
+    "those of `files` of a gate.",
+    example='mode = "remind", and list `review` in a hook.',
+    wrong=_wrong,
+)
