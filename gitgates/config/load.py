@@ -84,7 +84,10 @@ def table_of(config: Config, name: str, kind: Callable[..., Table]) -> Table:
 
     Where there is no configuration, that is as if the table were not written.
     """
-    return as_record(name, config.tables.get(name, {}), kind)
+    try:
+        return kind(**config.tables[name])
+    except (KeyError, TypeError):
+        return as_record(name, config.tables.get(name, {}), kind)
 
 
 def as_record(name: str, fields: Mapping[str, Any], kind: Callable[..., Table]) -> Table:
