@@ -195,11 +195,11 @@ def _hooks() -> str:
 
 def _variables() -> list[tuple[str, str, str]]:
     """Return the variables of all agents that we read."""
-    return [one for agent in AGENTS for one in agent_host(agent).VARIABLES]
+    return [one for agent in AGENTS for one in agent_host(agent).ENVIRONMENT.documented]
 
 
 def _agent_row(event: str) -> tuple[str, ...]:
-    _kind, has = agent_host(DEFAULT_AGENT).EVENTS[event]
+    _kind, has = agent_host(DEFAULT_AGENT).PROTOCOL.events[event]
     paths = {
         "PreToolUse": "the file that the tool names",
         "PostToolUse": "the file that the tool names",

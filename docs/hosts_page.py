@@ -72,19 +72,21 @@ def _host_row(agent: str) -> tuple[str, ...]:
 def _answers(agent: str) -> list[str]:
     host = agent_host(agent)
     rows = []
-    for event, (kind, can) in host.EVENTS.items():
+    for event, (kind, can) in host.PROTOCOL.events.items():
         payload = Payload(host=agent, event=HOOK_OF[kind], kind=kind, can=can)
         said = [_answer(payload, level) for level in (WARN, BLOCK, STOP)]
         own = f" (`{event}`)" if event != HOOK_OF[kind] else ""
         rows.append((f"`{HOOK_OF[kind]}`{own}", *said))
-    notes = [f"- {HOOK_OF[kind]}: {why}" for kind, why in host.CANNOT.items()]
+    notes = [f"- {HOOK_OF[kind]}: {why}" for kind, why in host.PROTOCOL.cannot.items()]
     notes += [f"- Hooks of git: {host.NO_GIT_HOOKS}"] if host.NO_GIT_HOOKS else []
     whose = " of a project" if agent_settings(agent).FREE else ""
     notes += [f"- Before it runs the hooks{whose}: {host.TRUST}"] if host.TRUST else []
     if switches := _switches(agent):
         notes.append(f"- All hooks are off, which the guard refuses, with {switches}")
-    for most_s in dict.fromkeys(host.MOST_S.values()):
-        names = ", ".join(HOOK_OF[kind] for kind, most in host.MOST_S.items() if most == most_s)
+    for most_s in dict.fromkeys(host.SETTINGS.most_s.values()):
+        names = ", ".join(
+            HOOK_OF[kind] for kind, most in host.SETTINGS.most_s.items() if most == most_s
+        )
         notes.append(f"- Ended after {most_s} s at most: {names}")
     answers = table(("event", "warn", "block", "stop"), rows)
     return [f"### {host.TITLE}", answers, *(["\n".join(notes)] if notes else [])]
@@ -93,9 +95,9 @@ def _answers(agent: str) -> list[str]:
 def _switches(agent: str) -> str:
     """Return what switches all hooks of an agent off."""
     host = agent_host(agent)
-    keys = [f"{_code(key)} {host.OFF_IS}" for key in (host.OFF, *host.FORMER_OFF) if key]
-    words = [_code(" ".join(row).strip()) for row in host.OFF_WORDS if all(row)]
-    variables = [_code(name) for name in host.OFF_VARIABLES]
+    keys = [f"{_code(key)} {host.OFF.value}" for key in (host.OFF.key, *host.OFF.former) if key]
+    words = [_code(" ".join(row).strip()) for row in host.OFF.words if all(row)]
+    variables = [_code(name) for name in host.OFF.variables]
     return ", ".join((*keys, *words, *variables))
 
 
@@ -112,9 +114,11 @@ def _answer(payload: Payload, level: Level) -> str:
         if value in ("deny", "block", False)
         else f"`{key}`"
         for key, value in (answer | inside).items()
-        if key not in (*_BESIDE, host.PERSON)
+        if key not in (*_BESIDE, host.PROTOCOL.person)
     ]
-    return ", ".join(found) or (f"`{host.PERSON}`" if host.PERSON in answer else "")
+    return ", ".join(found) or (
+        f"`{host.PROTOCOL.person}`" if host.PROTOCOL.person in answer else ""
+    )
 
 
 def _code(text: str) -> str:

@@ -25,7 +25,7 @@ from gitgates.hosts import AGENTS, agent_host
 from gitgates.report import result as fields
 
 ROOT = Path(__file__).resolve().parent.parent
-VARIABLES = [one for agent in AGENTS for one in agent_host(agent).VARIABLES]
+VARIABLES = [one for agent in AGENTS for one in agent_host(agent).ENVIRONMENT.documented]
 REFERENCE = ROOT / "docs" / "reference"
 HOST_VERBS = ("git-hook", "pre-commit-hook", "agent-hook")
 SKIPPED = (".venv", ".git", "node_modules")

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS
 from gitgates.core.types import BLOCK
-from gitgates.hosts.agent import AgentHost, BadPayload
+from gitgates.hosts.agent import (
+    AgentHost,
+    BadPayload,
+    Environment,
+    Files,
+    Off,
+    Protocol,
+    SettingsFormat,
+    Tools,
+)
 from gitgates.hosts.capabilities import express, reaches_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, is_our_command
 from gitgates.hosts.settings.json_settings import AgentSettings
@@ -25,23 +34,29 @@ class Toy(AgentHost):
 
     NAME = "toy"
     TITLE = "The Toy"
-    FOLDER = ".toy"
-    RULES_FILE = "TOY.txt"
-    FILES = {"project": "settings", "user": "settings"}
-    SETTINGS = __name__
-    SECRETS = ("TOY_SECRET",)
-    OF_A_SESSION = ("TOY_SESSION",)
-    SESSION = "TOY_SESSION"
-    PROJECT = "TOY_ROOT"
-    OFF = "silent"
-    EVENTS = {
-        "hello": ("session-start", Channels(context=True)),
-        "asked": ("prompt", Channels(block=True, context=True, reason_to_person=True)),
-        "about-to": ("before-tool", Channels(deny=True)),
-        "done": ("turn-end", Channels(block=True)),
-    }
-    PROVABLE = ("turn-end", "prompt", "before-tool")
-    TOOL_NAMES = {"writes": ("type",), "reads": ("look",), "shell": ("sh",)}
+    ENVIRONMENT = Environment(
+        secrets=("TOY_SECRET",),
+        of_a_session=("TOY_SESSION",),
+        session="TOY_SESSION",
+        project="TOY_ROOT",
+    )
+    PROTOCOL = Protocol(
+        events={
+            "hello": ("session-start", Channels(context=True)),
+            "asked": ("prompt", Channels(block=True, context=True, reason_to_person=True)),
+            "about-to": ("before-tool", Channels(deny=True)),
+            "done": ("turn-end", Channels(block=True)),
+        },
+        provable=("turn-end", "prompt", "before-tool"),
+    )
+    TOOLS = Tools(names={"writes": ("type",), "reads": ("look",), "shell": ("sh",)})
+    FILES = Files(
+        folder=".toy",
+        rules="TOY.txt",
+        settings={"project": "settings", "user": "settings"},
+    )
+    SETTINGS = SettingsFormat(module=__name__)
+    OFF = Off(key="silent")
 
     def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
         """Read `event conversation folder [tool file]`, separated by tabs."""
@@ -49,7 +64,7 @@ class Toy(AgentHost):
         if len(fields) not in {3, 5}:
             raise BadPayload(f"{len(fields)} fields")
         event, session, folder, tool, file = [*fields, "", ""][:5]
-        kind, can = self.EVENTS.get(event, ("", Channels()))
+        kind, can = self.PROTOCOL.events.get(event, ("", Channels()))
         return Payload(
             host=self.NAME,
             event=HOOK_OF.get(kind, event),
@@ -108,7 +123,7 @@ class Settings(AgentSettings):
             off=True if "silent\n" in text else None,
             hooks=tuple(
                 InstalledHook(
-                    event=HOOK_OF[self.host.EVENTS[one[1]][0]],
+                    event=HOOK_OF[self.host.PROTOCOL.events[one[1]][0]],
                     command=one[3],
                     timeout_s=float(one[4]),
                     matcher=one[2],

@@ -118,7 +118,7 @@ def _tell_of_trust(repo: Repo, agent: str, scope: str) -> None:
 
 
 def _tell_of_others(agent: str) -> None:
-    others = " or ".join(scope for scope in agent_host(agent).FILES if scope != "user")
+    others = " or ".join(scope for scope in agent_host(agent).FILES.settings if scope != "user")
     where = f" in the scope {others}" if others else ""
     click.echo(
         "gitgates: these are your settings for every project, and hold what this repository "
@@ -138,7 +138,7 @@ def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:
     wanted = dict.fromkeys(name for name in names if name != agents.DETECTED)
     for name, why in agents.detected(repo.root_abs, environ.read()).items():
         click.echo(f"{agent_host(name).TITLE}: {why}")
-        if scope in agent_host(name).FILES or name in wanted:
+        if scope in agent_host(name).FILES.settings or name in wanted:
             wanted[name] = None
             continue
         click.echo(
@@ -206,9 +206,9 @@ def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | No
     Raises: ConfigError if there are such.
     """
     host = agent_host(agent)
-    if not host.OLDER_FILE:
+    if not host.FILES.older_settings:
         return
-    older_abs = os.path.join(os.path.dirname(path_abs), host.OLDER_FILE)
+    older_abs = os.path.join(os.path.dirname(path_abs), host.FILES.older_settings)
     older, newer = shown(older_abs, repo.root_abs), shown(path_abs, repo.root_abs)
     wanted = agents.entries(configuration(repo), agent)
     text = user_file.read(older_abs) or ""
@@ -317,8 +317,8 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
 
 def _take_rules(repo: Repo, agent: str) -> None:
     """Take our block out of the files that no agent reads any more which has our hooks."""
-    left = {agent_host(one).RULES_FILE for one in AGENTS if installed(one, repo)}
-    for file in {agent_host(one).RULES_FILE: None for one in (agent, *AGENTS)}:
+    left = {agent_host(one).FILES.rules for one in AGENTS if installed(one, repo)}
+    for file in {agent_host(one).FILES.rules: None for one in (agent, *AGENTS)}:
         path_abs = os.path.join(repo.root_abs, file)
         if file in left or blocks.RULES.encode() not in user_file.content(path_abs):
             continue

@@ -176,7 +176,7 @@ def gate_env(
     if event.payload:
         from gitgates.hosts import agent_host  # hooks of git have no agent
 
-        for name in agent_host(event.payload.host).SECRETS:
+        for name in agent_host(event.payload.host).ENVIRONMENT.secrets:
             if name not in gate.pass_env:
                 env.pop(name, None)
     if git_dir_abs:

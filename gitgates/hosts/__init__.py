@@ -54,7 +54,7 @@ def agent_settings(name: str) -> AgentSettings:
     Raises: KeyError if there is none of that name.
     """
     host = agent_host(name)
-    found: AgentSettings = _module(host.SETTINGS).Settings(host)
+    found: AgentSettings = _module(host.SETTINGS.module).Settings(host)
     return found
 
 
@@ -91,7 +91,7 @@ def is_called_by_agent(env: Mapping[str, str]) -> bool:
 
 def withheld_from_agents() -> tuple[str, ...]:
     """Return the variables of a session that must be unset for another agent."""
-    return tuple(name for agent in AGENTS for name in agent_host(agent).OF_A_SESSION)
+    return tuple(name for agent in AGENTS for name in agent_host(agent).ENVIRONMENT.of_a_session)
 
 
 def _module(name: str) -> Any:  # noqa: ANN401 - what it offers, a test holds

@@ -17,7 +17,7 @@ import sys
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.lean_json import dumps, loads
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.record import lazy
+from gitgates.core.record import Record, lazy
 from gitgates.core.types import BLOCK, STOP
 from gitgates.hosts.capabilities import cut, express, reaches_agent
 from gitgates.hosts.payload import edits_in, path_of, tasks_in, text_of
@@ -42,6 +42,103 @@ class BadPayload(Exception):
     """The input is not a payload of the host."""
 
 
+class Environment(Record):
+    """The variables of the environment that a client sets, or heeds."""
+
+    # (name, who sets it, what it does): those that we read, for the documentation
+    documented: tuple[tuple[str, str, str], ...] = ()
+    session: str = ""  # of a command: the session of the agent that runs it
+    caller: tuple[str, ...] = ()  # those that tell that an agent runs a command
+    project: str = ""  # of a hook: the folder that the session was started in
+    secrets: tuple[str, ...] = ()  # its own, which no gate gets unless it asks for them
+    of_a_session: tuple[str, ...] = ()  # those that another agent must not be started with
+
+
+class Protocol(Record):
+    """The events of a client, and the form of the answers to them."""
+
+    # Its events → what each is, and what it can be answered with.
+    events: dict[str, tuple[EventKind, Channels]] = {}
+    ignored: tuple[str, ...] = ()  # its others, which we do nothing at
+    tells_prompts: bool = True  # False: not always; a turn begins with what comes after its end
+    tells_edits: bool = True  # False: maybe too late, so that an edit counts once it is announced
+    repeats: bool = True  # whether one event may come twice: where two settings files call us
+    returns_reason: bool = False  # True: the reason of a block comes back as a prompt
+    hands_tokens: bool = True  # whether a sub-agent, as it starts, gets a text nobody else sees
+    provable: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can be blocked; by importance
+    cannot: dict[EventKind, str] = {}  # what an answer of it cannot do, for people
+    # "permission": `permissionDecision` of `hookSpecificOutput`; else the word in `decision`.
+    denies: str = "permission"  # a tool call
+    blocks: str = "block"  # everything else
+    tells: str = "own"  # where text for the agent is: "own", `hookSpecificOutput`; "top": beside it
+    # Events at which a decision has no effect, or hides what a tool said: text tells the reason.
+    only_tells: tuple[EventKind, ...] = ()
+    # Events that a stop ends by saying nothing: `continue: false` would not.
+    silent_stops: tuple[EventKind, ...] = ()
+    person: str = "systemMessage"  # the field with text for the person; empty: there is none
+    changes: str = ""  # the field of `hookSpecificOutput` with a tool's new input; empty: none
+
+
+class Tools(Record):
+    """The tools of a client."""
+
+    names: dict[ToolKind, tuple[str, ...]] = {}
+    older: dict[str, ToolKind] = {}  # which are installed for no more, but understood
+    # The names that patterns of the configuration may call a tool by, beside its own.
+    other_names: dict[str, tuple[str, ...]] = {}
+    path_fields: tuple[str, ...] = ("file_path", "path")  # of `tool_input`, with a tool's file
+    ours: str = "mcp__gitgates__"  # how the names of the tools of our own server begin
+
+
+class Files(Record):
+    """Where a client looks for its files."""
+
+    folder: str = ""  # of a project, that settings, agents and skills are in
+    home: str = ""  # the same of a person's own, below HOME; empty: of the same name
+    home_variable: str = ""  # which names that folder
+    home_parent_variable: str = ""  # which names the folder that it is in, instead of HOME
+    rules: str = "AGENTS.md"  # of a project, which each session reads
+    settings: dict[str, str] = {}  # scope → the settings in these folders
+    older_settings: str = ""  # beside them; its `hooks` count at events where those have none
+    agents: tuple[str, ...] = ()  # what defines a sub-agent `{}` there
+    skills: tuple[str, ...] = ()  # what defines a skill
+
+
+class SettingsFormat(Record):
+    """The form of a client's settings, and how it reads them."""
+
+    module: str = "gitgates.hosts.settings.json_settings"  # which puts our hooks into them
+    # Agents that run the hooks of those of a project, too: (its name, a variable that its hooks
+    # have, one that only those of its own settings have).
+    run_by: tuple[tuple[str, str, str], ...] = ()
+    is_shared: bool = False  # whether agents that we do not know run them, too
+    events_at: tuple[str, ...] = ("hooks",)  # the keys that the events are below
+    head: dict[str, Any] = {}  # what else a file that is made anew needs
+    handler: dict[str, Any] = {}  # and each hook
+    hides: bool = False  # whether those of a project are read instead of a person's own
+    runs_once: bool = False  # whether the same command in two files is run once
+    fields: dict[str, str] = {}  # where hooks are no groups: what `event`, `matcher`, `name` are
+    whole: bool = False  # whether a matcher has to match the whole name of a tool
+    expression: str = "{}"  # and how a matcher stands there
+    guarded: bool = False  # whether a program that is missing, or fails, is taken for a refusal
+    per_second: int = 1  # in which unit timeouts are
+    usual_s: float = 60.0  # the timeout where none is said
+    most_s: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
+
+
+class Off(Record):
+    """What switches all hooks of a client off."""
+
+    key: str = ""  # of the settings, `a.b` for one in a table
+    value: str = "true"  # by which it does
+    former: tuple[str, ...] = ()  # its other names
+    files: tuple[str, ...] = ()  # others of a project that it may stand in
+    own_files: tuple[str, ...] = ()  # the same of a person's own, in their folder
+    mention: str = ""  # what a change of those files is about that is guarded; empty: any
+    words: tuple[tuple[str, ...], ...] = ()  # in a command that starts it: patterns in a row
+    variables: tuple[str, ...] = ()  # for that command; any value
+
+
 class AgentHost:
     """A coding agent: its words, its protocol, and where its files are.
 
@@ -55,133 +152,75 @@ class AgentHost:
     # Options, their values, or `option=value`, with which it asks nobody before it does anything.
     UNASKED: tuple[str, ...] = ()
     DRIVEN = False  # whether `make e2e` has tests with its client
-    # (name, who sets it, what it does): the variables that we read, for the documentation
-    VARIABLES: tuple[tuple[str, str, str], ...] = ()
-    SESSION = ""  # the variable of a command with the session of the agent that runs it
-    CALLER: tuple[str, ...] = ()  # those that tell that an agent runs a command
-    PROJECT = ""  # the variable of a hook with the folder that the session was started in
-    # Agents that run the hooks of this one's settings of a project, too: (its name, a variable that
-    # its hooks have, one that only those of its own settings have).
-    RUN_BY: tuple[tuple[str, str, str], ...] = ()
-    IS_SHARED = False  # whether agents that we do not know run them, too
-    SECRETS: tuple[str, ...] = ()  # variables of its own that no gate gets unless it asks for them
-    OF_A_SESSION: tuple[str, ...] = ()  # those that another agent must not be started with
-
-    # Its events → what each is, and what it can be answered with.
-    EVENTS: dict[str, tuple[EventKind, Channels]] = {}
-    NO_EVENTS: tuple[str, ...] = ()  # its others, which we do nothing at
-    TELLS_PROMPTS = True  # False: not always; then a turn begins with what comes after its end
-    TELLS_EDITS = True  # False: maybe too late, so that an edit counts as soon as it is announced
-    REPEATS = True  # whether it may deliver one event twice: where two settings files call us
-    RETURNS_REASON = False  # True: the reason of a block comes back as a prompt
-    HANDS_TOKENS = True  # whether a sub-agent, as it starts, gets a text that nobody else sees
-    PROVABLE: tuple[EventKind, ...] = ("turn-end", "before-tool")  # can be blocked; most important
-    CANNOT: dict[EventKind, str] = {}  # what an answer of it cannot do, for people
     NO_GIT_HOOKS = ""  # where git runs no hooks in its shell, what that means, for people
-
-    TOOL_NAMES: dict[ToolKind, tuple[str, ...]] = {}
-    OLDER_TOOLS: dict[str, ToolKind] = {}  # which are installed for no more, but understood
-    # The names that patterns of the configuration may call a tool by, beside its own.
-    OTHER_NAMES: dict[str, tuple[str, ...]] = {}
-    PATH_FIELDS: tuple[str, ...] = ("file_path", "path")  # of `tool_input`, with a tool's file
-    OURS = "mcp__gitgates__"  # how the names of the tools of our own server begin
-
-    # The form of its answers. "permission": `permissionDecision` of `hookSpecificOutput`; else the
-    # word that stands in `decision`.
-    DENIES = "permission"  # a tool call
-    BLOCKS = "block"  # everything else
-    TELLS = "own"  # where text for the agent stands: "own", `hookSpecificOutput`; "top": beside it
-    # Events at which a decision has no effect, or hides what a tool said: text tells the reason.
-    ONLY_TELLS: tuple[EventKind, ...] = ()
-    # Events that a stop ends by saying nothing: `continue: false` would not.
-    SILENT_STOPS: tuple[EventKind, ...] = ()
-    PERSON = "systemMessage"  # the field with text for the person; empty: there is none
-    CHANGES = ""  # the field of `hookSpecificOutput` with a tool's new input; empty: none
-
-    FOLDER = ""  # of a project, that settings, agents and skills are in
-    HOME = ""  # the same of a person's own, below HOME; empty: of the same name
-    HOME_VARIABLE = ""  # which names that folder
-    HOME_PARENT_VARIABLE = ""  # which names the folder that it is in, instead of HOME
-    RULES_FILE = "AGENTS.md"  # of a project, which each session reads
-    FILES: dict[str, str] = {}  # scope → the settings in these folders
-    AGENT_FILES: tuple[str, ...] = ()  # what defines a sub-agent `{}` there
-    SKILL_FILES: tuple[str, ...] = ()  # what defines a skill
-    SETTINGS = "gitgates.hosts.settings.json_settings"  # the module that puts our hooks into them
-    SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
     TRUST = ""  # what a person has to do before the client runs our hooks; empty: nothing
-    OLDER_FILE = ""  # beside them; of its `hooks`, those count at whose event they have none
-    EVENTS_AT: tuple[str, ...] = ("hooks",)  # the keys of the settings that the events are below
-    HEAD: dict[str, Any] = {}  # what else a file that is made anew needs
-    HANDLER: dict[str, Any] = {}  # and each hook
-    HIDES = False  # whether the settings of a project are read instead of a person's own
-    RUNS_ONCE = False  # whether the same command in two files is run once
-    FIELDS: dict[str, str] = {}  # where hooks are no groups: what `event`, `matcher`, `name` are
-    WHOLE = False  # whether a matcher has to match the whole name of a tool
-    EXPRESSION = "{}"  # and how a matcher stands there
-    GUARDED = False  # whether a program that is missing, or fails, is taken for a refusal
-    PER_SECOND = 1  # in which unit timeouts are
-    USUAL_S = 60.0  # the timeout where none is said
-    MOST_S: dict[EventKind, int] = {}  # what the client waits at most, whatever is said
-    # What switches all hooks off.
-    OFF = ""  # the key of the settings, `a.b` for one in a table
-    OFF_IS = "true"  # the value by which it does
-    FORMER_OFF: tuple[str, ...] = ()  # its other names
-    SWITCHES: tuple[str, ...] = ()  # other files of a project that it may stand in
-    OWN_SWITCHES: tuple[str, ...] = ()  # the same of a person's own, in their folder
-    SWITCH_MENTION = ""  # what a change of those files is about that is guarded; empty: any
-    OFF_WORDS: tuple[tuple[str, ...], ...] = ()  # in a command that starts it: patterns in a row
-    OFF_VARIABLES: tuple[str, ...] = ()  # for that command; any value
+    SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
+    ENVIRONMENT = Environment()
+    PROTOCOL = Protocol()
+    TOOLS = Tools()
+    FILES = Files()
+    SETTINGS = SettingsFormat()
+    OFF = Off()
 
     @lazy
     def tools(self) -> dict[str, ToolKind]:
         """Return the kinds of all tools, by their names."""
-        names = {name: kind for kind, names in self.TOOL_NAMES.items() for name in names}
-        return {**names, **self.OLDER_TOOLS}
+        names = {name: kind for kind, names in self.TOOLS.names.items() for name in names}
+        return {**names, **self.TOOLS.older}
 
     def has(self, kind: EventKind) -> bool:
         """Return whether it has an event."""
-        return any(one == kind for one, _can in self.EVENTS.values())
+        return any(one == kind for one, _can in self.PROTOCOL.events.values())
 
     # Who runs a command, and where files are.
 
     def session_of(self, env: Mapping[str, str]) -> str:
         """Return the session of the agent that runs a command; empty if none does."""
-        return env.get(self.SESSION, "")
+        return env.get(self.ENVIRONMENT.session, "")
 
     def is_caller(self, env: Mapping[str, str]) -> bool:
         """Return whether such an agent runs a command, and not a person."""
-        return any(env.get(name) for name in (self.SESSION, *self.CALLER))
+        return any(env.get(name) for name in (self.ENVIRONMENT.session, *self.ENVIRONMENT.caller))
 
     def home(self, env: Mapping[str, str]) -> str:
         """Return the folder of a person's own; empty if there is none.
 
         A relative HOME counts as not set: each program would take it for another folder.
         """
-        homes = (env.get(name, "") for name in (self.HOME_PARENT_VARIABLE, "HOME"))
+        homes = (env.get(name, "") for name in (self.FILES.home_parent_variable, "HOME"))
         own = next(filter(os.path.isabs, homes), "")
-        return env.get(self.HOME_VARIABLE) or (f"{own}/{self.HOME or self.FOLDER}" if own else "")
+        return env.get(self.FILES.home_variable) or (
+            f"{own}/{self.FILES.home or self.FILES.folder}" if own else ""
+        )
 
     def scopes(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
         """Return the folders of settings, agents and skills: scope → one, nearest first."""
         own = self.home(env)
         folders = {"user": os.path.abspath(own) if own else ""}
-        found = {scope: folders.get(scope, f"{root_abs}/{self.FOLDER}") for scope in self.FILES}
+        found = {
+            scope: folders.get(scope, f"{root_abs}/{self.FILES.folder}")
+            for scope in self.FILES.settings
+        }
         return {scope: folder for scope, folder in found.items() if folder}
 
     def settings_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
         """Return the settings that there may be: scope → file, nearest first."""
         folders = self.scopes(root_abs, env)
-        return {scope: f"{folder}/{self.FILES[scope]}" for scope, folder in folders.items()}
+        return {
+            scope: f"{folder}/{self.FILES.settings[scope]}" for scope, folder in folders.items()
+        }
 
     def switch_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
         """Return the files that may switch all hooks off, beside the settings: file → its scope."""
         own = self.home(env)
-        found = {f"{root_abs}/{file}": "project" for file in self.SWITCHES}
-        return {**found, **{f"{own}/{file}": "user" for file in self.OWN_SWITCHES if own}}
+        found = {f"{root_abs}/{file}": "project" for file in self.OFF.files}
+        return {**found, **{f"{own}/{file}": "user" for file in self.OFF.own_files if own}}
 
     def may_be_off(self, content: bytes) -> bool:
         """Return whether a file speaks of what switches all hooks off: then it is to be parsed."""
-        names = (name.rpartition(".")[2].encode() for name in (self.OFF, *self.FORMER_OFF) if name)
+        names = (
+            name.rpartition(".")[2].encode() for name in (self.OFF.key, *self.OFF.former) if name
+        )
         return any(name in content for name in names)
 
     def runs_without_hooks(self, words: Sequence[str], env: Iterable[str]) -> bool:
@@ -191,22 +230,22 @@ class AgentHost:
         """
         from fnmatch import fnmatchcase  # few commands start an agent
 
-        if any(name in self.OFF_VARIABLES for name in env):
+        if any(name in self.OFF.variables for name in env):
             return True
         split = [
             part for word in words for part in (word.split("=", 1) if word[:2] == "--" else [word])
         ]
         return any(
             all(map(fnmatchcase, split[at : at + len(row)], row))
-            for row in self.OFF_WORDS
+            for row in self.OFF.words
             for at in range(len(split) - len(row) + 1)
         )
 
     def folders_of(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
         """Return the folders that agents and skills are defined in."""
-        projects = dict.fromkeys((root_abs, env.get(self.PROJECT) or root_abs))
+        projects = dict.fromkeys((root_abs, env.get(self.ENVIRONMENT.project) or root_abs))
         own = self.home(env)
-        return [*(f"{folder}/{self.FOLDER}" for folder in projects), *([own] if own else [])]
+        return [*(f"{folder}/{self.FILES.folder}" for folder in projects), *([own] if own else [])]
 
     def plugin_of(self, _env: Mapping[str, str]) -> str:
         """Return the folder of the plugin that has started us; empty if none has."""
@@ -214,11 +253,11 @@ class AgentHost:
 
     def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
         """Return the files that define a sub-agent, in folders of a project or a person's own."""
-        return [f"{folder}/{file.format(name)}" for folder in folders for file in self.AGENT_FILES]
+        return [f"{folder}/{file.format(name)}" for folder in folders for file in self.FILES.agents]
 
     def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
         """Return the files that define a skill, or a command of that name."""
-        return [f"{folder}/{file.format(name)}" for folder in folders for file in self.SKILL_FILES]
+        return [f"{folder}/{file.format(name)}" for folder in folders for file in self.FILES.skills]
 
     def trust_file(self, _env: Mapping[str, str]) -> str:
         """Return the file in which the client keeps what is trusted; empty if that is not known."""
@@ -261,7 +300,7 @@ class AgentHost:
             if other.is_speaking(found, env):
                 return other.payload_of(other.rename(found), env)
         payload = self.payload_of(self.rename(found), env)
-        if unread := self._unread(found, payload) if self.IS_SHARED else "":
+        if unread := self._unread(found, payload) if self.SETTINGS.is_shared else "":
             named = (text_of(found, name) for name in _SESSION_ELSEWHERE)
             session = payload.session or next(filter(None, named), "")
             return payload._replace(unread=unread, session=session)
@@ -278,9 +317,9 @@ class AgentHost:
     def _unread(self, found: dict[str, Any], payload: Payload) -> str:
         """Return what of a payload is in no words of this host; empty: nothing."""
         event, inside = text_of(found, "hook_event_name"), found.get("tool_input")
-        if event in self.NO_EVENTS:
+        if event in self.PROTOCOL.ignored:
             return ""
-        if event not in self.EVENTS and not payload.kind:
+        if event not in self.PROTOCOL.events and not payload.kind:
             return f"the event `{event}`" if event else ""
         if not payload.session and any(name in found for name in _SESSION_ELSEWHERE):
             return f"an event `{event}` of no session"
@@ -294,7 +333,7 @@ class AgentHost:
         inside = tool_input if isinstance(tool_input, dict) else {}
         response = found.get("tool_response")
         event = text_of(found, "hook_event_name")
-        kind, can = self.EVENTS.get(event, ("", Channels()))
+        kind, can = self.PROTOCOL.events.get(event, ("", Channels()))
         tool = text_of(found, "tool_name")
         tool_kind = self._tool_kind(tool)
         return Payload(
@@ -306,12 +345,12 @@ class AgentHost:
             prompt_id=text_of(found, "prompt_id"),
             event_id=text_of(found, "event_id"),
             cwd_abs=path_of(found, "cwd"),
-            project_abs=env.get(self.PROJECT, ""),
+            project_abs=env.get(self.ENVIRONMENT.project, ""),
             agent_id=text_of(found, "agent_id"),
             agent_type=text_of(found, "agent_type"),
             mode=text_of(found, "permission_mode"),
             tool=tool,
-            tool_names=self.OTHER_NAMES.get(tool, ()),
+            tool_names=self.TOOLS.other_names.get(tool, ()),
             tool_kind=tool_kind,
             tool_use_id=text_of(found, "tool_use_id"),
             paths=self.paths_in(inside),
@@ -330,14 +369,14 @@ class AgentHost:
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files that a tool works on."""
-        return tuple(path for name in self.PATH_FIELDS if (path := path_of(tool_input, name)))
+        return tuple(path for name in self.TOOLS.path_fields if (path := path_of(tool_input, name)))
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
         """Return what a tool does to a file, in order."""
         return edits_in(tool_input)
 
     def _tool_kind(self, tool: str) -> ToolKind:
-        if tool.startswith(self.OURS):
+        if tool.startswith(self.TOOLS.ours):
             return "ours"
         return self.tools.get(tool, "other" if tool else "")
 
@@ -351,12 +390,12 @@ class AgentHost:
         to_agent, person = cut(verdict.to_agent), cut(verdict.to_person)
         reason = to_agent or person or "gitgates refused this."
         body: dict[str, Any] = {}
-        if level == STOP and payload.kind in self.SILENT_STOPS:
+        if level == STOP and payload.kind in self.PROTOCOL.silent_stops:
             person = person or reason
         elif level == STOP:
             body |= {"continue": False, "stopReason": person or reason}
         if permission := _permission(payload, verdict, level):
-            body |= _decision(self.DENIES, permission, reason)
+            body |= _decision(self.PROTOCOL.denies, permission, reason)
         elif level == BLOCK:
             body |= self.blocked(payload.kind, reason)
         elif to_agent and reaches_agent(payload.can, level):
@@ -366,29 +405,29 @@ class AgentHost:
         changes = self._changes(payload, verdict) if level < BLOCK else {}
         if own := {**body.pop(_OWN, {}), **changes}:
             body[_OWN] = {"hookEventName": self.own_event(payload.kind), **own}
-        if person and (self.PERSON or not body):
+        if person and (self.PROTOCOL.person or not body):
             body |= self._said(payload, person)
         return dumps(body).encode("ascii") if body else b""
 
     def _said(self, payload: Payload, person: str) -> dict[str, Any]:
-        if self.PERSON:
-            return {self.PERSON: person}
+        if self.PROTOCOL.person:
+            return {self.PROTOCOL.person: person}
         return self.told(payload.kind, person) if payload.can.context else {}  # or nobody hears it
 
     def own_event(self, kind: EventKind) -> str:
         """Return the client's name of an event."""
-        return next(event for event, (one, _can) in self.EVENTS.items() if one == kind)
+        return next(event for event, (one, _can) in self.PROTOCOL.events.items() if one == kind)
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
         """Return the form of a block, where no tool call is denied."""
-        if kind in self.ONLY_TELLS:
+        if kind in self.PROTOCOL.only_tells:
             return self.told(kind, reason)
-        return _decision(self.BLOCKS, "deny", reason)
+        return _decision(self.PROTOCOL.blocks, "deny", reason)
 
     def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
         """Return the form of a text for the agent."""
         said = {"additionalContext": text}
-        return {_OWN: said} if self.TELLS == "own" else said
+        return {_OWN: said} if self.PROTOCOL.tells == "own" else said
 
     def _changes(self, payload: Payload, verdict: Verdict) -> dict[str, Any]:
         """Return what changes a tool's input.
@@ -398,7 +437,7 @@ class AgentHost:
         said = {"command": verdict.command, "caller": verdict.caller}
         changed = {name: text for name, text in said.items() if text}
         whole = {**payload.tool_input, **changed}
-        return {self.CHANGES: whole} if changed and self.CHANGES else {}
+        return {self.PROTOCOL.changes: whole} if changed and self.PROTOCOL.changes else {}
 
     def is_block(self, exit_status: int | None, stdout: bytes) -> bool:
         """Return whether an answer, whoever it is from, blocks an event that can be blocked."""
@@ -411,7 +450,7 @@ class AgentHost:
         if not isinstance(answer, dict):
             return False
         own = answer.get(_OWN)
-        words = {self.DENIES, self.BLOCKS}
+        words = {self.PROTOCOL.denies, self.PROTOCOL.blocks}
         denies = isinstance(own, dict) and own.get("permissionDecision") == "deny"
         stops = answer.get("continue") is False
         return ("permission" in words and denies) or stops or answer.get("decision") in words
@@ -438,8 +477,8 @@ class AgentHost:
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
         """Return the call of a tool that writes a file, as a payload has it."""
-        tool = self.TOOL_NAMES["writes"][0]
-        field = self.PATH_FIELDS[0]
+        tool = self.TOOLS.names["writes"][0]
+        field = self.TOOLS.path_fields[0]
         return {"tool_name": tool, "tool_input": {field: path_abs, "content": "done\n"}}
 
 

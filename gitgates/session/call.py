@@ -247,7 +247,7 @@ class Call:
         if not self.has_limit:
             return
         host = agent_host(self.payload.host or DEFAULT_AGENT)
-        limit_s = min(limit_s, host.MOST_S.get(self.kind, limit_s))
+        limit_s = min(limit_s, host.SETTINGS.most_s.get(self.kind, limit_s))
         gone_s = min(time.time() - self.began, _START_S)
         set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
 

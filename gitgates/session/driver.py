@@ -373,7 +373,7 @@ def _is_same(call: Call, one: Round) -> bool:
     ):
         return True
     times = call.session.deliveries.get(call.key, 0)
-    once = payload.again or not agent_host(payload.host or DEFAULT_AGENT).REPEATS
+    once = payload.again or not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.repeats
     if once or times != _TWICE or call.last_before != call.key:
         return False
     return bool(one.tree) and one.tree == call.tree

@@ -40,7 +40,7 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
 
     Raises: GitError, StateError if what is there now cannot be told.
     """
-    channels = agent_host(caller.host).EVENTS.values()
+    channels = agent_host(caller.host).PROTOCOL.events.values()
     known = Payload(
         host=caller.host,
         event=HOOK_OF[kind],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def is_installed(agent: str, env: Mapping[str, str]) -> bool:
     """Return whether one of its settings has our hooks, by the environment of a hook of it."""
     host, settings = agent_host(agent), agent_settings(agent)
-    for scope, path_abs in host.settings_files(env.get(host.PROJECT, ""), env).items():
+    for scope, path_abs in host.settings_files(env.get(host.ENVIRONMENT.project, ""), env).items():
         try:
             found = settings.read(read_regular(path_abs).decode("utf-8"), path_abs, scope)
         except (OSError, UnicodeDecodeError, GitgatesError):

@@ -109,7 +109,7 @@ def is_scheduled(call: Call) -> bool:
     scheduled = [entry for entry in facts if entry.get("what") == "scheduled"]
     known = {mark for entry in scheduled for mark in entry.get("prompts", ())}
     text = _bytes_of(payload.prompt)
-    if not agent_host(payload.host or DEFAULT_AGENT).RETURNS_REASON:
+    if not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.returns_reason:
         return _mark_of(text) in known
     # Where others have blocked as well, the reasons of all are one prompt.
     longest = [int(size) for mark in known if (size := mark.partition(":")[0]).isdecimal()]
@@ -149,7 +149,7 @@ def entries_of(call: Call) -> list[Fact]:
 
         event["shows"] = only_shows(payload.command)
     host = agent_host(payload.host or DEFAULT_AGENT)
-    written_at = "after-tool" if host.TELLS_EDITS else "before-tool"
+    written_at = "after-tool" if host.PROTOCOL.tells_edits else "before-tool"
     if (payload.kind, payload.tool_kind) == (written_at, "writes") and not payload.failed:
         found += [
             {"what": "wrote", "path": path, **_lines(call)} for path in call.edited_paths or ()
@@ -192,7 +192,7 @@ def _begins_turn(call: Call) -> bool:
     An end of a turn that was blocked is none, and one that follows another may be a repetition.
     """
     payload, last = call.payload, call.session.last
-    if payload.kind in ENDINGS or agent_host(payload.host or DEFAULT_AGENT).TELLS_PROMPTS:
+    if payload.kind in ENDINGS or agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.tells_prompts:
         return False
     if payload.kind == "prompt" or not last.startswith(f"{HOOK_OF['turn-end']}:"):
         return False
@@ -203,7 +203,7 @@ def _begins_turn(call: Call) -> bool:
 def named(call: Call, verdict: Verdict) -> Verdict:
     """Return a block that names the session, where our commands could not tell it from others."""
     host = agent_host(call.payload.host or DEFAULT_AGENT)
-    if verdict.level < BLOCK or host.SESSION or host.CHANGES:
+    if verdict.level < BLOCK or host.ENVIRONMENT.session or host.PROTOCOL.changes:
         return verdict
     from gitgates.store.log import sessions  # few hosts come here
 
@@ -219,7 +219,7 @@ def returned_reason(call: Call, verdict: Verdict) -> tuple[Fact, ...]:
     payload = call.payload
     if verdict.level < BLOCK or payload.kind not in ENDINGS or not verdict.to_agent:
         return ()
-    if not agent_host(payload.host or DEFAULT_AGENT).RETURNS_REASON:
+    if not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.returns_reason:
         return ()
     reason = _bytes_of(cut(verdict.to_agent))  # as the client gets it
     return ({"what": "scheduled", "prompts": [_mark_of(reason)]},)

@@ -123,7 +123,7 @@ def agent_digests(
 ) -> dict[str, str]:
     """Return each file that may define a sub-agent of a policy, with a digest of it."""
     host = agent_host(agent or DEFAULT_AGENT)
-    folders = (f"{root_abs}/{host.FOLDER}", host.home(env))
+    folders = (f"{root_abs}/{host.FILES.folder}", host.home(env))
     names = [agent.name.rpartition(":")[2] for agent in agents_wanted(config)]
     files = [path for name in names for path in host.agent_files(name, folders)]
     return {f"{_REVIEWER}{path}": _digest(_read(path)) for path in files}

@@ -156,7 +156,7 @@ def test_logs_go_where_they_are_wanted(repo: Repo) -> None:
     assert (logs / "a.log").read_bytes() == b"hello\n"
 
 
-BASE = dict.fromkeys(HOST.SECRETS, "secret") | {"PATH": "/bin", "CLAUDECODE": "1"}
+BASE = dict.fromkeys(HOST.ENVIRONMENT.secrets, "secret") | {"PATH": "/bin", "CLAUDECODE": "1"}
 
 
 def env_for(host: str, pass_env: tuple[str, ...] = (), **fields: Any) -> dict[str, str]:

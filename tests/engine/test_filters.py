@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gitgates.core.agent_types import Payload
 from gitgates.core.types import Hook
 from gitgates.engine.hooks import matches_agent, matches_glob, matches_hook, matches_tool
-from gitgates.hosts.agents.claude import FORMER_NAMES
+from gitgates.hosts.agents.claude import HOST
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ from gitgates.hosts.agents.claude import FORMER_NAMES
     ],
 )
 def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert matches_tool(patterns, tool, FORMER_NAMES.get(tool, ())) is expected
+    assert matches_tool(patterns, tool, HOST.TOOLS.other_names.get(tool, ())) is expected
 
 
 @pytest.mark.parametrize(

@@ -88,11 +88,11 @@ def test_what_was_written_behind_our_block_stays(vibe: AgentSettings) -> None:
 )
 def test_a_tool_that_is_left_out_leaves_all_others(agent: str, matches: Any) -> None:
     host = agent_host(agent)
-    reads, writes = host.TOOL_NAMES["reads"][1:], host.TOOL_NAMES["writes"][0]
+    reads, writes = host.TOOLS.names["reads"][1:], host.TOOLS.names["writes"][0]
     for patterns in (("!glob", *(f"!{name}" for name in reads)), ("Edit", writes)):
         matcher = agent_settings(agent).matcher("before-tool", patterns, None)
         assert matcher
-        expression = host.EXPRESSION.format(matcher).removeprefix("re:")
+        expression = host.SETTINGS.expression.format(matcher).removeprefix("re:")
         assert matches(expression, writes)  # which is how the client does it
         assert not any(matches(expression, name) for name in ("glob", *reads))
 

@@ -9,11 +9,13 @@ import pytest
 from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.lifecycle import AGENT_HOOKS
 from gitgates.core.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Verdict
-from gitgates.hosts.agents.claude import EVENTS
+from gitgates.hosts.agents.claude import HOST
 from gitgates.hosts.capabilities import express, reaches_agent, refuse_unasked
 
 if TYPE_CHECKING:
     from gitgates.core.types import Level
+
+EVENTS = HOST.PROTOCOL.events
 
 ALL: tuple[Level, ...] = (ALLOW, WARN, BLOCK, STOP)
 # event → what allow, warn, block and stop become, and which of these reach the agent itself

@@ -15,10 +15,12 @@ from json_support import JSON, TEXTS
 from gitgates.core.agent_types import BackgroundTask, Channels, Payload
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Verdict
 from gitgates.hosts.agent import BadPayload
-from gitgates.hosts.agents.claude import EVENTS, HOST
+from gitgates.hosts.agents.claude import HOST
 
 if TYPE_CHECKING:
     from gitgates.core.types import Level
+
+EVENTS = HOST.PROTOCOL.events
 
 STOP_PAYLOAD = {
     "session_id": "s1",

@@ -52,7 +52,7 @@ def shell(repo: Repo, command: str, **fields: Any) -> bool:
 def test_the_guard_keeps_what_may_switch_its_hooks_off(repo: Repo) -> None:
     repo.config(GATES)
     write = "echo '{\"disableAllHooks\": true}' > "
-    for file in HOST.SWITCHES:
+    for file in HOST.OFF.files:
         assert shell(repo, write + file), file
         path = f"{repo.path}/{file}"
         said = tell(repo, "PreToolUse", tool_name="Write", tool_input={"path": path})

@@ -14,12 +14,14 @@ import pytest
 from abilities import ABILITIES
 
 from gitgates.hosts import AGENTS, agent_host, agent_settings, turn_end_of
-from gitgates.hosts.agents.claude import EVENTS, HOST
+from gitgates.hosts.agents.claude import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from conftest import Repo
+
+EVENTS = HOST.PROTOCOL.events
 
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,7 +83,7 @@ def test_each_agent_is_known_by_its_name(name: str) -> None:
     assert agent_settings(name).host is host
     assert host.DRIVEN is (name in ABILITIES)
     assert AGENTS[name][2] == host.settings_files("", {}).get("project", "").lstrip("/")
-    ends = [event for event, (kind, _can) in host.EVENTS.items() if kind == "turn-end"]
+    ends = [event for event, (kind, _can) in host.PROTOCOL.events.items() if kind == "turn-end"]
     assert [event for event in ends if turn_end_of(name) in f'"{event}"'.encode()] == ends
 
 

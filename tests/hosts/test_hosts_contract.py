@@ -116,14 +116,14 @@ def test_what_is_no_object_is_refused(name: str, data: bytes) -> None:
 @pytest.mark.parametrize("name", AGENTS)
 def test_every_verdict_is_one_object_or_nothing(name: str, level: Level) -> None:
     host = agent_host(name)
-    for event, (kind, can) in host.EVENTS.items():
+    for event, (kind, can) in host.PROTOCOL.events.items():
         payload = Payload(host=name, event=HOOK_OF[kind], kind=kind, can=can)
         answer = host.encode(payload, Verdict(level, to_agent="\udcff\u2028 why", to_person="who"))
         said = json.loads(answer) if answer else {}
         assert answer.isascii()
-        lets_go = level == STOP and can.stop and kind in host.SILENT_STOPS
+        lets_go = level == STOP and can.stop and kind in host.PROTOCOL.silent_stops
         refuses = level >= BLOCK and (can.block or can.deny)
-        blocks = refuses and not lets_go and kind not in host.ONLY_TELLS
+        blocks = refuses and not lets_go and kind not in host.PROTOCOL.only_tells
         assert host.is_block(0, answer) == (blocks or (level == STOP and "continue" in said)), event
         assert ("why" in str(said)) or not (blocks and level == BLOCK), event
         assert host.encode(payload, Verdict()) == b""
@@ -132,10 +132,10 @@ def test_every_verdict_is_one_object_or_nothing(name: str, level: Level) -> None
 @pytest.mark.parametrize("name", AGENTS)
 def test_the_tools_of_the_configuration_are_those_of_the_agent(name: str) -> None:
     host = agent_host(name)
-    for tool in host.TOOL_NAMES["writes"][:1]:
-        assert matches_tool(("Edit", "Write"), tool, host.OTHER_NAMES.get(tool, ()))
-    for tool in host.TOOL_NAMES["shell"][:1]:
-        others = host.OTHER_NAMES.get(tool, ())
+    for tool in host.TOOLS.names["writes"][:1]:
+        assert matches_tool(("Edit", "Write"), tool, host.TOOLS.other_names.get(tool, ()))
+    for tool in host.TOOLS.names["shell"][:1]:
+        others = host.TOOLS.other_names.get(tool, ())
         assert matches_tool(("Bash",), tool, others)
         assert not matches_tool(("Edit", "Write"), tool, others)
 
@@ -181,7 +181,7 @@ def test_hooks_are_put_in_and_taken_out_byte_for_byte(repo: Repo, name: str) -> 
 def test_a_matcher_names_the_tools_of_the_agent(repo: Repo, name: str) -> None:
     for entry in wanted(repo, name):
         if entry.event == HOOK_OF["after-tool"] and entry.matcher:
-            assert agent_host(name).TOOL_NAMES["writes"][0] in entry.matcher
+            assert agent_host(name).TOOLS.names["writes"][0] in entry.matcher
             assert split((entry.matcher,))
 
 
@@ -227,7 +227,10 @@ def test_the_longest_rule_of_gemini_says_whether_a_folder_is_trusted(
 def test_a_gate_that_fails_blocks_what_can_be_blocked(repo: Repo, name: str) -> None:
     repo.config(CONFIG)
     host = agent_host(name)
-    env = {**os.environ, **({host.PROJECT: str(repo.path)} if host.PROJECT else {})}
+    env = {
+        **os.environ,
+        **({host.ENVIRONMENT.project: str(repo.path)} if host.ENVIRONMENT.project else {}),
+    }
     said: list[str] = []
 
     def ask(kind: str, session: str, file: str = "") -> bytes:
@@ -235,7 +238,7 @@ def test_a_gate_that_fails_blocks_what_can_be_blocked(repo: Repo, name: str) -> 
         sample = host.sample(kind, str(repo.path), session, path)  # type: ignore[arg-type]
         return respond(raw(sample), env, said.append, name)
 
-    for kind in host.PROVABLE:
+    for kind in host.PROTOCOL.provable:
         if HOOK_OF[kind] not in ("UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"):
             continue
         for is_bad in (False, True):

@@ -18,13 +18,15 @@ from hypothesis import strategies as st
 from gitgates.core.agent_types import Payload
 from gitgates.core.types import BLOCK, STOP, WARN, Verdict
 from gitgates.hosts.agent import BadPayload
-from gitgates.hosts.agents.claude import EVENTS, HOST
+from gitgates.hosts.agents.claude import HOST
 from gitgates.session.driver import respond
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from conftest import Repo
+
+EVENTS = HOST.PROTOCOL.events
 
 VERDICTS = ("CONTINUE", "BLOCK", "STOP")
 WORD = '[hooks.{0}]\ngates = ["check"]\n'

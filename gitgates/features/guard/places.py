@@ -104,12 +104,12 @@ def _places_of_agent(call: Call) -> Iterator[Place]:
     host = agent_host(call.payload.host or DEFAULT_AGENT)
     for folder in dict.fromkeys((root, call.payload.project_abs or root)):
         mentions = dict.fromkeys(host.settings_files(folder, env).values(), "")
-        mentions |= dict.fromkeys(host.switch_files(folder, env), host.SWITCH_MENTION)
+        mentions |= dict.fromkeys(host.switch_files(folder, env), host.OFF.mention)
         for path, mention in mentions.items():
             yield Place(path, "agent_settings", mention=mention)
     for name, file in project_settings().items():
         if os.path.lexists(f"{root}/{file}"):  # of other agents: what there is
-            for path in (file, *agent_host(name).SWITCHES):
+            for path in (file, *agent_host(name).OFF.files):
                 yield Place(f"{root}/{path}", "agent_settings")
 
 

@@ -194,6 +194,6 @@ def is_strict(call: Call) -> bool:
     A prompt asks for it, or ends it, in each worktree that the session comes to. A host that cannot
     hand a reviewer its token has the reminder instead.
     """
-    if not agent_host(call.payload.host or DEFAULT_AGENT).HANDS_TOKENS:
+    if not agent_host(call.payload.host or DEFAULT_AGENT).PROTOCOL.hands_tokens:
         return False
     return settings_of(call.config).mode == "require" or session_evidence(call).strict

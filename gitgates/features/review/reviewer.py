@@ -123,7 +123,7 @@ def _turn(call: Call, *, on: bool) -> Verdict:
         text = "gitgates: the hook Stop does not list `review`; no reviewer is waited for"
         return Verdict(WARN, to_person=text)
     host = agent_host(call.payload.host or DEFAULT_AGENT)
-    if not host.HANDS_TOKENS:
+    if not host.PROTOCOL.hands_tokens:
         text = (
             f"gitgates: {host.TITLE} cannot keep an independent reviewer apart from the agent: a "
             "review of any kind is asked for instead"

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.patch import BEGIN, END, edits_of, paths_of
 from gitgates.hosts.payload import path_of, text_of
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.agent_types import Replacement
-    from gitgates.core.lifecycle import EventKind
 
 _PATCH, _BASH = "apply_patch", "Bash"
 # What `rename` makes of the input: the patch, and where its paths begin, if not at the agent's own.
@@ -54,65 +53,78 @@ class Codex(AgentHost):
     )
     TESTED = "0.169.0"
     DRIVEN = True
-    VARIABLES = (
-        ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
-        ("CODEX_HOME", "you", "where Codex's settings of your own are: not ~/.codex"),
-    )
-    SESSION = "CODEX_SESSION_ID"
-    CALLER = ("CODEX_THREAD_ID", "CODEX_CI")
-    SECRETS = ("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN")
-    OF_A_SESSION = ("CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI")
-    EVENTS = {
-        "SessionStart": ("session-start", Channels(context=True)),
-        "UserPromptSubmit": (
-            "prompt",
-            Channels(block=True, stop=True, context=True, reason_to_person=True),
-        ),
-        "PreToolUse": ("before-tool", Channels(deny=True, context=True)),
-        "PostToolUse": ("after-tool", Channels(block=True, context=True)),
-        "SubagentStart": ("subagent-start", Channels(context=True)),
-        "SubagentStop": ("subagent-end", Channels(block=True)),
-        "Stop": ("turn-end", Channels(block=True, stop=True)),
-        "PreCompact": ("before-compact", Channels()),
-        "PostCompact": ("after-compact", Channels()),
-        "SessionEnd": ("session-end", Channels()),
-    }
-    PROVABLE = ("turn-end", "subagent-end", "before-tool", "prompt")
-    ONLY_TELLS = ("after-tool",)
-    HANDS_TOKENS = False
-    TOOL_NAMES = {
-        "writes": (_PATCH,),
-        "reads": ("view_image",),
-        "shell": (_BASH, "write_stdin"),
-        "agent": ("spawn_agent", "collaborationspawn_agent"),
-        "skill": (),
-        "report": (),
-        "ours": ("mcp__gitgates__*",),
-        "harmless": (
-            *("request_user_input", "get_goal", "create_goal", "update_goal", "update_plan"),
-            *("tool_search", "web_search", "collaborationwait_agent", "collaborationlist_agents"),
-            *("multi_agent_v1wait_agent", "multi_agent_v1close_agent"),
-        ),
-    }
-    OTHER_NAMES = {_PATCH: ("Edit", "Write", "MultiEdit"), "spawn_agent": ("Agent",)}
-    FOLDER = ".codex"
-    HOME_VARIABLE = "CODEX_HOME"
-    FILES = {"project": "hooks.json", "user": "hooks.json"}
     TRUST = "in Codex, type /hooks and trust them: it skips what is not trusted, without a word"
-    SETTINGS = "gitgates.hosts.agents.codex_settings"
-    OFF = "features.hooks"
-    OFF_IS = "false"
-    FORMER_OFF = ("features.codex_hooks",)
-    SWITCHES = (".codex/config.toml",)
-    OWN_SWITCHES = ("config.toml",)
-    OFF_WORDS = (
-        ("features", "disable", "*hooks"),
-        ("--disable", "*hooks"),
-        *((option, "*hooks*false*") for option in ("-c", "--config")),
-        ("-c*hooks*false*",),
+    ENVIRONMENT = Environment(
+        documented=(
+            ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
+            ("CODEX_HOME", "you", "where Codex's settings of your own are: not ~/.codex"),
+        ),
+        session="CODEX_SESSION_ID",
+        caller=("CODEX_THREAD_ID", "CODEX_CI"),
+        secrets=("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"),
+        of_a_session=("CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI"),
     )
-    USUAL_S = 600.0
-    MOST_S: dict[EventKind, int] = {"session-end": 3}
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels(context=True)),
+            "UserPromptSubmit": (
+                "prompt",
+                Channels(block=True, stop=True, context=True, reason_to_person=True),
+            ),
+            "PreToolUse": ("before-tool", Channels(deny=True, context=True)),
+            "PostToolUse": ("after-tool", Channels(block=True, context=True)),
+            "SubagentStart": ("subagent-start", Channels(context=True)),
+            "SubagentStop": ("subagent-end", Channels(block=True)),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+            "PreCompact": ("before-compact", Channels()),
+            "PostCompact": ("after-compact", Channels()),
+            "SessionEnd": ("session-end", Channels()),
+        },
+        provable=("turn-end", "subagent-end", "before-tool", "prompt"),
+        only_tells=("after-tool",),
+        hands_tokens=False,
+    )
+    TOOLS = Tools(
+        names={
+            "writes": (_PATCH,),
+            "reads": ("view_image",),
+            "shell": (_BASH, "write_stdin"),
+            "agent": ("spawn_agent", "collaborationspawn_agent"),
+            "skill": (),
+            "report": (),
+            "ours": ("mcp__gitgates__*",),
+            "harmless": (
+                *("request_user_input", "get_goal", "create_goal", "update_goal", "update_plan"),
+                *("tool_search", "web_search"),
+                *("collaborationwait_agent", "collaborationlist_agents"),
+                *("multi_agent_v1wait_agent", "multi_agent_v1close_agent"),
+            ),
+        },
+        other_names={_PATCH: ("Edit", "Write", "MultiEdit"), "spawn_agent": ("Agent",)},
+    )
+    FILES = Files(
+        folder=".codex",
+        home_variable="CODEX_HOME",
+        settings={"project": "hooks.json", "user": "hooks.json"},
+    )
+    SETTINGS = SettingsFormat(
+        module="gitgates.hosts.agents.codex_settings",
+        usual_s=600.0,
+        most_s={"session-end": 3},
+    )
+    OFF = Off(
+        key="features.hooks",
+        value="false",
+        former=("features.codex_hooks",),
+        files=(".codex/config.toml",),
+        own_files=("config.toml",),
+        words=(
+            ("features", "disable", "*hooks"),
+            ("--disable", "*hooks"),
+            *((option, "*hooks*false*") for option in ("-c", "--config")),
+            ("-c*hooks*false*",),
+        ),
+    )
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

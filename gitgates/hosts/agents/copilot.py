@@ -12,7 +12,7 @@ Source: recorded from Copilot CLI 1.0.102.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import edits_in, path_of, text_of
 
 TYPE_CHECKING = False
@@ -37,78 +37,98 @@ class Copilot(AgentHost):
     UNASKED = ("--allow-all-tools", "--allow-all", "--yolo")
     TESTED = "1.0.102"
     DRIVEN = True
-    VARIABLES = (
-        ("COPILOT_AGENT_SESSION_ID", "copilot", "the session of the agent that runs a command"),
-        ("COPILOT_CLI", "copilot", "tells that an agent runs a command, and not a person"),
-        ("COPILOT_PROJECT_DIR", "copilot", "where the agent's session was started"),
-        ("COPILOT_HOME", "you", "where Copilot's settings of your own are: not ~/.copilot"),
-    )
-    SESSION = "COPILOT_AGENT_SESSION_ID"
-    CALLER = ("COPILOT_CLI",)
-    PROJECT = "COPILOT_PROJECT_DIR"
-    IS_SHARED = True
-    SECRETS = ("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN")
-    OF_A_SESSION = (
-        *("COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),
-    )
-    EVENTS = {
-        "SessionStart": ("session-start", Channels(context=True)),
-        "UserPromptSubmit": ("prompt", Channels(block=True, context=True, reason_to_person=True)),
-        "PreToolUse": ("before-tool", Channels(deny=True, context=True)),
-        "PostToolUse": ("after-tool", Channels(block=True, context=True)),
-        "PostToolUseFailure": ("tool-failed", Channels(context=True)),
-        "SubagentStart": ("subagent-start", Channels(context=True)),
-        "SubagentStop": ("subagent-end", Channels(block=True)),
-        "Stop": ("turn-end", Channels(block=True, stop=True)),
-        "PreCompact": ("before-compact", Channels()),
-        "SessionEnd": ("session-end", Channels()),
-    }
-    NO_EVENTS = ("PermissionRequest", "UserPromptTransformed", "ErrorOccurred", "Notification")
-    RETURNS_REASON = True
-    PROVABLE = ("turn-end", "subagent-end", "before-tool", "prompt")
-    TELLS = "top"
-    ONLY_TELLS = ("after-tool",)
-    SILENT_STOPS = ("turn-end",)
-    CHANGES = "updatedInput"
-    TOOL_NAMES = {
-        "writes": ("Write", "Edit"),
-        "reads": ("Read", "Grep", "Glob"),
-        "shell": ("Bash",),
-        "agent": ("Agent",),
-        "skill": ("skill",),
-        "report": (),
-        "ours": (f"{_SERVER}*",),
-        "harmless": (
-            *("read_bash", "stop_bash", "list_bash", "read_agent", "list_agents", "write_agent"),
-            *("sql", "session_store_sql", "update_todo", "tool_search_tool", "TodoWrite"),
-            *("fetch_copilot_cli_documentation", "AskUserQuestion", "WebFetch", "WebSearch"),
-        ),
-    }
-    OTHER_NAMES = {"Edit": ("MultiEdit",), "Agent": ("Task",), "skill": ("Skill",)}
-    PATH_FIELDS = ("path",)
-    FOLDER = ".github"
-    HOME = ".copilot"
-    HOME_VARIABLE = "COPILOT_HOME"
-    FILES = {"project": "hooks/gitgates.json", "user": "hooks/gitgates.json"}
-    SETTINGS = "gitgates.hosts.agents.copilot_settings"
-    HEAD = {"version": 1}
-    GUARDED = True
     TRUST = (
         "start Copilot in this folder, and say that you trust it: where it is not trusted, the "
         "hooks of a repository are skipped without a word"
     )
-    AGENT_FILES = ("agents/{}.md", "agents/{}.agent.md")
-    SKILL_FILES = ("skills/{}/SKILL.md",)
-    USUAL_S = 30.0
-    OFF = "disableAllHooks"
-    SWITCHES = (
-        *(".github/copilot/settings.json", ".github/copilot/settings.local.json"),
-        *(".claude/settings.json", ".claude/settings.local.json"),
+    ENVIRONMENT = Environment(
+        documented=(
+            ("COPILOT_AGENT_SESSION_ID", "copilot", "the session of the agent that runs a command"),
+            ("COPILOT_CLI", "copilot", "tells that an agent runs a command, and not a person"),
+            ("COPILOT_PROJECT_DIR", "copilot", "where the agent's session was started"),
+            ("COPILOT_HOME", "you", "where Copilot's settings of your own are: not ~/.copilot"),
+        ),
+        session="COPILOT_AGENT_SESSION_ID",
+        caller=("COPILOT_CLI",),
+        project="COPILOT_PROJECT_DIR",
+        secrets=(
+            "COPILOT_GITHUB_TOKEN",
+            "COPILOT_PROVIDER_API_KEY",
+            "COPILOT_PROVIDER_BEARER_TOKEN",
+        ),
+        of_a_session=(
+            *("COPILOT_AGENT_SESSION_ID", "COPILOT_CLI", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),
+        ),
+    )
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels(context=True)),
+            "UserPromptSubmit": (
+                "prompt",
+                Channels(block=True, context=True, reason_to_person=True),
+            ),
+            "PreToolUse": ("before-tool", Channels(deny=True, context=True)),
+            "PostToolUse": ("after-tool", Channels(block=True, context=True)),
+            "PostToolUseFailure": ("tool-failed", Channels(context=True)),
+            "SubagentStart": ("subagent-start", Channels(context=True)),
+            "SubagentStop": ("subagent-end", Channels(block=True)),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+            "PreCompact": ("before-compact", Channels()),
+            "SessionEnd": ("session-end", Channels()),
+        },
+        ignored=("PermissionRequest", "UserPromptTransformed", "ErrorOccurred", "Notification"),
+        returns_reason=True,
+        provable=("turn-end", "subagent-end", "before-tool", "prompt"),
+        tells="top",
+        only_tells=("after-tool",),
+        silent_stops=("turn-end",),
+        changes="updatedInput",
+    )
+    TOOLS = Tools(
+        names={
+            "writes": ("Write", "Edit"),
+            "reads": ("Read", "Grep", "Glob"),
+            "shell": ("Bash",),
+            "agent": ("Agent",),
+            "skill": ("skill",),
+            "report": (),
+            "ours": (f"{_SERVER}*",),
+            "harmless": (
+                *("read_bash", "stop_bash", "list_bash"),
+                *("read_agent", "list_agents", "write_agent"),
+                *("sql", "session_store_sql", "update_todo", "tool_search_tool", "TodoWrite"),
+                *("fetch_copilot_cli_documentation", "AskUserQuestion", "WebFetch", "WebSearch"),
+            ),
+        },
+        other_names={"Edit": ("MultiEdit",), "Agent": ("Task",), "skill": ("Skill",)},
+        path_fields=("path",),
+    )
+    FILES = Files(
+        folder=".github",
+        home=".copilot",
+        home_variable="COPILOT_HOME",
+        settings={"project": "hooks/gitgates.json", "user": "hooks/gitgates.json"},
+        agents=("agents/{}.md", "agents/{}.agent.md"),
+        skills=("skills/{}/SKILL.md",),
+    )
+    SETTINGS = SettingsFormat(
+        is_shared=True,
+        module="gitgates.hosts.agents.copilot_settings",
+        head={"version": 1},
+        guarded=True,
+        usual_s=30.0,
+    )
+    OFF = Off(
+        key="disableAllHooks",
+        files=(
+            *(".github/copilot/settings.json", ".github/copilot/settings.local.json"),
+            *(".claude/settings.json", ".claude/settings.local.json"),
+        ),
     )
 
     def guest_of(self, _found: dict[str, Any], env: Mapping[str, str]) -> str:
         """Return the module of another that may have sent it: this one tells hooks its folder."""
-        return "" if env.get(self.PROJECT) else "gitgates.hosts.agents.vscode"
+        return "" if env.get(self.ENVIRONMENT.project) else "gitgates.hosts.agents.vscode"
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
@@ -132,7 +152,7 @@ class Copilot(AgentHost):
             found["tool_response"] = {"success": result.get("result_type") == "success"}
         tool = text_of(found, "tool_name")
         if tool.startswith(_SERVER):
-            found["tool_name"] = f"{self.OURS}{tool.removeprefix(_SERVER)}"
+            found["tool_name"] = f"{self.TOOLS.ours}{tool.removeprefix(_SERVER)}"
         if isinstance(patch, str):
             found["tool_input"] = {_PATCH: patch}
         return found

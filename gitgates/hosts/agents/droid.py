@@ -11,7 +11,7 @@ Source: recorded from droid 0.225; what a patch is was read in its program.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import edits_in, path_of, text_of
 
 TYPE_CHECKING = False
@@ -33,69 +33,83 @@ class Droid(AgentHost):
     UNASKED = ("--skip-permissions-unsafe", "--auto=high")
     TESTED = "0.225.2"
     DRIVEN = True
-    VARIABLES = (
-        ("FACTORY_PROJECT_DIR", "droid", "where the agent's session was started"),
-        (
-            "FACTORY_DISABLE_SETTINGS_PERSISTENCE",
-            "droid exec",
-            "tells that an agent runs a command, and not a person",
+    ENVIRONMENT = Environment(
+        documented=(
+            ("FACTORY_PROJECT_DIR", "droid", "where the agent's session was started"),
+            (
+                "FACTORY_DISABLE_SETTINGS_PERSISTENCE",
+                "droid exec",
+                "tells that an agent runs a command, and not a person",
+            ),
+            (
+                "FACTORY_HOME_OVERRIDE",
+                "you",
+                "where Droid's folder .factory of your own is: not HOME",
+            ),
         ),
-        ("FACTORY_HOME_OVERRIDE", "you", "where Droid's folder .factory of your own is: not HOME"),
+        caller=("FACTORY_DISABLE_SETTINGS_PERSISTENCE",),
+        project="FACTORY_PROJECT_DIR",
+        secrets=("FACTORY_API_KEY",),
+        of_a_session=("FACTORY_DISABLE_SETTINGS_PERSISTENCE",),
     )
-    CALLER = ("FACTORY_DISABLE_SETTINGS_PERSISTENCE",)
-    PROJECT = "FACTORY_PROJECT_DIR"
-    SECRETS = ("FACTORY_API_KEY",)
-    OF_A_SESSION = CALLER
-    EVENTS = {
-        "SessionStart": ("session-start", Channels(context=True)),
-        "UserPromptSubmit": (
-            "prompt",
-            Channels(block=True, stop=True, context=True, reason_to_person=True),
-        ),
-        "PreToolUse": ("before-tool", Channels(deny=True, stop=True)),
-        "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
-        "Stop": ("turn-end", Channels(block=True, stop=True)),
-        "PreCompact": ("before-compact", Channels()),
-        "SessionEnd": ("session-end", Channels()),
-    }
-    PROVABLE = ("turn-end", "before-tool", "prompt")
-    TELLS_PROMPTS = False
-    HANDS_TOKENS = False
-    ONLY_TELLS = ("after-tool",)
-    CHANGES = "updatedInput"
-    TOOL_NAMES = {
-        "writes": ("Create", "Edit", "ApplyPatch", "GenerateImage"),
-        "reads": ("Read", "LS", "Grep", "Glob"),
-        "shell": ("Execute",),
-        "agent": ("Task",),
-        "skill": ("Skill",),
-        "report": (),
-        "ours": ("gitgates___*",),
-        "harmless": (
-            *("TodoWrite", "TaskOutput", "TaskStop", "ToolSearch", "ConnectorSearch"),
-            *("WebSearch", "FetchUrl", "AskUser", "ExitSpecMode"),
-        ),
-    }
-    OTHER_NAMES = {
-        "Create": ("Write",),
-        "Edit": ("MultiEdit",),
-        "ApplyPatch": ("Edit", "Write", "MultiEdit"),
-        "Execute": ("Bash",),
-        "Task": ("Agent",),
-        "FetchUrl": ("WebFetch",),
-    }
-    OURS = "gitgates___"
-    FOLDER = ".factory"
-    HOME_PARENT_VARIABLE = "FACTORY_HOME_OVERRIDE"
-    FILES = {"project": "hooks.json", "user": "hooks.json"}
-    AGENT_FILES = ("droids/{}.md",)
-    SKILL_FILES = ("skills/{}/SKILL.md",)
-    OLDER_FILE = "settings.json"
-    EVENTS_AT = ()
-    OFF = "hooksDisabled"
-    FORMER_OFF = ("hooks.hooksDisabled",)
-    SWITCHES = (".factory/settings.json",)
-    OWN_SWITCHES = ("settings.json",)
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels(context=True)),
+            "UserPromptSubmit": (
+                "prompt",
+                Channels(block=True, stop=True, context=True, reason_to_person=True),
+            ),
+            "PreToolUse": ("before-tool", Channels(deny=True, stop=True)),
+            "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+            "PreCompact": ("before-compact", Channels()),
+            "SessionEnd": ("session-end", Channels()),
+        },
+        provable=("turn-end", "before-tool", "prompt"),
+        tells_prompts=False,
+        hands_tokens=False,
+        only_tells=("after-tool",),
+        changes="updatedInput",
+    )
+    TOOLS = Tools(
+        names={
+            "writes": ("Create", "Edit", "ApplyPatch", "GenerateImage"),
+            "reads": ("Read", "LS", "Grep", "Glob"),
+            "shell": ("Execute",),
+            "agent": ("Task",),
+            "skill": ("Skill",),
+            "report": (),
+            "ours": ("gitgates___*",),
+            "harmless": (
+                *("TodoWrite", "TaskOutput", "TaskStop", "ToolSearch", "ConnectorSearch"),
+                *("WebSearch", "FetchUrl", "AskUser", "ExitSpecMode"),
+            ),
+        },
+        other_names={
+            "Create": ("Write",),
+            "Edit": ("MultiEdit",),
+            "ApplyPatch": ("Edit", "Write", "MultiEdit"),
+            "Execute": ("Bash",),
+            "Task": ("Agent",),
+            "FetchUrl": ("WebFetch",),
+        },
+        ours="gitgates___",
+    )
+    FILES = Files(
+        folder=".factory",
+        home_parent_variable="FACTORY_HOME_OVERRIDE",
+        settings={"project": "hooks.json", "user": "hooks.json"},
+        agents=("droids/{}.md",),
+        skills=("skills/{}/SKILL.md",),
+        older_settings="settings.json",
+    )
+    SETTINGS = SettingsFormat(events_at=())
+    OFF = Off(
+        key="hooksDisabled",
+        former=("hooks.hooksDisabled",),
+        files=(".factory/settings.json",),
+        own_files=("settings.json",),
+    )
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

@@ -11,7 +11,7 @@ Source: recorded from gemini-cli 0.61.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -31,75 +31,91 @@ class Gemini(AgentHost):
     UNASKED = ("--yolo", "-y", "yolo")
     TESTED = "0.61.0"
     DRIVEN = True
-    VARIABLES = (
-        ("GEMINI_PROJECT_DIR", "gemini", "where the agent's session was started"),
-        ("GEMINI_CLI", "gemini", "tells that an agent runs a command, and not a person"),
-        ("GEMINI_CLI_HOME", "you", "where Gemini CLI's folder .gemini of your own is: not HOME"),
-    )
-    CALLER = ("GEMINI_CLI",)
-    PROJECT = "GEMINI_PROJECT_DIR"
-    SECRETS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
-    OF_A_SESSION = ("GEMINI_CLI", "GEMINI_SESSION_ID", "GEMINI_CLI_NO_RELAUNCH")
-    EVENTS = {
-        "SessionStart": ("session-start", Channels(context=True)),
-        "BeforeAgent": (
-            "prompt",
-            Channels(block=True, stop=True, context=True, reason_to_person=True),
-        ),
-        "BeforeTool": ("before-tool", Channels(deny=True, stop=True)),
-        "AfterTool": ("after-tool", Channels(block=True, stop=True, context=True)),
-        "AfterAgent": ("turn-end", Channels(block=True, stop=True)),
-        "SessionEnd": ("session-end", Channels()),
-    }
-    PROVABLE = ("turn-end", "before-tool", "prompt")
-    RETURNS_REASON = True
-    HANDS_TOKENS = False
     NO_GIT_HOOKS = (
         "git runs no hooks in the shell of Gemini CLI, so that their gates miss its commits"
     )
-    DENIES = "deny"
-    ONLY_TELLS = ("after-tool",)  # a reason would replace the tool's result
-    CHANGES = "tool_input"
-    TOOL_NAMES = {
-        "writes": ("write_file", "replace"),
-        "reads": ("read_file", "read_many_files", "list_directory", "glob", "grep_search"),
-        "shell": ("run_shell_command",),
-        "agent": ("invoke_agent",),
-        "skill": ("activate_skill",),
-        "report": (),
-        "ours": ("mcp_gitgates_*",),
-        "harmless": (
-            *("update_topic", "write_todos", "ask_user", "enter_plan_mode", "exit_plan_mode"),
-            *("google_web_search", "web_fetch", "get_internal_docs", "complete_task"),
-            *("list_background_processes", "read_background_output"),
-            *("read_mcp_resource", "list_mcp_resources"),
-        ),
-    }
-    OTHER_NAMES = {
-        "write_file": ("Write",),
-        "replace": ("Edit", "MultiEdit"),
-        "run_shell_command": ("Bash",),
-        "read_file": ("Read",),
-        "list_directory": ("LS",),
-        "glob": ("Glob",),
-        "grep_search": ("Grep",),
-        "invoke_agent": ("Agent", "Task"),
-        "activate_skill": ("Skill",),
-    }
-    OURS = "mcp_gitgates_"
-    FOLDER = ".gemini"
-    HOME_PARENT_VARIABLE = "GEMINI_CLI_HOME"
-    RULES_FILE = "GEMINI.md"
-    FILES = {"project": "settings.json", "user": "settings.json"}
-    AGENT_FILES = ("agents/{}.md",)
-    SKILL_FILES = ("skills/{}/SKILL.md",)
     TRUST = "start gemini in this folder once, and trust it: `gemini -p` refuses to start elsewhere"
-    SETTINGS = "gitgates.hosts.agents.gemini_settings"
-    RUNS_ONCE = True
-    GUARDED = True
-    PER_SECOND = 1000
-    OFF = "hooksConfig.enabled"
-    OFF_IS = "false"
+    ENVIRONMENT = Environment(
+        documented=(
+            ("GEMINI_PROJECT_DIR", "gemini", "where the agent's session was started"),
+            ("GEMINI_CLI", "gemini", "tells that an agent runs a command, and not a person"),
+            (
+                "GEMINI_CLI_HOME",
+                "you",
+                "where Gemini CLI's folder .gemini of your own is: not HOME",
+            ),
+        ),
+        caller=("GEMINI_CLI",),
+        project="GEMINI_PROJECT_DIR",
+        secrets=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        of_a_session=("GEMINI_CLI", "GEMINI_SESSION_ID", "GEMINI_CLI_NO_RELAUNCH"),
+    )
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels(context=True)),
+            "BeforeAgent": (
+                "prompt",
+                Channels(block=True, stop=True, context=True, reason_to_person=True),
+            ),
+            "BeforeTool": ("before-tool", Channels(deny=True, stop=True)),
+            "AfterTool": ("after-tool", Channels(block=True, stop=True, context=True)),
+            "AfterAgent": ("turn-end", Channels(block=True, stop=True)),
+            "SessionEnd": ("session-end", Channels()),
+        },
+        provable=("turn-end", "before-tool", "prompt"),
+        returns_reason=True,
+        hands_tokens=False,
+        denies="deny",
+        only_tells=("after-tool",),  # a reason would replace the tool's result
+        changes="tool_input",
+    )
+    TOOLS = Tools(
+        names={
+            "writes": ("write_file", "replace"),
+            "reads": ("read_file", "read_many_files", "list_directory", "glob", "grep_search"),
+            "shell": ("run_shell_command",),
+            "agent": ("invoke_agent",),
+            "skill": ("activate_skill",),
+            "report": (),
+            "ours": ("mcp_gitgates_*",),
+            "harmless": (
+                *("update_topic", "write_todos", "ask_user", "enter_plan_mode", "exit_plan_mode"),
+                *("google_web_search", "web_fetch", "get_internal_docs", "complete_task"),
+                *("list_background_processes", "read_background_output"),
+                *("read_mcp_resource", "list_mcp_resources"),
+            ),
+        },
+        other_names={
+            "write_file": ("Write",),
+            "replace": ("Edit", "MultiEdit"),
+            "run_shell_command": ("Bash",),
+            "read_file": ("Read",),
+            "list_directory": ("LS",),
+            "glob": ("Glob",),
+            "grep_search": ("Grep",),
+            "invoke_agent": ("Agent", "Task"),
+            "activate_skill": ("Skill",),
+        },
+        ours="mcp_gitgates_",
+    )
+    FILES = Files(
+        folder=".gemini",
+        home_parent_variable="GEMINI_CLI_HOME",
+        rules="GEMINI.md",
+        settings={"project": "settings.json", "user": "settings.json"},
+        agents=("agents/{}.md",),
+        skills=("skills/{}/SKILL.md",),
+    )
+    SETTINGS = SettingsFormat(
+        module="gitgates.hosts.agents.gemini_settings",
+        runs_once=True,
+        guarded=True,
+        per_second=1000,
+    )
+    OFF = Off(
+        key="hooksConfig.enabled",
+        value="false",
+    )
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

@@ -10,7 +10,7 @@ Source: recorded from hermes-agent 0.19.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.patch import edits_of, paths_of
 from gitgates.hosts.payload import text_of
 
@@ -37,64 +37,76 @@ class Hermes(AgentHost):
     UNASKED = ("--yolo", "--accept-hooks")
     TESTED = "0.19.0"
     DRIVEN = True
-    VARIABLES = (
-        (_SESSION, "hermes", "the session of the agent that runs a command"),
-        ("HERMES_HOME", "you", "where Hermes' settings of your own are: not ~/.hermes"),
-    )
-    SESSION = _SESSION
-    SECRETS = ("OPENROUTER_API_KEY",)
-    OF_A_SESSION = (_SESSION,)
-    EVENTS = {
-        "on_session_start": ("session-start", Channels()),
-        "pre_llm_call": ("prompt", Channels(context=True)),
-        "pre_tool_call": ("before-tool", Channels(deny=True)),
-        "post_tool_call": ("after-tool", Channels()),
-        "pre_verify": ("turn-end", Channels(block=True, stop=True)),
-    }
-    REPEATS = False
-    HANDS_TOKENS = False
-    CANNOT: dict[EventKind, str] = {
-        "session-start": "Hermes tells the agent nothing: keep the rules in AGENTS.md, by "
-        "install-hooks --agents-md",
-        "after-tool": "Hermes tells nobody what a gate says there",
-        "turn-end": "Hermes asks three times in a turn at most, only where its tools for files "
-        "have changed some, and tells the person nothing",
-    }
-    TOOL_NAMES = {
-        "writes": ("write_file", "patch", "skill_manage"),
-        "reads": ("read_file", "search_files"),
-        "shell": ("terminal", "execute_code", "process"),
-        "agent": ("delegate_task",),
-        "skill": ("skill_view",),
-        "report": (),
-        "ours": (),
-        "harmless": (
-            *("skills_list", "clarify", "memory", "session_search", "todo", "vision_analyze"),
-        ),
-    }
-    OTHER_NAMES = {
-        "write_file": ("Write",),
-        "patch": ("Edit", "MultiEdit"),
-        "read_file": ("Read",),
-        "search_files": ("Grep", "Glob"),
-        "terminal": ("Bash",),
-        "execute_code": ("Bash",),
-        "process": ("Bash",),
-        "delegate_task": ("Agent", "Task"),
-        "skill_view": ("Skill",),
-    }
-    SILENT_STOPS = ("turn-end",)
-    DENIES = "block"
-    PERSON = ""
-    FOLDER = ".hermes"
-    HOME_VARIABLE = "HERMES_HOME"
-    OFF_WORDS = (("--safe-mode",), ("--ignore-user-config",))
-    OFF_VARIABLES = ("HERMES_SAFE_MODE", "HERMES_IGNORE_USER_CONFIG")
-    FILES = {"user": "config.yaml"}
-    SETTINGS = "gitgates.hosts.settings.yaml_settings"
     TRUST = "start Hermes with --accept-hooks: else it skips what is not trusted, without a word"
-    WHOLE = True
-    MOST_S: dict[EventKind, int] = {kind: _MOST_S for kind, _can in EVENTS.values()}
+    ENVIRONMENT = Environment(
+        documented=(
+            (_SESSION, "hermes", "the session of the agent that runs a command"),
+            ("HERMES_HOME", "you", "where Hermes' settings of your own are: not ~/.hermes"),
+        ),
+        session=_SESSION,
+        secrets=("OPENROUTER_API_KEY",),
+        of_a_session=(_SESSION,),
+    )
+    PROTOCOL = Protocol(
+        events={
+            "on_session_start": ("session-start", Channels()),
+            "pre_llm_call": ("prompt", Channels(context=True)),
+            "pre_tool_call": ("before-tool", Channels(deny=True)),
+            "post_tool_call": ("after-tool", Channels()),
+            "pre_verify": ("turn-end", Channels(block=True, stop=True)),
+        },
+        repeats=False,
+        hands_tokens=False,
+        cannot={
+            "session-start": "Hermes tells the agent nothing: keep the rules in AGENTS.md, by "
+            "install-hooks --agents-md",
+            "after-tool": "Hermes tells nobody what a gate says there",
+            "turn-end": "Hermes asks three times in a turn at most, only where its tools for files "
+            "have changed some, and tells the person nothing",
+        },
+        silent_stops=("turn-end",),
+        denies="block",
+        person="",
+    )
+    TOOLS = Tools(
+        names={
+            "writes": ("write_file", "patch", "skill_manage"),
+            "reads": ("read_file", "search_files"),
+            "shell": ("terminal", "execute_code", "process"),
+            "agent": ("delegate_task",),
+            "skill": ("skill_view",),
+            "report": (),
+            "ours": (),
+            "harmless": (
+                *("skills_list", "clarify", "memory", "session_search", "todo", "vision_analyze"),
+            ),
+        },
+        other_names={
+            "write_file": ("Write",),
+            "patch": ("Edit", "MultiEdit"),
+            "read_file": ("Read",),
+            "search_files": ("Grep", "Glob"),
+            "terminal": ("Bash",),
+            "execute_code": ("Bash",),
+            "process": ("Bash",),
+            "delegate_task": ("Agent", "Task"),
+            "skill_view": ("Skill",),
+        },
+    )
+    FILES = Files(
+        folder=".hermes",
+        home_variable="HERMES_HOME",
+        settings={"user": "config.yaml"},
+    )
+    SETTINGS = SettingsFormat(
+        module="gitgates.hosts.settings.yaml_settings",
+        whole=True,
+        most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()},
+    )
+    OFF = Off(
+        words=(("--safe-mode",), ("--ignore-user-config",)),
+        variables=("HERMES_SAFE_MODE", "HERMES_IGNORE_USER_CONFIG"),
+    )
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

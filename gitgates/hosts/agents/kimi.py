@@ -10,7 +10,7 @@ Source: recorded from kimi-code 2.1.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -31,69 +31,83 @@ class Kimi(AgentHost):
     UNASKED = ("--auto", "--yolo", "-y")
     TESTED = "2.1.0"
     DRIVEN = True
-    VARIABLES = (
-        ("KIMI_CODE_HOME", "you", "where Kimi Code's settings of your own are: not ~/.kimi-code"),
+    ENVIRONMENT = Environment(
+        documented=(
+            (
+                "KIMI_CODE_HOME",
+                "you",
+                "where Kimi Code's settings of your own are: not ~/.kimi-code",
+            ),
+        ),
+        secrets=("KIMI_API_KEY", "MOONSHOT_API_KEY"),
     )
-    SECRETS = ("KIMI_API_KEY", "MOONSHOT_API_KEY")
-    EVENTS = {
-        "SessionStart": ("session-start", Channels()),
-        "UserPromptSubmit": (
-            "prompt",
-            Channels(block=True, context=True, reason_to_person=True),
-        ),
-        "PreToolUse": ("before-tool", Channels(deny=True)),
-        "PostToolUse": ("after-tool", Channels()),
-        "PostToolUseFailure": ("tool-failed", Channels()),
-        "SubagentStart": ("subagent-start", Channels()),
-        "SubagentStop": ("subagent-end", Channels()),
-        "Stop": ("turn-end", Channels(block=True, stop=True)),
-        "PreCompact": ("before-compact", Channels()),
-        "PostCompact": ("after-compact", Channels()),
-        "SessionEnd": ("session-end", Channels()),
-    }
-    TELLS_EDITS = False
-    REPEATS = False
-    HANDS_TOKENS = False
-    CANNOT: dict[EventKind, str] = {
-        "session-start": "Kimi Code tells the agent nothing: keep the rules in AGENTS.md, by "
-        "install-hooks --agents-md",
-        "after-tool": "Kimi Code tells nobody what a gate says there, and need not wait for it",
-        "subagent-end": "Kimi Code keeps no sub-agent at work there",
-        "turn-end": "Kimi Code asks once in a turn: what it does when sent back is not checked, "
-        "and the person is told nothing",
-    }
-    TOOL_NAMES = {
-        "writes": ("Edit", "Write"),
-        "reads": ("Read", "Grep", "Glob"),
-        "shell": ("Bash",),
-        "agent": ("Agent", "AgentSwarm"),
-        "skill": ("Skill",),
-        "report": (),
-        "ours": ("mcp__gitgates__*",),
-        "harmless": (
-            *("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "FetchURL", "WebSearch"),
-            *("TaskList", "TaskOutput", "TaskStop", "TodoList", "WaitFor"),
-            *("CreateGoal", "GetGoal", "SetGoalBudget", "UpdateGoal"),
-            *("CronCreate", "CronDelete", "CronList"),
-        ),
-    }
-    OTHER_NAMES = {
-        "Edit": ("MultiEdit",),
-        "Agent": ("Task",),
-        "AgentSwarm": ("Agent", "Task"),
-    }
-    BLOCKS = "permission"
-    SILENT_STOPS = ("turn-end",)
-    PERSON = ""
-    FOLDER = ".kimi-code"
-    HOME_VARIABLE = "KIMI_CODE_HOME"
-    FILES = {"user": "config.toml"}
-    SETTINGS = "gitgates.hosts.settings.block_settings"
-    FIELDS = {"event": "event"}
-    WHOLE = True
-    EXPRESSION = "^({})$"
-    USUAL_S = 30.0
-    MOST_S: dict[EventKind, int] = {kind: _MOST_S for kind, _can in EVENTS.values()}
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels()),
+            "UserPromptSubmit": (
+                "prompt",
+                Channels(block=True, context=True, reason_to_person=True),
+            ),
+            "PreToolUse": ("before-tool", Channels(deny=True)),
+            "PostToolUse": ("after-tool", Channels()),
+            "PostToolUseFailure": ("tool-failed", Channels()),
+            "SubagentStart": ("subagent-start", Channels()),
+            "SubagentStop": ("subagent-end", Channels()),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+            "PreCompact": ("before-compact", Channels()),
+            "PostCompact": ("after-compact", Channels()),
+            "SessionEnd": ("session-end", Channels()),
+        },
+        tells_edits=False,
+        repeats=False,
+        hands_tokens=False,
+        cannot={
+            "session-start": "Kimi Code tells the agent nothing: keep the rules in AGENTS.md, by "
+            "install-hooks --agents-md",
+            "after-tool": "Kimi Code tells nobody what a gate says there, and need not wait for it",
+            "subagent-end": "Kimi Code keeps no sub-agent at work there",
+            "turn-end": "Kimi Code asks once in a turn: what it does when sent back is not "
+            "checked, and the person is told nothing",
+        },
+        blocks="permission",
+        silent_stops=("turn-end",),
+        person="",
+    )
+    TOOLS = Tools(
+        names={
+            "writes": ("Edit", "Write"),
+            "reads": ("Read", "Grep", "Glob"),
+            "shell": ("Bash",),
+            "agent": ("Agent", "AgentSwarm"),
+            "skill": ("Skill",),
+            "report": (),
+            "ours": ("mcp__gitgates__*",),
+            "harmless": (
+                *("AskUserQuestion", "EnterPlanMode", "ExitPlanMode", "FetchURL", "WebSearch"),
+                *("TaskList", "TaskOutput", "TaskStop", "TodoList", "WaitFor"),
+                *("CreateGoal", "GetGoal", "SetGoalBudget", "UpdateGoal"),
+                *("CronCreate", "CronDelete", "CronList"),
+            ),
+        },
+        other_names={
+            "Edit": ("MultiEdit",),
+            "Agent": ("Task",),
+            "AgentSwarm": ("Agent", "Task"),
+        },
+    )
+    FILES = Files(
+        folder=".kimi-code",
+        home_variable="KIMI_CODE_HOME",
+        settings={"user": "config.toml"},
+    )
+    SETTINGS = SettingsFormat(
+        module="gitgates.hosts.settings.block_settings",
+        fields={"event": "event"},
+        whole=True,
+        expression="^({})$",
+        usual_s=30.0,
+        most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()},
+    )
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

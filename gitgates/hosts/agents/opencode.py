@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -40,64 +40,87 @@ class OpenCode(AgentHost):
     UNASKED: tuple[str, ...] = ("--auto",)
     TESTED = "1.18.33"
     DRIVEN = True
-    VARIABLES: tuple[tuple[str, str, str], ...] = (
-        ("GITGATES_SESSION", "gitgates", "the session of opencode, or Kilo, that runs a command"),
-        ("OPENCODE", "opencode", "tells that an agent runs a command, and not a person"),
+    ENVIRONMENT = Environment(
+        documented=(
+            (
+                "GITGATES_SESSION",
+                "gitgates",
+                "the session of opencode, or Kilo, that runs a command",
+            ),
+            ("OPENCODE", "opencode", "tells that an agent runs a command, and not a person"),
+        ),
+        session="GITGATES_SESSION",
+        caller=("OPENCODE",),
+        secrets=(
+            *("OPENCODE_API_KEY", "OPENCODE_AUTH_CONTENT", "OPENCODE_CONFIG_CONTENT"),
+            *("OPENCODE_CONSOLE_TOKEN", "OPENCODE_SERVER_PASSWORD"),
+        ),
+        of_a_session=("GITGATES_SESSION", "OPENCODE", "OPENCODE_PID", "AGENT"),
     )
-    SESSION = "GITGATES_SESSION"
-    CALLER: tuple[str, ...] = ("OPENCODE",)
-    SECRETS: tuple[str, ...] = (
-        *("OPENCODE_API_KEY", "OPENCODE_AUTH_CONTENT", "OPENCODE_CONFIG_CONTENT"),
-        *("OPENCODE_CONSOLE_TOKEN", "OPENCODE_SERVER_PASSWORD"),
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels(context=True)),
+            "UserPromptSubmit": ("prompt", Channels(context=True)),
+            "PreToolUse": ("before-tool", Channels(deny=True)),
+            "PostToolUse": ("after-tool", Channels(block=True, context=True)),
+            "SubagentStart": ("subagent-start", Channels(context=True)),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+        },
+        repeats=False,  # the plugin works once, wherever it lies
+        cannot={"turn-end": "`opencode run` ends with the agent's turn: nothing keeps it at work"},
+        denies="block",
+        tells="top",
+        only_tells=("after-tool",),
+        silent_stops=("turn-end",),
+        changes="updatedInput",
     )
-    OF_A_SESSION: tuple[str, ...] = ("GITGATES_SESSION", "OPENCODE", "OPENCODE_PID", "AGENT")
-    EVENTS = {
-        "SessionStart": ("session-start", Channels(context=True)),
-        "UserPromptSubmit": ("prompt", Channels(context=True)),
-        "PreToolUse": ("before-tool", Channels(deny=True)),
-        "PostToolUse": ("after-tool", Channels(block=True, context=True)),
-        "SubagentStart": ("subagent-start", Channels(context=True)),
-        "Stop": ("turn-end", Channels(block=True, stop=True)),
-    }
-    REPEATS = False  # the plugin works once, wherever it lies
-    RUNS_ONCE = True
-    CANNOT = {"turn-end": "`opencode run` ends with the agent's turn: nothing keeps it at work"}
-    DENIES = "block"
-    TELLS = "top"
-    ONLY_TELLS = ("after-tool",)
-    SILENT_STOPS = ("turn-end",)
-    CHANGES = "updatedInput"
-    TOOL_NAMES = {
-        "writes": ("write", "edit", "apply_patch"),
-        "reads": ("read", "grep", "glob", "list"),
-        "shell": ("bash",),
-        "agent": ("task",),
-        "skill": ("skill",),
-        "report": (),
-        "ours": ("gitgates_*",),
-        "harmless": ("todowrite", "todoread", "webfetch", "websearch", "codesearch", "question"),
-    }
-    OLDER_TOOLS = {"multiedit": "writes", "patch": "writes"}
-    OTHER_NAMES = {
-        "write": ("Write",),
-        "edit": ("Edit", "MultiEdit"),
-        "apply_patch": ("Edit", "Write", "MultiEdit"),
-        "read": ("Read",),
-        "grep": ("Grep",),
-        "glob": ("Glob",),
-        "bash": ("Bash",),
-        "task": ("Agent", "Task"),
-        "skill": ("Skill",),
-        "webfetch": ("WebFetch",),
-        "todowrite": ("TodoWrite",),
-    }
-    OURS = "gitgates_"
-    OFF_WORDS = (("--pure",),)
-    OFF_VARIABLES = ("OPENCODE_PURE", "OPENCODE_DISABLE_PROJECT_CONFIG")
-    FOLDER = ".opencode"
-    HOME = ".config/opencode"
-    FILES = {"project": "plugins/gitgates.js", "user": "plugins/gitgates.js"}
-    SETTINGS = "gitgates.hosts.settings.plugin_settings"
+    TOOLS = Tools(
+        names={
+            "writes": ("write", "edit", "apply_patch"),
+            "reads": ("read", "grep", "glob", "list"),
+            "shell": ("bash",),
+            "agent": ("task",),
+            "skill": ("skill",),
+            "report": (),
+            "ours": ("gitgates_*",),
+            "harmless": (
+                "todowrite",
+                "todoread",
+                "webfetch",
+                "websearch",
+                "codesearch",
+                "question",
+            ),
+        },
+        older={"multiedit": "writes", "patch": "writes"},
+        other_names={
+            "write": ("Write",),
+            "edit": ("Edit", "MultiEdit"),
+            "apply_patch": ("Edit", "Write", "MultiEdit"),
+            "read": ("Read",),
+            "grep": ("Grep",),
+            "glob": ("Glob",),
+            "bash": ("Bash",),
+            "task": ("Agent", "Task"),
+            "skill": ("Skill",),
+            "webfetch": ("WebFetch",),
+            "todowrite": ("TodoWrite",),
+        },
+        ours="gitgates_",
+    )
+    FILES = Files(
+        folder=".opencode",
+        home=".config/opencode",
+        settings={"project": "plugins/gitgates.js", "user": "plugins/gitgates.js"},
+    )
+    SETTINGS = SettingsFormat(
+        runs_once=True,
+        module="gitgates.hosts.settings.plugin_settings",
+    )
+    OFF = Off(
+        words=(("--pure",),),
+        variables=("OPENCODE_PURE", "OPENCODE_DISABLE_PROJECT_CONFIG"),
+    )
 
     def home(self, env: Mapping[str, str]) -> str:
         """Return the folder of a person's own; empty if there is none."""

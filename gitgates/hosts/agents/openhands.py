@@ -10,7 +10,7 @@ Source: recorded from openhands 1.16.0.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Protocol, SettingsFormat, Tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,59 +33,70 @@ class OpenHands(AgentHost):
     UNASKED = ("--always-approve", "--yolo", "--headless")
     TESTED = "1.16.0"
     DRIVEN = True
-    VARIABLES = (
-        (_MARK, "openhands", "`OpenHands`: an agent runs a command, and not a person"),
-        ("OPENHANDS_PROJECT_DIR", "openhands", "where the agent's session was started"),
-    )
-    PROJECT = "OPENHANDS_PROJECT_DIR"
-    SECRETS = ("LLM_API_KEY",)
-    OF_A_SESSION = ("OPENHANDS_SESSION_ID", "OPENHANDS_PROJECT_DIR", _MARK)
-    EVENTS = {
-        "SessionStart": ("session-start", Channels()),
-        "UserPromptSubmit": (
-            "prompt",
-            Channels(block=True, context=True, reason_to_person=True),
+    ENVIRONMENT = Environment(
+        documented=(
+            (_MARK, "openhands", "`OpenHands`: an agent runs a command, and not a person"),
+            ("OPENHANDS_PROJECT_DIR", "openhands", "where the agent's session was started"),
         ),
-        "PreToolUse": ("before-tool", Channels(deny=True)),
-        "PostToolUse": ("after-tool", Channels()),
-        "Stop": ("turn-end", Channels(block=True, stop=True)),
-    }
-    REPEATS = False
-    HANDS_TOKENS = False
-    CANNOT: dict[EventKind, str] = {
-        "session-start": "OpenHands tells the agent nothing: keep the rules in AGENTS.md, by "
-        "install-hooks --agents-md",
-        "after-tool": "OpenHands tells nobody what a gate says there",
-        "turn-end": "OpenHands tells the person nothing: `gitgates runs` has what did not pass",
-    }
-    TOOL_NAMES = {
-        "writes": (EDITOR, "apply_patch"),
-        "reads": (f"{EDITOR}{VIEW}", "glob", "grep"),
-        "shell": ("terminal",),
-        "agent": ("task",),
-        "skill": (),
-        "report": (),
-        "ours": (),
-        "harmless": ("task_tracker", "think", "finish"),
-    }
-    OTHER_NAMES = {
-        EDITOR: ("Edit", "Write", "MultiEdit"),
-        "apply_patch": ("Edit", "Write", "MultiEdit"),
-        f"{EDITOR}{VIEW}": ("Read",),
-        "glob": ("Glob",),
-        "grep": ("Grep",),
-        "terminal": ("Bash",),
-        "task": ("Agent", "Task"),
-    }
-    DENIES = BLOCKS = "deny"
-    TELLS = "top"
-    SILENT_STOPS = ("turn-end",)
-    PERSON = ""
-    FOLDER = ".openhands"
-    FILES = {"project": "hooks.json", "user": "hooks.json"}
-    SETTINGS = "gitgates.hosts.agents.openhands_settings"
-    HIDES = True
-    WHOLE = True
+        project="OPENHANDS_PROJECT_DIR",
+        secrets=("LLM_API_KEY",),
+        of_a_session=("OPENHANDS_SESSION_ID", "OPENHANDS_PROJECT_DIR", _MARK),
+    )
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels()),
+            "UserPromptSubmit": (
+                "prompt",
+                Channels(block=True, context=True, reason_to_person=True),
+            ),
+            "PreToolUse": ("before-tool", Channels(deny=True)),
+            "PostToolUse": ("after-tool", Channels()),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+        },
+        repeats=False,
+        hands_tokens=False,
+        cannot={
+            "session-start": "OpenHands tells the agent nothing: keep the rules in AGENTS.md, by "
+            "install-hooks --agents-md",
+            "after-tool": "OpenHands tells nobody what a gate says there",
+            "turn-end": "OpenHands tells the person nothing: `gitgates runs` has what did not pass",
+        },
+        denies="deny",
+        blocks="deny",
+        tells="top",
+        silent_stops=("turn-end",),
+        person="",
+    )
+    TOOLS = Tools(
+        names={
+            "writes": (EDITOR, "apply_patch"),
+            "reads": (f"{EDITOR}{VIEW}", "glob", "grep"),
+            "shell": ("terminal",),
+            "agent": ("task",),
+            "skill": (),
+            "report": (),
+            "ours": (),
+            "harmless": ("task_tracker", "think", "finish"),
+        },
+        other_names={
+            EDITOR: ("Edit", "Write", "MultiEdit"),
+            "apply_patch": ("Edit", "Write", "MultiEdit"),
+            f"{EDITOR}{VIEW}": ("Read",),
+            "glob": ("Glob",),
+            "grep": ("Grep",),
+            "terminal": ("Bash",),
+            "task": ("Agent", "Task"),
+        },
+    )
+    FILES = Files(
+        folder=".openhands",
+        settings={"project": "hooks.json", "user": "hooks.json"},
+    )
+    SETTINGS = SettingsFormat(
+        module="gitgates.hosts.agents.openhands_settings",
+        hides=True,
+        whole=True,
+    )
 
     def is_caller(self, env: Mapping[str, str]) -> bool:
         """Return whether such an agent runs a command. Others, too, may set that variable."""

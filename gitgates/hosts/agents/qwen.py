@@ -10,7 +10,7 @@ Source: recorded from qwen-code 0.24.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels, Payload
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -32,85 +32,97 @@ class Qwen(AgentHost):
     UNASKED = ("--yolo", "-y", "yolo")
     TESTED = "0.24.4"
     DRIVEN = True
-    VARIABLES = (
-        ("QWEN_PROJECT_DIR", "qwen", "where the agent's session was started"),
-        ("QWEN_CODE_SESSION_ID", "qwen", "the session of the agent that runs a command"),
-        ("QWEN_CODE", "qwen", "tells that an agent runs a command, and not a person"),
-        ("QWEN_HOME", "you", "where Qwen Code's settings of your own are: not ~/.qwen"),
-    )
-    SESSION = "QWEN_CODE_SESSION_ID"
-    CALLER = ("QWEN_CODE",)
-    PROJECT = "QWEN_PROJECT_DIR"
-    SECRETS = (
-        "OPENAI_API_KEY",
-        "DASHSCOPE_API_KEY",
-        "BAILIAN_CODING_PLAN_API_KEY",
-        "BAILIAN_TOKEN_PLAN_API_KEY",
-    )
-    OF_A_SESSION = (
-        *("QWEN_CODE", "QWEN_CODE_SESSION_ID", "QWEN_CODE_PROMPT_ID", "QWEN_CODE_AGENT_ID"),
-        *("QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_PRIVATE_RELAUNCH_ENV_PROVENANCE"),
-    )
-    EVENTS = {
-        "SessionStart": ("session-start", Channels(context=True)),
-        _PROMPT: (
-            "prompt",
-            Channels(block=True, stop=True, context=True, reason_to_person=True),
+    ENVIRONMENT = Environment(
+        documented=(
+            ("QWEN_PROJECT_DIR", "qwen", "where the agent's session was started"),
+            ("QWEN_CODE_SESSION_ID", "qwen", "the session of the agent that runs a command"),
+            ("QWEN_CODE", "qwen", "tells that an agent runs a command, and not a person"),
+            ("QWEN_HOME", "you", "where Qwen Code's settings of your own are: not ~/.qwen"),
         ),
-        "PreToolUse": ("before-tool", Channels(deny=True)),
-        "PostToolUse": ("after-tool", Channels(block=True, context=True)),
-        "PostToolUseFailure": ("tool-failed", Channels(context=True)),
-        "SubagentStart": ("subagent-start", Channels()),
-        "SubagentStop": ("subagent-end", Channels(block=True)),
-        "Stop": ("turn-end", Channels(block=True, stop=True)),
-        "StopFailure": ("turn-failed", Channels()),
-        "PreCompact": ("before-compact", Channels()),
-        "PostCompact": ("after-compact", Channels()),
-        "SessionEnd": ("session-end", Channels()),
-    }
-    PROVABLE = ("turn-end", "subagent-end", "before-tool", "prompt")
-    HANDS_TOKENS = False
-    ONLY_TELLS = ("after-tool",)
-    SILENT_STOPS = ("turn-end",)
-    TOOL_NAMES = {
-        "writes": ("write_file", "edit", "notebook_edit"),
-        "reads": ("read_file", "list_directory", "glob", "grep_search", "zoom_image"),
-        "shell": ("run_shell_command", "monitor"),
-        "agent": ("agent",),
-        "skill": ("skill",),
-        "report": ("report_findings",),
-        "ours": ("mcp__gitgates__*",),
-        "harmless": (
-            *("todo_write", "task_create", "task_update", "task_list", "task_stop"),
-            *("ask_user_question", "enter_plan_mode", "exit_plan_mode", "tool_search"),
-            *("web_fetch", "web_search", "read_mcp_resource", "lsp", "list_agents"),
-            *("get_goal", "update_goal", "propose_goal", "send_message", "loop_wakeup"),
-            *("cron_create", "cron_list", "cron_delete"),
+        session="QWEN_CODE_SESSION_ID",
+        caller=("QWEN_CODE",),
+        project="QWEN_PROJECT_DIR",
+        secrets=(
+            "OPENAI_API_KEY",
+            "DASHSCOPE_API_KEY",
+            "BAILIAN_CODING_PLAN_API_KEY",
+            "BAILIAN_TOKEN_PLAN_API_KEY",
         ),
-    }
-    OTHER_NAMES = {
-        "write_file": ("Write",),
-        "edit": ("Edit", "MultiEdit"),
-        "notebook_edit": ("NotebookEdit",),
-        "run_shell_command": ("Bash",),
-        "read_file": ("Read",),
-        "list_directory": ("LS",),
-        "glob": ("Glob",),
-        "grep_search": ("Grep",),
-        "agent": ("Agent", "Task"),
-        "skill": ("Skill",),
-    }
-    PATH_FIELDS = ("file_path", "notebook_path", "path")
-    FOLDER = ".qwen"
-    HOME_VARIABLE = "QWEN_HOME"
-    FILES = {"project": "settings.json", "user": "settings.json"}
-    AGENT_FILES = ("agents/{}.md",)
-    SKILL_FILES = ("skills/{}/SKILL.md",)
-    RUNS_ONCE = True
-    PER_SECOND = 1000  # what is below 1000 is taken for seconds, which ours never are
-    OFF = "disableAllHooks"
-    OFF_WORDS = (("--safe-mode",), ("--bare",))
-    OFF_VARIABLES = ("QWEN_CODE_SAFE_MODE", "QWEN_CODE_SIMPLE")
+        of_a_session=(
+            *("QWEN_CODE", "QWEN_CODE_SESSION_ID", "QWEN_CODE_PROMPT_ID", "QWEN_CODE_AGENT_ID"),
+            *("QWEN_CODE_NO_RELAUNCH", "QWEN_CODE_PRIVATE_RELAUNCH_ENV_PROVENANCE"),
+        ),
+    )
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels(context=True)),
+            _PROMPT: (
+                "prompt",
+                Channels(block=True, stop=True, context=True, reason_to_person=True),
+            ),
+            "PreToolUse": ("before-tool", Channels(deny=True)),
+            "PostToolUse": ("after-tool", Channels(block=True, context=True)),
+            "PostToolUseFailure": ("tool-failed", Channels(context=True)),
+            "SubagentStart": ("subagent-start", Channels()),
+            "SubagentStop": ("subagent-end", Channels(block=True)),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+            "StopFailure": ("turn-failed", Channels()),
+            "PreCompact": ("before-compact", Channels()),
+            "PostCompact": ("after-compact", Channels()),
+            "SessionEnd": ("session-end", Channels()),
+        },
+        provable=("turn-end", "subagent-end", "before-tool", "prompt"),
+        hands_tokens=False,
+        only_tells=("after-tool",),
+        silent_stops=("turn-end",),
+    )
+    TOOLS = Tools(
+        names={
+            "writes": ("write_file", "edit", "notebook_edit"),
+            "reads": ("read_file", "list_directory", "glob", "grep_search", "zoom_image"),
+            "shell": ("run_shell_command", "monitor"),
+            "agent": ("agent",),
+            "skill": ("skill",),
+            "report": ("report_findings",),
+            "ours": ("mcp__gitgates__*",),
+            "harmless": (
+                *("todo_write", "task_create", "task_update", "task_list", "task_stop"),
+                *("ask_user_question", "enter_plan_mode", "exit_plan_mode", "tool_search"),
+                *("web_fetch", "web_search", "read_mcp_resource", "lsp", "list_agents"),
+                *("get_goal", "update_goal", "propose_goal", "send_message", "loop_wakeup"),
+                *("cron_create", "cron_list", "cron_delete"),
+            ),
+        },
+        other_names={
+            "write_file": ("Write",),
+            "edit": ("Edit", "MultiEdit"),
+            "notebook_edit": ("NotebookEdit",),
+            "run_shell_command": ("Bash",),
+            "read_file": ("Read",),
+            "list_directory": ("LS",),
+            "glob": ("Glob",),
+            "grep_search": ("Grep",),
+            "agent": ("Agent", "Task"),
+            "skill": ("Skill",),
+        },
+        path_fields=("file_path", "notebook_path", "path"),
+    )
+    FILES = Files(
+        folder=".qwen",
+        home_variable="QWEN_HOME",
+        settings={"project": "settings.json", "user": "settings.json"},
+        agents=("agents/{}.md",),
+        skills=("skills/{}/SKILL.md",),
+    )
+    SETTINGS = SettingsFormat(
+        runs_once=True,
+        per_second=1000,  # what is below 1000 is taken for seconds, which ours never are
+    )
+    OFF = Off(
+        key="disableAllHooks",
+        words=(("--safe-mode",), ("--bare",)),
+        variables=("QWEN_CODE_SAFE_MODE", "QWEN_CODE_SIMPLE"),
+    )
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

@@ -9,7 +9,7 @@ Source: recorded from mistral-vibe 3.0.2.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
@@ -35,57 +35,68 @@ class Vibe(AgentHost):
     UNASKED = ("--auto-approve", "--yolo", "auto-approve")
     TESTED = "3.0.2"
     DRIVEN = True
-    VARIABLES = (
-        ("VIBE_APP_SERVER_BIN", "vibe", "tells that an agent runs a command, and not a person"),
-        ("VIBE_HOME", "you", "where Vibe's settings of your own are: not ~/.vibe"),
-    )
-    CALLER = ("VIBE_APP_SERVER_BIN",)
-    SECRETS = ("MISTRAL_API_KEY",)
-    OF_A_SESSION = ("VIBE_APP_SERVER_BIN",)
-    EVENTS = {
-        "pre_tool": ("before-tool", Channels(deny=True)),
-        "post_tool": ("after-tool", Channels(block=True, context=True)),
-        _END: ("turn-end", Channels(block=True, stop=True)),
-    }
-    TELLS_PROMPTS = False
-    REPEATS = False
-    HANDS_TOKENS = False
-    CANNOT: dict[EventKind, str] = {"turn-end": "Vibe lets a turn end that was blocked three times"}
-    TOOL_NAMES = {
-        "writes": ("edit", "write_file"),
-        "reads": ("read_file",),
-        "shell": ("bash", "process_start", "process_write"),
-        "agent": ("agents_spawn", "agents_send_message"),
-        "skill": ("skill",),
-        "report": (),
-        "ours": (),
-        "harmless": (
-            *("wait", "sleep", "vibe_todo", "agents_list", "agents_list_configs"),
-            *("agents_interrupt", "process_output", "process_list", "process_stop"),
-        ),
-    }
-    OTHER_NAMES = {
-        "edit": ("Edit", "MultiEdit"),
-        "write_file": ("Write",),
-        "read_file": ("Read",),
-        "bash": ("Bash",),
-        "process_start": ("Bash",),
-        "agents_spawn": ("Agent", "Task"),
-        "skill": ("Skill",),
-    }
-    DENIES = BLOCKS = "deny"
-    ONLY_TELLS = ("after-tool",)
-    SILENT_STOPS = ("turn-end",)
-    PERSON = "system_message"
-    FOLDER = ".vibe"
-    HOME_VARIABLE = "VIBE_HOME"
-    FILES = {"project": "hooks.toml", "user": "hooks.toml"}
-    SETTINGS = "gitgates.hosts.settings.block_settings"
     TRUST = "start Vibe here and trust this folder: else it skips its hooks, without a word"
-    FIELDS = {"name": "name", "event": "type", "matcher": "match"}
-    WHOLE = True
-    EXPRESSION = "re:{}"
-    RUNS_ONCE = True
+    ENVIRONMENT = Environment(
+        documented=(
+            ("VIBE_APP_SERVER_BIN", "vibe", "tells that an agent runs a command, and not a person"),
+            ("VIBE_HOME", "you", "where Vibe's settings of your own are: not ~/.vibe"),
+        ),
+        caller=("VIBE_APP_SERVER_BIN",),
+        secrets=("MISTRAL_API_KEY",),
+        of_a_session=("VIBE_APP_SERVER_BIN",),
+    )
+    PROTOCOL = Protocol(
+        events={
+            "pre_tool": ("before-tool", Channels(deny=True)),
+            "post_tool": ("after-tool", Channels(block=True, context=True)),
+            _END: ("turn-end", Channels(block=True, stop=True)),
+        },
+        tells_prompts=False,
+        repeats=False,
+        hands_tokens=False,
+        cannot={"turn-end": "Vibe lets a turn end that was blocked three times"},
+        denies="deny",
+        blocks="deny",
+        only_tells=("after-tool",),
+        silent_stops=("turn-end",),
+        person="system_message",
+    )
+    TOOLS = Tools(
+        names={
+            "writes": ("edit", "write_file"),
+            "reads": ("read_file",),
+            "shell": ("bash", "process_start", "process_write"),
+            "agent": ("agents_spawn", "agents_send_message"),
+            "skill": ("skill",),
+            "report": (),
+            "ours": (),
+            "harmless": (
+                *("wait", "sleep", "vibe_todo", "agents_list", "agents_list_configs"),
+                *("agents_interrupt", "process_output", "process_list", "process_stop"),
+            ),
+        },
+        other_names={
+            "edit": ("Edit", "MultiEdit"),
+            "write_file": ("Write",),
+            "read_file": ("Read",),
+            "bash": ("Bash",),
+            "process_start": ("Bash",),
+            "agents_spawn": ("Agent", "Task"),
+            "skill": ("Skill",),
+        },
+    )
+    FILES = Files(
+        folder=".vibe",
+        home_variable="VIBE_HOME",
+        settings={"project": "hooks.toml", "user": "hooks.toml"},
+    )
+    SETTINGS = SettingsFormat(
+        module="gitgates.hosts.settings.block_settings",
+        fields={"name": "name", "event": "type", "matcher": "match"},
+        whole=True,
+        expression="re:{}",
+        runs_once=True,
+    )
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows.
@@ -145,7 +156,7 @@ class Vibe(AgentHost):
             return None
         if not all(isinstance(found.get(one, []), list) for one in ("trusted", "untrusted")):
             return None
-        folder = settings_abs.rpartition(f"/{self.FOLDER}/")[0]
+        folder = settings_abs.rpartition(f"/{self.FILES.folder}/")[0]
         while folder:
             for answer in ("untrusted", "trusted"):
                 if folder in (found.get(answer, [])):

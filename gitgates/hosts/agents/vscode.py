@@ -13,7 +13,7 @@ case. No client was driven.
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import edits_in, path_of, text_of
 
 TYPE_CHECKING = False
@@ -60,70 +60,76 @@ class VSCode(AgentHost):
     NAME = "vscode"
     TITLE = "VS Code"
     TESTED = ""
-    EVENTS = {
-        "SessionStart": ("session-start", Channels(context=True)),
-        "UserPromptSubmit": (
-            "prompt",
-            Channels(block=True, stop=True, context=True, reason_to_person=True),
-        ),
-        "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
-        "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
-        "SubagentStart": ("subagent-start", Channels(context=True)),
-        "SubagentStop": ("subagent-end", Channels(block=True, stop=True)),
-        "Stop": ("turn-end", Channels(block=True, stop=True)),
-        "PreCompact": ("before-compact", Channels()),
-    }
-    TOOL_NAMES = {
-        "writes": (
-            *("create_file", "replace_string_in_file", "multi_replace_string_in_file"),
-            *("insert_edit_into_file", "apply_patch", "edit_notebook_file", "create_directory"),
-            "create_new_jupyter_notebook",
-        ),
-        "reads": (
-            *("read_file", "list_dir", "grep_search", "file_search", "semantic_search"),
-            *("search_workspace_symbols", "view_image", "get_errors", "get_changed_files"),
-            *("read_project_structure", "test_search", "get_search_view_results"),
-            *("copilot_getNotebookSummary", "read_notebook_cell_output", "test_failure"),
-        ),
-        "shell": ("run_in_terminal", "create_and_run_task", "run_task", "run_notebook_cell"),
-        "agent": ("runSubagent", "search_subagent", "execution_subagent"),
-        "skill": (),
-        "report": (),
-        "ours": (f"{_SERVER}*",),
-        "harmless": (
-            *("manage_todo_list", "vscode_askQuestions", "fetch_webpage", "github_repo"),
-            *("get_terminal_output", "terminal_selection", "terminal_last_command"),
-            *("get_task_output", "tool_search", "get_vscode_api", "get_project_setup_info"),
-        ),
-    }
-    OLDER_TOOLS = {  # as its documentation calls them
-        "createFile": "writes",
-        "editFiles": "writes",
-        "runTerminalCommand": "shell",
-    }
-    OTHER_NAMES = {
-        "create_file": ("Write",),
-        "createFile": ("Write",),
-        "replace_string_in_file": ("Edit",),
-        "multi_replace_string_in_file": ("Edit", "MultiEdit"),
-        "insert_edit_into_file": ("Edit",),
-        "editFiles": ("Edit",),
-        "apply_patch": ("Edit", "Write", "MultiEdit"),
-        "edit_notebook_file": ("NotebookEdit",),
-        "run_in_terminal": ("Bash",),
-        "runTerminalCommand": ("Bash",),
-        "read_file": ("Read",),
-        "grep_search": ("Grep",),
-        "file_search": ("Glob",),
-        "runSubagent": ("Agent", "Task"),
-    }
-    OURS = _SERVER
-    CHANGES = "updatedInput"
-    ONLY_TELLS = ()
-    SWITCHES = (".vscode/settings.json",)  # chat.useHooks, chat.hookFilesLocations
-    SWITCH_MENTION = "chat."
-    FOLDER = ".github"
-    USUAL_S = 30.0
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels(context=True)),
+            "UserPromptSubmit": (
+                "prompt",
+                Channels(block=True, stop=True, context=True, reason_to_person=True),
+            ),
+            "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
+            "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
+            "SubagentStart": ("subagent-start", Channels(context=True)),
+            "SubagentStop": ("subagent-end", Channels(block=True, stop=True)),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+            "PreCompact": ("before-compact", Channels()),
+        },
+        changes="updatedInput",
+        only_tells=(),
+    )
+    TOOLS = Tools(
+        names={
+            "writes": (
+                *("create_file", "replace_string_in_file", "multi_replace_string_in_file"),
+                *("insert_edit_into_file", "apply_patch", "edit_notebook_file", "create_directory"),
+                "create_new_jupyter_notebook",
+            ),
+            "reads": (
+                *("read_file", "list_dir", "grep_search", "file_search", "semantic_search"),
+                *("search_workspace_symbols", "view_image", "get_errors", "get_changed_files"),
+                *("read_project_structure", "test_search", "get_search_view_results"),
+                *("copilot_getNotebookSummary", "read_notebook_cell_output", "test_failure"),
+            ),
+            "shell": ("run_in_terminal", "create_and_run_task", "run_task", "run_notebook_cell"),
+            "agent": ("runSubagent", "search_subagent", "execution_subagent"),
+            "skill": (),
+            "report": (),
+            "ours": (f"{_SERVER}*",),
+            "harmless": (
+                *("manage_todo_list", "vscode_askQuestions", "fetch_webpage", "github_repo"),
+                *("get_terminal_output", "terminal_selection", "terminal_last_command"),
+                *("get_task_output", "tool_search", "get_vscode_api", "get_project_setup_info"),
+            ),
+        },
+        older={  # as its documentation calls them
+            "createFile": "writes",
+            "editFiles": "writes",
+            "runTerminalCommand": "shell",
+        },
+        other_names={
+            "create_file": ("Write",),
+            "createFile": ("Write",),
+            "replace_string_in_file": ("Edit",),
+            "multi_replace_string_in_file": ("Edit", "MultiEdit"),
+            "insert_edit_into_file": ("Edit",),
+            "editFiles": ("Edit",),
+            "apply_patch": ("Edit", "Write", "MultiEdit"),
+            "edit_notebook_file": ("NotebookEdit",),
+            "run_in_terminal": ("Bash",),
+            "runTerminalCommand": ("Bash",),
+            "read_file": ("Read",),
+            "grep_search": ("Grep",),
+            "file_search": ("Glob",),
+            "runSubagent": ("Agent", "Task"),
+        },
+        ours=_SERVER,
+    )
+    FILES = Files(folder=".github")
+    SETTINGS = SettingsFormat(usual_s=30.0)
+    OFF = Off(
+        files=(".vscode/settings.json",),  # chat.useHooks, chat.hookFilesLocations
+        mention="chat.",
+    )
 
     def is_speaking(self, found: Mapping[str, Any], env: Mapping[str, str]) -> bool:
         """Return whether a payload that came by another agent's settings is of this one."""

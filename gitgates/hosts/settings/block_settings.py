@@ -37,7 +37,7 @@ class BlockSettings(AgentSettings):
             self.others(self.load(text, file), file)
         if not tables:
             return text
-        scope = "" if "project" in self.host.FILES else " --scope user"
+        scope = "" if "project" in self.host.FILES.settings else " --scope user"
         by = f"gitgates install-hooks --agent {self.host.NAME}{scope}"
         after = self.append(text, tables, file, by)
         if after is None:
@@ -76,9 +76,9 @@ class BlockSettings(AgentSettings):
 
     def installed(self, event: str, table: dict[str, Any]) -> InstalledHook:
         """Return one hook, from its table."""
-        matcher = table.get(self.host.FIELDS.get("matcher", "matcher"))
+        matcher = table.get(self.host.SETTINGS.fields.get("matcher", "matcher"))
         if isinstance(matcher, str):
-            before, after = self.host.EXPRESSION.split("{}")
+            before, after = self.host.SETTINGS.expression.split("{}")
             matcher = matcher.removeprefix(before).removesuffix(after)
         return self.hook_of(event, {}, {**table, "type": "command", "matcher": matcher})
 
@@ -88,11 +88,11 @@ class BlockSettings(AgentSettings):
 
     def table_of(self, entry: Entry, command: str) -> dict[str, Any]:
         """Return the table of a hook."""
-        fields, event = self.host.FIELDS, self.own_event(entry.event)
+        fields, event = self.host.SETTINGS.fields, self.own_event(entry.event)
         hook = self.group_of(entry, command)["hooks"][0]
         name = {fields["name"]: f"gitgates {event}"} if "name" in fields else {}
         event_ = {fields["event"]: event} if "event" in fields else {}
-        matcher = self.host.EXPRESSION.format(entry.matcher)
+        matcher = self.host.SETTINGS.expression.format(entry.matcher)
         match = {fields.get("matcher", "matcher"): matcher} if entry.matcher is not None else {}
         hook.pop("type")
         return {**name, **event_, **match, **hook}
@@ -112,7 +112,7 @@ class BlockSettings(AgentSettings):
         if not (isinstance(tables, list) and all(isinstance(one, dict) for one in tables)):
             raise ConfigError(f"{file}: `{_KEY}` is not an array of tables", "Fix it first.")
         for one in tables:
-            yield str(one.get(self.host.FIELDS["event"], "")), one
+            yield str(one.get(self.host.SETTINGS.fields["event"], "")), one
 
     def others(self, found: dict[str, Any], file: str) -> dict[str, Any]:
         """Return what settings say but for our hooks; an empty list of hooks says nothing.

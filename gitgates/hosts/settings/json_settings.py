@@ -63,9 +63,9 @@ class AgentSettings:
     @property
     def SETTINGS_PATH(self) -> re.Pattern[str]:  # noqa: N802 - a constant of each host
         """The files in a repository that hooks may stand in."""
-        files = [file for scope, file in self.host.FILES.items() if scope != "user"]
-        files += [self.host.OLDER_FILE] if self.host.OLDER_FILE else []
-        within = [f"{re.escape(self.host.FOLDER)}/{re.escape(file)}" for file in files]
+        files = [file for scope, file in self.host.FILES.settings.items() if scope != "user"]
+        files += [self.host.FILES.older_settings] if self.host.FILES.older_settings else []
+        within = [f"{re.escape(self.host.FILES.folder)}/{re.escape(file)}" for file in files]
         return re.compile(rf"(?:^|/)(?:{'|'.join(within)})$" if within else r"(?!)")
 
     # Our hooks in a text
@@ -80,13 +80,13 @@ class AgentSettings:
         groups = {self.own_event(one.event): self.group_of(one, command) for one in wanted}
         if text is None:
             table: dict[str, Any] = {event: [group] for event, group in groups.items()}
-            for key in reversed(self.host.EVENTS_AT):
+            for key in reversed(self.host.SETTINGS.events_at):
                 table = {key: table}
-            table = {**self.host.HEAD, **table}
+            table = {**self.host.SETTINGS.head, **table}
             return json.dumps(table, indent=2, ensure_ascii=False) + "\n"
         for event, group in groups.items():
             self._parse(text, file)
-            text = json_text.insert(text, (*self.host.EVENTS_AT, event), [group], file)
+            text = json_text.insert(text, (*self.host.SETTINGS.events_at, event), [group], file)
         return text
 
     def remove(self, text: str, file: str) -> str | None:
@@ -124,14 +124,14 @@ class AgentSettings:
     def group_of(self, entry: Entry, command: str) -> dict[str, Any]:
         """Return the entry for the list of an event."""
         kind = HOOK_POINTS[entry.event].kind
-        command = guarded(command, always=True) if self.host.GUARDED else command
+        command = guarded(command, always=True) if self.host.SETTINGS.guarded else command
         hook = {
             "type": "command",
             "command": command,
-            "timeout": entry.timeout_s * self.host.PER_SECOND,
+            "timeout": entry.timeout_s * self.host.SETTINGS.per_second,
         }
         matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
-        return {**matcher, "hooks": [{**hook, **self.host.HANDLER, **self.more_of(kind)}]}
+        return {**matcher, "hooks": [{**hook, **self.host.SETTINGS.handler, **self.more_of(kind)}]}
 
     def more_of(self, _kind: EventKind) -> dict[str, Any]:
         """Return what else a hook of an event says."""
@@ -144,7 +144,7 @@ class AgentSettings:
     def _without_one(self, text: str, root: Node | None) -> str | None:
         """Remove one hook of ours, and containers that it leaves empty."""
         path: list[tuple[Node, int]] = []
-        for key in self.host.EVENTS_AT:
+        for key in self.host.SETTINGS.events_at:
             below = root.get(key) if root else None
             if root is None or below is None:
                 return text
@@ -164,8 +164,8 @@ class AgentSettings:
 
     def _pruned(self, text: str, path: list[tuple[Node, int]]) -> str | None:
         after = json_text.prune(text, path)
-        made = json.dumps(self.host.HEAD, indent=2, ensure_ascii=False)
-        return None if self.host.HEAD and after == f"{made}\n" else after
+        made = json.dumps(self.host.SETTINGS.head, indent=2, ensure_ascii=False)
+        return None if self.host.SETTINGS.head and after == f"{made}\n" else after
 
     def _is_removable(self, hook: Any) -> bool:  # noqa: ANN401 - any JSON
         is_plain = isinstance(hook, dict) and hook.get("args") is None
@@ -182,7 +182,7 @@ class AgentSettings:
         root = json_text.parse(text, file)
         json_text.require(root, dict, "the file", file)
         table, name = root, ""
-        for key in self.host.EVENTS_AT:
+        for key in self.host.SETTINGS.events_at:
             found, name = table.get(key), f"{name}.{key}" if name else key
             if found is None:
                 return root
@@ -190,7 +190,9 @@ class AgentSettings:
             table = found
         for event in table.parts:
             key = (event.key or "").encode("utf-8", "replace").decode()
-            if name or event.key in self.host.EVENTS:  # at the top, other settings may stand
+            if (
+                name or event.key in self.host.PROTOCOL.events
+            ):  # at the top, other settings may stand
                 json_text.require(event, list, f"`{name}.{key}`" if name else f"`{key}`", file)
         return root
 
@@ -207,7 +209,7 @@ class AgentSettings:
     def settings_of(self, table: dict[str, Any]) -> HookSettings:
         """Return what the table of a settings file says."""
         found = table
-        for key in self.host.EVENTS_AT:
+        for key in self.host.SETTINGS.events_at:
             found = found.get(key, {})
         hooks = tuple(self.hook_of(*one) for one in _handlers(found))
         return HookSettings(hooks=hooks, off=self._is_off(table))
@@ -221,12 +223,12 @@ class AgentSettings:
         return self._is_off(root.value if root else {})
 
     def _is_off(self, table: Any) -> bool | None:  # noqa: ANN401 - any JSON
-        for name in filter(None, (self.host.OFF, *self.host.FORMER_OFF)):
+        for name in filter(None, (self.host.OFF.key, *self.host.OFF.former)):
             value = table
             for key in name.split("."):
                 value = value.get(key) if isinstance(value, dict) else None
             if value is not None:
-                return bool(value) is (self.host.OFF_IS == "true")
+                return bool(value) is (self.host.OFF.value == "true")
         return None
 
     def hook_of(self, event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
@@ -234,13 +236,13 @@ class AgentSettings:
         matcher, timeout, command = map((group | handler).get, ("matcher", "timeout", "command"))
         args = handler.get("args")
         words = [command, *(args if isinstance(args, list) else ())]
-        kind = self.host.EVENTS[event][0] if event in self.host.EVENTS else ""
+        kind = self.host.PROTOCOL.events[event][0] if event in self.host.PROTOCOL.events else ""
         return InstalledHook(
             event=HOOK_OF.get(kind, event),
             command=" ".join(word for word in words if isinstance(word, str)),
-            timeout_s=timeout / self.host.PER_SECOND
+            timeout_s=timeout / self.host.SETTINGS.per_second
             if isinstance(timeout, int | float)
-            else self.host.USUAL_S,
+            else self.host.SETTINGS.usual_s,
             matcher=matcher if isinstance(matcher, str) else None,
             is_ours=self._is_removable(handler),
         )
@@ -264,7 +266,11 @@ class AgentSettings:
         """Return the matcher of an event; None for all, or if it has no matcher."""
         if kind in TOOL_EVENTS:
             found = tool_matcher(self._own_names(tools))
-            return f"{found}.*" if found and found.startswith("^(?!") and self.host.WHOLE else found
+            return (
+                f"{found}.*"
+                if found and found.startswith("^(?!") and self.host.SETTINGS.whole
+                else found
+            )
         return agent_matcher(agents) if kind in ("subagent-start", "subagent-end") else None
 
     def _own_names(self, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -274,7 +280,7 @@ class AgentSettings:
         found = []
         for part in split(patterns):
             name = part.removeprefix("!")
-            known = self.host.OTHER_NAMES.items()
+            known = self.host.TOOLS.other_names.items()
             own = [tool for tool, others in known if name in others]
             found += [part, *(part.replace(name, tool) for tool in own)]
         return tuple(dict.fromkeys(found))

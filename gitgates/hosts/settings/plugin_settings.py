@@ -33,7 +33,7 @@ class PluginSettings(AgentSettings):
     @property
     def AGENT_PATH(self) -> re.Pattern[str]:  # type: ignore[override]  # noqa: N802 - as above it
         """The files in a repository that define a sub-agent."""
-        return re.compile(rf"(?:^|/){re.escape(self.host.FOLDER)}/agents?/.+\.md$")
+        return re.compile(rf"(?:^|/){re.escape(self.host.FILES.folder)}/agents?/.+\.md$")
 
     def add(self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> str:
         """Return the plugin's text.
@@ -83,7 +83,7 @@ class PluginSettings(AgentSettings):
 
     def _read_hook(self, config: dict[str, Any], event: str, loose: str) -> InstalledHook:
         command, hook = shlex.join(config["command"]), config["hooks"][event]
-        kind = self.host.EVENTS[event][0] if event in self.host.EVENTS else ""
+        kind = self.host.PROTOCOL.events[event][0] if event in self.host.PROTOCOL.events else ""
         return InstalledHook(
             event=HOOK_OF.get(kind, event),
             command=command,

@@ -28,7 +28,7 @@ from gitgates.setup.discover.project import (
     read_files,
 )
 
-_RULES_FILE = AgentHost.RULES_FILE  # which most agents read
+_RULES_FILE = AgentHost.FILES.rules  # which most agents read
 # Folders of programs, and how deep they are looked into.
 _PROGRAMS = (
     *((folder, 2) for folder in runners.MISE_FOLDERS),
@@ -136,7 +136,7 @@ def agents_used(root_abs: str) -> list[str]:
     for agent in AGENTS:
         host = agent_host(agent)
         settings = host.settings_files(root_abs, {}).get("project", "")
-        rules = "" if host.RULES_FILE == _RULES_FILE else os.path.join(root_abs, host.RULES_FILE)
+        rules = "" if host.FILES.rules == _RULES_FILE else os.path.join(root_abs, host.FILES.rules)
         if os.path.isdir(os.path.dirname(settings)) or os.path.isfile(rules):
             found.append(agent)
     return found
@@ -219,6 +219,6 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
         HOOK_OF["turn-end"]: {"gates": [*looks, *policy_gates()], "strategy": "collect"}
     }
     if quick:
-        tools = [*agent_host(DEFAULT_AGENT).TOOL_NAMES["writes"][:2]]
+        tools = [*agent_host(DEFAULT_AGENT).TOOLS.names["writes"][:2]]
         hooks[HOOK_OF["after-tool"]] = {"enabled_tools": tools, "gates": quick}
     return addition._replace(hooks={**addition.hooks, **hooks})

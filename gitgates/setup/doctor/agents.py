@@ -163,8 +163,8 @@ def _switches(found: list[Source]) -> Iterator[Finding]:
     spoken = [one for one in by_precedence(found) if one.settings.off is not None]
     if spoken and spoken[-1].settings.off:
         loudest, host = spoken[-1], agent_host(spoken[-1].agent)
-        what = f"`{host.OFF}` is {host.OFF_IS}: {host.TITLE} runs no hook at all"
-        yield loudest.problem(what, f"take `{host.OFF}` out of it")
+        what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hook at all"
+        yield loudest.problem(what, f"take `{host.OFF.key}` out of it")
     for source in found:
         if source.broken:
             yield source.problem(f"cannot be read: {source.broken}", "mend the file")
@@ -311,7 +311,7 @@ def _both(source: Source, other: Source, events: list[str]) -> Finding:
     found = source.problem(what, source.uninstall)._replace(check="twice")
     commands = {one.command for one in (*source.own_hooks, *other.own_hooks)}
     is_same = len(commands) == 1 and "plugin" not in (source.scope, other.scope)
-    if not (is_same and agent_host(source.agent).RUNS_ONCE):
+    if not (is_same and agent_host(source.agent).SETTINGS.runs_once):
         return found
     title = agent_host(source.agent).TITLE
     same = f"; {title} runs the same command once, and waits as long as one of them says"
@@ -399,7 +399,7 @@ def _missing_agent(agent: WantedAgent, source: Source) -> Finding:
     what = f"{client.TITLE} has no agent `{name}`: where its decision is wanted, nobody can give it"
     mend = source.install
     if source.scope in ("plugin", "managed") or not host.may_define(name):
-        folder = os.path.join(client.FOLDER, host.AGENTS)
+        folder = os.path.join(client.FILES.folder, host.AGENTS)
         mend = f"define it in {folder}, or name another in {agent.setting}"
     tell = source.problem if agent.is_required else source.note
     return tell(what, mend)

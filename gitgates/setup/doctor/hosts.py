@@ -89,8 +89,8 @@ def _off(source: Source, subject: Subject) -> Iterator[Finding]:
         if is_switched_off(source.agent, path_abs):
             where = user_file.shown(path_abs, repo.root_abs)
             of = "of this project" if scope == "project" else "of yours, in any project,"
-            what = f"`{host.OFF}` is {host.OFF_IS}: {host.TITLE} runs no hook {of} at all"
-            yield source.problem(what, f"take `{host.OFF}` out of it")._replace(where=where)
+            what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hook {of} at all"
+            yield source.problem(what, f"take `{host.OFF.key}` out of it")._replace(where=where)
 
 
 def _read(source: Source, path_abs: str) -> HookSettings:
@@ -122,6 +122,6 @@ def _install(agent: str) -> str:
 
 def _run_by(agent: str, ours: dict[str, list[Source]]) -> list[Source]:
     """Return the settings of a project that an agent runs, though they are another's."""
-    runners = {other: [one for one, *_ in agent_host(other).RUN_BY] for other in ours}
+    runners = {other: [one for one, *_ in agent_host(other).SETTINGS.run_by] for other in ours}
     known = [one for other in ours if agent in runners[other] for one in ours[other]]
     return [one for one in known if one.scope in ("project", "local")]

@@ -121,7 +121,7 @@ class Throwaway:
             for name, value in env.items()
             if not name.startswith(_ELSEWHERE) or name.startswith("GIT_CONFIG_")
         }
-        started = [agent_host(agent).PROJECT for agent in AGENTS]
+        started = [agent_host(agent).ENVIRONMENT.project for agent in AGENTS]
         self._env = clean | {name: self.root_abs for name in started if name}
 
     def change(self, *, passes: bool) -> None:
@@ -356,7 +356,7 @@ def _prove_agents(
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
     """Try the most important event: one with gates."""
     host, client = agent_host(source.agent), agent_settings(source.agent)
-    provable = [HOOK_OF[kind] for kind in host.PROVABLE]
+    provable = [HOOK_OF[kind] for kind in host.PROTOCOL.provable]
     own_hooks = {one.event: one.command for one in source.own_hooks if one.event in provable}
     order = [event for event in provable if event in own_hooks]
     fine = Finding(severity="ok", check="proof", where=source.where, what="")

@@ -57,7 +57,7 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
         # No patterns mean all, and an empty list none.
         if all(names is None or split(names) for names in (tools, need.agents)):
             limit_s = host_limit_s(config, hooks.get(event, Hook(name=event))) + need.more_s
-            limit_s = min(limit_s, agent_host(agent).MOST_S.get(need.kind, limit_s))
+            limit_s = min(limit_s, agent_host(agent).SETTINGS.most_s.get(need.kind, limit_s))
             matcher = agent_settings(agent).matcher(need.kind, tools, need.agents)
             found.append(Entry(event, math.ceil(limit_s), matcher))
     return tuple(found)
@@ -77,9 +77,9 @@ def joined(wanted: tuple[Entry, ...], there: Iterable[InstalledHook]) -> tuple[E
 def limits(config: Config, agent: str) -> list[str]:
     """Return what gates cannot do in an agent, for each hook that has gates."""
     host = agent_host(agent)
-    channels = dict(host.EVENTS.values())
+    channels = dict(host.PROTOCOL.events.values())
     found = []
-    if not host.HANDS_TOKENS and any(one.is_required for one in agents_wanted(config)):
+    if not host.PROTOCOL.hands_tokens and any(one.is_required for one in agents_wanted(config)):
         found.append(
             f"{host.TITLE} cannot keep an independent reviewer apart from the agent, which is "
             "required: a review of any kind counts there"
@@ -88,10 +88,10 @@ def limits(config: Config, agent: str) -> list[str]:
         found.append(f"{', '.join(names)}: {host.NO_GIT_HOOKS}")
     for hook in agent_hooks(config):
         kind, can = kind_of(hook.name), channels.get(kind_of(hook.name))
-        most_s = host.MOST_S.get(kind)
+        most_s = host.SETTINGS.most_s.get(kind)
         if can is None:
             found.append(f"{host.TITLE} has no event {hook.name}: its gates do not run there")
-        elif why := host.CANNOT.get(kind):
+        elif why := host.PROTOCOL.cannot.get(kind):
             found.append(f"{hook.name}: {why}")
         elif not (can.block or can.deny):
             found.append(
@@ -114,7 +114,7 @@ def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
     """Return patterns of the needed tools; None: all."""
     if need.tools is None:
         return None
-    names = agent_host(agent).TOOL_NAMES
+    names = agent_host(agent).TOOLS.names
     named = [*need.tools, *(name for kind in need.tool_kinds for name in names[kind])]
     reads = [f"!{name}" for name in names["reads"] if need.but_reads]
     return tuple(dict.fromkeys((*named, *reads)))
@@ -127,8 +127,10 @@ def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str])
     """
     host = agent_host(agent)
     found = host.settings_files(root_abs, env)
-    if scope not in host.FILES:
-        raise UsageError(no_scope(agent, scope), f"Take another: --scope {' | '.join(host.FILES)}")
+    if scope not in host.FILES.settings:
+        raise UsageError(
+            no_scope(agent, scope), f"Take another: --scope {' | '.join(host.FILES.settings)}"
+        )
     if scope not in found:
         others = " | ".join(found)
         raise StateError(
@@ -160,7 +162,7 @@ def no_scope(agent: str, scope: str) -> str:
 
 def is_personal(agent: str) -> bool:
     """Return whether an agent has one settings file for all repositories of a person."""
-    return [*agent_host(agent).FILES] == ["user"]
+    return [*agent_host(agent).FILES.settings] == ["user"]
 
 
 def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
@@ -172,7 +174,9 @@ def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
     """Return which settings a client passes over, because there are nearer ones."""
     host = agent_host(agent)
     there = [one for one in host.settings_files(root_abs, env).values() if os.path.exists(one)]
-    return [f"{host.TITLE} reads {there[0]}, and not {one}" for one in there[1:] if host.HIDES]
+    return [
+        f"{host.TITLE} reads {there[0]}, and not {one}" for one in there[1:] if host.SETTINGS.hides
+    ]
 
 
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
@@ -245,7 +249,7 @@ def _needs(config: Config, agent: str) -> list[Need]:
     if "session-start" in found and not host.has("session-start"):
         # What is there before the first change stands for what was there at the start.
         before = ("writes", "shell")
-    elif "after-tool" in found and not host.TELLS_EDITS:
+    elif "after-tool" in found and not host.PROTOCOL.tells_edits:
         before = ("writes",)
     if before:
         need = Need("before-tool", tools=(), tool_kinds=before)

@@ -97,7 +97,7 @@ def test_other_commands_of_agents_are_run(repo: Repo, command: str) -> None:
 def test_the_file_is_guarded_in_its_agent(repo: Repo, name: str, file: str, text: str) -> None:
     repo.config(CONFIG)
     host = agent_host(name)
-    event, tool = host.own_event("before-tool"), host.TOOL_NAMES["shell"][0]
+    event, tool = host.own_event("before-tool"), host.TOOLS.names["shell"][0]
     command = {"command": f"printf '{text}' > {file}"}
     said = tell(repo, name, event, tool_name=tool, tool_input=command)
     assert "rule `agent_settings`" in str(said)
@@ -115,7 +115,7 @@ def test_the_doctor_names_the_file(repo: Repo, name: str, file: str, text: str) 
         text = json.dumps(json.loads(path.read_text()) | json.loads(text))
     repo.write(file, text)
     host = agent_host(name)
-    (found,) = [one for one in examine(repo) if f"`{host.OFF}` is {host.OFF_IS}" in one.what]
+    (found,) = [one for one in examine(repo) if f"`{host.OFF.key}` is {host.OFF.value}" in one.what]
     assert (found.severity, found.where) == ("problem", file)
 
 
@@ -149,6 +149,6 @@ def test_a_persons_own_switch_of_codex_is_found(
 
 
 def test_each_switch_of_a_file_is_tried_here() -> None:
-    assert {name for name in AGENTS if agent_host(name).OFF} == {*FILES}
+    assert {name for name in AGENTS if agent_host(name).OFF.key} == {*FILES}
     programs = {word for command in COMMANDS for word in command.split()}
-    assert {name for name in AGENTS if agent_host(name).OFF_WORDS} <= programs
+    assert {name for name in AGENTS if agent_host(name).OFF.words} <= programs

@@ -140,7 +140,7 @@ def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
             continue
         if read_settings(agent, content).off and not read_blobs(git, [f"{now}:{path}"]):
             host = agent_host(agent)
-            said = f"{host.OFF}: {host.OFF_IS} ({_NO_SNAPSHOT})"
+            said = f"{host.OFF.key}: {host.OFF.value} ({_NO_SNAPSHOT})"
             yield Weakening(path, AGENT_HOOKS, said)
 
 
@@ -187,7 +187,7 @@ def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
     old, new = read_settings(agent, pair.before), read_settings(agent, pair.after)
     if new.off and not old.off:
         host = agent_host(agent)
-        yield f"{host.OFF}: {host.OFF_IS}"
+        yield f"{host.OFF.key}: {host.OFF.value}"
     # Another way to our own program is no other hook; one that does not keep the agent waiting is.
     was, now = (
         Counter(

@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import Channels, Payload, ToolCall
 from gitgates.core.lean_json import loads
-from gitgates.hosts.agent import AgentHost
+from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-    from gitgates.core.agent_types import ToolKind
-    from gitgates.core.lifecycle import EventKind
 
 # (name, who sets it, what it does): what we read, for the documentation
 VARIABLES = (
@@ -30,50 +27,9 @@ VARIABLES = (
 _PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER, _ATTENDED = (
     name for name, _by, _meaning in VARIABLES
 )
-# What an event is, and what it can be answered with. The configuration calls them as Claude does.
-EVENTS: dict[str, tuple[EventKind, Channels]] = {
-    "SessionStart": ("session-start", Channels(context=True)),
-    "UserPromptSubmit": (
-        "prompt",
-        Channels(block=True, stop=True, context=True, reason_to_person=True),
-    ),
-    "UserPromptExpansion": (
-        "prompt-expansion",
-        Channels(block=True, stop=True, context=True, reason_to_person=True),
-    ),
-    "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
-    "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
-    "PostToolUseFailure": ("tool-failed", Channels(context=True)),
-    "SubagentStart": ("subagent-start", Channels(context=True)),
-    # It ignores a stop, and loses a block that stands beside one.
-    "SubagentStop": ("subagent-end", Channels(block=True)),
-    "Stop": ("turn-end", Channels(block=True, stop=True)),
-    "StopFailure": ("turn-failed", Channels()),
-    "PreCompact": ("before-compact", Channels(block=True)),
-    "PostCompact": ("after-compact", Channels()),
-    "SessionEnd": ("session-end", Channels()),
-}
-TOOL_NAMES: dict[ToolKind, tuple[str, ...]] = {
-    "writes": ("Edit", "Write", "NotebookEdit"),  # the file that they name
-    "reads": ("Read", "Grep", "Glob"),
-    "shell": ("Bash", "PowerShell"),
-    "agent": ("Agent",),
-    "skill": ("Skill",),
-    "report": ("ReportFindings",),
-    "ours": ("mcp__gitgates__*",),
-    "harmless": (
-        *("LSP", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResourcesTool"),
-        *("ReadMcpResourceTool", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"),
-        *("TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"),
-        *("ScheduleWakeup", "CronCreate", "CronDelete", "CronList"),
-    ),
-}
-# The names that tools had in other versions; patterns with one of them mean the new one, too.
-FORMER_NAMES: dict[str, tuple[str, ...]] = {"Agent": ("Task",)}
 
 _TOOL_USE = "tool_use"  # stands in each line of a transcript that a call of a tool is in
 _NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
-_PATH_FIELDS = ("file_path", "notebook_path")
 # What the client itself puts in place of a prompt when a background task has something to say.
 _PSEUDO_PREFIXES = ("<task-notification>",)
 _PSEUDO_SOURCES = ("system", "loop_wakeup", "schedule_wakeup", "poll_event")
@@ -93,62 +49,115 @@ class Claude(AgentHost):
         "bypassPermissions",
     )
     TESTED = "2.1.329"
-    VARIABLES = VARIABLES
-    SESSION = _SESSION
-    CALLER = (_CALLER,)
-    PROJECT = _PROJECT
-    IS_SHARED = True
-    RUN_BY = (("copilot", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),)
-    SECRETS = (
-        "ANTHROPIC_API_KEY",
-        "ANTHROPIC_AUTH_TOKEN",
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "CLAUDE_CODE_MESSAGING_TOKEN",
-        "CLAUDE_CODE_MESSAGING_SOCKET",
-        "CLAUDE_ENV_FILE",
-    )
-    # The client hands its hooks everything that it has itself. Source: recorded from the client.
-    # Another agent would take the session for its own, or refuse to start inside of one.
-    OF_A_SESSION = (_CALLER, _SESSION, "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_ENV_FILE")
-    EVENTS = EVENTS
-    NO_EVENTS = (
-        *("PostToolBatch", "Notification", "PreModelSwitch", "PostModelSwitch", "Setup"),
-        *("PermissionRequest", "PermissionDenied", "TeammateIdle", "TaskCreated", "TaskCompleted"),
-        *("Elicitation", "ElicitationResult", "ConfigChange", "WorktreeCreate", "WorktreeRemove"),
-        *("InstructionsLoaded", "CwdChanged", "FileChanged", "DirectoryAdded", "MessageDisplay"),
-    )
-    PROVABLE = (
-        *("turn-end", "subagent-end", "after-tool", "before-tool"),
-        *("prompt", "prompt-expansion", "before-compact"),
-    )
-    TOOL_NAMES = TOOL_NAMES
-    OLDER_TOOLS = {
-        "MultiEdit": "writes",
-        "LS": "reads",
-        "NotebookRead": "reads",
-        "Task": "agent",
-        "SlashCommand": "skill",
-    }
-    OTHER_NAMES = FORMER_NAMES
-    PATH_FIELDS = _PATH_FIELDS
-    CHANGES = "updatedInput"
-    FOLDER = ".claude"
-    HOME_VARIABLE = _CONFIG
-    RULES_FILE = "CLAUDE.md"
-    FILES = {"project": "settings.json", "local": "settings.local.json", "user": "settings.json"}
-    AGENT_FILES = ("agents/{}.md",)
-    SKILL_FILES = ("skills/{}/SKILL.md", "commands/{}.md")
-    SETTINGS = "gitgates.hosts.agents.claude.settings"
     SERVERS = "gitgates.hosts.agents.claude.mcp"
-    RUNS_ONCE = True
-    OFF = "disableAllHooks"
-    OFF_WORDS = (
-        *(("--safe-mode",), ("--bare",), ("--settings", "*disableAllHooks*true*")),
-        # without those of the project
-        *(("--setting-sources", of) for of in ("", "user", "local", "user,local", "local,user")),
+    ENVIRONMENT = Environment(
+        documented=VARIABLES,
+        session=_SESSION,
+        caller=(_CALLER,),
+        project=_PROJECT,
+        secrets=(
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "CLAUDE_CODE_OAUTH_TOKEN",
+            "CLAUDE_CODE_MESSAGING_TOKEN",
+            "CLAUDE_CODE_MESSAGING_SOCKET",
+            "CLAUDE_ENV_FILE",
+        ),
+        # The client hands its hooks everything that it has itself (recorded from the client).
+        # Another agent would take the session for its own, or refuse to start inside of one.
+        of_a_session=(_CALLER, _SESSION, "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_ENV_FILE"),
     )
-    OFF_VARIABLES = ("CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE")
-    USUAL_S = 600.0
+    PROTOCOL = Protocol(
+        events={
+            "SessionStart": ("session-start", Channels(context=True)),
+            "UserPromptSubmit": (
+                "prompt",
+                Channels(block=True, stop=True, context=True, reason_to_person=True),
+            ),
+            "UserPromptExpansion": (
+                "prompt-expansion",
+                Channels(block=True, stop=True, context=True, reason_to_person=True),
+            ),
+            "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
+            "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
+            "PostToolUseFailure": ("tool-failed", Channels(context=True)),
+            "SubagentStart": ("subagent-start", Channels(context=True)),
+            # It ignores a stop, and loses a block that stands beside one.
+            "SubagentStop": ("subagent-end", Channels(block=True)),
+            "Stop": ("turn-end", Channels(block=True, stop=True)),
+            "StopFailure": ("turn-failed", Channels()),
+            "PreCompact": ("before-compact", Channels(block=True)),
+            "PostCompact": ("after-compact", Channels()),
+            "SessionEnd": ("session-end", Channels()),
+        },
+        ignored=(
+            *("PostToolBatch", "Notification", "PreModelSwitch", "PostModelSwitch", "Setup"),
+            *("PermissionRequest", "PermissionDenied", "TeammateIdle"),
+            *("TaskCreated", "TaskCompleted", "Elicitation", "ElicitationResult"),
+            *("ConfigChange", "WorktreeCreate", "WorktreeRemove", "InstructionsLoaded"),
+            *("CwdChanged", "FileChanged", "DirectoryAdded", "MessageDisplay"),
+        ),
+        provable=(
+            *("turn-end", "subagent-end", "after-tool", "before-tool"),
+            *("prompt", "prompt-expansion", "before-compact"),
+        ),
+        changes="updatedInput",
+    )
+    TOOLS = Tools(
+        names={
+            "writes": ("Edit", "Write", "NotebookEdit"),  # the file that they name
+            "reads": ("Read", "Grep", "Glob"),
+            "shell": ("Bash", "PowerShell"),
+            "agent": ("Agent",),
+            "skill": ("Skill",),
+            "report": ("ReportFindings",),
+            "ours": ("mcp__gitgates__*",),
+            "harmless": (
+                *("LSP", "WebFetch", "WebSearch", "ToolSearch", "ListMcpResourcesTool"),
+                *("ReadMcpResourceTool", "AskUserQuestion", "EnterPlanMode", "ExitPlanMode"),
+                *("TodoWrite", "TaskCreate", "TaskUpdate", "TaskList", "TaskGet"),
+                *("ScheduleWakeup", "CronCreate", "CronDelete", "CronList"),
+            ),
+        },
+        older={
+            "MultiEdit": "writes",
+            "LS": "reads",
+            "NotebookRead": "reads",
+            "Task": "agent",
+            "SlashCommand": "skill",
+        },
+        other_names={"Agent": ("Task",)},  # of other versions
+        path_fields=("file_path", "notebook_path"),
+    )
+    FILES = Files(
+        folder=".claude",
+        home_variable=_CONFIG,
+        rules="CLAUDE.md",
+        settings={
+            "project": "settings.json",
+            "local": "settings.local.json",
+            "user": "settings.json",
+        },
+        agents=("agents/{}.md",),
+        skills=("skills/{}/SKILL.md", "commands/{}.md"),
+    )
+    SETTINGS = SettingsFormat(
+        is_shared=True,
+        run_by=(("copilot", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),),
+        module="gitgates.hosts.agents.claude.settings",
+        runs_once=True,
+        usual_s=600.0,
+    )
+    OFF = Off(
+        key="disableAllHooks",
+        words=(
+            *(("--safe-mode",), ("--bare",), ("--settings", "*disableAllHooks*true*")),
+            # without those of the project
+            ("--setting-sources", ""),
+            *(("--setting-sources", of) for of in ("user", "local", "user,local", "local,user")),
+        ),
+        variables=("CLAUDE_CODE_SAFE_MODE", "CLAUDE_CODE_SIMPLE"),
+    )
 
     def plugin_of(self, env: Mapping[str, str]) -> str:
         """Return the folder of the plugin that has started us; empty if none has."""

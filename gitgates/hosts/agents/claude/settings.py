@@ -83,7 +83,7 @@ class ClaudeSettings(AgentSettings):
         found = super().hook_of(event, group, handler)
         is_said = isinstance(handler.get("timeout"), int | float)
         return found._replace(
-            timeout_s=found.timeout_s if is_said else _USUAL_OF.get(event, HOST.USUAL_S),
+            timeout_s=found.timeout_s if is_said else _USUAL_OF.get(event, HOST.SETTINGS.usual_s),
             is_ours=found.is_ours and "args" not in handler,
             loose=_why_not_awaited(group, handler),
         )
