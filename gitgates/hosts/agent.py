@@ -35,6 +35,22 @@ _BOM = b"\xef\xbb\xbf"
 _OWN = "hookSpecificOutput"
 _EXIT_BLOCK = 2
 _SESSION_ELSEWHERE = ("conversation_id", "trajectory_id")  # fields of agents that we do not know
+# Names of tools that several clients have → the tools of Claude Code that do the same.
+_OTHER_NAMES = {
+    "apply_patch": ("Edit", "Write", "MultiEdit"),
+    "bash": ("Bash",),
+    "edit": ("Edit", "MultiEdit"),
+    "glob": ("Glob",),
+    "grep": ("Grep",),
+    "grep_search": ("Grep",),
+    "list_directory": ("LS",),
+    "read_file": ("Read",),
+    "run_shell_command": ("Bash",),
+    "skill": ("Skill",),
+    "task": ("Agent", "Task"),
+    "terminal": ("Bash",),
+    "write_file": ("Write",),
+}
 _MCP = "mcp"  # how the names of tools of servers begin
 
 
@@ -84,7 +100,8 @@ class Tools(Record):
 
     names: dict[ToolKind, tuple[str, ...]] = {}
     older: dict[str, ToolKind] = {}  # which are installed for no more, but understood
-    # The names that patterns of the configuration may call a tool by, beside its own.
+    # The names that patterns of the configuration may call a tool by, beside its own; those of
+    # `_OTHER_NAMES` need not be repeated.
     other_names: dict[str, tuple[str, ...]] = {}
     path_fields: tuple[str, ...] = ("file_path", "path")  # of `tool_input`, with a tool's file
     ours: str = "mcp__gitgates__"  # how the names of the tools of our own server begin
@@ -167,6 +184,11 @@ class AgentHost:
         """Return the kinds of all tools, by their names."""
         names = {name: kind for kind, names in self.TOOLS.names.items() for name in names}
         return {**names, **self.TOOLS.older}
+
+    def other_names_of(self, tool: str) -> tuple[str, ...]:
+        """Return the other names that patterns of the configuration may call a tool by."""
+        usual = _OTHER_NAMES.get(tool, ()) if tool in self.tools else ()
+        return self.TOOLS.other_names.get(tool, usual)
 
     def has(self, kind: EventKind) -> bool:
         """Return whether it has an event."""
@@ -350,7 +372,7 @@ class AgentHost:
             agent_type=text_of(found, "agent_type"),
             mode=text_of(found, "permission_mode"),
             tool=tool,
-            tool_names=self.TOOLS.other_names.get(tool, ()),
+            tool_names=self.other_names_of(tool),
             tool_kind=tool_kind,
             tool_use_id=text_of(found, "tool_use_id"),
             paths=self.paths_in(inside),

@@ -45,7 +45,7 @@ from gitgates.hosts.agents.claude import HOST
     ],
 )
 def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert matches_tool(patterns, tool, HOST.TOOLS.other_names.get(tool, ())) is expected
+    assert matches_tool(patterns, tool, HOST.other_names_of(tool)) is expected
 
 
 @pytest.mark.parametrize(

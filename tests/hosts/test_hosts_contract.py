@@ -133,9 +133,9 @@ def test_every_verdict_is_one_object_or_nothing(name: str, level: Level) -> None
 def test_the_tools_of_the_configuration_are_those_of_the_agent(name: str) -> None:
     host = agent_host(name)
     for tool in host.TOOLS.names["writes"][:1]:
-        assert matches_tool(("Edit", "Write"), tool, host.TOOLS.other_names.get(tool, ()))
+        assert matches_tool(("Edit", "Write"), tool, host.other_names_of(tool))
     for tool in host.TOOLS.names["shell"][:1]:
-        others = host.TOOLS.other_names.get(tool, ())
+        others = host.other_names_of(tool)
         assert matches_tool(("Bash",), tool, others)
         assert not matches_tool(("Edit", "Write"), tool, others)
 

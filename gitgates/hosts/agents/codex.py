@@ -100,7 +100,7 @@ class Codex(AgentHost):
                 *("multi_agent_v1wait_agent", "multi_agent_v1close_agent"),
             ),
         },
-        other_names={_PATCH: ("Edit", "Write", "MultiEdit"), "spawn_agent": ("Agent",)},
+        other_names={"spawn_agent": ("Agent",)},
     )
     FILES = Files(
         folder=".codex",

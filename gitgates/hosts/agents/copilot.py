@@ -100,7 +100,7 @@ class Copilot(AgentHost):
                 *("fetch_copilot_cli_documentation", "AskUserQuestion", "WebFetch", "WebSearch"),
             ),
         },
-        other_names={"Edit": ("MultiEdit",), "Agent": ("Task",), "skill": ("Skill",)},
+        other_names={"Edit": ("MultiEdit",), "Agent": ("Task",)},
         path_fields=("path",),
     )
     FILES = Files(

@@ -86,13 +86,7 @@ class Gemini(AgentHost):
             ),
         },
         other_names={
-            "write_file": ("Write",),
             "replace": ("Edit", "MultiEdit"),
-            "run_shell_command": ("Bash",),
-            "read_file": ("Read",),
-            "list_directory": ("LS",),
-            "glob": ("Glob",),
-            "grep_search": ("Grep",),
             "invoke_agent": ("Agent", "Task"),
             "activate_skill": ("Skill",),
         },

@@ -82,11 +82,8 @@ class Hermes(AgentHost):
             ),
         },
         other_names={
-            "write_file": ("Write",),
             "patch": ("Edit", "MultiEdit"),
-            "read_file": ("Read",),
             "search_files": ("Grep", "Glob"),
-            "terminal": ("Bash",),
             "execute_code": ("Bash",),
             "process": ("Bash",),
             "delegate_task": ("Agent", "Task"),

@@ -80,12 +80,7 @@ class OpenHands(AgentHost):
         },
         other_names={
             EDITOR: ("Edit", "Write", "MultiEdit"),
-            "apply_patch": ("Edit", "Write", "MultiEdit"),
             f"{EDITOR}{VIEW}": ("Read",),
-            "glob": ("Glob",),
-            "grep": ("Grep",),
-            "terminal": ("Bash",),
-            "task": ("Agent", "Task"),
         },
     )
     FILES = Files(

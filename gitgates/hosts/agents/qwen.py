@@ -94,16 +94,8 @@ class Qwen(AgentHost):
             ),
         },
         other_names={
-            "write_file": ("Write",),
-            "edit": ("Edit", "MultiEdit"),
             "notebook_edit": ("NotebookEdit",),
-            "run_shell_command": ("Bash",),
-            "read_file": ("Read",),
-            "list_directory": ("LS",),
-            "glob": ("Glob",),
-            "grep_search": ("Grep",),
             "agent": ("Agent", "Task"),
-            "skill": ("Skill",),
         },
         path_fields=("file_path", "notebook_path", "path"),
     )

@@ -76,13 +76,8 @@ class Vibe(AgentHost):
             ),
         },
         other_names={
-            "edit": ("Edit", "MultiEdit"),
-            "write_file": ("Write",),
-            "read_file": ("Read",),
-            "bash": ("Bash",),
             "process_start": ("Bash",),
             "agents_spawn": ("Agent", "Task"),
-            "skill": ("Skill",),
         },
     )
     FILES = Files(

@@ -280,8 +280,7 @@ class AgentSettings:
         found = []
         for part in split(patterns):
             name = part.removeprefix("!")
-            known = self.host.TOOLS.other_names.items()
-            own = [tool for tool, others in known if name in others]
+            own = [tool for tool in self.host.tools if name in self.host.other_names_of(tool)]
             found += [part, *(part.replace(name, tool) for tool in own)]
         return tuple(dict.fromkeys(found))
 
