@@ -79,8 +79,9 @@ def _answers(agent: str) -> list[str]:
         rows.append((f"`{HOOK_OF[kind]}`{own}", *said))
     notes = [f"- {HOOK_OF[kind]}: {why}" for kind, why in host.PROTOCOL.cannot.items()]
     notes += [f"- Hooks of git: {host.NO_GIT_HOOKS}"] if host.NO_GIT_HOOKS else []
-    whose = " of a project" if agent_settings(agent).FREE else ""
-    notes += [f"- Before it runs the hooks{whose}: {host.TRUST}"] if host.TRUST else []
+    settings = agent_settings(agent)
+    whose = " of a project" if settings.FREE else ""
+    notes += [f"- Before it runs the hooks{whose}: {settings.TRUST}"] if settings.TRUST else []
     if switches := _switches(agent):
         notes.append(f"- All hooks are off, which the guard refuses, with {switches}")
     for most_s in dict.fromkeys(host.SETTINGS.most_s.values()):

@@ -106,11 +106,13 @@ def _tell_of_trust(repo: Repo, agent: str, scope: str) -> None:
             f"gitgates: in all worktrees, {host.TITLE} runs the hooks of {main}\n"
             "  Install there, too, or commit these and check them out there"
         )
-    if host.TRUST and scope not in agent_settings(agent).FREE:
+    settings = agent_settings(agent)
+    if settings.needs_trust(scope):
         click.echo(
-            f"gitgates: {host.TITLE} runs these hooks only once they are trusted\n  {host.TRUST}"
+            f"gitgates: {host.TITLE} runs these hooks only once they are trusted\n"
+            f"  {settings.TRUST}"
         )
-    if sandbox := agent_settings(agent).SANDBOX:
+    if sandbox := settings.SANDBOX:
         click.echo(
             f"gitgates: in its sandbox, {host.TITLE} keeps `gitgates review done` and others from "
             f"writing into .git\n  To allow it: {sandbox} {shlex.quote(repo.state_abs)}"

@@ -170,7 +170,6 @@ class AgentHost:
     UNASKED: tuple[str, ...] = ()
     DRIVEN = False  # whether `make e2e` has tests with its client
     NO_GIT_HOOKS = ""  # where git runs no hooks in its shell, what that means, for people
-    TRUST = ""  # what a person has to do before the client runs our hooks; empty: nothing
     SERVERS = ""  # the module that is its `AgentServers`; empty: it has none
     ENVIRONMENT = Environment()
     PROTOCOL = Protocol()
@@ -280,16 +279,6 @@ class AgentHost:
     def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
         """Return the files that define a skill, or a command of that name."""
         return [f"{folder}/{file.format(name)}" for folder in folders for file in self.FILES.skills]
-
-    def trust_file(self, _env: Mapping[str, str]) -> str:
-        """Return the file in which the client keeps what is trusted; empty if that is not known."""
-        return ""
-
-    def is_trusted(self, _text: str, _settings_abs: str) -> bool | None:
-        """Return whether, by that file, a project's hooks are run; None: that is not known."""
-        return None
-
-    # Its transcripts.
 
     def calls_in(self, _line: bytes) -> Sequence[ToolCall]:
         """Return the calls of tools in one line of a transcript."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gitgates.hosts import agent_host
+from gitgates.hosts import agent_host, agent_settings
 from gitgates.hosts.agents.copilot_settings import CopilotSettings
 from gitgates.hosts.settings.base import bare, guarded, is_our_command
 from gitgates.session.driver import respond
@@ -119,8 +119,9 @@ def test_a_stop_has_new_attempts_after_a_prompt_and_none_after_its_own_reason(
     ],
 )
 def test_trust(text: str, *, is_trusted: bool | None) -> None:
-    assert HOST.is_trusted(text, "/a/repo/.github/hooks/gitgates.json") is is_trusted
-    assert HOST.is_trusted(text, "/home/me/.copilot/hooks/gitgates.json") is True
+    settings = agent_settings("copilot")
+    assert settings.is_trusted(text, "/a/repo/.github/hooks/gitgates.json", "") is is_trusted
+    assert settings.is_trusted(text, "/home/me/.copilot/hooks/gitgates.json", "") is True
 
 
 def test_a_matcher_that_leaves_tools_out_fits_the_others_whole() -> None:

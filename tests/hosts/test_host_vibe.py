@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gitgates.hosts import agent_host
+from gitgates.hosts import agent_settings
 
 if TYPE_CHECKING:
     from conftest import Repo
@@ -108,7 +108,7 @@ def test_what_was_there_before_a_refused_first_tool_is_not_of_the_session(repo: 
 
 
 def test_trust_is_that_of_the_nearest_folder() -> None:
-    host, file = agent_host("vibe"), "/home/me/work/repo/.vibe/hooks.toml"
+    settings, file = agent_settings("vibe"), "/home/me/work/repo/.vibe/hooks.toml"
     for text, trusted in (
         ("trusted = []\nuntrusted = []\n", False),
         ('trusted = ["/home/me/work"]\n', True),
@@ -117,7 +117,7 @@ def test_trust_is_that_of_the_nearest_folder() -> None:
         ("trusted = 3", None),
         ("no TOML", None),
     ):
-        assert host.is_trusted(text, file) is trusted
+        assert settings.is_trusted(text, file, "") is trusted
 
 
 @pytest.mark.slow

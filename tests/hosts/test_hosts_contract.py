@@ -217,7 +217,8 @@ def test_what_switches_all_hooks_off(name: str, text: str, *, off: bool | None) 
 def test_the_longest_rule_of_gemini_says_whether_a_folder_is_trusted(
     text: str, *, trusted: bool | None
 ) -> None:
-    assert agent_host("gemini").is_trusted(text, "/a/repo/.gemini/settings.json") is trusted
+    file = "/a/repo/.gemini/settings.json"
+    assert agent_settings("gemini").is_trusted(text, file, "") is trusted
 
 
 # Its events, answered

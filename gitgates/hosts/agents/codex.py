@@ -18,7 +18,6 @@ from gitgates.hosts.payload import path_of, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from gitgates.core.agent_types import Replacement
@@ -53,7 +52,6 @@ class Codex(AgentHost):
     )
     TESTED = "0.169.0"
     DRIVEN = True
-    TRUST = "in Codex, type /hooks and trust them: it skips what is not trusted, without a word"
     ENVIRONMENT = Environment(
         documented=(
             ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
@@ -153,11 +151,6 @@ class Codex(AgentHost):
         """Return the call of a tool that writes a file."""
         patch = f"{BEGIN}*** Add File: {path_abs}\n+done{END}\n"
         return {"tool_name": _PATCH, "tool_input": {"command": patch}}
-
-    def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which hooks are trusted."""
-        own = self.home(env)
-        return f"{own}/config.toml" if own else ""
 
 
 def _patch_in(command: str) -> tuple[str, str]:

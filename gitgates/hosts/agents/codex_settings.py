@@ -16,7 +16,7 @@ from gitgates.hosts.settings.json_settings import AgentSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from gitgates.core.lifecycle import EventKind
@@ -30,6 +30,7 @@ _USUAL_S = 600
 class CodexSettings(AgentSettings):
     """The settings of Codex."""
 
+    TRUST = "in Codex, type /hooks and trust them: it skips what is not trusted, without a word"
     SANDBOX = "codex --add-dir"  # in its config.toml, one that is gone would let it write nothing
     FREE = ()
     OF_MAIN = True
@@ -69,6 +70,11 @@ class CodexSettings(AgentSettings):
             return self._is_off(parse_toml(text))
         except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{file}: {error}", "mend the file") from None
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which hooks are trusted."""
+        own = self.host.home(env)
+        return f"{own}/config.toml" if own else ""
 
     def is_trusted(self, trusted: str, settings_abs: str, text: str) -> bool | None:
         """Return whether each of our hooks was trusted as it is now; None: that is not known."""

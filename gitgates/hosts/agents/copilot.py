@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _OF_SUBAGENTS = ("Stop", "UserPromptSubmit")  # fired inside of them, too: an answer does nothing
 _PATCH = "patch"
-_HOOKS = "/.github/hooks/"
 _SERVER = "gitgates-"  # how it begins the names of the tools of our server
 
 
@@ -37,10 +36,6 @@ class Copilot(AgentHost):
     UNASKED = ("--allow-all-tools", "--allow-all", "--yolo")
     TESTED = "1.0.102"
     DRIVEN = True
-    TRUST = (
-        "start Copilot in this folder, and say that you trust it: where it is not trusted, the "
-        "hooks of a repository are skipped without a word"
-    )
     ENVIRONMENT = Environment(
         documented=(
             ("COPILOT_AGENT_SESSION_ID", "copilot", "the session of the agent that runs a command"),
@@ -176,25 +171,6 @@ class Copilot(AgentHost):
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
         """Return the call of a tool that writes a file, as a payload has it."""
         return {"tool_name": "Write", "tool_input": {"path": path_abs, "file_text": "done\n"}}
-
-    def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which folders are trusted."""
-        return f"{self.home(env)}/config.json"
-
-    def is_trusted(self, text: str, settings_abs: str) -> bool | None:
-        """Return whether a person has trusted the folder of settings, or one above."""
-        folder, is_project, _file = settings_abs.rpartition(_HOOKS)
-        if not is_project:
-            return True  # a person's own
-        from gitgates.core.lean_json import loads  # only doctor asks
-
-        lines = [line for line in text.splitlines() if not line.lstrip().startswith("//")]
-        try:
-            known = loads("\n".join(lines))
-            named = [*known.get("trustedFolders", ()), *known.get("trusted_folders", ())]
-        except (ValueError, RecursionError, AttributeError, TypeError):
-            return None
-        return any(f"{folder}/".startswith(f"{str(one).rstrip('/')}/") for one in named)
 
 
 HOST = Copilot()

@@ -12,6 +12,8 @@ from gitgates.hosts.settings.json_settings import AgentSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitgates.core.lifecycle import EventKind
 
 _CLIENTS_OWN = ("general-purpose", "explore", "task", "code-review", "research")
@@ -21,6 +23,10 @@ _ELSEWHERE = ("opus", "sonnet", "haiku", "inherit")  # short names of models tha
 class CopilotSettings(AgentSettings):
     """Copilot CLI's settings: one file of hooks for each program that has some."""
 
+    TRUST = (
+        "start Copilot in this folder, and say that you trust it: where it is not trusted, the "
+        "hooks of a repository are skipped without a word"
+    )
     SETTINGS_PATH = re.compile(r"(?:^|/)\.github/(?:hooks/.+|copilot/settings(?:\.local)?)\.json$")
     AGENTS = "agents"
     AGENT_PATH = re.compile(r"(?:^|/)\.github/agents/.+\.md$")
@@ -46,6 +52,25 @@ class CopilotSettings(AgentSettings):
     def agent_name(self, text: str) -> str:
         """Return the name of the sub-agent that a file defines; empty if none."""
         return definitions.name_in(text)
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which folders are trusted."""
+        return f"{self.host.home(env)}/config.json"
+
+    def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
+        """Return whether a person has trusted the folder of settings, or one above."""
+        folder, is_project, _file = settings_abs.rpartition("/.github/hooks/")
+        if not is_project:
+            return True  # a person's own
+        from gitgates.core.lean_json import loads  # cold: only doctor asks
+
+        lines = [line for line in trusted.splitlines() if not line.lstrip().startswith("//")]
+        try:
+            known = loads("\n".join(lines))
+            named = [*known.get("trustedFolders", ()), *known.get("trusted_folders", ())]
+        except (ValueError, RecursionError, AttributeError, TypeError):
+            return None
+        return any(f"{folder}/".startswith(f"{str(one).rstrip('/')}/") for one in named)
 
 
 Settings = CopilotSettings

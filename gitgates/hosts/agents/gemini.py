@@ -16,7 +16,6 @@ from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
 _CONTEXT, _CONTEXT_END = "<hook_context>", "</hook_context>"
@@ -34,7 +33,6 @@ class Gemini(AgentHost):
     NO_GIT_HOOKS = (
         "git runs no hooks in the shell of Gemini CLI, so that their gates miss its commits"
     )
-    TRUST = "start gemini in this folder once, and trust it: `gemini -p` refuses to start elsewhere"
     ENVIRONMENT = Environment(
         documented=(
             ("GEMINI_PROJECT_DIR", "gemini", "where the agent's session was started"),
@@ -125,33 +123,6 @@ class Gemini(AgentHost):
         if isinstance(response, dict) and response.get("error"):
             found["tool_response"] = {"success": False}
         return found
-
-    def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which folders are trusted."""
-        return f"{self.home(env)}/trustedFolders.json"
-
-    def is_trusted(self, text: str, settings_abs: str) -> bool | None:
-        """Return whether a person trusts the folder of a project, by the longest rule about it.
-
-        None where there is no rule: the settings may ask for none.
-        """
-        import os
-
-        from gitgates.core.limits import parse_json  # cold: only doctor asks
-
-        try:
-            rules = parse_json(text)
-        except ValueError:
-            return None
-        if not isinstance(rules, dict):
-            return None
-        folder = f"{os.path.dirname(os.path.dirname(settings_abs))}/"
-        found = {}
-        for path, rule in rules.items():
-            within = os.path.dirname(path) if rule == "TRUST_PARENT" else path
-            if folder.startswith(f"{within.rstrip('/')}/"):
-                found[path] = rule
-        return found[max(found, key=len)] != "DO_NOT_TRUST" if found else None
 
 
 HOST = Gemini()

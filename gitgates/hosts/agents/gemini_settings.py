@@ -5,10 +5,13 @@ Source: recorded from gemini-cli 0.61.
 
 from __future__ import annotations
 
+import os
+
 from gitgates.hosts.settings.json_settings import AgentSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from gitgates.hosts.settings.base import HookSettings
@@ -19,6 +22,8 @@ _LISTED = "`hooksConfig.disabled` lists them: Gemini CLI does not run our hooks"
 class GeminiSettings(AgentSettings):
     """Gemini CLI's settings."""
 
+    TRUST = "start gemini in this folder once, and trust it: `gemini -p` refuses to start elsewhere"
+
     def settings_of(self, table: dict[str, Any]) -> HookSettings:
         """Return what the table of a settings file says."""
         found = super().settings_of(table)
@@ -27,6 +32,31 @@ class GeminiSettings(AgentSettings):
         if isinstance(listed, list) and any(one.command in listed for one in found.ours):
             found = found._replace(troubles={_LISTED: "take them out of `hooksConfig.disabled`"})
         return found
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which folders are trusted."""
+        return f"{self.host.home(env)}/trustedFolders.json"
+
+    def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
+        """Return whether a person trusts the folder of a project, by the longest rule about it.
+
+        None where there is no rule: the settings may ask for none.
+        """
+        from gitgates.core.limits import parse_json  # cold: only doctor asks
+
+        try:
+            rules = parse_json(trusted)
+        except ValueError:
+            return None
+        if not isinstance(rules, dict):
+            return None
+        folder = f"{os.path.dirname(os.path.dirname(settings_abs))}/"
+        found = {}
+        for path, rule in rules.items():
+            within = os.path.dirname(path) if rule == "TRUST_PARENT" else path
+            if folder.startswith(f"{within.rstrip('/')}/"):
+                found[path] = rule
+        return found[max(found, key=len)] != "DO_NOT_TRUST" if found else None
 
 
 Settings = GeminiSettings

@@ -16,7 +16,6 @@ from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from gitgates.core.agent_types import Replacement
@@ -37,7 +36,6 @@ class Hermes(AgentHost):
     UNASKED = ("--yolo", "--accept-hooks")
     TESTED = "0.19.0"
     DRIVEN = True
-    TRUST = "start Hermes with --accept-hooks: else it skips what is not trusted, without a word"
     ENVIRONMENT = Environment(
         documented=(
             (_SESSION, "hermes", "the session of the agent that runs a command"),
@@ -96,7 +94,7 @@ class Hermes(AgentHost):
         settings={"user": "config.yaml"},
     )
     SETTINGS = SettingsFormat(
-        module="gitgates.hosts.settings.yaml_settings",
+        module="gitgates.hosts.agents.hermes_settings",
         whole=True,
         most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()},
     )
@@ -142,10 +140,6 @@ class Hermes(AgentHost):
     def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
         """Return the form of a text for the agent."""
         return {"context": text}
-
-    def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which hooks are trusted."""
-        return f"{self.home(env)}/shell-hooks-allowlist.json"
 
 
 HOST = Hermes()

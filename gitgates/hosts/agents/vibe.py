@@ -14,7 +14,6 @@ from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from gitgates.core.lifecycle import EventKind
@@ -35,7 +34,6 @@ class Vibe(AgentHost):
     UNASKED = ("--auto-approve", "--yolo", "auto-approve")
     TESTED = "3.0.2"
     DRIVEN = True
-    TRUST = "start Vibe here and trust this folder: else it skips its hooks, without a word"
     ENVIRONMENT = Environment(
         documented=(
             ("VIBE_APP_SERVER_BIN", "vibe", "tells that an agent runs a command, and not a person"),
@@ -86,7 +84,7 @@ class Vibe(AgentHost):
         settings={"project": "hooks.toml", "user": "hooks.toml"},
     )
     SETTINGS = SettingsFormat(
-        module="gitgates.hosts.settings.block_settings",
+        module="gitgates.hosts.agents.vibe_settings",
         fields={"name": "name", "event": "type", "matcher": "match"},
         whole=True,
         expression="re:{}",
@@ -134,30 +132,6 @@ class Vibe(AgentHost):
         """Return the payload of an event in a session that is begun in a folder, about its file."""
         found = super().sample(kind, root_abs, session, file)
         return {**found, "tool_call_id": found.get("tool_use_id")}
-
-    def trust_file(self, env: Mapping[str, str]) -> str:
-        """Return the file that says which folders are trusted."""
-        return f"{self.home(env)}/trusted_folders.toml"
-
-    def is_trusted(self, text: str, settings_abs: str) -> bool | None:
-        """Return whether a person has trusted the folder of a settings file, or one above it."""
-        import tomllib  # cold: only doctor asks
-
-        from gitgates.core.limits import parse_toml
-
-        try:
-            found = parse_toml(text)
-        except tomllib.TOMLDecodeError:
-            return None
-        if not all(isinstance(found.get(one, []), list) for one in ("trusted", "untrusted")):
-            return None
-        folder = settings_abs.rpartition(f"/{self.FILES.folder}/")[0]
-        while folder:
-            for answer in ("untrusted", "trusted"):
-                if folder in (found.get(answer, [])):
-                    return answer == "trusted"
-            folder = folder.rpartition("/")[0]
-        return False
 
 
 def _renamed_input(tool: str, tool_input: dict[str, Any]) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from gitgates.hosts.settings.base import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.edit.json_text import Node
@@ -54,6 +54,7 @@ class AgentSettings:
     PERMITS = "{}"  # what stands in its permissions for all commands that begin so
     # How to start it so that commands may write into a folder of .git; empty: they may.
     SANDBOX = ""
+    TRUST = ""  # what a person has to do before the client runs our hooks; empty: nothing
     FREE: tuple[str, ...] = ("user",)  # the scopes whose hooks nobody has to trust
     OF_MAIN = False  # whether a linked worktree has the hooks of the main one, and not its own
 
@@ -247,12 +248,22 @@ class AgentSettings:
             is_ours=self._is_removable(handler),
         )
 
-    def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
-        """Return whether, by its file of what is trusted, a client runs our hooks in settings.
+    # What a person trusts
+
+    def needs_trust(self, scope: str) -> bool:
+        """Return whether a person has to trust the hooks of a scope before the client runs them."""
+        return bool(self.TRUST) and scope not in self.FREE
+
+    def trust_file(self, _env: Mapping[str, str]) -> str:
+        """Return the file in which the client keeps what is trusted; empty if that is not known."""
+        return ""
+
+    def is_trusted(self, _trusted: str, _settings_abs: str, _text: str) -> bool | None:
+        """Return whether, by the text of that file, a client runs our hooks in settings.
 
         None: that is not known.
         """
-        return self.host.is_trusted(trusted, settings_abs)
+        return None
 
     def plugin(self) -> HookSettings:
         """Return what our plugin says."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gitgates.core.errors import ConfigError
-from gitgates.core.limits import parse_json
 from gitgates.edit import blocks
 from gitgates.hosts.settings.block_settings import BlockSettings
 
@@ -16,13 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _KEY = "hooks"
-_ALL = "hooks_auto_accept"
 
 
 class YamlSettings(BlockSettings):
     """Settings in lines, for a client that reads YAML."""
-
-    FREE = ()
 
     def load(self, text: str, file: str) -> dict[str, Any]:
         """Parse the settings. Raises: ConfigError."""
@@ -82,18 +78,6 @@ class YamlSettings(BlockSettings):
     def lines_of(self, tables: list[tuple[str, dict[str, Any]]]) -> str:
         """Return hooks as lines."""
         return blocks.yaml_lines({_KEY: {event: [one] for event, one in tables}})
-
-    def is_trusted(self, trusted: str, _settings_abs: str, text: str) -> bool | None:
-        """Return whether each hook of ours is approved, as it is; None: that is not known."""
-        found = self.load(text, "")
-        if found.get(_ALL) is True:
-            return True
-        try:
-            approved = [(one["event"], one["command"]) for one in parse_json(trusted)["approvals"]]
-        except (ValueError, LookupError, TypeError):
-            return None
-        ours = [(at, one) for at, one in self.handlers(found, "") if self.is_ours(one)]
-        return all((event, one["command"]) in approved for event, one in ours)
 
 
 Settings = YamlSettings

@@ -67,17 +67,19 @@ def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
             folder_abs = os.path.dirname(repo.common_dir_abs)
             yield source.problem(what, f"cd {shlex.quote(folder_abs)} && {source.install}")
             return
-    if not host.TRUST or source.scope in settings.FREE:
+    if not settings.needs_trust(source.scope):
         return
-    file = host.trust_file(repo.env)
+    file = settings.trust_file(repo.env)
     text = user_file.content(file).decode("utf-8", "replace") if file else ""
     own = user_file.content(path_abs).decode("utf-8", "replace")
     trusted = settings.is_trusted(text, path_abs, own) if file else None
     if trusted is None:
-        yield source.note(f"{host.TITLE} runs these hooks only once they are trusted", host.TRUST)
+        yield source.note(
+            f"{host.TITLE} runs these hooks only once they are trusted", settings.TRUST
+        )
     elif not trusted:
         what = f"{host.TITLE} does not trust these hooks, and does not run them"
-        yield source.problem(what, host.TRUST)
+        yield source.problem(what, settings.TRUST)
 
 
 def _off(source: Source, subject: Subject) -> Iterator[Finding]:

@@ -1,0 +1,41 @@
+"""Hermes' settings: hooks that it runs only once a person has approved each.
+
+Source: recorded from hermes-agent 0.19.0.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.limits import parse_json
+from gitgates.hosts.settings.yaml_settings import YamlSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_ALL = "hooks_auto_accept"
+
+
+class HermesSettings(YamlSettings):
+    """Hermes' settings."""
+
+    TRUST = "start Hermes with --accept-hooks: else it skips what is not trusted, without a word"
+    FREE = ()
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which hooks are trusted."""
+        return f"{self.host.home(env)}/shell-hooks-allowlist.json"
+
+    def is_trusted(self, trusted: str, _settings_abs: str, text: str) -> bool | None:
+        """Return whether each hook of ours is approved, as it is; None: that is not known."""
+        found = self.load(text, "")
+        if found.get(_ALL) is True:
+            return True
+        try:
+            approved = [(one["event"], one["command"]) for one in parse_json(trusted)["approvals"]]
+        except (ValueError, LookupError, TypeError):
+            return None
+        ours = [(at, one) for at, one in self.handlers(found, "") if self.is_ours(one)]
+        return all((event, one["command"]) in approved for event, one in ours)
+
+
+Settings = HermesSettings

@@ -1,0 +1,45 @@
+"""Mistral Vibe's settings: hooks that it runs only in a folder that a person trusts.
+
+Source: recorded from mistral-vibe 3.0.
+"""
+
+from __future__ import annotations
+
+from gitgates.hosts.settings.block_settings import BlockSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class VibeSettings(BlockSettings):
+    """Vibe's settings."""
+
+    TRUST = "start Vibe here and trust this folder: else it skips its hooks, without a word"
+
+    def trust_file(self, env: Mapping[str, str]) -> str:
+        """Return the file that says which folders are trusted."""
+        return f"{self.host.home(env)}/trusted_folders.toml"
+
+    def is_trusted(self, trusted: str, settings_abs: str, _text: str) -> bool | None:
+        """Return whether a person has trusted the folder of a settings file, or one above it."""
+        import tomllib  # cold: only doctor asks
+
+        from gitgates.core.limits import parse_toml
+
+        try:
+            found = parse_toml(trusted)
+        except tomllib.TOMLDecodeError:
+            return None
+        if not all(isinstance(found.get(one, []), list) for one in ("trusted", "untrusted")):
+            return None
+        folder = settings_abs.rpartition(f"/{self.host.FILES.folder}/")[0]
+        while folder:
+            for answer in ("untrusted", "trusted"):
+                if folder in (found.get(answer, [])):
+                    return answer == "trusted"
+            folder = folder.rpartition("/")[0]
+        return False
+
+
+Settings = VibeSettings
