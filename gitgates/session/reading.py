@@ -172,8 +172,6 @@ def _program_reads(name: str, words: Sequence[str]) -> bool:
         return False
     if name in _CLUSTERS and any(map(_CLUSTERS[name].match, words)):
         return False
-    if name == "find" and sum(word in ("-exec", "-execdir") for word in words) > 1:
-        return False  # only the first is read
     plain = [word for word in words if not word.startswith("-") or word == "-"]
     return len(plain) <= _OPERANDS.get(name, len(plain))
 

@@ -11,6 +11,7 @@ import os
 import re
 import time
 from functools import cache
+from itertools import takewhile
 
 from gitgates.core.record import Record
 from gitgates.proc.alarm import hold_signals, release_signals
@@ -19,7 +20,7 @@ from gitgates.shell.starters import started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from tree_sitter import Node, Parser
@@ -40,6 +41,12 @@ _MOST_TURNS = 20  # of a loop
 _MOST_NODES = 20_000  # with loops in loops
 _LONGEST_VALUE = 10_000  # of a variable
 _PIECE = 1 << 10  # bytes; each node's text is read anew
+# What is right and the grammar takes for a mistake → the same as the grammar knows it.
+_FOR_GRAMMAR = (
+    (re.compile(r"\$\(\("), "$( ("),  # a subshell: arithmetic is no mistake
+    (re.compile(r"([})])(?=\s+(?:do|done|elif|else|esac|fi|then)\b)"), r"\1;"),
+    (re.compile(r"(\$\{\w+)/(?:[^{}'\"`$\\;&|()]|\$'(?:\\\w|[\w ,.:-])*')*\}"), r"\1//x}"),
+)
 
 
 class SimpleCommand(Record):
@@ -177,7 +184,10 @@ class _Shell:
         """Read a script."""
         # The grammar takes a line that is joined inside of a word for two words.
         left_s = self._until - time.monotonic()
-        root = parse(re.sub(r"(?<=[^\s\\])\\\n", "", text), left_s)
+        text = re.sub(r"(?<=[^\s\\])\\\n", "", text)
+        root = parse(text, left_s)
+        if root is not None and root.has_error:
+            root = self._parsed_again(text) or root
         if root is None:
             self.trouble = NO_TIME if _parser() else "the parser for commands cannot be loaded"
         elif self._depth >= _DEEPEST:
@@ -188,6 +198,15 @@ class _Shell:
             self._depth += 1
             self._visit(root, SimpleCommand())
             self._depth -= 1
+
+    def _parsed_again(self, text: str) -> Node | None:
+        """Return the tree of what the grammar took for a mistake and is none."""
+        plainer = text
+        for found, known in _FOR_GRAMMAR:
+            plainer = found.sub(known, plainer)
+        left_s = self._until - time.monotonic()
+        root = parse(plainer, left_s) if plainer != text else None
+        return None if root is None or root.has_error else root
 
     def _visit(self, node: Node, given: SimpleCommand) -> None:
         """Read a node; `given` is what is around it: redirections, and a pipe's input."""
@@ -428,10 +447,8 @@ class _Shell:
         elif program in ("eval", "trap", "alias"):
             said = {"eval": " ".join(rest), "trap": "".join(plain[:1])}
             self._nested(said.get(program, "\n".join(word.partition("=")[2] for word in rest)), one)
-        elif program == "find" and any(word in _EXEC for word in rest):
-            at = min(rest.index(word) for word in _EXEC if word in rest)
-            fed = tuple(word for word in rest[:at] if not word.startswith("-"))
-            self._add(one._replace(words=tuple(rest[at + 1 :]), fed=fed))
+        elif program == "find":
+            self._find(one, rest)
         elif program == "command" and not {"-v", "-V"}.isdisjoint(rest[:1]):
             return  # it says where a program is
         elif program == "coproc" and "{" in rest[:2]:  # a group, which the grammar does not know
@@ -439,6 +456,10 @@ class _Shell:
         else:
             self._made += [os.path.join(one.cwd, path) for path in made_by(program, rest)]
             self._start(one, program, rest)
+
+    def _find(self, one: SimpleCommand, rest: list[str]) -> None:
+        for words, fed in _of_find(rest):
+            self._add(one._replace(words=words, fed=fed))
 
     def _start(self, one: SimpleCommand, program: str, rest: list[str]) -> None:
         """Read the commands that a program starts."""
@@ -504,6 +525,23 @@ def _script_of(words: list[str]) -> str:
         if re.fullmatch(r"-[a-z]*c[a-z]*", word):
             return next((one for one in words[at + 1 :] if not one.startswith("-")), "")
     return ""
+
+
+def _of_find(words: list[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """Yield the commands that find starts, and where the files are that each is given."""
+    fed = tuple(takewhile(lambda word: word not in _EXEC, words))
+    fed = tuple(word for word in fed if not word.startswith("-"))
+    while any(word in _EXEC for word in words):
+        at = next(at for at, word in enumerate(words) if word in _EXEC)
+        words = words[at + 1 :]
+        pairs = zip(["", *words], words, strict=False)
+        command = tuple(word for _, word in takewhile(lambda pair: not _ends_exec(*pair), pairs))
+        yield command, fed
+        words = words[len(command) :]
+
+
+def _ends_exec(before: str, word: str) -> bool:
+    return word == ";" or (before, word) == ("{}", "+")
 
 
 def printed(one: SimpleCommand) -> str | None:

@@ -74,7 +74,11 @@ def words(text: str) -> list[str]:
         ("bash <<< 'a b'", ["bash", "a b"]),
         ("cat <<EOF | sh\na\nEOF", ["cat", "sh", "a"]),
         ("xargs -n 1 -I{} a {}", ["xargs -n 1 -I{} a {}", "a {}"]),
-        ("find . -exec a {} +", ["find . -exec a {} +", "a {} +"]),
+        (
+            "find . -exec a + {} ';' -ok b {} \\;",
+            ["find . -exec a + {} ; -ok b {} ;", "a + {}", "b {}"],
+        ),
+        ("find . -exec a {} +", ["find . -exec a {} +", "a {}"]),
         ("export A=1 B; unset C", ["export A=1 B", "unset C"]),
         ("", []),
     ],

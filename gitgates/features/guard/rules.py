@@ -44,7 +44,7 @@ _VARIABLES = {
 _IDENTITY = ("GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT")
 # Others use this name, too; these programs run hooks.
 _SHARED_NAME, _HOOK_RUNNERS = "SKIP", ("git", "gitgates", "pre-commit", "prek")
-_CONFIG_FILES = ("GIT_CONFIG", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+_CONFIG_FILES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
 _UNINSTALLS = {
     "gitgates": "uninstall-hooks",
     **dict.fromkeys(("husky", "lefthook", "overcommit", "pre-commit", "prek"), "uninstall"),

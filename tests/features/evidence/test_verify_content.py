@@ -165,7 +165,10 @@ def test_what_was_fixed_up_behind_the_gates_is_named(newer: Repo) -> None:
 
 
 def test_a_commit_that_was_dropped_leaves_the_others_gated(newer: Repo) -> None:
-    newer.git("history", "drop", "HEAD~1")
+    done = newer.ask("git", "history", "drop", "HEAD~1")
+    if b"unknown subcommand" in done.stderr:  # before git 2.56
+        pytest.skip(f"{NEWER} has no `git history drop`")
+    assert done.returncode == 0
     assert verified(newer) == ["gated one", "gated on another base three"]
 
 
