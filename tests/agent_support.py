@@ -14,7 +14,7 @@ from conftest import Repo
 
 from gitgates.session import call
 from gitgates.session.driver import respond
-from gitgates.session.state import Session, fold
+from gitgates.session.facts import Session, fold
 from gitgates.store.log import session_journal
 
 COUNT = 'echo x >> "$COUNT_ABS"'  # what a gate starts with, so that its runs can be counted

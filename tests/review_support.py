@@ -11,7 +11,7 @@ from typing import Any
 from agent_support import Agent
 from conftest import Repo
 
-from gitgates.features.review.evidence import Evidence, fold
+from gitgates.features.review.facts import Evidence, fold
 from gitgates.store.log import session_journal
 
 CONFIG = """

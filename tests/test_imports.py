@@ -215,7 +215,7 @@ AGENT_PARTS = {
     *("entry.agent", "core.policy"),
     *(
         f"session.{name}"
-        for name in ("driver", "call", "trust", "start", "rules", "needs", "state")
+        for name in ("driver", "call", "trust", "start", "rules", "needs", "facts", "journal")
     ),
     "features.gates.policy",
     "features.trace.policy",  # which tells that it is off

@@ -35,7 +35,7 @@ else:
 
         def __new__(mcs, name, bases, body):
             fields = tuple(body.get("__annotations__", ()))
-            body["_defaults"] = {field: body[field] for field in fields if field in body}
+            body["_field_defaults"] = {field: body[field] for field in fields if field in body}
             while len(_GETTERS) < len(fields):
                 _GETTERS.append(_tuplegetter(len(_GETTERS), None))
             body.update(zip(fields, _GETTERS, strict=False))
@@ -48,7 +48,7 @@ else:
 
         def __new__(cls, *args, **kwargs):
             fields = cls._fields
-            values = {**cls._defaults, **kwargs}
+            values = {**cls._field_defaults, **kwargs}
             if args:
                 values.update(zip(fields, args, strict=False))
             if len(args) <= len(fields) == len(values):

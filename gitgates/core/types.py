@@ -53,7 +53,7 @@ class Verdict(Record):
     command: str = ""  # what a shell tool is to run instead
     caller: str = ""  # the nonce that a tool of ours is to be called with
     ask: bool = False  # the person is to permit the tool call, where the level lets it pass
-    entries: tuple[dict[str, Any], ...] = ()  # what the session's journal is to learn
+    entries: tuple[Any, ...] = ()  # of the session's journal, which are above
     final: bool = False  # no further policy is asked
     blocked_by: tuple[str, ...] = ()  # the policies that asked for a block
     as_before: str | None = None  # what the host received for the same event, to be repeated

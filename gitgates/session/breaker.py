@@ -12,7 +12,7 @@ from __future__ import annotations
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Verdict
-from gitgates.session.state import NO_RESULT
+from gitgates.session.facts import NO_RESULT, RoundEntry, StopEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Hook, Level
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact, Round, Session
+    from gitgates.session.facts import Round, Session
 
 # Outcomes of a round, for the journal and for artifacts.
 PASSED = "passed"
@@ -118,16 +118,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if so_far.level != BLOCK or any(map(_is_counted, so_far.entries)):
         return so_far
     how = reached(call.blocks, call.config.breaker)
-    payload = call.payload
-    entry = {
-        "what": "round",
-        "hook": payload.event,
-        "agent": payload.agent_id,
-        "prompt": call.prompt,
-        "gates": ", ".join(so_far.blocked_by),
-        "outcome": BREAKER if how else BLOCKED,
-        "tree": call.tree,
-    }
+    gates = ", ".join(so_far.blocked_by)
+    entry = call.round(gates, BREAKER if how else BLOCKED, tree=call.tree)
     entries = (*so_far.entries, entry)
     if not how:
         return so_far._replace(entries=entries)
@@ -136,6 +128,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return Verdict(WARN, to_person=persons, entries=entries)
 
 
-def _is_counted(entry: Fact) -> bool:
+def _is_counted(entry: object) -> bool:
     """Return whether an entry counts the block, or says that it is to be the last one."""
-    return entry.get("outcome") == BLOCKED or entry["what"] == "stop"
+    is_block = isinstance(entry, RoundEntry) and entry.outcome == BLOCKED
+    return is_block or isinstance(entry, StopEntry)

@@ -17,7 +17,8 @@ from gitgates.core.types import Config, Hook
 from gitgates.git.repo import find_repo
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.proc.alarm import process_start_time, set_alarm
-from gitgates.session.state import SESSION, Session, fold, stamp_of
+from gitgates.session.facts import SESSION, NoteEntry, RoundEntry, Session, fold
+from gitgates.session.journal import fact_of, stamp_of
 from gitgates.session.trust import absolute
 from gitgates.store.log import FOLDER, Journal, git_dir_of, session_journal
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
     from gitgates.git.snapshot import Snapshot
-    from gitgates.session.state import Fact, Projection
+    from gitgates.session.journal import Fact, Projection
 
     _T = TypeVar("_T")
 
@@ -97,17 +98,18 @@ class Call:
         """
         self.take(self.journal.read_new())
 
-    def record(self, *entries: Fact) -> None:
+    def record(self, *entries: Any) -> None:  # noqa: ANN401 - of any kind
         """Append to the journal at once, and read what others have appended.
 
         A dry call keeps them to itself.
 
         Raises: OSError where that cannot be written.
         """
+        facts = map(fact_of, entries)
         if self.is_dry:
-            self.take([{"t": time.time(), **entry} for entry in entries])
+            self.take([{"t": time.time(), **fact} for fact in facts])
         elif entries:
-            self.take(self.journal.append_and_read(*entries))
+            self.take(self.journal.append_and_read(*facts))
 
     def take(self, entries: Iterable[Fact]) -> None:
         """Take in entries of the journal, in order."""
@@ -118,9 +120,14 @@ class Call:
         """Report a problem, and record it in the journal if possible."""
         self.say(text)
         try:
-            self.record({"what": "note", "text": text})
+            self.record(NoteEntry(text))
         except OSError as error:
             self.say(f"{self.journal.path_abs}: cannot be written: {error.strerror}")
+
+    def round(self, gates: str, outcome: str, **more: Any) -> RoundEntry:  # noqa: ANN401 - its fields
+        """Return the entry that gates, or a policy, have decided on this event."""
+        known = {"hook": self.payload.event, "agent": self.payload.agent_id, "prompt": self.prompt}
+        return RoundEntry(**{**known, "gates": gates, "outcome": outcome, **more})
 
     def state(self, part: Projection[_T]) -> _T:
         """Return the current state of one projection of the journal."""

@@ -16,7 +16,8 @@ from gitgates.core.errors import StateError, UsageError
 from gitgates.core.record import lazy
 from gitgates.engine.command import ACTIVE
 from gitgates.hosts import DEFAULT_AGENT, calling_session, is_called_by_agent
-from gitgates.session.state import TIMELINE
+from gitgates.session.facts import TIMELINE, CallerEntry, EventEntry
+from gitgates.session.journal import of_kind
 from gitgates.store.log import FOLDER, Journal, file_name, read_lines, sessions
 
 TYPE_CHECKING = False
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.git.repo import Repo
-    from gitgates.session.state import Fact
+    from gitgates.session.journal import Fact
 
 _SHOWN = 8
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400
@@ -53,8 +54,8 @@ class Caller:
     @property
     def host(self) -> str:
         """The agent's host, as `agent-hook` names it."""
-        events = (fact for fact in reversed(self.facts[0]) if fact.get("what") == "event")
-        return str(next(events, {}).get("host", DEFAULT_AGENT))
+        events = of_kind(reversed(self.facts[0]), EventEntry)
+        return str(next(iter(events), {}).get("host", DEFAULT_AGENT))
 
     @lazy
     def facts(self) -> tuple[list[Fact], ...]:
@@ -123,8 +124,8 @@ def _find_nonce(repo: Repo, nonce: str) -> tuple[str, Fact | None]:
             facts = Journal(path_abs).read()
         except OSError:
             continue  # one that cannot be read is nobody's who could be meant
-        for fact in facts:
-            if fact.get("what") == "caller" and fact.get("nonce") == nonce:
+        for fact in of_kind(facts, CallerEntry):
+            if fact.get("nonce") == nonce:
                 return name_of(path_abs), fact
     return "", None
 

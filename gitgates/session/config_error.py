@@ -47,15 +47,7 @@ def _decide_ending(call: Call, message: str) -> Verdict:
     # With no configuration to ask, these are the defaults.
     most = call.config.breaker
     ruling = rule(call.session, attempt, call.hook, blocks=call.blocks, breaker=most)
-    entry = {
-        "what": "round",
-        "hook": payload.event,
-        "agent": payload.agent_id,
-        "prompt": call.prompt,
-        "gates": _GATES,
-        "outcome": ruling.outcome,
-        "statuses": broken,
-    }
+    entry = call.round(_GATES, ruling.outcome, statuses=broken)
     if ruling.outcome != BLOCKED:
         text = f"gitgates checked nothing; the agent was let go {ruling.how}. {message}"
         return Verdict(WARN, to_person=text, entries=(entry,))

@@ -31,6 +31,7 @@ from gitgates.proc.call import DeadlineExceeded
 from gitgates.session import rules as session_rules
 from gitgates.session import start as session_start
 from gitgates.session.call import Call
+from gitgates.session.facts import NoteEntry, RoundEntry
 from gitgates.session.needs import agent_hooks, needs
 from gitgates.session.trust import find_repos
 from gitgates.store.log import EventLock
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from gitgates.core.policy import PolicyModule
     from gitgates.core.types import Config
     from gitgates.hosts.agent import AgentHost
-    from gitgates.session.state import Round
+    from gitgates.session.facts import Round
 
     Asked = list[tuple[str, PolicyModule]]
 
@@ -429,7 +430,9 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
 def _record(call: Call, verdict: Verdict, answer: str) -> None:
     call.record(
         *(
-            {"key": call.key, "answer": answer, **entry} if entry["what"] == "round" else entry
+            entry._replace(key=entry.key or call.key, answer=entry.answer or answer)
+            if isinstance(entry, RoundEntry)
+            else entry
             for entry in verdict.entries
         ),
         *session_start.returned_reason(call, verdict),
@@ -445,7 +448,7 @@ def _pass_unconfigured(call: Call, *, has_settings: bool) -> Verdict:
             text = f"gitgates: the settings that this session began with are gone; {_UNCHECKED}"
             return Verdict(WARN, to_person=text)
         if not has_settings and _NO_SETTINGS not in call.session.notes:
-            call.record({"what": "note", "text": _NO_SETTINGS})
+            call.record(NoteEntry(_NO_SETTINGS))
     except OSError as error:
         call.say(f"{call.journal.path_abs}: {error.strerror}")
     return Verdict()

@@ -11,9 +11,9 @@ from gitgates.engine.listener import Listener
 from gitgates.hosts import agent_host
 from gitgates.session.call import Call
 from gitgates.session.driver import ask_all, asked_of
+from gitgates.session.facts import TIMELINE
 from gitgates.session.git_hooks import HookCall
 from gitgates.session.start import entries_of
-from gitgates.session.state import TIMELINE
 from gitgates.store.log import git_dir_of
 
 TYPE_CHECKING = False

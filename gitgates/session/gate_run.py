@@ -16,8 +16,8 @@ from gitgates.engine.walk import describe, observed
 from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
-from gitgates.session.gate_writes import WROTE, FilesBefore
-from gitgates.session.state import NO_RESULT, UNCHECKED
+from gitgates.session.facts import NO_RESULT, UNCHECKED, GatesWroteEntry, RoundEntry
+from gitgates.session.gate_writes import FilesBefore
 from gitgates.store.files import open_state
 from gitgates.store.runs import new_run
 from gitgates.worktree.gc import collect_if_due
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config, Decision, Gate, GateResult, Plan, Visit
     from gitgates.engine.failures import Failure
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
 
 _NO_PASS = ("failed", "timed-out", "killed", *NO_RESULT)
 _OWN_FIRST_S = 2.0
@@ -76,23 +75,14 @@ class GateRun(Listener):
         writes = before.writes_in(decision)
         if changed or writes:
             paths = sorted({*changed, *(path for path, _before, _after in writes)})
-            call.record({"what": WROTE, "paths": paths, "writes": writes})
+            call.record(GatesWroteEntry(paths, writes))
         return decision
 
-    def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> Fact:
+    def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> RoundEntry:
         """Return the journal entry of the run."""
-        payload = self.call.payload
-        return {
-            "what": "round",
-            "hook": payload.event,
-            "agent": payload.agent_id,
-            "prompt": self.call.prompt,
-            "gates": self.listed,
-            "outcome": outcome,
-            "statuses": statuses,
-            "run": self.run_abs,
-            "config": self.config,
-        }
+        return self.call.round(
+            self.listed, outcome, statuses=statuses, run=self.run_abs, config=self.config
+        )
 
     def save(self, decision: Decision, to_agent: str, **known: Any) -> None:  # noqa: ANN401 - fields
         """Save the results of the run, and prune old runs from time to time.

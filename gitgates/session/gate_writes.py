@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
-WROTE = "gates-wrote"
-
 
 class FilesBefore:
     """The content of files before gates run that may write them."""

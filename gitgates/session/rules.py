@@ -15,6 +15,8 @@ from gitgates.config.load import unconfigured
 from gitgates.core.errors import StateError
 from gitgates.core.policy import POLICIES, functions_of, is_kept, kept_entries, policy_gates
 from gitgates.core.types import Config, Hook
+from gitgates.session.facts import RulesEntry, SnapshotEntry
+from gitgates.session.journal import fact_of, of_kind
 from gitgates.store.log import Journal
 
 TYPE_CHECKING = False
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
     from gitgates.store.log import Fact
 
-RULES = "rules"
 APPROVE = "gitgates approve rules"
 _APPROVED = "approved-rules.jsonl"
 # What is in each entry of rules, or says of which entry of an array an approval is.
@@ -91,7 +92,7 @@ def first_rules(facts: Iterable[Fact]) -> Fact | None:
     Another version may have recorded them in another form: those are none.
     """
     whole = {"t", *_parts()}
-    rules = [one for one in facts if one.get("what") == RULES and whole.issubset(one)]
+    rules = [one for one in of_kind(facts, RulesEntry) if whole.issubset(one)]
     return min(rules, key=lambda one: float(one.get("t", 0.0)), default=None)
 
 
@@ -102,19 +103,24 @@ def begin(call: Call) -> Fact:
     """
     found = first_rules([*call.entries, *call.entries_elsewhere])
     if found is None:
-        heads = (one.get("head") for one in call.entries if one.get("what") == "snapshot")
+        heads = (one.get("head") for one in of_kind(call.entries, SnapshotEntry))
         found = rules_now(call.repo, call.config, head=str(next(filter(None, heads), "HEAD")))
-    call.record(found)
+    call.record(_entry_of(found))
     return found
 
 
 def rules_now(repo: Repo, config: Config, *, head: str) -> Fact:
-    """Return the rules that a session begins with at a commit, as an entry of its journal."""
-    rules = {"what": RULES, "t": time.time(), **settings_of(config)}
+    """Return the rules that a session begins with at a commit."""
+    rules = {"t": time.time(), **settings_of(config)}
     # What policies keep in files of their own.
     for rules_at in functions_of(config, "rules_at", "session-start"):
         rules |= rules_at(repo, config, head)
     return rules
+
+
+def _entry_of(rules: Fact) -> RulesEntry:
+    parts = {name: part for name, part in rules.items() if name not in ("what", "v", "t")}
+    return RulesEntry(rules["t"], parts)
 
 
 # What a person has approved, the oldest first.
@@ -124,7 +130,7 @@ def approve(repo: Repo, fields: Fact) -> None:
     """Record what a person approves: rules, or parts of them. Raises: StateError."""
     journal = Journal(f"{repo.state_abs}/{_APPROVED}")
     try:
-        journal.append({"what": RULES, "t": time.time(), **fields})
+        journal.append(fact_of(RulesEntry(time.time(), fields)))
     except OSError as error:
         raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
 
@@ -142,7 +148,7 @@ def approve_entry(repo: Repo, table: str, name: str, entry: Mapping[str, Any] | 
 
 def approvals(state_abs: str) -> list[Fact]:
     """Return what a person has approved in a worktree. Raises: OSError."""
-    return Journal(f"{state_abs}/{_APPROVED}").read()
+    return of_kind(Journal(f"{state_abs}/{_APPROVED}").read(), RulesEntry)
 
 
 def with_approvals(rules: Fact, states_abs: Iterable[str]) -> Fact:

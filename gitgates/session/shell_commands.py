@@ -8,9 +8,8 @@ may run could still write. docs/explanation/review.md says what this can and can
 
 from __future__ import annotations
 
-import os
-
 from gitgates.core.types import Verdict
+from gitgates.session.facts import CallerEntry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,14 +17,12 @@ if TYPE_CHECKING:
 
     from gitgates.core.agent_types import ToolKind
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
 
 OPTION = "--caller"
 LONGEST = 1 << 17  # characters of a command; Linux starts no `sh -c` with more
 _LONGEST_S = 0.3  # to parse it, and to read it, where it has to be plain
 _OURS = "gitgates"
 MASK = "…"  # what stands for a token in a text that is kept
-_TOKEN_BYTES = 16
 _NONCE_DIGITS = 16
 _FOLDER = r"""(?:[^\s'"`&|;<>()\\]+|'[^']*'|"[^"`\\]*")"""
 _END = r"(?=[\s;&|<>)]|$)"
@@ -168,10 +165,10 @@ def name_caller(call: Call, so_far: Verdict) -> Verdict:
     is_tool = payload.tool_kind == "ours"
     if so_far.command or so_far.caller or not (is_tool or _OURS in payload.command):
         return so_far
-    entry = caller_fact(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
+    entry = caller_entry(payload.session, payload.agent_id, payload.agent_type, payload.tool_use_id)
     if is_tool:
-        return so_far.joined(Verdict(caller=entry["nonce"], entries=(entry,)))
-    command = with_caller(payload.command, entry["nonce"])
+        return so_far.joined(Verdict(caller=entry.nonce, entries=(entry,)))
+    command = with_caller(payload.command, entry.nonce)
     return so_far.joined(Verdict(command=command, entries=(entry,))) if command else so_far
 
 
@@ -183,16 +180,10 @@ def with_caller(command: str, nonce: str) -> str | None:
     return f"{found['verb']} {OPTION}={nonce}{command[found.end() :]}" if found else None
 
 
-def caller_fact(session: str, agent: str, agent_type: str, tool_use: str) -> Fact:
+def caller_entry(session: str, agent: str, agent_type: str, tool_use: str) -> CallerEntry:
     """Return the journal entry of an agent's command; the same for the same tool call."""
     nonce = digest_of(f"{session}\0{agent}\0{tool_use}")[:_NONCE_DIGITS]
-    return {"what": "caller", "nonce": nonce, "agent": agent, "agent_type": agent_type}
-
-
-def new_token(agent: str, key: str) -> tuple[str, Fact]:
-    """Return a reviewer's token, and its journal entry. `key` is the event's."""
-    token = os.urandom(_TOKEN_BYTES).hex()
-    return token, {"what": "token", "agent": agent, "digest": digest_of(token), "key": key}
+    return CallerEntry(nonce, agent, agent_type)
 
 
 def digest_of(token: str) -> str:

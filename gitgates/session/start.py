@@ -12,13 +12,26 @@ from gitgates.core.lifecycle import ENDINGS, HOOK_OF
 from gitgates.core.types import BLOCK, STOP, Verdict
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.hosts.capabilities import cut
+from gitgates.session.facts import (
+    TIMELINE,
+    DeferredEntry,
+    EventEntry,
+    PromptEntry,
+    PseudoPromptEntry,
+    ScheduledEntry,
+    SnapshotEntry,
+    StoppedEntry,
+    WarningEntry,
+    WroteEntry,
+)
+from gitgates.session.journal import of_kind, stamp_of
 from gitgates.session.needs import are_writers_followed
-from gitgates.session.state import TIMELINE, stamp_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
 
 _MOST_STASHES = 20
 _LONGEST_EDIT = 1 << 16  # characters of one whose lines are told apart from others'
@@ -36,7 +49,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     """
     payload, session = call.payload, call.session
     if call.is_deferred:
-        call.record({"what": "deferred", "prompt": call.prompt})
+        call.record(DeferredEntry(call.prompt))
     is_prompt = payload.kind == "prompt" and not payload.automatic
     # Where the first that we hear of is an end, the work is done: it is measured otherwise.
     is_first = not (session.base or session.no_base) and payload.kind not in ENDINGS
@@ -56,29 +69,31 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far
 
 
-def _snapshot(call: Call) -> Fact:
+def _snapshot(call: Call) -> SnapshotEntry:
     """Return the journal entry of a snapshot: a tree, or why there is none."""
     from gitgates.store.files import length_of  # cold: once in a session, and once a prompt
 
     now = call.take_snapshot()
     if not now.tree:
-        why = now.why_unprovable[0]
-        return {"what": "snapshot", "tree": "", "why": why, **call.snapshot_fields}
-    length = length_of(call.payload.transcript_abs)
-    taken: Fact = {"tree": now.tree, "head": now.head, "why": "", "transcript": length}
-    not_seen = {"not_seen": list(now.not_seen)} if now.not_seen else {}
-    stashes = _stashes(call) if not call.session.base else []
-    more = {**not_seen, **({"stashes": stashes} if stashes else {})}
-    return {"what": "snapshot", **taken, **more, **call.snapshot_fields}
+        return SnapshotEntry(tree="", why=now.why_unprovable[0], **call.snapshot_fields)
+    return SnapshotEntry(
+        tree=now.tree,
+        head=now.head,
+        transcript=length_of(call.payload.transcript_abs),
+        not_seen=now.not_seen,
+        stashes=() if call.session.base else _stashes(call),
+        **call.snapshot_fields,
+    )
 
 
-def _stashes(call: Call) -> list[str]:
+def _stashes(call: Call) -> tuple[str, ...]:
     """Return what is stashed, the newest last, by git's log of that."""
     from gitgates.store.files import read_tail
 
     log = read_tail(f"{call.repo.common_dir_abs}/logs/refs/stash", 0, _LONGEST_PROMPT) or b""
     words = (line.split(b" ", 2) for line in log.splitlines())
-    return [one[1].decode("ascii", "replace") for one in words if len(one) > 2][-_MOST_STASHES:]  # noqa: PLR2004 - two ids and more
+    ids = [one[1].decode("ascii", "replace") for one in words if len(one) > 2]  # noqa: PLR2004 - two ids and more
+    return tuple(ids[-_MOST_STASHES:])
 
 
 def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
@@ -88,12 +103,11 @@ def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
     """
     payload, why = call.payload, call.session.stop
     if payload.kind == "prompt" and not payload.automatic:
-        warning = {"what": "warning", "hook": HOOK_OF["subagent-end"], "text": why}
-        call.record({"what": "stopped"}, warning)
+        call.record(StoppedEntry(), WarningEntry(hook=HOOK_OF["subagent-end"], text=why))
         return so_far
     if not payload.can.stop:
         return so_far
-    return Verdict(STOP, why, why, entries=({"what": "stopped"},), final=True)
+    return Verdict(STOP, why, why, entries=(StoppedEntry(),), final=True)
 
 
 def is_scheduled(call: Call) -> bool:
@@ -106,7 +120,7 @@ def is_scheduled(call: Call) -> bool:
     if payload.kind != "prompt" or payload.automatic:
         return False
     facts = (*call.entries, *call.entries_elsewhere)
-    scheduled = [entry for entry in facts if entry.get("what") == "scheduled"]
+    scheduled = of_kind(facts, ScheduledEntry)
     known = {mark for entry in scheduled for mark in entry.get("prompts", ())}
     text = _bytes_of(payload.prompt)
     if not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.returns_reason:
@@ -126,45 +140,38 @@ def _mark_of(text: bytes) -> str:
     return f"{len(text)}:{zlib.crc32(text):08x}"
 
 
-def entries_of(call: Call) -> list[Fact]:
+def entries_of(call: Call) -> list[Any]:
     """Return the journal entries of an event and its prompt."""
     payload = call.payload
-    event: Fact = {
-        "what": "event",
-        "event": payload.event,
-        "key": call.key,
-        "prompt_id": payload.prompt_id,
-        "agent": payload.agent_id,
-        "agent_type": payload.agent_type,
-        "tool": payload.tool,
-        "tool_kind": payload.tool_kind,
-    }
-    if payload.host != DEFAULT_AGENT:
-        event["host"] = payload.host
-    found = [event]
-    if _begins_turn(call):
-        found.insert(0, {"what": "prompt", "prompt_id": "", "text": ""})
+    event = EventEntry(
+        event=payload.event,
+        key=call.key,
+        prompt_id=payload.prompt_id,
+        agent=payload.agent_id,
+        agent_type=payload.agent_type,
+        tool=payload.tool,
+        tool_kind=payload.tool_kind,
+        host="" if payload.host == DEFAULT_AGENT else payload.host,
+    )
     if payload.command:
         from gitgates.session.shell_commands import only_shows  # only shells pay for it
 
-        event["shows"] = only_shows(payload.command)
+        event = event._replace(shows=only_shows(payload.command))
+    found: list[Any] = [PromptEntry("", ""), event] if _begins_turn(call) else [event]
     host = agent_host(payload.host or DEFAULT_AGENT)
     written_at = "after-tool" if host.PROTOCOL.tells_edits else "before-tool"
     if (payload.kind, payload.tool_kind) == (written_at, "writes") and not payload.failed:
-        found += [
-            {"what": "wrote", "path": path, **_lines(call)} for path in call.edited_paths or ()
-        ]
+        found += [WroteEntry(path, **_lines(call)) for path in call.edited_paths or ()]
     if payload.scheduled:
-        marks = [_mark_of(_bytes_of(one)) for one in payload.scheduled]
-        found.append({"what": "scheduled", "prompts": marks})
+        found.append(ScheduledEntry([_mark_of(_bytes_of(one)) for one in payload.scheduled]))
     if payload.kind == "prompt" and payload.automatic:
-        found.append({"what": "pseudo-prompt", "prompt_id": payload.prompt_id})
+        found.append(PseudoPromptEntry(payload.prompt_id))
     elif payload.kind == "prompt":
         found.append(_prompt(call))
     return found
 
 
-def _lines(call: Call) -> Fact:
+def _lines(call: Call) -> dict[str, Any]:
     """Return digests of the lines that an edit has put into a file, and taken out.
 
     `whole`: it has replaced all of the file.
@@ -214,7 +221,7 @@ def named(call: Call, verdict: Verdict) -> Verdict:
     return verdict._replace(to_agent=f"{verdict.to_agent}\n\n{own}")
 
 
-def returned_reason(call: Call, verdict: Verdict) -> tuple[Fact, ...]:
+def returned_reason(call: Call, verdict: Verdict) -> tuple[ScheduledEntry, ...]:
     """Return the entry for a block whose reason a host submits as a prompt."""
     payload = call.payload
     if verdict.level < BLOCK or payload.kind not in ENDINGS or not verdict.to_agent:
@@ -222,14 +229,13 @@ def returned_reason(call: Call, verdict: Verdict) -> tuple[Fact, ...]:
     if not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.returns_reason:
         return ()
     reason = _bytes_of(cut(verdict.to_agent))  # as the client gets it
-    return ({"what": "scheduled", "prompts": [_mark_of(reason)]},)
+    return (ScheduledEntry([_mark_of(reason)]),)
 
 
-def _prompt(call: Call) -> Fact:
+def _prompt(call: Call) -> PromptEntry:
     payload = call.payload
     text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
-    fields = {"prompt_id": payload.prompt_id, "text": text, "transcript": payload.transcript_abs}
-    return {"what": "prompt", **fields}
+    return PromptEntry(payload.prompt_id, text, payload.transcript_abs)
 
 
 def first_point(call: Call) -> tuple[Point, str]:
@@ -269,8 +275,12 @@ def record_base(call: Call) -> None:
         return
     point, note = first_point(call)
     # In a worktree that the session came to later, it began when it did elsewhere.
-    elsewhere_s = {"t": point.stamp} if point.stamp else {}
-    why = call.session.no_base or ("" if elsewhere_s else note)
-    entry: Fact = {"tree": point.tree, "head": point.head, "why": why, "note": note}
-    entry["not_seen"] = list(call.snapshot.not_seen)
-    call.record({"what": "snapshot", **entry, **elsewhere_s})
+    snapshot = SnapshotEntry(
+        tree=point.tree,
+        head=point.head,
+        why=call.session.no_base or ("" if point.stamp else note),
+        note=note,
+        not_seen=call.snapshot.not_seen,
+        t=point.stamp,
+    )
+    call.record(snapshot)

@@ -17,6 +17,14 @@ from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.snapshot import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session.call import Call
+from gitgates.session.facts import (
+    EventEntry,
+    LostEntry,
+    ReviewerChangedEntry,
+    SwitchedOffEntry,
+    WatchedEntry,
+)
+from gitgates.session.journal import fact_of, is_a, of_kind
 from gitgates.session.needs import agents_wanted, gates_on, is_guardable
 from gitgates.session.rules import APPROVE, are_in_force
 from gitgates.session.trust import find_repos
@@ -49,13 +57,13 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 def begin(call: Call) -> None:
     """Record the digests at the start of a session."""
-    first = next((str(one["event"]) for one in call.entries if one.get("what") == "event"), "")
-    call.record({"what": _WATCHED, "found": {_BEGAN: first, **_digests(call)}})
+    first = next((str(one["event"]) for one in of_kind(call.entries, EventEntry)), "")
+    call.record(WatchedEntry({_BEGAN: first, **_digests(call)}))
 
 
 def _found(fact: Mapping[str, Any]) -> dict[str, Any]:
     """Return the digests in a journal entry; empty if it has none."""
-    found = fact.get("found") if fact.get("what") == _WATCHED else None
+    found = fact.get("found") if is_a(fact, WatchedEntry) else None
     return found if isinstance(found, dict) else {}
 
 
@@ -76,7 +84,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if not lines:
         return so_far
     text = "\n".join(f"gitgates: {line}" for line in lines)
-    own = Verdict(WARN, to_person=text, entries=({"what": _WATCHED, "found": now},))
+    own = Verdict(WARN, to_person=text, entries=(WatchedEntry(now),))
     return so_far.joined(own)
 
 
@@ -91,13 +99,11 @@ def answer_switched_off(
         call = Call(payload, find_repos(payload, env)[0], raw=raw, say=say)
         facts = call.journal.read()
         config = load(call.repo.root_abs) if facts else None
-        was_told = any(
-            fact.get("what") == "switched-off" or _found(fact).get(_OFF) for fact in facts
-        )
+        was_told = of_kind(facts, SwitchedOffEntry) or any(_found(fact).get(_OFF) for fact in facts)
         required = _required(config) if config and not was_told else ""
         if not required:
             return b""
-        call.journal.append({"what": "switched-off"})
+        call.journal.append(fact_of(SwitchedOffEntry()))
     except (GitgatesError, OSError, ValueError) as error:
         say(str(error))
         return b""
@@ -111,8 +117,8 @@ def answer_lost(payload: Payload, why: str) -> Verdict:
     while folder not in ("", "/"):
         journal = session_journal(f"{folder}/.git/gitgates", payload.session)
         facts = journal.read()
-        if facts and not any(fact.get("what") == "lost" for fact in facts):
-            journal.append({"what": "lost"})
+        if facts and not of_kind(facts, LostEntry):
+            journal.append(fact_of(LostEntry()))
             return Verdict(WARN, to_person=f"gitgates: nothing is checked any more: {why}")
         folder = os.path.dirname(folder)
     return Verdict()
@@ -135,7 +141,7 @@ def is_another_agent(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str])
     `now`: as `agent_digests` returns them.
     """
     for fact in facts:
-        if fact.get("what") == "reviewer-changed":
+        if is_a(fact, ReviewerChangedEntry):
             return True
         then = {name: one for name, one in _found(fact).items() if name.startswith(_REVIEWER)}
         if then and then != now:

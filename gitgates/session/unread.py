@@ -9,6 +9,8 @@ from __future__ import annotations
 from gitgates.config.load import load
 from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.core.types import WARN, Verdict
+from gitgates.session.facts import UnreadEntry
+from gitgates.session.journal import fact_of, of_kind
 from gitgates.session.trust import find_repos
 from gitgates.store.log import session_journal
 
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.core.agent_types import Payload
-
-FACT = "unread"
 
 
 def told_once(
@@ -38,9 +38,9 @@ def told_once(
         if not _is_configured(repo.root_abs):
             return Verdict()
         journal = session_journal(repo.state_abs, payload.session)
-        if any(fact.get("what") == FACT for fact in journal.read()):
+        if of_kind(journal.read(), UnreadEntry):
             return Verdict()
-        journal.append({"what": FACT, "text": text})
+        journal.append(fact_of(UnreadEntry(text)))
     except (GitgatesError, OSError) as error:
         say(str(error))
         return Verdict()

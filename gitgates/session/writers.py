@@ -13,8 +13,17 @@ import time
 from gitgates.core.agent_types import UNCHANGING
 from gitgates.core.lifecycle import HOOK_OF, kind_of
 from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.session.facts import (
+    TIMELINE,
+    EventEntry,
+    RestEntry,
+    SnapshotEntry,
+    ToolHarmlessEntry,
+    ToolRefusedEntry,
+    WroteEntry,
+)
+from gitgates.session.journal import is_a, of_kind, stamp_of
 from gitgates.session.needs import are_all_writers_heard
-from gitgates.session.state import TIMELINE, stamp_of
 from gitgates.store.files import length_of, read_tail
 
 TYPE_CHECKING = False
@@ -24,12 +33,9 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import ToolCall
     from gitgates.core.lifecycle import EventKind
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
+    from gitgates.session.journal import Fact
 
 _LONGEST_S = 2.0  # that a transcript is read for
-_POINTS = ("snapshot", "rest")
-# Facts about a shell command, by its key: it was refused, or leaves files alone.
-REFUSED, HARMLESS = "tool-refused", "tool-harmless"
 _TOOL_HOOKS = (HOOK_OF["before-tool"], HOOK_OF["after-tool"])
 # Events that come while the agent has nothing to do.
 _BETWEEN: tuple[EventKind, ...] = (
@@ -65,11 +71,11 @@ def own_files_now(call: Call) -> list[str] | None:
     # Not every client tells of it.
     tells = knows_tools and any(fact.get("agent") for fact in events)
     quiet = (*UNCHANGING, "writes", *(("agent",) if tells else ()))
-    marks = {fact.get("key") for fact in facts if fact.get("what") in (REFUSED, HARMLESS)}
+    marks = {fact.get("key") for fact in of_kind(facts, ToolRefusedEntry, ToolHarmlessEntry)}
     judged = [fact for fact in events if not _tool_keys(fact) & marks]
     if any(fact.get("tool_kind") not in quiet and fact.get("shows") is not True for fact in judged):
         return None
-    own = {str(fact["path"]) for fact in since if fact.get("what") == "wrote" and "path" in fact}
+    own = {str(fact["path"]) for fact in of_kind(since, WroteEntry) if "path" in fact}
     start, size = point.get("transcript"), length_of(call.payload.transcript_abs)
     if not isinstance(start, int) or size < max(start, 0):
         heard = any(fact.get("event") in _TOOL_HOOKS for fact in facts)
@@ -98,8 +104,8 @@ def _running(before: list[Fact]) -> list[Fact]:
     Of one agent, a call has ended where its next event is about another one.
     """
     found: dict[str, Fact] = {}
-    for fact in before:
-        if fact.get("what") == "event" and _kind(fact) != "prompt":
+    for fact in of_kind(before, EventEntry):
+        if _kind(fact) != "prompt":
             found.pop(str(fact.get("agent")), None)
             if _kind(fact) == "before-tool":
                 found[str(fact.get("agent"))] = fact
@@ -115,7 +121,7 @@ def is_shell_running(call: Call) -> bool:
 def last_point(facts: list[Fact]) -> int:
     """Return the index of the last entry with a snapshot; -1 if there is none."""
     for at in range(len(facts) - 1, -1, -1):
-        if facts[at].get("what") in _POINTS and facts[at].get("tree"):
+        if facts[at].get("tree") and is_a(facts[at], SnapshotEntry, RestEntry):
             return at
     return -1
 
@@ -125,18 +131,18 @@ def _is_idle(before: list[Fact], point: Fact, since: list[Fact]) -> bool:
 
     So it is between a stop that was let go and the next prompt, and before the first prompt.
     """
-    if point["what"] != "rest" and _kind(_last_event(before)) != "session-start":
+    if not is_a(point, RestEntry) and _kind(_last_event(before)) != "session-start":
         return False
     return not any(map(_is_work, since))
 
 
 def _last_event(facts: list[Fact]) -> Fact:
-    return next((fact for fact in reversed(facts) if fact.get("what") == "event"), {})
+    return next((fact for fact in reversed(facts) if is_a(fact, EventEntry)), {})
 
 
 def _is_work(fact: Fact) -> bool:
-    if fact.get("what") != "event":
-        return fact.get("what") == "snapshot"  # a prompt begins with one
+    if not is_a(fact, EventEntry):
+        return is_a(fact, SnapshotEntry)  # a prompt begins with one
     if _kind(fact) in _OF_AGENTS:
         return bool(fact.get("agent_type"))  # what has none is the summary of a conversation
     return _kind(fact) not in _BETWEEN

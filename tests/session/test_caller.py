@@ -13,7 +13,8 @@ from gitgates.core.errors import StateError, UsageError
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo
 from gitgates.session.caller import Caller, find_caller, identify
-from gitgates.session.shell_commands import caller_fact, with_caller
+from gitgates.session.journal import fact_of
+from gitgates.session.shell_commands import caller_entry, with_caller
 from gitgates.store.log import Journal, session_journal
 
 OF_AGENT = {"CLAUDECODE": "1"}
@@ -81,12 +82,12 @@ def test_other_commands_stay_as_they_are(text: str) -> None:
 
 def test_one_tool_call_has_one_nonce() -> None:
     """An event may be delivered twice, and to more than one repository."""
-    fact = caller_fact("s1", "a1", "reviewer", "t1")
-    assert fact == caller_fact("s1", "a1", "reviewer", "t1")
+    fact = caller_entry("s1", "a1", "reviewer", "t1")
+    assert fact == caller_entry("s1", "a1", "reviewer", "t1")
     others = [("s2", "a1", "t1"), ("s1", "a2", "t1"), ("s1", "a1", "t2")]
-    found = {caller_fact(session, agent, "", use)["nonce"] for session, agent, use in others}
-    assert len(found | {fact["nonce"]}) == 1 + len(others)
-    assert (fact["agent"], fact["agent_type"]) == ("a1", "reviewer")
+    found = {caller_entry(session, agent, "", use).nonce for session, agent, use in others}
+    assert len(found | {fact.nonce}) == 1 + len(others)
+    assert (fact.agent, fact.agent_type) == ("a1", "reviewer")
 
 
 class Here:
@@ -101,9 +102,9 @@ class Here:
 
     def see(self, session: str, use: str = "t1", agent: str = "") -> str:
         """Have an agent be about to run a command; return its nonce."""
-        fact = caller_fact(session, agent, "reviewer" if agent else "", use)
-        self.journal(session).append(fact)
-        return str(fact["nonce"])
+        fact = caller_entry(session, agent, "reviewer" if agent else "", use)
+        self.journal(session).append(fact_of(fact))
+        return str(fact.nonce)
 
     def call(self, env: dict[str, str] | None = None, **named: Any) -> Caller:
         return find_caller(self.where, env or {}, **named)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from json_support import JSON, TEXTS
 
-from gitgates.session.state import Baseline, Round, Session, fold
+from gitgates.session.facts import Baseline, Round, Session, fold
 
 WHATS = [
     *("event", "snapshot", "prompt", "pseudo-prompt", "deferred", "round", "cannot-fix"),

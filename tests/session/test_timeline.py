@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gitgates.core.agent_types import Point, Write
-from gitgates.session.state import TIMELINE, IdleSpan, Timeline
+from gitgates.session.facts import TIMELINE, IdleSpan, Timeline
 
 
 def told(*facts: dict[str, Any]) -> Timeline:

@@ -12,6 +12,7 @@ from gitgates.features.advice.items import advice_of, hooks_at, identify, with_h
 from gitgates.features.advice.results import ignored, records, without_ignored
 from gitgates.hosts.git import decode_by_hand
 from gitgates.session import git_gates, git_hooks
+from gitgates.session.journal import fact_of
 from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
@@ -57,8 +58,8 @@ class AdviceCall(git_hooks.HookCall):
         if not (self.decision and self.plan):
             return
         try:
-            for fact in records(self.decision, self.hooks):
-                write_ledger(self.repo.shared_state_abs, "advice", fact)
+            for ran in records(self.decision, self.hooks):
+                write_ledger(self.repo.shared_state_abs, "advice", fact_of(ran))
         except OSError as error:
             where = self.repo.shared_state_abs
             raise StateError(f"{where}: advice cannot be recorded: {error.strerror}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitgates.core.types import ALLOW
 from gitgates.engine.walk import Walk, decide
+from gitgates.features.advice.facts import AdviceEntry
 from gitgates.features.advice.items import PREFIX, content_hash
 
 TYPE_CHECKING = False
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Decision, Plan
     from gitgates.features.advice.items import Advice
-    from gitgates.store.log import Fact
 
 
 def without_ignored(plan: Plan, decision: Decision, hooks: Sequence[Advice]) -> Decision:
@@ -30,17 +30,18 @@ def ignored(hooks: Sequence[Advice]) -> set[str]:
     return {f"{PREFIX}{one.id}" for one in hooks if one.hook_on_failure == "ignore"}
 
 
-def records(decision: Decision, hooks: Sequence[Advice]) -> list[Fact]:
-    """Return what is recorded of each hook that has run."""
+def records(decision: Decision, hooks: Sequence[Advice], tree: str = "") -> list[AdviceEntry]:
+    """Return what is recorded of each hook that has run, on a snapshot."""
     by_name = {f"{PREFIX}{one.id}": one for one in hooks}
     return [
-        {
-            "id": advice.id,
-            "hash": content_hash(advice),
-            "trigger": advice.hook_trigger,
-            "status": visit.result.status,
-            "duration_s": round(visit.result.duration_s, 3),
-        }
+        AdviceEntry(
+            id=advice.id,
+            hash=content_hash(advice),
+            trigger=advice.hook_trigger,
+            status=visit.result.status,
+            duration_s=round(visit.result.duration_s, 3),
+            tree=tree,
+        )
         for visit in decision.visits
         if visit.result.status != "skipped" and (advice := by_name.get(visit.result.gate))
     ]

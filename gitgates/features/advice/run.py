@@ -6,24 +6,24 @@ import os
 import re
 
 from gitgates.core.environ import skipped_gates
-from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, BLOCK, WARN, Event, Hook, Verdict
 from gitgates.engine.plan import make_plan, record_skips
+from gitgates.features.advice.facts import HOOK_RUNS
 from gitgates.features.advice.items import content_hash, with_hooks
 from gitgates.features.advice.results import records, without_ignored
 from gitgates.hosts.capabilities import express
 from gitgates.report.feedback import feedback, warning_text
+from gitgates.session.facts import WarningEntry
 from gitgates.session.gate_run import GateRun, deciding
-from gitgates.session.state import Projection
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from typing import Any
 
     from gitgates.core.types import Decision
     from gitgates.features.advice.items import Advice
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
 
 _MOST_LINES, _LONGEST_LINE = 3, 200  # of output that a person is shown at once
 _LATER = 2000  # characters of what the agent is told with the next prompt
@@ -35,20 +35,6 @@ _ENTRIES = (
     *("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml"),
     *("package.json", "simple-git-hooks.json", ".simple-git-hooks.json"),
 )
-
-
-class HookRuns(Record):
-    """What hooks of advice have come to in a session."""
-
-    ran: Mapping[str, tuple[str, str]] = {}  # id and content → status, and the snapshot
-
-
-def _ran(state: Fact, fact: Fact) -> None:
-    key = f"{fact['id']}:{fact['hash']}"
-    state["ran"][key] = (str(fact["status"]), str(fact.get("tree", "")))
-
-
-_RUNS: Projection[HookRuns] = Projection(HookRuns, {"advice": _ran})
 
 
 def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
@@ -72,7 +58,7 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
     verdict = _verdict(run, told)
     if told.verdict:
         run.save(told, verdict.to_agent)
-    entries = [{**fact, "what": "advice", "tree": tree} for fact in records(decision, hooks)]
+    entries: list[Any] = records(decision, hooks, tree)
     if call.kind != "turn-end":  # there, rounds are those of gates, and what the breaker counts
         entries.append(run.entry(_OUTCOMES[verdict.level], deciding(told)))
     return verdict._replace(entries=(*entries, *verdict.entries))
@@ -83,7 +69,7 @@ def _is_due(call: Call, advice: Advice) -> bool:
 
     What blocks has to pass, as often as the breaker lets it.
     """
-    status, tree = call.state(_RUNS).ran.get(f"{advice.id}:{content_hash(advice)}", ("", ""))
+    status, tree = call.state(HOOK_RUNS).ran.get(f"{advice.id}:{content_hash(advice)}", ("", ""))
     may_be_over = status == "passed" or advice.hook_on_failure != "block"
     return not (status and may_be_over and tree == call.snapshot.tree)
 
@@ -111,7 +97,7 @@ def _verdict(run: GateRun, told: Decision) -> Verdict:
     to_person = warning_text(said) + _first_lines(told)
     if payload.can.context:
         return Verdict(WARN, to_agent=feedback(said), to_person=to_person)
-    later = {"what": "warning", "hook": "advice", "text": feedback(said, _LATER)}
+    later = WarningEntry("advice", feedback(said, _LATER))
     return Verdict(WARN, to_person=to_person, entries=(later,))
 
 

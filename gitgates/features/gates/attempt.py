@@ -16,8 +16,8 @@ from gitgates.session.breaker import (
     Attempt,
     rule,
 )
+from gitgates.session.facts import NO_RESULT, UNCHECKED, BaselineEntry, StopEntry, WarningEntry
 from gitgates.session.gate_run import deciding, failures_of, read_log, unchecked, unpassed
-from gitgates.session.state import NO_RESULT, UNCHECKED
 from gitgates.store.runs import log_abs
 
 TYPE_CHECKING = False
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gitgates.features.gates.baseline import BaselineFailures
     from gitgates.report.feedback import EventReport, GateReport
     from gitgates.session.breaker import Ruling
+    from gitgates.session.facts import Round
     from gitgates.session.gate_run import GateRun
-    from gitgates.session.state import Fact, Round
 
     Statuses: TypeAlias = tuple[tuple[str, str], ...]
     Found: TypeAlias = dict[str, tuple[Failure, ...]]
@@ -86,7 +86,7 @@ class StopAttempt:
         if any(visit.result.changed_paths for visit in decision.visits):
             self._tree = ""  # not all gates have seen what is there now
         known: Known = {}
-        learnt: list[Fact] = []
+        learnt: list[BaselineEntry] = []
         if any(gate.baseline for gate in run.gates.values()):
             from gitgates.features.gates.baseline import suppress_baseline
 
@@ -174,8 +174,8 @@ class StopAttempt:
         )
         if ruling.outcome == PASSED:
             asked = (*asked, *unchecked(decision))
-        entry = self._run.entry(ruling.outcome, asked) | {"tree": self._tree}
-        entry["failures"] = list((found or {}).items())
+        entry = self._run.entry(ruling.outcome, asked)
+        entry = entry._replace(tree=self._tree, failures=tuple((found or {}).items()))
         return verdict._replace(entries=(entry, *verdict.entries))
 
     def _note_of_others(self) -> str:
@@ -255,7 +255,7 @@ class StopAttempt:
         observed = "\n".join(f"gitgates: {line}" for line in said.observed)
         if ruling.outcome == PASSED:
             is_warning = ruling.verdict == WARN
-            later: tuple[Fact, ...] = ()
+            later: tuple[WarningEntry, ...] = ()
             if is_warning or said.changed_paths:
                 later = (self._warning(feedback(said._replace(leads_to=WARN), _LATER)),)
             if is_warning:
@@ -275,8 +275,8 @@ class StopAttempt:
     def _let_go(self, text: str) -> Verdict:
         return Verdict(WARN, to_person=text, entries=(self._warning(text),))
 
-    def _warning(self, text: str) -> Fact:
-        return {"what": "warning", "hook": self._call.payload.event, "text": text}
+    def _warning(self, text: str) -> WarningEntry:
+        return WarningEntry(self._call.payload.event, text)
 
     def _stop(self, reason: str, text: str) -> Verdict:
         """Return what ends the work: `text` for the person, `reason` for a sub-agent."""
@@ -284,8 +284,8 @@ class StopAttempt:
             return Verdict(STOP, to_agent=text, to_person=text)
         if any(one.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for one in self._rounds):
             return Verdict()  # it was told; nothing else can end it
-        entry = {"what": "stop", "reason": text}
-        return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(entry,))
+        stop = StopEntry(text)
+        return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(stop,))
 
 
 def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:

@@ -14,15 +14,15 @@ from gitgates.core.record import Record
 from gitgates.engine.command import without_git
 from gitgates.engine.failures import Failure
 from gitgates.engine.run import RunOptions, run_plan
+from gitgates.session.facts import Baseline, BaselineEntry
 from gitgates.session.gate_run import failures_of, whole_output
-from gitgates.session.state import Baseline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Decision, Gate, GateResult, Step
     from gitgates.git.repo import Repo
+    from gitgates.session.facts import Session
     from gitgates.session.gate_run import GateRun
-    from gitgates.session.state import Fact, Session
 
 _NO_VERDICT = {
     "timed-out": "it timed out",
@@ -45,13 +45,13 @@ class BaselineFailures(Record):
 
 def suppress_baseline(
     run: GateRun, session: Session, decision: Decision
-) -> tuple[Decision, dict[str, BaselineFailures], list[Fact]]:
+) -> tuple[Decision, dict[str, BaselineFailures], list[BaselineEntry]]:
     """Suppress failures from before the session, and run the gates that they had blocked.
 
     Returns the decision then, what is known of each such gate, and what the journal learns.
     """
     known: dict[str, BaselineFailures] = {}
-    learnt: list[Fact] = []
+    learnt: list[BaselineEntry] = []
     while result := _next(run, decision, known):
         gate = run.gates[result.gate]
         key = f"{gate.name}:{zlib.crc32(repr(gate).encode('utf-8', 'replace')):08x}:{session.base}"
@@ -59,7 +59,7 @@ def suppress_baseline(
         is_first = before is None
         if before is None:
             before = _run_baseline(run, session, gate.name)
-            learnt.append({"what": "baseline", "definition": key, **before._asdict()})
+            learnt.append(BaselineEntry(definition=key, **before._asdict()))
         one = _compare(run, gate, result, before)
         known[gate.name] = one if is_first else one._replace(told="")
         if one.excused:

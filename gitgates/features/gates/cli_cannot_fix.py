@@ -12,8 +12,9 @@ from gitgates.core.policy import policy_gates
 from gitgates.core.types import Config
 from gitgates.git.repo import Repo
 from gitgates.session.caller import Caller, identify, name_of
+from gitgates.session.facts import CannotFixEntry, fold
+from gitgates.session.journal import fact_of
 from gitgates.session.shell_commands import OPTION
-from gitgates.session.state import fold
 from gitgates.store.log import Journal, session_journal, sessions, write_ledger
 from gitgates.verbs.completion import complete_gates
 from gitgates.verbs.repository import configuration, current_repo
@@ -49,7 +50,7 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
     said = " ".join(reason.split())[:_LONGEST]
     fields: dict[str, object] = {"gate": gate, "reason": said}
     for path_abs, prompts in waiting.items():
-        entries = ({"what": "cannot-fix", "prompt": one, **fields} for one in prompts)
+        entries = (fact_of(CannotFixEntry(one, gate, said)) for one in prompts)
         try:
             Journal(path_abs).append(*entries)
             write_ledger(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})

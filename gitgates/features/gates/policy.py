@@ -11,6 +11,7 @@ from gitgates.core.policy import Need, policy_gates
 from gitgates.core.types import BLOCK, Verdict
 from gitgates.engine.hooks import host_limit_s, matches_hook
 from gitgates.hosts.capabilities import express
+from gitgates.session.facts import ToldEntry
 from gitgates.session.needs import agent_hooks
 
 TYPE_CHECKING = False
@@ -80,7 +81,7 @@ def _decide_ending(call: Call) -> Verdict:
     if call.is_unchanged:
         call.rests_on["gates"] = "nothing has changed since the session began"
         # What has been undone needs no warning any more.
-        return Verdict(entries=({"what": "told"},) if call.session.warnings else ())
+        return Verdict(entries=(ToldEntry(),) if call.session.warnings else ())
     # What runs gates takes as long to load as git takes to tell what has changed.
     from gitgates.features.gates.attempt import StopAttempt
     from gitgates.features.gates.event import plan_run
@@ -105,6 +106,6 @@ def _add_context(call: Call) -> Verdict:
     if payload.kind == "prompt" and not payload.agent_id and (told := call.session.warnings):
         return Verdict(
             to_agent="\n\n".join([text for _hook, text in told if text]),
-            entries=({"what": "told"},),
+            entries=(ToldEntry(),),
         )
     return Verdict()

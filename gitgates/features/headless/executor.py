@@ -357,10 +357,8 @@ class Executor:
         visit = Visit(result=result, verdict=BLOCK, action="BLOCK")
         decision = Decision(BLOCK, asked=gate, reason=f"{gate}: failed", visits=(visit,))
         self._save(decision, outcome, turn.text)
-        round_ = {"what": "round", "hook": HOOK, "agent": "", "prompt": call.prompt}
-        round_ |= {"gates": ", ".join(self.hook.gates), "outcome": outcome, "run": self.run_abs}
-        round_ |= {"key": call.key, "config": "", "tree": ""}
-        call.record({**round_, "statuses": [[gate, "failed"]]})
+        gates, statuses = ", ".join(self.hook.gates), ((gate, "failed"),)
+        call.record(call.round(gates, outcome, key=call.key, statuses=statuses, run=self.run_abs))
         return (self.give_up(EXHAUSTED), "") if is_last else (None, text)
 
     def _save(self, decision: Decision, outcome: str, text: str) -> None:

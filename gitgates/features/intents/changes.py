@@ -16,6 +16,14 @@ from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.intents.approved import intents_in_force, is_approved_since
+from gitgates.features.intents.facts import (
+    IntentLetGoEntry,
+    IntentOutsideEntry,
+    IntentPointEntry,
+    IntentSelectedEntry,
+    IntentSentBackEntry,
+    IntentWriteEntry,
+)
 from gitgates.features.intents.gatekeeper import (
     holder_of_call,
     named,
@@ -27,23 +35,22 @@ from gitgates.features.intents.lease import end, held_by
 from gitgates.features.intents.scope import is_in_scope
 from gitgates.git.authorship import Span, trees
 from gitgates.git.object_store import reading_git
+from gitgates.session.facts import GatesWroteEntry, SnapshotEntry
+from gitgates.session.journal import fact_of, is_a, of_kind, stamp_of
 from gitgates.session.shell_commands import only_shows
 from gitgates.session.start import first_point
-from gitgates.session.state import stamp_of
 from gitgates.store.log import Journal, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from gitgates.features.intents.intent import Intent
     from gitgates.features.intents.lease import Leases
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
+    from gitgates.session.journal import Fact
 
-_POINT, SELECTED = "intent-point", "intent-selected"
-_OUTSIDE, _SENT_BACK, _LET_GO = "intent-outside", "intent-sent-back", "intent-let-go"
-_NAMED = ("intent-write", "gates-wrote")
 _MOST_SENT_BACK = 3  # in one prompt
 _MOST_RECORDED = 200
 _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
@@ -74,17 +81,21 @@ def _at_end(call: Call, leases: Leases) -> Verdict:
     """Send an agent back that leaves changes outside of the scope, three times at most."""
     agent, scopes = call.payload.agent_id, _Scopes(call, leases)
     entries = _find_outside(call, scopes)[1]
-    paths = scopes.without(_differing(call, _found([*call.entries, *entries], agent)))
+    facts = [*call.entries, *map(fact_of, entries)]
+    paths = scopes.without(_differing(call, _found(facts, agent)))
     if not paths:
         return Verdict(entries=entries)
-    sent: Fact = {"what": _SENT_BACK, "prompt": call.prompt, "agent": agent}
-    times = sum({**one, **sent} == one for one in call.entries)
+    sent = IntentSentBackEntry(call.prompt, agent)
+    times = sum(
+        (one.get("prompt"), one.get("agent")) == tuple(sent)
+        for one in of_kind(call.entries, IntentSentBackEntry)
+    )
     if times < _MOST_SENT_BACK:
         text = _text(call, leases, scopes.file, paths, what="This work has changed")
         text += f"\nYou are sent back for that ({times + 1} of {_MOST_SENT_BACK} times)."
         return Verdict(BLOCK, to_agent=text, entries=(*entries, sent))
     text = f"gitgates: the agent was let go with changes outside of its intent: {named(paths)}"
-    return Verdict(WARN, to_person=text, entries=(*entries, {"what": _LET_GO, "agent": agent}))
+    return Verdict(WARN, to_person=text, entries=(*entries, IntentLetGoEntry(agent)))
 
 
 class _Scopes:
@@ -108,7 +119,7 @@ class _Scopes:
         return is_in_scope(self._all, intent, path, ignore_case=self._ignore_case)
 
 
-def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Fact, ...]]:
+def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Any, ...]]:
     """Return what has changed outside of any scope since this was done last, and its entries.
 
     What was found before, and is as it was before that, was undone.
@@ -117,7 +128,7 @@ def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Fact, .
     now = call.point
     if not now.tree:
         return [], ()  # that there is no snapshot was said
-    here: Fact = {"what": _POINT, "tree": now.tree, "head": now.head, "t": taken}
+    here = IntentPointEntry(now.tree, now.head, taken)
     start = _last_point(call)
     if start.tree == now.tree or not scopes.are_judged:
         return [], (here,)
@@ -135,16 +146,18 @@ def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Fact, .
     if scopes.file in outside and is_approved_since(call.repo, start.stamp):
         announced.add(scopes.file)
     new = [one for one in outside if one not in known and one not in announced][:_MOST_RECORDED]
-    found: Fact = {"what": _OUTSIDE, "agent": call.payload.agent_id, "tree": before, "paths": new}
+    found = IntentOutsideEntry(call.payload.agent_id, before, new)
     return sorted({*new, *again}), (here, found) if new else (here,)
 
 
 def _last_point(call: Call) -> Point:
     """Return what was there when changes were looked for last, or when the prompt came."""
-    for fact in reversed(call.entries):
+    for fact in reversed(
+        of_kind(call.entries, SnapshotEntry, IntentPointEntry, IntentSelectedEntry)
+    ):
         # Other snapshots are taken at an end, whose changes are yet to be looked at.
-        is_start = fact.get("what") == "snapshot" and "transcript" in fact and "running" not in fact
-        if (is_start or fact.get("what") in (_POINT, SELECTED)) and fact.get("tree"):
+        is_start = "transcript" in fact and "running" not in fact
+        if (is_start or not is_a(fact, SnapshotEntry)) and fact.get("tree"):
             head = str(fact.get("head", ""))
             return Point(tree=str(fact["tree"]), head=head, stamp=stamp_of(fact))
     return first_point(call)[0]
@@ -160,8 +173,8 @@ def _announced(call: Call, since_s: float) -> set[str]:
             facts = Journal(path_abs).read()
         except OSError:
             continue
-        for fact in facts:
-            if fact.get("what") in _NAMED and stamp_of(fact) >= since_s:
+        for fact in of_kind(facts, IntentWriteEntry, GatesWroteEntry):
+            if stamp_of(fact) >= since_s:
                 found.update(map(str, fact.get("paths", ())))
     return found
 
@@ -174,9 +187,9 @@ def _found(facts: Iterable[Fact], agent: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for fact in facts:
         is_meant = agent in ("", fact.get("agent"))
-        if fact.get("what") == _LET_GO and fact.get("agent") in ("", agent):
+        if is_a(fact, IntentLetGoEntry) and fact.get("agent") in ("", agent):
             found.clear()
-        elif fact.get("what") == _OUTSIDE and is_meant:
+        elif is_meant and is_a(fact, IntentOutsideEntry):
             found = {**dict.fromkeys(map(str, fact["paths"]), str(fact["tree"])), **found}
     return found
 

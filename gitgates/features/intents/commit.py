@@ -56,7 +56,7 @@ def _changed_in_session(repo: Repo, session: str, paths: list[str]) -> list[str]
     """Return the files that are not as they were when the session began."""
     if not paths:
         return []
-    from gitgates.session.state import fold  # only a commit that may be refused pays for it
+    from gitgates.session.facts import fold  # only a commit that may be refused pays for it
 
     base = fold(session_journal(repo.state_abs, session).read()).base
     git = reading_git(repo)

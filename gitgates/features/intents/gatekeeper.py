@@ -8,6 +8,7 @@ from __future__ import annotations
 from gitgates.config.load import table_of
 from gitgates.core.types import BLOCK, Verdict
 from gitgates.features.intents.approved import intents_in_force
+from gitgates.features.intents.facts import IntentWriteEntry
 from gitgates.features.intents.file import TABLE, IntentSettings
 from gitgates.features.intents.intent import IntentsError
 from gitgates.features.intents.lease import held_by, holder_of, lost_by, read_leases, renew
@@ -67,7 +68,7 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
         return so_far.joined(own) if is_refused else name_caller(call, so_far)
     if own.level < BLOCK and paths:
         # So that it is nobody's by chance, when changes are looked for.
-        own = own._replace(entries=({"what": "intent-write", "paths": [*paths]},))
+        own = own._replace(entries=(IntentWriteEntry(paths),))
     return so_far.joined(own)
 
 

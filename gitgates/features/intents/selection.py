@@ -5,19 +5,20 @@ from __future__ import annotations
 from gitgates.core.errors import LockError, StateError, UsageError
 from gitgates.features.intents import lease as leases_of
 from gitgates.features.intents.approved import intents_of_session
-from gitgates.features.intents.changes import SELECTED
+from gitgates.features.intents.facts import IntentSelectedEntry
 from gitgates.features.intents.file import settings_of
 from gitgates.features.intents.gatekeeper import listed
 from gitgates.features.intents.lease import Holder, acquire, read_leases
 from gitgates.features.intents.session_context import context_of
 from gitgates.git.snapshot import take
+from gitgates.session.journal import fact_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Config
     from gitgates.features.intents.lease import Leases
     from gitgates.git.repo import Repo
-    from gitgates.store.log import Fact, Journal
+    from gitgates.store.log import Journal
 
 _OWN_SESSION = (
     "Your own session holds it. If this is your work, end, and tell it to run "
@@ -51,11 +52,11 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
         if own.holder == Holder(holder.session):
             hint += f"\n{_OWN_SESSION}"
         raise LockError(f"{intent.id} is {own.holding}", hint)
-    fact: Fact = {"what": SELECTED, "agent": holder.agent, "intent": intent.id}
+    selected = IntentSelectedEntry(holder.agent, intent.id)
     if not settings.required and not _is_judged(repo, leases, holder):
         now = take(repo)  # what it has changed before, without an intent, does not count
-        fact |= {"tree": now.tree, "head": now.head}
-    _note(journal, fact)
+        selected = selected._replace(tree=now.tree, head=now.head)
+    _note(journal, selected)
     lines = [f"{intent.id} is held by {holder} now."]
     if own.former:
         lines.append(f"It was taken over: {own.former} held it, and did nothing for a while.")
@@ -81,8 +82,8 @@ def _is_judged(repo: Repo, leases: Leases, holder: Holder) -> bool:
     )
 
 
-def _note(journal: Journal, fact: Fact) -> None:
+def _note(journal: Journal, selected: IntentSelectedEntry) -> None:
     try:
-        journal.append(fact)
+        journal.append(fact_of(selected))
     except OSError as error:
         raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error

@@ -6,6 +6,7 @@ from gitgates.core.policy import functions_of
 from gitgates.core.types import WARN, Verdict
 from gitgates.features.intents.approved import describe_unapproved, intents_in_force, is_unapproved
 from gitgates.features.intents.context import context_text
+from gitgates.features.intents.facts import IntentContextEntry
 from gitgates.features.intents.gatekeeper import (
     NEEDED,
     OFFERED,
@@ -15,6 +16,7 @@ from gitgates.features.intents.gatekeeper import (
     settings_of,
 )
 from gitgates.features.intents.lease import held_by
+from gitgates.session.journal import of_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from gitgates.features.intents.intent import Intent
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
+    from gitgates.session.journal import Fact
 
 _MOST_RECENT = 10
 _RECORDED = "intent-context"
@@ -51,8 +53,7 @@ def tell(call: Call) -> Verdict:
         return told._replace(to_agent=f"gitgates: {head}\n{listed(intents, leases, holder)}")
     if is_recorded:
         text = context_of(call.repo, call.config, intent, settings.context_bytes)
-        fields = {"agent": holder.agent, "intent": intent.id, "text": text}
-        return Verdict(entries=({"what": _RECORDED, **fields},))
+        return Verdict(entries=(IntentContextEntry(holder.agent, intent.id, text),))
     text = _recorded(call, intent.id) or context_of(
         call.repo, call.config, intent, settings.context_bytes
     )
@@ -76,10 +77,6 @@ def _recorded(call: Call, intent: str) -> str:
     """Return the context as it was before the last compaction; empty if there was none."""
     if call.payload.source != "compact":
         return ""
-    agent = call.payload.agent_id
-
-    def is_meant(fact: Fact) -> bool:
-        return (fact.get("what"), fact.get("agent")) == (_RECORDED, agent)
-
-    last = next(filter(is_meant, reversed(call.entries)), {})
+    agent, entries = call.payload.agent_id, of_kind(call.entries, IntentContextEntry)
+    last: Fact = next((one for one in reversed(entries) if one.get("agent") == agent), {})
     return str(last.get("text", "")) if last.get("intent") == intent else ""

@@ -10,8 +10,17 @@ from __future__ import annotations
 from gitgates.core.lifecycle import ENDINGS, HOOK_OF
 from gitgates.core.types import BLOCK
 from gitgates.features.review import config as review_config
+from gitgates.session.facts import (
+    OthersWroteEntry,
+    RestEntry,
+    SnapshotEntry,
+    ToolBackgroundEntry,
+    ToolHarmlessEntry,
+    ToolRefusedEntry,
+)
+from gitgates.session.journal import of_kind
 from gitgates.session.start import record_base
-from gitgates.session.writers import HARMLESS, REFUSED, is_shell_running, last_point, own_files_now
+from gitgates.session.writers import is_shell_running, last_point, own_files_now
 from gitgates.store.files import length_of
 
 TYPE_CHECKING = False
@@ -19,9 +28,6 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import Payload
     from gitgates.core.types import Verdict
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
-
-_BACKGROUND = "tool-background"
 
 
 needs = review_config.review_needs
@@ -51,11 +57,11 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 def _record_command(call: Call, so_far: Verdict) -> None:
     """Record a snapshot before and after a shell command that may write."""
     if so_far.level >= BLOCK:
-        call.record({"what": REFUSED, "key": call.key})
+        call.record(ToolRefusedEntry(call.key))
     elif call.session.base and not _leaves_files(call):
         record_now(call)
         if call.kind == "before-tool" and _goes_on(call.payload):
-            call.record({"what": _BACKGROUND, "key": call.key})
+            call.record(ToolBackgroundEntry(call.key))
 
 
 def _may_run_on(call: Call) -> bool:
@@ -67,7 +73,7 @@ def _may_run_on(call: Call) -> bool:
         return is_shell_running(call)
     last = last_point(call.entries)
     since = call.entries[max(last, 0) :]
-    return any(one.get("running") or one.get("what") == _BACKGROUND for one in since)
+    return bool(of_kind(since, ToolBackgroundEntry)) or any(one.get("running") for one in since)
 
 
 def _goes_on(payload: Payload) -> bool:
@@ -81,12 +87,12 @@ def _leaves_files(call: Call) -> bool:
     from gitgates.features.review.command_effects import leaves_files  # no other tool pays for it
 
     before = _before(call.payload)
-    known = [one.get("what") for one in call.entries if before and one.get("key") == before]
+    known = [one for one in call.entries if before and one.get("key") == before]
     if known and call.kind != "before-tool":
-        return HARMLESS in known
+        return bool(of_kind(known, ToolHarmlessEntry))
     is_harmless = leaves_files(call.payload.command)
     if is_harmless:
-        call.record({"what": HARMLESS, "key": call.key})
+        call.record(ToolHarmlessEntry(call.key))
     return is_harmless
 
 
@@ -113,12 +119,17 @@ def record_now(call: Call) -> None:
 
         own, writes = told_apart(call, own, since=call.entries[last_point(call.entries) :])
     length, running = length_of(call.payload.transcript_abs), _may_run_on(call)
-    fields = {"tree": call.snapshot.tree, "head": call.snapshot.head, "own": own}
-    entry: Fact = {"what": "snapshot", **fields, "transcript": length, "running": running}
-    call.record(entry, *([{"what": "others-wrote", "writes": writes}] if writes else []))
+    snapshot = SnapshotEntry(
+        tree=call.snapshot.tree,
+        head=call.snapshot.head,
+        own=own,
+        transcript=length,
+        running=running,
+    )
+    call.record(snapshot, *([OthersWroteEntry(writes)] if writes else []))
 
 
-def idle_entry(call: Call) -> tuple[Fact, ...]:
+def idle_entry(call: Call) -> tuple[RestEntry, ...]:
     """Return the entry that the agent is idle from now on: later changes are others'.
 
     A server that it has left running is no work of its own.
@@ -127,4 +138,4 @@ def idle_entry(call: Call) -> tuple[Fact, ...]:
     if not is_end or not call.snapshot.tree or call.agents_at_work:
         return ()
     length = length_of(call.payload.transcript_abs)
-    return ({"what": "rest", "tree": call.snapshot.tree, "transcript": length},)
+    return (RestEntry(call.snapshot.tree, length),)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record, lazy
 from gitgates.features.review.config import settings_of
-from gitgates.features.review.evidence import COMPLETE, DECISION, SKIP, evidence_of, is_strict
+from gitgates.features.review.facts import COMPLETE, DECISION, SKIP, evidence_of, is_strict
 from gitgates.features.review.significance import Significance, kinds_of, weigh
 from gitgates.git.authorship import Span, with_changes
 from gitgates.git.diff import changes, patch_id
 from gitgates.git.without_writes import without_writes
+from gitgates.session.facts import TIMELINE
 from gitgates.session.start import first_point
-from gitgates.session.state import TIMELINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.agent_types import Point
-    from gitgates.features.review.evidence import Marker
+    from gitgates.features.review.facts import Marker
     from gitgates.session.call import Call
 
 

@@ -10,7 +10,14 @@ from gitgates.core.clean import plain_line, utf8
 from gitgates.core.errors import BLOCKED, OK, LockError, StateError, UsageError
 from gitgates.features.review.cli_session import ReviewSession, verb
 from gitgates.features.review.config import settings_of
-from gitgates.features.review.evidence import COMPLETE, ISSUES, SKIP, is_strict
+from gitgates.features.review.facts import (
+    COMPLETE,
+    ISSUES,
+    SKIP,
+    DecisionEntry,
+    MarkerEntry,
+    is_strict,
+)
 from gitgates.session.approval import require_person
 from gitgates.session.shell_commands import digest_of
 from gitgates.session.tampering import agent_digests, is_another_agent
@@ -91,7 +98,7 @@ def _mark(
     now = session.change.now
     message = session.post(text, {"how": how, **data})
     by_person = by_person or not session.caller.by_agent
-    session.note(now, what="marker", how=how, message=message, by_person=by_person)
+    session.note(now, MarkerEntry, how=how, message=message, by_person=by_person)
     return message
 
 
@@ -202,7 +209,7 @@ def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:
     message = session.post(f"{decision}: {posted['summary']}", {**posted, "counts": not why_not})
     session.note(
         point,
-        what="decision",
+        DecisionEntry,
         decision=decision,
         counts=not why_not,
         digest="" if why_not else digest_of(token),

@@ -13,12 +13,13 @@ from gitgates.core.record import lazy
 from gitgates.engine.command import is_running_here
 from gitgates.features.review.authorship import record_now
 from gitgates.features.review.change import change_of
-from gitgates.features.review.evidence import session_evidence
+from gitgates.features.review.facts import session_evidence
 from gitgates.git.diff import patch_id
 from gitgates.session.caller import Caller, find_caller
 from gitgates.session.dry_call import dry_call
+from gitgates.session.facts import TIMELINE
+from gitgates.session.journal import fact_of
 from gitgates.session.shell_commands import OPTION
-from gitgates.session.state import TIMELINE
 from gitgates.store.messages import Message
 from gitgates.verbs.group import VerbGroup
 from gitgates.verbs.repository import configuration, current_repo, post_message
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Config
     from gitgates.features.review.change import SessionChange
-    from gitgates.features.review.evidence import Evidence
+    from gitgates.features.review.facts import Evidence
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
@@ -93,8 +94,8 @@ class ReviewSession:
         )
         return post_message(self.repo, draft)
 
-    def note(self, point: Point, **fact: object) -> None:
-        """Append an entry to the session's journal of this worktree.
+    def note(self, point: Point, kind: type[Any], **fields: object) -> None:
+        """Append an entry about the content of a point to the session's journal of this worktree.
 
         Raises: StateError if that is not possible.
         """
@@ -106,7 +107,7 @@ class ReviewSession:
         bound = {"tree": point.tree, "head": point.head, "patch": patch}
         journal = self.caller.journals[0]
         try:
-            journal.append({**fact, "agent": self.caller.agent, **bound})
+            journal.append(fact_of(kind(agent=self.caller.agent, **bound, **fields)))
         except OSError as error:
             raise StateError(f"{journal.path_abs}: cannot be written: {error.strerror}") from error
 

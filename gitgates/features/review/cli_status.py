@@ -15,7 +15,7 @@ from gitgates.features.review.change import MOST_MARKERS
 from gitgates.features.review.cli_session import ReviewSession, verb
 from gitgates.features.review.config import GATE, settings_of
 from gitgates.features.review.end import OFF, ReviewRuling
-from gitgates.features.review.evidence import CLAIM, COMPLETE, SKIP
+from gitgates.features.review.facts import CLAIM, COMPLETE, SKIP
 from gitgates.features.review.text import how_it_came
 from gitgates.session.breaker import BLOCKED, BREAKER, PASSED
 from gitgates.session.caller import ago
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.agent_types import Point
     from gitgates.features.review.change import MarkerStatus, SessionChange
-    from gitgates.features.review.evidence import Marker
+    from gitgates.features.review.facts import Marker
     from gitgates.features.review.significance import Significance, Weighed
 
 VERSION = 1

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from gitgates.core.errors import GitError
 from gitgates.git.object_store import read_blobs, reading_git, storing_git
+from gitgates.session.facts import GatesWroteEntry, WroteEntry
+from gitgates.session.journal import is_a
 from gitgates.session.start import line_marks
 
 TYPE_CHECKING = False
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Git
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
+    from gitgates.session.journal import Fact
 
 _FOUND = 0.8  # of the lines that an agent has put in, so many have to be there
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
@@ -54,9 +56,9 @@ def told_apart(
     """
     edited: dict[str, EditedLines] = {}
     for fact in since:
-        if fact.get("what") == "wrote":
+        if is_a(fact, WroteEntry):
             edited.setdefault(str(fact["path"]), EditedLines()).add(fact)
-        for path in fact.get("paths", ()) if fact.get("what") == "gates-wrote" else ():
+        for path in fact.get("paths", ()) if is_a(fact, GatesWroteEntry) else ():
             edited.setdefault(str(path), EditedLines()).are_known = False
     try:
         git = reading_git(call.repo)

@@ -12,7 +12,16 @@ from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.review.change import SessionChange, change_of
 from gitgates.features.review.config import GATE, settings_of
-from gitgates.features.review.evidence import COMPLETE, DECISION, ISSUES, SKIP, is_strict
+from gitgates.features.review.facts import (
+    COMPLETE,
+    DECISION,
+    ISSUES,
+    SKIP,
+    MarkerEntry,
+    ReportedEntry,
+    ReviewOffEntry,
+    is_strict,
+)
 from gitgates.features.review.text import (
     MOST_BLOCKS,
     NO_DECISION,
@@ -30,9 +39,10 @@ from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.features.review.evidence import Marker
+    from typing import Any
+
+    from gitgates.features.review.facts import Marker
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
 
 
 OFF = "off"  # nobody asks for a review at all
@@ -131,13 +141,13 @@ def _messages_if_allowed(call: Call, change: SessionChange) -> Verdict:
     """Return the messages to the person about an agent that may stop, each once."""
     if not (change.is_wanted and change.is_reviewed):
         return Verdict()
-    entries: list[Fact] = []
+    entries: list[Any] = []
     if change.is_strict and settings_of(call.config).mode != "require":
-        entries.append({"what": "review-off", "why": "COMPLETE"})
+        entries.append(ReviewOffEntry("COMPLETE"))
     text, message = _complete(call, change) if change.is_strict else _skip_reason(call, change)
     if not text or message in change.evidence.reported:
         return Verdict(entries=tuple(entries))
-    entries.append({"what": "reported", "message": message})
+    entries.append(ReportedEntry(message))
     return Verdict(WARN, to_person=text, entries=tuple(entries))
 
 
@@ -188,18 +198,14 @@ def message_of(call: Call, message_id: str) -> str:
 
 def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
     asked = _asked(call, change, ruling)
-    entry = {
-        "what": "round",
-        "hook": call.payload.event,
-        "agent": call.payload.agent_id,
-        "prompt": call.prompt,
-        "gates": GATE,
-        "outcome": ruling.outcome,
-        "strict": change.is_strict,
-        "why": ruling.why,
-        "how": ruling.how,
-        "tree": change.now.tree,
-    }
+    entry = call.round(
+        GATE,
+        ruling.outcome,
+        strict=change.is_strict,
+        why=ruling.why,
+        how=ruling.how,
+        tree=change.now.tree,
+    )
     if ruling.outcome == BREAKER:
         _write_ledger(call, "review-breaker", {"session": call.payload.session, "how": ruling.how})
         return Verdict(WARN, to_person=let_go(asked, ruling.how), entries=(entry,))
@@ -231,7 +237,7 @@ def _write_ledger(call: Call, what: str, fields: dict[str, object]) -> None:
         call.note(f"the ledger cannot be written: {error.strerror}")
 
 
-def marker_now(call: Call, how: str, name: str) -> Fact | None:
+def marker_now(call: Call, how: str, name: str) -> MarkerEntry | None:
     """Return the journal entry of a marker; None if the content is not known.
 
     A sub-agent saw what there was when it started, whatever others have done since.
@@ -248,6 +254,13 @@ def marker_now(call: Call, how: str, name: str) -> Fact | None:
         patch = change.patch if change.now.tree else ""
     except GitError as error:
         call.say(error.message)
-    fields = {"tree": change.now.tree, "head": change.now.head, "patch": patch, "key": call.key}
-    who = {"agent": payload.agent_id, "prompt_id": payload.prompt_id}
-    return {"what": "marker", "how": how, "name": name, **who, **fields}
+    return MarkerEntry(
+        how=how,
+        name=name,
+        agent=payload.agent_id,
+        prompt_id=payload.prompt_id,
+        tree=change.now.tree,
+        head=change.now.head,
+        patch=patch,
+        key=call.key,
+    )

@@ -17,7 +17,7 @@ from gitgates.features.review.config import (
     settings_of,
 )
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.session.state import TIMELINE
+from gitgates.session.facts import TIMELINE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def rules(config: Config) -> str:
 
 def person_verbs(call: Call) -> tuple[tuple[str, ...], ...]:
     """Return the verb that skips a review, where a reviewer has to decide."""
-    from gitgates.features.review.evidence import is_strict
+    from gitgates.features.review.facts import is_strict
 
     return (("review", "skip"),) if is_strict(call) else ()
 

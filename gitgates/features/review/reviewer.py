@@ -5,6 +5,8 @@ It comes before gates, which need not run where the reviewer is refused a tool, 
 
 from __future__ import annotations
 
+import os
+
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.review.config import (
@@ -16,17 +18,25 @@ from gitgates.features.review.config import (
     reviews,
     settings_of,
 )
+from gitgates.features.review.facts import (
+    ReviewBeganEntry,
+    ReviewOffEntry,
+    ReviewOnEntry,
+    TokenEntry,
+)
 from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.session.facts import ReviewerChangedEntry, RoundEntry
+from gitgates.session.journal import of_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.policy import WantedAgent
     from gitgates.core.types import Config
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
 
 ON, OFF = "on", "off"
 _STOP = ":stop"
+_TOKEN_BYTES = 16
 _MOST_SENT_BACK = 2  # a reviewer that leaves without a decision
 _FAR = 200  # characters: further in, a prefix is not at the start
 _WHAT_IS_NEAR = "gitgates: a prompt asks for a review where it begins with `{}` and a blank"
@@ -108,8 +118,8 @@ def _turn(call: Call, *, on: bool) -> Verdict:
     """Switch the strict form. Recorded at once: a snapshot may take too long."""
     from gitgates.features.review.text import installed, strict_began
 
-    what, review = "review-on" if on else "review-off", settings_of(call.config)
-    call.record({"what": what})
+    review = settings_of(call.config)
+    call.record(ReviewOnEntry() if on else ReviewOffEntry())
     if not on and review.mode == "require":
         text = "gitgates: this repository requires an independent review, whatever a prompt says."
         return Verdict(WARN, to_person=text)
@@ -140,28 +150,26 @@ def _turn(call: Call, *, on: bool) -> Verdict:
 def _begin(call: Call) -> Verdict:
     """Record the content that a review will see, and give the reviewer its token, once."""
     agent, now = call.payload.agent_id, call.point
-    began: Fact = {"what": "review-began", "agent": agent, "tree": now.tree, "head": now.head}
-    entries = call.entries
-    was_told = any(e.get("what") == "token" and e.get("key") == call.key for e in entries)
+    began = ReviewBeganEntry(agent, now.tree, now.head)
+    was_told = any(one.get("key") == call.key for one in of_kind(call.entries, TokenEntry))
     if not agent or was_told or not _is_held(call):
         return Verdict(entries=(began,))
     from gitgates.features.review.text import reviewer_task
-    from gitgates.session.shell_commands import new_token
     from gitgates.session.tampering import agent_digests, is_another_agent
 
     review = settings_of(call.config)
-    changed: tuple[Fact, ...] = ()
+    changed: tuple[ReviewerChangedEntry, ...] = ()
     root_abs, host = call.repo.root_abs, call.payload.host
-    if is_another_agent(entries, agent_digests(call.config, root_abs, call.env, host)):
-        changed = ({"what": "reviewer-changed"},)  # even if it is restored before it posts
-    token, handed = new_token(agent, call.key)
+    if is_another_agent(call.entries, agent_digests(call.config, root_abs, call.env, host)):
+        changed = (ReviewerChangedEntry(),)  # even if it is restored before it posts
+    token, handed = _new_token(agent, call.key)
     text = reviewer_task(review, token)
     return Verdict(WARN, to_agent=text, entries=(*changed, began, handed))
 
 
 def _is_held(call: Call) -> bool:
     """Return whether a sub-agent is the reviewer of the strict form."""
-    from gitgates.features.review.evidence import is_strict
+    from gitgates.features.review.facts import is_strict
 
     return is_reviewer(settings_of(call.config), call.payload.agent_type) and is_strict(call)
 
@@ -184,42 +192,36 @@ def _end(call: Call) -> Verdict | None:
     if not agent or not _is_held(call):
         return None
     from gitgates.features.review.change import SessionChange
-    from gitgates.features.review.evidence import DECISION
+    from gitgates.features.review.facts import DECISION
 
     change = SessionChange(call)
     mine = [one for one in change.evidence.decisions if (one.how, one.agent) == (DECISION, agent)]
     if mine and change.is_of_now(mine[-1]):
         return Verdict(final=True)
     times = change.evidence.sent_back.get(agent, 0)
-    entry: Fact = {
-        "what": "round",
-        "hook": call.payload.event,
-        "agent": agent,
-        "prompt": "",
-        "gates": GATE,
-        "sent_back": True,
-        "tree": call.point.tree,
-    }
-    if times < _MOST_SENT_BACK:
+    is_last = times >= _MOST_SENT_BACK
+    outcome = "breaker" if is_last else "blocked"
+    entry = call.round(GATE, outcome, prompt="", sent_back=True, tree=call.point.tree)
+    if not is_last:
         return _send_back(call, entry, was_posted=bool(mine))
     text = (
         f"gitgates: review: `{call.payload.agent_type}` ended without a decision on the "
         f"change as it is, though it was sent back {times} times"
     )
-    return Verdict(WARN, to_person=text, entries=(entry | {"outcome": "breaker"},), final=True)
+    return Verdict(WARN, to_person=text, entries=(entry,), final=True)
 
 
-def _send_back(call: Call, entry: Fact, *, was_posted: bool) -> Verdict:
+def _send_back(call: Call, entry: RoundEntry, *, was_posted: bool) -> Verdict:
     from gitgates.features.review.text import sent_back
-    from gitgates.session.shell_commands import MASK, new_token
+    from gitgates.session.shell_commands import MASK
 
     why = "You have not posted a decision yet, so that you cannot end."
     if was_posted:
         why = "You posted your decision, but the change is another one by now."
-    token, handed = new_token(call.payload.agent_id, "")
+    token, handed = _new_token(call.payload.agent_id, "")
     # What is kept of it, for a second delivery, is without the token.
     kept = call.encode(Verdict(BLOCK, to_agent=sent_back(MASK, why)))
-    entries = (entry | {"outcome": "blocked", "answer": kept}, handed)
+    entries = (entry._replace(answer=kept), handed)
     return Verdict(BLOCK, to_agent=sent_back(token, why), entries=entries, final=True)
 
 
@@ -227,11 +229,19 @@ def repeat(call: Call, answer: str) -> Verdict | None:
     """Return a repeated answer with a new token in place of the mask."""
     import json
 
-    from gitgates.session.shell_commands import MASK, new_token
+    from gitgates.session.shell_commands import MASK
 
     text = json.loads(answer or "{}").get("reason", "")
     if MASK not in text:
         return None
-    token, handed = new_token(call.payload.agent_id, "")
+    token, handed = _new_token(call.payload.agent_id, "")
     again = text.replace(f"--token {MASK}", f"--token {token}")
     return Verdict(BLOCK, to_agent=again, entries=(handed,))
+
+
+def _new_token(agent: str, key: str) -> tuple[str, TokenEntry]:
+    """Return a reviewer's token, and its journal entry. `key` is the event's."""
+    from gitgates.session.shell_commands import digest_of  # few events hand one out
+
+    token = os.urandom(_TOKEN_BYTES).hex()
+    return token, TokenEntry(agent, digest_of(token), key)

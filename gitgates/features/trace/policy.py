@@ -17,6 +17,8 @@ from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.policy import Need, functions_of, wanted
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK
+from gitgates.session.facts import SnapshotEntry
+from gitgates.session.journal import of_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import Point
     from gitgates.core.types import Config, Verdict
     from gitgates.features.trace.content import FileContent
+    from gitgates.features.trace.facts import TraceEntry
     from gitgates.git.repo import Git, Repo
     from gitgates.session.call import Call
     from gitgates.store.log import Fact
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
     Change: TypeAlias = tuple[Fact, FileContent]  # as the ledger has it, and what is there now
 
 always = True
-_FACT = "trace"
 _SNAPSHOT_S = 15.0
 _MOST_FILES = 100  # of one record; a command that changes more is no writing of code
 _TICK_S = 0.05  # by which times of files may be late
@@ -105,8 +107,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
                 _note_before(call)
         elif (is_shell or (has_written and not payload.failed)) and not _is_traced(call):
             entry = _trace_shell(call) if is_shell else _trace_writing(call)
-            own = {"what": _FACT, "key": call.key}
-            return so_far._replace(entries=(*so_far.entries, {**own, **entry})) if entry else so_far
+            return so_far._replace(entries=(*so_far.entries, entry)) if entry else so_far
     except OSError as error:
         where = error.filename or call.repo.shared_state_abs
         text = f"{where}: {error.strerror}: what this tool call has changed is not traced"
@@ -116,7 +117,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 def _is_traced(call: Call) -> bool:
     """Return whether this event was delivered, and recorded, before."""
-    return any(one.get("what") == _FACT and one.get("key") == call.key for one in call.entries)
+    from gitgates.features.trace.facts import TraceEntry  # the trace is off as a rule
+
+    return any(one.get("key") == call.key for one in of_kind(call.entries, TraceEntry))
 
 
 def _record(call: Call, found: Sequence[Change], head: str, more: int = 0) -> None:
@@ -163,9 +166,10 @@ def _note_before(call: Call) -> None:
         remember(call.repo.state_abs, path, read(f"{call.repo.root_abs}/{path}"))
 
 
-def _trace_writing(call: Call) -> Fact:
-    """Record how the files have changed that a tool names; return a fact for the journal."""
+def _trace_writing(call: Call) -> TraceEntry | None:
+    """Record how the files have changed that a tool names; return an entry for the journal."""
     from gitgates.features.trace.content import file_change, read
+    from gitgates.features.trace.facts import TraceEntry
     from gitgates.features.trace.known import recall
 
     found = []
@@ -176,26 +180,28 @@ def _trace_writing(call: Call) -> Fact:
             found.append((change, now))
     if found:
         _record(call, found, call.repo.head)
-    return {"paths": [change["path"] for change, _content in found]} if found else {}
+    paths = [change["path"] for change, _content in found]
+    return TraceEntry(call.key, paths) if paths else None
 
 
 # Shell commands.
 
 
-def _trace_shell(call: Call) -> Fact:
+def _trace_shell(call: Call) -> TraceEntry | None:
     """Record what a shell command has changed; return the point to compare the next one with."""
     shows = any(one.get("shows") for one in call.entries if one.get("key") == call.key)
     point = None if shows else _last_point(call.entries)
     if not point:
-        return {}
+        return None
     if call.hook.gates:
         call.forget_snapshot()  # they may have written
     taken = time.time()  # until it is noted, others may write
     now = call.point
     named = _named_since(point, call.entries)
     if not now.tree or (now.tree == point.tree and not named):
-        return {}
+        return None
     from gitgates.features.trace.content import LARGEST, file_change, read
+    from gitgates.features.trace.facts import TraceEntry
     from gitgates.features.trace.known import recall
     from gitgates.git.authorship import Span, trees  # most commands change nothing
     from gitgates.git.object_store import read_blobs, reading_git
@@ -224,15 +230,16 @@ def _trace_shell(call: Call) -> Fact:
         found += [(change, content)] if change else []
     if found:
         _record(call, found, now.head, more)
-    return {"tree": now.tree, "head": now.head, "taken": taken}
+    return TraceEntry(call.key, tree=now.tree, head=now.head, taken=taken)
 
 
 def _last_point(entries: list[Fact]) -> Point | None:
     """Return the state of the worktree that the session's journal knows of last."""
     from gitgates.core.agent_types import Point  # cold: not for tools that name their files
+    from gitgates.features.trace.facts import TraceEntry
 
-    for one in reversed(entries):
-        if one.get("what") in (_FACT, "snapshot") and one.get("tree"):
+    for one in reversed(of_kind(entries, TraceEntry, SnapshotEntry)):
+        if one.get("tree"):
             stamp: float = one.get("taken") or one.get("t", 0.0)
             return Point(tree=one["tree"], head=one.get("head", ""), stamp=stamp)
     return None
@@ -240,7 +247,9 @@ def _last_point(entries: list[Fact]) -> Point | None:
 
 def _named_since(point: Point, entries: list[Fact]) -> set[str]:
     """Return the files that tools of the session have named, and written, since a point."""
-    since = [one for one in entries if one.get("what") == _FACT and one["t"] >= point.stamp]
+    from gitgates.features.trace.facts import TraceEntry  # as above
+
+    since = [one for one in of_kind(entries, TraceEntry) if one["t"] >= point.stamp]
     return {path for one in since for path in one.get("paths", ())}
 
 

@@ -10,9 +10,10 @@ from gitgates.core.errors import GitgatesError
 from gitgates.edit import user_file
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings.base import HookSettings
+from gitgates.session.facts import UnreadEntry
 from gitgates.session.installed import is_switched_off
+from gitgates.session.journal import KINDS, of_kind
 from gitgates.session.needs import needs
-from gitgates.session.unread import FACT as UNREAD
 from gitgates.setup.doctor.agents import Source, sources
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install.agents import detected, hidden, is_personal, limits, main_settings
@@ -48,9 +49,9 @@ def _unread(subject: Subject) -> Iterator[Finding]:
     """Find what hooks were told, in the last sessions, in words of no agent that we know."""
     texts: dict[str, str] = {}
     for path_abs in reversed(sessions(subject.repo.state_abs)[-_MOST_SESSIONS:]):
-        if f'"{UNREAD}"'.encode() in user_file.content(path_abs):
+        if f'"{KINDS[UnreadEntry]}"'.encode() in user_file.content(path_abs):
             facts = Journal(path_abs).read()
-            texts |= {str(one["text"]): path_abs for one in facts if one.get("what") == UNREAD}
+            texts |= {str(one["text"]): path_abs for one in of_kind(facts, UnreadEntry)}
     for text, path_abs in texts.items():
         what, mend = text.removeprefix("gitgates: ").rsplit(". ", 1)
         yield Finding("note", "agent", user_file.shown(path_abs, subject.repo.root_abs), what, mend)

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from conftest import Repo
 
-from gitgates.session.shell_commands import caller_fact
-from gitgates.session.state import Session, fold
+from gitgates.session.facts import Session, fold
+from gitgates.session.journal import fact_of
+from gitgates.session.shell_commands import caller_entry
 from gitgates.store.log import Journal, session_journal
 
 CONFIG = """
@@ -109,9 +110,9 @@ def test_an_agent_does_not_speak_for_another_session(checked: Repo) -> None:
 
 
 def test_the_session_whose_command_it_is(checked: Repo) -> None:
-    fact = caller_fact("s2", "a1", "", "t1")
-    journals = [begin(checked, "s1"), begin(checked, "s2", fact)]
-    assert say(checked, f"--caller={fact['nonce']}").returncode == 0
+    fact = caller_entry("s2", "a1", "", "t1")
+    journals = [begin(checked, "s1"), begin(checked, "s2", fact_of(fact))]
+    assert say(checked, f"--caller={fact.nonce}").returncode == 0
     assert [len(known(journal).cannot_fix) for journal in journals] == [0, 1]
 
 

@@ -22,7 +22,7 @@ from gitgates.session.breaker import (
     Attempt,
     Ruling,
 )
-from gitgates.session.state import Session, fold
+from gitgates.session.facts import Session, fold
 
 if TYPE_CHECKING:
     from gitgates.core.types import Level

@@ -14,7 +14,8 @@ from terminal_support import on_terminal
 from gitgates.features.trace.ledger import append, summary
 from gitgates.git.repo import find_repo
 from gitgates.session.approval import new_token
-from gitgates.session.shell_commands import caller_fact
+from gitgates.session.journal import fact_of
+from gitgates.session.shell_commands import caller_entry
 from gitgates.store.log import session_journal
 
 FILE = ".orchestration/active_intents.yaml"
@@ -191,10 +192,10 @@ def test_a_larger_scope_is_asked_for_and_approved(project: Repo) -> None:
 
 def test_a_request_says_whose_it_is(project: Repo) -> None:
     here = find_repo(str(project.path), dict(os.environ))
-    nonce = caller_fact("s2", "", "", "tool")
-    session_journal(here.state_abs, "s2").append(nonce)
+    own = caller_entry("s2", "", "", "tool")
+    session_journal(here.state_abs, "s2").append(fact_of(own))
     words = ("intent", "scope-expansion-request", "INT-001", "--reason", "x")
-    for args in (("a",), ("b", f"--caller={nonce['nonce']}")):
+    for args in (("a",), ("b", f"--caller={own.nonce}")):
         done = project.gitgates(*words, *args, env={"CLAUDE_CODE_SESSION_ID": "s1"})
         assert (done.returncode, done.stderr) == (0, b"")
     asked = data(project, "status")["scope_requests"]

@@ -10,7 +10,7 @@ import pytest
 from gitgates.core.agent_types import Point
 from gitgates.features.review.change import MarkerStatus, SessionChange
 from gitgates.features.review.end import ReviewRuling, judge
-from gitgates.features.review.evidence import Evidence, Marker
+from gitgates.features.review.facts import Evidence, Marker
 
 HERE = Point(tree="t", head="h")
 NEW = Evidence()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gitgates.core.agent_types import Point
-from gitgates.features.review.evidence import Evidence, Marker, fold
+from gitgates.features.review.facts import Evidence, Marker, fold
 
 
 def told(*facts: dict[str, Any]) -> Evidence:

@@ -1,8 +1,8 @@
-"""The state of a session: projections, which fold the entries of its journal.
+"""The entries of a session itself in its journal, and the states that are folded from them.
 
-Facts (`what`): event, snapshot, prompt, pseudo-prompt, deferred, round, cannot-fix, baseline,
-warning, told, stop, stopped, note, watched, rules. Whatever is not understood is passed over, so
-that an older gitgates can read what a newer one wrote.
+Here are those, too, that features write and the session reads: what gates came to, and which files
+were written by whom. `Session` is the state of attempts and prompts, `Timeline` what was asked for,
+and who wrote what.
 """
 
 from __future__ import annotations
@@ -10,65 +10,274 @@ from __future__ import annotations
 from gitgates.core.agent_types import Point, Write
 from gitgates.core.lifecycle import RETRY_HOOKS, kind_of
 from gitgates.core.record import Record
+from gitgates.session.journal import Projection, entry, point_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-    from typing import Any, Generic, TypeAlias, TypeVar
+    from collections.abc import Mapping, Sequence
+    from typing import Any, TypeAlias
 
-    _T = TypeVar("_T")
-    Fact: TypeAlias = dict[str, Any]
+    from gitgates.session.journal import Fact, Fold
+
     Failures: TypeAlias = tuple[tuple[str, str], ...]  # (fingerprint, title)
-    Fold: TypeAlias = Callable[[dict[str, Any], Fact], None]
-else:
-    _T, Generic = None, {None: object}  # a base that takes no notice of its type argument
 
-# What reading an entry fails with that somebody else has written, or a hand has damaged.
-NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 # Statuses of a gate that did not come to a result of its own.
 NO_RESULT = ("not-started", "not-run")
 # The status of a gate that ended with exit status 0 and had nothing to check: no pass, no failure.
 UNCHECKED = "unchecked"
 
 
-class Projection(Generic[_T]):
-    """A fold over a journal: how each kind of entry changes the fields of a record.
+# Events and prompts.
 
-    While entries are taken in, the fields are those of a dict, with more that only the folds use.
-    """
 
-    def __init__(self, record: Any, folds: Mapping[str, Fold], **more: Any) -> None:  # noqa: ANN401 - of any type
-        self._record, self._folds = record, folds
-        self._first = {**record()._asdict(), **more}
+@entry("event")
+class EventEntry(Record):
+    """A hook of the agent has fired."""
 
-    def new(self) -> dict[str, Any]:
-        """Return the state of a journal that is empty. Dicts may be changed in place."""
-        return {k: dict(v) if isinstance(v, dict) else v for k, v in self._first.items()}
+    event: str  # the hook, in the host's word
+    key: str  # identifies the event in its session
+    prompt_id: str  # the host's
+    agent: str  # the sub-agent's id; empty: the main thread
+    agent_type: str
+    tool: str  # in the host's word
+    tool_kind: str  # shell, writes, reads, skill, …
+    host: str = ""  # if it is not Claude Code
+    shows: bool | None = None  # whether a shell command does nothing but show something
 
-    def take(self, state: dict[str, Any], entries: Iterable[Fact]) -> None:
-        """Apply entries in order. Unknown ones are ignored."""
-        folds = self._folds
-        for entry in entries:
-            try:
-                if fold_in := folds.get(entry["what"]):
-                    fold_in(state, entry)
-            except NOT_OURS:
-                continue
 
-    def freeze(self, state: dict[str, Any]) -> _T:
-        """Return the record."""
-        found: _T = self._record(**{name: state[name] for name in self._record._fields})
-        return found
+@entry("prompt")
+class PromptEntry(Record):
+    """The person has submitted a prompt."""
 
-    def fold(self, entries: Iterable[Fact]) -> _T:
-        """Fold entries into a record."""
-        state = self.new()
-        self.take(state, entries)
-        return self.freeze(state)
+    prompt_id: str  # the host's; empty: it has none
+    text: str
+    transcript: str = ""  # the host's file of the conversation
+
+
+@entry("pseudo-prompt")
+class PseudoPromptEntry(Record):
+    """The client has submitted a prompt by itself; it belongs to the person's prompt before."""
+
+    prompt_id: str
+
+
+@entry("scheduled")
+class ScheduledEntry(Record):
+    """The client will submit these prompts by itself: the agent's own, or the reason of a block."""
+
+    prompts: Sequence[str]  # length and digest of each
+
+
+@entry("deferred")
+class DeferredEntry(Record):
+    """A stop was put off, because sub-agents were at work."""
+
+    prompt: str  # the number of the person's prompt
+
+
+@entry("caller")
+class CallerEntry(Record):
+    """An agent is about to run a command of gitgates."""
+
+    nonce: str  # that was added to the command
+    agent: str
+    agent_type: str
+
+
+# What gates came to, and what is said of it.
+
+
+@entry("round")
+class RoundEntry(Record):
+    """Gates, or a policy, have decided on an event; the constructor is `Call.round`."""
+
+    hook: str  # the event, in the host's word
+    agent: str
+    prompt: str  # the number of the person's prompt
+    gates: str  # the set of gates, as it was listed
+    outcome: str  # passed, blocked, stopped, breaker, exhausted, …
+    key: str = ""  # of the event
+    statuses: Sequence[Sequence[str]] = ()  # gate and status of those that did not pass
+    failures: Sequence[Any] = ()  # gate, with fingerprint and title of each failure
+    tree: str = ""  # the snapshot that the gates saw; left out: unknown, or not provable
+    run: str = ""  # the folder with the results
+    config: str = ""  # the digest of the configuration
+    answer: str = ""  # what the host received
+    strict: bool = False  # of a review: COMPLETE of the reviewer is required
+    sent_back: bool = False  # of a reviewer that ended without a decision
+    why: str = ""  # of a review: what is missing
+    how: str = ""  # of an agent that was let go: why
+
+
+@entry("baseline")
+class BaselineEntry(Record):
+    """A gate has run on the session's first snapshot."""
+
+    definition: str  # the gate, a digest of its configuration, and the snapshot
+    gate: str
+    failures: Sequence[Sequence[str]] = ()  # fingerprint and title
+    why_not: str = ""  # why it could not run
+
+
+@entry("cannot-fix")
+class CannotFixEntry(Record):
+    """The agent says that it cannot fix what a gate has found."""
+
+    prompt: str  # the number of the person's prompt; empty: the present one
+    gate: str
+    reason: str
+
+
+@entry("warning")
+class WarningEntry(Record):
+    """The agent is to be told something with the next prompt."""
+
+    hook: str
+    text: str
+
+
+@entry("told")
+class ToldEntry(Record):
+    """The agent was told of all warnings, or needs them no more."""
+
+
+@entry("stop")
+class StopEntry(Record):
+    """A sub-agent's gates have asked for an end, so that the main thread is to stop."""
+
+    reason: str
+
+
+@entry("stopped")
+class StoppedEntry(Record):
+    """The main thread was stopped for that, or a new prompt has come."""
+
+
+@entry("note")
+class NoteEntry(Record):
+    """Something went wrong on gitgates' side, or something is to be said once."""
+
+    text: str
+
+
+# Who wrote what.
+
+
+@entry("snapshot")
+class SnapshotEntry(Record):
+    """The working tree was recorded; the first one with a tree is where the session began."""
+
+    tree: str  # empty: there is none
+    head: str = ""  # the commit that was checked out
+    why: str = ""  # why there is no tree, or what stands in for the first one
+    note: str = ""  # what the first one stands in for, if the beginning was not heard of
+    own: Sequence[str] | None = None  # files that the session's tools wrote since the one before
+    transcript: int | None = None  # bytes of the transcript
+    running: bool | None = None  # whether a shell command may go on in the background
+    not_seen: Sequence[str] = ()  # what was there and is in no tree
+    stashes: Sequence[str] = ()  # that were there when the session began
+    t: float = 0.0  # of an earlier time, if it stands in for that
+
+
+@entry("rest")
+class RestEntry(Record):
+    """The agent was let go, and is idle until the next prompt."""
+
+    tree: str
+    transcript: int
+
+
+@entry("wrote")
+class WroteEntry(Record):
+    """A tool of the session has written a file, or is about to."""
+
+    path: str
+    new: Sequence[int] | None = None  # digests of the lines that it has put in
+    old: Sequence[int] | None = None  # and of those that it has taken out
+    whole: bool | None = None  # whether it has replaced all of the file
+
+
+@entry("gates-wrote")
+class GatesWroteEntry(Record):
+    """Gates have changed files."""
+
+    paths: Sequence[str]
+    writes: Sequence[Sequence[str]]  # path, and the ids of its content before and after
+
+
+@entry("others-wrote")
+class OthersWroteEntry(Record):
+    """Somebody else has written into files that the session's editing tools wrote."""
+
+    writes: Sequence[Sequence[str]]  # path, and the ids of its content without that, and with it
+
+
+@entry("tool-refused")
+class ToolRefusedEntry(Record):
+    """A shell command was refused, so that it has written nothing."""
+
+    key: str  # of the event before it
+
+
+@entry("tool-harmless")
+class ToolHarmlessEntry(Record):
+    """A shell command is known to change no file of the project."""
+
+    key: str
+
+
+@entry("tool-background")
+class ToolBackgroundEntry(Record):
+    """A shell command may go on in the background."""
+
+    key: str
+
+
+# What decides what is checked.
+
+
+@entry("rules", laid_flat="rules")
+class RulesEntry(Record):
+    """The rules of policies that the session began with; or a part that a person has approved."""
+
+    t: float  # when they came into force
+    rules: Mapping[str, Any]  # each part by its name
+
+
+@entry("watched")
+class WatchedEntry(Record):
+    """Digests of what decides what is checked: gates, hooks, settings, reviewers."""
+
+    found: Mapping[str, str]
+
+
+@entry("switched-off")
+class SwitchedOffEntry(Record):
+    """The person was told that GITGATES=0 was set during the session."""
+
+
+@entry("lost")
+class LostEntry(Record):
+    """The person was told that the repository is gone."""
+
+
+@entry("reviewer-changed")
+class ReviewerChangedEntry(Record):
+    """The file of the reviewer was another one as it was started: its COMPLETE does not count."""
+
+
+@entry("unread")
+class UnreadEntry(Record):
+    """The person was told of an event in words of no known agent."""
+
+    text: str
+
+
+# Attempts and prompts.
 
 
 class Round(Record):
-    """One run of gates for the agent, and the answer."""
+    """One run of gates for the agent, and the answer: a `round` as it is read."""
 
     key: str  # of the event, so that its second delivery is known
     stamp: float
@@ -245,21 +454,21 @@ def _appends(field: str, key: str) -> Fold:
 SESSION: Projection[Session] = Projection(
     Session,
     {
-        "event": _event,
-        "snapshot": _snapshot,
-        "prompt": _prompt,
-        "pseudo-prompt": _pseudo_prompt,
-        "deferred": _appends("deferred", "prompt"),
-        "round": _round,
-        "cannot-fix": _cannot_fix,
-        "baseline": _baseline,
-        "warning": _warning,
-        "told": _sets("warnings", ()),
-        "stop": _stop,
-        "stopped": _sets("stop", ""),
-        "note": _appends("notes", "text"),
-        "watched": _watched,
-        "rules": _sets("rules", True),
+        EventEntry: _event,
+        SnapshotEntry: _snapshot,
+        PromptEntry: _prompt,
+        PseudoPromptEntry: _pseudo_prompt,
+        DeferredEntry: _appends("deferred", "prompt"),
+        RoundEntry: _round,
+        CannotFixEntry: _cannot_fix,
+        BaselineEntry: _baseline,
+        WarningEntry: _warning,
+        ToldEntry: _sets("warnings", ()),
+        StopEntry: _stop,
+        StoppedEntry: _sets("stop", ""),
+        NoteEntry: _appends("notes", "text"),
+        WatchedEntry: _watched,
+        RulesEntry: _sets("rules", True),
     },
 )
 fold = SESSION.fold
@@ -289,17 +498,6 @@ class Timeline(Record):
     others_writes: tuple[Write, ...] = ()  # of gates, and in files that it edited, too
     requests: tuple[str, ...] = ()  # the person's prompts, word for word
     transcript_abs: str = ""  # of the host, as the last prompt named it
-
-
-def point_of(fact: Fact) -> Point:
-    """Return the snapshot that an entry names."""
-    return Point(tree=str(fact["tree"]), head=str(fact.get("head", "")), stamp=float(fact["t"]))
-
-
-def stamp_of(fact: Fact) -> float:
-    """Return when a journal entry was written, since the epoch; 0 if unknown."""
-    stamp = fact.get("t")
-    return float(stamp) if isinstance(stamp, int | float) else 0.0
 
 
 def _point(state: Fact, fact: Fact) -> None:
@@ -339,11 +537,11 @@ def _request(state: Fact, fact: Fact) -> None:
 TIMELINE: Projection[Timeline] = Projection(
     Timeline,
     {
-        "snapshot": _point,
-        "rest": _rest,
-        "gates-wrote": _others_wrote,
-        "others-wrote": _others_wrote,
-        "prompt": _request,
+        SnapshotEntry: _point,
+        RestEntry: _rest,
+        GatesWroteEntry: _others_wrote,
+        OthersWroteEntry: _others_wrote,
+        PromptEntry: _request,
     },
     prompt_ids=frozenset(),
 )

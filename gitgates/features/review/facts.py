@@ -1,17 +1,4 @@
-"""Evidence of reviews: a projection of a session's journal.
-
-Facts (`what`), beside those of session/state.py:
-
-- `review-on`, `review-off`: the strict form, asked for by a prompt, or ended.
-- `review-began`: agent, tree, head. A sub-agent that reviews has started, and sees this.
-- `token`: agent, digest. What the reviewer proves with that it is the reviewer.
-- `marker`: how, name, agent, tree, head, patch, message. A review ran on this.
-- `decision`: decision, agent, counts, tree, head, patch, message. What a reviewer said of this.
-- `round` with the gates `review`: the gate has decided on a stop, or sent a reviewer back.
-- `reported`: message. The person has been told of this decision, or of this skip.
-
-Whatever is not understood is passed over.
-"""
+"""The entries that reviews write into a session's journal, and the evidence folded from them."""
 
 from __future__ import annotations
 
@@ -20,20 +7,88 @@ from gitgates.core.lifecycle import kind_of
 from gitgates.core.record import Record
 from gitgates.features.review.config import GATE, settings_of
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.session.state import Projection, point_of
+from gitgates.session.facts import EventEntry, RoundEntry
+from gitgates.session.journal import Projection, entry, is_a, point_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.session.call import Call
-    from gitgates.session.state import Fact
+    from gitgates.session.journal import Fact
 
 
 COMPLETE = "COMPLETE"
 ISSUES = "ISSUES"
 SKIP = "skip"  # how a marker came about: somebody says that no review is needed
 DECISION, CLAIM = "decision", "claim"  # of the reviewer; of anybody else, which does not count
+
+
+@entry("review-on")
+class ReviewOnEntry(Record):
+    """A prompt has asked for an independent review: the strict form."""
+
+
+@entry("review-off")
+class ReviewOffEntry(Record):
+    """The strict form has ended, by a prompt or by the reviewer's COMPLETE."""
+
+    why: str = ""  # if it was no prompt
+
+
+@entry("review-began")
+class ReviewBeganEntry(Record):
+    """A sub-agent that reviews has started, and sees this content."""
+
+    agent: str
+    tree: str
+    head: str
+
+
+@entry("token")
+class TokenEntry(Record):
+    """A reviewer was handed the token that it proves itself by."""
+
+    agent: str
+    digest: str  # of the token
+    key: str  # of the event; empty: it was sent back
+
+
+@entry("marker")
+class MarkerEntry(Record):
+    """A review ran on this content, or somebody says that none is needed."""
+
+    how: str  # skill, command, agent, findings, done, skip
+    agent: str  # the sub-agent's id; empty: the main thread
+    tree: str
+    head: str
+    patch: str  # `git patch-id --stable` of the change; empty: not known
+    name: str = ""  # of the skill, the command, the agent
+    prompt_id: str = ""
+    key: str = ""  # of the event
+    message: str = ""  # the id of the message that says more
+    by_person: bool = False
+
+
+@entry("decision")
+class DecisionEntry(Record):
+    """A decision on this content was posted."""
+
+    decision: str  # COMPLETE or ISSUES
+    counts: bool  # whether it is the reviewer's; else it is a claim
+    agent: str
+    tree: str
+    head: str
+    patch: str
+    message: str
+    digest: str = ""  # of the reviewer's token
+
+
+@entry("reported")
+class ReportedEntry(Record):
+    """The person has been told of a decision, or of a skipped review."""
+
+    message: str  # its id
 
 
 class Marker(Record):
@@ -64,16 +119,8 @@ class Evidence(Record):
     reported: frozenset[str] = frozenset()  # messages that the person has been told of
 
 
-def _is_new(state: Fact, fact: Fact, key: str) -> bool:
-    """Return whether this is not a duplicate of an event."""
-    known = (fact["what"], key)
-    is_new = not key or known not in state["keys"]
-    state["keys"] |= {known}
-    return is_new
-
-
 def _turned(state: Fact, fact: Fact) -> None:
-    state["strict"], state["undecided"] = fact["what"] == "review-on", 0
+    state["strict"], state["undecided"] = is_a(fact, ReviewOnEntry), 0
     if state["strict"]:
         state["asked"] = ()  # what was asked about before is asked about in this form now
 
@@ -100,8 +147,10 @@ def _read_marker(fact: Fact, how: str, name: str) -> Marker:
 
 def _marker(state: Fact, fact: Fact) -> None:
     one = _read_marker(fact, str(fact["how"]), str(fact.get("name", "")))
-    if not _is_new(state, fact, str(fact.get("key", ""))):
-        return
+    key = str(fact.get("key", ""))
+    if key and key in state["keys"]:
+        return  # the event was delivered twice
+    state["keys"] |= {key}
     prompt_id = str(fact.get("prompt_id", ""))
     if one.how == "command" and prompt_id:
         state["typed"] = {**state["typed"], prompt_id: one}
@@ -141,7 +190,7 @@ def _round(state: Fact, fact: Fact) -> None:
         agent = str(fact.get("agent", ""))
         times = state["sent_back"].get(agent, 0) + (outcome == "blocked")
         state["sent_back"] = {**state["sent_back"], agent: times}
-        _began(state, fact)  # it looks again
+        _began(state, {"tree": "", **fact})  # it looks again
         return
     state["asked"] += ((prompt, str(fact.get("tree", "")), outcome),)
     if outcome != "blocked":
@@ -158,15 +207,15 @@ def _reported(state: Fact, fact: Fact) -> None:
 EVIDENCE: Projection[Evidence] = Projection(
     Evidence,
     {
-        "event": _event,
-        "review-on": _turned,
-        "review-off": _turned,
-        "review-began": _began,
-        "token": _token,
-        "marker": _marker,
-        "decision": _decision,
-        "round": _round,
-        "reported": _reported,
+        EventEntry: _event,
+        ReviewOnEntry: _turned,
+        ReviewOffEntry: _turned,
+        ReviewBeganEntry: _began,
+        TokenEntry: _token,
+        MarkerEntry: _marker,
+        DecisionEntry: _decision,
+        RoundEntry: _round,
+        ReportedEntry: _reported,
     },
     keys=frozenset(),
     typed={},

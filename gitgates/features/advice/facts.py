@@ -1,0 +1,38 @@
+"""The entry that hooks of advice write into a session's journal, and the state folded from it."""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+from gitgates.session.journal import Projection, entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.session.journal import Fact
+
+
+@entry("advice")
+class AdviceEntry(Record):
+    """A hook of an advice has run."""
+
+    id: str
+    hash: str  # of its content
+    trigger: str
+    status: str  # as of a gate
+    duration_s: float
+    tree: str = ""  # the snapshot, at an end
+
+
+class HookRuns(Record):
+    """What hooks of advice have come to in a session."""
+
+    ran: Mapping[str, tuple[str, str]] = {}  # id and content → status, and the snapshot
+
+
+def _ran(state: Fact, fact: Fact) -> None:
+    key = f"{fact['id']}:{fact['hash']}"
+    state["ran"][key] = (str(fact["status"]), str(fact.get("tree", "")))
+
+
+HOOK_RUNS: Projection[HookRuns] = Projection(HookRuns, {AdviceEntry: _ran})

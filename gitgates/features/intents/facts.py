@@ -1,0 +1,69 @@
+"""The entries that intents write into a session's journal."""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+from gitgates.session.journal import entry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@entry("intent-selected")
+class IntentSelectedEntry(Record):
+    """An agent has selected an intent."""
+
+    agent: str
+    intent: str
+    tree: str | None = None  # what changes are compared with from now on, if they were not before
+    head: str = ""
+
+
+@entry("intent-context")
+class IntentContextEntry(Record):
+    """The context of the held intent, as it was before a compaction."""
+
+    agent: str
+    intent: str
+    text: str
+
+
+@entry("intent-write")
+class IntentWriteEntry(Record):
+    """A tool that names its files may write them."""
+
+    paths: Sequence[str]
+
+
+@entry("intent-point")
+class IntentPointEntry(Record):
+    """Changes were compared with the scopes up to this content."""
+
+    tree: str
+    head: str
+    t: float  # before gates ran, which may change files
+
+
+@entry("intent-outside")
+class IntentOutsideEntry(Record):
+    """Changes outside of any scope were found."""
+
+    agent: str
+    tree: str  # what was there before them
+    paths: Sequence[str]
+
+
+@entry("intent-sent-back")
+class IntentSentBackEntry(Record):
+    """An agent was sent back for changes outside of the scope."""
+
+    prompt: str  # the number of the person's prompt
+    agent: str
+
+
+@entry("intent-let-go")
+class IntentLetGoEntry(Record):
+    """An agent was let go with changes outside of the scope."""
+
+    agent: str
