@@ -29,6 +29,7 @@ sys.path += [str(_HERE), str(_HERE.parent / "tests/client")]
 
 from guard_page import guard_page  # noqa: E402 - from there
 from hosts_page import hosts_page  # noqa: E402 - from there
+from journal_page import journal_page  # noqa: E402 - from there
 from markdown_page import page, table  # noqa: E402 - from there
 
 REFERENCE = _HERE / "reference"
@@ -56,6 +57,7 @@ def pages() -> dict[str, str]:
         "guard.md": guard_page(),
         "commands.md": _commands(),
         "result-json.md": _result_json(),
+        "journal.md": journal_page(),
         "environment.md": _environment(),
         "exit-statuses.md": _exit_statuses(),
     }

@@ -84,6 +84,12 @@ def test_generated_pages_are_fresh() -> None:
     assert stored == _pages(), "stale: run `make docs`"
 
 
+def test_the_journal_page_says_what_each_field_means_and_who_writes_it() -> None:
+    journal = _pages()["journal.md"]
+    assert [line for line in journal.splitlines() if line.endswith("|  |")] == []
+    assert "Written by ." not in journal
+
+
 @pytest.mark.parametrize(
     ("page", "words"),
     [

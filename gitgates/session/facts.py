@@ -38,10 +38,10 @@ class EventEntry(Record):
     key: str  # identifies the event in its session
     prompt_id: str  # the host's
     agent: str  # the sub-agent's id; empty: the main thread
-    agent_type: str
+    agent_type: str  # the name of that sub-agent
     tool: str  # in the host's word
     tool_kind: str  # shell, writes, reads, skill, …
-    host: str = ""  # if it is not Claude Code
+    host: str = ""  # the agent, by the name of its hook; left out: Claude Code
     shows: bool | None = None  # whether a shell command does nothing but show something
 
 
@@ -50,7 +50,7 @@ class PromptEntry(Record):
     """The person has submitted a prompt."""
 
     prompt_id: str  # the host's; empty: it has none
-    text: str
+    text: str  # word for word
     transcript: str = ""  # the host's file of the conversation
 
 
@@ -58,7 +58,7 @@ class PromptEntry(Record):
 class PseudoPromptEntry(Record):
     """The client has submitted a prompt by itself; it belongs to the person's prompt before."""
 
-    prompt_id: str
+    prompt_id: str  # the host's
 
 
 @entry("scheduled")
@@ -80,8 +80,8 @@ class CallerEntry(Record):
     """An agent is about to run a command of gitgates."""
 
     nonce: str  # that was added to the command
-    agent: str
-    agent_type: str
+    agent: str  # the sub-agent's id; empty: the main thread
+    agent_type: str  # the name of that sub-agent
 
 
 # What gates came to, and what is said of it.
@@ -89,10 +89,12 @@ class CallerEntry(Record):
 
 @entry("round")
 class RoundEntry(Record):
-    """Gates, or a policy, have decided on an event; the constructor is `Call.round`."""
+    """Gates, or a policy, have decided on an event."""
+
+    # Its one constructor is `Call.round`.
 
     hook: str  # the event, in the host's word
-    agent: str
+    agent: str  # the sub-agent's id; empty: the main thread
     prompt: str  # the number of the person's prompt
     gates: str  # the set of gates, as it was listed
     outcome: str  # passed, blocked, stopped, breaker, exhausted, …
@@ -114,7 +116,7 @@ class BaselineEntry(Record):
     """A gate has run on the session's first snapshot."""
 
     definition: str  # the gate, a digest of its configuration, and the snapshot
-    gate: str
+    gate: str  # its name
     failures: Sequence[Sequence[str]] = ()  # fingerprint and title
     why_not: str = ""  # why it could not run
 
@@ -124,16 +126,16 @@ class CannotFixEntry(Record):
     """The agent says that it cannot fix what a gate has found."""
 
     prompt: str  # the number of the person's prompt; empty: the present one
-    gate: str
-    reason: str
+    gate: str  # its name
+    reason: str  # the agent's
 
 
 @entry("warning")
 class WarningEntry(Record):
     """The agent is to be told something with the next prompt."""
 
-    hook: str
-    text: str
+    hook: str  # the event, in the host's word
+    text: str  # what it is to be told
 
 
 @entry("told")
@@ -145,7 +147,7 @@ class ToldEntry(Record):
 class StopEntry(Record):
     """A sub-agent's gates have asked for an end, so that the main thread is to stop."""
 
-    reason: str
+    reason: str  # what the main thread is told
 
 
 @entry("stopped")
@@ -157,7 +159,7 @@ class StoppedEntry(Record):
 class NoteEntry(Record):
     """Something went wrong on gitgates' side, or something is to be said once."""
 
-    text: str
+    text: str  # what that is
 
 
 # Who wrote what.
@@ -183,15 +185,15 @@ class SnapshotEntry(Record):
 class RestEntry(Record):
     """The agent was let go, and is idle until the next prompt."""
 
-    tree: str
-    transcript: int
+    tree: str  # the snapshot
+    transcript: int  # bytes of the transcript
 
 
 @entry("wrote")
 class WroteEntry(Record):
     """A tool of the session has written a file, or is about to."""
 
-    path: str
+    path: str  # of the file
     new: Sequence[int] | None = None  # digests of the lines that it has put in
     old: Sequence[int] | None = None  # and of those that it has taken out
     whole: bool | None = None  # whether it has replaced all of the file
@@ -201,7 +203,7 @@ class WroteEntry(Record):
 class GatesWroteEntry(Record):
     """Gates have changed files."""
 
-    paths: Sequence[str]
+    paths: Sequence[str]  # of the files
     writes: Sequence[Sequence[str]]  # path, and the ids of its content before and after
 
 
@@ -223,14 +225,14 @@ class ToolRefusedEntry(Record):
 class ToolHarmlessEntry(Record):
     """A shell command is known to change no file of the project."""
 
-    key: str
+    key: str  # of the event before it
 
 
 @entry("tool-background")
 class ToolBackgroundEntry(Record):
     """A shell command may go on in the background."""
 
-    key: str
+    key: str  # of the event before it
 
 
 # What decides what is checked.
@@ -248,7 +250,7 @@ class RulesEntry(Record):
 class WatchedEntry(Record):
     """Digests of what decides what is checked: gates, hooks, settings, reviewers."""
 
-    found: Mapping[str, str]
+    found: Mapping[str, str]  # the digest of each; empty: it is not there
 
 
 @entry("switched-off")
@@ -270,7 +272,7 @@ class ReviewerChangedEntry(Record):
 class UnreadEntry(Record):
     """The person was told of an event in words of no known agent."""
 
-    text: str
+    text: str  # what the person was told
 
 
 # Attempts and prompts.

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 class AdviceEntry(Record):
     """A hook of an advice has run."""
 
-    id: str
+    id: str  # of the advice
     hash: str  # of its content
-    trigger: str
+    trigger: str  # commit, push, stop, …
     status: str  # as of a gate
-    duration_s: float
+    duration_s: float  # in seconds
     tree: str = ""  # the snapshot, at an end
 
 

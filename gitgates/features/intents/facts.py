@@ -14,34 +14,34 @@ if TYPE_CHECKING:
 class IntentSelectedEntry(Record):
     """An agent has selected an intent."""
 
-    agent: str
-    intent: str
+    agent: str  # the sub-agent's id; empty: the main thread
+    intent: str  # its id
     tree: str | None = None  # what changes are compared with from now on, if they were not before
-    head: str = ""
+    head: str = ""  # the commit that was checked out
 
 
 @entry("intent-context")
 class IntentContextEntry(Record):
     """The context of the held intent, as it was before a compaction."""
 
-    agent: str
-    intent: str
-    text: str
+    agent: str  # the sub-agent's id; empty: the main thread
+    intent: str  # its id
+    text: str  # what the agent is told again
 
 
 @entry("intent-write")
 class IntentWriteEntry(Record):
     """A tool that names its files may write them."""
 
-    paths: Sequence[str]
+    paths: Sequence[str]  # of the files
 
 
 @entry("intent-point")
 class IntentPointEntry(Record):
     """Changes were compared with the scopes up to this content."""
 
-    tree: str
-    head: str
+    tree: str  # the snapshot
+    head: str  # the commit that was checked out
     t: float  # before gates ran, which may change files
 
 
@@ -49,9 +49,9 @@ class IntentPointEntry(Record):
 class IntentOutsideEntry(Record):
     """Changes outside of any scope were found."""
 
-    agent: str
+    agent: str  # the sub-agent's id; empty: the main thread
     tree: str  # what was there before them
-    paths: Sequence[str]
+    paths: Sequence[str]  # of the files
 
 
 @entry("intent-sent-back")
@@ -59,11 +59,11 @@ class IntentSentBackEntry(Record):
     """An agent was sent back for changes outside of the scope."""
 
     prompt: str  # the number of the person's prompt
-    agent: str
+    agent: str  # the sub-agent's id; empty: the main thread
 
 
 @entry("intent-let-go")
 class IntentLetGoEntry(Record):
     """An agent was let go with changes outside of the scope."""
 
-    agent: str
+    agent: str  # the sub-agent's id; empty: the main thread

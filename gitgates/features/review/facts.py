@@ -40,16 +40,16 @@ class ReviewOffEntry(Record):
 class ReviewBeganEntry(Record):
     """A sub-agent that reviews has started, and sees this content."""
 
-    agent: str
-    tree: str
-    head: str
+    agent: str  # the sub-agent's id
+    tree: str  # the snapshot
+    head: str  # the commit that was checked out
 
 
 @entry("token")
 class TokenEntry(Record):
     """A reviewer was handed the token that it proves itself by."""
 
-    agent: str
+    agent: str  # the sub-agent's id
     digest: str  # of the token
     key: str  # of the event; empty: it was sent back
 
@@ -60,14 +60,14 @@ class MarkerEntry(Record):
 
     how: str  # skill, command, agent, findings, done, skip
     agent: str  # the sub-agent's id; empty: the main thread
-    tree: str
-    head: str
+    tree: str  # the snapshot
+    head: str  # the commit that was checked out
     patch: str  # `git patch-id --stable` of the change; empty: not known
     name: str = ""  # of the skill, the command, the agent
-    prompt_id: str = ""
+    prompt_id: str = ""  # the host's
     key: str = ""  # of the event
     message: str = ""  # the id of the message that says more
-    by_person: bool = False
+    by_person: bool = False  # whether a person says so
 
 
 @entry("decision")
@@ -76,11 +76,11 @@ class DecisionEntry(Record):
 
     decision: str  # COMPLETE or ISSUES
     counts: bool  # whether it is the reviewer's; else it is a claim
-    agent: str
-    tree: str
-    head: str
-    patch: str
-    message: str
+    agent: str  # the sub-agent's id; empty: the main thread
+    tree: str  # the snapshot
+    head: str  # the commit that was checked out
+    patch: str  # as of a marker
+    message: str  # the id of the message that says more
     digest: str = ""  # of the reviewer's token
 
 

@@ -17,5 +17,5 @@ class TraceEntry(Record):
     key: str  # of the event
     paths: Sequence[str] = ()  # that a tool for editing has named, and written
     tree: str = ""  # what a shell command has left
-    head: str = ""
+    head: str = ""  # the commit that was checked out
     taken: float = 0.0  # when that was looked at

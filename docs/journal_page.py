@@ -1,0 +1,96 @@
+"""The page on the entries of a session's journal, made from their records."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from markdown_page import page, table
+
+import gitgates
+from gitgates.core.parts import feature_parts
+from gitgates.session.journal import KINDS, version_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+_PACKAGE = Path(gitgates.__file__).parent
+_FIELD = re.compile(r"^    (\w+): [^#]*?(?:#\s*(.*))?$")
+_TYPES = {"str": "text", "bool": "true or false", "int": "number", "float": "number"}
+# A constructor of its own.
+_BUILT_BY = {"RoundEntry": r"\.round\("}
+
+
+def journal_page() -> str:
+    """Return the text of the page."""
+    features = {module.__name__: module for module in feature_parts("facts")}
+    groups = {"gitgates.session.facts": "The session", **dict.fromkeys(features, "")}
+    parts = []
+    for module, title in groups.items():
+        name = module.split(".")[-2]
+        parts += [f"## {title or f'The feature {name}'}", f"Declared in `{_file_of(module)}`."]
+        kinds = [record for record in KINDS if record.__module__ == module]
+        parts += [text for record in kinds for text in _kind(record)]
+    return page(
+        "The journal of a session",
+        "`facts.py` of the session and of each feature",
+        "Each session of an agent has a journal in each worktree that it works in: "
+        "`.git/gitgates/sessions/ID.jsonl`. It is only ever appended to, one JSON object a line. "
+        "[How it is used](../explanation/agent-hooks.md#the-journal).",
+        "Each entry has the kind `what`, the version `v` of that kind, and the time `t` in seconds "
+        "since 1970. A field that has its default is left out. Entries of an unknown kind, or of a "
+        "newer version, are kept and ignored.",
+        *parts,
+    )
+
+
+def _kind(record: type[Any]) -> Iterator[str]:
+    version = version_of(record)
+    yield f"### `{KINDS[record]}`"
+    number = f" Version {version}." if version > 1 else ""
+    writers = ", ".join(f"`{file}`" for file in _writers(record.__name__))
+    yield f"{inspect.cleandoc(record.__doc__ or '')} Written by {writers}.{number}"
+    rows = [
+        (f"`{name}`", _type(annotation), _default(record, name), meanings_of(record)[name])
+        for name, annotation in record.__annotations__.items()
+    ]
+    if rows:
+        yield table(("field", "type", "default", "meaning"), rows)
+
+
+def meanings_of(record: type[Any]) -> dict[str, str]:
+    """Return what the fields of a record mean: the comments beside them."""
+    lines = map(_FIELD.match, inspect.getsource(record).splitlines())
+    return {found[1]: found[2] or "" for found in lines if found}
+
+
+def _type(annotation: str) -> str:
+    plain = annotation.removesuffix(" | None")
+    if plain in _TYPES:
+        return _TYPES[plain]
+    return "object" if plain.startswith("Mapping") else "list"
+
+
+def _default(record: type[Any], name: str) -> str:
+    if name not in record._field_defaults:
+        return "always there"
+    default = record._field_defaults[name]
+    words = {None: "not known", "": "empty", (): "empty", False: "false"}
+    return words[default]
+
+
+def _writers(name: str) -> list[str]:
+    built = re.compile(_BUILT_BY.get(name, rf"\b{name}\(|note\([^()]*\b{name}\b"))
+    files = sorted(_PACKAGE.rglob("*.py"))
+    return [
+        str(path.relative_to(_PACKAGE))
+        for path in files
+        if path.name != "facts.py" and built.search(path.read_text("utf-8"))
+    ]
+
+
+def _file_of(module: str) -> str:
+    return f"{module.replace('.', '/')}.py"
