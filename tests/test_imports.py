@@ -15,9 +15,11 @@ from gitgates.setup.install.githooks import render
 
 ROOT = Path(__file__).resolve().parent.parent
 
+PACKAGES = {"click", "dulwich", "jinja2", "pre_commit", "tomlkit", "tree_sitter", "yaml"}
 # Whatever runs, none of these. A module stands for all that lies below it.
 FORBIDDEN = {
-    *("click", "dulwich", "pre_commit", "rich", "tomlkit", "yaml"),
+    *PACKAGES,
+    "rich",
     *("argparse", "asyncio", "concurrent", "contextlib", "dataclasses", "difflib", "email"),
     *("enum", "functools", "importlib.metadata", "inspect", "json", "logging", "pathlib", "pickle"),
     *("re", "selectors", "shutil", "signal", "socket", "subprocess", "tempfile", "threading"),
@@ -161,6 +163,21 @@ def test_git_hooks_load_nothing_heavy(repo: Repo) -> None:
     assert [not_lean(loaded - own) for loaded in others] == [[]] * 4
     _message, _push, before_commit, _message = others
     assert len(below(before_commit, {"gitgates"})) <= MOST_OF_OURS
+
+
+@pytest.mark.slow
+def test_a_push_that_is_verified_loads_no_package(repo: Repo) -> None:
+    with (repo.path / "pyproject.toml").open("a") as file:
+        file.write("verify = true\n")
+    repo.git("add", ".")
+    repo.git("commit", "-qm", "first")
+    (repo.path / "a.py").write_text("a = 2\n")
+    repo.git("commit", "-qam", "second", "--no-verify")
+    for target in ("HEAD^:refs/heads/main", "HEAD:refs/heads/main"):
+        repo.git("push", "-q", "origin", target)
+    *_, passed, bypassed = repo.take_loaded()
+    assert "gitgates.git.notes" in passed & bypassed
+    assert below(passed | bypassed, PACKAGES) == []
 
 
 def test_hooks_without_gates_load_nothing_heavy(repo: Repo) -> None:

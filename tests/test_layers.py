@@ -31,7 +31,6 @@ COLD = (
     "features/advice/edit.py",
     "features/intents/edit.py",  # writes a scope, with tomlkit
     "features/trace/blame.py",  # reads objects, with dulwich
-    "git/notes.py",  # reads notes, with dulwich
     "report/page.py",  # renders a page, with jinja2
     "core/yaml_load.py",
     "edit/blocks.py",

@@ -1,29 +1,29 @@
 """Git notes of ours: lines about a tree, under refs/notes/gitgates.
 
-They are annotated to the tree of a commit, so that they hold for each commit of that content. They
-are read with dulwich, which takes no process for each of thousands of objects, and written by one
-`git fast-import`, which leaves nothing half done when it is killed. docs/adr/0016 says why.
+They are annotated to the tree of a commit, so that they hold for each commit of that content. One
+process of git reads any number of them, and one `git fast-import` writes them, which leaves nothing
+half done when it is killed. docs/adr/0016 says why.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import time
 
 from gitgates.core.errors import GitError
+from gitgates.git.object_store import read_blobs
+from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gitgates.git.repo import Repo
 
 REF = "refs/notes/gitgates"
 _WHO = "gitgates <gitgates@localhost>"
-_SHA256_LENGTH = 64
+_FILE = "100"  # the mode of regular files begins with it
 _TRIES = 5  # others write notes as well
 
 
@@ -36,59 +36,44 @@ class Notes:
     def __init__(self, repo: Repo) -> None:
         self._git = repo.git
         self.tip = repo.git.resolve(f"{REF}^{{commit}}")
-        self._paths: dict[str, dict[str, bytes]] = {}  # of an annotated tree: path → blob
+        self._paths: dict[str, dict[str, str]] = {}  # of an annotated tree: path → blob
+        self._contents: dict[str, bytes] = {}  # of blobs that were read
         if not self.tip:
             return
-        root = repo.git.resolve(f"{self.tip}^{{tree}}")
-        if not root:
+        listed = repo.git.ask("ls-tree", "-r", "-z", self.tip)
+        if listed.exit_status:
             raise GitError(f"{REF}: its files cannot be read", "See: git fsck")
-        self._store = _open(repo, root)
-        for path, blob in self._walk(root.encode(), ""):
-            self._paths.setdefault(path.replace("/", ""), {})[path] = blob
+        for entry in nul_split(listed.stdout):
+            fields, _, path = entry.partition("\t")
+            mode, _kind, blob = fields.split(" ")
+            if mode.startswith(_FILE):
+                self._paths.setdefault(path.replace("/", ""), {})[path] = blob
 
     def __iter__(self) -> Iterator[str]:
         """Return the trees that have notes."""
         return iter(self._paths)
 
+    def read(self, trees: Iterable[str]) -> None:
+        """Read the notes of trees in one process, before they are asked for one by one.
+
+        Raises: GitError.
+        """
+        # In the order of their names: in no order, git unpacks the same deltas again and again.
+        blobs = [blob for tree in trees for blob in self._paths.get(tree, {}).values()]
+        unread = [blob for blob in blobs if blob not in self._contents]
+        self._contents |= read_blobs(self._git, unread, sys.maxsize)
+        if not self._contents.keys() >= set(blobs):
+            raise GitError(f"{REF}: notes cannot be read", "See: git fsck")
+
     def lines(self, tree: str) -> list[bytes]:
-        """Return the lines of the notes of a tree."""
+        """Return the lines of the notes of a tree. Raises: GitError."""
+        self.read([tree])
         blobs = self._paths.get(tree, {}).values()
-        return [line for blob in blobs for line in self._read(blob).as_raw_string().splitlines()]
+        return [line for blob in blobs for line in self._contents[blob].splitlines()]
 
     def path(self, tree: str) -> str:
         """Return where the note of a tree is, or is to be. Git finds it in folders or without."""
         return next(iter(self._paths.get(tree, ())), f"{tree[:2]}/{tree[2:]}")
-
-    def _walk(self, folder: bytes, prefix: str) -> Iterator[tuple[str, bytes]]:
-        for name, mode, object_id in self._read(folder).items():
-            path = prefix + os.fsdecode(name)
-            if stat.S_ISDIR(mode):
-                yield from self._walk(object_id, f"{path}/")
-            elif stat.S_ISREG(mode):
-                yield path, object_id
-
-    def _read(self, object_id: bytes) -> Any:  # noqa: ANN401 - of any type
-        try:
-            return self._store[object_id]
-        except KeyError:  # a partial clone: git fetches it
-            self._git.out("cat-file", "-e", object_id.decode())
-            return self._store[object_id]
-
-
-def _open(repo: Repo, object_id: str) -> Any:  # noqa: ANN401 - its objects are of any type
-    """Return the objects of a repository: those of its alternates, too."""
-    if sys.flags.no_site:  # as git's hooks are started: no library is in the path
-        import site
-
-        site.main()
-    from dulwich.object_store import DiskObjectStore  # costs more than most hooks
-
-    path_abs = f"{repo.common_dir_abs}/objects"
-    if len(object_id) < _SHA256_LENGTH:
-        return DiskObjectStore(path_abs)
-    from dulwich.object_format import SHA256
-
-    return DiskObjectStore(path_abs, object_format=SHA256)
 
 
 def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
@@ -98,6 +83,7 @@ def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
     """
     for _ in range(_TRIES):
         notes = Notes(repo)
+        notes.read(added)
         files = []
         for tree, lines in added.items():
             before = notes.lines(tree)

@@ -94,6 +94,7 @@ class CommitEvidence:
         except (GitError, OSError) as error:
             say(f"{repo.evidence_abs}: is not moved into notes: {error}")
         self._notes = Notes(repo)
+        self.read(one for pair in self._changes for one in pair)
         self._known: dict[str, list[CheckedTree]] = {}  # by tree
         self._patches: dict[str, list[CheckedTree]] | None = None
         self._digests: dict[tuple[str, str], str] = {}
@@ -109,12 +110,22 @@ class CommitEvidence:
         digests = patch_digests(self._git, [(e.base, e.tree) for e in found])
         return [e._replace(patch=digests.get((e.base, e.tree), "")) for e in found]
 
+    def read(self, trees: Iterable[str]) -> None:
+        """Read the notes of trees at once, before `of` is asked for each. Raises: GitError."""
+        self._notes.read(trees)
+
     def of(self, tree: str) -> list[CheckedTree]:
         """Return the evidence of one tree."""
         if tree not in self._known:
             noted = [_from_note(tree, line) for line in self._notes.lines(tree)]
             self._known[tree] = [*(one for one in noted if one), *self._new.get(tree, ())]
         return self._known[tree]
+
+    def _all(self) -> list[CheckedTree]:
+        """Return the evidence of all trees."""
+        trees = dict.fromkeys([*self._notes, *self._new])
+        self.read(trees)
+        return [e for one in trees for e in self.of(one)]
 
     def find(self, gate: Gate, base: str, tree: str, paths: Iterable[str] = ()) -> str:
         """Return what is known of a gate on the change from one tree to another.
@@ -171,8 +182,7 @@ class CommitEvidence:
     def _given(self, gate: str) -> dict[Blob, set[str]]:
         """Return what a gate was ever given, each with the trees that this was in."""
         if gate not in self._seen:
-            known = (e for one in {*self._notes, *self._new} for e in self.of(one))
-            pairs = [(e.base, e.tree) for e in known if e.has_run(gate)]
+            pairs = [(e.base, e.tree) for e in self._all() if e.has_run(gate)]
             seen: dict[Blob, set[str]] = {}
             for pair, blobs in changed_blobs(self._git, pairs).items():
                 for blob in blobs:
@@ -196,7 +206,7 @@ class CommitEvidence:
         """Return the evidence of the same change on any base."""
         if self._patches is None:
             self._patches = {}
-            for e in (e for one in {*self._notes, *self._new} for e in self.of(one)):
+            for e in self._all():
                 self._patches.setdefault(e.patch, []).append(e)
         if self._patches and (base, tree) not in self._digests:
             one = base, tree

@@ -30,6 +30,7 @@ def gated_heads(repo: Repo, evidence: CommitEvidence) -> list[str]:
     former = git.ask(*logged).stdout.decode().split()
     trees = trees_of(git, [*tips, *former])
     heads = [one for one in dict.fromkeys([*tips, *former]) if one in trees]
+    evidence.read(trees.values())
     return [one for one in heads if evidence.of(trees[one])][:_MOST_HEADS]
 
 

@@ -80,7 +80,7 @@ def blame(file: str, fmt: str) -> int:
     `content`: a block found by its hash alone, such as one that was moved; `re-indented`: so, but
     for the white space around its lines. What no record has is nobody's of the trace.
     """
-    from gitgates.features.trace import blame as lines  # loads dulwich, which takes long
+    from gitgates.features.trace import blame as lines  # loads difflib
 
     repo = current_repo()
     path = _relative(repo, file)

@@ -13,6 +13,7 @@ import pytest
 from conftest import Repo
 from verify_support import CONFIG, PUSH, append, change, evidence, gate, notes, verified
 
+from gitgates.core.errors import GitError
 from gitgates.features.evidence.commit_evidence import CommitEvidence
 from gitgates.git.index import cached_tree, committed_tree
 from gitgates.git.notes import Notes
@@ -181,6 +182,23 @@ def test_notes_that_are_damaged_are_named(gated: Repo) -> None:
     done = gated.gitgates("verify", "base..HEAD")
     said = "gitgates: refs/notes/gitgates: its files cannot be read\n  See: git fsck\n"
     assert (done.returncode, done.stderr.decode()) == (74, said)
+
+
+def test_a_note_that_cannot_be_read_is_not_written_anew(gated: Repo) -> None:
+    gated.gitgates("verify", "base")
+    spool = gated.path / ".git/gitgates/evidence"
+    tree = gated.git("rev-parse", "HEAD^{tree}")
+    note = gated.git("rev-parse", f"refs/notes/gitgates:{tree[:2]}/{tree[2:]}")
+    (gated.path / f".git/objects/{note[:2]}/{note[2:]}").unlink()
+    here = find_repo(str(gated.path), dict(os.environ))
+    record(here, tree, "", hook="pre-commit", config="x", gates={"py": "passed"})
+    kept, tip = spool.read_bytes(), gated.git("rev-parse", "refs/notes/gitgates")
+    said: list[str] = []
+    evidence_now = CommitEvidence(here, said.append)
+    assert ["notes cannot be read" in one for one in said] == [True]
+    with pytest.raises(GitError, match="notes cannot be read"):
+        evidence_now.of(tree)
+    assert (spool.read_bytes(), gated.git("rev-parse", "refs/notes/gitgates")) == (kept, tip)
 
 
 def test_a_commit_is_not_refused_where_nothing_can_be_recorded(gated: Repo) -> None:

@@ -108,6 +108,26 @@ def test_blame_after_a_gap(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     ]
 
 
+def test_blame_in_a_partial_clone_starts_no_program(
+    repo: Repo, agents: tuple[Agent, Agent]
+) -> None:
+    one, _two = agents
+    write(one, "a.py", text("def f():", *BODY))
+    blob = one_record(repo)["files"][0]["blob"]
+    for path in (repo.path / ".git").rglob(f"{blob[:2]}/{blob[2:]}"):
+        path.unlink()
+    repo.write("a.py", text("# by a person", "def f():", *BODY))
+    started = repo.path / ".git/started"
+    repo.git("config", "core.sshCommand", f"touch '{started}'; false")
+    repo.git("config", "remote.origin.url", "ssh://localhost/a")
+    repo.git("config", "remote.origin.promisor", "true")
+    repo.git("config", "extensions.partialClone", "origin")
+    assert blame(repo, "a.py") == [("1-1", "", ""), ("2-8", "s1", "content")]
+    assert not started.exists()
+    repo.ask("git", "cat-file", "-e", blob)  # which fetches what is not here
+    assert started.exists()
+
+
 def test_blame_as_text(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     one, _two = agents
     write(one, "a.py", text(*BODY), agent_id="a" * 20)
