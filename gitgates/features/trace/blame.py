@@ -142,14 +142,16 @@ def _read_blobs(stores: list[str], ids: set[str]) -> dict[str, bytes]:
     if not ids:
         return {}
     from dulwich.object_store import DiskObjectStore  # takes 70 ms; seldom is anything compared
+    from dulwich.objects import ObjectID
 
     contents: dict[str, bytes] = {}
     for folder_abs in stores:
         store = DiskObjectStore(folder_abs)
         try:
-            for blob in map(str.encode, ids - contents.keys()):
-                if blob in store:
-                    contents[blob.decode()] = store[blob].as_raw_string()
+            for blob in ids - contents.keys():
+                object_id = ObjectID(blob.encode())
+                if object_id in store:
+                    contents[blob] = store[object_id].as_raw_string()
         finally:
             store.close()
     return contents
