@@ -11,6 +11,9 @@ import pytest
 from agent_support import begin
 from conftest import Repo
 
+from gitgates.session.rules import with_approvals
+from gitgates.store.log import Journal
+
 ADVICE = """
 [[advice]]
 title = "Tidy"
@@ -68,3 +71,13 @@ def test_the_guard_leaves_advice_that_blocks_to_a_person(repo: Repo, verb: str) 
     assert "person_verbs" in said["permissionDecisionReason"]
     for other in (f"gitgates advice {verb} --token x", "gitgates advice close b"):
         assert agent.pre("Bash", "", tool_input={"command": other}) == {}
+
+
+@pytest.mark.parametrize("named", [{}, {"table": "advice"}], ids=["an older version", "this one"])
+def test_what_a_person_has_closed_is_no_rule_of_the_session(
+    tmp_path: Path, named: dict[str, str]
+) -> None:
+    rules = {"t": 1.0, "settings": {}, "gates": {}, "advice": [{"id": "a"}, {"id": "b"}]}
+    journal = Journal(f"{tmp_path}/approved-rules.jsonl")
+    journal.append({"what": "rules", "t": 2.0, **named, "id": "a", "is": []})
+    assert with_approvals(rules, [str(tmp_path)]) == {**rules, "advice": [{"id": "b"}]}
