@@ -52,6 +52,17 @@ WEAKER: tuple[Case, ...] = (
         ((T, F.TEST_GONE, "test_sub"),),
     ),
     (
+        "a test replaced by one that has the same single assertion",
+        (
+            (
+                T,
+                "def test_add():\n    done = run(add)\n    assert done.status == ok\n",
+                "def test_sub():\n    done = call(sub)\n    assert done.status == ok\n",
+            ),
+        ),
+        ((T, F.TEST_GONE, "test_add"),),
+    ),
+    (
         "a test replaced by another one of the same name, with less in it",
         ((T, PY, but(PY, ("    assert add(0, 0) == 0\n", ""))),),
         ((T, F.ASSERTIONS_GONE, "in test_add: 2 → 1, without `assert add(0, 0) == 0`"),),
