@@ -252,13 +252,23 @@ def _generated(path: str, name: str, folders: frozenset[str]) -> str:
     return "" if GENERATED_FOLDERS.isdisjoint(folders) else "generated"
 
 
-def _is_test(name: str, folders: frozenset[str]) -> bool:
-    if not TEST_FOLDERS.isdisjoint(folders):
-        return True
+def is_test_name(path: str) -> bool:
+    """Return whether a runner finds tests in a file: by its name, or by a folder and its suffix."""
+    folder, _slash, name = path.rpartition("/")
+    is_found = name.endswith(RUNNER_ENDINGS) and not RUNNER_FOLDERS.isdisjoint(folder.split("/"))
+    return is_found or _has_test_name(name)
+
+
+def _has_test_name(name: str) -> bool:
     if name in TEST_NAMES or name.endswith(TEST_ENDINGS):
         return True
-    begins = name.startswith(TEST_STARTS)
-    return begins and name.endswith(TEST_ENDINGS_AFTER_START)
+    if name.startswith(TEST_STARTS):
+        return name.endswith(TEST_ENDINGS_AFTER_START)
+    return name[:4] == "Test" and name[4:5].isupper() and name.endswith(CLASS_ENDINGS)
+
+
+def _is_test(name: str, folders: frozenset[str]) -> bool:
+    return not TEST_FOLDERS.isdisjoint(folders) or _has_test_name(name)
 
 
 def _is_documentation(name: str, folders: frozenset[str]) -> bool:
@@ -330,12 +340,21 @@ TEST_FOLDERS = frozenset(
     }
 )
 TEST_NAMES = frozenset({"conftest.py", "tests.py", "tests.rs"})
-TEST_STARTS = ("test_",)
-TEST_ENDINGS_AFTER_START = (".py", ".rb", ".c", ".cc", ".cpp", ".sh", ".lua", ".jl", ".ml", ".zig")
+TEST_STARTS = ("test_", "test-")
+TEST_ENDINGS_AFTER_START = (
+    *(".py", ".rb", ".c", ".cc", ".cpp", ".sh", ".bash", ".lua", ".jl", ".ml", ".zig"),
+)
+CLASS_ENDINGS = (".java", ".kt", ".cs")  # of TestName
+# Where a runner takes any file of these for a test.
+RUNNER_FOLDERS = frozenset({"__tests__", "spec", "test", "tests", "e2e"})
+RUNNER_ENDINGS = (
+    *(".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".rb", ".sh", ".rs"),
+)
 TEST_ENDINGS = (
     *[f"_test.{one}" for one in ("py", "go", "rb", "rs", "c", "cc", "cpp", "dart", "exs", "clj")],
     *[f"_test.{one}" for one in ("ts", "tsx", "js", "jsx", "sh", "lua", "ml", "erl", "zig")],
     *[f"_spec.{one}" for one in ("rb", "lua", "cr", "js", "ts")],
+    *("_tests.py", "_test.bash", "-test.sh", "-test.bash"),
     *("_unittest.cc", "_unittest.cpp", "_unittest.py", "_SUITE.erl"),
     *[
         f".{word}.{one}"
@@ -345,7 +364,8 @@ TEST_ENDINGS = (
     *[f"Test.{one}" for one in ("java", "kt", "cs", "php", "scala", "groovy", "swift")],
     *[f"Tests.{one}" for one in ("java", "kt", "cs", "swift", "fs")],
     *[f"Spec.{one}" for one in ("scala", "kt", "groovy", "swift", "hs")],
-    *("IT.java", ".snap", ".bats", ".feature", ".golden"),
+    *[f"TestCase.{one}" for one in ("java", "kt", "groovy", "scala", "cs", "php")],
+    *("IT.java", "IT.kt", "IT.groovy", "Tests.php", ".snap", ".bats", ".feature", ".golden"),
 )
 
 # Prose, pictures and sounds, fonts, tables, translations. Compared in lower case.

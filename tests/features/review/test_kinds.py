@@ -17,6 +17,7 @@ CODE = (
     *("build/release.py", "dist/index.js", "gen/make.go", "lock.py", "locks/a.py", "src/map.py"),
     *("license_check.py", "src/license.ts", "changes.py", "news/models.py", "security.py"),
     *("latest.py", "contest/a.py", "src/testing.py", "attest.go", "inspect/spec.ts", "Test.md.py"),
+    *("src/Testament.java", "Test.java.txt.c", "src/TestSums.go"),
     *(
         "vendors.py",
         "src/vendoring/a.py",
@@ -33,6 +34,13 @@ TESTS = (
     *("src/test_app.py", "src/app_test.py", "pkg/a_test.go", "web/a.test.ts", "web/b.spec.jsx"),
     *("src/test/java/A.java", "a/FooTest.java", "a/FooTests.cs", "FooSpec.scala", "e2e/a.ts"),
     *("tests/README.md", "tests/fixtures/a.png", "app/tests.py", "a/__snapshots__/help.ts"),
+    *(
+        "app/sums_tests.py",
+        "src/TestSums.java",
+        "SumTestCase.php",
+        "bin/test-run.sh",
+        "a-test.bash",
+    ),
     *("testdata/in.json", "a.bats", "x.feature", "core/tests.rs", "docs/tests/a.md"),
 )
 DOCUMENTATION = (

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 
 from gitgates.core.record import Record
 from gitgates.core.yaml_load import load_texts
+from gitgates.features.review.significance import is_test_name
 from gitgates.features.review.weakening.finding import (
     BYPASSED,
     CI,
@@ -25,7 +26,7 @@ from gitgates.features.review.weakening.finding import (
     pattern,
     patterns,
 )
-from gitgates.features.review.weakening.source import is_test_name, read_side
+from gitgates.features.review.weakening.source import read_side
 
 _PREFIX = re.compile(r"^[@+-]+\s*")  # of a recipe of make
 _DASH = re.compile(r"[@+]*-[@+-]*\s*")  # before a command whose failure make ignores

@@ -12,7 +12,8 @@ import re
 from bisect import bisect_left
 
 from gitgates.core.record import Record
-from gitgates.features.review.weakening.finding import Pair, alternatives, pattern, patterns
+from gitgates.features.review.significance import is_test_name
+from gitgates.features.review.weakening.finding import Pair, alternatives, patterns
 
 _LARGEST = 1024 * 1024  # bytes; nobody writes more by hand
 _LONGEST_LINE = 1000  # characters; what is behind them is not compared
@@ -64,12 +65,6 @@ def read_pair(pair: Pair) -> SourceFile | None:
         before=_side(before, old, is_test=was_named or pair.is_test),
         after=_side(after, new, is_test=is_named or (pair.is_test and not lost)),
     )
-
-
-def is_test_name(path: str) -> bool:
-    """Return whether a file's name is that of a test."""
-    by_name, by_folder = pattern("test_files", "name"), pattern("test_files", "folder")
-    return bool(by_name.match(posixpath.basename(path)) or by_folder.search(path))
 
 
 def read_side(text: str, syntax: str) -> Side:
