@@ -357,9 +357,12 @@ class SignalPipe:
         error: BaseException | None,
         tb: TracebackType | None,
     ) -> None:
+        # One that came after its handler was looked for last would be lost, and a message printed.
+        mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, _WATCHED)
         for number, handler in self._before:
             _signal.signal(number, handler)  # type: ignore[arg-type]
         _signal.set_wakeup_fd(self._wakeup_before)
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
         self.drain()
         os.close(self.fd)
         os.close(self._write_fd)
