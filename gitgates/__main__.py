@@ -68,7 +68,7 @@ def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
         _say(f"gitgates: {error}")
         return error.exit_status
     except KeyboardInterrupt:
-        _say("gitgates: interrupted; nothing was decided")
+        _say("gitgates: interrupted; no decision was made")
         return errors.Interrupted.exit_status
     except Exception as error:  # noqa: BLE001 - what comes here is our bug
         from gitgates.store.owners import denied  # seldom needed
@@ -78,7 +78,7 @@ def _guarded(run: Callable[[list[str]], int], args: list[str]) -> int:
             return full.exit_status
         import traceback
 
-        _say(f"{traceback.format_exc()}gitgates: a bug of ours, please report it")
+        _say(f"{traceback.format_exc()}gitgates: internal error; please report this bug")
         return errors.GitgatesError.exit_status
 
 

@@ -211,7 +211,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder $OUT, outside of the repository, where gates write what they were given."""
+    """The folder $OUT, outside the repository, where gates write what they were given."""
     folder = tmp_path / "out"
     folder.mkdir()
     monkeypatch.setenv("OUT", str(folder))
@@ -219,5 +219,5 @@ def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def timeless(output: bytes) -> str:
-    """Return output with each duration replaced, so that it can be compared whole."""
+    """Return output with each duration replaced, so it can be compared whole."""
     return DURATION.sub(b"0.00 s", output).decode("utf-8", "replace")

@@ -109,7 +109,7 @@ def _read(out: int, err: int) -> dict[int, bytes]:
             selector.register(fd, selectors.EVENT_READ)
         while selector.get_map():
             ready = selector.select(_TIMEOUT_S)
-            assert ready, f"no end after {_TIMEOUT_S:g} s"
+            assert ready, f"not finished after {_TIMEOUT_S:g} s"
             for key, _events in ready:
                 if data := os.read(key.fd, 1 << 16):
                     parts[key.fd].append(data)

@@ -16,7 +16,8 @@ ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
 GATE = '[tool.gitgates.gates.g]\ncommand = "true"\n'
 STATE = (  # what uninstall-hooks says at its end
-    "gitgates: what runs have left stays in {}\n  Remove it: gitgates uninstall-hooks --purge\n"
+    "gitgates: state of earlier runs remains in {}\n"
+    "  To remove it: gitgates uninstall-hooks --purge\n"
 )
 FOREIGN = b"#!/bin/sh\necho foreign ran\n"
 

@@ -31,7 +31,7 @@ change:     significant: 64.1 weighted lines (threshold 40), 1.1 weighted files 
     0.1    0.1     +1       -0  README.md  documentation, weight 0.1
       0      0     +1       -0  made/x     left out: a pattern of `generated`
 """
-KEPT = "at a stop:  the agent would be kept from stopping: "
+KEPT = "at a stop:  the agent would be blocked from stopping: "
 
 
 def change(repo: Repo) -> None:

@@ -94,7 +94,7 @@ def test_the_source_distribution_is_all_that_a_clone_is(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_the_demo_of_the_source_distribution(tmp_path: Path) -> None:
-    """In an environment that is there already: what it installs, it takes from the index."""
+    """In an environment that already exists: what it installs, it takes from the index."""
     root = unpacked(tmp_path)
     (root / ".venv").mkdir()
     (root / ".venv/run").symlink_to(Path(sys.executable).parent.parent)

@@ -49,7 +49,7 @@ def index(repo: Repo) -> str:
 
 
 def whole(repo: Repo) -> tuple[Files, str, str, str]:
-    """Return all of it: files, index, what git says of both, and the stash."""
+    """Return full log: files, index, what git says of both, and the stash."""
     return (
         files(repo),
         index(repo),

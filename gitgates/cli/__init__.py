@@ -1,4 +1,4 @@
-"""The verbs that people and scripts type. One file a verb, loaded when it is called.
+"""The commands of the CLI. One file per command, loaded when it is called.
 
 Usage errors exit 64, never click's own 2: to a coding agent, 2 means "block".
 """
@@ -34,13 +34,13 @@ SECTIONS = {
         "mcp": "Serve verbs as tools of a Model Context Protocol server.",
     },
     "Review and evidence": {
-        "review": "Show what is to be reviewed, and record reviews.",
+        "review": "Show what to review, and record reviews.",
         "verify": "List commits that bypassed their gates.",
         "trace": "Show which agent wrote what.",
         "runs": "Show past runs.",
     },
     "Maintenance": {
-        "doctor": "Find out why gates do not run.",
+        "doctor": "Diagnose why gates do not run.",
         "recover": "Restore files that an interrupted run stashed.",
         "gc": "Remove old state.",
         "uninstall-hooks": "Uninstall hooks.",
@@ -154,7 +154,9 @@ def _run() -> int:
             return full.exit_status
         import traceback
 
-        click.echo(traceback.format_exc() + "gitgates: a bug of ours, please report it", err=True)
+        click.echo(
+            traceback.format_exc() + "gitgates: internal error; please report this bug", err=True
+        )
         status = errors.GitgatesError.exit_status
     return int(status or 0)
 

@@ -25,18 +25,18 @@ from gitgates.setup.install.agent_files import AgentFile
 from gitgates.verbs.repository import configuration
 
 _RULES = "the rules of the gates"
-_LEFT = "has been changed since we wrote it, and is left as it is"
+_LEFT = "was edited after gitgates wrote it; left unchanged"
 _GUARD_ALONE = (
-    "gitgates: the configuration names no hook of an agent: {} gets the guard alone, and runs no "
-    "gates before it may stop\n  Have it run them, too: gitgates init --agent {}"
+    "gitgates: the configuration defines no agent hooks: {} gets only the guard, and no gates "
+    "run when it stops\n  To add gates: gitgates init --agent {}"
 )
 _SAID = {
     agent_files.MISSING: "written",
-    agent_files.OLD: "brought up to date",
-    agent_files.CURRENT: "is there already",
+    agent_files.OLD: "updated",
+    agent_files.CURRENT: "already exists",
     agent_files.EDITED: _LEFT,
-    agent_files.FOREIGN: "is there, not from us, and is used as it is",
-    agent_files.DANGLING: "is a link to what is not there, and is left as it is",
+    agent_files.FOREIGN: "already exists, was not created by gitgates, and is used unchanged",
+    agent_files.DANGLING: "is a broken symbolic link; left unchanged",
 }
 
 
@@ -48,7 +48,7 @@ def install(
     print_only: bool,
     without_asking: bool,
 ) -> None:
-    """Write our hooks into the settings of a scope, and the files for reviews; print changes."""
+    """Write the hooks into the settings of a scope, and the files for reviews; print changes."""
     config = load(repo.root_abs) or Config()
     start, missing = agents.start(agent, scope, environ.read())
     if not is_reason(config):
@@ -76,7 +76,7 @@ def install(
     wanted = agents.joined(wanted, there) if agents.is_personal(agent) else wanted
     after = agents.put(before, wanted, start, host=settings, file=name)
     how = added((one.event for one in wanted), before=bool(there))
-    replace(repo, path_abs, before, after, what="our hooks", how=how)
+    replace(repo, path_abs, before, after, what="gitgates hooks", how=how)
     _write_files(folder_abs, files, repo)
     for remark in remarks:
         click.echo(remark)
@@ -93,8 +93,9 @@ def install(
     click.echo("next: gitgates doctor --prove")
     for gate in gates_on(config):
         click.echo(
-            f"gitgates: where {host.TITLE} asks before it runs a command, allow these in its "
-            f"permissions: {settings.PERMITS.format(f'gitgates {gate}')}"
+            f"gitgates: if {host.TITLE} asks before it runs commands, allow these in its "
+            "permissions:"
+            f" {settings.PERMITS.format(f'gitgates {gate}')}"
         )
 
 
@@ -103,8 +104,8 @@ def _tell_of_trust(repo: Repo, agent: str, scope: str) -> None:
     host = agent_host(agent)
     if main := agents.main_settings(agent, scope, repo):
         click.echo(
-            f"gitgates: in all worktrees, {host.TITLE} runs the hooks of {main}\n"
-            "  Install there, too, or commit these and check them out there"
+            f"gitgates: {host.TITLE} runs the hooks of {main} in all worktrees\n"
+            "  Install there as well, or commit these hooks and check them out there"
         )
     settings = agent_settings(agent)
     if settings.needs_trust(scope):
@@ -123,15 +124,16 @@ def _tell_of_others(agent: str) -> None:
     others = " or ".join(scope for scope in agent_host(agent).FILES.settings if scope != "user")
     where = f" in the scope {others}" if others else ""
     click.echo(
-        "gitgates: these are your settings for every project, and hold what this repository "
-        f"needs\n  Where others need more, install there{where}"
+        "gitgates: these settings apply to all your projects, and contain what this repository "
+        "needs\n  If other repositories need more, install there"
+        f"{where}"
     )
 
 
 def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:
     """Return the named agents, each once; print those that are detected.
 
-    Of these, one that has no settings of the scope is left out.
+    Of these, one that has no settings for the scope is left out.
 
     Raises: UsageError if none is left.
     """
@@ -144,13 +146,13 @@ def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:
             wanted[name] = None
             continue
         click.echo(
-            f"gitgates: {agents.no_scope(name, scope)}: left out\n"
-            f"  Install there as well: gitgates install-hooks --agent {name} --scope user"
+            f"gitgates: {agents.no_scope(name, scope)}: skipped\n  Install there as well:"
+            f" gitgates install-hooks --agent {name} --scope user"
         )
     if not wanted:
         raise UsageError(
-            "no coding agent is here, neither its program nor its folder",
-            f"Name one: --agent {' | '.join(AGENTS)}",
+            "no coding agent found, neither a program nor a settings folder",
+            f"Specify one: --agent {' | '.join(AGENTS)}",
         )
     return [*wanted]
 
@@ -187,18 +189,18 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool, has_some: bo
     proposal = difference(edit).decode("utf-8", "surrogateescape")
     is_asked = may_ask and sys.stdin.isatty()
     if is_asked:
-        click.echo(f"The configuration names no hook of an agent. Proposed is:\n\n{proposal}")
-    if yes or (is_asked and click.confirm(f"Write that to {edit.file}?", default=True)):
+        click.echo(f"The configuration defines no agent hooks. Proposed:\n\n{proposal}")
+    if yes or (is_asked and click.confirm(f"Write this to {edit.file}?", default=True)):
         finish(repo.root_abs, edit, dry_run=False)
         return
     if has_some:
         click.echo(_GUARD_ALONE.format(agent_host(agent).TITLE, agent))
         return
-    what = "" if is_asked else f"\n  Proposed is:\n\n{proposal}"
+    what = "" if is_asked else f"\n  Proposed:\n\n{proposal}"
     raise ConfigError(
-        f"the configuration names no hook of an agent{what}",
-        f"Write that: gitgates init --agent {agent}\n"
-        f"  Write that, and install it: gitgates install-hooks --agent {agent} --yes",
+        f"the configuration defines no agent hooks{what}",
+        f"To write it: gitgates init --agent {agent}\n  To write and install it:"
+        f" gitgates install-hooks --agent {agent} --yes",
     )
 
 
@@ -216,14 +218,14 @@ def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | No
     text = user_file.read(older_abs) or ""
     if events := agent_settings(agent).hidden(text, before, wanted, older):
         raise ConfigError(
-            f"{older}: has hooks at {', '.join(events)}, which {host.TITLE} runs no more where "
+            f"{older}: has hooks at {', '.join(events)}, which {host.TITLE} no longer runs if "
             f"{newer} has some at the same event",
-            f"Move what is in its `hooks` to {newer} first; nothing was changed.",
+            f"Move its `hooks` to {newer} first; nothing was changed.",
         )
 
 
 def uninstall(repo: Repo, agent: str, scope: str) -> None:
-    """Remove our hooks from the settings of a scope, our files, and our block of rules."""
+    """Remove the hooks from the settings of a scope, the written files and the block of rules."""
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
     name = shown(path_abs, repo.root_abs)
@@ -232,9 +234,9 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     before = user_file.read(path_abs)
     after = None if before is None else agent_settings(agent).remove(before, name)
     if after == before:
-        click.echo(f"{name}: no hooks of ours")
+        click.echo(f"{name}: no gitgates hooks")
     else:
-        replace(repo, path_abs, before, after, what="our hooks", how="taken out")
+        replace(repo, path_abs, before, after, what="gitgates hooks", how="removed")
     others = {one: file for one, file in installed(agent, repo).items() if one != scope}
     folders = agent_host(agent).scopes(repo.root_abs, environ.read())
     if folder_abs not in map(folders.get, others):  # else those need them, too
@@ -245,15 +247,15 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
         user_file.remove_empty(os.path.dirname(folder_abs))  # where they lie in a folder of it
     for one, other_abs in others.items():
         click.echo(
-            f"gitgates: our hooks stay in {shown(other_abs, repo.root_abs)}\n"
-            f"  Take them out: gitgates uninstall-hooks --agent {agent} --scope {one}"
+            f"gitgates: hooks remain in {shown(other_abs, repo.root_abs)}\n"
+            f"  To remove them: gitgates uninstall-hooks --agent {agent} --scope {one}"
         )
     if not others:
         _take_rules(repo, agent)
 
 
 def installed(agent: str, repo: Repo) -> dict[str, str]:
-    """Return the settings that hold hooks of ours: scope → file."""
+    """Return the settings that contain gitgates hooks: scope → file."""
     files = agent_host(agent).settings_files(repo.root_abs, environ.read())
     return {one: path_abs for one, path_abs in files.items() if read_settings(agent, path_abs).ours}
 
@@ -293,11 +295,11 @@ def _select_files(
         if theirs != own:
             texts.pop(own, None)
             path = shown(os.path.join(folder_abs, theirs), repo.root_abs)
-            remarks.append(f"{path}: defines the agent `{one.name}`, and is used as it is")
+            remarks.append(f"{path}: defines the agent `{one.name}`, and is used unchanged")
         elif not host.may_define(one.name):
             remarks.append(
-                f"gitgates: no file is written for the reviewer `{one.name}`: a plugin, or "
-                f"{agent_host(agent).TITLE} itself, is to have it"
+                f"gitgates: no file written for the reviewer `{one.name}`: a plugin, or "
+                f"{agent_host(agent).TITLE}itself, must provide it"
             )
     return texts, remarks
 
@@ -328,20 +330,20 @@ def _take_rules(repo: Repo, agent: str) -> None:
         after = None if before is None else blocks.without(before, file)
         if after != before:
             user_file.require_inside(repo.root_abs, path_abs)
-            replace(repo, path_abs, before, after, what=_RULES, how="taken out")
+            replace(repo, path_abs, before, after, what=_RULES, how="removed")
 
 
 def replace(
     repo: Repo, path_abs: str, before: str | None, after: str | None, *, what: str, how: str
 ) -> None:
     """Replace a file if that changes it; print whether it did."""
-    said = f"{what} are there already"
+    said = f"{what} are already up to date"
     if after != before:
         user_file.replace(path_abs, before, after)
-        said = f"removed; only {what} were in it" if after is None else f"{what} were {how}"
+        said = f"removed; it contained only {what}" if after is None else f"{what} were {how}"
     click.echo(f"{shown(path_abs, repo.root_abs)}: {said}")
 
 
 def added(hooks: Iterable[str], *, before: bool) -> str:
     """Return how hooks were put into a file; `before`: some were there."""
-    return f"{'brought up to date' if before else 'added'}: {', '.join(hooks)}"
+    return f"{'updated' if before else 'added'}: {', '.join(hooks)}"

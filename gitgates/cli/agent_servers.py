@@ -14,27 +14,27 @@ from gitgates.git.repo import Repo
 from gitgates.hosts import agent_host, agent_servers
 from gitgates.hosts.settings.base import SCOPES
 
-_WHAT = "the lines of our server"
+_WHAT = "the entries of the gitgates server"
 _PROGRAM = "gitgates"  # by its bare name: a team shares the file
 
 
 def require(agent: str, scope: str) -> None:
-    """Check that our server can be registered, before anything is written.
+    """Check that the server can be registered, before anything is written.
 
     Raises: UsageError.
     """
     servers = agent_servers(agent)
     if servers is None:
-        raise UsageError(f"{agent_host(agent).TITLE} has no file that a server is registered in")
+        raise UsageError(f"{agent_host(agent).TITLE} has no file to register a server in")
     if scope != SCOPES[0]:
         raise UsageError(
-            f"--mcp registers the server for the project, and does not go with --scope {scope}",
-            f"Type instead: {servers.OTHER_SCOPES.format(scope=scope)}",
+            f"--mcp registers the server for the project, and cannot be used with --scope {scope}",
+            f"Instead, run: {servers.OTHER_SCOPES.format(scope=scope)}",
         )
 
 
 def register(repo: Repo, agent: str, *, print_only: bool) -> None:
-    """Register our server, and print what was done, or only print what would be written."""
+    """Register the server and print the changes, or only print what would be written."""
     servers = agent_servers(agent)
     if servers is None:
         return
@@ -48,13 +48,13 @@ def register(repo: Repo, agent: str, *, print_only: bool) -> None:
     replace(repo, path_abs, before, after, what=_WHAT, how="added")
     if importlib.util.find_spec("mcp") is None:
         click.echo(
-            "gitgates: `gitgates mcp` needs a package that is not installed here\n"
+            "gitgates: `gitgates mcp` needs a package that is not installed\n"
             "  Install it: pip install 'gitgates[mcp]'"
         )
 
 
 def remove(repo: Repo, agent: str) -> None:
-    """Take our server out, and print that it was there."""
+    """Unregister the server, and print that it was removed."""
     servers = agent_servers(agent)
     if servers is None:
         return
@@ -63,4 +63,4 @@ def remove(repo: Repo, agent: str) -> None:
     after = None if before is None else servers.remove(before, servers.FILE)
     if after != before:
         user_file.require_inside(repo.root_abs, path_abs)
-        replace(repo, path_abs, before, after, what=_WHAT, how="taken out")
+        replace(repo, path_abs, before, after, what=_WHAT, how="removed")

@@ -23,32 +23,32 @@ _RULES = "rules"
 @click.command("approve")
 @click.argument("action", nargs=-1, required=True, metavar="COMMAND...")
 def command(action: tuple[str, ...]) -> int:
-    """Print a token that approves one command, which an agent or a script then may run.
+    """Print a token that allows an agent or a script to run one command.
 
     COMMAND is `review skip`, `intent approve-scope`, `trace prune`, `advice edit`, `advice close`
-    or `advice remove`, which take it as --token. It is for this repository, for ten minutes and for
-    one use, and is printed to a terminal only.
+    or `advice remove`, which accept it as --token. It is valid once in this repository, within ten
+    minutes, and is only printed to a terminal.
 
-    `gitgates approve rules` prints no token: from then on, the intents and the settings of policies
-    count that the files have now, also in sessions that began with others.
+    `gitgates approve rules` prints no token: the intents and policy settings currently in the files
+    apply from now on, also in sessions that started with others.
     """
     named = " ".join(action).removeprefix("gitgates ")
     if named not in (*ACTIONS, _RULES):
-        hint = did_you_mean(named, (*ACTIONS, _RULES)) or f"Known are: {', '.join(ACTIONS)}."
-        raise UsageError(f"no command that takes a person's approval: {named!r}", hint)
+        hint = did_you_mean(named, (*ACTIONS, _RULES)) or f"Known: {', '.join(ACTIONS)}."
+        raise UsageError(f"no command that is approved by a person: {named!r}", hint)
     repo = current_repo()
     if not (is_person_at_terminal(repo.env) and os.isatty(1)):
         raise UsageError(
-            "rules are approved in a person's terminal only"
+            "rules can only be approved by a person in a terminal"
             if named == _RULES
-            else "a token is printed to a person's terminal only",
-            "Run this in a terminal outside of the agent, with its output not redirected.",
+            else "a token is only printed to a terminal",
+            "Run this in a terminal outside the agent, without redirecting its output.",
         )
     if named == _RULES:
         return _approve_rules(repo)
     click.echo(new_token(repo, named))
     click.echo(
-        f"gitgates: lets `gitgates {named} --token TOKEN` {ACTIONS[named]}: once, within "
+        f"gitgates: allows `gitgates {named} --token TOKEN` to {ACTIONS[named]}: once, within "
         f"{LASTS_S / 60:.0f} minutes",
         err=True,
     )
@@ -60,5 +60,5 @@ def _approve_rules(repo: Repo) -> int:
     files = [approve(repo, config) for approve in functions_of(config, "approve")]
     approve_settings(repo, config)
     what = " and ".join([*files, "the settings"])
-    click.echo(f"gitgates: {what} of policies count as they are now, in running sessions, too")
+    click.echo(f"gitgates: {what}of policies now apply as they are, also in running sessions")
     return OK

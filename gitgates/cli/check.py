@@ -25,10 +25,10 @@ from gitgates.verbs.repository import config_root, ignore_local_settings, no_con
 def command(fmt: str) -> int:
     """Check the configuration and report every problem at once.
 
-    Also told, as warnings: gates that no tracked file matches, and what gates cannot do in the
-    agents that are installed here.
+    Warns about gates that match no tracked file, and about limits of gates in the agents whose
+    hooks are installed.
 
-    Exit status 0: it is right. 78: it has problems, or there is none.
+    Exit status 0: the configuration is valid. 78: it has errors, or is missing.
     """
     root_abs = config_root(current_folder())
     try:
@@ -84,7 +84,7 @@ def _limits(config: Config, root_abs: str) -> list[str]:
 def schema() -> int:
     """Print the JSON Schema (draft-07) of [tool.gitgates] and of gitgates.toml.
 
-    validate-pyproject finds it by itself; give it to an editor as a file.
+    validate-pyproject finds it automatically; editors need it as a file.
     """
     click.echo(json.dumps(get_schema(), indent=2, ensure_ascii=False))
     return errors.OK

@@ -15,9 +15,9 @@ VARIABLE = "_GITGATES_COMPLETE"
 @click.command("completion")
 @click.argument("shell", type=click.Choice(_SHELLS))
 def command(shell: str) -> int:
-    """Print the completion script of a shell.
+    """Print a completion script for a shell.
 
-    It completes verbs, options, and the names of hooks and gates as the configuration has them.
+    Completes commands, options, and the names of configured hooks and gates.
 
     \b
     bash  ~/.bashrc:  eval "$(gitgates completion bash)"
@@ -28,6 +28,6 @@ def command(shell: str) -> int:
 
     maker = get_completion_class(shell)
     if maker is None:
-        raise errors.UsageError(f"click has no completion for {shell}")
+        raise errors.UsageError(f"no completion available for {shell}")
     click.echo(maker(main, {}, "gitgates", VARIABLE).source())
     return errors.OK

@@ -38,11 +38,11 @@ def command(file: str, *, dry_run: bool) -> int:
     """Add the gates and hooks of FILE to the configuration.
 
     FILE is a gates.json (`gates`, `hooks`) or a YAML or JSON file with `quality_gates`, which
-    become the hook `headless`. Gates and hooks that the configuration has already stay as they are.
-    What is left out is said on standard error.
+    become the hook `headless`. Existing gates and hooks are left unchanged. Skipped
+    fields are reported on standard error.
 
-    Exit status 0: done. 64: FILE cannot be read, is of another kind, or makes no sense.
-    78: the configuration has problems, or cannot be written.
+    Exit status 0: done. 64: FILE cannot be read, is of an unknown kind, or is invalid. 78: the
+    configuration has errors, or cannot be written.
     """
     tables, notes = _read(file)
     root_abs = config_root(os.getcwd())
@@ -51,7 +51,7 @@ def command(file: str, *, dry_run: bool) -> int:
     for note in notes:
         click.echo(note, err=True)
     for where in edit.kept:
-        click.echo(f"{where}: is there already and says something else; left as it is", err=True)
+        click.echo(f"{where}: already exists with a different value; left unchanged", err=True)
     if edit.problems:
         click.echo(describe(list(edit.problems)), err=True)
     finish(root_abs, edit, dry_run=dry_run)
@@ -87,7 +87,7 @@ def _read(path: str) -> tuple[Tables, list[str]]:
     lines = [f"{name}: {problem}" for problem in problems]
     lines += [describe(fatal)] if fatal else []
     if lines:
-        raise UsageError("\n".join(lines), f"Mend {name} and run this again; nothing was written.")
+        raise UsageError("\n".join(lines), f"Fix {name} and run this again; nothing was written.")
     # Names of the file are shown on a terminal, whatever they hold.
     return tables, [f"{name}: {visible_line(one)}" for one in notes]
 
@@ -100,7 +100,7 @@ def _load(path: str, text: str) -> object:
         found: object = parse_json(text) if is_json else load_texts(text)
         json.dumps(found, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError as error:
-        raise UsageError(f"{name}: half of a surrogate pair is not a character") from error
+        raise UsageError(f"{name}: a lone surrogate is not a character") from error
     except (ValueError, RecursionError) as error:
         kind = "JSON" if is_json else "YAML"
         raise UsageError(f"{name}: is not valid {kind}: {error}") from error
@@ -122,7 +122,7 @@ def _from_gates_json(document: Tables, notes: list[str]) -> Tables:
 def _known(table: Tables, fields: str, where: str, notes: list[str]) -> Tables:
     """Return the fields that a format has; `null`, or an empty text, is one that is missing."""
     known = fields.split()
-    notes += [f"{where}{field}: unknown field, left out" for field in table if field not in known]
+    notes += [f"{where}{field}: unknown field; skipped" for field in table if field not in known]
     return {k: v for k, v in table.items() if k in known and v is not None and v != ""}
 
 
@@ -140,9 +140,9 @@ def _from_quality_gates(document: Tables, notes: list[str], problems: list[str])
         if not isinstance(item, dict):
             problems.append(f"{where}: expected a gate with `name` and `command`")
         elif not isinstance(name := item.get("name"), str) or not name.strip():
-            problems.append(f'{where}.name: expected a text; add one such as name: "Lint"')
+            problems.append(f'{where}.name: expected a string; add one such as name: "Lint"')
         elif name in gates:
-            problems.append(f"{where}.name: `{name}` is the name of another one")
+            problems.append(f"{where}.name: `{name}` is already used by another gate")
         else:
             gates[name] = _gate(item, f"{where}.", notes)
     if not isinstance(headless, dict):

@@ -18,7 +18,7 @@ from gitgates.verbs.output import stdout
 
 _VERSION = 1
 ALL = "all"  # that is installed
-_ROOM = "make room in the folder for temporary files, or set TMPDIR to another one"
+_ROOM = "free space in the temporary folder, or set TMPDIR to another one"
 _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
 
 
@@ -31,14 +31,14 @@ _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
     flag_value=ALL,
     type=click.Choice([ALL, *AGENTS]),
     metavar="[AGENT]",
-    help="Also run what is installed in a repository that is thrown away, and show that a gate "
-    "which fails blocks there. With the name of a coding agent, its hooks only.",
+    help="Also run the installed hooks in a temporary repository, and verify that a failing "
+    "gate blocks there. With the name of a coding agent, test only its hooks.",
 )
 def command(fmt: str, *, proved: str | None) -> int:
     """Check the configuration, and the hooks in every worktree; name a fix for each problem.
 
-    Nothing is changed, but for what every verb does first: what a killed run had hidden is put
-    back. Exit status 0: nothing is wrong, though there may be notes. 1: something is.
+    Changes nothing, except that, as with every command, files stashed by a killed run are restored
+    first. Exit status 0: no problems, although there may be notes. 1: problems found.
     """
     terminal = stdout()
     repo = find_repo(current_folder(), environ.read())

@@ -44,13 +44,13 @@ class _Answers(Record):
 @click.option(
     "--for-agent",
     is_flag=True,
-    help="Print the rules as a coding agent is told them at the start of a session.",
+    help="Print the rules that a coding agent receives at session start.",
 )
 @click.option(
     "--session",
     metavar="ID",
     default="",
-    help="Of an agent's hook: its session. Default: the one that runs this, or the only one.",
+    help="For an agent's hook: the session. Default: the one that runs this, or the only one.",
 )
 @path_options
 @format_option
@@ -64,12 +64,12 @@ def command(
 ) -> int:
     """Show what HOOK would run now: each gate, why or why not, and on which paths.
 
-    Nothing is run. The paths are those of `gitgates run`: what has changed against HEAD, staged,
-    unstaged and untracked, unless an option says otherwise; where an agent stops, what its session
-    has changed. What policies would say now is told, too: the hook's own words, if the gates pass.
+    Nothing is run. As in `gitgates run`, the paths are by default all changes relative to HEAD:
+    staged, unstaged and untracked; for the hooks of a stopping agent, the changes of its session.
+    Also shows the current answer of policies: the output of the hook if the gates pass.
     """
     if for_agent and hook:
-        raise UsageError("--for-agent is about all hooks", "Leave out the name of the hook.")
+        raise UsageError("--for-agent covers all hooks", "Omit the name of the hook.")
     if hook and hook not in HOOK_POINTS:
         raise unknown_hook(hook)
     repo = current_repo()
@@ -86,7 +86,7 @@ def command(
             print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
         else:
             named = with_gates(config)
-            click.echo(f"{hook}: has no gates, so that nothing runs. Hooks with gates: {named}.")
+            click.echo(f"{hook}: has no gates, so nothing runs. Hooks with gates: {named}.")
         return OK  # a hook without gates is a choice, not a mistake
     paths, gone = select_paths(options, repo)
     event = githook.decode_by_hand(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
@@ -108,7 +108,7 @@ def command(
 
 def _note(repo: Repo, config: Config, hook: str, besides: tuple[str, ...]) -> str:
     asked = ", ".join(besides)
-    texts = (_of_framework(repo, config, hook), asked and f"asked besides the gates: {asked}")
+    texts = (_of_framework(repo, config, hook), asked and f"also evaluated: {asked}")
     return "; ".join(filter(None, texts))
 
 
@@ -137,7 +137,7 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
         return _Answers(policies=tuple(ask_git_hook(event, repo, config)), others=others)
     if kind in _TOLD_BY_EVENT:
         return _Answers(
-            why_not="what policies say depends on the tool, the prompt or the sub-agent"
+            why_not="the answer of policies depends on the tool, the prompt or the sub-agent"
         )
     try:
         caller = find_caller(repo, environ.read(), session=session)
@@ -145,7 +145,7 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
         if session:
             raise
         hint, _newline, _sessions = error.hint.partition("\n")
-        why_not = f"what policies say depends on the session: {error.message}. {hint}"
+        why_not = f"the answer of policies depends on the session: {error.message}. {hint}"
         return _Answers(why_not=why_not)
     call = dry_call(repo, config, kind, caller)
     policies = tuple(ask_agent_hook(call))
@@ -164,7 +164,7 @@ def _text(hook: str, answers: _Answers) -> str:
             first, *more = ": ".join(filter(None, (one.policy, word, text))).split("\n")
             lines += [f"  {first}", *(f"    {line}".rstrip() for line in more)]
     if answers.session:
-        lines = [f"{hook} in session {answers.session}, now:", *(lines or ["  nothing is said"])]
+        lines = [f"{hook} in session {answers.session}, now:", *(lines or ["  no output"])]
     elif lines:
         lines = [f"{hook}, now:", *lines]
     elif answers.why_not:
@@ -195,4 +195,4 @@ def _print_rules(config: Config) -> None:
     if text := rules_text(config):
         click.echo(text)
     else:
-        click.echo("No hook has gates, so that agents are told nothing.", err=True)
+        click.echo("No hook has gates, so agents receive no rules.", err=True)

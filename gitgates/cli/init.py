@@ -42,7 +42,7 @@ _AT_ONCE_S = 0.1  # the shell alone takes a few milliseconds; tools that read fi
 _NOTHING = """\
 Looked in {root_abs} for tasks named test, check, lint, typecheck, build and format in
   mise, just, make, Taskfile.yml, package.json, nox, tox, the tables of poe, taskipy, pdm, hatch,
-  and scripts/; for what pre-commit, lefthook, husky and lint-staged run, and GitHub's workflows;
+  and scripts/; for what pre-commit, lefthook, husky, lint-staged and GitHub workflows run;
 and for the tools of Python, Go, JavaScript, TypeScript and Rust; found nothing to propose.
 """
 _EXAMPLE = """
@@ -63,44 +63,44 @@ Write a gate yourself, for example in {file}:
     "--try",
     "tries",
     is_flag=True,
-    help="Run each proposed gate once, leave out what cannot pass here, and tell which looked at "
-    "nothing. Asks first.",
+    help="Run each proposed gate once, omit those that cannot pass here, and report those that "
+    "checked nothing. Asks first.",
 )
-@click.option("--yes", "-y", is_flag=True, help="With --try: do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="With --try: skip the confirmation.")
 @click.option(
     "--take-over",
     is_flag=True,
-    help="Make gates of what husky, lefthook and others run also in the hooks where they run it: "
-    "they are to be uninstalled.",
+    help="Take over the commands that husky, lefthook and others run, in the same hooks; "
+    "uninstall those managers afterwards.",
 )
 @click.option(
     "--agent",
     type=click.Choice([*AGENTS]),
-    help="Propose hooks of this coding agent, too. Taken by itself where the settings of one, "
-    "AGENTS.md or CLAUDE.md are.",
+    help="Also propose hooks for this coding agent. Default: the agents whose settings, "
+    "AGENTS.md or CLAUDE.md are present.",
 )
 def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None, take_over: bool) -> int:
     """Propose gates and hooks from the checks that the project already has.
 
-    The project's own words (make lint, npm test, …) come first, and what its hook managers and its
-    CI run already. What husky, lefthook or simple-git-hooks run in a hook is no gate of that hook,
-    unless they are taken over; one gate runs all hooks of pre-commit. A tool's default comes last,
-    and only where its settings, or it, tell its paths, and the project's environment has it. They
-    go to pyproject.toml, or to gitgates.toml where there is none; every other byte of the file
-    stays, and so does every gate and hook that is there.
+    Commands of the project (make lint, npm test, …), of its hook managers and of its CI come first.
+    Commands that husky, lefthook or simple-git-hooks run in a hook do not become gates of that
+    hook, unless --take-over is given; all hooks of pre-commit become one gate. Default commands of
+    tools come last, and only if their paths are known and the tool is installed in the project.
+    Gates are written to pyproject.toml, or to gitgates.toml if there is none. Existing gates and
+    hooks, and all other content of the file, are left unchanged.
 
-    With --try, a gate that passes and seems to have looked at nothing is proposed with that remark,
-    also above it in the file. A gate that rewrites files, or is about a commit message, is not run:
-    for it, only its program is looked for.
+    With --try, a gate that passes but seems to have checked nothing is marked as such, also in a
+    comment above it. Gates that rewrite files or need a commit message are not run; only the
+    existence of their program is checked.
 
-    Exit status 0: done, or nothing to do. 64: --try without --yes, where nobody can be asked. 78:
-    the configuration has problems, or cannot be written.
+    Exit status 0: done, or nothing to do. 64: --try without --yes, and standard input is not a
+    terminal. 78: the configuration has errors, or cannot be written.
     """
     if tries and not yes and not sys.stdin.isatty():
         raise errors.UsageError(
             "--try runs the proposed commands and asks first, but standard input is not a "
             "terminal; nothing was run or written",
-            "To run them without being asked: gitgates init --try --yes",
+            "To run them without confirmation: gitgates init --try --yes",
         )
     cwd_abs = os.getcwd()
     root_abs = config_root(cwd_abs)
@@ -125,12 +125,12 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None, take_ov
             return errors.OK
         edit = propose(root_abs, found, trial.failed, remarks=trial.remarks, with_agent=for_agent)
         if not edit.adds:
-            click.echo("no gate is left, and nothing was written", err=True)
-            click.echo("  Fix what failed, or write them all the same: gitgates init", err=True)
+            click.echo("no gate remains; nothing was written", err=True)
+            click.echo("  Fix what failed, or write them anyway: gitgates init", err=True)
             return errors.OK
     finish(root_abs, edit, dry_run=dry_run)
     if not edit.adds:
-        click.echo(f"{edit.file}: nothing is missing", err=dry_run)
+        click.echo(f"{edit.file}: nothing to add", err=dry_run)
     if _has_repository(cwd_abs) and edit.adds and not dry_run:
         has_agent = HOOK_OF["turn-end"] in edit.hooks
         names = [agent] if agent else agents_used(root_abs) or [DEFAULT_AGENT]
@@ -146,7 +146,7 @@ def _next_step(hooks: Iterable[str], managers: tuple[str, ...], agents: list[str
     options = [via] if of_git else []
     options += ["".join(f" --agent {name}" for name in agents)] if agents else []
     install = " and ".join(f"gitgates install-hooks{one}" for one in options)
-    return f"next: {install and f'{install}, and '}to try the gates now: gitgates run"
+    return f"next: {install and f'{install}, and '}try the gates now: gitgates run"
 
 
 def _has_repository(cwd_abs: str) -> bool:
@@ -164,11 +164,13 @@ def _beside(found: Inspection, *, take_over: bool) -> Iterator[str]:
     own = {one.name: one.task.manager for one in found.proposals if "pre-commit" in one.task.keys}
     for manager in found.managers:
         if take_over:
-            yield f"uninstall {manager}, or what gates have taken over from it runs twice"
+            yield f"uninstall {manager}; otherwise, the commands taken over from it run twice"
         else:
-            yield f"{manager} goes on running its own commands: none is a gate of the same hook"
+            yield (
+                f"{manager} keeps running its own commands; none of them is a gate of the same hook"
+            )
     for gate, manager in own.items():
-        yield f"gate `{gate}` stands in for {manager}'s own hook, which then does not run"
+        yield f"gate `{gate}` replaces {manager}'s own hook, which no longer runs"
 
 
 def _shown(found: Inspection, *, take_over: bool) -> str:
@@ -183,7 +185,7 @@ def _shown(found: Inspection, *, take_over: bool) -> str:
 
 
 class Trial(Record):
-    """What became of gates that were run once: each as `gate: command: what`."""
+    """The outcome of gates that were run once: each as `gate: command: outcome`."""
 
     failed: dict[str, str] = {}
     remarks: dict[str, str] = {}  # on gates that pass, and seem to have looked at nothing
@@ -192,7 +194,7 @@ class Trial(Record):
 def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
     """Run the new gates of an edit in sequence; return which fail, which saw nothing, and why.
 
-    None: the person did not want that. Raises: GitError outside of a repository.
+    None: the person did not want that. Raises: GitError outside a repository.
     """
     repo = current_repo()
     raw = (
@@ -212,7 +214,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
     framework = read_framework(repo.root_abs)
     for gate in gates:
         if gate not in run:
-            why = "wants a commit message" if gate.pass_hook_input else "may rewrite files"
+            why = "needs a commit message" if gate.pass_hook_input else "may rewrite files"
             click.echo(f"{gate.name}: not tried, because it {why}", err=err)
             for missing in find_missing((gate,), repo.root_abs, framework, repo.env):
                 failed[gate.name] = missing.what
@@ -240,7 +242,7 @@ def emptiness_of(result: GateResult) -> str:
     if result.status in _SAW_NOTHING:
         return describe(result)
     if result.duration_s < _AT_ONCE_S and not result.output.strip():
-        return "passed at once, and printed nothing: does it look at anything?"
+        return "passed immediately without output; verify that it checks something"
     return ""
 
 
@@ -254,7 +256,7 @@ def _with_commands(texts: dict[str, str], gates: list[Gate]) -> dict[str, str]:
 
 
 def _confirm(gates: list[Gate], root_abs: str) -> bool:
-    click.echo(f"to be run now, once each, in {root_abs}:", err=True)
+    click.echo(f"the following will run once each in {root_abs}:", err=True)
     for gate in gates:
         click.echo(f"  {gate.command if isinstance(gate.command, str) else gate.name}", err=True)
     return click.confirm("Run them?", err=True)

@@ -38,55 +38,60 @@ from gitgates.verbs.repository import configuration, current_repo
     "hook_types",
     multiple=True,
     metavar="HOOK",
-    help="A hook of git to install; may be given again. Default: all that are configured.",
+    help="Git hook to install; can be repeated. Default: all configured ones.",
 )
 @click.option(
     "--force",
     is_flag=True,
-    help="Install into a hooks folder that other repositories share, and keep a hook under another "
-    "name that asks for its own.",
+    help="Install into a hooks folder shared with other repositories, and rename existing "
+    "hooks that depend on their own name.",
 )
 @click.option(
     "--via",
     type=click.Choice(managers.VIA),
-    help="Let this hook manager run them: add our hooks to its own file.",
+    help="Add the hooks to the configuration of this hook manager.",
 )
-@click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
+@click.option("--pre-commit", is_flag=True, help="Same as --via pre-commit.")
 @click.option(
     "--agent",
     "agents_",
     multiple=True,
     type=click.Choice([*AGENTS, DETECTED]),
-    help="Let this coding agent run them: add our hooks to its settings; may be given again. "
-    "detected: those whose program or folder is here.",
+    help="Add the hooks to the settings of this coding agent; can be repeated. detected: all "
+    "agents found on this machine.",
 )
 @click.option(
     "--scope",
     type=click.Choice(SCOPES),
-    help="With --agent: whose settings. project: shared with the repository. local: yours, here. "
-    "user: yours, everywhere. Default: project.",
+    help="With --agent: which settings to change. project: committed with the repository. "
+    "local: yours, in this repository. user: yours, in all repositories. Default: project.",
 )
-@click.option("--print", "print_only", is_flag=True, help="With --agent: print it, write nothing.")
+@click.option(
+    "--print",
+    "print_only",
+    is_flag=True,
+    help="With --agent: print the settings without writing them.",
+)
 @click.option(
     "--claude-md",
     is_flag=True,
-    help="With --agent: keep the rules of the gates in a block of CLAUDE.md, too.",
+    help="With --agent: also maintain a block with the rules of the gates in CLAUDE.md.",
 )
 @click.option(
     "--agents-md",
     is_flag=True,
-    help="With --agent: keep the rules of the gates in a block of AGENTS.md, too.",
+    help="With --agent: also maintain a block with the rules of the gates in AGENTS.md.",
 )
 @click.option(
     "--mcp",
     is_flag=True,
-    help="With --agent: register `gitgates mcp` for this project, too.",
+    help="With --agent: also register `gitgates mcp` for this project.",
 )
 @click.option(
     "--yes",
     "-y",
     is_flag=True,
-    help="With --agent: configure what is proposed where no hook of an agent is, without asking.",
+    help="With --agent: if no agent hooks are configured, write the proposed ones without asking.",
 )
 def command(  # noqa: PLR0913 - one for each option
     hook_types: tuple[str, ...],
@@ -104,21 +109,21 @@ def command(  # noqa: PLR0913 - one for each option
 ) -> int:
     """Install the configured hooks into the folder that git takes hooks from.
 
-    A hook that is there already is kept as HOOK.before-gitgates and runs first. With pre-commit,
-    pre-merge-commit is installed, too. Done again, it brings the hooks up to date.
+    An existing hook is kept as HOOK.before-gitgates and runs first. pre-merge-commit is installed
+    together with pre-commit. Run it again to update the hooks.
 
-    Where another hook manager writes these hooks, it may write them anew without ours. With --via,
-    its own file gets an entry that runs the gates; every other byte of it stays as it is.
+    If another hook manager manages these hooks, it may overwrite them. With --via, the gates are
+    added to the configuration of that manager; the rest of its file is left unchanged.
 
-    For an agent, its settings get the events that the configuration needs; all else in them stays
-    as it is, byte for byte. Where it has no hook of an agent, those that gitgates init --agent
-    proposes are offered; where git's hooks run gates, the guard is installed without them, too.
-    Where it lists the gate `review`, a sub-agent that reviews and the command `/gitgates:review`
-    are written beside them, and never over a file that is not ours.
+    With --agent, the events that the configuration needs are added to the settings of the agent;
+    the rest is left unchanged. If the configuration defines no agent hooks, those that gitgates
+    init --agent proposes are offered; if git hooks run gates, the guard is installed without them.
+    If it lists the gate `review`, a reviewing sub-agent and the command `/gitgates:review` are
+    created as well; files not created by gitgates are never overwritten.
 
-    Exit status 0: done. 64: no such hook, or options that do not go together. 73: a hook is in the
-    way, or cannot be written. 74: git looks for hooks elsewhere. 78: the configuration, or a file
-    that is to be changed, has problems, or no hook is named.
+    Exit status 0: done. 64: unknown hook, or conflicting options. 73: another hook is in the way,
+    or a hook cannot be written. 74: git uses another hooks folder. 78: the configuration, or a file
+    to change, has errors, or no hook is configured.
     """
     for_agents = {"--print": print_only, "--mcp": mcp, "--yes": yes}
     for_agents |= {"--claude-md": claude_md, "--agents-md": agents_md}
@@ -156,7 +161,7 @@ def install_for_agents(  # noqa: PLR0913 - one for each option
     mcp: bool,
     yes: bool,
 ) -> None:
-    """Add our hooks to the settings of agents; print what was done."""
+    """Add the hooks to the settings of agents; print the changes."""
     files = [file for file, is_wanted in rules_files.items() if is_wanted and not print_only]
     for file in files:
         agent_hooks.write_rules(repo, file, only_check=True)
@@ -174,11 +179,11 @@ def install_for_agents(  # noqa: PLR0913 - one for each option
 def require_fit(
     for_git: dict[str, object], for_agents: dict[str, object], agent: str | None
 ) -> None:
-    """Refuse options that exclude each other."""
+    """Refuse options that are mutually exclusive."""
     for name, value in (for_git if agent else for_agents).items():
         if value:
-            other = f"does not go with --agent {agent}" if agent else "goes with --agent only"
-            raise UsageError(f"{name} {other}", "See the list of options: --help")
+            other = f"cannot be used with --agent {agent}" if agent else "requires --agent"
+            raise UsageError(f"{name} {other}", "For more information, try --help.")
 
 
 def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
@@ -202,8 +207,9 @@ def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
             )
             continue
         click.echo(
-            f"gitgates: {manager} is used here ({file}), and may write its hooks over ours\n"
-            f"  Let it run the gates instead: gitgates install-hooks --via {manager}"
+            f"gitgates: {manager} is used here ({file}), and may overwrite these hooks\n"
+            "  To let it run the gates instead:"
+            f" gitgates install-hooks --via {manager}"
         )
 
 
@@ -211,14 +217,14 @@ def _with_gate(path_abs: str, what: str, repo: Repo, config: Config | None) -> s
     """Return what was done with a hook, also where a gate runs in place of the previous one."""
     text = stands_in(path_abs, repo.root_abs, config) if config else ""
     return (
-        what.replace(" runs first", f" is kept, and not run: {text.partition(': ')[2]}")
+        what.replace(" runs first", f" is kept, but not run: {text.partition(': ')[2]}")
         if text
         else what
     )
 
 
 def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
-    """Add our entry to the file of another hook manager; print what was done.
+    """Add the entry to the file of another hook manager; print the changes.
 
     Raises: GitError where core.hooksPath is set, which pre-commit does not work with.
     """
@@ -227,7 +233,7 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
     folder = hooks_folder(repo)
     if folder.scope and manager == "pre-commit":
         raise GitError(
-            f"{setting(folder)}: pre-commit installs nothing while that is set",
+            f"{setting(folder)}: pre-commit refuses to install hooks while this is set",
             f"Unset it: {unset_command(folder)}",
         )
     changes = managers.additions(manager, hooks, repo.root_abs, folder)
@@ -235,7 +241,7 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
     for change in changes:
         how = added(change.hooks, before=bool(managers.hooks_in(change.before or "")))
         path_abs = f"{repo.root_abs}/{change.file}"
-        replace(repo, path_abs, change.before, change.after, what="our hooks", how=how)
+        replace(repo, path_abs, change.before, change.after, what="gitgates hooks", how=how)
     # Ours and the manager's would both run the gates.
     show(githooks.uninstall(folder.path_abs, hooks), repo)
     if manager == "pre-commit":

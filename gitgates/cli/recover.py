@@ -1,4 +1,4 @@
-"""`gitgates recover` and `gitgates gc`: what is kept in our state folder, and what goes."""
+"""`gitgates recover` and `gitgates gc`: list, restore and prune the state folder."""
 
 from __future__ import annotations
 
@@ -25,26 +25,36 @@ from gitgates.worktree.restored import Restored, bring_back, list_missing
 
 
 @click.command("recover")
-@click.option("--list", "wish", flag_value="list", help="List what is hidden or kept; no change.")
-@click.option("--apply", "wish", flag_value="apply", default=True, help="Put back what is hidden.")
-@click.option("--roll-back", metavar="RUN", help="Put everything back as before a headless run.")
 @click.option(
-    "--drop", metavar="RUN", help="Keep what a headless run left, and drop its checkpoint."
+    "--list",
+    "wish",
+    flag_value="list",
+    help="List stashed and kept files without changing anything.",
 )
-@click.option("--restore", "missing", metavar="PATH", help="Bring back what --list calls restored.")
-@click.option("--show", "path", metavar="PATH", help="Print the text that is hidden or kept.")
+@click.option("--apply", "wish", flag_value="apply", default=True, help="Restore stashed files.")
+@click.option("--roll-back", metavar="RUN", help="Restore the state before a headless run.")
+@click.option(
+    "--drop", metavar="RUN", help="Keep the changes of a headless run, and delete its checkpoint."
+)
+@click.option(
+    "--restore",
+    "missing",
+    metavar="PATH",
+    help="Restore again a file that --list shows as restored.",
+)
+@click.option("--show", "path", metavar="PATH", help="Print the content of a stashed or kept file.")
 def command(
     *, wish: str, roll_back: str | None, drop: str | None, missing: str | None, path: str | None
 ) -> int:
     """Restore unstaged work that an interrupted run stashed.
 
-    Every gitgates command does this by itself before anything else; this one also lists and shows.
-    Texts that could not be merged are kept for 30 days. The checkpoint of a headless run that was
-    interrupted stays until --roll-back or --drop names the run.
+    Every gitgates command does this first; this one also lists and shows files. Versions that could
+    not be merged are kept for 30 days. The checkpoint of an interrupted headless run is kept until
+    --roll-back or --drop is used for that run.
 
-    What was put back stays a day, in case another git command replaces it that had looked at the
-    files while they were hidden. Where git's own version is in its place now, or nothing, it is
-    brought back: beside, as PATH.recovered, if something is there.
+    Restored files are kept for a day, in case a concurrent git command that read the files while
+    they were stashed overwrites them. --restore restores such a file again; if its path is taken,
+    as PATH.recovered next to it.
     """
     repo = find_repo(current_folder(), environ.read())
     require_access(repo.state_abs)
@@ -73,22 +83,24 @@ def _bring_back(repo: Repo, missing: list[Restored]) -> bool:
             _bring_back_one(repo, one)
     # What somebody has edited since is most often meant so.
     for path in dict.fromkeys(one.path for one in missing if not one.is_replaced):
-        click.echo(f"{path} has changed since it was put back")
-        click.echo(f"  to have that beside: gitgates recover --restore {shlex.quote(path)}")
+        click.echo(f"{path} has changed since it was restored")
+        click.echo(
+            f"  to restore that content next to it: gitgates recover --restore {shlex.quote(path)}"
+        )
     return bool(missing)
 
 
 def _bring_back_one(repo: Repo, missing: Restored) -> None:
     place = bring_back(repo, missing)
-    beside = "" if place == missing.path else f" in {place}, beside what is there"
-    click.echo(f"brought back {missing.path}{beside}: as it was put back after {missing.when}")
+    beside = "" if place == missing.path else f" in {place}, next to the existing file"
+    click.echo(f"restored {missing.path}{beside}: as it was restored after {missing.when}")
 
 
 def _restore(repo: Repo, path: str) -> int:
     """Bring back the last version of a path that was restored."""
     found = next((one for one in list_missing(repo) if one.path == path), None)
     if found is None:
-        what = f"nothing of `{path}` was put back within a day and is missing now"
+        what = f"no missing file under `{path}` was restored in the last day"
         raise errors.UsageError(what, "See: gitgates recover --list")
     _bring_back_one(repo, found)
     return errors.OK
@@ -101,9 +113,9 @@ def _name_checkpoints(repo: Repo) -> bool:
         if checkpoint.is_in_progress(point):
             click.echo(f"the headless run {point.run} is in progress")
             continue
-        click.echo(f"the headless run {point.run} has left a checkpoint: {point.folder_abs}")
-        click.echo(f"  to put everything back: gitgates recover --roll-back {point.run}")
-        click.echo(f"  to keep what is there: gitgates recover --drop {point.run}")
+        click.echo(f"the headless run {point.run} left a checkpoint: {point.folder_abs}")
+        click.echo(f"  to restore everything: gitgates recover --roll-back {point.run}")
+        click.echo(f"  to keep the current state: gitgates recover --drop {point.run}")
     return bool(points)
 
 
@@ -120,7 +132,7 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
     points = {point.run: point for point in _checkpoints(repo)}
     if run not in points:
         named = ", ".join(points) or "none"
-        raise errors.UsageError(f"no checkpoint of a run `{run}`", f"Checkpoints: {named}.")
+        raise errors.UsageError(f"no checkpoint found for run `{run}`", f"Checkpoints: {named}.")
     if points[run].root_abs != repo.root_abs:
         repo = find_repo(points[run].root_abs, environ.read())  # another worktree
         recover(repo, click.echo)
@@ -134,7 +146,7 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
                 click.echo(f"the agent's work is kept as {ref}")
             for note in notes:
                 click.echo(f"note: {note}")
-            click.echo("everything is as it was before the run")
+            click.echo("the state before the run is restored")
         elif _is_committed(repo, run):  # killed before the index followed
             for note in follow_commit(points[run], repo):
                 click.echo(f"note: {note}")
@@ -155,7 +167,7 @@ def _list(repo: Repo) -> int:
     for path, what, path_abs in found:
         click.echo(f"{path}  {what}{path_abs}")
     if not _name_checkpoints(repo) and not found:
-        click.echo("nothing is hidden or kept")
+        click.echo("no stashed or kept files")
     return errors.OK
 
 
@@ -164,13 +176,13 @@ def _show(repo: Repo, wanted: str) -> int:
     texts = [*_hidden(repo), *reversed(_kept(repo)), *_restored(repo)]
     path_abs = next((text_abs for path, _what, text_abs in texts if path == wanted), None)
     if path_abs is None:
-        raise errors.UsageError(f"nothing of `{wanted}` is hidden or kept", "See: recover --list")
+        raise errors.UsageError(f"no stashed or kept file under `{wanted}`", "See: recover --list")
     try:
         with open(path_abs, "rb", opener=open_regular) as file:
             dump(file.read())
     except OSError as error:
         text = f"{path_abs}: cannot be shown: {error.strerror}"
-        raise errors.UsageError(text, "Look at it there.") from error
+        raise errors.UsageError(text, "Open it there.") from error
     return errors.OK
 
 
@@ -196,17 +208,17 @@ def _kept(repo: Repo) -> list[tuple[str, str, str]]:
 
 
 def _restored(repo: Repo) -> list[tuple[str, str, str]]:
-    """Return each text that was restored and is not there any more, newest first."""
+    """Return each text that was restored and no longer exists, newest first."""
     return [(one.path, f"restored {one.when} ", one.second_abs) for one in list_missing(repo)]
 
 
 _WORDS = {
-    "journals": ("journal of a session", "journals of sessions"),
+    "journals": ("session journal", "session journals"),
     "runs": ("run", "runs"),
     "checkouts": ("private checkout", "private checkouts"),
-    "kept": ("folder of texts kept aside", "folders of texts kept aside"),
-    "restored": ("folder of what was put back", "folders of what was put back"),
-    "objects": ("object of snapshots", "objects of snapshots"),
+    "kept": ("folder of kept files", "folders of kept files"),
+    "restored": ("folder of restored files", "folders of restored files"),
+    "objects": ("snapshot object", "snapshot objects"),
 }
 
 
@@ -214,14 +226,14 @@ _WORDS = {
 _HELP = """Remove old state of this worktree.
 
 \b
-journals of sessions  without a word for 30 days
+session journals      without an entry for 30 days
 runs                  beyond the newest `keep_runs` (default: 50)
 private checkouts     not used for 14 days, or beyond 4
-texts kept aside      after 30 days, with their refs (gitgates recover --list)
-what was put back     after a day: second links to it
-objects of snapshots  in no snapshot for 30 days, of all worktrees
+kept files            after 30 days, with their refs (gitgates recover --list)
+restored files        after a day: their second links
+snapshot objects      in no snapshot for 30 days, of all worktrees
 
-What somebody uses stays, and so does a journal younger than a day and a run that an agent may still
+Whatever is in use stays, and so does a journal younger than a day and a run that an agent may still
 add an attempt to. Hooks of agents do the same by themselves, once a day.
 """
 

@@ -33,22 +33,22 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 _OPTIONS = (
-    click.option("--staged", is_flag=True, help="What a commit would be about."),
-    click.option("--all-files", is_flag=True, help="Every tracked file."),
+    click.option("--staged", is_flag=True, help="Check the staged files, as a commit would."),
+    click.option("--all-files", is_flag=True, help="Check all tracked files."),
     click.option(
         "--files",
         multiple=True,
         metavar="PATH",
-        help="This file, or what git knows below this folder; again for more.",
+        help="Check this file, or the files that git knows in this folder; can be repeated.",
     ),
     click.option(
         "--files0-from",
         metavar="FILE",
         default="",
-        help="The paths in this file, each ended by a NUL byte; - is standard input.",
+        help="Check the NUL-terminated paths in this file; - for standard input.",
     ),
-    click.option("--from-ref", metavar="A", default="", help="What differs from commit A …"),
-    click.option("--to-ref", metavar="B", default="", help="… in commit B (default HEAD)."),
+    click.option("--from-ref", metavar="A", default="", help="Check the changes since commit A …"),
+    click.option("--to-ref", metavar="B", default="", help="… up to commit B (default HEAD)."),
 )
 
 
@@ -87,7 +87,7 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
 
     `options` are what click made of those above; none: what has changed against HEAD.
 
-    Raises: UsageError where options contradict each other or a path is not there.
+    Raises: UsageError where options contradict each other or a path does not exist.
     """
     from_ref, to_ref = options["from_ref"], options["to_ref"]
     asked = {
@@ -111,7 +111,7 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
         case ["--from-ref"] if from_ref:
             return facts.range_paths(repo.git, from_ref, to_ref or "HEAD")
         case ["--from-ref"]:
-            raise UsageError("--to-ref needs --from-ref", "Say both ends: --from-ref A --to-ref B")
+            raise UsageError("--to-ref needs --from-ref", "Specify both: --from-ref A --to-ref B")
         case given:
             raise UsageError(f"{' and '.join(given)} cannot be given together", "Choose one.")
 
@@ -126,8 +126,8 @@ def _listed(source: str) -> tuple[str, ...]:
     except OSError as error:
         raise UsageError(f"--files0-from {source}: cannot be read: {error.strerror}") from error
     if content and b"\0" not in content:
-        hint = "Make the list with `git ls-files -z` or `find … -print0`."
-        raise UsageError(f"--files0-from {source}: has no NUL byte between the paths", hint)
+        hint = "Create the list with `git ls-files -z` or `find … -print0`."
+        raise UsageError(f"--files0-from {source}: contains no NUL byte between the paths", hint)
     return tuple(os.fsdecode(name) for name in content.split(b"\0") if name)
 
 
@@ -141,7 +141,7 @@ def _named(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
             path_abs = os.path.join(os.path.realpath(folder or "."), last)
         path = os.path.relpath(path_abs, os.path.realpath(repo.root_abs))
         if path == ".." or path.startswith("../"):
-            raise UsageError(f"`{name}` lies outside of the repository {repo.root_abs}")
+            raise UsageError(f"`{name}` is outside the repository {repo.root_abs}")
         if os.path.isdir(path_abs):
             listed = repo.git.names("ls-files", "-z", "-c", "-o", "--exclude-standard", "--", path)
             found |= {one for one in listed if os.path.isfile(os.path.join(repo.root_abs, one))}
@@ -159,14 +159,14 @@ def _named(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     "gates",
     multiple=True,
     metavar="GATE",
-    help="Run only this gate; again.",
+    help="Run only this gate; can be repeated.",
     shell_complete=complete_gates,
 )
 @path_options
 @click.option("--format", "fmt", type=click.Choice(["text", "json", "jsonl"]), default="text")
-@click.option("--junit", metavar="FILE", default="", help="Also write a JUnit XML file.")
-@click.option("-q", "--quiet", is_flag=True, help="Say only what did not pass.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the output of gates that passed, too.")
+@click.option("--junit", metavar="FILE", default="", help="Write a JUnit XML report.")
+@click.option("-q", "--quiet", is_flag=True, help="Show only what did not pass.")
+@click.option("-v", "--verbose", is_flag=True, help="Also show the output of gates that passed.")
 def command(
     *,
     hook: str,
@@ -179,11 +179,11 @@ def command(
 ) -> int:
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
 
-    The name of a gate in its place runs that gate, as --gate does.
+    If there is no hook of that name, the gate of that name runs, as with --gate.
 
-    The paths are what has changed against HEAD, staged, unstaged and untracked, unless an option
-    says otherwise. With --staged, the gates see exactly what they would see in a commit now, and
-    may do what they may do there: unstaged work is hidden and put back, `restage` stages.
+    By default, the paths are all changes relative to HEAD: staged, unstaged and untracked. With
+    --staged, the gates run exactly as in a commit now: unstaged work is stashed and restored, and
+    `restage` stages fixes.
 
     Exit status 0: passed. 1: blocked. Others: see the manual.
     """
@@ -229,13 +229,13 @@ def _run(
         name = name or "pre-commit"
     hook = _hook(config, name, gates)
     if options["staged"] and name not in BEFORE_A_COMMIT:
-        hint = "Leave the hook out, or name that one: gitgates run --staged pre-commit"
-        raise UsageError(f"--staged is about a commit, and `{name}` is not", hint)
+        hint = "Omit the hook, or use: gitgates run --staged pre-commit"
+        raise UsageError(f"--staged applies to commits, and `{name}` does not run on commits", hint)
     paths, gone = select_paths(options, repo)
     if options["staged"]:  # the hook asks for its paths itself
         event = githook.decode(name, (), b"", repo.root_abs)
         if not (paths or gone) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
-            note = "nothing is staged; to stage what you have changed: git add"
+            note = "nothing is staged; to stage your changes: git add"
             event = event._replace(note=note)
     else:
         event = githook.decode_by_hand(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))

@@ -1,4 +1,4 @@
-"""`gitgates runs`: past runs, and what they say of each gate."""
+"""`gitgates runs`: past runs, and statistics of each gate."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def _help_of_stats() -> str:
         )
         for head, _form, meaning in COLUMNS.values()
     )
-    first = "Tell what the kept runs say of gates, headless runs and numbers."
+    first = "Show statistics of gates, headless runs and metrics over the kept runs."
     more = (
         "Of headless runs, attempts and time are medians, tokens the mean where they are known. "
         "Numbers (`metrics`) are drawn from the least to the most, the newest last."
     )
-    return f"{first}\n\n\b\n{columns}\n\n`-`: there was nothing to count.\n\n{more}"
+    return f"{first}\n\n\b\n{columns}\n\n`-`: no data.\n\n{more}"
 
 
 @click.group("runs", invoke_without_command=True)
@@ -53,9 +53,9 @@ def _help_of_stats() -> str:
 def command(context: click.Context) -> int:
     """Show past runs (without a command: list them).
 
-    `gitgates run` and hooks of agents leave results each time, hooks of git and of the pre-commit
-    framework when a gate did not pass. Where they lie, and how many are kept, the keys
-    `artifacts_dir` and `keep_runs` tell.
+    `gitgates run` and agent hooks always store results, git hooks and pre-commit hooks only if a
+    gate did not pass. The keys `artifacts_dir` and `keep_runs` set where they are copied to, and
+    how many are kept.
     """
     if context.invoked_subcommand is None:
         context.invoke(list_command, fmt="text", limit=_SHOWN)
@@ -68,16 +68,16 @@ def command(context: click.Context) -> int:
 def list_command(fmt: str, limit: int) -> int:
     """List runs, the newest first.
 
-    What came of it is the verdict of the last attempt; gates are those that did not pass then.
-    `logs only`: all gates passed in a hook of git, or the run was killed after one
-    had printed something.
+    The result is the verdict of the last attempt; the gates are those that did not pass in it.
+    `logs only`: all gates passed in a git hook, or the run was killed after one had printed
+    something.
     """
     found = _documents(current_repo(), limit)[::-1]
     listed = [_listed(run_id, document) for run_id, document in found]
     if fmt == "json":
         print_json({"version": _VERSION, "runs": listed})
     elif not found:
-        click.echo("no run is kept here")
+        click.echo("no runs found")
     else:
         head = ("run", "host", "hook", "attempts", "time", "result")
         click.echo(table([head, *map(_row, listed)], right=(3, 4)), nl=False)
@@ -88,9 +88,9 @@ def list_command(fmt: str, limit: int) -> int:
 @click.argument("run_id", metavar="ID")
 @format_option
 def show(run_id: str, fmt: str) -> int:
-    """Show one run: ID is its name, the beginning of it, or `latest`.
+    """Show one run: ID is its name, a prefix of it, or `latest`.
 
-    As text, that is its summary.md; as JSON, its result.json.
+    Prints its summary.md; as JSON, its result.json.
     """
     repo = current_repo()
     run_abs = f"{repo.state_abs}/runs/{_find(repo, run_id)}"
@@ -99,12 +99,12 @@ def show(run_id: str, fmt: str) -> int:
         data = read_state(f"{run_abs}/{name}")
     except OSError as error:
         raise errors.StateError(
-            f"the results in {run_abs} cannot be read: {error.strerror}", "Look at its files."
+            f"the results in {run_abs} cannot be read: {error.strerror}", "Inspect its files."
         ) from error
     if data is None:
         raise errors.UsageError(
             f"{os.path.basename(run_abs)} has no results",
-            f"All gates passed, or it was killed. Its logs are in {run_abs}/logs",
+            f"All gates passed, or it was killed. Logs: {run_abs}/logs",
         )
     dump(data)
     return errors.OK
@@ -114,9 +114,9 @@ def show(run_id: str, fmt: str) -> int:
 @click.argument("run_id", metavar="ID")
 @click.option("--branch", metavar="NAME", help="Default: headless-ID.")
 def restore(run_id: str, branch: str | None) -> int:
-    """Make a branch of the work of a failed headless run.
+    """Create a branch from the work of a failed headless run.
 
-    ID is the run, the beginning of its name, or `latest`. Nothing is checked out.
+    ID is the name of the run, a prefix of it, or `latest`. Nothing is checked out.
     """
     git = current_repo().git
     refs = git.lines("for-each-ref", "--format=%(refname)", "--sort=refname", FAILED_REFS)
@@ -126,10 +126,12 @@ def restore(run_id: str, branch: str | None) -> int:
     )
     if len(found) != 1:
         named = ", ".join(runs_kept[-_NAMED:]) or "none"
-        raise errors.UsageError(f"no work of a failed run `{run_id}`", f"Kept runs: {named}.")
+        raise errors.UsageError(
+            f"no changes of a failed run `{run_id}` found", f"Kept runs: {named}."
+        )
     name = branch or f"headless-{found[0]}"
     git.out("branch", "--no-track", name, f"{FAILED_REFS}/{found[0]}")
-    click.echo(f"made the branch {name}; to go there: git switch {name}")
+    click.echo(f"created branch {name}; to switch to it: git switch {name}")
     return errors.OK
 
 
@@ -138,7 +140,7 @@ def restore(run_id: str, branch: str | None) -> int:
 def prune(keep: int | None) -> int:
     """Remove all runs but the newest.
 
-    Runs that are being written stay, and for a day those that an agent may add an attempt to.
+    Keeps runs in progress, and for a day those that an agent may add an attempt to.
     """
     repo = current_repo()
     if keep is None:
@@ -153,7 +155,7 @@ def prune(keep: int | None) -> int:
 @command.command("stats", help=_help_of_stats())
 @format_option
 def stats(fmt: str) -> int:
-    """Tell what the kept runs say of gates, headless runs and numbers."""
+    """Show statistics of gates, headless runs and metrics over the kept runs."""
     repo = current_repo()
     known = [document for _, document in _documents(repo) if document]
     gates, headless = gate_stats(known, _skipped(repo, known)), headless_stats(known)
@@ -189,7 +191,7 @@ def _find(repo: Repo, said: str) -> str:
     """
     known = runs.run_ids(repo.state_abs)
     if not known:
-        raise errors.UsageError("no run is kept here", "Make one with: gitgates run")
+        raise errors.UsageError("no runs found", "To start one: gitgates run")
     if said == "latest":
         runs_abs = f"{repo.state_abs}/runs"
         has_result = (
@@ -203,7 +205,8 @@ def _find(repo: Repo, said: str) -> str:
         return said
     if len(matching) > 1:
         raise errors.UsageError(
-            f"`{said}` is the beginning of {len(matching)} runs", f"Newest: {_newest(matching)}."
+            f"`{said}` is an ambiguous prefix of {len(matching)} runs",
+            f"Newest: {_newest(matching)}.",
         )
     if not matching:
         raise errors.UsageError(f"no run `{said}`", f"Newest: {_newest(known)}.")
@@ -254,7 +257,7 @@ def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
 def _stats_text(found: list[dict[str, Any]], number: int) -> str:
     """Format the statistics of gates."""
     if not found:
-        return "no run with results is kept here\n"
+        return "no runs with results found\n"
     all_bytes = sum(gate["fed_back_bytes"] for gate in found)
     rows = [("gate", *(head for head, _form, _meaning in COLUMNS.values()))]
     for gate in found:

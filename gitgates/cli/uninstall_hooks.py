@@ -1,4 +1,4 @@
-"""`gitgates uninstall-hooks`: take our hooks out again, and nothing else."""
+"""`gitgates uninstall-hooks`: remove the hooks of gitgates, and nothing else."""
 
 from __future__ import annotations
 
@@ -32,32 +32,34 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
 
 @click.command("uninstall-hooks")
 @click.option(
-    "--force", is_flag=True, help="Also from a hooks folder that other repositories share."
+    "--force",
+    is_flag=True,
+    help="Also uninstall from a hooks folder shared with other repositories.",
 )
 @click.option(
     "--via",
     type=click.Choice(managers.VIA),
-    help="Take our hooks out of this hook manager's file, and nothing else.",
+    help="Remove the hooks from the configuration of this hook manager only.",
 )
-@click.option("--pre-commit", is_flag=True, help="The same as --via pre-commit.")
+@click.option("--pre-commit", is_flag=True, help="Same as --via pre-commit.")
 @click.option(
     "--agent",
     "agents",
     multiple=True,
     type=click.Choice([*AGENTS]),
-    help="Take our hooks out of this coding agent's settings instead, our files, and our block in "
-    "CLAUDE.md or AGENTS.md; may be given again.",
+    help="Remove the hooks from the settings of this coding agent instead, with the files and "
+    "the block in CLAUDE.md or AGENTS.md that gitgates wrote; can be repeated.",
 )
 @click.option(
     "--purge",
     is_flag=True,
-    help="Also remove what gitgates has stored in the git folder: runs, journals of sessions, the "
-    "message log. Not while work lies there that was not put back.",
+    help="Also remove what gitgates stores in the git folder: runs, session journals, the "
+    "message log. Refused while it holds files that were not restored.",
 )
 @click.option(
     "--scope",
     type=click.Choice(SCOPES),
-    help="With --agent: whose settings, as for install-hooks. Default: project.",
+    help="With --agent: which settings to change, as for install-hooks. Default: project.",
 )
 def command(
     *,
@@ -68,15 +70,15 @@ def command(
     purge: bool,
     scope: str | None,
 ) -> int:
-    """Uninstall the hooks of install-hooks, and restore those that were there before.
+    """Uninstall the hooks of install-hooks, and restore the previous ones.
 
-    So with the entries that --via added to the files of hook managers. Hooks that are not ours stay
-    as they are. What is left that still runs gates is told, with what takes it out. No
-    configuration is needed.
+    Also removes the entries that --via added to files of hook managers. Other hooks are left
+    unchanged. Whatever still runs gates afterwards is reported, with the command that removes it.
+    No configuration is needed.
 
-    Exit status 0: done. 64: options that do not go together. 73: a hook cannot be written, or there
-    is work that was not put back. 75: a run is using what is to be removed. 78: settings that hold
-    our hooks have problems, and were left alone.
+    Exit status 0: done. 64: conflicting options. 73: a hook cannot be written, or stashed work is
+    not restored yet. 75: another run is in progress. 78: settings with gitgates hooks have errors,
+    and were not changed.
     """
     via = via or ("pre-commit" if pre_commit else None)
     for_git: dict[str, object] = {"--force": force, "--via": via, "--purge": purge}
@@ -92,7 +94,7 @@ def command(
         return errors.OK
     if via:
         if not uninstall_via((via,), repo):
-            click.echo(f"gitgates: no hooks of ours in the files of {via}")
+            click.echo(f"gitgates: no gitgates hooks in the files of {via}")
     else:
         uninstall(repo, force=force)
         _report_remaining(repo)
@@ -100,8 +102,8 @@ def command(
         _purge(repo)
     elif not via and (states := _states(repo)):
         names = ", ".join(shown(path_abs, repo.root_abs) for path_abs in states)
-        what = f"what runs have left stays in {names}"
-        _report_left(what, "Remove it: gitgates uninstall-hooks --purge")
+        what = f"state of earlier runs remains in {names}"
+        _report_left(what, "To remove it: gitgates uninstall-hooks --purge")
     return errors.OK
 
 
@@ -113,8 +115,8 @@ def uninstall(repo: Repo, *, force: bool) -> None:
     for folder in (current, usual) if current.path_abs != usual.path_abs else (current,):
         if folder.is_shared and not force:
             if ours := _our_hooks_in(folder.path_abs):
-                what = f"{setting(folder)}: other repositories run {', '.join(ours)} there, too"
-                _report_left(what, "Take them out all the same: gitgates uninstall-hooks --force")
+                what = f"{setting(folder)}: other repositories also run {', '.join(ours)} there"
+                _report_left(what, "To remove them anyway: gitgates uninstall-hooks --force")
             found |= bool(ours)
             continue
         done = githooks.uninstall(folder.path_abs, _ALL)
@@ -122,17 +124,17 @@ def uninstall(repo: Repo, *, force: bool) -> None:
         show(done, repo)
     found |= uninstall_via(managers.VIA, repo)
     if not found:
-        click.echo(f"gitgates: no hooks of ours in {current.path_abs}")
+        click.echo(f"gitgates: no gitgates hooks in {current.path_abs}")
 
 
 def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
-    """Remove our entries from managers' files; print and return whether there were any."""
+    """Remove the entries from managers' files; print and return whether there were any."""
     folder = hooks_folder(repo)
     changes = managers.removals(repo.root_abs, folder, names)
     user_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
     for one in changes:
-        path_abs, what = f"{repo.root_abs}/{one.file}", "our hooks"
-        agent_hooks.replace(repo, path_abs, one.before, one.after, what=what, how="taken out")
+        path_abs, what = f"{repo.root_abs}/{one.file}", "gitgates hooks"
+        agent_hooks.replace(repo, path_abs, one.before, one.after, what=what, how="removed")
         _apply_to_manager(one, repo, folder.path_abs)
     return bool(changes)
 
@@ -141,7 +143,7 @@ def _apply_to_manager(change: FileChange, repo: Repo, folder_abs: str) -> None:
     """Run, or print, the command of a manager after a change of its file."""
     name = os.path.basename(change.file)
     if name.endswith(".json"):
-        what = "the hooks that simple-git-hooks has written run the gates until it writes them anew"
+        what = "the hooks written by simple-git-hooks run the gates until it writes them again"
         _report_left(what, managers.next_command("simple-git-hooks", ()))
     if name not in (framework.FILE, "prek.toml"):
         return
@@ -150,15 +152,15 @@ def _apply_to_manager(change: FileChange, repo: Repo, folder_abs: str) -> None:
     if change.after is not None:
         manager = "prek" if name == "prek.toml" or "prek" in by.values() else "pre-commit"
         types = _types(hook for hook in change.hooks if HOOK_POINTS[hook].host == "git")
-        what = f"{manager} stays installed, for what else is in that file"
-        _report_left(what, f"Where that needs it no more: {manager} uninstall {types}")
+        what = f"{manager} stays installed for the other hooks in that file"
+        _report_left(what, f"If it is no longer needed: {manager} uninstall {types}")
         return
     # Without the file, each hook of theirs refuses everything, also where it is none of ours.
     if theirs := tuple(hook for hook in by if by[hook] == "pre-commit"):
         click.echo(framework.run_pre_commit("uninstall", theirs, repo.env))
     if types := _types(hook for hook in by if by[hook] == "prek"):
-        what = "prek's hooks refuse everything without that file"
-        _report_left(what, f"Take them out: prek uninstall {types}")
+        what = "prek's hooks fail without that file"
+        _report_left(what, f"To remove them: prek uninstall {types}")
 
 
 def _types(hooks: Iterable[str]) -> str:
@@ -174,17 +176,17 @@ def _report_remaining(repo: Repo) -> None:
         files.setdefault(file, []).append(hook)
     for file, hooks in files.items():
         names = ", ".join(dict.fromkeys(hooks))
-        _report_left(f"{file} still runs the gates of {names}", "Take that out by hand.")
+        _report_left(f"{file} still runs the gates of {names}", "Remove that by hand.")
     for hook in _ALL:
         path_abs = os.path.join(folder.path_abs, hook)
         if githooks.read_hook(path_abs).kind == "custom":
-            what = f"{shown(path_abs, repo.root_abs)} speaks of gitgates"
-            _report_left(what, "It is a hook of your own: look at it.")
+            what = f"{shown(path_abs, repo.root_abs)} mentions gitgates"
+            _report_left(what, "It is not managed by gitgates: check it by hand.")
     seen = {folder.path_abs, default_folder(repo).path_abs}
     for worktree in others:
         path_abs = worktree.folder.path_abs
         if path_abs not in seen and _our_hooks_in(path_abs):
-            what = f"our hooks stay in {path_abs}, which the worktree {worktree.repo.root_abs} uses"
+            what = f"hooks remain in {path_abs}, which the worktree {worktree.repo.root_abs} uses"
             _report_left(what, worktree.command("gitgates uninstall-hooks"))
         seen.add(path_abs)
     for agent in AGENTS:
@@ -225,9 +227,9 @@ def _require_nothing_unrecovered(repo: Repo) -> None:
     if found:
         names = "\n".join(f"  {path_abs}" for path_abs in found)
         raise StateError(
-            f"there is work that was hidden or kept aside; nothing was removed:\n{names}",
-            "See it with: gitgates recover --list, in the worktree that it is from. Take out what "
-            "you need, and remove the rest.",
+            f"there are stashed or kept files; nothing was removed:\n{names}",
+            "To list them: gitgates recover --list, in the worktree that they belong to. Copy "
+            "what you need, and remove the rest.",
         )
 
 
@@ -240,7 +242,7 @@ def _purge(repo: Repo) -> None:
         except OSError as error:
             what = f"{state_abs}/lock: {error.strerror}; nothing was removed there"
             raise StateError(
-                what, f"If nothing runs, remove it: rm -r '{state_abs}/lock'"
+                what, f"If no gitgates process is running, remove it: rm -r '{state_abs}/lock'"
             ) from error
         if not is_free:
             raise lock.busy_error()

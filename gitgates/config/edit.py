@@ -67,17 +67,17 @@ def make_edit(raw: Raw, addition: Addition) -> Edit:
 
 
 def shared_file(raw: Raw) -> str:
-    """Return the file that the settings stand in, or would."""
+    """Return the file that contains the settings, or would."""
     return load.PYPROJECT if raw[1] is None and raw[0] is not None else load.OWN_FILE
 
 
 def read_shared(raw: Raw) -> Config:
-    """Return what the files say without the local one; nothing is a configuration, too.
+    """Return the configuration without the local file; it may be empty.
 
     Raises: ConfigError where they have problems that are not deferred.
     """
     current, problems = load.parse_files((*raw[:2], None))
-    load.refuse(problems, "Fix that first. Check it with: gitgates check")
+    load.refuse(problems, "Fix that first. To check it: gitgates check")
     return current or Config()
 
 
@@ -153,8 +153,8 @@ def _write(old: str, edit: Edit, addition: Addition) -> str:
             return new
     blocks += [to_toml(path, {"gates": at(expected, path)["gates"]}) for path in lists]
     raise ConfigError(
-        f"{edit.file}: its tables are written so that nothing can be added without rewriting them",
-        "Write them with [headers] and run this again, or add by hand:\n\n" + "\n".join(blocks),
+        f"{edit.file}: nothing can be added without rewriting its inline tables",
+        "Use [headers] and run this again, or add by hand:\n\n" + "\n".join(blocks),
     )
 
 

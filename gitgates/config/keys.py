@@ -80,69 +80,70 @@ TOP_KEYS: tuple[Key, ...] = (
         "How many gates run at once where the strategy is `collect`; 0: one per CPU."
     ),
     Key("max_output", v.SIZE, '"64 KiB"').means(
-        "How much of a gate's output is kept and shown: its head and its tail, half of this each. "
-        "The log file holds more of it."
+        "How much of a gate's output is kept and shown: half from its head, half from its "
+        "tail. The log file contains more."
     ),
     Key("max_log", v.SIZE, '"16 MiB"').means(
-        "How much of a gate's output its log file holds. Of what is longer, it has the beginning, "
-        "how much was left out, and as much of the end as half of `max_output`."
+        "How much of a gate's output its log file contains. Longer output is truncated: the "
+        "log has the head, the number of omitted bytes, and half of `max_output` from the tail."
     ),
     Key("link", v.NAMES, '[".venv", "venv", "node_modules"]').means(
-        "What git ignores and gates need all the same: linked into every private checkout, where "
-        "the working tree has it."
+        "Ignored files and folders that gates need: linked into every private checkout if the "
+        "working tree has them."
     ),
     Key("breaker", v.BREAKER, "{ prompt = 10, session = 30 }", weaker="each").means(
-        "The most times that hooks of ours keep an agent from stopping, in one prompt and in one "
-        "session, whatever else is configured. Then it is let go, and the person is told."
+        "The maximum number of times that gitgates blocks an agent from stopping, per prompt "
+        "and per session. After that, the agent may stop, and the person is told."
     ),
     Key("keep_runs", v.COUNT, "50").means(
         "How many runs are kept in the state folder, with their logs and results."
     ),
     Key("artifacts_dir", v.FOLDER, weaker="any").means(
-        "A folder inside the repository that results of runs are copied to, for CI to collect. "
-        "Have git ignore it."
+        "A folder in the repository to which results of runs are copied, for CI to collect. "
+        "Add it to .gitignore."
     ),
 )
 
 GATE_KEYS: tuple[Key, ...] = (
     Key("description", v.TEXT, '""').means("What the gate checks, for people and agents."),
     Key("command", v.COMMAND, weaker="any").means(
-        "What runs. Text goes to `sh -c`; an array is executed as it is."
+        "The command. A string is run by `sh -c`; an array is executed directly."
     ),
     Key("pre-commit", v.PRE_COMMIT, "false", weaker="any").means(
-        "Instead of a command: run the hooks of the repository's own `.pre-commit-config.yaml` on "
-        "the event's paths. `true`: all of them; an array: those ids."
+        "Instead of a command: run the hooks in the repository's `.pre-commit-config.yaml` on "
+        "the event's paths."
+        " `true`: all of them; an array: those ids."
     ),
     Key("runner", v.one_of("pre-commit", "prek"), '"pre-commit"', weaker="any").means(
         "The program that runs those hooks."
     ),
     Key("working_dir", v.FOLDER, '"."', weaker="any").means(
-        "The folder that the command runs in, relative to the root. Paths are passed relative to "
+        "The working directory of the command, relative to the root. Paths are passed relative to "
         "it; patterns stay relative to the root."
     ),
     Key("env", v.ENVIRONMENT, "{}", weaker="any").means(
         "Environment variables set for the command."
     ),
     Key("timeout", v.DURATION, "300", weaker="sharply").means(
-        'The most that the gate may take: seconds, or "30s", "2m", "1h30m". Then its whole '
-        "process group is ended, and the gate is `timed-out`."
+        'The time limit of the gate: seconds, or "30s", "2m", "1h30m". When it is reached, the '
+        "process group is killed, and the gate is `timed-out`."
     ),
     Key("on_pass", v.ACTION, '"CONTINUE"', weaker="action").means(
-        "What a pass leads to: `CONTINUE`, `BLOCK`, `STOP`, or the name of a gate."
+        "What happens if the gate passes: `CONTINUE`, `BLOCK`, `STOP`, or the name of a gate."
     ),
     Key("on_fail", v.ACTION, '"BLOCK"', weaker="action").means(
-        "What everything that is not a pass leads to: `CONTINUE` (a warning), `BLOCK`, `STOP`, or "
+        "What happens if it does not pass: `CONTINUE` (a warning), `BLOCK`, `STOP`, or "
         "the name of a gate."
     ),
     Key("files", v.PATTERNS, weaker="fewer").means(
-        "gitignore-style patterns. Where no path of the event matches, the gate is skipped; for a "
-        "gate that is given no paths, deleted ones match, too. Missing: every path; an empty "
+        "gitignore-style patterns. If no path of the event matches, the gate is skipped; for a "
+        "gate without `pass_files`, deleted paths also match. Unset: every path; an empty "
         "array: none."
     ),
-    Key("exclude", v.PATTERNS, "[]", weaker="more").means("Patterns of paths to leave out."),
+    Key("exclude", v.PATTERNS, "[]", weaker="more").means("Patterns of paths to exclude."),
     Key("pass_files", v.FLAG, "false", weaker="any").means(
-        'Append the matching paths to the command, in a shell string as `"$@"`, in as many runs '
-        "as the system's limit asks for."
+        'Append the matching paths to the command, in a shell string as `"$@"`, in several '
+        "runs if the system's limit requires it."
     ),
     Key("pass_hook_input", v.FLAG, "false").means(
         "Append the hook's own arguments to the command, and replay its standard input."
@@ -151,57 +152,64 @@ GATE_KEYS: tuple[Key, ...] = (
         "Gates run by priority, then in the listed order."
     ),
     Key("writes", v.FLAG, "false").means(
-        "The gate changes files: it runs alone, and before a commit or a push a change counts as "
-        "a failure, so that it can be looked at and staged. A gate that does not say so and "
-        "changes the files that its hook is about fails."
+        "The gate changes files: it runs alone, and before a commit or a push, changes count "
+        "as a failure, so they can be reviewed and staged. A gate without this key that "
+        "changes files "
+        "of its event fails."
     ),
     Key("restage", v.FLAG, "false").means(
-        "With `writes`: before a commit, what the gate changed in staged files goes into the "
-        "commit. In a partly staged file, it is also merged into your version, and the rest stays "
-        "unstaged; where the two conflict, and where it changed any other file, the gate fails."
+        "With `writes`: before a commit, changes of the gate in staged files go into the "
+        "commit. In a partly staged file, they are also merged into your version, and the rest "
+        "stays "
+        "unstaged; if the two conflict, or if it changed any other file, the gate fails."
     ),
     Key("required", v.FLAG, "false", weaker="off").means(
-        "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can take the gate away."
+        "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can disable the gate."
     ),
     Key("git_env", v.one_of("auto", "commit", "clean"), '"auto"').means(
-        "Which of git's own variables the gate gets. `auto`: none, but a private copy of the "
-        "index where that is not the usual one (`commit -a`, `commit -- path`). `commit`: always "
+        "Which of git's environment variables the gate gets. `auto`: none, except a private "
+        "copy of the index if it is not the usual one"
+        " (`commit -a`, `commit -- path`). `commit`: always "
         "that copy. `clean`: never."
     ),
     Key("pass_env", v.NAMES, "[]").means(
-        "Names of variables that the gate gets all the same where an agent's hook runs it. By "
-        "itself, such a gate gets none of the agent's own credentials."
+        "Names of variables to pass to the gate when an agent's hook runs it. By default, such "
+        "a gate gets none of the agent's credentials."
     ),
     Key("failures", v.FAILURES).means(
-        "How the output is told apart into failures: `pytest`, `ruff`, `mypy`, `go-test`, `tsc`, "
+        "How the output is split into failures: `pytest`, `ruff`, `mypy`, `go-test`, `tsc`, "
         "`eslint`, `cargo`, or a regular expression that matches one failure each time it is "
-        "found. Missing: the whole output is one failure."
+        "found. Unset: the whole output is one failure."
     ),
     Key("observe", v.FLAG, "false", weaker="on").means(
-        "The gate runs and is recorded, and says what it would have done, but decides nothing."
+        "The gate runs and is recorded, and reports its decision, which has no effect."
     ),
     Key("baseline", v.FLAG, "false", weaker="on").means(
-        "In an agent's hooks: a failure that was there before the session does not count. At its "
-        "first failure in a session the gate runs once more, on what there was when that began."
+        "In an agent's hooks: failures that existed before the session do not count. At its "
+        "first failure in a session, the gate runs again on the content at the start of the "
+        "session."
     ),
     Key("metrics", v.METRICS, "{}", weaker="fewer").means(
-        "Numbers in the output, by name: `pattern`, a regular expression with one group, which is "
-        'the number, and `better`, `"higher"` or `"lower"`. The last match counts, in what '
-        "`max_output` keeps. They are recorded for the content that was measured."
+        "Numbers in the output, by name: `pattern`, a regular expression with one group, the "
+        "number, and"
+        ' `better`, `"higher"` or `"lower"`. The last match in the kept output (`max_output`) '
+        "counts. They are recorded for the measured content."
     ),
     Key("ratchet", v.RATCHET, "false", weaker=(False, True)).means(
-        "The gate fails where one of its `metrics` is worse than what was recorded for the merge "
-        "base with the default branch, or is no longer in the output. Where nothing was recorded, "
-        'nothing is compared, which is said, and no pass. `"measure"`: then the gate runs on the '
-        "merge base, too, in a private checkout, once."
+        "The gate fails if one of its `metrics` is worse than the value recorded for the merge "
+        "base with the default branch, or is no longer in the output. If none was recorded, "
+        "nothing is "
+        "compared, which is reported and is not a pass."
+        ' `"measure"`: in that case, the gate also runs once on the merge base, in a private '
+        "checkout."
     ),
     Key("tolerance", v.AMOUNT, "0", weaker="greater").means(
         "With `ratchet`: by how much a number may be worse. Absolute, in the unit of the number: "
         "with `0.1`, a coverage of 80 may become 79.9."
     ),
     Key("terminal", v.FLAG, "false", weaker="on").means(
-        "In a headless run: when the gate does not pass, the run ends at once; no agent is asked "
-        "to mend it."
+        "In a headless run: if the gate does not pass, the run ends immediately; no agent is "
+        "asked to fix it."
     ),
 )
 
@@ -218,24 +226,25 @@ HOOK_KEYS: tuple[Key, ...] = (
         weaker="any",
         only_in=("pre-commit", "pre-merge-commit", "pre-push"),
     ).means(
-        "What gates see of what is not being committed or pushed. `hide` (the default before a "
-        "commit): nothing; tracked files are as they are being committed, untracked ones stay. "
-        "`checkout` (the default before a push): exactly what is being committed or pushed, in a "
-        "private checkout. `keep`: the working tree as it is."
+        "What happens to unstaged changes while gates run. `hide` (the default before a "
+        "commit): they are stashed; tracked files are as committed, untracked ones stay. "
+        "`checkout` "
+        "(the default before a push): gates run on exactly what is being committed or pushed, in a "
+        "private checkout. `keep`: gates see the working tree unchanged."
     ),
     Key("verify", v.FLAG, "false", weaker="off", only_in=("pre-push",)).means(
         "Each pushed commit must have passed the gates of its own `pre-commit` hook, or of "
-        "`pre-merge-commit`, as `gitgates verify` tells. What is missing runs, on exactly that "
-        "commit."
+        "`pre-merge-commit`, as in `gitgates verify`. Missing gates run on exactly that commit."
     ),
     Key("enabled_tools", v.SELECTED, weaker="fewer", only_in=_TOOL_EVENTS).means(
-        "The agent's tools that the hook answers to. Missing: all; an empty array: none."
+        "The agent's tools that the hook applies to. Unset: all; an empty array: none."
     ),
     Key("enabled_agents", v.SELECTED, weaker="fewer", only_in=_AGENT_EVENTS).means(
-        "The agents that the hook answers to. Missing: all; an empty array: none."
+        "The agents that the hook applies to. Unset: all; an empty array: none."
     ),
     Key("max_retries", v.COUNT, "3", weaker="less", only_in=RETRY_HOOKS).means(
-        "How often failures go back to the agent before it is let go, or a headless run fails."
+        "How many times failures are sent back to the agent before it may stop, or a headless "
+        "run fails."
     ),
     Key(
         "on_exhausted",
@@ -244,12 +253,13 @@ HOOK_KEYS: tuple[Key, ...] = (
         weaker=("allow",),
         only_in=ENDING_HOOKS,  # a headless run ends then
     ).means(
-        "What happens when that is used up. `allow`: the agent is let go, and the person is told. "
-        "`stop`: the agent is stopped."
+        "What happens after the last retry. `allow`: the agent may stop, and the person is "
+        "told. `stop`: the agent is stopped."
     ),
     Key("timeout", v.DURATION, weaker="sharply", only_in=_AGENT_EVENTS).means(
-        "The most that all gates of the hook may take together. Gates that did not get their turn "
-        "are reported as such. Missing: what the gates' own limits come to, or for an agent's "
+        "The time limit of all gates of the hook together. Gates that did not run are reported "
+        "as such. Unset: the sum of the gates' own limits,"
+        " or for an agent's "
         f"other events than {', '.join(ENDING_HOOKS)} and {HOOK_OF['after-tool']}, a few seconds."
     ),
 )

@@ -1,7 +1,7 @@
 """Load the settings files of a root into one `Config`. The only reader of pyproject.toml.
 
 A hook reads the files' bytes and compares them with those that the cached configuration was made
-from; only where they differ does it parse TOML. All bytes are compared, so that no coarse time
+from; only where they differ does it parse TOML. All bytes are compared, so no coarse time
 stamp can make a stale copy look fresh. `marshal` is what the interpreter itself reads its compiled
 modules with; the cache lies in the state folder, where whoever could write it could as well write
 git's hooks.
@@ -75,7 +75,7 @@ def checked(raw: tuple[bytes | None, ...]) -> Config | None:
     if not _mentions_us(raw):
         return None
     config, problems = parse_files(raw)
-    refuse(problems, "Check it with: gitgates check")
+    refuse(problems, "To check it: gitgates check")
     return config
 
 
@@ -144,7 +144,7 @@ def describe(problems: list[Problem]) -> str:
 
 
 def read_files(root_abs: str) -> tuple[bytes | None, ...]:
-    """Return the bytes of each of `FILES`; None for one that is not there."""
+    """Return the bytes of each of `FILES`; None for one that does not exist."""
     return tuple(_read(os.path.join(root_abs, name), name) for name in FILES)
 
 
@@ -155,7 +155,7 @@ def _read(path_abs: str, name: str) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path_abs):
             hint = f"Fix the link, or remove it: {path_abs}"
-            raise ConfigError(f"{name}: is a link to a file that is not there", hint) from None
+            raise ConfigError(f"{name}: is a broken symbolic link", hint) from None
         return None
     except OSError as error:
         from shlex import quote  # cold: only trouble needs it
@@ -192,8 +192,8 @@ def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
         raise ConfigError(f"{PYPROJECT}: tool.gitgates: got {show(ours)}, expected a table")
     if ours is not None and own is not None:
         raise ConfigError(
-            f"{OWN_FILE}: the settings stand in {PYPROJECT}, [tool.gitgates], too",
-            f"Keep one of them: move the keys of {OWN_FILE} to {PYPROJECT}, or the other way.",
+            f"{OWN_FILE}: settings are also in {PYPROJECT}, [tool.gitgates]",
+            f"Use one file: move the keys of {OWN_FILE} to {PYPROJECT}, or vice versa.",
         )
     return tuple(
         Document(name, PREFIXES[name], table)
@@ -212,7 +212,7 @@ def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
         if text.startswith("\ufeff"):
             # Accepting it would hide a file that no other reader of pyproject.toml takes.
             raise ConfigError(
-                f"{name}: starts with a byte order mark, which TOML does not have",
+                f"{name}: starts with a byte order mark, which TOML does not allow",
                 "Save the file as UTF-8 without a byte order mark (BOM).",
             )
         return parse_toml(text)
@@ -222,7 +222,10 @@ def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
             "Save the file as UTF-8.",
         ) from error
     except ValueError as error:  # a number of 5,000 digits, too
-        hint = "Fix the TOML at that place; gitgates reads nothing of a file it cannot parse."
+        hint = (
+            "Fix the TOML syntax there; gitgates does not use any part of a file that it "
+            "cannot parse."
+        )
         raise ConfigError(f"{name}: is not valid TOML: {error}", hint) from error
 
 

@@ -8,7 +8,7 @@ import shlex
 _BRACES = re.compile(r"(?<!\\)\{([^{}/]*,[^{}/]*)\}")
 # What a regular expression has and a pattern of gitignore(5) has no use for. `\$` stays possible.
 _REGEX = re.compile(r"^\^|(?<!\\)\$$|\\[A-Za-z0-9]|\([^()]*\|[^()]*\)|\.[*+].*\\\.|\\\..*\.[*+]")
-_NO_REGEX = "It is not a regular expression, and has / between folders"
+_NO_REGEX = "Patterns are not regular expressions, and use / between folders"
 _ENDING = re.compile(r"\^?(?:\.\*)?\\\.\(?(?:\?:)?(\w+(?:\|\w+)*)\)?\$")
 _OUTSIDE = re.compile(r"~/|/(?:home|Users)/[^/*]+/|[A-Za-z]:[\\/]")
 # lefthook, hk; also in quotes.
@@ -25,12 +25,12 @@ def meant_pattern(pattern: str) -> str:
     if braces := _BRACES.search(body):
         head, tail = pattern[: len(pattern) - len(body) + braces.start()], body[braces.end() :]
         meant = [f"{head}{part.strip()}{tail}" for part in braces[1].split(",")]
-        return f"Write each out, as .gitignore has no braces: {_quoted(meant)}."
+        return f"Write one pattern for each, as .gitignore has no braces: {_quoted(meant)}."
     if ending := _ENDING.fullmatch(body):
         meant = [f"*.{part}" for part in ending[1].split("|")]
         return f"{_NO_REGEX}. Try {_quoted(meant)}."
     if _OUTSIDE.match(body):
-        return 'Write it from the root of the repository, such as "src/x.py".'
+        return 'Write it relative to the root of the repository, such as "src/x.py".'
     return f"{_NO_REGEX}." if _REGEX.search(body) else ""
 
 
@@ -40,7 +40,7 @@ def meant_command(command: str | list[str]) -> str:
     for word in words:
         found = _PLACEHOLDER.search(word)
         if found and not any(map(_NAMING.search, (word, " ".join(words)))):
-            return f"Take {found[1]} out, and add pass_files = true."
+            return f"Remove {found[1]}, and add pass_files = true."
     if isinstance(command, str):
         return ""
     program = words[0].split()
@@ -50,7 +50,7 @@ def meant_command(command: str | list[str]) -> str:
     is_joined = any(word in _JOINS for word in words[1:-1])
     if is_joined and words[0].rpartition("/")[2] not in _SEARCHING:
         line = " ".join(word if word in _JOINS else shlex.quote(word) for word in words)
-        return f"No shell reads an array. Try {_quoted([line])}."
+        return f"An array is not run by a shell. Try {_quoted([line])}."
     return ""
 
 

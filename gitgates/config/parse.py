@@ -1,7 +1,7 @@
 """Settings files to a `Config`: each read value by value, local ones laid over shared ones. Pure.
 
-A problem does not end the reading, so that all are told at once. Only the whole shows a required
-gate that local settings take away, a gate that is not there, and a chain that never ends.
+A problem does not end the reading, so all are told at once. Only the whole shows a required
+gate that local settings take away, a gate that does not exist, and a chain that never ends.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _only_new_entries(shared: Settings, local: Settings) -> Iterator[Problem]:
         for name in local.named(array).keys() & shared.named(array).keys():
             del local.tables[array, name]
             where, there = local.document.where(array, name), shared.document.source
-            message = f"is in {there}, too, which counts"
-            yield Problem(where, message, "Give the local one another `id`.", deferred=True)
+            message = f"is also in {there}, which takes precedence"
+            yield Problem(where, message, "Give the local one a different `id`.", deferred=True)
 
 
 def _merge(shared: Settings, local: list[Settings]) -> Settings:
@@ -136,11 +136,11 @@ def _required_gone(shared: Settings, local: Settings, config: Config) -> Iterato
                 continue
             if hook.gates != before.gates:
                 where = local.document.where("hooks", hook.name, "gates")
-                message = f"takes the required gate `{name}` away"
-                yield Problem(where, message, f"Put `{name}` back into the list.")
+                message = f"removes the required gate `{name}`"
+                yield Problem(where, message, f"Add `{name}` to the list again.")
             else:
-                message = f"cuts the chain of {hook.name} to the required gate `{name}`"
-                hint = f"Leave `on_pass` and `on_fail` as {shared.document.source} has them."
+                message = f"breaks the chain of {hook.name} to the required gate `{name}`"
+                hint = f"Keep `on_pass` and `on_fail` as in {shared.document.source}."
                 yield Problem(local.document.where("gates"), message, hint)
         if required:
             there, path = before._asdict(), ("hooks", hook.name)
@@ -160,7 +160,7 @@ def _changed(
 
 
 def _change_shared(shared: Settings) -> str:
-    return f"Change it in {shared.document.source}, where everybody sees it."
+    return f"Change it in {shared.document.source} instead."
 
 
 def reachable(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]:
@@ -190,16 +190,16 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
     problems += [one for one in wrong if one.deferred] if not problems else []
     if circle := _circle(gates):
         chain = " → ".join(f"`{name}`" for name in circle)
-        message = f"its chain comes back to itself: {chain}"
-        hint = "Let one of them end in CONTINUE, BLOCK or STOP instead."
+        message = f"its chain of actions is a cycle: {chain}"
+        hint = "Make one of them end in CONTINUE, BLOCK or STOP."
         problems.append(Problem(merged.where("gates", circle[0]), message, hint))
 
 
 def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:
     path = ("gates", gate.name)
     if gate.command is not None and gate.pre_commit is not None:
-        hint = "Make two gates of it, and name both in the hook."
-        message = "stands beside `command`; a gate has one of them"
+        hint = "Split it into two gates, and list both in the hook."
+        message = "cannot be combined with `command`"
         yield Problem(merged.where(*path, field="pre_commit"), message, hint)
     # One that is written and makes no sense is reported already.
     is_read = all(
@@ -210,14 +210,14 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
         hint = f'Add command = "…" to `{gate.name}`.'
         yield Problem(merged.where(*path), "has no `command`", hint, deferred=True)
     if gate.restage and not gate.writes:
-        hint = "Add writes = true, so that its changes are looked for."
-        message = "has a meaning only for a gate that writes"
+        hint = "Add writes = true to detect its changes."
+        message = "requires `writes = true`"
         yield Problem(merged.where(*path, field="restage"), message, hint)
     if gate.ratchet and not gate.metrics:
-        message = "has a meaning only for a gate with `metrics`"
+        message = "requires `metrics`"
         yield Problem(merged.where(*path, field="ratchet"), message)
     if gate.tolerance and not gate.ratchet:
-        message = "has a meaning only for a gate with `ratchet`"
+        message = "requires `ratchet`"
         yield Problem(merged.where(*path, field="tolerance"), message)
     for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
         if target not in ACTIONS and target not in gates:
@@ -228,8 +228,8 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
     path = ("hooks", hook.name)
     point = HOOK_POINTS[hook.name]
     if hook.name == "pre-push" and hook.unstaged == "hide":
-        hint = "Use `checkout`, which is the default, or `keep`."
-        message = "a push is of commits; hiding what is unstaged does not show them"
+        hint = "Use `checkout` (the default) or `keep`."
+        message = "a push is about commits; stashing unstaged work does not check them out"
         yield Problem(merged.where(*path, field="unstaged"), message, hint)
     where = merged.where(*path, field="gates")
     unknown = [name for name in hook.gates if name not in (*gates, *policy_gates())]
@@ -245,24 +245,22 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
     for name in reachable(hook.gates, gates):
         if gates[name].restage and point.scope == "staged" and hook.unstaged == "checkout":
             message = f"in a private checkout, gate `{name}` cannot restage what it fixes"
-            hint = "Use `hide`, which is the default, or take out `restage`."
+            hint = "Use `hide` (the default), or remove `restage`."
             yield Problem(merged.where(*path, field="unstaged"), message, hint)
         if gates[name].pre_commit is not None and (point.host, point.scope) == ("git", "none"):
-            message = (
-                f"gate `{name}` runs pre-commit hooks on paths, and {hook.name} is not about paths"
-            )
-            yield Problem(where, message, "Use a gate with a command here.")
+            message = f"gate `{name}` runs pre-commit hooks on paths, but {hook.name} has no paths"
+            yield Problem(where, message, "Use a gate with a command.")
 
 
 def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
     if name in policy_gates():
-        hint = f"`{name}` is a built-in gate, which a hook lists; no action leads to it."
+        hint = f"`{name}` is a built-in gate: list it in a hook, not as an action."
     elif name in POLICY_NAMES:
-        hint = f"`{name}` is a built-in policy, and no gate: no hook lists it."
+        hint = f"`{name}` is a built-in policy, not a gate; it cannot be listed in a hook."
     elif name in ACTIONS:
-        hint = f"`{name}` is an action; a hook lists gates."
+        hint = f"`{name}` is an action, not a gate."
     else:
-        hint = did_you_mean(name, known) or "Define it, with a command, or take the name out."
+        hint = did_you_mean(name, known) or "Define it with a command, or remove the name."
     return Problem(where, f"gate `{visible_line(name)}` is not defined", hint, deferred=True)
 
 

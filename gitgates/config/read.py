@@ -85,7 +85,7 @@ def read_settings(document: Document, problems: list[Problem]) -> Settings:
     for kind in ("gates", "hooks"):
         named = document.table.get(kind, {})
         if not isinstance(named, dict):
-            message = f"got {show(named)}, expected a table for each name"
+            message = f"got {show(named)}, expected one table per name"
             problems.append(Problem(document.where(kind), message))
             continue
         for name, table in named.items():
@@ -123,8 +123,8 @@ def _read_array(settings: Settings, feature: Table, problems: list[Problem]) -> 
             continue
         name = (feature.id_of(table) if feature.id_of else "") or f"{number}"
         if (feature.name, name) in settings.tables:
-            hint = "Give one of them another `id`."
-            problems.append(Problem(where, f"`{name}` is there twice", hint))
+            hint = "Give one of them a different `id`."
+            problems.append(Problem(where, f"`{name}` is defined twice", hint))
             continue
         missing = [key for key in feature.needed if key not in table]
         problems += [Problem(where, f"has no `{key}`") for key in missing]
@@ -187,12 +187,12 @@ def _unknown_key_hint(document: Document, path: Path, name: str, known: tuple[st
     """Return the hint for an unknown key: its place, its name here, or a similar key."""
     tool = document.table.get("tool") if not (path or document.prefix) else None
     if name == "tool" and isinstance(tool, dict) and "gitgates" in tool:
-        return f"In {document.source}, leave `tool.gitgates.` out: [gates.x]."
+        return f"In {document.source}, omit `tool.gitgates.`: [gates.x]."
     for key in HOOK_KEYS if path[:1] == ("hooks",) else ():
         if key.name == name:
-            return f"`{name}` has a meaning only for {', '.join(key.only_in)}."
+            return f"`{name}` applies only to {', '.join(key.only_in)}."
     hint = foreign_key(name) or did_you_mean(name, known)
-    return hint or f"Known here: {', '.join(known)}."
+    return hint or f"Known keys: {', '.join(known)}."
 
 
 def _wrong_name(section: str, name: str) -> tuple[str, str]:
@@ -201,7 +201,7 @@ def _wrong_name(section: str, name: str) -> tuple[str, str]:
         if name in HOOK_POINTS:
             return "", ""
         known = "the hooks of githooks(5), an agent's events such as Stop, headless and manual"
-        hint = did_you_mean(name, tuple(HOOK_POINTS)) or f"Known are {known}."
+        hint = did_you_mean(name, tuple(HOOK_POINTS)) or f"Known: {known}."
         return f"unknown hook `{visible_line(name)}`", hint
     if name.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}:
         message = f"`{name}` is the name of an action or of a built-in policy"

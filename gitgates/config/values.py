@@ -82,7 +82,7 @@ def _toml(value: object) -> str:
             try:
                 return str(value)
             except ValueError:  # Python does not write out whole numbers of thousands of digits
-                return "a number of thousands of digits"
+                return "a number with thousands of digits"
 
 
 def did_you_mean(word: object, known: tuple[str, ...]) -> str:
@@ -123,7 +123,7 @@ def parse_duration(value: object) -> float:
     else:
         raise BadValue('seconds or "30s"', hint)
     if not 0 < seconds <= _LONGEST_S:  # nan is neither
-        raise BadValue("a time above zero, and at most a week", hint)
+        raise BadValue("a time greater than zero, at most one week", hint)
     return float(seconds)
 
 
@@ -134,7 +134,7 @@ def _size(value: object) -> int:
     elif isinstance(value, str) and (match := _SIZE.fullmatch(value.strip())):
         count = int(match[1]) * _UNITS[(match[2] or "").lower()]
     if count <= 0:
-        raise BadValue('bytes above zero, or "64 KiB", "1 MiB"')
+        raise BadValue('a number of bytes greater than zero, or "64 KiB", "1 MiB"')
     return count
 
 
@@ -172,7 +172,7 @@ def _action(value: object) -> str:
 def _names(value: object) -> tuple[str, ...]:
     if not isinstance(value, list):
         hint = f"Try [{show(value)}]." if isinstance(value, str) else ""
-        raise BadValue("an array of texts", hint)
+        raise BadValue("an array of strings", hint)
     for entry, item in enumerate(value):
         if not isinstance(item, str):
             raise BadValue("text in quotes", entry=entry)
@@ -185,7 +185,7 @@ def _selected(value: object) -> tuple[str, ...]:
     found = _names(value)
     for entry, item in enumerate(found):
         if any(part.strip().startswith("!") for part in item.split("|")):  # it would match nothing
-            raise BadValue("the name of one that it answers to: none can be left out", entry=entry)
+            raise BadValue("at least one name", entry=entry)
     return found
 
 
@@ -215,7 +215,7 @@ def _command(value: object) -> str | tuple[str, ...]:
         raise BadValue(expected)
     for entry, item in enumerate(value):
         if not isinstance(item, str) or "\0" in item:
-            raise BadValue("text in quotes, without a NUL", entry=entry)
+            raise BadValue("text in quotes, without a NUL character", entry=entry)
     if not value[0].strip():
         raise BadValue("a program", entry=0)
     if hint := meant_command(value):
@@ -233,13 +233,13 @@ def _pre_commit(value: object) -> tuple[str, ...] | None:
 
 def _environment(value: object) -> tuple[tuple[str, str], ...]:
     if not isinstance(value, dict):
-        raise BadValue("a table of names and texts", 'Try env = { NAME = "value" }.')
+        raise BadValue("a table of names and strings", 'Try env = { NAME = "value" }.')
     for name, content in value.items():
         if not name or "=" in name or "\0" in name:
-            raise BadValue("environment names without `=`", f"{show(name)} cannot be one.")
+            raise BadValue("environment names without `=`", f"{show(name)} is not a valid name.")
         if not isinstance(content, str) or "\0" in content:
             text = show(content) if isinstance(content, int | float) else "value"
-            raise BadValue("texts as values", f'Try {visible_line(name)} = "{text}".')
+            raise BadValue("strings as values", f'Try {visible_line(name)} = "{text}".')
     return tuple(value.items())
 
 
@@ -292,7 +292,7 @@ def _metrics(value: object) -> tuple[tuple[str, str, str], ...]:
         except BadValue as bad:
             raise BadValue(expected, bad.hint, keys=(name, "pattern")) from None
         if groups != 1:
-            why = f"It has {groups} groups; (?:…) is none."
+            why = f"It has {groups} groups; use (?:…) for the others."
             raise BadValue(expected, why, keys=(name, "pattern"))
     return tuple((name, one["pattern"], one["better"]) for name, one in value.items())
 

@@ -1,6 +1,6 @@
 """One class for each expected failure: its exit status, its message, and what to do.
 
-Anything else that escapes is a bug of ours (exit status 70). The statuses follow sysexits.h, and
+Anything else that escapes is internal error (exit status 70). The statuses follow sysexits.h, and
 stay clear of 2: to a coding agent, exit status 2 means "block".
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from errno import EACCES, EDQUOT, EIO, ENOSPC, EPERM, EROFS
 
-_MAKE_ROOM = "Make room, and try again."
+_MAKE_ROOM = "Free some disk space, and try again."
 _OWN = "gitgates"  # in the name of each file of ours
 
 OK = 0
@@ -18,13 +18,13 @@ BLOCKED = 1
 EXIT_STATUSES: tuple[tuple[int, str], ...] = (
     (0, "ok: every gate passed, was skipped, or only warned"),
     (1, "a gate blocked or stopped (doctor: something is wrong)"),
-    (64, "usage: an option, argument or file name that makes no sense"),
-    (69, "unavailable: the hook's interpreter or installation is gone; nothing was checked"),
-    (70, "a bug in gitgates; please report it"),
+    (64, "usage error: an invalid option, argument or file name"),
+    (69, "unavailable: the hook's interpreter or installation is missing; nothing was checked"),
+    (70, "an internal error in gitgates; please report this bug"),
     (73, "the state folder, a hook, or an output cannot be written"),
     (74, "git failed, or this is not a git repository"),
     (75, "another gitgates run holds the lock"),
-    (78, "the configuration has problems, or there is none where one is needed"),
+    (78, "the configuration has errors, or is missing where it is required"),
     (130, "interrupted by a signal (unless it is ignored, as under nohup); the gates were ended"),
 )
 
@@ -94,7 +94,7 @@ class ConfigError(GitgatesError):
 
 
 class Interrupted(GitgatesError):
-    """A signal asked us to end."""
+    """A signal requested termination."""
 
     exit_status = 130
 

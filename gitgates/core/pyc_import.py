@@ -1,4 +1,4 @@
-"""Import our modules from their .pyc files, as Python does, with fewer steps.
+"""Import the package's modules from their .pyc files, as Python does, with fewer steps.
 
 Python lists the folder of each package, looks for extension modules, and asks twice about each
 source. Here it is one `stat` of the source, and the file in __pycache__ if it is what Python would
@@ -57,7 +57,7 @@ def install() -> None:
 
 
 def _find(name: str, folder_abs: str, own: str) -> ModuleSpec | None:
-    """Return how to load the module of a source file; None where that is not there.
+    """Return how to load the module of a source file; None where that does not exist.
 
     Raises: OSError where it is not compiled, or cannot be read.
     """

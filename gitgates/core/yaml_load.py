@@ -85,4 +85,4 @@ def _refuse_too_much(node: yaml.Node | None) -> None:
         elif isinstance(one, yaml.SequenceNode):
             left += one.value
         if count > _MOST:
-            raise yaml.YAMLError(f"its aliases stand for more than {_MOST} values")
+            raise yaml.YAMLError(f"its aliases expand to more than {_MOST} values")

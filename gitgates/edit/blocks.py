@@ -1,7 +1,7 @@
 """Insert and remove a marked block of lines in YAML, TOML, Markdown or a script. Pure.
 
-What comes out is parsed again and compared, so that a text whose shape was not understood is
-refused instead of being spoilt. What was there before us is told by the bytes around a block alone:
+What comes out is parsed again and compared, so a text whose shape was not understood is
+refused instead of being spoilt. What existed before us is told by the bytes around a block alone:
 a text that ended without a new line ends with our block without one.
 """
 
@@ -40,7 +40,7 @@ def block(command: str, lines: str) -> str:
 
 
 def is_in(text: str) -> bool:
-    """Return whether there is a block of ours in a text."""
+    """Return whether a text contains a gitgates block."""
     return _COMMAND in text
 
 
@@ -57,7 +57,7 @@ def insert(text: str | None, offset: int, block_: str, column: int = 0) -> str:
 
 
 def without(text: str, file: str) -> str | None:
-    """Return a text without our blocks; None if there is nothing else in it.
+    """Return a text without gitgates blocks; None if there is nothing else in it.
 
     Raises: ConfigError if only one end of a block is there.
     """
@@ -70,9 +70,9 @@ def without(text: str, file: str) -> str | None:
         text = text[: max(start, 0)] + text[end:]
     if half := _HALF.search(text):
         raise ConfigError(
-            f"{file}: only `{half[0].strip()}` is there of both ends, so that nobody knows where "
-            "our block ends",
-            "Take the block out by hand; the file was left alone.",
+            f"{file}: has only `{half[0].strip()}` of the two markers, so the end of the "
+            "gitgates block is unknown",
+            "Remove the block by hand; the file was not changed.",
         )
     return text
 

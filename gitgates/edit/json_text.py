@@ -3,9 +3,9 @@
 Strict, as in RFC 8259: comments, NaN and other liberties are refused, and so is a key that stands
 twice, because readers differ in which of the two counts.
 
-What says later whether a list or an object was there before us, is the first sign behind its
+What says later whether a list or an object existed before us, is the first sign behind its
 bracket: behind our own comes a new line, and into an empty one of somebody else's the value goes at
-once. Nothing has to be remembered elsewhere, so that a copy of the file, in another checkout, can
+once. Nothing has to be remembered elsewhere, so a copy of the file, in another checkout, can
 be undone as well.
 """
 
@@ -77,7 +77,7 @@ def parse(text: str, file: str) -> Node:
         where = f"{file}:{error.lineno}:{error.colno}"
         raise ConfigError(f"{where}: is not valid JSON: {error.msg}", _HINT) from error
     except ValueError as error:
-        raise ConfigError(f"{file}: is not valid JSON for us: {error}", _HINT) from error
+        raise ConfigError(f"{file}: is not valid JSON: {error}", _HINT) from error
 
 
 def require(node: Node, kind: type, what: str, file: str) -> None:
@@ -124,7 +124,7 @@ def remove(text: str, holder: Node, index: int) -> str:
 def prune(text: str, path: list[tuple[Node, int]]) -> str | None:
     """Remove the value at a path, and containers that are empty then.
 
-    What was there before us stays, empty. The path leads from the root: holder and index.
+    What existed before us stays, empty. The path leads from the root: holder and index.
     None: the text was made for it.
     """
     for holder, index in reversed(path):
@@ -184,12 +184,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _value in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"{json.dumps(twice)} stands there twice")
+        raise ValueError(f"duplicate key {json.dumps(twice)}")
     return found
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no value")
+    raise ValueError(f"{name} is not a JSON value")
 
 
 def _locate(text: str, at: int, value: Any, depth: int) -> Node:  # noqa: ANN401 - any JSON

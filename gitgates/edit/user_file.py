@@ -1,4 +1,4 @@
-"""Read and atomically replace a file that belongs to somebody else."""
+"""Read and atomically replace a file that belongs to the user."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def read(path_abs: str) -> str | None:
     except UnicodeDecodeError as error:
         raise ConfigError(
             f"{path_abs}: is not valid UTF-8: byte {error.start}: {error.reason}",
-            "Save it as UTF-8; it was left alone.",
+            "Save it as UTF-8; it was not changed.",
         ) from error
     except OSError as error:
         why = error.strerror or str(error)
         why = why if why.startswith("is ") else f"cannot be read: {why}"
-        raise ConfigError(f"{path_abs}: {why}", "Look at it; it was left alone.") from error
+        raise ConfigError(f"{path_abs}: {why}", "Check it; it was not changed.") from error
 
 
 def content(path_abs: str) -> bytes:
@@ -38,7 +38,7 @@ def content(path_abs: str) -> bytes:
 
 
 def shown(path_abs: str, root_abs: str) -> str:
-    """Return a path for people: relative to the root where it is below it."""
+    """Return a path for display: relative to the root if it is below it."""
     path = os.path.relpath(path_abs, root_abs)
     return path_abs if path.startswith("..") else path
 
@@ -52,7 +52,7 @@ def require_inside(root_abs: str, *paths_abs: str) -> None:
         if link := link_out(path_abs, root_abs):
             raise StateError(
                 f"{link}, which is not a file of this repository: nothing was changed",
-                "Put a file or a folder of the repository in its place, and do the same again.",
+                "Replace it with a file or folder of the repository, and try again.",
             )
 
 
@@ -89,6 +89,6 @@ def remove_empty(folder_abs: str) -> None:
 def _require_unchanged(path_abs: str, before: str | None) -> None:
     if read(path_abs) != before:
         raise StateError(
-            f"{path_abs}: somebody has written it in this moment, and was left in peace",
+            f"{path_abs}: was modified by another process just now; not overwritten",
             "Try again.",
         )

@@ -110,7 +110,7 @@ class ChangeDetector:
         # Where no gate blocks for that, others have passed on something else all the same.
         if self._strays or (self._altered and decision.verdict < BLOCK):
             return decision._replace(verdict=max(decision.verdict, BLOCK), reason=said)
-        notes = (f"if somebody else did that: {said}",) if self._altered else ()
+        notes = (f"if another process changed them: {said}",) if self._altered else ()
         return decision._replace(notes=(*decision.notes, *notes))
 
     def _note(self) -> None:

@@ -40,7 +40,7 @@ def matches_tool(patterns: tuple[str, ...] | None, tool: str, others: tuple[str,
 def matches_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
     """Return whether a pattern matches an agent. A bare name matches a plugin's agent, too.
 
-    The main thread has no name, so that no pattern means it.
+    The main thread has no name, so no pattern means it.
     """
     if patterns is None:
         return True

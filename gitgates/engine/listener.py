@@ -1,4 +1,4 @@
-"""The interface by which the progress of a run is told: to a terminal, a log, or nobody."""
+"""The interface for the progress of a run: to a terminal, a log, or nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Listener:
     live = False  # whether `tick` is called while something runs
 
     def phase(self, text: str) -> None:
-        """Receive what is done from now on, beside gates; empty: nothing."""
+        """Receive the current phase, apart from gates; empty: none."""
 
     def planned(self, plan: Plan) -> None:
         """Receive the plan."""

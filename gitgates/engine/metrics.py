@@ -69,7 +69,7 @@ class Measurement:
             return result
         reason = _say_slow(slow) if slow else ""
         if self._gate.ratchet and (reason or self._trouble):
-            reason = reason or f"its numbers cannot be compared: {self._trouble}"
+            reason = reason or f"its metrics cannot be compared: {self._trouble}"
             return result._replace(status="failed", exit_status=None, reason=reason)
         if reason or not self._ratchet:
             return result._replace(reason=reason or result.reason)
@@ -107,7 +107,7 @@ def find_numbers(
 ) -> tuple[dict[str, float], str]:
     """Return the last number of each metric that is in an output, by name; and what took too long.
 
-    The second is the first metric whose pattern did not end in time; the others were not tried.
+    The second is the first metric whose pattern did not finish in time; the others were not tried.
     """
     text = plain(output)
     found: dict[str, float] = {}

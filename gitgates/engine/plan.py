@@ -60,7 +60,7 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
         _make_step(gates.get(name), name, event, skips) for name in reachable(listed, gates)
     )
     strays = [
-        f"{by} names no gate: `{name}`"
+        f"{by} names an unknown gate: `{name}`"
         for name, by in skips.items()
         if name not in gates
         and not _is_policy(name)
@@ -99,7 +99,7 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
     if not takes_paths(gate):
         return Step(gate=gate, note=note)
     if event.paths is None:
-        return Step(gate=gate, skip=f"{event.name} is not about paths", note=note)
+        return Step(gate=gate, skip=f"{event.name} has no paths", note=note)
     from gitgates.engine.match import select  # where no gate has patterns, none are matched
 
     paths = select(event.paths, gate.files, gate.exclude)
@@ -129,10 +129,10 @@ def _is_policy(name: str) -> bool:
 def _without_command(name: str, event: Event) -> Step:
     gate = Gate(name=name)
     if not _is_policy(name):
-        return Step(gate=gate, fault=f"gate `{name}` is named but not defined")
+        return Step(gate=gate, fault=f"gate `{name}` is listed but not defined")
     if event.name not in ENDING_HOOKS:
-        return Step(gate=gate, fault=f"the built-in gate `{name}` is none of {event.name}")
-    return Step(gate=gate, skip="it is decided where an agent stops")
+        return Step(gate=gate, fault=f"the built-in gate `{name}` does not apply to {event.name}")
+    return Step(gate=gate, skip="it is evaluated when an agent stops")
 
 
 def _no_match(event: Event, gate: Gate) -> str:
@@ -140,7 +140,7 @@ def _no_match(event: Event, gate: Gate) -> str:
         return "files were only deleted" if event.gone else "no path has changed"
     if gate.files == ():
         return "`files` is empty"
-    return f"none of {len(event.paths)} paths matches"
+    return f"none of {len(event.paths)} paths match"
 
 
 def choose_view(event: Event, hook: Hook) -> View:
@@ -201,7 +201,7 @@ def join(decisions: tuple[Decision, ...]) -> Decision:
 
 
 def describe_refs(event: Event) -> str:
-    """Return the names of what is pushed, for people: `main, v1`."""
+    """Return the pushed refs for display: `main, v1`."""
     names = (ref.local_ref or ref.remote_ref for ref in event.refs)
     return ", ".join(name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in names)
 
@@ -219,6 +219,6 @@ def record_skips(plan: Plan, repo: Repo) -> None:
         write_ledger(repo.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
     except OSError as error:
         raise StateError(
-            f"{repo.shared_state_abs}: a skip cannot be recorded: {error.strerror}",
+            f"{repo.shared_state_abs}: cannot record a skip: {error.strerror}",
             "Run without GITGATES_SKIP and SKIP, or make the folder writable.",
         ) from error

@@ -41,7 +41,7 @@ class Base(Record):
 
     @property
     def name(self) -> str:
-        """What it is, for people."""
+        """Its name for display."""
         return f"the merge base with {self.branch} ({self.commit[:_SHORT]})"
 
 
@@ -58,7 +58,7 @@ class Ratchet:
         """Return the result of a gate that passed, or had nothing to check: failed where worse."""
         base = self.base
         if base is None:
-            return _begin(result, "there is no commit before this one")
+            return _begin(result, "no earlier commit found")
         if not base.commit:
             return _not_compared(result, self._why_none)
         if base.tree == self._tree:
@@ -174,12 +174,12 @@ class Ratchet:
                 commit = git.ask("merge-base", "HEAD", ref).stdout.decode().strip()
                 branch = ref.split("/", 2)[2]
                 self._why_none = (
-                    f"no commit is here that HEAD and {branch} have in common; "
-                    "in a shallow clone: git fetch --unshallow"
+                    f"HEAD and {branch} have no common commit here; in a shallow clone: git "
+                    "fetch --unshallow"
                 )
                 tree = git.resolve(f"{commit}^{{tree}}") if commit else ""
                 return Base(commit=commit, tree=tree, branch=branch)
-        self._why_none = f"there is no default branch here: {', '.join(names)}"
+        self._why_none = f"no default branch found: {', '.join(names)}"
         return Base(commit="", tree="", branch="")
 
 
@@ -210,7 +210,7 @@ def _parse(line: bytes, tree: str) -> Fact | None:
 def _begin(result: GateResult, why: str) -> GateResult:
     if result.status == "unchecked":
         return result
-    return result._replace(reason=f"numbers are compared from now on: {why}")
+    return result._replace(reason=f"comparison starts with the next run: {why}")
 
 
 def _not_compared(result: GateResult, why: str) -> GateResult:

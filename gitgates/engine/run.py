@@ -99,7 +99,7 @@ def run_plan(
                 text = f"interrupted by signal {signals.received[0]} while waiting"
                 raise InterruptedRun(text, plan, Decision(verdict=ALLOW, not_run=plan.listed))
             if options.deadline and not options.deadline.left_s():
-                raise LockError("the working tree was in use by another run for too long")
+                raise LockError("timed out waiting for another run in this working tree")
 
         isolation = Isolation(repo, listener.said, look, hides=hides, locks=locks)
         try:
@@ -241,7 +241,7 @@ class _Run:
     def _why_none_starts(self) -> str:
         deadline = self.options.deadline
         if deadline and not deadline.left_s():
-            return f"the limit of {deadline.limit_s:g} s for all gates was up before its turn"
+            return f"the {deadline.limit_s:g} s limit for all gates was reached before it started"
         return self.detector.why_none_starts()
 
     def _commands(self, due: Due, base: Checkout | None = None) -> list[Command]:
@@ -332,7 +332,7 @@ class _Run:
         try:
             measurement.record(result, self.run_abs)
         except OSError as error:
-            self.listener.said(f"the numbers of {result.gate} are not recorded: {error.strerror}")
+            self.listener.said(f"the metrics of {result.gate} were not recorded: {error.strerror}")
         return result
 
     def _run_on_base(self, job: _Job, result: GateResult, group: Group) -> bool:
@@ -368,7 +368,7 @@ class _Run:
                 at_base, job.own, lambda: bool(group.interrupted_by)
             )
         except OSError as error:
-            reason = f"nothing was compared: numbers cannot be recorded: {error.strerror}"
+            reason = f"nothing was compared: metrics cannot be recorded: {error.strerror}"
             return job.own._replace(status="unchecked", reason=reason)
 
     def _limit(self, job: _Job, took_s: float) -> str:
@@ -389,4 +389,4 @@ def _watch() -> Watchdog:
 def _say_interrupted(number: int, results: Mapping[tuple[str, int], GateResult]) -> str:
     ended = [result.gate for result in results.values() if result.status == "killed"]
     while_running = f" while `{'`, `'.join(ended)}` ran" if ended else ""
-    return f"interrupted by signal {number}{while_running}; nothing was decided"
+    return f"interrupted by signal {number}{while_running}; no decision was made"

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Results = Mapping[tuple[str, int], GateResult]
 
 # The reason of a gate that was killed because the run was over.
-ENDED = "the run was ended"
+ENDED = "the run was interrupted"
 
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
@@ -224,9 +224,9 @@ def _staging_advice(plan: Plan, deciding: tuple[Visit, ...]) -> str:
     if plan.hook.name not in BEFORE_A_COMMIT or not fixers:
         return ""
     if reason := next((v.result.reason for v in deciding if _left_out(v.result)), ""):
-        what_to_do = "stage of them what you want (git add -p) and commit again"
-        return f"{reason}: fix those files as they are in the working tree, {what_to_do}"
-    text = "look at what was fixed (git diff), stage it (git add) and commit again"
+        what_to_do = "stage what you want of them (git add -p) and commit again"
+        return f"{reason}: fix those files in the working tree, {what_to_do}"
+    text = "review the fixes (git diff), stage them (git add) and commit again"
     restages = any(step.gate.restage for step in plan.steps if step.gate.name in fixers)
     if restages or plan.event.host == "pre-commit":  # under that, no gate stages anything
         return text
@@ -303,18 +303,18 @@ def count_files(paths: Collection[str]) -> str:
 def undeclared(paths: Collection[str], beside: Collection[str]) -> str:
     """Return the message about files changed without `writes`, by a gate or one `beside` it."""
     others = " or ".join(f"`{name}`" for name in sorted(beside))
-    who = f"it or {others}, which ran beside it," if others else "it"
-    return f"{who} changed {count_files(paths)}; gates that fix files say `writes = true`"
+    who = f"it or {others}, which ran in parallel," if others else "it"
+    return f"{who} changed {count_files(paths)}; gates that fix files need `writes = true`"
 
 
 def conflicts_with_unstaged(paths: Collection[str]) -> str:
     """Return the message about files that cannot be restaged."""
-    return f"the fix conflicts with what is not staged in {first_names(paths)}"
+    return f"the fix conflicts with unstaged changes in {first_names(paths)}"
 
 
 def undeclared_staging(paths: Collection[str]) -> str:
     """Return the message about a gate without `restage` that changed the index being committed."""
-    what_to_do = "gates that stage what they fix say `writes = true` and `restage = true`"
+    what_to_do = "gates that stage their fixes need `writes = true` and `restage = true`"
     return f"it changed the index being committed: {first_names(paths)}; {what_to_do}"
 
 

@@ -27,7 +27,7 @@ def run(args: list[str]) -> int:
         _answer_switched_off(args[0] if args else "", env)
         return 0
     if not args or args[0] not in AGENTS:
-        _say(f"`agent-hook` wants the name of an agent: {', '.join(AGENTS)}")
+        _say(f"`agent-hook` requires the name of an agent: {', '.join(AGENTS)}")
         return 0
     try:
         raw = _read_payload()
@@ -40,9 +40,9 @@ def run(args: list[str]) -> int:
 
         _write(1, respond(raw, env, _say, args[0]))
     except KeyboardInterrupt:
-        _say("interrupted; nothing was decided")
+        _say("interrupted; no decision was made")
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
-        _say(f"a bug of ours, please report it: {error!r}")
+        _say(f"internal error; please report this bug: {error!r}")
     return 0
 
 
@@ -66,7 +66,7 @@ def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
 
         _write(1, answer_switched_off(raw, env, _say, host))
     except BaseException as error:  # noqa: BLE001 - it is switched off
-        _say(f"a bug of ours, please report it: {error!r}")
+        _say(f"internal error; please report this bug: {error!r}")
 
 
 def _read_payload() -> bytes:

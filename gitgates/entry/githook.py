@@ -31,14 +31,14 @@ _NOT_RUN = ("skipped", "not-run")
 
 
 def run(args: list[str]) -> int:
-    """Run the hook that was installed before ours, then the gates."""
+    """Run the previous hook, then the gates."""
     env = environ.read()
     if environ.is_off(env):
         return 0  # the shim never comes here then
     shim, hook, *argv = (*args, "", "")[: max(len(args), 2)]
     point = HOOK_POINTS.get(hook)
     if point is None or point.host != "git":
-        raise UsageError(f"`{hook}` is not a hook of git", "Known are those of: git help hooks")
+        raise UsageError(f"`{hook}` is not a hook of git", "For a list, see: git help hooks")
     terminal = open_terminal(2, env)
     repo = find_repo(current_folder(), env)
     if is_running_here(env, repo.git_dir_abs, hook):

@@ -20,8 +20,8 @@ def run(args: list[str]) -> int:
     """Restore what a killed run had stashed, and leave a notice for the next command."""
     if not _is_valid_call(args):
         raise UsageError(
-            "`rescue` is what gitgates itself starts when a run was killed",
-            "You may want: gitgates recover",
+            "`rescue` is internal: gitgates starts it when a run was killed",
+            "Use this instead: gitgates recover",
         )
     root_abs, git_dir_abs, git_pid, *locks = args
     os.chdir(root_abs)

@@ -229,7 +229,7 @@ def _commits_without_reflog(
     """Return the session's commits that are in no reflog.
 
     Those that were committed since the start, as in a worktree that it made by a shell command; not
-    what comes from a remote or from a worktree that was there before, nor what it rebases onto.
+    what comes from a remote or from a worktree that existed before, nor what it rebases onto.
     """
     git = span.repo.git
     shown = ("--no-commit-header", "--no-walk=unsorted", "--stdin", "--format=%H %ct")
@@ -307,10 +307,10 @@ def with_changes(repo: Repo, onto: str, spans: Iterable[tuple[str, str, tuple[st
     """Return a tree with the changes of some spans applied, file by file.
 
     `spans` are the trees before and after each, and files that are left out. A file that is
-    another one in the tree than it was before stays as it is there: whoever changed it first has
+    another one in the tree than it was before is left unchanged there: whoever changed it first has
     not seen the rest. So it stays, too, where a span only brings such a file back.
 
-    Raises: GitError where a tree is not there; OSError where nothing can be stored.
+    Raises: GitError where a tree does not exist; OSError where nothing can be stored.
     """
     git = reading_git(repo)
     taken: dict[bytes, File] = {}
@@ -387,7 +387,7 @@ def read_reflog(git_dir_abs: str) -> tuple[ReflogEntry, ...]:
 def entries_since(entries: tuple[ReflogEntry, ...], start: Point) -> tuple[ReflogEntry, ...]:
     """Return the entries since a point, and maybe some of the second before.
 
-    Told by the time, and by where HEAD was: a commit can be given any time, so that the first one
+    Told by the time, and by where HEAD was: a commit can be given any time, so the first one
     of the session might look old.
     """
     by_time = by_place = len(entries)

@@ -1,6 +1,6 @@
-"""Private checkouts: a commit, a tree or an index checked out into a folder of our own.
+"""Private checkouts: a commit, a tree or an index checked out into a private folder.
 
-Laid out by git, so that filters, line endings, modes and links are as in any checkout; kept, so
+Laid out by git, so filters, line endings, modes and links are as in any checkout; kept, so
 that the next one writes only what differs. The user's files, index, refs and stash are not touched.
 Why it is no linked worktree: docs/adr/0004-private-checkouts.md.
 
@@ -89,20 +89,20 @@ def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
     tree = git.resolve(f"{treeish}^{{tree}}")
     if not tree:
         raise GitError(
-            f"`{treeish}` is neither a commit nor a tree here", "See: git log --oneline --all"
+            f"`{treeish}` is neither a commit nor a tree", "See: git log --oneline --all"
         )
     slot = take_slot(f"{repo.state_abs}/checkouts")
     try:
         submodules = _populate(slot, _git_inside(repo, slot), tree, _checkout_settings(repo))
         linked, notes = _make_links(repo, slot.folder_abs, link)
         if submodules:
-            notes.append(f"submodules are left empty: {', '.join(submodules)}")
+            notes.append(f"submodules are not checked out: {', '.join(submodules)}")
         own = _make_repository(repo, slot, commit, linked)
         return Checkout(own, slot, notes)
     except BaseException as error:
         slot.release()
         if isinstance(error, OSError):
-            why = f"{slot.folder_abs}: a private checkout cannot be made: {error.strerror}"
+            why = f"{slot.folder_abs}: a private checkout cannot be created: {error.strerror}"
             raise StateError(why) from error
         raise
 
@@ -205,7 +205,7 @@ def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[li
         elif _link(repo.root_abs, folder_abs, name):
             linked.append(name)
         else:
-            notes.append(f"`{name}` is not linked: what is checked has something else there")
+            notes.append(f"`{name}` is not linked: that path exists in the checked content")
     return linked, notes
 
 
@@ -285,7 +285,7 @@ def _refs(git: Git) -> bytes:
 
 
 def _config(repo: Repo) -> bytes:
-    """Return the settings: the user's by inclusion, so that filters and remotes are the same."""
+    """Return the settings: the user's by inclusion, so filters and remotes are the same."""
     form = repo.object_format
     if form == "sha1":
         head = "[core]\n\trepositoryformatversion = 0\n"

@@ -62,7 +62,7 @@ NOT_BELIEVED = "!"
 def changes(span: Span) -> tuple[Changed, ...]:
     """Return each file that differs, without others' commits, sorted by path.
 
-    Raises: GitError where one of the trees is not there.
+    Raises: GitError where one of the trees does not exist.
     """
     git = _reading(span)
     before, after = trees(span)
@@ -84,7 +84,7 @@ def patch_id(span: Span) -> str:
 
     White space is in none: a change that was only reformatted keeps its id.
 
-    Raises: GitError where one of the trees is not there.
+    Raises: GitError where one of the trees does not exist.
     """
     git = _reading(span)
     before, after = trees(span)
@@ -99,7 +99,7 @@ def patch_id(span: Span) -> str:
 def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
     """Return the change of some paths as a unified diff.
 
-    Raises: GitError where one of the trees is not there.
+    Raises: GitError where one of the trees does not exist.
     """
     git = _reading(span)
     before, after = trees(span)

@@ -1,4 +1,4 @@
-"""Have git ignore a personal file of ours, in the `info/exclude` of a repository. Cold."""
+"""Make git ignore a personal gitgates file, in the `info/exclude` of a repository. Cold."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NAME = "info/exclude"
 
 
 def exclude(repo: Repo, name: str) -> str:
-    """Add a file at the root to `info/exclude`; return what to say of it.
+    """Add a file at the root to `info/exclude`; return a message about it.
 
-    Nothing is done, and nothing is to be said, where it is not there, tracked or ignored already.
+    Nothing is done, and nothing is to be said, where it does not exist, tracked or ignored already.
     The file is that of all worktrees. Git reads no other one that is not shared with everybody.
     """
     if not os.path.lexists(f"{repo.root_abs}/{name}"):
@@ -33,7 +33,7 @@ def exclude(repo: Repo, name: str) -> str:
     except OSError as error:
         why = error.strerror or str(error)
         return f"{name} is not ignored by git, and .git/{_NAME} cannot be written: {why}"
-    return f"{name} is yours alone: git ignores it from now on (.git/{_NAME})"
+    return f"{name} is only for this clone: git now ignores it (.git/{_NAME})"
 
 
 def _append(path_abs: str, line: bytes) -> None:

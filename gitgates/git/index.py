@@ -190,7 +190,7 @@ def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
     while (done := git.ask("update-index", "-z", "--stdin", stdin=names)).exit_status:
         if b".lock" not in done.stderr or time.monotonic() > end:
             said = os.fsdecode(done.stderr).strip()
-            raise GitError(f"what a gate changed cannot be staged: {said}")
+            raise GitError(f"the changes of a gate cannot be staged: {said}")
         time.sleep(_POLL_S)
     return tuple(sorted(there))
 
@@ -294,7 +294,7 @@ def copy_index(source_abs: str, target_abs: str) -> None:
 
     With its times: git's check for racy files compares with them.
 
-    Raises: OSError where the source is not there, or the target cannot be written.
+    Raises: OSError where the source does not exist, or the target cannot be written.
     """
     with open(source_abs, "rb", buffering=0) as source:
         content = source.read()
@@ -333,7 +333,7 @@ def committed_tree(repo: Repo) -> str:
 
 
 def cached_tree(index: bytes) -> str:
-    """Return the tree that an index says it is; empty where it does not say.
+    """Return the tree recorded in an index; empty if there is none.
 
     Source: gitformat-index(5), "Cache tree": the extension TREE, at its beginning the root: NUL,
     how many entries it covers (-1: it is not valid), how many subtrees, its id.

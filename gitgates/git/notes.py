@@ -1,6 +1,6 @@
-"""Git notes of ours: lines about a tree, under refs/notes/gitgates.
+"""The git notes of gitgates: lines about a tree, under refs/notes/gitgates.
 
-They are annotated to the tree of a commit, so that they hold for each commit of that content. One
+They are annotated to the tree of a commit, so they hold for each commit of that content. One
 process of git reads any number of them, and one `git fast-import` writes them, which leaves nothing
 half done when it is killed. docs/adr/0016 says why.
 """

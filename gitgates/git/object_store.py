@@ -1,4 +1,4 @@
-"""The private object directory: git objects of ours, outside of the user's repository.
+"""The private object directory: git objects of gitgates, outside the user's repository.
 
 There `git gc --prune=now` would destroy it, and a ref that protects it would be published by
 `git push --mirror`. It is shared by all worktrees, and we prune it ourselves, by age.
@@ -24,7 +24,7 @@ _OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
 
 def reading_git(repo: Repo) -> Git:
-    """Return git for reading commands, with our objects as an alternate."""
+    """Return git for reading commands, with the private objects as an alternate."""
     ours = _folder(repo)
     if not os.path.isdir(ours):
         return repo.git  # git complains about a folder that is not there
@@ -32,7 +32,7 @@ def reading_git(repo: Repo) -> Git:
 
 
 def storing_git(repo: Repo) -> Git:
-    """Return git for writing commands: new objects go to our directory.
+    """Return git for writing commands: new objects go to the private directory.
 
     Raises: OSError where that cannot be made.
     """
@@ -64,7 +64,7 @@ def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
 
 
 def has(repo: Repo, object_id: str) -> bool:
-    """Return whether an object is in our directory."""
+    """Return whether an object is in the private directory."""
     return os.path.exists(f"{_folder(repo)}/{object_id[:2]}/{object_id[2:]}")
 
 

@@ -137,7 +137,7 @@ def range_paths(git: Git, old: str, new: str) -> Paths:
 def tree_paths(git: Git, old: str, new: str) -> Paths:
     """Return existing and deleted paths that differ between two trees.
 
-    Raises: GitError where one of them is not there.
+    Raises: GitError where one of them does not exist.
     """
     return _sorted(*raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--")))
 

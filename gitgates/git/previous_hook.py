@@ -1,4 +1,4 @@
-"""Run the hook that was installed before ours: same arguments, input and environment.
+"""Run the previous hook: same arguments, input and environment.
 
 It keeps the terminal, the process group and git's own variables, as if git had started it, and,
 where it is a script of sh or bash, its own name: hooks of other managers do what their name says.

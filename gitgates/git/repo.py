@@ -57,7 +57,7 @@ class Git(Record):
     def ask(self, *args: str, stdin: bytes = b"") -> CompletedProcess:
         """Run git and return its exit status and output.
 
-        Raises: GitError where git is not there or does not end.
+        Raises: GitError where git does not exist or does not end.
         """
         return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin)
 
@@ -66,7 +66,7 @@ class Git(Record):
 
         They must not write what another one reads.
 
-        Raises: GitError where git is not there or does not end.
+        Raises: GitError where git does not exist or does not end.
         """
         env = {**self.env, "LC_ALL": "C"}
         running: list[RunningProcess] = []
@@ -89,7 +89,7 @@ class Git(Record):
 
         Only so can git say where it looks for hooks.
 
-        Raises: GitError where git is not there or does not end.
+        Raises: GitError where git does not exist or does not end.
         """
         return self._call((*_PREFIX, *args), b"")
 
@@ -153,11 +153,11 @@ def nul_split(names: bytes) -> list[str]:
 
 
 def _not_run(error: OSError) -> GitError:
-    return GitError(f"git could not be run: {error.strerror or error}", "Is git in the PATH?")
+    return GitError(f"git could not be run: {error.strerror or error}", "Is git in PATH?")
 
 
 class Repo(Record):
-    """One worktree of one repository: its roots, its environment, git in it, our state folders."""
+    """One worktree of one repository: its roots, its environment, git in it, the state folders."""
 
     root_abs: str  # the top of the working tree
     git_dir_abs: str  # of this worktree
@@ -234,7 +234,9 @@ def current_folder() -> str:
     try:
         return os.getcwd()
     except OSError as error:
-        raise GitError("the current folder is gone", "Go to one that exists.") from error
+        raise GitError(
+            "the current folder no longer exists", "Change to an existing folder."
+        ) from error
 
 
 def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
@@ -381,15 +383,15 @@ def _ask_git(cwd_abs: str, env: Mapping[str, str]) -> Repo:
         why = os.fsdecode(bare.stderr).strip().removeprefix("fatal: ")
         if why.startswith("not a git repository (or any"):
             raise GitError(
-                f"{cwd_abs}: not a git repository; gates and hooks need one",
-                "Go into one, or make one with: git init",
+                f"{cwd_abs}: not a git repository",
+                "Change to a repository, or create one with: git init",
             )
-        raise GitError(f"{cwd_abs}: git cannot read the repository here: {why}")
+        raise GitError(f"{cwd_abs}: git cannot read this repository: {why}")
     top = git.ask("rev-parse", "--show-toplevel")
     if top.exit_status or not top.stdout.strip():
         raise GitError(
-            f"{cwd_abs}: this repository has no working tree here: nothing can be checked",
-            "Go to a working tree, or set GIT_DIR and GIT_WORK_TREE as for your git commands.",
+            f"{cwd_abs}: this repository has no working tree, so nothing can be checked",
+            "Change to a working tree, or set GIT_DIR and GIT_WORK_TREE as for your git commands.",
         )
     git_dir = git.lines("rev-parse", "--absolute-git-dir")[0]
     common = git.lines("rev-parse", "--git-common-dir")[0]

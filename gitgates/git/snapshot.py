@@ -46,7 +46,7 @@ _WAIT_S = 60.0
 _POLL_S = 0.01
 _STORED_S = 24 * 3600.0  # far less than objects are kept without being asked for
 _PATIENCE_S = 30.0  # while another run moves files: thousands take seconds
-_HIDDEN = "another run has hidden unstaged work"  # a doubt that goes by itself
+_HIDDEN = "another run has stashed unstaged work"  # a doubt that goes by itself
 _FIRST_PATHS = 3  # of many, those that are named
 _VERSION = 2  # of the facts
 _SUBMODULE = b"160000"
@@ -59,7 +59,7 @@ _NO_FACTS: Facts = ((-1,), [], None, "", "", 0.0)
 
 
 class SnapshotError(GitError):
-    """Git cannot read the whole working tree: there is no snapshot."""
+    """Git cannot read the whole working tree, so snapshot not found."""
 
 
 class Snapshot(Record):
@@ -99,7 +99,7 @@ def take(repo: Repo) -> Snapshot:
             os.close(lock_fd)
     except OSError as error:
         raise StateError(
-            f"{error.filename or repo.state_abs}: no snapshot can be taken: {error.strerror}"
+            f"{error.filename or repo.state_abs}: cannot take a snapshot: {error.strerror}"
         ) from error
     return snapshot
 
@@ -109,8 +109,8 @@ def _lock(repo: Repo) -> int:
     fd = lock_file(f"{repo.state_abs}/snapshot.lock", wait_s=_WAIT_S)
     if fd < 0:
         raise LockError(
-            f"another snapshot of {repo.root_abs} did not end in {_WAIT_S:.0f} s",
-            "Wait for the other gitgates run to end, or end it.",
+            f"another snapshot of {repo.root_abs} did not finish in {_WAIT_S:.0f} s",
+            "Wait for the other gitgates run to finish, or stop it.",
         )
     return fd
 
@@ -127,16 +127,15 @@ def _take_locked(repo: Repo, began_ns: int) -> Snapshot:
                     raise
                 raise SnapshotError(
                     f"no snapshot of {repo.root_abs}: {error.message}",
-                    "Make it readable for git, or have git ignore it. "
-                    "Until then nothing is reused.",
+                    "Make it readable, or have git ignore it. Until then, no results are reused.",
                 ) from error
         else:
             if _find_hidden(repo.state_abs) == hidden:
                 return snapshot
         time.sleep(_POLL_S)
     raise SnapshotError(
-        f"{repo.root_abs}: another gitgates run hides and puts back files all the time",
-        "Wait for it to end.",
+        f"{repo.root_abs}: another gitgates run keeps stashing and restoring files",
+        "Wait for it to finish.",
     )
 
 
@@ -243,7 +242,7 @@ def _read_untracked(
     said = os.fsdecode(done.stderr).strip()
     # An unreadable folder is only a warning to git: what is in it would be missing unseen.
     if done.exit_status or "could not open" in said:
-        raise GitError(f"git cannot list what is untracked: {said}")
+        raise GitError(f"git cannot list untracked files: {said}")
     new: list[str] = []
     left_out: dict[str, str] = {}
     # Of another name than .git, git takes its own folder for anybody's.
@@ -308,9 +307,9 @@ def _why_unprovable(
 ) -> list[str]:
     doubts = []
     if flagged:
-        doubts.append(f"git is told not to look at {_first_few(flagged)}")
+        doubts.append(f"git is configured to ignore changes of {_first_few(flagged)}")
     if dirty:
-        doubts.append(f"submodules have changes of their own: {_first_few(dirty)}")
+        doubts.append(f"submodules have uncommitted changes: {_first_few(dirty)}")
     if left_out:
         doubts.append(f"left out: {_first_few(list(left_out))}")
     if hidden:

@@ -26,7 +26,7 @@ def without_writes(repo: Repo, start: str, now: str, writes: Iterable[Write]) ->
 
     Where `start` has the content that one of them left, it has those before it, too.
 
-    Raises: GitError where a tree is not there; OSError where nothing can be stored.
+    Raises: GitError where a tree does not exist; OSError where nothing can be stored.
     """
     found: dict[bytes, list[Write]] = {}
     for one in writes:

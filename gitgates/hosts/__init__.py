@@ -59,7 +59,7 @@ def agent_settings(name: str) -> AgentSettings:
 
 
 def turn_end_of(name: str) -> bytes:
-    """Return what stands in the payload of the end of an agent's turn, and in few others."""
+    """Return what the payload of the end of an agent's turn contains, and few others."""
     return AGENTS[name][1]
 
 

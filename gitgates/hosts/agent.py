@@ -269,7 +269,7 @@ class AgentHost:
         return [*(f"{folder}/{self.FILES.folder}" for folder in projects), *([own] if own else [])]
 
     def plugin_of(self, _env: Mapping[str, str]) -> str:
-        """Return the folder of the plugin that has started us; empty if none has."""
+        """Return the folder of the plugin that started gitgates; empty if none did."""
         return ""
 
     def agent_files(self, name: str, folders: Iterable[str]) -> list[str]:
@@ -287,7 +287,7 @@ class AgentHost:
         return [ToolCall()]  # of nobody knows what
 
     def conversation_start_in(self, _head: bytes) -> float:
-        """Return when the conversation of a transcript began, since the epoch; 0: not told."""
+        """Return when the conversation of a transcript began, since the epoch; 0: unknown."""
         return 0.0
 
     # Its payloads.
@@ -333,7 +333,7 @@ class AgentHost:
         if event not in self.PROTOCOL.events and not payload.kind:
             return f"the event `{event}`" if event else ""
         if not payload.session and any(name in found for name in _SESSION_ELSEWHERE):
-            return f"an event `{event}` of no session"
+            return f"an event `{event}` without a session"
         is_foreign = payload.tool_kind == "other" and not payload.tool.startswith(_MCP)
         runs = is_foreign and isinstance(inside, dict) and "command" in inside
         return f"the tool `{payload.tool}`" if runs else ""
@@ -443,7 +443,7 @@ class AgentHost:
     def _changes(self, payload: Payload, verdict: Verdict) -> dict[str, Any]:
         """Return what changes a tool's input.
 
-        Without a decision, so that its permission is asked for as ever. It replaces all of it.
+        Without a decision, so its permission is asked for as ever. It replaces all of it.
         """
         said = {"command": verdict.command, "caller": verdict.caller}
         changed = {name: text for name, text in said.items() if text}
@@ -508,11 +508,11 @@ def _permission(payload: Payload, verdict: Verdict, level: Level) -> str:
 
 def _table_of(data: bytes) -> dict[str, Any]:
     if not data.strip():
-        raise BadPayload("nothing came on standard input")
+        raise BadPayload("no input on standard input")
     try:
         found = loads(data.removeprefix(_BOM).decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError) as error:
-        raise BadPayload(f"no JSON: {error}") from None
+        raise BadPayload(f"not valid JSON: {error}") from None
     if not isinstance(found, dict):
-        raise BadPayload(f"a JSON object was expected, not {type(found).__name__}")
+        raise BadPayload(f"expected a JSON object, not {type(found).__name__}")
     return found

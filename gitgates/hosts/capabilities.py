@@ -27,8 +27,8 @@ def refuse_unasked(payload: Payload, verdict: Verdict) -> Verdict:
     """Return the verdict, or a block in place of a question that nobody can answer."""
     if not verdict.ask or verdict.level >= BLOCK or (payload.can.ask and payload.attended):
         return verdict
-    why = "there is no person to ask in this session" if payload.can.ask else "it cannot be asked"
-    text = f"{verdict.to_agent}\n\nThis takes a person's permission, and {why}: it is refused."
+    why = "this session has no person to ask" if payload.can.ask else "it cannot be asked"
+    text = f"{verdict.to_agent}\n\nThis requires a person's permission, but {why}: it is refused."
     return verdict._replace(level=BLOCK, ask=False, to_agent=text.strip())
 
 

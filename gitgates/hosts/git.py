@@ -53,7 +53,7 @@ def _ref_update(line: bytes) -> RefUpdate:
         raise GitError(
             f"pre-push: git gave the line {os.fsdecode(line[:_SHOWN])!r}{more}; expected"
             " `LOCAL-REF LOCAL-ID REMOTE-REF REMOTE-ID`",
-            "What it pushes cannot be checked, so nothing is pushed. Push by the name of a branch.",
+            "The pushed commits cannot be checked, so nothing is pushed. Push a branch by name.",
         )
     return RefUpdate(*map(os.fsdecode, fields))
 

@@ -38,7 +38,7 @@ _LONGEST_TEXT = 4000  # of what the agent said last
 
 
 class Turn(Record):
-    """What an agent's client said of one turn."""
+    """The report of an agent's client about one turn."""
 
     session: str = ""  # to go on with; empty: it cannot be resumed
     text: str = ""  # the agent's last words

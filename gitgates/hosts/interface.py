@@ -12,13 +12,13 @@ class AgentServers(Protocol):
     OTHER_SCOPES: str  # what a person types for another scope than that of the project
 
     def add(self, text: str | None, program: str, file: str) -> str:
-        """Return the text with our server. None: no file.
+        """Return the text with the server. None: no file.
 
         Raises: ConfigError if that cannot be.
         """
 
     def remove(self, text: str, file: str) -> str | None:
-        """Return the text without our server; None if the file was made for it.
+        """Return the text without the server; None if the file was created for it.
 
         Raises: ConfigError if the text cannot be read.
         """

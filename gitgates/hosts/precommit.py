@@ -1,4 +1,4 @@
-"""The pre-commit framework (or prek) as a host: it runs us as one of its hooks.
+"""The pre-commit framework (or prek) as a host: it runs gitgates as one of its hooks.
 
 It hands over file names as arguments and everything else as PRE_COMMIT_* variables. It has hidden
 unstaged work already, and it has put its own environment in front of the person's: `undo_venv`
@@ -38,7 +38,7 @@ _NAMES_FILES = ("staged", "pushed", "caller")
 def decode(
     stage: str, files: tuple[str, ...], env: Mapping[str, str], places: tuple[str, str]
 ) -> Event:
-    """Return the event of one run of our hook. `places` are the root and the current folder.
+    """Return the event of one run of the hook. `places` are the root and the current folder.
 
     `files` are relative to the current folder: prek runs us in the folder of the project, which
     may lie below the root.

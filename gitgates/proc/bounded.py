@@ -1,4 +1,4 @@
-"""Compute a value in a forked child, with a deadline. Cold: for somebody's regular expressions.
+"""Compute a value in a forked child, with a deadline. Cold: for the user's regular expressions.
 
 A match that backtracks runs in C for as long as it takes, and no handler of a signal runs
 meanwhile: only a process can be ended.

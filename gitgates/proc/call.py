@@ -31,7 +31,7 @@ _RESET = [number for name in ("SIGPIPE", "SIGXFSZ") if (number := int(getattr(_s
 
 
 class DeadlineExceeded(BaseException):
-    """The deadline has passed. Not an `Exception`, so that no handler of those catches it."""
+    """The deadline has passed. Not an `Exception`, so no handler of those catches it."""
 
 
 class CompletedProcess(Record):
@@ -56,7 +56,7 @@ def call(
 ) -> CompletedProcess:
     """Run a program in the current folder; return its exit status and output.
 
-    It stays in our process group, so that ^C reaches it as it reaches us; unless it runs `apart`,
+    It stays in our process group, so ^C reaches it as it reaches us; unless it runs `apart`,
     where half of a thing done would be worse than a moment more.
 
     Raises: OSError where it cannot be started; TimeoutError after two minutes.
@@ -139,7 +139,7 @@ def _transfer(inputs: dict[int, bytes], outputs: dict[int, list[bytes]]) -> None
 
 
 def kill_program(talk: RunningProcess) -> None:
-    """Kill a program whose output is not needed any more."""
+    """Kill a program whose output is no longer needed."""
     os.kill(talk.pid, _signal.SIGKILL)
     for fd in (talk.in_fd, talk.out_fd, talk.err_fd):
         os.close(fd)
@@ -162,7 +162,7 @@ def spawn(command: Command, output_fd: int) -> int:
     A session of its own has no terminal: a program that asks for one is refused at once, where in
     a background group of ours it would be stopped for ever.
 
-    Raises: OSError where the folder or the program is not there or cannot be used.
+    Raises: OSError where the folder or the program does not exist or cannot be used.
     """
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, command.stdin_abs or os.devnull, os.O_RDONLY, 0),
@@ -225,7 +225,7 @@ def describe_start_error(command: Command, error: OSError) -> str:
             return f"command not found: the interpreter in the first line of {program}"
         return f"command not found: {program}"
     if isinstance(error, PermissionError):
-        return f"not executable: {error.filename or program} (chmod +x would make it so)"
+        return f"not executable: {error.filename or program} (try chmod +x)"
     if error.errno == errno.ENOEXEC:
         return f"not executable: {program} has no #! line and is not a program"
     return f"could not be started: {program}: {error.strerror}"
@@ -243,7 +243,7 @@ def argument_limit(env: Mapping[str, str]) -> int:
 
 
 def find_runner(name: str, env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the command of `pre-commit` or `prek`: the one in the PATH, else the one beside us."""
+    """Return the command of `pre-commit` or `prek`: from PATH, else next to gitgates."""
     try:
         return (which(name, env.get("PATH", os.defpath)),)
     except OSError:

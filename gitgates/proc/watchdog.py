@@ -1,4 +1,4 @@
-"""A watchdog that ends the gates of a killed run: a shell that waits for our end.
+"""A watchdog that ends the gates of a killed run: a shell that waits for gitgates to exit.
 
 It knows of a process group from when a gate starts until it has ended. When we are gone, however
 that came about, the pipe that only we hold ends, and what it knows of then is asked to end, and

@@ -4,7 +4,7 @@
     runs/<run-id>/summary.md    the same for people
     runs/<run-id>/open          failures went back to an agent: another attempt may come
 
-Each file is replaced at once, so that a reader finds the old one or the new one, and whole. Cold:
+Each file is replaced at once, so a reader finds the old one or the new one, and whole. Cold:
 where all gates passed in a hook of git, nothing is saved.
 """
 
@@ -60,9 +60,9 @@ _ENDS = {
     "warned": "⚠️ Passed with warnings after {}",
     "blocked": "❌ Failed after {}",
     "stopped": "🛑 Stopped after {}",
-    "exhausted": "❌ Failed after {}, no retry was left",
-    "not-converging": "❌ Failed after {}, which led nowhere",
-    "breaker": "❌ Failed after {}, there were too many blocks",
+    "exhausted": "❌ Failed after {}, no retries left",
+    "not-converging": "❌ Failed after {} without progress",
+    "breaker": "❌ Failed after {}, too many blocks",
     "cannot-fix": "❌ Failed after {}, the agent cannot fix it",
     "could-not-run": "❌ Could not run, after {}",
 }
@@ -141,7 +141,7 @@ def add_headless(
 
     document = read_result(run_abs)
     if document is None:
-        return (f"{run_abs}: there is no result to add to",)
+        return (f"{run_abs}: no result to update",)
     attempts = document["quality_gates"]["attempts"]
     gates = {result["name"] for attempt in attempts for result in attempt["results"]}
     metrics = tuple(
@@ -204,7 +204,9 @@ def _earlier(run_abs: str, notes: list[str]) -> dict[str, Any] | None:
     if document is None and os.path.lexists(f"{run_abs}/{RESULT}"):
         kept = f"{RESULT}.damaged-{os.getpid()}-{time.time_ns()}"
         os.rename(f"{run_abs}/{RESULT}", f"{run_abs}/{kept}")
-        notes.append(f"{run_abs}: result.json was damaged; it begins anew, {kept} is the old one")
+        notes.append(
+            f"{run_abs}: result.json was damaged; a new one was started, the old one is {kept}"
+        )
     return document
 
 
@@ -234,7 +236,7 @@ def _copy(run_abs: str, root_abs: str, artifacts_dir: str) -> list[str]:
     root_real = os.path.realpath(root_abs)
     failed = f"{target_abs}: artifacts_dir: no results copied: "
     if os.path.commonpath((os.path.realpath(target_abs), root_real)) != root_real:
-        return [f"{failed}a link leads out of the repository"]
+        return [f"{failed}a symbolic link points outside the repository"]
     try:
         if not os.path.lexists(parent_abs):
             os.makedirs(parent_abs)
@@ -319,8 +321,8 @@ def _actions(turns: list[dict[str, Any]], attempt: int) -> list[str]:
     for turn in turns:
         if turn["attempt"] == attempt:
             said = _text(turn.get("text", "")[:_LONGEST_LINE])
-            failed = f"its client failed: {_text(turn['error'])}" if "error" in turn else ""
-            words = "; ".join(filter(None, (failed, said))) or "nothing was said"
+            failed = f"the client failed: {_text(turn['error'])}" if "error" in turn else ""
+            words = "; ".join(filter(None, (failed, said))) or "no message"
             parts.append(f"**Agent Action:** ({turn_cost(turn)}) {words}")
     return parts
 

@@ -109,7 +109,7 @@ class JsonDocument(Listener):
         return _json(run_document(decision, plan))
 
     def failed(self, error: GitgatesError) -> bytes:
-        """Return why nothing was decided."""
+        """Return why no decision was made."""
         return _json(error_document(error))
 
 
@@ -206,7 +206,7 @@ def _xml(text: str) -> str:
 
 
 def plan_text(plan: Plan, *, colour: bool = False) -> str:
-    """Return a plan for people: listed gates in order, chained ones below those that call them."""
+    """Return a plan for display: listed gates in order, chained ones below those that call them."""
     steps = {step.gate.name: step for step in plan.steps}
     lines = [("", "", line) for line in (_heading(plan), *map("note: {}".format, plan_notes(plan)))]
     told: set[str] = set()
@@ -244,12 +244,12 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
     if plan.event.note:
         notes.insert(0, plan.event.note)
     if plan.hook.name != name:
-        notes.insert(0, f"{name} has no gates of its own, so that those of {plan.hook.name} run")
+        notes.insert(0, f"{name} has no gates of its own, so those of {plan.hook.name} run")
     point = HOOK_POINTS[name]
     about = [step.gate.name for step in plan.steps if takes_paths(step.gate)]
     if point.host == "git" and point.scope == "none" and about:
         gates = ", ".join(f"`{gate}`" for gate in about)
-        notes.append(f"git gives {name} no paths: from the hook itself, {gates} would be skipped")
+        notes.append(f"git passes no paths to {name}: when fired by git, {gates} would be skipped")
     return tuple(notes)
 
 
@@ -292,13 +292,13 @@ def _gate_lines(
 def why(step: Step) -> str:
     """Return whether a gate runs, why, and on which paths."""
     if step.fault:
-        return f"stops the run when it is reached: {step.fault}"
+        return f"stops the run when reached: {step.fault}"
     if step.skip:
         return f"skipped: {step.skip}"
     if not takes_paths(step.gate):
-        return "runs, whatever has changed"
+        return "runs always"
     if not step.paths:
-        return "runs: what is deleted matches"
+        return "runs: deleted paths match"
     return f"runs on {counted(len(step.paths), 'path')}: {_first(step.paths)}"
 
 
@@ -318,9 +318,9 @@ def _facts(gate: Gate) -> list[str]:
 def _traits(gate: Gate) -> str:
     """Return the special settings of a gate."""
     traits = {
-        "is given the paths": gate.pass_files,
-        "is given the hook's arguments and input": gate.pass_hook_input,
-        "may change files, so that it runs alone": gate.writes,
+        "gets the paths": gate.pass_files,
+        "gets the hook's arguments and standard input": gate.pass_hook_input,
+        "may change files, so it runs alone": gate.writes,
         "is required": gate.required,
         f"sets {', '.join(name for name, _value in gate.env)}": bool(gate.env),
         f"git_env = {gate.git_env}": gate.git_env != "auto",

@@ -1,6 +1,6 @@
 """Texts about gates that did not pass, for the agent and for the person. Cold and pure.
 
-It arrives behind the host's own words ("Stop hook feedback:"), so that it begins with what is.
+It arrives behind the host's own words ("Stop hook feedback:"), so it begins with what is.
 Lengths are UTF-16 code units, which is what agents' hosts count.
 """
 
@@ -38,8 +38,8 @@ _LONGEST_TIGHT = 60
 _LONGEST_MUTE = 4096  # bytes; nothing but colours, where a program printed nothing
 _HEADING = "## What to do now"
 _PUT_RIGHT = (
-    "A gate that could not run says nothing about your work. Put right what it lacks if you may; "
-    "do not change or leave out the gate."
+    "A gate that could not run says nothing about your work. Fix what it lacks if you are "
+    "allowed to; do not change or remove the gate."
 )
 
 _LONGEST_LINE = 400
@@ -104,7 +104,7 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
             return "\n\n".join(part for part in (head, *bodies, end) if part)
     short = "\n".join(_one_line(finding, report) for finding in report.findings)
     if units(short) > room:
-        mark = "\n[... more gates did not pass; the run's report has them ...]"
+        mark = "\n[... more gates did not pass; see the report of the run ...]"
         short = clip(short, room - units(mark)).rpartition("\n")[0] + mark
     return clip(f"{head}\n\n{short}\n\n{end}".rstrip("\n"), limit)
 
@@ -138,10 +138,10 @@ def person_text(report: EventReport, how: str) -> str:
     Or was stopped: both end its attempts.
     """
     gates = "; ".join(
-        _ended(one) + (f" (it says: {_quoted(one.cannot_fix)})" if one.cannot_fix else "")
+        _ended(one) + (f" (reason: {_quoted(one.cannot_fix)})" if one.cannot_fix else "")
         for one in report.findings
     )
-    said = f"gitgates let the agent go {how}, although gates did not pass: {gates}."
+    said = f"gitgates let the agent stop {how}, although gates did not pass: {gates}."
     if report.leads_to == STOP:
         said = f"gitgates stopped the agent {how}; these gates did not pass: {gates}."
     notes = "".join(f" {plain_line(note)}" for note in report.notes)
@@ -158,7 +158,7 @@ def _headline(report: EventReport) -> str:
     where = f"In {plain_line(report.root_abs, 400)}: " if report.elsewhere else ""
     is_warning = report.leads_to == WARN
     then = _ENDINGS.get(report.hook, "") if is_warning else ""
-    ended = "did not pass, which holds nothing up" if is_warning else "did not let this pass"
+    ended = "did not pass, but does not block" if is_warning else "did not let this pass"
     total = len({f.result.gate for f in found} | set(report.passed))
     passed = [f.result for f in found if f.result.status == "passed"]
     kinds = {
@@ -185,9 +185,9 @@ def _section(finding: GateReport, report: EventReport, *, tight: bool) -> str:
         lines.append(plain_line(finding.description, longest))
     is_mute = result.status in _FAILED and not readable(result.output[:_LONGEST_MUTE])
     if finding.command and is_mute and not tight:
-        lines.append(f"It printed nothing. What it runs: {plain_line(finding.command, longest)}")
+        lines.append(f"It printed nothing. Command: {plain_line(finding.command, longest)}")
     if finding.cannot_fix:
-        lines.append(f"You have said that it cannot be fixed: {_quoted(finding.cannot_fix)}.")
+        lines.append(f"You reported that it cannot be fixed: {_quoted(finding.cannot_fix)}.")
     if finding.note:
         lines.append(plain_line(finding.note, 2 * longest))
     lines += _failures(finding, 0 if tight else _TITLES)
@@ -198,7 +198,7 @@ def _section(finding: GateReport, report: EventReport, *, tight: bool) -> str:
 
 def _failures(finding: GateReport, most: int) -> list[str]:
     """Return which failures are new, which were reported before, and which are not the agent's."""
-    lines = _list("Not there before this session:", finding.caused, most)
+    lines = _list("New in this session:", finding.caused, most)
     if change := finding.change:
         now = (("new", change.new), ("unchanged", change.unchanged), ("gone", change.gone))
         counts = ", ".join(f"{len(failures)} {word}" for word, failures in now)
@@ -212,7 +212,7 @@ def _failures(finding: GateReport, most: int) -> list[str]:
         lines += _list("Gone:", change.gone, most)
     if finding.known:
         count = len(finding.known)
-        was = f"{count} not caused by this session, and not yours to fix (there before it)"
+        was = f"{count} not caused by this session, and not yours to fix (existed before)"
         lines += _list(f"{was}:", finding.known, 0 if change else most) or [f"{was}."]
     return lines
 
@@ -251,7 +251,7 @@ def _ending(report: EventReport) -> str:
     if report.not_run:
         left = [f"{_name(gate)} ({plain_line(why, 120)})" for gate, why in report.not_run[:10]]
         more = _more(len(report.not_run), 10)
-        lines.append(f"Did not run, which is no pass: {'; '.join(left)}{more}.")
+        lines.append(f"Did not run, which is not a pass: {'; '.join(left)}{more}.")
     lines += [f"Only observed: {plain_line(line)}" for line in report.observed[:5]]
     lines += [plain_line(note, 1000) for note in report.notes[:5]]
     if paths := report.changed_paths:
@@ -268,7 +268,7 @@ def _advice(report: EventReport) -> list[str]:
     is_before = report.hook == HOOK_OF["before-tool"]
     if report.leads_to == WARN:
         goes_on = "The tool call goes on. " if is_before else ""
-        return [f"{goes_on}Mind what is reported above where it is part of your task."]
+        return [f"{goes_on}Consider what is reported above if it is part of your task."]
     if is_before:
         return ["The tool call was not made. Fix what is reported above, then make it."]
     if not report.attempt:
@@ -277,17 +277,17 @@ def _advice(report: EventReport) -> list[str]:
         quote(plain_line(one.result.gate, 400)) for one in report.findings if not one.cannot_fix
     ]
     if not gates:
-        return ["There is nothing more to try. End your turn, and tell the person what fails."]
-    lines = ["Fix what is reported above, then end your turn again; the gates run again then."]
+        return ["There are no attempts left. End your turn, and tell the person what fails."]
+    lines = ["Fix what is reported above, then end your turn again; the gates will run again."]
     if report.attempt >= report.attempts:
         lines.append(
             "If gates still fail then, there is no further attempt, and the person is told which."
         )
     others = f", likewise for {', '.join(gates[1:10])}" if gates[1:] else ""
     lines.append(
-        "If a gate cannot be made to pass, say why instead of trying on: "
-        f'`gitgates cannot-fix {gates[0]} --reason "…"`{others}. That is no pass: it ends the '
-        "retries for the gate, and the person is told, in the report too."
+        "If a gate cannot be made to pass, report why instead of trying again: "
+        f'`gitgates cannot-fix {gates[0]} --reason "…"`{others}. That is not a pass: it ends '
+        "the retries for the gate, and is reported to the person."
     )
     return lines
 
@@ -398,5 +398,5 @@ def _fitting(lines: list[str], room: int) -> list[str]:
 
 
 def _gap(count: int, log: str) -> str:
-    where = f"; all of it: {log}" if log else ""
+    where = f"; full log: {log}" if log else ""
     return f"[... {counted(count, 'line')} left out{where} ...]"

@@ -29,18 +29,24 @@ WITH_OUTPUT = 20  # attempts: each is written again with every one that follows
 # The verdict of an attempt → what that is in two words, and its meaning.
 OUTCOMES: dict[str, tuple[str, str]] = {
     "passed": ("passed", "nothing was wrong"),
-    "warned": ("passed", "something was wrong, and the host went on all the same"),
+    "warned": ("passed", "a gate failed, but the host continued"),
     "blocked": ("failed", "a gate blocked; an agent was told, and may try again"),
-    "stopped": ("failed", "a gate stopped everything, the agent included"),
-    "exhausted": ("failed", "a gate still blocked when no retry was left"),
-    "not-converging": ("failed", "the agent was let go: its attempts led nowhere"),
-    "breaker": ("failed", "the agent was let go: too many blocks in this prompt or session"),
-    "cannot-fix": ("failed", "the agent said that it cannot fix what is wrong"),
-    "could-not-run": ("failed", "no gate that blocked could be started: nothing is known"),
+    "stopped": ("failed", "a gate stopped everything, including the agent"),
+    "exhausted": ("failed", "a gate still blocked when no retries were left"),
+    "not-converging": (
+        "failed",
+        "the agent was allowed to stop: no progress over several attempts",
+    ),
+    "breaker": (
+        "failed",
+        "the agent was allowed to stop: too many blocks in this prompt or session",
+    ),
+    "cannot-fix": ("failed", "the agent reported that it cannot fix the failures"),
+    "could-not-run": ("failed", "no blocking gate could be started, so the result is unknown"),
 }
 
 RUN: Fields = {
-    "version": ("whole number", f"{VERSION}; another one when a field goes or changes"),
+    "version": ("whole number", f"{VERSION}; changes when a field is removed or changes"),
     "execution_id": ("text", "the run, and the name of its folder"),
     "hook": ("text", "the hook of the first attempt"),
     "host": (
@@ -55,12 +61,15 @@ RUN: Fields = {
         "of a headless run: `task`, `agent`, `status`, `outcome`, `commit`, `notes`, `turns`",
     ),
     "outcome": ("text", "the verdict of the last attempt"),
-    "quality_gates": ("object", "all attempts, and what they come to"),
+    "quality_gates": ("object", "all attempts, and their outcome"),
 }
 
 CYCLE: Fields = {
     "retry_attempts": ("whole number", "how many attempts followed the first"),
-    "max_retries": ("whole number", "how many may follow; 0 where failures go back to nobody"),
+    "max_retries": (
+        "whole number",
+        "how many may follow; 0 if failures are not sent back to an agent",
+    ),
     "final_status": ("text", "`passed` or `failed`: see Outcomes"),
     "total_duration_seconds": (
         "number",
@@ -74,18 +83,18 @@ ATTEMPT: Fields = {
     "timestamp": ("text", "when it began, in UTC"),
     "agent_fixes*": (
         "text",
-        "what the agent said last before this attempt, at most 2,000 characters",
+        "the last message of the agent before this attempt, at most 2,000 characters",
     ),
     "hook": ("text", "the hook that fired"),
-    "duration_seconds": ("number", "from its beginning to its decision"),
+    "duration_seconds": ("number", "from its start to its decision"),
     "verdict": ("text", "the outcome: see Outcomes"),
     "asked": ("text", "the gate that decided; empty where none did"),
     "reason": ("text", "why, in one line"),
     "tree*": ("text", "the snapshot (a git tree) that the gates saw"),
-    "fed_back_bytes": ("whole number", "how long the text was that the agent got"),
-    "not_run*": ("list of texts", "gates that did not get their turn"),
-    "cannot_fix*": ("list of pairs", "gate and reason, as the agent said"),
-    "notes*": ("list of texts", "what a person should know"),
+    "fed_back_bytes": ("whole number", "length of the text sent to the agent"),
+    "not_run*": ("list of strings", "gates that did not run"),
+    "cannot_fix*": ("list of pairs", "gate and reason, as the agent reported"),
+    "notes*": ("list of strings", "notes for a person"),
     "results": ("list of objects", "every gate, in the order of the walk"),
 }
 
@@ -102,13 +111,13 @@ RESULT: Fields = {
     "signal*": ("whole number", "that ended it"),
     "verdict": ("text", "what that led to: `allow`, `warn`, `block`, `stop`"),
     "action": ("text", "the action that led there, `CONTINUE` or a gate's name for example"),
-    "reason*": ("text", "why, where the status does not say it"),
-    "log*": ("text", "the file with all of the output, from this folder"),
-    "dropped_bytes*": ("whole number", "of the output, left out here"),
-    "changed_paths*": ("list of texts", "that it changed"),
-    "observed*": ("true or false", "its failure was only watched"),
-    "excused*": ("true or false", "its failures were there before"),
-    "metrics*": ("numbers by name", "that it names as `metrics`, found in its output"),
+    "reason*": ("text", "why, if the status does not show it"),
+    "log*": ("text", "the file with the full output, relative to this folder"),
+    "dropped_bytes*": ("whole number", "of the output, omitted here"),
+    "changed_paths*": ("list of strings", "that it changed"),
+    "observed*": ("true or false", "its failure was only observed"),
+    "excused*": ("true or false", "its failures existed before the session"),
+    "metrics*": ("numbers by name", "its `metrics`, found in its output"),
 }
 
 
@@ -245,11 +254,11 @@ def _log(result: GateResult, execution_id: str) -> str:
 
 
 def details(result: dict[str, Any]) -> list[str]:
-    """Return what is to be known of a gate's end beside its status, in a few words each."""
+    """Return details of a gate's end apart from its status, in a few words each."""
     blocked = result["verdict"] in ("block", "stop")
     found = {
         "observed": result.get("observed"),
-        "was there before": result.get("excused"),
+        "existed before": result.get("excused"),
         f"on_pass: {result['action']}": blocked and result["passed"],
     }
     numbers = [f"{name} {number:.12g}" for name, number in result.get("metrics", {}).items()]
@@ -270,7 +279,7 @@ def attempts_made(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def turn_cost(turn: dict[str, Any]) -> str:
-    """Return what a turn of the agent took: seconds, and tokens where the client told them."""
+    """Return what a turn of the agent took: seconds, and tokens if the client reported them."""
     tokens = f", {turn['tokens']:,} tokens" if turn.get("tokens") is not None else ""
     return f"{turn['seconds']:.1f} s{tokens}"
 
@@ -305,7 +314,7 @@ def last_decision(document: dict[str, Any]) -> Decision:
 
 
 def is_sound(document: object) -> bool:
-    """Return whether a document that was read has our schema."""
+    """Return whether a document has the expected schema."""
     if not _has(document, RUN) or not isinstance(document, dict):
         return False
     cycle = document["quality_gates"]
@@ -338,7 +347,7 @@ def _fits(value: object, kind: str) -> bool:
     if isinstance(value, int | float):  # JSON has no infinity, but Python reads and writes one
         is_right = kind == "number" or (kind == "whole number" and isinstance(value, int))
         return is_right and abs(value) < _MOST
-    items = {"list of texts": str, "list of pairs": list, "list of objects": dict}
+    items = {"list of strings": str, "list of pairs": list, "list of objects": dict}
     if not isinstance(value, list) or kind not in items:
         return False
     return all(isinstance(one, items[kind]) for one in value)

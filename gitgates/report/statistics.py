@@ -1,4 +1,4 @@
-"""What many runs say together: of each gate, of headless runs, of numbers. Pure and cold."""
+"""Statistics over many runs: of gates, headless runs and metrics. Pure and cold."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _DRAWN = 40  # values, the newest
 # field → the head of its column, how a value is written, and what it counts.
 # The help of `gitgates runs stats` has these.
 COLUMNS = {
-    "runs": ("runs", "{}", "how often the gate ran; skipped is not run"),
-    "unchecked": ("unchecked", "{}", "how often it ended well and had nothing to check"),
-    "total_seconds": ("total", "{:.1f} s", "the time of all of these together"),
-    "median_seconds": ("median", "{:.1f} s", "the time in the middle: half of them took less"),
-    "changed": ("changed", "{}", "outcomes changed: how often its own BLOCK or STOP decided"),
+    "runs": ("runs", "{}", "number of runs, without those skipped"),
+    "unchecked": ("unchecked", "{}", "number of runs that succeeded with nothing to check"),
+    "total_seconds": ("total", "{:.1f} s", "total time of these runs"),
+    "median_seconds": ("median", "{:.1f} s", "median time"),
+    "changed": ("changed", "{}", "outcomes changed: number of runs decided by its BLOCK or STOP"),
     "overrides": (
         "overridden",
         "{}",
-        """how often a person skipped it (SKIP, GITGATES_SKIP) since the oldest kept run began, or
-        an agent said that it cannot fix it""",
+        """number of times that a person skipped it (SKIP, GITGATES_SKIP) since the oldest kept
+        run, or an agent reported that it cannot fix it""",
     ),
     "fed_back_bytes": (
         "fed back",
@@ -162,7 +162,7 @@ def _gate(name: str, tally: _Tally) -> dict[str, Any]:
 
 
 def headless_stats(documents: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return what came of headless runs; None if there was nothing to count.
+    """Return statistics of headless runs; None if there are none.
 
     A run has failed at first if a gate did, or a limit was not kept to, at its first attempt. No
     person has a part in such a run: if it passes in the end, its agent has fixed it.

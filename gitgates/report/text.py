@@ -64,7 +64,7 @@ class Terminal(Record):
 
 
 def open_terminal(fd: int, env: Mapping[str, str]) -> Terminal:
-    """Return one of our outputs, with its options. Source: no-color.org, force-color.org."""
+    """Return one of the outputs, with its options. Source: no-color.org, force-color.org."""
     smart = os.isatty(fd) and env.get("TERM", "") != "dumb"
     colour = not env.get("NO_COLOR") and (smart or bool(env.get("FORCE_COLOR")))
     return Terminal(fd=fd, colour=colour, live=smart)
@@ -246,7 +246,7 @@ def _output(result: GateResult, *, colour: bool) -> bytes:
     lines = sanitise(result.output.rstrip(b"\r\n"), colour=colour).split(b"\n")
     output = b"".join(b"  | " + line + b"\n" for line in lines)
     if result.dropped_bytes and result.log_abs:
-        output += as_bytes(f"  all of it: {shown(result.log_abs)}\n")
+        output += as_bytes(f"  full log: {shown(result.log_abs)}\n")
     return output
 
 

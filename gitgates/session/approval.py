@@ -1,7 +1,7 @@
 """A person's approval of a command that an agent may not run by itself.
 
 A person has a terminal, or a token that `gitgates approve` printed to one. A token is for one
-command and one use. Its file has the digest of it for a name, so that reading the folder gives
+command and one use. Its file has the digest of it for a name, so reading the folder gives
 nobody a token. This stops a careless agent; a determined one can make a terminal, or such a file.
 """
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 # command → what approving it means
 ACTIONS = {
-    "review skip": "say that a change needs no independent review",
-    "intent approve-scope": "let an intent cover more files",
+    "review skip": "record that a change needs no independent review",
+    "intent approve-scope": "extend the scope of an intent",
     "trace prune": "remove records of the trace",
     "advice edit": "weaken an advice that blocks",
     "advice close": "close an advice that blocks",
@@ -72,9 +72,9 @@ def require_person(
         _use(repo, action, token)
     elif not is_person_at_terminal(repo.env):
         raise UsageError(
-            f"`gitgates {action}` is for a person, and there is no terminal, or an agent runs it",
-            f"{otherwise}The person may run it in a terminal outside of the agent{arguments}; or "
-            f"run `gitgates approve {action}` there, and hand over the token: --token TOKEN.",
+            f"`gitgates {action}` must be run by a person in a terminal, not by an agent",
+            f"{otherwise}The person can run it in a terminal outside the agent{arguments}, or "
+            f"run `gitgates approve {action}` there and pass on the token: --token TOKEN.",
         )
 
 
@@ -85,14 +85,14 @@ def _use(repo: Repo, action: str, token: str) -> None:
         os.unlink(path_abs)  # who removes it has it: two at once cannot both use it
     except FileNotFoundError:
         raise UsageError(
-            f"the token is not known: it was used already, is older than {LASTS_S / 60:.0f} "
+            f"the token is not valid: it was already used, is older than {LASTS_S / 60:.0f} "
             f"minutes, or is not for `gitgates {action}` in this repository",
-            f"Have a person run `gitgates approve {action}` in a terminal.",
+            f"Ask a person to run `gitgates approve {action}` in a terminal.",
         ) from None
     except OSError as error:
         raise StateError(f"{path_abs}: cannot be removed: {error.strerror}") from error
     if has_expired:
-        hint = f"Have a person run `gitgates approve {action}` again."
+        hint = f"Ask a person to run `gitgates approve {action}` again."
         raise UsageError(f"the token is older than {LASTS_S / 60:.0f} minutes", hint)
 
 

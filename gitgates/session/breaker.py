@@ -75,13 +75,13 @@ def rule(
     given_up = session.reasons_not_to_fix(attempt.prompt)
     most = hook.max_retries
     if attempt.deciding and all(gate in given_up for gate, _status in attempt.deciding):
-        outcome, how = CANNOT_FIX, "because it says that it cannot fix this"
+        outcome, how = CANNOT_FIX, "because it reported that it cannot fix this"
     elif how := reached(blocks, breaker):
         outcome = BREAKER
     elif most == 0:
         outcome, how = EXHAUSTED, "at once, because max_retries is 0"
     elif is_reported_unable(attempt.deciding, blocked):
-        outcome, how = COULD_NOT_RUN, "because what is missing was said once already"
+        outcome, how = COULD_NOT_RUN, "because it was already told once what is missing"
     elif len(blocked) >= most:
         outcome, how = EXHAUSTED, f"after {most} attempt{'s' if most > 1 else ''}"
     elif attempt.diverges:
@@ -109,7 +109,7 @@ def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
     """
     for count, limit, where in zip(blocks, limits, ("prompt", "session"), strict=True):
         if count >= limit:
-            return f"after {limit} blocks in this {where}, the most there may be"
+            return f"after {limit} blocks in this {where}, the maximum"
     return ""
 
 
@@ -123,7 +123,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     entries = (*so_far.entries, entry)
     if not how:
         return so_far._replace(entries=entries)
-    text = f"gitgates let the agent go {how}. {so_far.to_agent}"
+    text = f"gitgates let the agent stop {how}. {so_far.to_agent}"
     persons = "\n".join(one for one in (so_far.to_person, text) if one)
     return Verdict(WARN, to_person=persons, entries=entries)
 

@@ -201,7 +201,7 @@ class Call:
     def edited_paths(self) -> tuple[str, ...] | None:
         """Return the files that a tool works on, from the root; None if it names none.
 
-        Links are followed: what is written through one is another file. What lies outside of the
+        Links are followed: what is written through one is another file. What lies outside the
         repository is left out, and so is what is not a file, unless the tool may write it.
         """
         if not self.payload.paths:
@@ -250,7 +250,7 @@ class Call:
         return self.session.deferred.count(self.prompt) < _MOST_DEFERRED
 
     def end_within(self, limit_s: float) -> None:
-        """Set a deadline before the host's own, so that the host gets an answer."""
+        """Set a deadline before the host's own, so the host gets an answer."""
         if not self.has_limit:
             return
         host = agent_host(self.payload.host or DEFAULT_AGENT)
@@ -317,7 +317,7 @@ class Call:
                 found = tree_paths(reading_git(self.repo), session.base, now)
                 return Changes(*found, note=session.no_base)
             except GitError as error:
-                self.note(f"the session's first snapshot is gone: {error.message}")
-        why = session.no_base or "there is no snapshot"
-        note = f"{why}; taken is what differs from HEAD"
+                self.note(f"the first snapshot of the session is missing: {error.message}")
+        why = session.no_base or "snapshot not found"
+        note = f"{why}; compared with HEAD instead"
         return Changes(*changed_paths(self.repo.git), note=note)

@@ -1,4 +1,4 @@
-"""Identify the session and the agent that run a command of ours.
+"""Identify the session and the agent that run a gitgates command.
 
 An agent's shell command `gitgates VERB …` is rewritten, before it runs, to `gitgates VERB
 --caller=NONCE …`, and the session's journal keeps whose the nonce is. Without one, the session that
@@ -81,7 +81,7 @@ def find_caller(
         return told
     here = [name_of(path_abs) for path_abs in sessions(repo.state_abs)]
     if len(here) != 1:
-        what = "more than one session has been here" if here else "no session has been here"
+        what = "there are several sessions" if here else "no sessions found"
         raise UsageError(f"{what}: {repo.root_abs}", _list_sessions(repo))
     return Caller(repo, here[0], agent=agent, is_agent=_is_agent(env))
 
@@ -103,9 +103,9 @@ def identify(
         given = (("session", session), ("agent", agent))
         named = ", ".join(f"--{what} {value}" for what, value in given if value)
         raise UsageError(
-            f"this command is run by an agent of session {own}, and an agent speaks only for "
-            f"itself: {named} is somebody else",
-            f"Leave {named} out, or have a person run it, in a terminal outside of the agent.",
+            f"this command is run by an agent of session {own}, and may only act for that "
+            f"session, not for {named}",
+            f"Omit {named}, or ask a person to run it in a terminal outside the agent.",
         )
     return Caller(repo, found, agent=agent, is_agent=_is_agent(env), certain=certain)
 
@@ -167,10 +167,10 @@ def _list_sessions(repo: Repo) -> str:
     paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
     newest = {name_of(path): path for path in sorted(paths, key=_changed)}
     if not newest:
-        return "Is the agent's hook installed? gitgates install-hooks --agent claude"
+        return "Are the agent's hooks installed? gitgates install-hooks --agent claude"
     lines = [_line(name, path) for name, path in reversed(newest.items())]
     more = [f"and {len(lines) - _SHOWN} older ones"] if len(lines) > _SHOWN else []
-    return "\n  ".join(["Name one of them: --session ID", *lines[:_SHOWN], *more])
+    return "\n  ".join(["Specify one: --session ID", *lines[:_SHOWN], *more])
 
 
 def _changed(path_abs: str) -> float:

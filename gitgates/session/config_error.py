@@ -29,7 +29,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         is_summary = payload.kind == "subagent-end" and not payload.agent_type
         return so_far if is_summary else so_far.joined(_decide_ending(call, message))
     if payload.kind == "after-tool" and any(path.endswith(FILES) for path in payload.paths):
-        text = f"The configuration of gitgates has a problem now.\n\n{message}"
+        text = f"The gitgates configuration has an error.\n\n{message}"
         return so_far.joined(Verdict(WARN, to_agent=text))
     return so_far
 
@@ -40,7 +40,7 @@ def _decide_ending(call: Call, message: str) -> Verdict:
         return Verdict()
     if _is_unrelated_to_session(call):
         # What an earlier turn has caused, it was sent back for.
-        text = "gitgates checked nothing; this turn has not caused the problem that is in the way"
+        text = "gitgates checked nothing; the configuration error was not caused by this turn"
         return Verdict(WARN, to_person=f"{text}. {message}")
     broken = (("configuration", "failed"),)
     attempt = Attempt(call.prompt, payload.agent_id, _GATES, BLOCK, broken)
@@ -49,14 +49,14 @@ def _decide_ending(call: Call, message: str) -> Verdict:
     ruling = rule(call.session, attempt, call.hook, blocks=call.blocks, breaker=most)
     entry = call.round(_GATES, ruling.outcome, statuses=broken)
     if ruling.outcome != BLOCKED:
-        text = f"gitgates checked nothing; the agent was let go {ruling.how}. {message}"
+        text = f"gitgates checked nothing; the agent was allowed to stop {ruling.how}. {message}"
         return Verdict(WARN, to_person=text, entries=(entry,))
     text = (
-        "The quality gates could not be read, so that nothing was checked "
-        f"(attempt {ruling.attempt} of {call.hook.max_retries}).\n\n{message}\n\n"
-        "Fix that place of the file, and check it with: gitgates check\n"
-        "If somebody else is editing it at this moment, leave the file as it is, and end your "
-        "turn again: after the last attempt you are let go, and the person is told."
+        "The gate configuration could not be read, so nothing was checked (attempt"
+        f" {ruling.attempt} of {call.hook.max_retries}).\n\n{message}\n\n"
+        "Fix that part of the file, then run: gitgates check\n"
+        "If somebody else is editing it right now, do not touch the file, and end your turn "
+        "again: after the last attempt you may stop, and the person is told."
     )
     return Verdict(BLOCK, to_agent=text, entries=(entry,))
 

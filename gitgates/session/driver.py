@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     Asked = list[tuple[str, PolicyModule]]
 
 _UNCHECKED = "nothing is checked"
-_TELL_PERSON = "Tell the person, who can mend that."
-_NO_SETTINGS = f"there is no [tool.gitgates] here; {_UNCHECKED}"
-_BUG = "a bug of ours, please report it"
+_TELL_PERSON = "Tell the person, who can fix this."
+_NO_SETTINGS = f"no [tool.gitgates] found; {_UNCHECKED}"
+_BUG = "internal error; please report this bug"
 _ANSWER_S = 2.0  # before the host loses patience
 _TWICE = 2
 # exit status → the code of an error that an agent is told
@@ -67,7 +67,7 @@ def respond(
     except BadPayload as bad:
         trouble = f"the payload cannot be read: {bad}"
     except KeyboardInterrupt:
-        trouble = "interrupted; nothing was decided"
+        trouble = "interrupted; no decision was made"
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
         trouble = f"{_BUG}: {_trace(error)}"
     _report(trouble, calls, env, say)
@@ -124,7 +124,7 @@ def _without_repository(payload: Payload, error: GitError) -> Verdict:
             return Verdict()
     except ConfigError:
         pass  # which is a configuration all the same
-    text = f"gitgates: {error.message}, so that {_UNCHECKED} in this session. {error.hint}"
+    text = f"gitgates: {error.message}, so {_UNCHECKED} in this session. {error.hint}"
     return Verdict(WARN, to_person=text.rstrip())
 
 
@@ -267,13 +267,15 @@ def _decide_in_time(call: Call, asked: Asked) -> Verdict:
             _recover(call)
         return _decide_once(call, asked)
     except DeadlineExceeded:
-        text = f"gitgates: {payload.event} was not checked: that took longer than the host waits"
+        text = f"gitgates: {payload.event} was not checked: the timeout of the host was reached"
         call.note(text)
     except OSError as error:
         # Without the journal nothing is counted, and a gate could block for ever.
         where = error.filename or call.journal.path_abs
         name = payload.event
-        text = f"gitgates: {where}: {error.strerror}; so nothing that gates of {name} say counts"
+        text = (
+            f"gitgates: {where}: {error.strerror}, so results of the gates of {name} do not count"
+        )
         call.say(text)
     except GitgatesError as error:
         text = _not_checked(call, error)
@@ -315,7 +317,7 @@ def _decide_once(call: Call, asked: Asked) -> Verdict:
     """Record, deduplicate and decide an event: a second delivery gets the first answer."""
     call.read()
     if call.journal.torn:
-        call.say(f"{call.journal.path_abs}: torn lines were passed over: {call.journal.torn}")
+        call.say(f"{call.journal.path_abs}: skipped damaged lines: {call.journal.torn}")
     if session_start.is_scheduled(call):
         call.payload = call.payload._replace(automatic=True)
     call.last_before = call.session.last
@@ -383,14 +385,14 @@ def _is_same(call: Call, one: Round) -> bool:
 def ask_all(
     call: Call, asked: Asked, heard: Callable[[str, Verdict, Verdict], None] | None = None
 ) -> Verdict:
-    """Ask each policy in turn; what fails in one is said, and stops no other."""
+    """Ask each policy in turn; a failure in one is reported, and does not stop the others."""
 
     def failed(name: str, error: Exception) -> Verdict:
         if isinstance(error, GitgatesError):
             text = _not_checked(call, error)
         else:
             call.note(f"{_BUG}: {name}: {_trace(error)}")
-            text = f"gitgates: {call.payload.event}: {name} decided nothing, by {_BUG}: {error!r}"
+            text = f"gitgates: {call.payload.event}: {name} decided nothing: {_BUG}: {error!r}"
         way_out = _way_out(call, dict(asked)[name])
         told = _structured(call, name, error, way_out)
         return Verdict(BLOCK if way_out else WARN, to_agent=told, to_person=text)
@@ -422,7 +424,7 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
     """
     if verdict.level == BLOCK and call.payload.kind in ENDINGS and not call.journal.is_intact():
         path_abs = call.journal.path_abs
-        raise FileNotFoundError(errno.ENOENT, "it was taken away while gates ran", path_abs)
+        raise FileNotFoundError(errno.ENOENT, "it was removed while gates ran", path_abs)
     _record(call, verdict, call.encode(verdict))
     return verdict
 
@@ -445,7 +447,9 @@ def _pass_unconfigured(call: Call, *, has_settings: bool) -> Verdict:
         call.read()
         if call.session.last and call.payload.kind in ENDINGS:
             # There were settings, or nothing would be known of the session.
-            text = f"gitgates: the settings that this session began with are gone; {_UNCHECKED}"
+            text = (
+                f"gitgates: the settings that this session started with were removed; {_UNCHECKED}"
+            )
             return Verdict(WARN, to_person=text)
         if not has_settings and _NO_SETTINGS not in call.session.notes:
             call.record(NoteEntry(_NO_SETTINGS))

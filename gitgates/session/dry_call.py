@@ -1,4 +1,4 @@
-"""Ask the policies what they would say of an event now: nothing is recorded, and no gate runs."""
+"""Ask the policies for their answer to an event now: nothing is recorded, and no gate runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class PolicyAnswer(Record):
-    """What one policy would say of an event."""
+    """The answer of one policy to an event."""
 
     policy: str
     before: Level  # of the policies before it
@@ -63,7 +63,7 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
 
 
 def ask_agent_hook(call: Call) -> list[PolicyAnswer]:
-    """Return what each policy would say to the agent, if the gates passed."""
+    """Return the answer of each policy to the agent, if the gates passed."""
     found: list[PolicyAnswer] = []
 
     def hear(name: str, before: Verdict, after: Verdict) -> None:
@@ -75,7 +75,7 @@ def ask_agent_hook(call: Call) -> list[PolicyAnswer]:
 
 
 def ask_git_hook(event: Event, repo: Repo, config: Config) -> list[PolicyAnswer]:
-    """Return what each policy would say at a hook of git, if the gates passed."""
+    """Return the answer of each policy at a git hook, if the gates passed."""
     found: list[PolicyAnswer] = []
 
     def hear(name: str, before: Verdict, after: Verdict) -> None:

@@ -145,7 +145,7 @@ class ToldEntry(Record):
 
 @entry("stop")
 class StopEntry(Record):
-    """A sub-agent's gates have asked for an end, so that the main thread is to stop."""
+    """A sub-agent's gates have asked for an end, so the main thread is to stop."""
 
     reason: str  # what the main thread is told
 
@@ -216,7 +216,7 @@ class OthersWroteEntry(Record):
 
 @entry("tool-refused")
 class ToolRefusedEntry(Record):
-    """A shell command was refused, so that it has written nothing."""
+    """A shell command was refused, so it has written nothing."""
 
     key: str  # of the event before it
 
@@ -351,7 +351,7 @@ class Session(Record):
         )
 
     def reasons_not_to_fix(self, prompt: str) -> dict[str, str]:
-        """Return gate → why the agent said that it cannot be fixed, in this prompt."""
+        """Return gate → reason why the agent reported that it cannot be fixed, in this prompt."""
         return {gate: reason for where, gate, reason in self.cannot_fix if where == prompt}
 
 

@@ -63,7 +63,7 @@ class GateRun(Listener):
         self.call.say(text)
 
     def run(self, earlier: Mapping[tuple[str, int], GateResult] | None = None) -> Decision:
-        """Run the gates; results in `earlier` stand. What they change, the journal learns.
+        """Run the gates; results in `earlier` are kept. Their changes are recorded in the journal.
 
         Raises: GitgatesError for each expected failure.
         """
@@ -139,7 +139,7 @@ class GateRun(Listener):
             not_run=tuple((name, why) for name in decision.not_run if name not in met),
             observed=observed(visits),
             notes=tuple(
-                f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` put that right."
+                f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` fixed it."
                 for v in visits
                 if v.rescued_by
             ),
@@ -192,7 +192,7 @@ def failures_of(
         return split(output, gate.failures, gate.name, root_abs)
     except TimeoutError:
         say(
-            f"`{gate.name}`: its pattern `failures` took longer than {LIMIT_S:g} s, so that the "
+            f"`{gate.name}`: its pattern `failures` took longer than {LIMIT_S:g} s, so the "
             "whole output is one failure"
         )
     return split(output, "", gate.name, root_abs)

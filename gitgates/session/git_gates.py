@@ -60,7 +60,7 @@ def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> De
 
     def plan_again() -> tuple[Plan, Config]:
         call.configure(load(event.root_abs, cache_of(call.repo)) or Config())
-        note = "the configuration has changes that are not part of the commit; they do not count"
+        note = "the configuration has uncommitted changes, which do not apply"
         told = event._replace(note="; ".join(filter(None, (event.note, note))))
         call.plan = plan_event(call.config, call.hook, told, call.repo)
         return call.plan, call.config

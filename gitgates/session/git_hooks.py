@@ -111,7 +111,7 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
     """
     call = HookCall(event, repo, listener, only)
     if is_running_here(repo.env, repo.git_dir_abs, event.name):
-        call.note = f"{event.name} is running here already; not run again inside itself"
+        call.note = f"{event.name} is already running; not run again recursively"
         return call
     recover_and_report(repo, listener.said)
     config = load(event.root_abs, cache_of(repo))
@@ -121,7 +121,7 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
         config = committed_config(repo.git) or config
         call.configure(config or Config())
     if config is None:
-        call.note = "no [tool.gitgates] here; nothing was checked (gitgates init adds it)"
+        call.note = "no [tool.gitgates] found; nothing was checked (gitgates init adds it)"
     elif call.kind != "before-push" or event.refs or event.host == "manual":  # something is pushed
         asked = _asked(config, call.kind)
         call.conclude(ask(call, asked, call.failed))
@@ -159,7 +159,7 @@ def _record(call: HookCall) -> None:
         not_ours = denied(error)
         if call.config.verifies or not_ours:
             why = not_ours or error
-            call.say(f"what was checked is not recorded for `gitgates verify`: {why}")
+            call.say(f"the results were not recorded for `gitgates verify`: {why}")
 
 
 def record(

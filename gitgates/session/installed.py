@@ -1,4 +1,4 @@
-"""Whether an agent has our hooks in its own settings."""
+"""Whether an agent has gitgates hooks in its own settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_installed(agent: str, env: Mapping[str, str]) -> bool:
-    """Return whether one of its settings has our hooks, by the environment of a hook of it."""
+    """Return whether one of its settings has gitgates hooks, by the environment of its hook."""
     host, settings = agent_host(agent), agent_settings(agent)
     for scope, path_abs in host.settings_files(env.get(host.ENVIRONMENT.project, ""), env).items():
         try:

@@ -3,7 +3,7 @@
 A kind is declared in `facts.py` of whoever writes it: of the session, or of a feature. On disk an
 entry is a JSON object: `what` is its kind, `v` the version of that kind, `t` the time, and beside
 these the fields of the record; a field that has its default is left out. Entries of an unknown
-kind, or of a newer version, stay in the journal and are passed over, so that an older gitgates can
+kind, or of a newer version, stay in the journal and are passed over, so an older gitgates can
 read what a newer one wrote.
 """
 

@@ -122,7 +122,7 @@ def agent_hooks(config: Config) -> list[Hook]:
 
 
 def are_writers_followed(call: Call) -> bool:
-    """Return whether a policy asks who has written what, so that the journal has to tell."""
+    """Return whether a policy asks who has written what, so the journal has to tell."""
     follow = functions_of(call.config, "follows_writers", call.kind)
     return any(one(call.config) for one in follow)
 

@@ -89,7 +89,7 @@ _LONGEST_S = 0.5
 
 
 def is_reading(command: str) -> bool:
-    """Return whether a shell command is known to change no file, but by a verb of ours."""
+    """Return whether a shell command is known to change no file, except by a gitgates command."""
     from gitgates.session.shell_commands import LONGEST
     from gitgates.shell.syntax import read
 

@@ -1,4 +1,4 @@
-"""Shell commands of agents: whose one of ours is, and what the reviewer may run.
+"""Shell commands of agents: the caller of gitgates commands, and what the reviewer may run.
 
 A shell command of ours that an agent is about to run is rewritten to `gitgates VERB
 --caller=NONCE …`; the journal keeps whose the nonce is. Of a reviewer's token it knows the digest
@@ -69,12 +69,12 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
     if kind == "ours" and tool.endswith(_REVIEWER_TOOLS):
         return ""
     if kind != "shell":
-        return f"The reviewer only reads: it may not use {tool or 'this tool'}."
+        return f"The reviewer may only read: it may not use {tool or 'this tool'}."
     commands = split_commands(command)
     if commands is None:
         return (
             "The reviewer may run only plain commands: no substitutions, no variables, no files "
-            "written, nothing in the background. Put text with such signs into single quotes."
+            "written, nothing in the background. Put text with such characters in single quotes."
         )
     return next((why for words in commands if (why := _refuse_command(words, allowed))), "")
 
@@ -98,7 +98,7 @@ def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
         named = " ".join(words[:2])
         return f"The reviewer may not run `{named}`. It may run: {listed}; and {rest}."
     if any(_may_write(words[0], word.partition("=")[0]) for word in words[1:]):
-        return f"The reviewer may not have {words[0]} write a file, or start a program."
+        return f"The reviewer may not use {words[0]} to write a file or start a program."
     return ""
 
 
@@ -160,7 +160,7 @@ def _is_plain(node: Node) -> bool:
 
 
 def name_caller(call: Call, so_far: Verdict) -> Verdict:
-    """Add the caller to a command or tool of ours, unless a policy has done that; record it."""
+    """Add the caller to a gitgates command or tool, unless a policy has done that; record it."""
     payload = call.payload
     is_tool = payload.tool_kind == "ours"
     if so_far.command or so_far.caller or not (is_tool or _OURS in payload.command):
@@ -173,7 +173,7 @@ def name_caller(call: Call, so_far: Verdict) -> Verdict:
 
 
 def with_caller(command: str, nonce: str) -> str | None:
-    """Return a shell command with `--caller` added; None if it does not begin with ours."""
+    """Return a shell command with `--caller` added; None if it does not start with gitgates."""
     import re  # most commands are not ours
 
     found = re.match(_COMMAND, command)

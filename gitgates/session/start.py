@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 _MOST_STASHES = 20
 _LONGEST_EDIT = 1 << 16  # characters of one whose lines are told apart from others'
 _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
-_UNKNOWN = "this session's beginning was not heard of here"
-_NOW = "HEAD, so that all that differs from HEAD counts as its work"
+_UNKNOWN = "the start of this session is not recorded here"
+_NOW = "HEAD, so all differences from HEAD count as its work"
 
 always = True  # the first tool may be refused, where no start of the session is told of
 
@@ -208,7 +208,7 @@ def _begins_turn(call: Call) -> bool:
 
 
 def named(call: Call, verdict: Verdict) -> Verdict:
-    """Return a block that names the session, where our commands could not tell it from others."""
+    """Return a block that names the session if commands could not tell it from others."""
     host = agent_host(call.payload.host or DEFAULT_AGENT)
     if verdict.level < BLOCK or host.ENVIRONMENT.session or host.PROTOCOL.changes:
         return verdict
@@ -217,7 +217,7 @@ def named(call: Call, verdict: Verdict) -> Verdict:
     if len(sessions(call.repo.state_abs)) < 2:  # noqa: PLR2004 - this one and another
         return verdict
     option = f"--session {call.payload.session}"
-    own = f"Other sessions were here: add `{option}` to commands of gitgates that you run."
+    own = f"There were other sessions here: add `{option}` to the gitgates commands that you run."
     return verdict._replace(to_agent=f"{verdict.to_agent}\n\n{own}")
 
 
@@ -241,8 +241,8 @@ def _prompt(call: Call) -> PromptEntry:
 def first_point(call: Call) -> tuple[Point, str]:
     """Return the session's first point, and a note if it is a substitute.
 
-    Where that was not heard of: what was checked out when it began elsewhere, else what is now. The
-    log of HEAD counts in seconds: what is of the same one belongs to the session.
+    If its start was not recorded: the commit checked out when it began elsewhere, else the current
+    content. The log of HEAD counts in seconds: changes of the same second belong to the session.
 
     Raises: GitError where git cannot be asked.
     """
@@ -250,7 +250,7 @@ def first_point(call: Call) -> tuple[Point, str]:
     if timeline.base:
         return timeline.base, timeline.base_note
     began = min((stamp_of(facts[0]) for facts in call.elsewhere.values()), default=0.0)
-    names = [(f"HEAD@{{{int(began) - 1} +0000}}", "what was checked out when it began")]
+    names = [(f"HEAD@{{{int(began) - 1} +0000}}", "the commit checked out when it began")]
     for name, said in [*(names if began else []), ("HEAD", _NOW)]:
         asked = git.ask(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
@@ -261,7 +261,7 @@ def first_point(call: Call) -> tuple[Point, str]:
             point = Point(tree=tree, head=head, stamp=began)
             return point, f"{_UNKNOWN}: compared with {said}"
     empty = git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    return Point(tree=empty, stamp=began), f"{_UNKNOWN}: everything is taken for its work"
+    return Point(tree=empty, stamp=began), f"{_UNKNOWN}: everything counts as its work"
 
 
 def record_base(call: Call) -> None:

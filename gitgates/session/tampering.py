@@ -107,7 +107,10 @@ def answer_switched_off(
     except (GitgatesError, OSError, ValueError) as error:
         say(str(error))
         return b""
-    text = f"gitgates: GITGATES=0 is set, and was not as this session began: {required} did not run"
+    text = (
+        f"gitgates: GITGATES=0 is set, and was not at the start of this session: {required} "
+        "did not run"
+    )
     return agent_host(payload.host).encode(payload, Verdict(WARN, to_person=text))
 
 
@@ -119,7 +122,7 @@ def answer_lost(payload: Payload, why: str) -> Verdict:
         facts = journal.read()
         if facts and not of_kind(facts, LostEntry):
             journal.append(fact_of(LostEntry()))
-            return Verdict(WARN, to_person=f"gitgates: nothing is checked any more: {why}")
+            return Verdict(WARN, to_person=f"gitgates: nothing is checked from now on: {why}")
         folder = os.path.dirname(folder)
     return Verdict()
 
@@ -183,7 +186,7 @@ def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
     home = os.path.realpath(call.payload.project_abs or call.repo.root_abs)
     if not f"{home}/".startswith(f"{os.path.realpath(call.repo.root_abs)}/"):
         return []  # the session began in a folder of repositories, or in another worktree
-    text = f"the first event on record of this session is {first}: what came before was deleted, "
+    text = f"the first event on record of this session is {first}: earlier events were deleted, "
     return [f"{text}or the hooks were not installed yet; what it did until then may not count"]
 
 
@@ -197,14 +200,14 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
             shown = first_few([*map(plain_line, names)], _MOST_NAMED)
             lines.append(f"{what} the configuration {_SINCE}: {shown}")
     if _EXCLUDE in changed:
-        lines.append(f".git/info/exclude has changed {_SINCE}: no gate sees what it names")
+        lines.append(f".git/info/exclude has changed {_SINCE}: gates do not see files listed there")
     if _CORE in changed:
         said = plain_line(now[_CORE]) or "nothing"
         lines.append(f"git's core.worktree or core.bare has changed {_SINCE}: {said}")
     if _FLAGGED in changed and now[_FLAGGED]:
         lines.append(
-            f"git is told {_SINCE} not to look at more files, or others (skip-worktree, "
-            "assume-unchanged); see: git ls-files -v"
+            f"files with skip-worktree or assume-unchanged have changed {_SINCE}; to list them:"
+            " git ls-files -v"
         )
     if _OFF in changed and now[_OFF] and (required := _required(config)):
         where = plain_line(now[_OFF])
@@ -214,7 +217,7 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
         lines.append(f"{where} switches all hooks off {_SINCE}: none runs in the next")
     files = [name.removeprefix(_REVIEWER) for name in changed if name.startswith(_REVIEWER)]
     return lines + [
-        f"{plain_line(path)} has changed {_SINCE}: a COMPLETE of this reviewer does not count"
+        f"{plain_line(path)} has changed {_SINCE}: a COMPLETE from this reviewer does not count"
         for path in files
     ]
 
@@ -224,8 +227,8 @@ def _not_in_force(call: Call, changed: list[str]) -> list[str]:
     lines = []
     config = call.written_config or Config()
     if any(name.startswith(_DEFINITIONS) for name in changed) and not are_in_force(call, config):
-        rules = "this session keeps the settings of policies that it began with"
-        lines.append(f"{rules}; to let the change count, run in a terminal: {APPROVE}")
+        rules = "this session keeps the policy settings that it started with"
+        lines.append(f"{rules}; to apply the change, run in a terminal: {APPROVE}")
     for unapproved in functions_of(call.config, "unapproved", call.kind):
         lines += unapproved(call, changed)
     return lines

@@ -60,7 +60,7 @@ def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
         return [find_repo(cwd_abs, env)]  # it says why there is none
     why = "is not the repository that the session was started in"
     if not home and _is_below(there[0], project_abs):
-        why = "was not there when the session began"
+        why = "did not exist when the session began"
     raise GitError(f"{there[0].root_abs} {why}: its gates are not run")
 
 

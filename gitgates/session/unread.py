@@ -1,4 +1,4 @@
-"""Tell the person of an event in words of no agent that we know, once in a session.
+"""Report an event of an unknown agent to the person, once per session.
 
 Some agents run the hooks of others' settings, with payloads of their own. What cannot be read is
 neither checked nor guarded; that is said, kept in the session's journal, and found by doctor.
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def told_once(
     payload: Payload, title: str, env: Mapping[str, str], say: Callable[[str], None]
 ) -> Verdict:
-    """Return what the person is told of a payload that came by the hooks of an agent.
+    """Return the message for the person about a payload from the hooks of an agent.
 
     Nothing where that was told in this session, or where nothing is configured.
     """
     text = (
-        f"gitgates: {payload.unread} is none of {title}'s, whose hooks have sent it: nothing of it "
-        "is checked or guarded. If another agent runs these hooks, give it its own: gitgates doctor"
+        f"gitgates: {payload.unread} is unknown to {title}, whose hooks sent it: it is neither "
+        "checked nor guarded. If another agent runs these hooks, install its own: gitgates doctor"
     )
     say(text)
     try:

@@ -1,4 +1,4 @@
-"""Tell which files the session's own tools have written, and which somebody else has changed.
+"""Find the files that the session's own tools wrote, and those that somebody else changed.
 
 As long as it used none that may write any file, whatever else has changed meanwhile, somebody else
 has changed: the person, or another session. The journal tells of tools that events have told of;
@@ -155,7 +155,7 @@ def _kind(fact: Fact) -> EventKind:
 def changed_by_others(call: Call) -> tuple[str, ...]:
     """Return the files that somebody else has changed since the session began, as far as is known.
 
-    Raises: GitError if a tree is not there.
+    Raises: GitError if a tree does not exist.
     """
     from gitgates.git.object_store import reading_git  # only where gates failed
     from gitgates.git.paths import tree_paths

@@ -1,4 +1,4 @@
-"""Whether a command of git is told to run no hooks: `--no-verify`, in each of its forms."""
+"""Whether a git command disables hooks: `--no-verify`, in each of its forms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LONG_WITH_VALUE = (
 
 
 def skips_hooks(verb: str, words: list[str]) -> bool:
-    """Return whether a command of git is told to run no hooks; `words` are behind its verb."""
+    """Return whether a git command disables hooks; `words` follow its verb."""
     if verb == "history":  # it runs none, and this one commits what is staged
         return "fixup" in words[:1] and "--dry-run" not in words
     if verb not in _VERIFYING:

@@ -90,7 +90,7 @@ def repositories_made(words: list[str]) -> list[MadeRepository]:
 
 
 class Repositories:
-    """Where our repository is, and what a line of commands makes beside it."""
+    """Where the repository is, and other repositories that a command line creates."""
 
     def __init__(self, cwd_abs: str, common_dir_abs: str, unknown: str) -> None:
         self._cwd_abs = cwd_abs
@@ -99,7 +99,7 @@ class Repositories:
         self._made: dict[str, bool] = {}
 
     def is_ours(self, cwd: str, words: list[str], env: Mapping[str, str]) -> bool | None:
-        """Return whether a command is about our repository; None: about none at all.
+        """Return whether a command is about this repository; None: about none.
 
         `words`: those behind `git`; none where it is another program. What is not known is ours.
         """

@@ -1,4 +1,4 @@
-"""Programs that start a command that stands among their words: `env`, `npx`, `docker exec`.
+"""Programs that start a command given in their arguments: `env`, `npx`, `docker exec`.
 
 One row for each way in which that command is found. What is not in the table starts nothing that
 the guard sees.

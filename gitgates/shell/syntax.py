@@ -29,7 +29,7 @@ UNKNOWN = "\ue000"  # in a word; no shell gives it a meaning
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _EXEC = ("-exec", "-execdir", "-ok", "-okdir")  # of find
 _NO_SHELL = "it cannot be parsed as shell commands"
-NO_TIME = "it takes too long to be read"
+NO_TIME = "it takes too long to parse"
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
 _WORDS = ("word", "number", "string", "raw_string", "concatenation", "simple_expansion")
 _APART = ("subshell", "command_substitution", "process_substitution")  # where `cd` ends
@@ -191,7 +191,7 @@ class _Shell:
         if root is None:
             self.trouble = NO_TIME if _parser() else "the parser for commands cannot be loaded"
         elif self._depth >= _DEEPEST:
-            self.trouble = "it has too many scripts in scripts"
+            self.trouble = "it has too many nested scripts"
         else:
             if root.has_error:
                 self.trouble = _NO_SHELL

@@ -1,7 +1,7 @@
 """Files on disk: open regular ones only, replace atomically, lock with a deadline, remove trees.
 
 Opening a fifo waits for somebody at its other end, and `/dev/zero` has none. Damaged bytes can keep
-`marshal` busy for minutes, so that a cached value is loaded only if its length and hash are right.
+`marshal` busy for minutes, so a cached value is loaded only if its length and hash are right.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
 
 
 def open_state(path_abs: str, flags: int, mode: int = 0o600) -> int:
-    """Open a file of our state folders: nothing is read or written through a link.
+    """Open a file of the state folders: nothing is read or written through a link.
 
     Raises: OSError, also where it is not a regular file.
     """
@@ -144,7 +144,7 @@ def link_out(path_abs: str, root_abs: str) -> str:
 
 
 def read_state(path_abs: str) -> bytes | None:
-    """Return the bytes of a file of our state folders; None if there is none.
+    """Return the bytes of a file of the state folders; None if there is none.
 
     Raises: OSError where it cannot be read.
     """
@@ -250,7 +250,7 @@ def _rename_checked(new_abs: str, path_abs: str, check: Callable[[], None]) -> N
 
 
 def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: bytes) -> None:
-    """Replace a file of a repository, if it still holds `before`; None: if it is not there.
+    """Replace a file of a repository, if it still holds `before`; None: if it does not exist.
 
     Its mode stays; a symbolic link stays and its target changes. Raises: ConfigError where it holds
     something else, cannot be written, or is not a file of the repository.
@@ -259,7 +259,7 @@ def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: byt
     if link := link_out(path_abs, root_abs):
         raise ConfigError(
             f"{link}, which is not a file of this repository: nothing was written",
-            "Put a file of the repository in its place, and do the same again.",
+            "Replace it with a file of the repository, and try again.",
         )
     path_abs = os.path.realpath(path_abs)
 
@@ -272,7 +272,7 @@ def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: byt
             found = None
         if found != before:
             raise ConfigError(
-                f"{file}: was changed by somebody else meanwhile; nothing was written",
+                f"{file}: was changed by another process in the meantime; nothing was written",
                 "Run the command again.",
             )
 
@@ -311,7 +311,7 @@ def append_bounded(path_abs: str, line: bytes, largest: int) -> None:
 
 
 def sync_folder(folder_abs: str) -> None:
-    """Sync a folder, so that its entries survive a power failure."""
+    """Sync a folder, so its entries survive a power failure."""
     fd = os.open(folder_abs, os.O_RDONLY)
     try:
         os.fsync(fd)
@@ -387,7 +387,7 @@ def lock_file(
 ) -> int:
     """Open and lock a file; return its descriptor, or -1 if somebody else holds the lock.
 
-    Also -1 if it is not there and `flags` do not create it.
+    Also -1 if it does not exist and `flags` do not create it.
 
     Raises: OSError where there can be no such file or lock.
     """

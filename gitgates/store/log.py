@@ -1,4 +1,4 @@
-"""Append-only logs, one JSON object a line: the journals of sessions, the ledger, messages.
+"""Append-only logs, one JSON object a line: the session journals, the ledger, messages.
 
 Nothing is ever rewritten; what is in a journal is folded into a state (session/facts.py). Hooks
 run side by side and are killed in the middle: each append is one write under the file's lock,
@@ -70,7 +70,7 @@ def read_lines(path_abs: str, start: int = 0) -> bytes:
 
 
 def parse_lines(lines: list[bytes]) -> list[Fact | None]:
-    """Return the object of each line; None for one that is torn, or not ours."""
+    """Return the object of each line; None for one that is damaged or unknown."""
     try:
         # At once, in half of the time: a session of a day has thousands of lines. What a torn one
         # leaves open is closed by no other, because those are whole and no text has two lines: then
@@ -190,7 +190,7 @@ class EventLock:
 
 
 def session_journal(state_abs: str, session: str) -> Journal:
-    """Return the journal of a session, named as its host names it."""
+    """Return the session journal, named as its host names it."""
     return Journal(f"{state_abs}/{FOLDER}/{file_name(session)}.jsonl")
 
 

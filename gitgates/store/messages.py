@@ -31,7 +31,7 @@ _SHOWN = 40  # of what was given, in an error
 _TAIL = 4096
 _NEWEST_BYTES = 1 << 20
 _TEXTS = ("id", "time", "topic", "text", "session", "agent", "commit", "branch")
-_TOPIC_HINT = "Name it like `build` or `review/parser`."
+_TOPIC_HINT = "Use a name such as `build` or `review/parser`."
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 _READ = str.maketrans(_DIGITS, "0123456789abcdefghijklmnopqrstuv")  # as `int` reads the same
 _MISTYPED = str.maketrans("oil", "011")
@@ -95,7 +95,7 @@ def post(shared_state_abs: str, draft: Message) -> Message:
     except OSError as error:
         raise StateError(
             f"{path_abs}: nothing was posted: {error.strerror or error}",
-            "See to the rights of that folder and to the space on its disk, and post again.",
+            "Check the permissions of that folder and its disk space, and post again.",
         ) from error
     return posted[-1]
 
@@ -144,7 +144,7 @@ def read_log(shared_state_abs: str) -> MessageLog:
 
 def _unreadable(shared_state_abs: str, error: OSError) -> StateError:
     what = f"{file_abs(shared_state_abs)}: cannot be read: {error.strerror or error}"
-    return StateError(what, "See to its rights.")
+    return StateError(what, "Check its permissions.")
 
 
 def parse_log(raw: bytes) -> MessageLog:
@@ -160,7 +160,7 @@ def parse_log(raw: bytes) -> MessageLog:
 
 
 def message_at(line: bytes) -> Message | None:
-    """Return the message of one line; None if it is none that we understand."""
+    """Return the message of one line; None if it is not understood."""
     return _message(parse_lines([line])[0])
 
 
@@ -194,7 +194,7 @@ def id_of(number: int) -> str:
 
 
 def number_of(message_id: str) -> int:
-    """Return the number of an id; 0 if it is none of ours."""
+    """Return the number of an id; 0 if it is not a gitgates id."""
     if not message_id or not set(message_id) <= set(_DIGITS):
         return 0
     return int(message_id.translate(_READ), len(_DIGITS))
@@ -222,14 +222,14 @@ def shown(text: str) -> str:
 
 def _check_text(text: str) -> None:
     if not text.strip():
-        raise UsageError("the text is empty", "Say something: -m TEXT, or on standard input.")
+        raise UsageError("the text is empty", "Pass text with -m TEXT, or on standard input.")
     if "\0" in text:
-        raise UsageError("the text has a NUL character in it", "Post text, and name files by path.")
+        raise UsageError("the text contains a NUL character", "Post text, and name files by path.")
     length = len(text.encode("utf-8", "replace"))
     if length > MOST_TEXT:
         raise UsageError(
-            f"the text has {length} bytes, and the most is {MOST_TEXT}",
-            "Post what matters, and name the file that has the rest.",
+            f"the text has {length} bytes; the maximum is {MOST_TEXT}",
+            "Post a summary, and name the file with the rest.",
         )
 
 
@@ -238,14 +238,14 @@ def _check_topic(topic: str) -> None:
     if not topic.strip("/ "):
         raise UsageError("the topic is empty", _TOPIC_HINT)
     if len(topic) > MOST_TOPIC:
-        why = f"the topic has {len(topic)} characters; the most is {MOST_TOPIC}"
+        why = f"the topic has {len(topic)} characters; the maximum is {MOST_TOPIC}"
         raise UsageError(why, _TOPIC_HINT)
     if topic != unicode_only(topic):
         why = "is not valid UTF-8"
     elif topic.splitlines() != [topic] or _CONTROLS & set(topic):
         why = "has a control character or a second line"
     elif any(not part or part != part.strip() for part in topic.split("/")):
-        why = "has an empty part, or a space at an end"
+        why = "has an empty part, or a leading or trailing space"
     else:
         return
     raise UsageError(f"the topic `{shown(topic)}` {why}", _TOPIC_HINT)
@@ -256,7 +256,7 @@ def _known(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ...]:
     for ref in dict.fromkeys(refs):
         message = find(shared_state_abs, ref)
         if message is None:
-            hint = "Ids are what `gitgates journal post` prints and `read` shows."
+            hint = "Ids are shown by `gitgates journal post` and `read`."
             raise UsageError(f"no message `{shown(ref)}` to refer to", hint)
         found.append(message.id)
     return tuple(dict.fromkeys(found))

@@ -1,4 +1,4 @@
-"""State of another user: say whose it is, and what mends it.
+"""State of another user: report the owner, and the command that fixes it.
 
 It comes from a repository that a group shares without core.sharedRepository, and from one
 `sudo git commit`. Cold: loaded where something is wrong, or looked at.
@@ -60,7 +60,7 @@ def _name(user: int) -> str:
 
 
 def mend_owner(folder_abs: str) -> str:
-    """Return the command after which this user can use a state folder of somebody else."""
+    """Return the command that gives this user access to a state folder of another user."""
     found = os.lstat(folder_abs)
     if found.st_uid == os.geteuid() and found.st_mode & _OWNERS != _OWNERS:
         return f"chmod -R u+rwX '{folder_abs}'"

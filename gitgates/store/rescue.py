@@ -107,7 +107,7 @@ class Rescue(Record):
         except OSError as error:
             raise StateError(
                 f"{self.folder_abs}: the journal cannot be written: {error.strerror}",
-                "Nothing was moved. Make room there, or commit with nothing unstaged.",
+                "Nothing was moved. Free some disk space, or commit with no unstaged changes.",
             ) from error
 
     def read(self) -> StashJournal:
@@ -135,18 +135,18 @@ class Rescue(Record):
             reason = getattr(error, "strerror", None) or error
             raise StateError(
                 f"{self.at('journal')}: cannot be read: {reason}",
-                "It says where the unstaged work belongs that a run had put aside. "
-                f"What was moved is in {self.at('saved')}; nothing there is touched:\n"
+                f"It records where stashed files belong. They are in {self.at('saved')}, and "
+                "are left unchanged:\n"
                 + "".join(f"    {text}\n" for text in self.texts())
-                + f"  Copy what you need to its place; then: rm -r '{self.folder_abs}'",
+                + f"  Copy what you need back; then: rm -r '{self.folder_abs}'",
             ) from error
 
     def _other_version(self, version: int) -> StateError:
         return StateError(
             f"{self.at('journal')}: a newer gitgates wrote it (journal version {version}; this one "
             f"reads 1 to {VERSION})",
-            "It says where unstaged work belongs that is put aside, and nothing of it is touched. "
-            "Run the `gitgates recover` of that version, or a later one's.",
+            "It records where stashed files belong, and is left unchanged. Run `gitgates "
+            "recover` of that version or a later one.",
         )
 
     def forget(self, restored: Rescue) -> str:
@@ -163,7 +163,7 @@ class Rescue(Record):
         return self.discard()
 
     def discard(self) -> str:
-        """Remove what is ours.
+        """Remove what gitgates owns.
 
         A text that is still in the folder, whatever the reason, is not removed: the folder stays,
         under the name that is returned.
@@ -199,7 +199,8 @@ class Rescue(Record):
         except OSError as error:
             raise StateError(
                 f"{self.at('groups')}: cannot be written: {error.strerror}",
-                "The gates were ended, and nothing was decided. Make room there, and try again.",
+                "The gates were interrupted, and no decision was made. Free some disk space, "
+                "and try again.",
             ) from error
 
     def groups(self) -> set[int]:
@@ -343,7 +344,7 @@ def read_file(path_abs: str) -> bytes:
 def move_aside(source_abs: str, target_abs: str) -> None:
     """Move a file, link or folder to an unused name.
 
-    On one file system this is a rename, so that the inode, its times and its other names stay; to
+    On one file system this is a rename, so the inode, its times and its other names stay; to
     another one the content is copied and synced first.
 
     Raises: OSError where it cannot be moved; then the source is still there.
@@ -435,7 +436,7 @@ def _copy(source_abs: str, target_abs: str) -> None:
         os.symlink(os.readlink(source_abs), target_abs)
         return
     if not stat.S_ISREG(found.st_mode):
-        raise OSError(errno.EXDEV, "is not a file and lies on another file system", source_abs)
+        raise OSError(errno.EXDEV, "is not a file and is on another file system", source_abs)
     part_abs = partial_name(target_abs)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
     try:

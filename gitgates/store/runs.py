@@ -44,7 +44,7 @@ def keep_stdin(run_abs: str, stdin: bytes) -> str:
             file.write(stdin)
     except OSError as error:
         raise StateError(
-            f"{path_abs}: the hook's input cannot be kept for its gates: {error.strerror}"
+            f"{path_abs}: cannot store the hook's input for its gates: {error.strerror}"
         ) from error
     return path_abs
 
@@ -75,7 +75,7 @@ def log_abs(logs_abs: str, gate: str, again: int) -> str:
     """Return the log file of one gate. Every gate name makes a file name, and no two the same.
 
     That holds where the disk takes `Lint` and `lint` for one name, too: a name with capitals gets a
-    number. It depends on the name alone, so that a gate's log is called the same in each run.
+    number. It depends on the name alone, so a gate's log is called the same in each run.
     """
     safe = "".join([char if char.isalnum() or char in "-_ " else _escape(char) for char in gate])
     is_long = len(os.fsencode(safe)) > _LONGEST_NAME
@@ -106,7 +106,7 @@ def run_ids(state_abs: str) -> list[str]:
 def prune(state_abs: str, keep: int, spare_abs: str = "", *, most: int = AT_ONCE) -> int:
     """Remove all but the newest runs, the oldest first; return how many went.
 
-    At most `most`, so that no hook does so for long: what is left goes with the next one. Those
+    At most `most`, so no hook does so for long: what is left goes with the next one. Those
     that somebody writes to stay, `spare_abs`, and those of a cycle that may go on. So does what
     cannot be removed.
     """

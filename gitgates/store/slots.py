@@ -1,7 +1,7 @@
 """Numbered folders, each used by one run at a time and kept for the next.
 
 Beside the folder N lie N.lock (held by whoever uses it), N.index (git's index of what is in it) and
-N.state (what is in it; not there while that changes, so that a killed run is seen).
+N.state (what is in it; not there while that changes, so a killed run is seen).
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def take_slot(folder_abs: str) -> Slot:
         raise StateError(f"{folder_abs}: cannot be written: {error.strerror}") from error
     raise LockError(
         f"{folder_abs}: {_MOST} private checkouts are in use at once",
-        "Wait for the other gitgates runs to end, or end them.",
+        "Wait for the other gitgates runs to finish, or stop them.",
     )
 
 

@@ -19,7 +19,7 @@ def unknown_hook(name: str) -> UsageError:
     """Return the error for an unknown hook, with a suggestion."""
     configured = _configured("hooks")
     near = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
-    listed = f"Configured are: {', '.join(configured) or 'none'}."
+    listed = f"Configured: {', '.join(configured) or 'none'}."
     return UsageError(f"unknown hook `{name}`", near or listed)
 
 
@@ -46,7 +46,7 @@ def _items(names: tuple[str, ...], incomplete: str) -> list[CompletionItem]:
 def _configured(section: str) -> tuple[str, ...]:
     """Return the names of hooks or gates, also of a configuration with problems.
 
-    A shell that completes has no place for a message, so that none is given.
+    A shell that completes has no place for a message, so none is given.
     """
     try:
         config, _problems = inspect(config_root(current_folder()))

@@ -98,7 +98,7 @@ def _warn_of_owner(repo: Repo) -> None:
 def config_root(cwd_abs: str) -> str:
     """Return the folder of the configuration: the root of the repository.
 
-    Outside of one: the nearest folder upwards with one of our files, so that a configuration can be
+    Outside of one: the nearest folder upwards with one of our files, so a configuration can be
     checked where git is not.
 
     Raises: OwnershipError where git does not trust the repository.
@@ -129,7 +129,7 @@ def configuration(repo: Repo) -> Config:
 
 
 def ignore_local_settings(repo: Repo) -> None:
-    """Have git ignore the settings that are one person's, and say so."""
+    """Make git ignore the local settings, and say so."""
     if said := exclude(repo, LOCAL_FILE):
         click.echo(f"gitgates: {said}", err=True)
 
@@ -137,13 +137,13 @@ def ignore_local_settings(repo: Repo) -> None:
 def no_configuration(root_abs: str) -> ConfigError:
     """Return the error for a folder without a configuration."""
     message = f"{root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
-    return ConfigError(message, "Start with: gitgates init")
+    return ConfigError(message, "To create one: gitgates init")
 
 
 def post_message(repo: Repo, draft: Message) -> str:
     """Append to the message log, with the commit and branch; return the message's id.
 
-    Raises: UsageError where the draft makes no sense; GitError where git is not there; StateError
+    Raises: UsageError where the draft makes no sense; GitError where git does not exist; StateError
     where the log cannot be written.
     """
     branch, commit = repo.git.ask_all(

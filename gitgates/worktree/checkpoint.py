@@ -182,7 +182,9 @@ def take(repo: Repo, run: str, *, apart: bool = False) -> Checkpoint:
         if not isinstance(error, OSError):
             raise
         what = f"{error.filename or folder_abs}: cannot be saved: {error.strerror}"
-        raise StateError(what, "Nothing was changed. Make room, or make it readable.") from error
+        raise StateError(
+            what, "Nothing was changed. Free some disk space, or make it readable."
+        ) from error
     return point
 
 
@@ -200,7 +202,7 @@ def load(folder_abs: str) -> Checkpoint:
         return Checkpoint(**plain, folder_abs=folder_abs)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         what = f"{folder_abs}/checkpoint.json: cannot be read: {error}"
-        hint = f"Raw copies are in {folder_abs}/files. To go on without: rm -r '{folder_abs}'"
+        hint = f"Raw copies are in {folder_abs}/files. To continue without it: rm -r '{folder_abs}'"
         raise StateError(what, hint) from error
 
 

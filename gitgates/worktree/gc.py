@@ -1,4 +1,4 @@
-"""Remove old state: journals of sessions, runs, checkouts, kept texts, objects.
+"""Remove old state: session journals, runs, checkouts, kept texts, objects.
 
 Nothing goes that somebody uses, and nothing that is not ours. What cannot be removed stays.
 """

@@ -1,8 +1,8 @@
 """The guardian: a watchdog process that starts the recovery when we are killed, and ends gates.
 
 It is a small shell that outlives us, there before the first file is moved. It has a session of its
-own, so that no signal to our group reaches it, and no parent, so that nobody who ends our
-descendants finds it; its standard streams are /dev/null, so that no host waits for it. It does
+own, so no signal to our group reaches it, and no parent, so nobody who ends our
+descendants finds it; its standard streams are /dev/null, so no host waits for it. It does
 nothing but read from a pipe that only we hold open: a word there lets it go, and the end of the
 pipe means that we are gone.
 """

@@ -1,4 +1,4 @@
-"""The files in `.git/hooks`, beside a checkpoint: what a run leaves there runs in each commit.
+"""The files in `.git/hooks`, next to a checkpoint: what a run leaves there runs in each commit.
 
     checkpoints/RUN/hooks/… as they were, with their modes
     kept/RUN-hooks/… of the repository: what a rollback has taken out
@@ -35,7 +35,7 @@ def save_hooks(repo: Repo, folder_abs: str) -> None:
 def restore_hooks(repo: Repo, folder_abs: str, run: str, *, apart: bool) -> list[str]:
     """Move aside the hooks that differ from the saved ones, and restore those; return notes.
 
-    `apart`: what is not there any more stays so, because somebody else may have removed it.
+    `apart`: what no longer exists stays so, because somebody else may have removed it.
 
     Raises: OSError.
     """
@@ -47,7 +47,7 @@ def restore_hooks(repo: Repo, folder_abs: str, run: str, *, apart: bool) -> list
         if content and before.get(name) != content:
             os.makedirs(os.path.dirname(f"{kept_abs}/{name}"), mode=0o700, exist_ok=True)
             move_aside(f"{hooks_abs}/{name}", f"{kept_abs}/{name}")
-            how = "changed" if name in before else "made"
+            how = "changed" if name in before else "created"
             notes.append(f"the hook `{name}` was {how} during the run; it is in {kept_abs}")
     for name in before:
         if not os.path.lexists(f"{hooks_abs}/{name}") and (name in now or not apart):

@@ -104,7 +104,7 @@ class Isolation:
         return {e.path: e.shown for e in self._journal.entries} if self._journal else {}
 
     def conflicting(self, paths: Iterable[str]) -> set[str]:
-        """Return the paths where what gates left in place conflicts with what is hidden."""
+        """Return the paths where changes of gates conflict with stashed work."""
         hidden = self.hidden.keys() & set(paths)
         if not (hidden and self.rescue and self._journal):
             return set()
@@ -126,7 +126,7 @@ class Isolation:
 
         repo = self._repo
         if unstaged.submodules:
-            self.notes.append(f"submodules are left as they are: {', '.join(unstaged.submodules)}")
+            self.notes.append(f"submodules are left unchanged: {', '.join(unstaged.submodules)}")
         self._step("guardian")
         self._guardian = Guardian(repo, git_locks, self._git_pid)
         draft = StashJournal(
@@ -159,8 +159,8 @@ class Isolation:
         if not rescue.is_in_use():
             lost = ", ".join(f"`{entry.path}`" for entry in journal.entries if entry.saved)
             raise StateError(
-                f"a gate removed {rescue.folder_abs}, where unstaged work was: {lost}",
-                "What is in the working tree is what was being committed.",
+                f"a gate removed {rescue.folder_abs}, which contained stashed work: {lost}",
+                "The working tree contains what was being committed.",
             )
         restorer = Restorer(self._repo, rescue, self._step, changed_by=self.changed_by)
         return restorer.restore(journal)
@@ -261,7 +261,7 @@ def _cannot_write(repo: Repo, error: OSError) -> StateError:
         return StateError(not_ours.message, f"Nothing was checked. {not_ours.hint}")
     return StateError(
         f"{repo.state_abs}: cannot be written: {error.strerror}",
-        "Nothing was checked. Commit with nothing unstaged, or make the folder writable.",
+        "Nothing was checked. Commit with no unstaged changes, or make the folder writable.",
     )
 
 

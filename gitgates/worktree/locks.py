@@ -1,4 +1,4 @@
-"""Locks on a worktree: ours while gates run, stale ones of git, and `git worktree lock`.
+"""Locks on a worktree: gitgates' while gates run, stale ones of git, and `git worktree lock`.
 
 Ours is a flock, which the kernel frees when its holder is gone, however that came about: many runs
 may look at the files at once, one may move them. What the file says is only for people.
@@ -69,7 +69,7 @@ class Lock:
         return True
 
     def holder(self) -> str:
-        """Return the last holder of the lock, for people."""
+        """Return the last holder of the lock, for display."""
         try:
             with open(
                 self._path_abs, encoding="utf-8", errors="replace", opener=open_state
@@ -82,7 +82,7 @@ class Lock:
         """Return the error that names the holder."""
         return LockError(
             f"the working tree is in use by {self.holder()}",
-            "Wait for it to end, or end it; the lock is free as soon as it is gone.",
+            "Wait for it to finish, or stop it; the lock is released when it exits.",
         )
 
     def release(self) -> None:
@@ -93,7 +93,7 @@ class Lock:
 
 
 def held_by_git(repo: Repo) -> dict[str, int]:
-    """Return the lock files of the git that started us: path → time of the last change in ns.
+    """Return the lock files of the git that started gitgates: path → time of the last change in ns.
 
     Under `commit -a` and `commit -- path` git holds index.lock while the hook runs. Killed, it
     leaves it, and every later commit is refused.
@@ -117,11 +117,12 @@ def remove_stale(git_locks: Mapping[str, int], git_pid: int) -> list[str]:
         found_ns = changed_ns(path_abs)
         if found_ns == was_ns:
             os.unlink(path_abs)
-            notes.append(f"git (process {git_pid}) was killed; its {path_abs} is removed")
+            notes.append(f"git (process {git_pid}) was killed; removed its {path_abs}")
         elif found_ns:
             notes.append(
-                f"{path_abs} is there and is not the one of the git that was killed; if no git "
-                f"runs here, remove it with: rm '{path_abs}'"
+                f"{path_abs} exists, and was not left by the killed git; if no git process is "
+                "running here: rm"
+                f" '{path_abs}'"
             )
     return notes
 
@@ -139,7 +140,7 @@ def remove_abandoned(paths_abs: Iterable[str], since_ns: int) -> list[str]:
         found = {path: at for path, at in found.items() if changed_ns(path) == at}
     for path in found:
         remove_file(path)
-    return [f"a git that was killed has left {path}; it is removed" for path in found]
+    return [f"removed {path}, left by a killed git process" for path in found]
 
 
 def shared_locks(repo: Repo) -> list[str]:
@@ -167,7 +168,7 @@ def _is_zombie(pid: int) -> bool:
 
 
 def changed_ns(path_abs: str) -> int:
-    """Return when a file changed last; 0 if it is not there.
+    """Return when a file changed last; 0 if it does not exist.
 
     Not its inode number: the lock of the next commit may get the number of one that is gone.
     """
@@ -180,7 +181,7 @@ def changed_ns(path_abs: str) -> int:
 def lock_worktree(git_dir_abs: str) -> None:
     """Lock a linked worktree against `git worktree remove` and `prune`, unless it is locked.
 
-    Its git folder holds what is hidden, and the working tree looks clean meanwhile, so that git
+    Its git folder holds what is hidden, and the working tree looks clean meanwhile, so git
     would remove both without asking. Source: git-worktree(1), LOCKED WORKTREES.
 
     Raises: OSError where the file cannot be made.
@@ -198,7 +199,7 @@ def lock_worktree(git_dir_abs: str) -> None:
 
 
 def unlock_worktree(git_dir_abs: str) -> None:
-    """Remove our own worktree lock, not somebody else's."""
+    """Remove gitgates' own worktree lock, not another one."""
     path_abs = f"{git_dir_abs}/locked"
     try:
         with open(path_abs, "rb") as file:

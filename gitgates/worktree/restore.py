@@ -85,7 +85,7 @@ class Restorer:
             except (OSError, GitgatesError) as error:
                 saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
                 where = f"; yours is in {saved_abs}" if saved_abs else ""
-                failed.append(f"`{entry.path}` cannot be put back: {error}{where}")
+                failed.append(f"`{entry.path}` cannot be restored: {error}{where}")
             _remove_empty_folders(self.git.cwd_abs, entry.path, made)
         if failed:
             self.notes += remove_stale(journal.git_locks, journal.git_pid)
@@ -97,7 +97,7 @@ class Restorer:
             journal.git_locks, journal.git_pid
         )  # last: git may be killed until then
         if left_abs:
-            self.notes.append(f"files that no run of gitgates put there are in {left_abs}")
+            self.notes.append(f"files not created by gitgates are in {left_abs}")
         unlock_worktree(self.repo.git_dir_abs)
         prune_kept(self.repo)
         prune_restored(self.repo.state_abs, with_sizes=is_large(journal))
@@ -107,17 +107,17 @@ class Restorer:
             first += ", …" if count > _FIRST_PATHS else ""
             self.notes.insert(
                 0,
-                "a run that was killed had left your unstaged work aside; put back "
+                "a killed run had stashed your unstaged work; restored "
                 f"{count} file{'s' if count > 1 else ''}: {first}",
             )
         if self.damaged:
             lines = "\n  ".join(self.damaged)
-            text = f"unstaged work that was put aside did not come back as it was:\n  {lines}"
-            hint = "Fix those files; this is said only once."
+            text = f"stashed work could not be restored exactly:\n  {lines}"
+            hint = "Fix those files; this message is shown only once."
             raise StateError(text, hint).with_notes(self.notes)
         return tuple(self.notes)
 
-    def keep(self, path: str, text_abs: str, why: str, what: str = "the other text") -> None:
+    def keep(self, path: str, text_abs: str, why: str, what: str = "the other version") -> None:
         """Move a file, link or folder to `kept`, store it under a ref, and add a note."""
         kept_abs = f"{self.repo.state_abs}/kept/{self._stamp}/{path}"
         while os.path.lexists(kept_abs):
@@ -163,28 +163,28 @@ class Restorer:
             self._restore_deletion(entry, theirs_abs, path_abs)
         elif not (theirs_abs and self._merge(entry, theirs_abs, saved_abs)):
             if theirs_abs:
-                why = f"changed {self._how(entry)} where you did; your text is in place"
+                why = f"changed {self._how(entry)} where you did; your version is in place"
                 self.keep(entry.path, theirs_abs, why)
             self._put_back(entry, saved_abs, number)
         self.paths.append(entry.path)
 
     def _report_missing(self, entry: StashedPath, path_abs: str, saved_abs: str) -> None:
         """Report a stashed file that is neither in its place nor in the rescue folder."""
-        there = "nothing is in its place"
+        there = "nothing is there instead"
         if mode_of(path_abs) is not None:
             if entry.shown in ("", entry.digest) or digest(path_abs) != entry.shown:
                 return
-            there = "in its place is what was being committed"
+            there = "the version being committed is there instead"
         if os.path.lexists(self.restored.at(entry.saved)):
-            why = f"was put back, and then {there}; run: gitgates recover"
+            why = f"was restored, and then {there}; run: gitgates recover"
             self.notes.append(f"`{entry.path}`: {why}")
             return
-        self.damaged.append(f"`{entry.path}`: yours is gone: there is no {saved_abs}; {there}")
+        self.damaged.append(f"`{entry.path}`: yours is missing: {saved_abs} not found; {there}")
 
     def _keep_damaged(self, entry: StashedPath, saved_abs: str) -> None:
         """Keep a stashed file that has changed since; leave the working tree alone."""
         found = digest(saved_abs) or "no file"
-        why = f"yours is damaged ({found}; it was {entry.digest}) and was not put back"
+        why = f"yours is damaged ({found}; it was {entry.digest}) and was not restored"
         self.keep(entry.path, saved_abs, why, what="what is left of it")
         self.damaged.append(self.notes.pop())
 
@@ -194,7 +194,7 @@ class Restorer:
             if name.partition(".")[0] == str(number):
                 out_abs = self.rescue.at("out", name)
                 if not self._remove_shown(entry, out_abs):
-                    self.keep(entry.path, out_abs, "it was written while yours was put back")
+                    self.keep(entry.path, out_abs, "it was written while yours was restored")
 
     def _move_obstacles(self, path: str) -> None:
         """Keep a file, or a link to elsewhere, where this path needs a folder."""
@@ -239,7 +239,7 @@ class Restorer:
         if not entry.saved or (theirs ^ shown) & 0o111 == 0 or not os.path.isfile(saved_abs):
             return
         os.chmod(saved_abs, stat.S_IMODE(os.lstat(saved_abs).st_mode) & ~0o111 | theirs & 0o111)
-        self.notes.append(f"`{entry.path}`: its execute bit was changed meanwhile")
+        self.notes.append(f"`{entry.path}`: its execute bit was changed in the meantime")
 
     def _restore_deletion(self, entry: StashedPath, theirs_abs: str, path_abs: str) -> None:
         """Restore a deletion, unless somebody else has written the file since."""
@@ -268,10 +268,10 @@ class Restorer:
             except (FileExistsError, FileNotFoundError, NotADirectoryError):
                 self._move_obstacles(entry.path)
                 if again_abs := self._move_out(entry, number):
-                    self.keep(entry.path, again_abs, "it was written while yours was put back")
+                    self.keep(entry.path, again_abs, "it was written while yours was restored")
             else:
                 return
-        raise StateError(f"`{entry.path}` is written again and again; yours is in {saved_abs}")
+        raise StateError(f"`{entry.path}` is modified continuously; yours is in {saved_abs}")
 
     def can_merge(self, entry: StashedPath) -> bool:
         """Return whether what is in place now, as a gate has left it, merges with the person's."""

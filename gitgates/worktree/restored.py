@@ -1,4 +1,4 @@
-"""What was restored and is not there any more: find it, and bring it back.
+"""Restored files that no longer exist: find them, and restore them again.
 
 A git command that rewrites the tree (`stash`, `reset --hard`, `checkout`, `rebase`) looks at it
 first. If it looked while unstaged work was stashed, and writes after that was restored, it takes
@@ -31,7 +31,7 @@ _LONGEST_S = 24 * 3600  # by which a stash or commit may be older than what was 
 
 
 class Restored(Record):
-    """A file, link or folder that was restored, and that is not in its place any more."""
+    """A file, link or folder that was restored, and is no longer in its place."""
 
     path: str
     second_abs: str  # the second link to it
@@ -40,7 +40,7 @@ class Restored(Record):
 
     @property
     def when(self) -> str:
-        """When the run began that restored it, for people."""
+        """When the run began that restored it, for display."""
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.restored_s))
 
 
@@ -67,7 +67,7 @@ def list_missing(repo: Repo) -> list[Restored]:
 
 
 def bring_back(repo: Repo, missing: Restored) -> str:
-    """Move what is missing to its place, or beside what is there; return its path.
+    """Restore a missing file to its place, or next to an existing one; return its path.
 
     Raises: StateError where that is not possible; then it is still kept.
     """
@@ -82,7 +82,7 @@ def bring_back(repo: Repo, missing: Restored) -> str:
             else:
                 return path
     except OSError as error:
-        what = f"`{missing.path}` cannot be brought back: {error.strerror}"
+        what = f"`{missing.path}` cannot be restored: {error.strerror}"
         raise StateError(what, f"It is in {missing.second_abs}") from error
 
 
@@ -108,7 +108,7 @@ def _second_links(repo: Repo) -> Iterator[_SecondLink]:
 
 
 def _is_in_place(repo: Repo, link: _SecondLink) -> bool:
-    """Return whether it is in its place, or was brought back beside."""
+    """Return whether it is in its place, or was restored beside."""
     folder_abs, name = os.path.split(os.path.join(repo.root_abs, link.entry.path))
     beside = os.listdir(folder_abs) if os.path.isdir(folder_abs) else []
     places = [name, *[one for one in beside if one.startswith(f"{name}{_BESIDE}")]]

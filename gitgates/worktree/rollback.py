@@ -71,9 +71,9 @@ def roll_back(point: Checkpoint, repo: Repo) -> list[str]:
         failed.append(str(error))
     sync_files(tree.restored)
     if failed:
-        what = "not everything could be put back:\n  " + "\n  ".join(failed)
+        what = "not everything could be restored:\n  " + "\n  ".join(failed)
         hint = f"gitgates recover --roll-back {point.run} tries again."
-        raise StateError(what, f"What there was is in {point.folder_abs}; {hint}")
+        raise StateError(what, f"The saved state is in {point.folder_abs}; {hint}")
     return notes
 
 
@@ -109,7 +109,7 @@ class _Tree:
             for digest, raw in contents.items():
                 self._put_all_back(in_git.pop(digest), raw, failed)
         for digest, paths in in_git.items():
-            failed += [f"`{path}`: git has no object {digest} any more" for path in paths]
+            failed += [f"`{path}`: git no longer has the object {digest}" for path in paths]
 
     def _put_all_back(self, paths: list[str], raw: bytes, failed: list[str]) -> None:
         """Restore files of the same content, which git has."""
@@ -200,7 +200,7 @@ def _remove_added(tree: _Tree, failed: list[str]) -> None:
             return
         for path in added:
             tree.replace(os.path.join(tree.repo.root_abs, path))
-    failed += [f"`{path}`: something makes such files again and again" for path in added]
+    failed += [f"`{path}`: such files are created continuously" for path in added]
 
 
 def _remove_locks(point: Checkpoint, repo: Repo) -> list[str]:
@@ -248,7 +248,7 @@ def ref_notes(point: Checkpoint, repo: Repo) -> list[str]:
         elif now[name] != commit and name != point.branch:
             notes.append(f"{name} was moved during the run, from {commit} to {now[name][:12]}")
     made = sorted(now.keys() - point.branches.keys() - {point.branch})
-    return notes + [f"{name} was made during the run" for name in made]
+    return notes + [f"{name} was created during the run" for name in made]
 
 
 def restore_index(point: Checkpoint, repo: Repo) -> None:

@@ -1,4 +1,4 @@
-"""Stash unstaged work, so that gates see the files as they are being committed.
+"""Stash unstaged work, so gates see the files as they are being committed.
 
 Nothing is rewritten and nothing is written over. What is to be shown is checked out first; then the
 journal is written and synced; only then is each file of the person's renamed into the rescue
@@ -70,8 +70,8 @@ def _check_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
         ) from None
     except OSError as error:
         raise StateError(
-            f"{rescue.folder_abs}: cannot be made: {error.strerror}",
-            "Nothing was checked. Commit with nothing unstaged, or make its folder writable.",
+            f"{rescue.folder_abs}: cannot be created: {error.strerror}",
+            "Nothing was checked. Commit with no unstaged changes, or make its folder writable.",
         ) from error
     if not unstaged.shown:
         return
@@ -128,8 +128,8 @@ def _stash_one(
             move_into_place(rescue.at("shown", entry.path), path_abs)
     except OSError as error:
         raise StateError(
-            f"`{entry.path}` cannot be hidden: {error.strerror}",
-            'Everything is put back; nothing was checked. Or choose: unstaged = "keep"',
+            f"`{entry.path}` cannot be stashed: {error.strerror}",
+            'Everything was restored; nothing was checked. Alternative: unstaged = "keep"',
         ) from error
 
 

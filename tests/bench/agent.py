@@ -2,7 +2,7 @@
 
 The package is installed into an environment of its own, as a wheel, and started as an agent's
 settings start it: by its console script, with the event on standard input. The runs are
-interleaved, so that a busy moment hits all alike; the table shows medians. `--check` exits 1 where
+interleaved, so a busy moment hits all alike; the table shows medians. `--check` exits 1 where
 an event for which git need not be asked costs more than 20 ms above the interpreter, or 35 ms where
 an intent is held.
 """

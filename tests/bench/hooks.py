@@ -1,7 +1,7 @@
 """What an installed pre-commit hook costs: ours, other managers', and a bare interpreter.
 
 Each hook runs the same three gates, `true`, on one staged file, as git would start it. The runs are
-interleaved, so that a busy moment hits all alike; the table shows medians. `--check` exits 1 where
+interleaved, so a busy moment hits all alike; the table shows medians. `--check` exits 1 where
 our hook costs more than 25 ms above the interpreter, or more than 1.3 times prek's.
 """
 

@@ -1,7 +1,7 @@
 """What hiding unstaged work costs: ours beside other managers', in a repository of 1,000 files.
 
 Each hook runs the same three gates, `true`, once with 20 partially staged paths and once with
-nothing unstaged. The runs are interleaved, so that a busy moment hits all alike; the table shows
+nothing unstaged. The runs are interleaved, so a busy moment hits all alike; the table shows
 medians. `--check` exits 1 where hiding costs us more than prek: the whole hook, or what comes on
 top of a commit with nothing unstaged.
 """

@@ -149,10 +149,10 @@ def test_undefined_gates_are_converted_and_told(
         ),
         (
             "gitgates.toml: gates.check.on_fail: gate `nowhere` is not defined. "
-            "Define it, with a command, or take the name out.\n"
+            "Define it with a command, or remove the name.\n"
             'gitgates.toml: gates.empty: has no `command`. Add command = "…" to `empty`.\n'
             "gitgates.toml: hooks.SubagentStop.gates: gate `missing` is not defined. "
-            "Define it, with a command, or take the name out.\n"
+            "Define it with a command, or remove the name.\n"
         ),
     )
 
@@ -172,9 +172,9 @@ def test_what_is_left_out_is_told(root: Path, capsys: pytest.CaptureFixture[str]
     assert found.hooks == (Hook(name="Stop", gates=("lint",)),)
     told = capsys.readouterr().err.splitlines()
     assert told[:3] == [
-        "gates.json: $schema: unknown field, left out",
-        "gates.json: gates.lint.timeout: unknown field, left out",
-        "gates.json: hooks.Stop.matcher: unknown field, left out",
+        "gates.json: $schema: unknown field; skipped",
+        "gates.json: gates.lint.timeout: unknown field; skipped",
+        "gates.json: hooks.Stop.matcher: unknown field; skipped",
     ]
 
 
@@ -195,7 +195,7 @@ def test_what_is_there_stays(root: Path, capsys: pytest.CaptureFixture[str]) -> 
         "next: gitgates check\n"
     )
     assert told == (
-        "gitgates.toml: gates.check: is there already and says something else; left as it is\n"
+        "gitgates.toml: gates.check: already exists with a different value; left unchanged\n"
     )
     convert(root, json.dumps(SUBROUTINE))
     assert capsys.readouterr().out == "gitgates.toml: nothing to add\n"
@@ -274,10 +274,10 @@ quality_gates:
     assert tuple(gate.name for gate in found.gates) == names
     assert found.hooks == (Hook("headless", gates=names, strategy="collect", max_retries=0),)
     assert capsys.readouterr().err.splitlines() == [
-        "x.yml: constraints: unknown field, left out",
-        "x.yml: quality_gates[0].required: unknown field, left out",
+        "x.yml: constraints: unknown field; skipped",
+        "x.yml: quality_gates[0].required: unknown field; skipped",
         "x.yml: quality_gates[0].timeout: 0 meant no limit; gitgates' default applies",
-        "x.yml: headless.branch: unknown field, left out",
+        "x.yml: headless.branch: unknown field; skipped",
     ]
 
 
@@ -297,7 +297,7 @@ def test_quality_gates_in_json(root: Path) -> None:
         ("a.json", "[" * 100_000, "a.json: is not valid JSON: "),
         ("a.json", "[]", "a.json: expected a gates.json (`gates`, `hooks`) or a quality_gates"),
         ("a.json", '{"a": 1}', "a.json: expected a gates.json (`gates`, `hooks`) or a quality_"),
-        ("a.json", '{"gates": []}', "a.json: gates: got [], expected a table for each name"),
+        ("a.json", '{"gates": []}', "a.json: gates: got [], expected one table per name"),
         ("a.json", '{"gates": {"a": 3}}', "a.json: gates.a: got 3, expected a table"),
         (
             "a.json",
@@ -315,9 +315,9 @@ def test_quality_gates_in_json(root: Path) -> None:
                 '{"gates": {"a": {"command": "a", "on_pass": "b"}, '
                 '"b": {"command": "b", "on_pass": "a"}}}'
             ),
-            "a.json: gates.a: its chain comes back to itself: `a` → `b` → `a`",
+            "a.json: gates.a: its chain of actions is a cycle: `a` → `b` → `a`",
         ),
-        ("a.json", '{"gates": {"a": {"command": "\\ud800"}}}', "a.json: half of a surrogate pair"),
+        ("a.json", '{"gates": {"a": {"command": "\\ud800"}}}', "a.json: a lone surrogate"),
         ("a.json", b"\xff", "a.json: cannot be read: byte 1 is not UTF-8"),
         ("a.yml", "a: [", "a.yml: is not valid YAML: while parsing"),
         ("a.yml", "a: 1\n---\nb: 2\n", "a.yml: is not valid YAML: expected a single document"),
@@ -330,9 +330,9 @@ def test_quality_gates_in_json(root: Path) -> None:
             "headless: 3\nquality_gates: [x, {command: a}, {name: b, timeout: fast, env: 3}]",
             (
                 "a.yml: quality_gates[0]: expected a gate with `name` and `command`\n"
-                'a.yml: quality_gates[1].name: expected a text; add one such as name: "Lint"\n'
+                'a.yml: quality_gates[1].name: expected a string; add one such as name: "Lint"\n'
                 "a.yml: headless: expected a mapping such as max_retries: 3\n"
-                'a.yml: gates.b.env: got "3", expected a table of names and texts. '
+                'a.yml: gates.b.env: got "3", expected a table of names and strings. '
                 'Try env = { NAME = "value" }.\n'
                 'a.yml: gates.b.timeout: got "fast", expected seconds or "30s"'
             ),
@@ -342,7 +342,7 @@ def test_quality_gates_in_json(root: Path) -> None:
             "quality_gates: [{name: a, command: a, working_dir: /tmp}]",
             'a.yml: gates.a.working_dir: got "/tmp", expected a folder inside the repository',
         ),
-        ("a.yml", "&a [*a]", "a.yml: is not valid YAML: its aliases stand for more"),
+        ("a.yml", "&a [*a]", "a.yml: is not valid YAML: its aliases expand to more"),
         (
             "a.json",
             '{"gates": {"review": {"command": "r"}}}',
@@ -352,7 +352,7 @@ def test_quality_gates_in_json(root: Path) -> None:
             "a.yml",
             "quality_gates: [{name: 'a, b', command: c}, {name: d, command: e}, {name: d}]",
             (
-                "a.yml: quality_gates[2].name: `d` is the name of another one\n"
+                "a.yml: quality_gates[2].name: `d` is already used by another gate\n"
                 'a.yml: gates."a, b": got "a, b", expected a name without a comma'
             ),
         ),

@@ -59,12 +59,12 @@ note: gate `hooks` is required: SKIP does not skip it
    checks    style
    command   ruff check
    timeout   2 min
-   also      is given the paths
+   also      gets the paths
    on pass   CONTINUE
-   on fail   → fix: runs, whatever has changed
+   on fail   → fix: runs always
       command   ruff check --fix 'a b'
       timeout   5 min
-      also      may change files, so that it runs alone
+      also      may change files, so it runs alone
       on pass   → tell: skipped: named in SKIP
          command   notify
          timeout   90 s
@@ -72,7 +72,7 @@ note: gate `hooks` is required: SKIP does not skip it
          on fail   BLOCK
       on fail   → tell: skipped: named in SKIP (as above)
 
-3. js: skipped: none of 5 paths matches
+3. js: skipped: none of 5 paths match
    command   eslint
    timeout   5 min
    in        front
@@ -80,9 +80,9 @@ note: gate `hooks` is required: SKIP does not skip it
    on pass   CONTINUE
    on fail   BLOCK
 
-4. missing: stops the run when it is reached: gate `missing` is named but not defined
+4. missing: stops the run when reached: gate `missing` is listed but not defined
 
-5. empty: stops the run when it is reached: gate `empty` has no command
+5. empty: stops the run when reached: gate `empty` has no command
 
 6. tell: skipped: named in SKIP (as above)
 """
@@ -109,7 +109,7 @@ def test_skips_that_name_no_gate(project: Repo) -> None:
     env = {"GITGATES_SKIP": "nope,hooks", "SKIP": "of-the-framework"}
     _status, said, _err = explain(project, "pre-commit", "--files", "a.py", **env)
     notes = [
-        "GITGATES_SKIP names no gate: `nope`",
+        "GITGATES_SKIP names an unknown gate: `nope`",
         "gate `hooks` is required: GITGATES_SKIP does not skip it",
     ]
     assert said.splitlines()[1:3] == [f"note: {note}" for note in notes]
@@ -141,7 +141,7 @@ def test_nothing_has_changed(project: Repo) -> None:
     _status, said, _err = explain(project, "pre-rebase")
     assert said == (
         "pre-rebase: 1 gate, sequence; no path has changed\n"
-        "note: git gives pre-rebase no paths: from the hook itself, `js` would be skipped\n\n"
+        "note: git passes no paths to pre-rebase: when fired by git, `js` would be skipped\n\n"
         "1. js: skipped: no path has changed\n"
         "   command   eslint\n   timeout   5 min\n   in        front\n   also      sets A\n"
         "   on pass   CONTINUE\n   on fail   BLOCK\n"
@@ -152,7 +152,7 @@ def test_hook_that_stands_in_for_another(project: Repo) -> None:
     _status, said, _err = explain(project, "pre-merge-commit", "--files", "a.py")
     assert said.splitlines()[:2] == [
         "pre-merge-commit: 6 gates, sequence; on 1 path: a.py",
-        "note: pre-merge-commit has no gates of its own, so that those of pre-commit run",
+        "note: pre-merge-commit has no gates of its own, so those of pre-commit run",
     ]
 
 
@@ -160,7 +160,7 @@ def test_hook_that_stands_in_for_another(project: Repo) -> None:
 def test_hook_without_gates(project: Repo, hook: str) -> None:
     assert explain(project, hook) == (
         0,
-        f"{hook}: has no gates, so that nothing runs. Hooks with gates: pre-commit, pre-rebase.\n",
+        f"{hook}: has no gates, so nothing runs. Hooks with gates: pre-commit, pre-rebase.\n",
         "",
     )
     status, said, _err = explain(project, hook, "--format", "json")
@@ -177,12 +177,12 @@ def test_unknown_hook(project: Repo) -> None:
     assert explain(project, "xyzzy") == (
         64,
         "",
-        "gitgates: unknown hook `xyzzy`\n  Configured are: pre-commit, pre-rebase, post-merge.\n",
+        "gitgates: unknown hook `xyzzy`\n  Configured: pre-commit, pre-rebase, post-merge.\n",
     )
     assert explain(Repo.init(project.path / "other"), "xyzzy") == (
         64,
         "",
-        "gitgates: unknown hook `xyzzy`\n  Configured are: none.\n",
+        "gitgates: unknown hook `xyzzy`\n  Configured: none.\n",
     )
 
 
@@ -200,7 +200,7 @@ def test_no_configuration(repo: Repo) -> None:
         "",
         (
             f"gitgates: {repo.path}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml\n"
-            "  Start with: gitgates init\n"
+            "  To create one: gitgates init\n"
         ),
     )
 
@@ -281,7 +281,7 @@ def test_odd_names_and_commands_stay_on_their_line(repo: Repo) -> None:
         "   on pass   CONTINUE",
         "   on fail   BLOCK",
         "",
-        "2. long: runs, whatever has changed",
+        "2. long: runs always",
         "   command   " + "x" * 99 + "…",
         "   timeout   5 min",
         "   on pass   CONTINUE",

@@ -92,8 +92,8 @@ def test_everything_old_goes_and_is_told(repo: Repo) -> None:
     done = repo.gitgates("gc")
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode() == (
-        "removed 1 journal of a session, 2 runs, 1 private checkout, "
-        "1 folder of texts kept aside, 1 object of snapshots\n"
+        "removed 1 session journal, 2 runs, 1 private checkout, "
+        "1 folder of kept files, 1 snapshot object\n"
     )
     assert sorted(os.listdir(state / "runs")) == ["20200102T000000Z-1", "20200103T000000Z-1"]
     assert repo.git("for-each-ref", "refs/gitgates") == ""

@@ -65,7 +65,7 @@ def test_no_verb_ends_in_a_traceback(closed: Repo, args: str) -> None:
     assert done.returncode != 70
 
 
-SAID = f"gitgates: {LOCAL} is yours alone: git ignores it from now on (.git/info/exclude)\n"
+SAID = f"gitgates: {LOCAL} is only for this clone: git now ignores it (.git/info/exclude)\n"
 
 
 @pytest.mark.parametrize("args", ["check", "run", "advice list"])

@@ -55,7 +55,7 @@ def test_what_is_deleted_matches_gates_that_are_given_no_paths(repo: Repo, remov
     repo.ask("sh", "-c", f"{remove} b.py")
     assert repo.gitgates("run").returncode == 1
     shown = repo.gitgates("explain", "manual").stdout.decode()
-    assert "on 1 deleted path: b.py\n\n1. types: runs: what is deleted matches\n" in shown
+    assert "on 1 deleted path: b.py\n\n1. types: runs: deleted paths match\n" in shown
 
 
 def test_before_the_first_commit_everything_has_changed(repo: Repo) -> None:
@@ -106,8 +106,8 @@ def test_paths_are_relative_to_the_current_folder(echo: Repo) -> None:
         (["--files", "nope"], "no such file: `nope`\n  Paths are relative to the current folder."),
         (["--all-files", "--files", "a.txt"], "--all-files and --files cannot be given together"),
         (["--to-ref", "HEAD"], "--to-ref needs --from-ref"),
-        (["--files", "/etc/passwd"], "`/etc/passwd` lies outside of the repository"),
-        (["--files0-from", "a.txt"], "--files0-from a.txt: has no NUL byte between the paths"),
+        (["--files", "/etc/passwd"], "`/etc/passwd` is outside the repository"),
+        (["--files0-from", "a.txt"], "--files0-from a.txt: contains no NUL byte between the paths"),
         (["--files0-from", "gone"], "--files0-from gone: cannot be read: No such file"),
         (["--gate", "ecko"], "no gate `ecko`\n  Did you mean `echo`?"),
         (["manuel"], "unknown hook `manuel`\n  Did you mean `manual`?"),
@@ -135,8 +135,8 @@ def test_not_a_repository(tmp_path: Path) -> None:
     done = Repo(tmp_path).gitgates("run")
     assert done.returncode == 74
     assert done.stderr.decode() == (
-        f"gitgates: {tmp_path}: not a git repository; gates and hooks need one\n"
-        "  Go into one, or make one with: git init\n"
+        f"gitgates: {tmp_path}: not a git repository\n"
+        "  Change to a repository, or create one with: git init\n"
     )
 
 
@@ -145,7 +145,7 @@ def test_no_configuration_is_said(repo: Repo) -> None:
     assert (done.returncode, done.stdout) == (78, b"")
     assert done.stderr.decode() == (
         f"gitgates: {repo.path}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml\n"
-        "  Start with: gitgates init\n"
+        "  To create one: gitgates init\n"
     )
 
 
@@ -156,7 +156,7 @@ def test_a_broken_configuration_is_said_with_its_place(repo: Repo) -> None:
     assert done.stderr.decode() == (
         'gitgates: pyproject.toml: tool.gitgates.gates.lint.timeout: got "fast", expected seconds '
         'or "30s". Try "30s".\n'
-        "  Check it with: gitgates check\n"
+        "  To check it: gitgates check\n"
     )
 
 
@@ -246,7 +246,7 @@ def test_json_of_a_run_that_could_not_be(repo: Repo) -> None:
     done = repo.gitgates("run", "--format", "json")
     document = json.loads(done.stdout)
     assert (done.returncode, document["exit_status"], document["verdict"]) == (78, 78, None)
-    assert document["error"]["hint"] == "Start with: gitgates init"
+    assert document["error"]["hint"] == "To create one: gitgates init"
 
 
 def test_junit(repo: Repo) -> None:
@@ -383,7 +383,7 @@ def test_long_output_is_cut_and_its_log_named(repo: Repo) -> None:
     )
     done = repo.gitgates("run")
     lines = done.stdout.decode().splitlines()
-    log = Path(next(line for line in lines if "all of it:" in line).partition(": ")[2])
+    log = Path(next(line for line in lines if "full log:" in line).partition(": ")[2])
     assert log.read_text() == "".join(f"{n}\n" for n in range(1, 1001))
     assert "  | [... 3793 bytes left out ...]" in lines
     assert oct(log.stat().st_mode)[-3:] == "600"
@@ -396,7 +396,7 @@ def test_a_log_is_bounded_and_keeps_head_and_tail(repo: Repo, pieces: str) -> No
         "[hooks.manual]\ngates = ['long']\n"
     )
     lines = repo.gitgates("run").stdout.decode().splitlines()
-    log = Path(next(line for line in lines if "all of it:" in line).partition(": ")[2])
+    log = Path(next(line for line in lines if "full log:" in line).partition(": ")[2])
     whole = "".join(f"{n}\n" for n in range(1, 2001))
     left_out = len(whole) - 2001
     assert log.read_text() == f"{whole[:1951]}\n[... {left_out} bytes left out ...]\n{whole[-50:]}"
@@ -434,7 +434,7 @@ def test_a_signal_ends_the_gates_and_decides_nothing(
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert timeless(said).splitlines()[-1] == (
-        f"gitgates: interrupted by signal {int(number)} while `slow` ran; nothing was decided"
+        f"gitgates: interrupted by signal {int(number)} while `slow` ran; no decision was made"
     )
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
 
@@ -520,7 +520,7 @@ def test_run_inside_its_own_gate_does_not_loop(repo: Repo) -> None:
     )
     done = repo.gitgates("run", "-v")
     assert done.returncode == 0
-    assert b"manual is running here already" in done.stdout
+    assert b"manual is already running" in done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
@@ -560,7 +560,7 @@ def test_a_hook_without_gates_is_not_green(repo: Repo) -> None:
 def test_a_skip_that_names_no_gate_is_said(repo: Repo) -> None:
     repo.config("[gates.a]\ncommand = 'true'\n[hooks.manual]\ngates = ['a']\n")
     done = repo.gitgates("run", env={"GITGATES_SKIP": "b"})
-    assert b"gitgates: GITGATES_SKIP names no gate: `b`\n" in done.stdout
+    assert b"gitgates: GITGATES_SKIP names an unknown gate: `b`\n" in done.stdout
 
 
 def test_skip_may_name_hooks_of_the_framework(repo: Repo) -> None:

@@ -61,9 +61,7 @@ def test_the_settings_are_those_that_would_be_committed(partly: Repo) -> None:
     done = partly.gitgates("run", "--staged", "--format", "json")
     document = json.loads(done.stdout)
     assert [gate["name"] for gate in document["gates"]] == ["look"]
-    assert document["notes"] == [
-        "the configuration has changes that are not part of the commit; they do not count"
-    ]
+    assert document["notes"] == ["the configuration has uncommitted changes, which do not apply"]
 
 
 def test_one_gate_of_what_is_staged(partly: Repo) -> None:
@@ -88,7 +86,7 @@ def test_nothing_staged_is_said(repo: Repo) -> None:
     assert timeless(done.stdout) == (
         "a  passed         0.00 s\n"
         "b  skipped      no path has changed\n"
-        "gitgates: nothing is staged; to stage what you have changed: git add\n"
+        "gitgates: nothing is staged; to stage your changes: git add\n"
         "gitgates pre-commit: 1 gate passed, 1 gate skipped\n"
     )
     repo.git("rm", "-q", "pyproject.toml", "--cached")
@@ -98,7 +96,7 @@ def test_nothing_staged_is_said(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["manual"], "--staged is about a commit, and `manual` is not"),
+        (["manual"], "--staged applies to commits, and `manual` does not run on commits"),
         (["--all-files"], "--staged and --all-files cannot be given together"),
         (["--gate", "loo"], "no gate `loo`\n  Did you mean `look`?"),
     ],

@@ -74,13 +74,13 @@ def test_the_list_has_the_newest_first_and_says_what_came_of_each(repo: Repo) ->
 
 
 def test_where_nothing_is_kept_that_is_said(repo: Repo) -> None:
-    assert lines(repo, "runs") == ["no run is kept here"]
-    assert lines(repo, "runs", "stats") == ["no run with results is kept here"]
+    assert lines(repo, "runs") == ["no runs found"]
+    assert lines(repo, "runs", "stats") == ["no runs with results found"]
     assert lines(repo, "runs", "prune") == ["removed 0 runs, 0 left"]
     done = repo.gitgates("runs", "show", "latest")
     assert (done.returncode, done.stderr) == (
         64,
-        b"gitgates: no run is kept here\n  Make one with: gitgates run\n",
+        b"gitgates: no runs found\n  To start one: gitgates run\n",
     )
 
 
@@ -104,7 +104,7 @@ def test_a_run_that_is_not_there_names_what_there_is(repo: Repo) -> None:
     done = repo.gitgates("runs", "show", first[:4])
     assert (done.returncode, done.stderr.decode()) == (
         64,
-        f"gitgates: `{first[:4]}` is the beginning of 2 runs\n  Newest: {second}, {first}.\n",
+        f"gitgates: `{first[:4]}` is an ambiguous prefix of 2 runs\n  Newest: {second}, {first}.\n",
     )
     assert b"99990101T000000Z-1 has no results" in repo.gitgates("runs", "show", "9999").stderr
     assert repo.gitgates("runs", "show", "../..").returncode == 64
@@ -400,4 +400,4 @@ def test_a_number_beyond_measure_is_damage(repo: Repo) -> None:
     document = json.loads(path.read_text())
     document["quality_gates"]["attempts"][0]["fed_back_bytes"] = 10**400
     path.write_text(json.dumps(document))
-    assert lines(repo, "runs", "stats") == ["no run with results is kept here"]
+    assert lines(repo, "runs", "stats") == ["no runs with results found"]

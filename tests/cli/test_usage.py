@@ -49,6 +49,6 @@ def test_a_call_of_no_verb(repo: Repo, args: list[str], told: str) -> None:
 def test_rescue_is_not_for_people(repo: Repo, args: list[str]) -> None:
     repo.write("rel/x")
     assert refused(repo, "rescue", *args) == (
-        "gitgates: `rescue` is what gitgates itself starts when a run was killed\n"
-        "  You may want: gitgates recover\n"
+        "gitgates: `rescue` is internal: gitgates starts it when a run was killed\n"
+        "  Use this instead: gitgates recover\n"
     )

@@ -99,7 +99,7 @@ class HookRun(NamedTuple):
 
     @property
     def answer(self) -> dict[str, Any]:
-        """What it answered; nothing if it said nothing."""
+        """What it answered; nothing if it printed nothing."""
         found: dict[str, Any] = json.loads(self.stdout) if self.stdout.strip() else {}
         return found
 

@@ -228,7 +228,7 @@ def _link_packages(name: str, *folders: Path) -> None:
 
 
 def write(host: str, path: Path, content: str) -> Call:
-    """Write a file that is not there yet."""
+    """Write a file that does not exist yet."""
     lines = "".join(f"+{line}\n" for line in content.splitlines())
     patch = f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
     named = {"file_path": str(path), "content": content}

@@ -139,7 +139,7 @@ class Bed:
         return all(path.is_file() and OURS in path.read_text() for path in paths)
 
     def find(self, text: str) -> list[Path]:
-        """Return the files outside of the working tree that have a text in them."""
+        """Return the files outside the working tree that have a text in them."""
         found = []
         for top in (self.repo / ".git", self.home):
             # Unlike Path.rglob, this bears that somebody tidies up meanwhile.
@@ -166,7 +166,7 @@ class Bed:
 
 
 class Started:
-    """A program under way. What it says goes to a file, so that its orphans hold up nobody."""
+    """A program under way. What it says goes to a file, so its orphans hold up nobody."""
 
     def __init__(self, folder: Path, argv: tuple[str, ...], cwd: Path, env: dict[str, str]) -> None:
         self.said_path = folder / f"said.{time.monotonic_ns()}"

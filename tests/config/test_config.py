@@ -101,7 +101,7 @@ def test_digest_is_of_the_settings_and_not_of_their_places() -> None:
 
 
 # key, value in TOML, the message after the place
-_LEFT_OUT = "the name of one that it answers to: none can be left out"
+_LEFT_OUT = "at least one name"
 BAD: list[tuple[str, str, str]] = [
     ("breaker", "10", "got 10, expected a table of the numbers `prompt` and `session`. Try"),
     (
@@ -113,7 +113,7 @@ BAD: list[tuple[str, str, str]] = [
     ("keep_runs", "-1", "got -1, expected a whole number, 0 or more"),
     ("artifacts_dir", '"/tmp"', 'got "/tmp", expected a folder inside the repository, relative'),
     ("on_exhausted", '"block"', 'got "block", expected one of allow, stop'),
-    ("pass_env", '"HOME"', 'got "HOME", expected an array of texts. Try ["HOME"].'),
+    ("pass_env", '"HOME"', 'got "HOME", expected an array of strings. Try ["HOME"].'),
     ("failures", "1", "got 1, expected a preset such as pytest or ruff, or a regular expression"),
     ("failures", '"+"', 'got "+", expected a preset or a regular expression. Python says: nothing'),
     ("observe", "1", "got 1, expected true or false, without quotes"),
@@ -126,19 +126,31 @@ BAD: list[tuple[str, str, str]] = [
     ("jobs", "-1", "got -1, expected a whole number, 0 or more"),
     ("jobs", "true", "got true, expected a whole number, 0 or more"),
     ("jobs", "1.5", "got 1.5, expected a whole number, 0 or more"),
-    ("max_output", "0", 'got 0, expected bytes above zero, or "64 KiB", "1 MiB"'),
-    ("max_log", "0", 'got 0, expected bytes above zero, or "64 KiB", "1 MiB"'),
-    ("max_output", '"1 TB"', 'got "1 TB", expected bytes above zero, or "64 KiB", "1 MiB"'),
+    (
+        "max_output",
+        "0",
+        'got 0, expected a number of bytes greater than zero, or "64 KiB", "1 MiB"',
+    ),
+    ("max_log", "0", 'got 0, expected a number of bytes greater than zero, or "64 KiB", "1 MiB"'),
+    (
+        "max_output",
+        '"1 TB"',
+        'got "1 TB", expected a number of bytes greater than zero, or "64 KiB", "1 MiB"',
+    ),
     (
         "max_output",
         f'"{"9" * 90}"',
-        f'got "{"9" * 58}…, expected bytes above zero, or "64 KiB", "1 MiB"',
+        f'got "{"9" * 58}…, expected a number of bytes greater than zero, or "64 KiB", "1 MiB"',
     ),
     ("description", "1", "got 1, expected text in quotes"),
     ("command", '""', 'got "", expected a shell command in quotes, or an array of a program'),
     ("command", "[]", "got [], expected a shell command in quotes, or an array of a program"),
-    ("command[0]", "[1]", "got 1, expected text in quotes, without a NUL"),
-    ("command[2]", '["a", "b", true]', "got true, expected text in quotes, without a NUL"),
+    ("command[0]", "[1]", "got 1, expected text in quotes, without a NUL character"),
+    (
+        "command[2]",
+        '["a", "b", true]',
+        "got true, expected text in quotes, without a NUL character",
+    ),
     ("command[0]", '[" ", "a"]', 'got " ", expected a program'),
     ("command", "true", "got true, expected a shell command in quotes, or an array of a program"),
     (
@@ -159,27 +171,31 @@ BAD: list[tuple[str, str, str]] = [
     (
         "env",
         '["A=b"]',
-        'got ["A=b"], expected a table of names and texts. Try env = { NAME = "value" }.',
+        'got ["A=b"], expected a table of names and strings. Try env = { NAME = "value" }.',
     ),
-    ("env", "{ A = 1 }", 'got { A = 1 }, expected texts as values. Try A = "1".'),
-    ("env", "{ A = true }", 'got { A = true }, expected texts as values. Try A = "true".'),
-    ("env", "{ A = [] }", 'got { A = [] }, expected texts as values. Try A = "value".'),
+    ("env", "{ A = 1 }", 'got { A = 1 }, expected strings as values. Try A = "1".'),
+    ("env", "{ A = true }", 'got { A = true }, expected strings as values. Try A = "true".'),
+    ("env", "{ A = [] }", 'got { A = [] }, expected strings as values. Try A = "value".'),
     (
         "env",
         '{ "A=" = "b" }',
-        'got { A= = "b" }, expected environment names without `=`. "A=" cannot be one.',
+        'got { A= = "b" }, expected environment names without `=`. "A=" is not a valid name.',
     ),
     ("timeout", '"fast"', 'got "fast", expected seconds or "30s". Try "30s".'),
     ("timeout", "true", 'got true, expected seconds or "30s". Try "30s".'),
-    ("timeout", "0", 'got 0, expected a time above zero, and at most a week. Try "30s".'),
-    ("timeout", '""', 'got "", expected a time above zero, and at most a week. Try "30s".'),
-    ("timeout", "nan", 'got nan, expected a time above zero, and at most a week. Try "30s".'),
-    ("timeout", "inf", 'got inf, expected a time above zero, and at most a week. Try "30s".'),
-    ("timeout", '"999h"', 'got "999h", expected a time above zero, and at most a week. Try "30s".'),
+    ("timeout", "0", 'got 0, expected a time greater than zero, at most one week. Try "30s".'),
+    ("timeout", '""', 'got "", expected a time greater than zero, at most one week. Try "30s".'),
+    ("timeout", "nan", 'got nan, expected a time greater than zero, at most one week. Try "30s".'),
+    ("timeout", "inf", 'got inf, expected a time greater than zero, at most one week. Try "30s".'),
+    (
+        "timeout",
+        '"999h"',
+        'got "999h", expected a time greater than zero, at most one week. Try "30s".',
+    ),
     ("timeout", "2026-01-02", 'got 2026-01-02, expected seconds or "30s". Try "30s".'),
     ("on_pass", '""', 'got "", expected CONTINUE, BLOCK, STOP, or the name of a gate'),
     ("on_fail", "false", "got false, expected CONTINUE, BLOCK, STOP, or the name of a gate"),
-    ("files", '"*.py"', 'got "*.py", expected an array of texts. Try ["*.py"].'),
+    ("files", '"*.py"', 'got "*.py", expected an array of strings. Try ["*.py"].'),
     (
         "files[1]",
         '["a", "./b"]',
@@ -212,16 +228,16 @@ BAD: list[tuple[str, str, str]] = [
     ("writes", "[]", "got [], expected true or false, without quotes"),
     ("required", '"true"', 'got "true", expected true or false, without quotes'),
     ("git_env", '"x"', 'got "x", expected one of auto, commit, clean'),
-    ("gates", '"lint"', 'got "lint", expected an array of texts. Try ["lint"].'),
+    ("gates", '"lint"', 'got "lint", expected an array of strings. Try ["lint"].'),
     ("gates[1]", '["a", 1]', "got 1, expected text in quotes"),
     ("unstaged", '"x"', 'got "x", expected one of hide, checkout, keep'),
-    ("link", '".venv"', 'got ".venv", expected an array of texts. Try [".venv"].'),
+    ("link", '".venv"', 'got ".venv", expected an array of strings. Try [".venv"].'),
     ("verify", "1", "got 1, expected true or false, without quotes"),
     ("restage", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("strategy", '"all"', 'got "all", expected one of sequence, collect'),
     ("strategy", "1", "got 1, expected one of sequence, collect"),
-    ("enabled_tools", '"Edit"', 'got "Edit", expected an array of texts. Try ["Edit"].'),
-    ("enabled_agents", "{}", "got {}, expected an array of texts"),
+    ("enabled_tools", '"Edit"', 'got "Edit", expected an array of strings. Try ["Edit"].'),
+    ("enabled_agents", "{}", "got {}, expected an array of strings"),
     *(
         (f"{key}[0]", f'["{pattern}"]', f'got "{pattern}", expected {_LEFT_OUT}')
         for key, pattern in (("enabled_agents", "a|!b"), ("enabled_tools", "!Bash"))
@@ -276,7 +292,7 @@ KNOWN = ", ".join([*(key.name for key in TOP_KEYS), "gates", "hooks", *tables()]
 def test_huge_numbers_are_no_bug(key: str) -> None:
     header = "[gates.g]\n" if key == "timeout" else ""
     _config, said, _deferred = read(f'{header}{key} = {HUGE}\ncommand = "x"')
-    assert ("at most a week" in said) is (key == "timeout")
+    assert ("at most one week" in said) is (key == "timeout")
 
 
 def test_value_is_shown_without_what_commands_a_terminal() -> None:
@@ -293,12 +309,12 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
         ("gate = {}", "gate: unknown key. Did you mean `gates`?"),
         (
             '[tool.gitgates.gates.x]\ncommand = "true"',
-            "tool: unknown key. In gitgates.toml, leave `tool.gitgates.` out: [gates.x].",
+            "tool: unknown key. In gitgates.toml, omit `tool.gitgates.`: [gates.x].",
         ),
-        ("[tool.other]", f"tool: unknown key. Known here: {KNOWN}."),
+        ("[tool.other]", f"tool: unknown key. Known keys: {KNOWN}."),
         (
             "zzz = 1",
-            f"zzz: unknown key. Known here: {KNOWN}.",
+            f"zzz: unknown key. Known keys: {KNOWN}.",
         ),
         (
             '[gates.g]\ncommand = "x"\ntimout = 1',
@@ -316,30 +332,30 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
             "[hooks.pre-commit]\nmax_retries = 1",
             (
                 "hooks.pre-commit.max_retries: unknown key. "
-                "`max_retries` has a meaning only for Stop, SubagentStop, headless."
+                "`max_retries` applies only to Stop, SubagentStop, headless."
             ),
         ),
         (
             "[hooks.headless]\non_exhausted = 'stop'",
             (
                 "hooks.headless.on_exhausted: unknown key. "
-                "`on_exhausted` has a meaning only for Stop, SubagentStop."
+                "`on_exhausted` applies only to Stop, SubagentStop."
             ),
         ),
         (
             "[hooks.Stop]\nenabled_tools = []",
             (
                 "hooks.Stop.enabled_tools: unknown key. "
-                "`enabled_tools` has a meaning only for PreToolUse, PostToolUse, "
+                "`enabled_tools` applies only to PreToolUse, PostToolUse, "
                 "PostToolUseFailure."
             ),
         ),
         (
             '"odd\\nkey" = 1',
-            f'"odd\\nkey": unknown key. Known here: {KNOWN}.',
+            f'"odd\\nkey": unknown key. Known keys: {KNOWN}.',
         ),
-        ("gates = 1", "gates: got 1, expected a table for each name"),
-        ("hooks = []", "hooks: got [], expected a table for each name"),
+        ("gates = 1", "gates: got 1, expected one table per name"),
+        ("hooks = []", "hooks: got [], expected one table per name"),
         (
             'gates.lint = "ruff"',
             'gates.lint: got "ruff", expected a table. Try { command = "ruff" }.',
@@ -357,14 +373,14 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
         (
             "[hooks.zzzzz]",
             (
-                "hooks.zzzzz: unknown hook `zzzzz`. Known are the hooks of githooks(5), an agent's "
+                "hooks.zzzzz: unknown hook `zzzzz`. Known: the hooks of githooks(5), an agent's "
                 "events such as Stop, headless and manual."
             ),
         ),
         (
             '[hooks."\\u001b"]',
             (
-                'hooks."\\u001b": unknown hook `\\x1b`. Known are the hooks of githooks(5), an '
+                'hooks."\\u001b": unknown hook `\\x1b`. Known: the hooks of githooks(5), an '
                 "agent's events such as Stop, headless and manual."
             ),
         ),
@@ -379,7 +395,8 @@ def test_reserved_gate_name(name: str) -> None:
     for written in (name, name.lower(), name.upper()):
         assert fatal(f'[gates.{written}]\ncommand = "x"') == (
             f"gitgates.toml: gates.{written}: `{written}` is the name of an action or of a "
-            "built-in policy. Choose another name for the gate."
+            "built-in policy"
+            ". Choose another name for the gate."
         )
 
 
@@ -421,7 +438,7 @@ def test_a_key_of_another_tool_is_translated(key: str) -> None:
     said = read(f"{head}{key} = 1\n")[1]
     assert said.startswith(f"gitgates.toml: {place}: unknown key. ")
     hint = said.removeprefix(f"gitgates.toml: {place}: unknown key. ")
-    assert not hint.startswith(("Known here", "Did you mean"))
+    assert not hint.startswith(("Known keys", "Did you mean"))
     # What is to be written instead is there to be written.
     known = {key.name for key in (*TOP_KEYS, *GATE_KEYS, *HOOK_KEYS)} | {"GITGATES_SKIP"}
     words = {word.partition(" = ")[0] for word in hint.split("`")[1::2]}

@@ -82,8 +82,8 @@ def test_own_file(tmp_path: Path, pyproject: str | None) -> None:
 def test_both_files_are_refused(tmp_path: Path) -> None:
     write(tmp_path, pyproject=TOOL, own=GATE)
     assert refusal(tmp_path) == (
-        "gitgates.toml: the settings stand in pyproject.toml, [tool.gitgates], too\n"
-        "  Keep one of them: move the keys of gitgates.toml to pyproject.toml, or the other way."
+        "gitgates.toml: settings are also in pyproject.toml, [tool.gitgates]\n"
+        "  Use one file: move the keys of gitgates.toml to pyproject.toml, or vice versa."
     )
 
 
@@ -111,7 +111,7 @@ def test_local_file_beside_any_other(tmp_path: Path, shared: str) -> None:
         (b"# gitgates\na = " + b"[" * 5000, "is not valid TOML: "),
         (b"# gitgates\na = " + b"9" * 5000, "is not valid TOML: "),
         (b"# gitgates \xe9", "byte 12 is not UTF-8, which TOML requires\n  Save the file as UTF-8"),
-        (b"\xef\xbb\xbf# gitgates", "starts with a byte order mark, which TOML does not have\n"),
+        (b"\xef\xbb\xbf# gitgates", "starts with a byte order mark, which TOML does not allow\n"),
         (b"# gitgates\0", "is not valid TOML: "),
     ],
     ids=["broken", "twice", "deep", "long number", "latin-1", "bom", "nul"],
@@ -126,7 +126,8 @@ def test_broken_toml_is_said_with_its_line(tmp_path: Path) -> None:
     write(tmp_path, pyproject="[tool.gitgates]\njobs = \n")
     assert refusal(tmp_path) == (
         "pyproject.toml: is not valid TOML: Invalid value (at line 2, column 8)\n"
-        "  Fix the TOML at that place; gitgates reads nothing of a file it cannot parse."
+        "  Fix the TOML syntax there; gitgates does not use any part of a file that it cannot "
+        "parse."
     )
 
 
@@ -170,10 +171,10 @@ def test_load_lets_deferred_problems_pass_and_inspect_tells_them(tmp_path: Path)
 def test_load_says_all_fatal_problems_and_only_those(tmp_path: Path) -> None:
     write(tmp_path, own="jobs = true\nfoo = 1\n[gates.g]\n")
     assert refusal(tmp_path) == (
-        "gitgates.toml: foo: unknown key. Known here: jobs, max_output, max_log, link, breaker, "
+        "gitgates.toml: foo: unknown key. Known keys: jobs, max_output, max_log, link, breaker, "
         f"keep_runs, artifacts_dir, gates, hooks, {', '.join(tables())}.\n"
         "gitgates.toml: jobs: got true, expected a whole number, 0 or more\n"
-        "  Check it with: gitgates check"
+        "  To check it: gitgates check"
     )
 
 
@@ -237,5 +238,5 @@ def test_a_pipe_in_the_place_of_a_file_holds_nothing_up(tmp_path: Path) -> None:
 
 def test_a_link_to_nowhere_is_no_missing_file(tmp_path: Path) -> None:
     (tmp_path / "gitgates.toml").symlink_to("nowhere")
-    with pytest.raises(ConfigError, match="is a link to a file that is not there"):
+    with pytest.raises(ConfigError, match="is a broken symbolic link"):
         load(str(tmp_path))

@@ -21,8 +21,8 @@ def test_chain_that_comes_back_to_itself(action: str, length: int) -> None:
     names = [f"g{number}" for number in range(length)]
     shown = " → ".join(f"`{name}`" for name in [*names, names[0]])
     assert fatal(chain(names, action, close=True)) == (
-        f"gitgates.toml: gates.g0: its chain comes back to itself: {shown}. "
-        "Let one of them end in CONTINUE, BLOCK or STOP instead."
+        f"gitgates.toml: gates.g0: its chain of actions is a cycle: {shown}. "
+        "Make one of them end in CONTINUE, BLOCK or STOP."
     )
 
 
@@ -39,7 +39,7 @@ def test_of_two_circles_one_is_a_problem_first_and_a_shared_end_is_none() -> Non
         + '[gates.f]\ncommand = "x"\non_fail = "a"\n'
     )
     assert [line.partition(". ")[0] for line in said.splitlines()] == [
-        "gitgates.toml: gates.a: its chain comes back to itself: `a` → `b` → `a`",
+        "gitgates.toml: gates.a: its chain of actions is a cycle: `a` → `b` → `a`",
     ]
 
 
@@ -58,16 +58,17 @@ def test_what_is_missing_is_deferred() -> None:
         'gitgates.toml: gates.lint: has no `command`. Add command = "…" to `lint`.\n'
         "gitgates.toml: gates.lint.on_pass: gate `lnt` is not defined. Did you mean `lint`?\n"
         "gitgates.toml: gates.lint.on_fail: gate `block` is not defined. Did you mean `BLOCK`?\n"
-        "gitgates.toml: hooks.pre-commit.gates: gate `lintt` is not defined. "
-        "Did you mean `lint`?\n"
-        "gitgates.toml: hooks.pre-commit.gates: gate `guard` is not defined. "
-        "`guard` is a built-in policy, and no gate: no hook lists it.\n"
-        "gitgates.toml: hooks.pre-commit.gates: gate `STOP` is not defined. "
-        "`STOP` is an action; a hook lists gates.\n"
+        "gitgates.toml: hooks.pre-commit.gates: gate `lintt` is not defined. Did you mean "
+        "`lint`?\ngitgates.toml: hooks.pre-commit.gates: gate `guard` is not defined. `guard` "
+        "is a built-in policy, not a gate; it cannot be listed in a hook."
+        "\n"
+        "gitgates.toml: hooks.pre-commit.gates: gate `STOP` is not defined. `STOP` is an "
+        "action, not a gate."
+        "\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `zzz` is not defined. "
-        "Define it, with a command, or take the name out.\n"
+        "Define it with a command, or remove the name.\n"
         "gitgates.toml: hooks.pre-commit.gates: gate `\\x1b` is not defined. "
-        "Define it, with a command, or take the name out."
+        "Define it with a command, or remove the name."
     )
 
 
@@ -82,8 +83,8 @@ def test_bad_command_is_not_a_missing_one_too(line: str) -> None:
 
 def test_command_beside_pre_commit() -> None:
     assert fatal('[gates.g]\ncommand = "x"\npre-commit = true') == (
-        "gitgates.toml: gates.g.pre-commit: stands beside `command`; a gate has one of them. "
-        "Make two gates of it, and name both in the hook."
+        "gitgates.toml: gates.g.pre-commit: cannot be combined with `command`. "
+        "Split it into two gates, and list both in the hook."
     )
     assert fatal('[gates.g]\ncommand = "x"\npre-commit = false') == ""
 
@@ -94,8 +95,9 @@ GATE_OF_HOOKS = '[gates.g]\npre-commit = true\n[gates.call]\ncommand = "x"\non_f
 @pytest.mark.parametrize("listed", ["g", "call"])
 def test_pre_commit_gate_at_a_hook_without_paths(listed: str) -> None:
     assert fatal(f'{GATE_OF_HOOKS}[hooks.pre-rebase]\ngates = ["{listed}"]') == (
-        "gitgates.toml: hooks.pre-rebase.gates: gate `g` runs pre-commit hooks on paths, and "
-        "pre-rebase is not about paths. Use a gate with a command here."
+        "gitgates.toml: hooks.pre-rebase.gates: gate `g` runs pre-commit hooks on paths, but "
+        "pre-rebase has no paths"
+        ". Use a gate with a command."
     )
 
 
@@ -126,7 +128,7 @@ def test_all_problems_at_once_in_the_order_of_the_files() -> None:
     ("length", "verb", "status", "said"),
     [
         (5000, "check", 0, "5000 gates, 1 hook, no problems"),
-        (2000, "explain manual", 0, " → g1999: runs, whatever has changed"),
+        (2000, "explain manual", 0, " → g1999: runs always"),
         (500, "run", 1, "blocked: gate `g499` could not be started"),
     ],
 )

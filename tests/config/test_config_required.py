@@ -26,9 +26,9 @@ gates = ["call"]
 gates = ["lint"]
 enabled_tools = ["Edit"]
 """
-BACK = "Put `lint` back into the list."
-SEEN = "Change it in gitgates.toml, where everybody sees it."
-LEAVE = "Leave `on_pass` and `on_fail` as gitgates.toml has them."
+BACK = "Add `lint` to the list again."
+SEEN = "Change it in gitgates.toml instead."
+LEAVE = "Keep `on_pass` and `on_fail` as in gitgates.toml."
 
 
 @pytest.mark.parametrize(
@@ -36,20 +36,20 @@ LEAVE = "Leave `on_pass` and `on_fail` as gitgates.toml has them."
     [
         (
             "[hooks.pre-commit]\ngates = []",
-            f"hooks.pre-commit.gates: takes the required gate `lint` away. {BACK}",
+            f"hooks.pre-commit.gates: removes the required gate `lint`. {BACK}",
         ),
         (
             # git runs pre-merge-commit in place of pre-commit
             "[hooks.pre-merge-commit]\ngates = []",
-            f"hooks.pre-merge-commit.gates: takes the required gate `lint` away. {BACK}",
+            f"hooks.pre-merge-commit.gates: removes the required gate `lint`. {BACK}",
         ),
         (
             '[gates.test]\non_fail = "BLOCK"',
-            "gates: cuts the chain of pre-push to the required gate `lint`. " + LEAVE,
+            "gates: breaks the chain of pre-push to the required gate `lint`. " + LEAVE,
         ),
         (
             '[gates.call]\non_pass = "CONTINUE"',
-            "gates: cuts the chain of pre-push to the required gate `lint`. " + LEAVE,
+            "gates: breaks the chain of pre-push to the required gate `lint`. " + LEAVE,
         ),
         (
             '[gates.lint]\ncommand = "true"',

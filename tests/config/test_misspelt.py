@@ -10,11 +10,14 @@ from conftest import Repo
 
 from gitgates.config.values import show
 
-NO_REGEX = "It is not a regular expression, and has / between folders."
-FROM_ROOT = 'Write it from the root of the repository, such as "src/x.py".'
+NO_REGEX = "Patterns are not regular expressions, and use / between folders."
+FROM_ROOT = 'Write it relative to the root of the repository, such as "src/x.py".'
 NEVER = [
-    ("*.{py,js}", 'Write each out, as .gitignore has no braces: "*.py", "*.js".'),
-    ("!a/*.{ts, tsx}", 'Write each out, as .gitignore has no braces: "!a/*.ts", "!a/*.tsx".'),
+    ("*.{py,js}", 'Write one pattern for each, as .gitignore has no braces: "*.py", "*.js".'),
+    (
+        "!a/*.{ts, tsx}",
+        'Write one pattern for each, as .gitignore has no braces: "!a/*.ts", "!a/*.tsx".',
+    ),
     (r"\.py$", f'{NO_REGEX} Try "*.py".'),
     (r".*\.(py|pyi)$", f'{NO_REGEX} Try "*.py", "*.pyi".'),
     ("^src/", NO_REGEX),
@@ -44,7 +47,7 @@ def test_a_pattern_that_may_be_meant_so_is_none(pattern: str) -> None:
     assert fatal(f"[gates.g]\ncommand = 'x'\nfiles = ['{pattern}']\n") == ""
 
 
-PLACEHOLDER = "a command without placeholders. Take {} out, and add pass_files = true."
+PLACEHOLDER = "a command without placeholders. Remove {}, and add pass_files = true."
 COMMAND = "a shell command in quotes, or an array of a program and its arguments."
 WRONG = [
     ('"ruff check {staged_files}"', PLACEHOLDER.format("{staged_files}")),
@@ -52,13 +55,13 @@ WRONG = [
     ("\"eslint '{files}'\"", PLACEHOLDER.format("{files}")),
     (
         '["eslint", "{push_files}"]',
-        f"{COMMAND} Take {{push_files}} out, and add pass_files = true.",
+        f"{COMMAND} Remove {{push_files}}, and add pass_files = true.",
     ),
     ('["ruff check"]', f'{COMMAND} Try ["ruff", "check"], or "ruff check".'),
     ('["./x.sh --all", "a"]', f'{COMMAND} Try ["./x.sh", "--all", "a"], or "./x.sh --all a".'),
     (
         '["ruff", "check", "&&", "pytest", "-k", "a b"]',
-        f"""{COMMAND} No shell reads an array. Try "ruff check && pytest -k 'a b'".""",
+        f"""{COMMAND} An array is not run by a shell. Try "ruff check && pytest -k 'a b'".""",
     ),
 ]
 RUNS = [
@@ -126,7 +129,7 @@ def test_the_command_that_doctor_names_for_such_a_gate_works(repo: Repo) -> None
     assert b"gitgates explain pre-push --all-files\n" in repo.gitgates("doctor").stdout
     done = repo.gitgates("explain", "pre-push", "--all-files")
     assert done.returncode == 0
-    assert b"1. go: skipped: none of 2 paths matches" in done.stdout
+    assert b"1. go: skipped: none of 2 paths match" in done.stdout
 
 
 def test_check_names_files_that_never_match_a_commit_message(repo: Repo) -> None:
@@ -137,7 +140,7 @@ def test_check_names_files_that_never_match_a_commit_message(repo: Repo) -> None
     )
     repo.write("a.py")
     repo.git("add", ".")
-    what = 'gate `py`: its `files` = ["*.py"] never match in commit-msg: it is about the message'
+    what = 'gate `py`: its `files` = ["*.py"] never match in commit-msg, which has only the message'
     done = repo.gitgates("check")
     assert done.stderr.decode().splitlines() == [f"gitgates: {what}"]
     assert what in repo.gitgates("doctor").stdout.decode()

@@ -13,7 +13,7 @@ from gitgates.hosts import AGENTS
 
 
 def need(host: str) -> None:
-    """Skip a test where an agent's client is not there, or we know no such agent yet."""
+    """Skip a test where an agent's client does not exist, or we know no such agent yet."""
     if host not in AGENTS:
         pytest.skip(f"there are no hooks for {host} yet")
     if not others.program(host).exists():

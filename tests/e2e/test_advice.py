@@ -14,7 +14,7 @@ COMMIT = "git add -A && git commit -q -m work"
 
 
 def advice(trigger: str, command: str = "", *, how: str = "warn", more: str = "") -> str:
-    """Return an advice that leaves a line outside of the repository each time that it runs."""
+    """Return an advice that leaves a line outside the repository each time that it runs."""
     ran = f"echo {how} >> $GITGATES_E2E_RAN; {command}"
     return (
         f'[[advice]]\ntitle = "{trigger} {how}"\nhook_command = "{ran}"\n'
@@ -163,7 +163,7 @@ def test_session_end_that_fails_for_ever_is_let_go(tmp_path: Path) -> None:
     scene = Advised(tmp_path, settings + fails("session-end", "block"))
     run = scene.start(*map(str, range(5)))
     assert (run.turns, run.ends) == (3, ["completed"])
-    assert "gitgates let the agent go after 2 blocks in this prompt" in run.person
+    assert "gitgates let the agent stop after 2 blocks in this prompt" in run.person
     assert "BLOCK-SAYS" in run.person
 
 
@@ -221,7 +221,7 @@ def test_the_next_session_receives_a_handoff(tmp_path: Path) -> None:
     assert "nothing was handed over" in first.told(1)
     assert "handed over as" in first.told(3)
     second = scene.start("thanks")
-    text = second.told(0).partition("A session before this one has handed its work over (")[2]
+    text = second.told(0).partition("An earlier session handed over its work (")[2]
     assert "its content is as it was then" in text
     assert "The parser is done; next are its tests." in text
     third = scene.start("and me?")

@@ -8,7 +8,7 @@ from pathlib import Path
 from claude import Run, bash, edit, read, write
 from scene import CHECK, STOP, Scene
 
-FOUND = re.compile(r"gitgates: the guard, rule `(\w+)`: ")
+FOUND = re.compile(r"gitgates: guard rule `(\w+)`: ")
 MESSAGE = "git commit -q --allow-empty -m \"$(cat <<'EOF'\nDon't use --no-verify\n\nEOF\n)\""
 REFUSED = {
     "git commit --allow-empty --no-verify -m x": "no_verify",

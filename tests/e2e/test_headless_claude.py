@@ -103,7 +103,7 @@ def test_retries_exhausted(scene: Scene) -> None:
     tries = [turn for n in range(3) for turn in (write(file, f"{WRONG}# {n}\n"), "done")]
     run = headless(scene, *tries)
     assert run.end["exit_status"] == 1, run.said
-    assert "everything is as it was before the run" in run.said
+    assert "the state before the run is restored" in run.said
     assert (scene.repo.git("status", "--porcelain=v2"), scene.repo.head()) == (before, head)
     kept = scene.repo.git("for-each-ref", "--format=%(refname)", "refs/gitgates/failed")
     assert scene.repo.git("show", f"{kept}:code.sh").endswith("# 2")
@@ -122,7 +122,7 @@ def test_what_the_agent_cannot_fix(scene: Scene) -> None:
     say = bash('echo >> code.sh; gitgates cannot-fix test --reason "needs a server"')
     run = headless(scene, write(file, WRONG), "done", say, "I cannot")
     assert run.end["exit_status"] == 1, run.said
-    assert "the agent said that it cannot fix what is wrong" in run.said
+    assert "the agent reported that it cannot fix the failures" in run.said
     assert scene.repo.git("status", "--porcelain") == ""
 
 
@@ -139,7 +139,7 @@ def test_a_failed_run_is_gone_on_with(scene: Scene, apart: tuple[str, ...]) -> N
     assert run.end["exit_status"] == 0, run.said
     asked = str(run.asked()[0])
     assert "I tried." in asked  # the same conversation
-    assert "It ended like this so far: the gates still failed" in asked
+    assert "It last ended as follows: the gates still failed" in asked
     assert seen.read_text() == WRONG  # its work is there
     commit = scene.repo.git("log", "--all", "-1", "--format=%H", "--grep=^mended")
     assert "$1 + $2" in scene.repo.git("show", f"{commit}:code.sh")

@@ -114,7 +114,7 @@ def test_a_client_without_permission_is_told_of(tmp_path: Path) -> None:
     assert run.end["exit_status"] == 1, run.said
     assert (
         "the agent changed nothing in two turns: it had no permission for Bash, Write; "
-        "the key `agent_args` can give that"
+        "the key `agent_args` can grant it"
     ) in run.said
     assert there.ran("test") == 0
 
@@ -144,7 +144,7 @@ def test_what_runs_in_the_background_of_the_client_ends_with_the_turn(tmp_path: 
     turns = (own, apart, write(there.at("a.txt"), "good\n"), "done", "all was done")
     run = headless(there, *turns, args=("--turn-minutes", "0.3"))
     assert run.end["exit_status"] == 0, run.said
-    assert "it did not end within 18 s" in run.said  # the client waits for what runs
+    assert "it did not finish within 18 s" in run.said  # the client waits for what runs
     for name in ("own", "apart"):
         pid = (there.path.parent / name).read_text().strip()
         assert not Path(f"/proc/{pid}").exists(), name

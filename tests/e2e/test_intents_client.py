@@ -62,7 +62,7 @@ def test_nothing_is_written_before_an_intent_is_selected(tmp_path: Path) -> None
     )
     assert "gitgates intent select INT-001" in run.told(0)  # at the start of the session
     for request in (1, 2):
-        assert "wants an intent to be selected before anything is written" in run.told(request)
+        assert "requires an intent to be selected before anything is written" in run.told(request)
         assert "gitgates intent select INT-002  # Sort the list (web/**" in run.told(request)
     assert "one" in run.told(3)
     assert "<intent_context>" in run.told(4)
@@ -77,12 +77,12 @@ def test_outside_of_the_scope_a_write_is_denied_until_a_person_approves_it(tmp_p
     file = scene.at("web/list.py")
     ask = bash(f"{REQUEST} web/list.py --reason 'the list is limited'")
     run = scene.run(select(), write(file, "2"), ask, "asked")
-    assert "web/list.py is outside of the scope of INT-001: api/**" in run.told(2)
+    assert "web/list.py is outside the scope of INT-001: api/**" in run.told(2)
     assert f"{REQUEST} web/list.py" in run.told(2)
     assert "asked to add web/list.py to the scope of INT-001" in run.told(3)
     assert file.read_text() == "one\n"
     said = on_terminal(scene.repo, "intent", "approve-scope", "INT-001", "web/list.py")
-    assert b"is in the scope of INT-001 now" in said
+    assert b"is now in the scope of INT-001" in said
     again = scene.run(
         *(bash("cat web/list.py"), write(file, "2"), "end"), options=Options(resume=run.session)
     )
@@ -102,7 +102,7 @@ def test_a_shell_command_that_writes_outside_is_caught_after_it_at_the_end_and_a
         *(select(), bash("echo 2 > web/list.py"), "1"),
         *(bash("git commit -qam all"), bash("git checkout web/list.py"), "2"),
     )
-    outside = "outside of the scope of INT-001: web/list.py"
+    outside = "outside the scope of INT-001: web/list.py"
     assert f"This command has changed files {outside}" in run.told(2)
     assert f"This work has changed files {outside}" in run.told(3)
     assert f"these files are {outside}" in run.told(4)
@@ -115,7 +115,7 @@ def test_a_shell_command_that_writes_outside_is_caught_after_it_at_the_end_and_a
 def test_a_command_that_fails_is_compared_too(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run(select(), bash("echo 2 > web/list.py; exit 3"), bash("git checkout ."), "end")
-    assert "has changed files outside of the scope of INT-001: web/list.py" in run.told(2)
+    assert "has changed files outside the scope of INT-001: web/list.py" in run.told(2)
 
 
 def test_of_two_sessions_one_gets_it(tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_of_two_sub_agents_of_a_session_one_gets_it(tmp_path: Path) -> None:
     assert "INT-001 is held by sub-agent " in run.told(1, "agent TWO")
     assert f" of session {run.session} until 20" in run.told(1, "agent TWO")
     assert "INT-002 is held by sub-agent " in run.told(3, "agent TWO")
-    assert "api/a.py is outside of the scope of INT-002" in run.told(4, "agent TWO")
+    assert "api/a.py is outside the scope of INT-002" in run.told(4, "agent TWO")
 
 
 def test_after_a_compaction_the_context_is_there_again(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_a_person_is_asked_and_where_there_is_none_it_is_denied(tmp_path: Path) 
     scene = scene_in(tmp_path, OPTIONAL + 'ask = ["migrations/**"]\n')
     run = scene.run(write(scene.at("migrations/1.sql"), "1"), "end")
     assert "a person is to permit changes of migrations/1.sql" in run.told(1)
-    assert "there is no person to ask in this session" in run.told(1)
+    assert "this session has no person to ask" in run.told(1)
     assert decisions(run) == ["deny"]
     assert not scene.at("migrations/1.sql").exists()
 
@@ -190,8 +190,8 @@ def test_a_headless_run_is_held_to_its_intent(tmp_path: Path) -> None:
         options=Options(command=("gitgates", "headless", "limit the rate"), limit_s=90.0),
     )
     assert run.end["exit_status"] == 0, run.said
-    assert "wants an intent to be selected" in run.told(1)
-    outside = "files outside of the scope of"
+    assert "requires an intent to be selected" in run.told(1)
+    outside = "files outside the scope of"
     assert f"This command has changed {outside} INT-001: web/list.py" in run.told(3)
     assert f"This work has changed {outside} any intent that is held here: web/list.py" in (
         run.told(4)
@@ -213,14 +213,17 @@ def test_an_agent_that_rewrites_the_rules_gains_nothing(tmp_path: Path) -> None:
         *(bash("git commit -qam all"), bash("gitgates intent release"), write(file, "3")),
         *(select(), "1", bash("git checkout ."), "2"),
     )
-    assert f"outside of the scope of INT-001: {FILE}" in run.told(2)
-    assert "web/list.py is outside of the scope of INT-001: api/**" in run.told(3)
-    assert "outside of the scope of INT-001: web/list.py" in run.told(4)
-    assert "these files are outside of the scope of INT-001" in run.told(6)
-    assert "wants an intent to be selected" in run.told(8)
+    assert f"outside the scope of INT-001: {FILE}" in run.told(2)
+    assert "web/list.py is outside the scope of INT-001: api/**" in run.told(3)
+    assert "outside the scope of INT-001: web/list.py" in run.told(4)
+    assert "these files are outside the scope of INT-001" in run.told(6)
+    assert "requires an intent to be selected" in run.told(8)
     assert run.answers("Stop")[0]["decision"] == "block"
     said = run.answers("Stop")[0]["systemMessage"]
-    assert f"{FILE} differs from HEAD as the session began, and does not count for agents" in said
+    assert (
+        f"{FILE} differs from HEAD at the start of the session, and does not apply to agents"
+        in said
+    )
     assert "table intents" in said
     assert file.read_text() == "one\n"
     scene.repo.write(FILE, INTENTS.replace("api/**", "**"))  # by the person

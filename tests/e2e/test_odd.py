@@ -153,7 +153,7 @@ def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     spoil = bash("rm -rf .git/gitgates; touch .git/gitgates")
     run = scene.run(write(scene.at("bad.txt"), "x"), spoil, "1", "2")
     assert run.turns == 3
-    assert "nothing that gates of Stop say counts" in run.person
+    assert "so results of the gates of Stop do not count" in run.person
 
 
 def test_a_long_prompt_with_odd_characters(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where a session is: in a subfolder, in a linked worktree, outside of any repository."""
+"""Where a session is: in a subfolder, in a linked worktree, outside any repository."""
 
 from __future__ import annotations
 

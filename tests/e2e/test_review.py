@@ -10,7 +10,7 @@ from scene import UNGUARDED, Scene
 
 REVIEW = '[hooks.Stop]\ngates = ["review"]\n'
 LINES = "".join(f"line = {number}\n" for number in range(60))
-ASKS = "nothing shows that this change was reviewed"
+ASKS = "there is no evidence of one"
 DONE = "gitgates review done --summary 'read all of it'"
 
 
@@ -118,7 +118,7 @@ def test_a_typo_passes_and_another_sixty_lines_do_not(tmp_path: Path) -> None:
     assert blocks(run) == 2
     assert [one["result"] for one in run.results] == ["2", "3", "5"]
     assert "b.py" in run.told(8)
-    assert "does not cover it any more" in run.told(8)
+    assert "no longer covers it" in run.told(8)
 
 
 def test_commits_and_rebases_hide_nothing_and_void_nothing(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_the_same_review_blocks_three_times(tmp_path: Path) -> None:
         turns += ["no", bash(f"echo {number} >> b.py")]
     run = scene.run(*turns)
     assert blocks(run) == 3
-    assert "let go after 3 blocks in this prompt" in run.person
+    assert "allowed to stop after 3 blocks in this prompt" in run.person
 
 
 def test_ten_blocks_are_the_end_of_a_prompt(tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_a_failure_in_what_somebody_else_writes_names_it(tmp_path: Path) -> None
     scene.add_hook("echo x > bad.txt", "PostToolUse")
     say = "gitgates cannot-fix check --reason 'somebody else is writing bad.txt'"
     run = scene.run(write(scene.at("good.txt"), "x"), "1", bash(say), "2")
-    assert "changed by somebody else meanwhile: bad.txt" in run.told(2)
+    assert "changed by somebody else in the meantime: bad.txt" in run.told(2)
     assert (run.turns, run.results[0]["result"]) == (4, "2")
     assert "somebody else is writing bad.txt" in run.person
 

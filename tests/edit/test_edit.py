@@ -130,8 +130,8 @@ def test_a_list_whose_last_comma_is_missing_before_a_comment_is_left() -> None:
     with pytest.raises(ConfigError) as caught:
         edit(old, Addition(gates={}, hooks={"manual": {"gates": ["x"]}}))
     assert str(caught.value) == (
-        "pyproject.toml: its tables are written so that nothing can be added without rewriting "
-        "them\n  Write them with [headers] and run this again, or add by hand:\n\n"
+        "pyproject.toml: nothing can be added without rewriting its inline tables"
+        "\n  Use [headers] and run this again, or add by hand:\n\n"
         '[tool.gitgates.hooks.manual]\ngates = ["a", "x"]\n'
     )
 
@@ -323,7 +323,7 @@ def test_files_with_problems_are_refused(content: bytes, message: str) -> None:
 def test_an_addition_that_would_break_the_configuration_is_refused() -> None:
     old = '[tool.gitgates.gates.a]\ncommand = "a"\non_pass = "b"\n'
     wanted = Addition(gates={"b": {"command": "b", "on_fail": "a"}}, hooks={})
-    with pytest.raises(ConfigError, match="its chain comes back to itself: `a` → `b` → `a`"):
+    with pytest.raises(ConfigError, match="its chain of actions is a cycle: `a` → `b` → `a`"):
         edit(old, wanted)
 
 
@@ -368,7 +368,7 @@ def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
     file.write_text("[a]\n")
     made = make_edit(raw(tmp_path), WANTED)
     file.write_text("[b]\n")
-    with pytest.raises(ConfigError, match="was changed by somebody else meanwhile"):
+    with pytest.raises(ConfigError, match="was changed by another process in the meantime"):
         save(str(tmp_path), made)
     assert file.read_text() == "[b]\n"
 
@@ -380,9 +380,9 @@ def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("old", INLINE.values(), ids=INLINE)
 def test_what_cannot_be_inserted_is_said_to_be_added_by_hand(old: str) -> None:
-    with pytest.raises(ConfigError, match="so that nothing can be added without") as caught:
+    with pytest.raises(ConfigError, match="nothing can be added without") as caught:
         edit(old)
     assert caught.value.hint
     assert caught.value.hint.startswith(
-        f"Write them with [headers] and run this again, or add by hand:\n\n{BLOCK[:90]}"
+        f"Use [headers] and run this again, or add by hand:\n\n{BLOCK[:90]}"
     )

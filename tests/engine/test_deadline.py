@@ -30,7 +30,7 @@ from gitgates.engine.walk import ENDED
 from gitgates.git.repo import find_repo
 from gitgates.hosts.agents.claude import HOST
 
-LATE = "the limit of 7 s for all gates was up before its turn"
+LATE = "the 7 s limit for all gates was reached before it started"
 
 
 class InstalledHook(Listener):

@@ -341,8 +341,8 @@ def test_compare_says_what_is_new_unchanged_and_gone() -> None:
     assert compare((), ()) == Change()
 
 
-BACK = "the same failures have come back"
-WAVES = "their number goes up and down"
+BACK = "the same failures recurred"
+WAVES = "the number of failures oscillates"
 
 
 @pytest.mark.parametrize(

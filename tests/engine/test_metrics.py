@@ -74,7 +74,7 @@ def ratchet(repo: Repo) -> Repo:
             ".pattern",
             (
                 'got "x", expected a regular expression with one group, which is the number. '
-                "It has 0 groups; (?:…) is none."
+                "It has 0 groups; use (?:…) for the others."
             ),
         ),
         ("{ pattern = '(a)(b)', better = 'lower' }", ".pattern", 'got "(a)(b)", expected a regul'),
@@ -88,7 +88,7 @@ def test_a_mistake_is_named_with_its_place(metric: str, place: str, message: str
 
 def test_a_ratchet_without_numbers_is_a_mistake() -> None:
     _config, said, _deferred = read("[gates.g]\ncommand = 'x'\nratchet = true\n")
-    assert said == ("gitgates.toml: gates.g.ratchet: has a meaning only for a gate with `metrics`")
+    assert said == ("gitgates.toml: gates.g.ratchet: requires `metrics`")
 
 
 @pytest.mark.samples(2)
@@ -179,7 +179,7 @@ def test_what_cannot_be_recorded_is_said_and_changes_no_verdict(repo: Repo) -> N
     (repo.path / ".git/gitgates/metrics.jsonl").mkdir(parents=True)
     done = repo.gitgates("run", "manual")
     assert done.returncode == 0
-    assert b"the numbers of test are not recorded: Is a directory" in done.stdout + done.stderr
+    assert b"the metrics of test were not recorded: Is a directory" in done.stdout + done.stderr
 
 
 # The ratchet
@@ -287,8 +287,8 @@ def test_content_that_cannot_be_told_fails_the_ratchet_alone(ratchet: Repo) -> N
     lock.mkdir()
     done = ratchet.gitgates("run", "manual")
     assert done.returncode == 1
-    assert b"its numbers cannot be compared: " in done.stdout + done.stderr
-    assert b"no snapshot can be taken: Is a directory" in done.stdout + done.stderr
+    assert b"its metrics cannot be compared: " in done.stdout + done.stderr
+    assert b"cannot take a snapshot: Is a directory" in done.stdout + done.stderr
     ratchet.config(COVERAGE)
     assert ratchet.gitgates("run", "manual").returncode == 0
 

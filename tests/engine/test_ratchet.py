@@ -25,7 +25,7 @@ gates = ["test"]
 gates = ["test"]
 """
 MEASURE = GATE.replace("ratchet = true", 'ratchet = "measure"')
-FROM_NOW_ON = "numbers are compared from now on: "
+FROM_NOW_ON = "comparison starts with the next run: "
 
 
 def report(repo: Repo, percent: str) -> None:
@@ -197,7 +197,7 @@ def test_the_first_commit_and_a_gate_that_is_new_are_compared_from_now_on(repo: 
     repo.shim("pre-commit")
     report(repo, "80")
     repo.git("add", ".")
-    assert f"{FROM_NOW_ON}there is no commit before this one" in repo.commit().stderr.decode()
+    assert f"{FROM_NOW_ON}no earlier commit found" in repo.commit().stderr.decode()
     name = base_of(repo, "main")
     lines = """, lines = { pattern = '(9)', better = "higher" } }\n"""
     repo.config(GATE.replace(" }\nratchet", f"{lines}ratchet"))
@@ -216,13 +216,13 @@ def test_without_a_merge_base_nothing_is_compared(gated: Repo) -> None:
     clone = clone_of(gated, "--depth=1", "--no-single-branch")
     clone.git("switch", "-qf", "work")
     report(clone, "50")
-    why = "no commit is here that HEAD and origin/HEAD have in common"
+    why = "HEAD and origin/HEAD have no common commit here"
     assert said(clone)[1].endswith(f"{why}; in a shallow clone: git fetch --unshallow")
     clone.git("switch", "-qfc", "trunk")
     clone.git("remote", "remove", "origin")
     clone.git("branch", "-qD", "main", "work")
     report(clone, "50")
-    assert said(clone)[1].endswith("compared: there is no default branch here: main, master")
+    assert said(clone)[1].endswith("compared: no default branch found: main, master")
 
 
 def test_a_tolerance_is_absolute_and_in_the_unit_of_the_number(gated: Repo) -> None:
@@ -252,5 +252,5 @@ def test_settings_that_make_no_sense() -> None:
         'gitgates.toml: gates.test.ratchet: got "always", expected true, false or "measure"'
     )
     assert fatal(gate.replace("ratchet = true", "tolerance = 1")) == (
-        "gitgates.toml: gates.test.tolerance: has a meaning only for a gate with `ratchet`"
+        "gitgates.toml: gates.test.tolerance: requires `ratchet`"
     )

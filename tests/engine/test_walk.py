@@ -30,7 +30,7 @@ WORDS = ["CONTINUE", "CONTINUE", "BLOCK", "STOP"]
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """A plan of up to six gates whose chains lead only forward, so that none comes back."""
+    """A plan of up to six gates whose chains lead only forward, so none comes back."""
     count = draw(st.integers(1, 6))
     gates = [
         Gate(
@@ -216,7 +216,7 @@ def test_a_failure_that_is_excused_does_not_count(on_fail: str) -> None:
     found = decided(
         *gates,
         Gate(name="b", command="x"),
-        results=ended("a", "failed", excused="it was there before") | B_PASSED,
+        results=ended("a", "failed", excused="it existed before") | B_PASSED,
     )
     assert found == (
         ALLOW,

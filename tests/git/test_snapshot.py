@@ -293,7 +293,7 @@ def test_submodules_are_in_it_and_dirty_ones_make_it_unprovable(
     inner = Repo(filled.path / "lib")
     inner.write("x", "changed")
     dirty = shot(filled)
-    assert dirty.why_unprovable == ("submodules have changes of their own: `lib`",)
+    assert dirty.why_unprovable == ("submodules have uncommitted changes: `lib`",)
     inner.git("commit", "-qam", "y")
     moved = shot(filled)
     assert moved.why_unprovable == ()
@@ -307,7 +307,7 @@ def test_files_that_git_is_told_not_to_look_at(filled: Repo, flag: str) -> None:
     assert take(where(filled)).provable
     filled.git("update-index", flag, "a")
     filled.write("a", "changed")
-    assert shot(filled).why_unprovable == ("git is told not to look at `a`",)
+    assert shot(filled).why_unprovable == ("git is configured to ignore changes of `a`",)
     filled.git("update-index", flag.replace("--", "--no-"), "a")
     assert held(filled, take(where(filled)).tree)["a"] == "changed"
 
@@ -553,7 +553,7 @@ def test_what_another_run_has_hidden_counts_as_in_its_place(filled: Repo) -> Non
     during = take(where(filled))
     assert held(filled, during.tree) == held(filled, before.tree)
     assert during.tree == before.tree
-    assert during.why_unprovable == ("another run has hidden unstaged work",)
+    assert during.why_unprovable == ("another run has stashed unstaged work",)
     assert whole(filled) == hidden
     put_back(filled)
     assert whole(filled) == state

@@ -1,4 +1,4 @@
-"""Our hooks as blocks of lines in settings that are no JSON: TOML, and YAML."""
+"""Our hooks as blocks of lines in settings that are not valid JSON: TOML, and YAML."""
 
 from __future__ import annotations
 
@@ -142,12 +142,12 @@ def test_settings_that_say_something_else_are_refused(vibe: AgentSettings, text:
 def test_a_block_that_is_not_ours_alone_is_left_alone(vibe: AgentSettings, text: str) -> None:
     with pytest.raises(ConfigError) as raised:
         vibe.remove(text, FILE)
-    assert f"take out the hooks that run `{COMMAND}`" in raised.value.hint
+    assert f"remove the hooks that run `{COMMAND}`" in raised.value.hint
     assert vibe.read(text, FILE).ours
 
 
 def test_half_a_block_is_left_alone(vibe: AgentSettings) -> None:
-    with pytest.raises(ConfigError, match="nobody knows where our block ends"):
+    with pytest.raises(ConfigError, match="the end of the gitgates block is unknown"):
         vibe.remove(BLOCK.rpartition("#")[0], FILE)
 
 
@@ -218,14 +218,14 @@ def test_each_hook_of_yaml_is_trusted_by_its_event_and_command() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("hooks: {}", "cannot be added to what it says of `hooks`"),
-        ("hooks:\n  pre_verify: [{command: x}]\n", "cannot be added to what it says of `hooks`"),
+        ("hooks: {}", "cannot add hooks to its `hooks`"),
+        ("hooks:\n  pre_verify: [{command: x}]\n", "cannot add hooks to its `hooks`"),
         ("hooks: 3", "`hooks` is not a mapping"),
         ("- a", "is not a mapping"),
         ("a: [", "is not valid YAML"),
         (
             "hooks:\n  pre_verify:\n  - command: gitgates agent-hook hermes\n",
-            "stands outside of it",
+            "is outside it",
         ),
     ],
 )
@@ -251,8 +251,8 @@ def ask(repo: Repo, *args: str) -> tuple[int, Any]:
 def test_a_scope_that_an_agent_has_not(repo: Repo) -> None:
     repo.config('[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n')
     refusal = (
-        "gitgates: Mistral Vibe has no settings of the scope local\n"
-        "  Take another: --scope project | user\n"
+        "gitgates: Mistral Vibe has no settings for the scope local\n"
+        "  Use another scope: --scope project | user\n"
     )
     for verb in ("install-hooks", "uninstall-hooks"):
         assert ask(repo, verb, "--agent", "vibe", "--scope", "local") == (64, refusal)
@@ -264,8 +264,8 @@ def test_an_agent_with_settings_of_a_person_only(
     monkeypatch.setenv("KIMI_CODE_HOME", str(tmp_path / "kimi"))
     repo.config('[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n')
     refusal = (
-        "gitgates: Kimi Code has no settings of the scope project, only those of a person\n"
-        "  Take another: --scope user\n"
+        "gitgates: Kimi Code has no settings for the scope project, only user settings\n"
+        "  Use another scope: --scope user\n"
     )
     assert ask(repo, "install-hooks", "--agent", "kimi") == (64, refusal)
     mine = tmp_path / "kimi/config.toml"
@@ -296,8 +296,9 @@ def test_a_detected_agent_without_the_scope_is_left_out(repo: Repo) -> None:
     assert status == 0, said
     assert (
         f"Mistral Vibe: {repo.path}/.vibe is there\n"
-        "gitgates: Mistral Vibe has no settings of the scope local: left out\n"
-        "  Install there as well: gitgates install-hooks --agent vibe --scope user\n"
+        "gitgates: Mistral Vibe has no settings for the scope local: skipped\n"
+        "  Install there as well:"
+        " gitgates install-hooks --agent vibe --scope user\n"
     ) in said
     assert (repo.path / ".claude/settings.local.json").exists()
     assert [*(repo.path / ".vibe").iterdir()] == []

@@ -77,7 +77,7 @@ def test_why_it_is_another_verdict(event: str, verdict: Level, why: str) -> None
     ("event", "attended", "why"),
     [
         ("PreToolUse", True, None),
-        ("PreToolUse", False, "there is no person to ask in this session"),
+        ("PreToolUse", False, "this session has no person to ask"),
         ("PostToolUse", True, "it cannot be asked"),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_question_that_nobody_can_answer_is_a_refusal(
     payload = payload_of(event)._replace(attended=attended)
     question = Verdict(WARN, ask=True, to_agent="May it?")
     refused = Verdict(
-        BLOCK, to_agent=f"May it?\n\nThis takes a person's permission, and {why}: it is refused."
+        BLOCK, to_agent=f"May it?\n\nThis requires a person's permission, but {why}: it is refused."
     )
     assert refuse_unasked(payload, question) == (refused if why else question)
     assert refuse_unasked(payload, Verdict(WARN, to_agent="Mind it.")).level == WARN

@@ -129,4 +129,4 @@ def test_hooks_are_trusted_each_and_as_they_are(
 )
 def test_what_makes_the_client_ignore_the_file_is_found(text: str, troubles: list[str]) -> None:
     found = agent_settings("codex").read(text, "hooks.json").troubles
-    assert [*found] == [f"{why}: Codex ignores the file for that" for why in troubles]
+    assert [*found] == [f"{why}: Codex ignores the file" for why in troubles]

@@ -343,7 +343,9 @@ def test_a_file_that_is_not_ours_is_left_alone() -> None:
     for text in ("", "export const Mine = async () => ({})\n"):
         assert settings.read(text, "").hooks == ()
         assert settings.remove(text, "") == text
-        with pytest.raises(ConfigError, match=r"^gitgates.js: .* not from us, and is left as"):
+        with pytest.raises(
+            ConfigError, match=r"^gitgates.js: .* not created by gitgates, and is left"
+        ):
             put(text)
 
 
@@ -352,12 +354,12 @@ def test_a_file_that_somebody_has_changed_is_left_alone() -> None:
     assert text
     changed = text.replace("await run(", "({}) || await run(")
     loose = {one.loose for one in settings.read(changed, "").ours}
-    assert loose == {"the plugin has been changed since we wrote it: remove it first"}
+    assert loose == {"the plugin was edited after gitgates wrote it; remove it first"}
     pair = Pair(".opencode/plugins/gitgates.js", text.encode(), changed.encode())
     gone = [one.detail for one in find_in_agent_settings((pair,), "reviewer")]
-    assert gone == [f"{event}: `gitgates agent-hook opencode` is gone" for event in EVENTS]
+    assert gone == [f"{event}: `gitgates agent-hook opencode` was removed" for event in EVENTS]
     for do in (put, lambda text: settings.remove(text, "gitgates.js")):
-        with pytest.raises(ConfigError, match=r"^gitgates.js: has been changed since we wrote"):
+        with pytest.raises(ConfigError, match=r"^gitgates.js: was edited after gitgates wrote"):
             do(changed)
     crlf = text.replace("\n", "\r\n")  # as a checkout may have it
     assert (put(crlf), settings.remove(crlf, "")) == (crlf, None)

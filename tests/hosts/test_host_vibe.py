@@ -69,7 +69,7 @@ def test_equal_ends_are_several_and_each_turn_begins_anew(repo: Repo) -> None:
         told = [vibe.stop() for _ in range(3)]
         assert "This was attempt 1 of 2." in told[0]
         assert "This was attempt 2 of 2." in told[1]
-        assert told[2].startswith("gitgates let the agent go after 2 attempts")
+        assert told[2].startswith("gitgates let the agent stop after 2 attempts")
     (repo.path / "bad.txt").unlink()
     vibe.write("c.txt")
     assert vibe.stop() == ""
@@ -91,7 +91,7 @@ def test_what_the_first_tool_of_a_session_writes_is_to_be_reviewed(repo: Repo) -
     command = {"command": "seq 200 > a.py"}
     vibe.ask("pre_tool", tool_name="file_system.bash", tool_call_id="call1", tool_input=command)
     repo.write("a.py", "x = 1\n" * 200)
-    assert "nothing shows that this change was reviewed: 200 weighted lines" in vibe.stop()
+    assert "there is no evidence of one: 200 weighted lines" in vibe.stop()
 
 
 def test_what_was_there_before_a_refused_first_tool_is_not_of_the_session(repo: Repo) -> None:
@@ -103,7 +103,7 @@ def test_what_was_there_before_a_refused_first_tool_is_not_of_the_session(repo: 
     told = vibe.ask(
         "pre_tool", tool_name="file_system.bash", tool_call_id="call1", tool_input=command
     )
-    assert "wants an intent to be selected" in told["reason"]
+    assert "requires an intent to be selected" in told["reason"]
     assert vibe.stop() == ""
 
 
@@ -128,6 +128,6 @@ def test_the_session_is_named_where_commands_could_not_tell_it(repo: Repo) -> No
     assert "--session" not in vibe.stop()
     vibe.ask("pre_tool", tool_name="file_system.bash", tool_input={}, session_id="another")
     option = f"--session {SESSION}"
-    assert vibe.stop().endswith(f"add `{option}` to commands of gitgates that you run.")
+    assert vibe.stop().endswith(f"add `{option}` to the gitgates commands that you run.")
     done = repo.gitgates("cannot-fix", "check", *option.split(), "--reason", "not mine")
     assert done.returncode == 0, done.stderr

@@ -162,7 +162,7 @@ SHELL = {"tool_name": "Shell", "tool_input": {"command": "git commit -nm x"}, "t
     ("fields", "what"),
     [
         ({"hook_event_name": "PreToolUse", "session_id": "s1", **SHELL}, "the tool `Shell`"),
-        ({"hook_event_name": "PreToolUse", **SHELL}, "an event `PreToolUse` of no session"),
+        ({"hook_event_name": "PreToolUse", **SHELL}, "an event `PreToolUse` without a session"),
         ({"hook_event_name": "preToolUse", **SHELL}, "the event `preToolUse`"),
     ],
 )
@@ -172,7 +172,7 @@ def test_what_cannot_be_read_is_told_once_and_found_by_doctor(
     repo.config(CONFIG)
     payload = {**CURSOR, "cwd": str(repo.path), **fields}
     first = send(payload)
-    assert f"gitgates: {what} is none of Claude Code's" in first["systemMessage"]
+    assert f"gitgates: {what} is unknown to Claude Code" in first["systemMessage"]
     again = send({**payload, "tool_use_id": "2"})
     assert "systemMessage" not in again
     (found,) = [one for one in examine(repo) if what in one.what]

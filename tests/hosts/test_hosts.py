@@ -175,7 +175,7 @@ def test_a_second_host_may_be_switched_off(toy: Repo) -> None:
 def test_an_agent_that_is_not_known(toy: Repo) -> None:
     assert "toy" not in AGENTS
     done = toy.gitgates("agent-hook", "toy")
-    said = f"gitgates: `agent-hook` wants the name of an agent: {', '.join(AGENTS)}\n"
+    said = f"gitgates: `agent-hook` requires the name of an agent: {', '.join(AGENTS)}\n"
     assert done.stderr.decode() == said
 
 
@@ -206,14 +206,14 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
         if theirs is not None:
             toy.write(".toy/settings", theirs.encode())
         said = ask("install-hooks", "--agent", "toy")
-        assert ".toy/settings: our hooks were added: SessionStart, UserPromptSubmit, P" in said
+        assert ".toy/settings: gitgates hooks were added: SessionStart, UserPromptSubmit, P" in said
         assert "The Toy has no event SubagentStop: its gates do not run there\n" in said
         assert settings.read_bytes().decode().startswith(ours)
         if theirs:  # what is there already makes no difference to these
             assert "are there already" in ask("install-hooks", "--agent", "toy")
             said = ask("doctor", "--prove")
             assert (
-                "ok       .toy/settings: our hooks are there, for guard, gates, tampering; off: "
+                "ok       .toy/settings: hooks are installed, for guard, gates, tampering; off: "
                 in said
             )
             assert "ok       .toy/settings: proved: Stop is blocked where a gate fails\n" in said
@@ -221,13 +221,13 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
             changed = settings.read_bytes().replace(b"to type", b"to look") + b"\nsilent\n"
             settings.write_bytes(changed)
             said = start(toy, "doctor").stdout
-            assert "`silent` is true: The Toy runs no hook at all" in said
+            assert "`silent` is true: The Toy runs no hooks" in said
             assert (
                 "its matcher at PreToolUse is `look|sh`, where install-hooks writes `type|sh`"
                 in said
             )
             settings.write_bytes(changed.removesuffix(b"\nsilent\n"))
-            assert "were brought up to date" in ask("install-hooks", "--agent", "toy")
+            assert "were updated" in ask("install-hooks", "--agent", "toy")
             assert "--agent toy --scope project" in ask("uninstall-hooks")
         ask("uninstall-hooks", "--agent", "toy")
         assert theirs == (settings.read_bytes().decode() if settings.exists() else None)

@@ -31,16 +31,16 @@ gates = ["g"]
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"Stop": []}', "the event `Stop` stands beside `hooks`, not below it"),
-        ('{"pre_tool_use": []}', "the event `pre_tool_use` stands beside `hooks`, not below it"),
-        ('{"hooks": {"stop": []}}', "the event `stop` is written in small letters"),
+        ('{"Stop": []}', "the event `Stop` is next to `hooks`, not in it"),
+        ('{"pre_tool_use": []}', "the event `pre_tool_use` is next to `hooks`, not in it"),
+        ('{"hooks": {"stop": []}}', "the event `stop` is in lower case"),
     ],
 )
 def test_events_in_another_form_would_be_lost_beside_ours(text: str, said: str) -> None:
     with pytest.raises(ConfigError) as raised:
         agents.put(text, (Entry("Stop", 5),), COMMAND, host=agent_settings("openhands"), file=FILE)
     assert raised.value.message == f"{FILE}: {said}"
-    assert "below `hooks`" in raised.value.hint
+    assert "in `hooks`" in raised.value.hint
 
 
 def test_a_pattern_names_the_tool_that_the_client_knows() -> None:
@@ -62,7 +62,7 @@ def test_the_file_of_a_project_hides_a_persons_own(
     repo.config(CONFIG)
     assert repo.gitgates("install-hooks", "--agent", "openhands", "--scope", "user").returncode == 0
     assert json.loads((home / FILE).read_text())["hooks"]["Stop"]
-    passed_over = f"OpenHands reads {repo.path}/{FILE}, and not {home}/{FILE}"
+    passed_over = f"OpenHands reads {repo.path}/{FILE}, not {home}/{FILE}"
     repo.write(FILE, "{}")
     found = {(one.severity, one.what) for one in examine(repo)}
     assert ("problem", passed_over) in found

@@ -1,7 +1,7 @@
 """Our hooks under the real pre-commit and the real prek.
 
 Each builds one environment with our package for all tests, and installs its hooks once; each start
-of pre-commit costs a third of a second, so that a test keeps only the hooks that it is about.
+of pre-commit costs a third of a second, so a test keeps only the hooks that it is about.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def installed(tool: Tool, prepared: Path, tmp_path: Path) -> Repo:
 
 
 def only(repo: Repo, stage: str) -> Repo:
-    """Leave one hook of the framework's, so that no other one takes time."""
+    """Leave one hook of the framework's, so no other one takes time."""
     for other in FIRED:
         if other != stage:
             repo.hook(other).unlink()

@@ -150,7 +150,7 @@ def test_a_program_that_closes_its_output_goes_on(tmp_path: Path) -> None:
     [
         (("no-such-program-here",), "command not found: no-such-program-here"),
         (("./missing",), "command not found: ./missing"),
-        (("./plain",), "not executable: ./plain (chmod +x would make it so)"),
+        (("./plain",), "not executable: ./plain (try chmod +x)"),
         (
             ("./no-interpreter",),
             "command not found: the interpreter in the first line of ./no-interpreter",
@@ -174,9 +174,7 @@ def test_a_file_in_the_path_that_may_not_run_is_told_apart(
 ) -> None:
     (tmp_path / "tool").write_text("#!/bin/sh\n")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert run(tmp_path, "tool")[0] == (
-        f"not executable: {tmp_path}/tool (chmod +x would make it so)"
-    )
+    assert run(tmp_path, "tool")[0] == (f"not executable: {tmp_path}/tool (try chmod +x)")
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

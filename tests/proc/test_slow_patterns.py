@@ -90,7 +90,7 @@ def test_a_slow_pattern_of_failures_makes_the_output_one_failure_and_is_said(rep
     agent.write("report.txt", LINE)
     said = agent.stop()
     assert said["decision"] == "block"
-    assert "`g`: its pattern `failures` took longer than 5 s, so that the whole" in said["reason"]
+    assert "`g`: its pattern `failures` took longer than 5 s, so the whole" in said["reason"]
     assert agent.outcomes() == ["blocked"]
 
 

@@ -63,7 +63,10 @@ def test_a_torn_result_is_kept_aside_and_said(place: Place, torn: bytes) -> None
     kept = next(p for p in path.parent.iterdir() if p.name.startswith("result.json.damaged"))
     assert kept.read_bytes() == torn
     assert notes == (
-        f"{place.run_abs}: result.json was damaged; it begins anew, {kept.name} is the old one",
+        (
+            f"{place.run_abs}: result.json was damaged; a new one was started, the old one is "
+            f"{kept.name}"
+        ),
     )
     assert read(place.run_abs)["quality_gates"]["retry_attempts"] == 0
 
@@ -164,7 +167,7 @@ def test_a_link_that_leads_out_is_not_followed(place: Place, tmp_path: Path) -> 
     Path(place.root_abs, "out").symlink_to(tmp_path / "elsewhere")
     for folder in ("out", "out/deeper"):
         notes = save(place._replace(artifacts_dir=folder), PASSED)
-        assert notes[0].endswith("no results copied: a link leads out of the repository")
+        assert notes[0].endswith("no results copied: a symbolic link points outside the repository")
     assert os.listdir(tmp_path / "elsewhere") == []
 
 

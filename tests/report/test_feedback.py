@@ -154,8 +154,8 @@ def test_many_gates_with_long_outputs_are_all_told(count: int, kept: int) -> Non
     text = feedback(_many(count, kept))
     assert units(text) <= 10_000
     assert all(f"## `gate-{at}` failed (exit status 1)" in text for at in range(count))
-    assert text.count("left out; all of it: .git/gitgates/runs/7/logs/test.log") == count
-    assert text.endswith("in the report too.")
+    assert text.count("left out; full log: .git/gitgates/runs/7/logs/test.log") == count
+    assert text.endswith("is reported to the person.")
 
 
 @pytest.mark.parametrize("count", [60, 300, 2000])
@@ -197,7 +197,7 @@ def test_the_person_is_told_why_everything_ends() -> None:
 def test_the_person_is_told_that_the_agent_was_let_go() -> None:
     noted = STOP._replace(notes=("The report: .git/gitgates/runs/7/summary.md.",))
     assert person_text(noted, "after 3 attempts") == (
-        "gitgates let the agent go after 3 attempts, although gates did not pass: "
+        "gitgates let the agent stop after 3 attempts, although gates did not pass: "
         "`test` failed (exit status 1). Output: .git/gitgates/runs/7/logs/test.log. "
         "The report: .git/gitgates/runs/7/summary.md."
     )
@@ -220,7 +220,7 @@ def test_what_a_person_is_told_is_short() -> None:
 def test_an_excerpt_keeps_head_and_tail_on_line_boundaries() -> None:
     lines = [f"line {at}" for at in range(100)]
     assert excerpt(lines, 100, "x.log") == (
-        "line 0\nline 1\nline 2\n[... 93 lines left out; all of it: x.log ...]\n"
+        "line 0\nline 1\nline 2\n[... 93 lines left out; full log: x.log ...]\n"
         "line 96\nline 97\nline 98\nline 99"
     )
     assert excerpt(["a", "b"], 100) == "a\nb"

@@ -337,8 +337,8 @@ def test_no_repository_where_gates_are_configured(
     plain.mkdir()
     (plain / "gitgates.toml").write_text(settings)
     assert agent.send("SessionStart", cwd=str(plain)) == {
-        "systemMessage": f"gitgates: {plain}: not a git repository; gates and hooks need one, so "
-        "that nothing is checked in this session. Go into one, or make one with: git init"
+        "systemMessage": f"gitgates: {plain}: not a git repository, so "
+        "nothing is checked in this session. Change to a repository, or create one with: git init"
     }
     assert agent.send("Stop", cwd=str(plain)) == {}  # once is enough
 
@@ -409,7 +409,7 @@ def test_a_journal_that_cannot_be_written_lets_the_agent_pass(repo: Repo) -> Non
     sessions.write_text("in the way")
     said = agent.stop()
     assert said.keys() == {"systemMessage"}
-    assert "nothing that gates of Stop say counts" in said["systemMessage"]
+    assert "so results of the gates of Stop do not count" in said["systemMessage"]
     assert os.path.isfile(sessions)
 
 
@@ -424,7 +424,7 @@ def test_a_git_that_hangs_does_not_hang_the_agent(repo: Repo, tmp_path: Path) ->
     child = agent.process("UserPromptSubmit", prompt="go on")
     answer, _log = child.communicate(timeout=5)  # what the settings tell the host to wait
     assert child.returncode == 0
-    assert "longer than the host waits" in json.loads(answer)["systemMessage"]
+    assert "the timeout of the host was reached" in json.loads(answer)["systemMessage"]
 
 
 BY_NAME = f"""
@@ -520,9 +520,9 @@ def test_settings_that_go_away_are_said(repo: Repo) -> None:
     agent = begin(repo, BY_NAME)
     agent.write("bad.txt", "x")
     (repo.path / "pyproject.toml").unlink()
-    assert "are gone" in agent.stop()["systemMessage"]
+    assert "were removed" in agent.stop()["systemMessage"]
     repo.write("pyproject.toml", "[tool.gitgates]\n")
-    assert "are gone" in agent.stop()["systemMessage"]
+    assert "were removed" in agent.stop()["systemMessage"]
 
 
 def test_a_gate_of_prompts_is_not_for_what_the_client_writes(repo: Repo) -> None:

@@ -104,7 +104,7 @@ def test_in_a_folder_of_repositories_one_that_comes_later_runs_nothing(
     for name in ("cloned", "there"):
         agent.post(path="", tool_input={"file_path": str(tmp_path / name / "x.py")})
     agent.send("Stop", cwd=str(tmp_path / "cloned"), stop_hook_active=False)
-    assert f"{tmp_path}/cloned was not there when the session began" in agent.said[-1]
+    assert f"{tmp_path}/cloned did not exist when the session began" in agent.said[-1]
     assert not (tmp_path / "cloned/evil-ran").exists()
     assert (there.path / "evil-ran").exists()
     assert agent.post()["decision"] == "block"  # of one that the session has been in already
@@ -113,7 +113,7 @@ def test_in_a_folder_of_repositories_one_that_comes_later_runs_nothing(
     (copy / "a.py").write_text("x\n")
     named = {"file_path": str(copy / "a.py")}
     assert agent.post(path="", tool_input=named, cwd=str(copy)) == {}
-    assert f"{copy} was not there when the session began" in agent.said[-1]
+    assert f"{copy} did not exist when the session began" in agent.said[-1]
 
 
 def test_where_nobody_tells_when_the_session_began_only_its_first_events_are_answered(

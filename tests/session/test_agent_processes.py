@@ -71,7 +71,7 @@ def sh(repo: Repo, text: str, raw: bytes, **env: str) -> tuple[bytes, str]:
     err = done.stderr.decode("utf-8", "replace")
     assert done.returncode == 0, err
     assert "Traceback" not in err
-    assert "a bug of ours" not in err
+    assert "internal error" not in err
     return done.stdout, err
 
 
@@ -94,7 +94,7 @@ def test_two_hundred_odd_payloads(repo: Repo) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         for raw, (out, err) in zip(odd, pool.map(run, odd), strict=True):
-            assert "a bug of ours" not in err, raw
+            assert "internal error" not in err, raw
             answer_of(event_of(raw), out)
 
 
@@ -109,14 +109,14 @@ def event_of(raw: bytes) -> str:
 def test_an_event_that_we_do_not_know_is_passed_and_told_once(repo: Repo) -> None:
     answer, said = end(start(repo, recorded(repo, "Stop", hook_event_name="Novelty")))
     assert json.loads(answer).keys() == {"systemMessage"}
-    assert "`Novelty` is none of Claude Code's" in said
+    assert "`Novelty` is unknown to Claude Code" in said
     assert end(start(repo, recorded(repo, "Stop", hook_event_name="Novelty")))[0] == b""
 
 
 @pytest.mark.parametrize("args", [(), ("gpt",), ("",), ("--help",), ("CLAUDE", "claude")])
 def test_without_the_name_of_an_agent_it_passes_and_says_so(repo: Repo, args: tuple[str]) -> None:
     done = repo.gitgates("agent-hook", *args, env={"PYTHONPATH": str(SRC)})
-    wanted = f"gitgates: `agent-hook` wants the name of an agent: {', '.join(AGENTS)}\n"
+    wanted = f"gitgates: `agent-hook` requires the name of an agent: {', '.join(AGENTS)}\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", wanted.encode())
 
 
@@ -125,7 +125,7 @@ def test_switched_off_it_reads_nothing(repo: Repo) -> None:
 
 
 def test_nothing_comes(repo: Repo) -> None:
-    said = "gitgates: the payload cannot be read: nothing came on standard input\n"
+    said = "gitgates: the payload cannot be read: no input on standard input\n"
     assert end(start(repo, b"")) == (b"", said)
 
 
@@ -219,7 +219,7 @@ def test_a_folder_that_is_gone(repo: Repo, tmp_path: Path) -> None:
     gone.mkdir()
     raw = json.dumps(recorded(repo, "Stop", cwd=str(gone))).encode()
     out, err = sh(repo, f"cd '{gone}' && rmdir '{gone}' && $HOOK", raw)
-    assert (out, err) == (b"", "gitgates: the current folder is gone\n")
+    assert (out, err) == (b"", "gitgates: the current folder no longer exists\n")
 
 
 def test_no_repository(repo: Repo, tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_repository_without_a_working_tree(repo: Repo, tmp_path: Path) -> None
     raw = json.dumps(recorded(repo, "Stop", cwd=str(bare))).encode()
     out, err = sh(repo, f"cd '{bare}' && $HOOK", raw)
     assert out == b""
-    assert "this repository has no working tree here" in err
+    assert "this repository has no working tree" in err
 
 
 def test_nothing_is_known_of_the_session(repo: Repo) -> None:
@@ -282,5 +282,5 @@ def test_a_file_name_that_is_no_text(repo: Repo, is_escaped: bool, env: dict[str
     payload = recorded(repo, "PostToolUse", "Edit", tool_input={"file_path": f"{repo.path}/{name}"})
     raw = json.dumps(payload, ensure_ascii=is_escaped).encode("utf-8", "surrogateescape")
     out, err = end(start(repo, raw, **env))
-    assert "a bug of ours" not in err
+    assert "internal error" not in err
     assert "found" in answer_of("PostToolUse", out)["reason"]

@@ -73,15 +73,16 @@ def order(repo: Repo) -> None:
 
 
 FLAGGED = (
-    f"gitgates: git is told {SINCE} not to look at more files, or others (skip-worktree, "
-    "assume-unchanged); see: git ls-files -v"
+    f"gitgates: files with skip-worktree or assume-unchanged have changed {SINCE}; to list them:"
+    " git ls-files -v"
 )
 
 
 CONFIGURED = f"gitgates: changed in the configuration {SINCE}: {{}}"
 IN_FORCE = (
-    "gitgates: this session keeps the settings of policies that it began with; to let the change "
-    "count, run in a terminal: gitgates approve rules"
+    "gitgates: this session keeps the policy settings that it started with; to apply the "
+    "change, run in a terminal:"
+    " gitgates approve rules"
 )
 CORE = f"gitgates: git's core.worktree or core.bare has changed {SINCE}: worktree=REPO"
 OFF = (
@@ -89,10 +90,10 @@ OFF = (
     "`check` will not run"
 )
 ORDERS = (
-    f"gitgates: REPO/.claude/agents/reviewer.md has changed {SINCE}: a COMPLETE of this reviewer "
-    "does not count"
+    f"gitgates: REPO/.claude/agents/reviewer.md has changed {SINCE}: a COMPLETE from this "
+    "reviewer does not count"
 )
-EXCLUDE = f"gitgates: .git/info/exclude has changed {SINCE}: no gate sees what it names"
+EXCLUDE = f"gitgates: .git/info/exclude has changed {SINCE}: gates do not see files listed there"
 
 
 @pytest.mark.samples(2)
@@ -149,8 +150,8 @@ def test_state_that_was_deleted_is_told(repo: Repo) -> None:
     repo.commit_all("work")
     repo.ask("rm", "-rf", ".git/gitgates")
     assert told(agent) == (
-        "gitgates: the first event on record of this session is Stop: what came before was "
-        "deleted, or the hooks were not installed yet; what it did until then may not count"
+        "gitgates: the first event on record of this session is Stop: earlier events were deleted, "
+        "or the hooks were not installed yet; what it did until then may not count"
     )
     assert told(agent) == ""
 
@@ -168,7 +169,7 @@ def test_a_session_that_began_in_a_folder_of_repositories_is_not_told_so(repo: R
 def test_a_repository_without_a_working_tree_is_told(repo: Repo) -> None:
     agent = begin(repo, CONFIG)
     repo.git("config", "core.bare", "true")
-    assert "gitgates: nothing is checked any more: " in told(agent)
+    assert "gitgates: nothing is checked from now on: " in told(agent)
     assert told(agent) == ""
 
 
@@ -177,7 +178,8 @@ def test_a_switch_that_came_in_the_session_is_told(repo: Repo) -> None:
     agent = begin(repo, CONFIG)
     agent.env["GITGATES"] = "0"
     text = (
-        b'{"systemMessage": "gitgates: GITGATES=0 is set, and was not as this session began: the '
+        b'{"systemMessage": "gitgates: GITGATES=0 is set, and was not at the start of this '
+        b"session: the "
         b'required gate `check` did not run"}'
     )
     for wanted in (text, b""):
@@ -205,7 +207,7 @@ def test_complete_of_a_reviewer_with_other_orders_does_not_count(repo: Repo) -> 
         args = ("--token", token, "--decision", "COMPLETE", "--summary", "fine")
         status, told = run_by_agent(agent, "review", "post", *args, **within)
         assert (status == 0) is counts, told
-        assert ("reviewer's file has changed" in told) is not counts
+        assert ("reviewer's definition has changed" in told) is not counts
 
 
 BLOCKING = """

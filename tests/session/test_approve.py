@@ -35,7 +35,7 @@ def test_a_token_is_for_one_use(here: repository.Repo) -> None:
     assert token not in approvals(here)[0]
     require_person(here, SKIP, f" {token}\n")
     assert approvals(here) == []
-    with pytest.raises(UsageError, match="the token is not known: it was used already, is older"):
+    with pytest.raises(UsageError, match="the token is not valid: it was already used, is older"):
         require_person(here, SKIP, token)
 
 
@@ -57,7 +57,7 @@ def test_a_token_expires(
         require_person(here, SKIP, token)
     new_token(here, SKIP)
     assert len(approvals(here)) == 1
-    with pytest.raises(UsageError, match="not known"):
+    with pytest.raises(UsageError, match="not valid"):
         require_person(here, SKIP, old)
 
 
@@ -71,17 +71,18 @@ def test_what_it_says(here: repository.Repo) -> None:
     with pytest.raises(UsageError) as raised:
         require_person(here, SKIP, arguments=", with --session s1", otherwise="Or not. ")
     assert str(raised.value) == (
-        "`gitgates review skip` is for a person, and there is no terminal, or an agent runs it\n"
-        "  Or not. The person may run it in a terminal outside of the agent, with --session s1; or "
-        "run `gitgates approve review skip` there, and hand over the token: --token TOKEN."
+        "`gitgates review skip` must be run by a person in a terminal, not by an agent\n"
+        "  Or not. The person can run it in a terminal outside the agent, with --session s1, "
+        "or run `gitgates approve review skip` there and pass on the token: --token TOKEN."
     )
 
 
 def test_it_is_printed_to_a_terminal(repo: Repo, here: repository.Repo) -> None:
     token, note = on_terminal(repo, "approve", "review", "skip").decode().split("\r\n")[:2]
     assert note == (
-        "gitgates: lets `gitgates review skip --token TOKEN` say that a change needs no "
-        "independent review: once, within 10 minutes"
+        "gitgates: allows `gitgates review skip --token TOKEN` to record that a change needs no "
+        "independent review"
+        ": once, within 10 minutes"
     )
     require_person(here, SKIP, token)
 
@@ -89,24 +90,24 @@ def test_it_is_printed_to_a_terminal(repo: Repo, here: repository.Repo) -> None:
 @pytest.mark.parametrize("variable", ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"])
 def test_an_agent_gets_none_even_in_a_terminal(repo: Repo, variable: str) -> None:
     said = on_terminal(repo, "approve", "review", "skip", env={variable: "1"})
-    assert said.startswith(b"gitgates: a token is printed to a person's terminal only\r\n")
+    assert said.startswith(b"gitgates: a token is only printed to a terminal\r\n")
     assert not (repo.path / ".git/gitgates/approvals").exists()
 
 
 @pytest.mark.parametrize(
     ("args", "message", "hint"),
     [
-        (["review", "skip"], "a token is printed to a person's terminal only", "Run this in a"),
-        (["gitgates", "review", "skip"], "a token is printed to a person's terminal only", "Run"),
+        (["review", "skip"], "a token is only printed to a terminal", "Run this in a"),
+        (["gitgates", "review", "skip"], "a token is only printed to a terminal", "Run"),
         (
             ["review", "skp"],
-            "no command that takes a person's approval: 'review skp'",
+            "no command that is approved by a person: 'review skp'",
             "Did you mean `review skip`?",
         ),
         (
             ["push"],
-            "no command that takes a person's approval: 'push'",
-            "Known are: " + ", ".join(ACTIONS) + ".",
+            "no command that is approved by a person: 'push'",
+            "Known: " + ", ".join(ACTIONS) + ".",
         ),
     ],
 )

@@ -155,7 +155,7 @@ def test_a_command_inside_a_script_is_of_its_session(here: Here, nonce: str) -> 
     found = here.call(env_of("s1"), nonce=nonce)
     assert whose(found) == ("s1", "", True)
     assert (found.agent_type, found.is_certain) == ("", False)
-    assert "more than one session has been here" in here.refuse(OF_AGENT, nonce=nonce)
+    assert "there are several sessions" in here.refuse(OF_AGENT, nonce=nonce)
 
 
 @pytest.mark.parametrize("named", [{}, {"session": "s1"}])
@@ -174,8 +174,8 @@ def test_the_session_of_the_environment(here: Here) -> None:
 
 def test_a_person_names_a_session(here: Here) -> None:
     assert here.refuse() == (
-        f"more than one session has been here: {here.where.root_abs}\n"
-        "  Name one of them: --session ID\n"
+        f"there are several sessions: {here.where.root_abs}\n"
+        "  Specify one: --session ID\n"
         "  s2  just now  do s2\n"
         "  s1  just now  do s1"
     )
@@ -201,8 +201,8 @@ def test_a_session_of_long_ago(here: Here, monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_only_session(repo: Repo) -> None:
     here = Here(repo)
     assert here.refuse() == (
-        f"no session has been here: {here.where.root_abs}\n"
-        "  Is the agent's hook installed? gitgates install-hooks --agent claude"
+        f"no sessions found: {here.where.root_abs}\n"
+        "  Are the agent's hooks installed? gitgates install-hooks --agent claude"
     )
     here.journal("s1").append({"what": "prompt", "text": "x"})
     assert whose(here.call()) == ("s1", "", False)
@@ -215,9 +215,10 @@ def test_an_agent_does_not_speak_for_another(here: Here, how: str) -> None:
     own = {"nonce": here.see("s1")} if how == "nonce" else {"env": env_of("s1")}
     said = here.refuse(session="s2", **own)
     assert said == (
-        "this command is run by an agent of session s1, and an agent speaks only for itself: "
-        "--session s2 is somebody else\n"
-        "  Leave --session s2 out, or have a person run it, in a terminal outside of the agent."
+        "this command is run by an agent of session s1, and may only act for that session, not "
+        "for --session s2"
+        "\n"
+        "  Omit --session s2, or ask a person to run it in a terminal outside the agent."
     )
     assert whose(here.call(session="s1", **own))[0] == "s1"
 
@@ -225,7 +226,7 @@ def test_an_agent_does_not_speak_for_another(here: Here, how: str) -> None:
 def test_an_agent_names_itself(here: Here) -> None:
     nonce = here.see("s2", agent="a1")
     assert whose(here.call(session="s2", agent="a1", nonce=nonce)) == ("s2", "a1", True)
-    assert "--agent a2 is somebody else" in here.refuse(agent="a2", nonce=nonce)
+    assert "not for --agent a2" in here.refuse(agent="a2", nonce=nonce)
 
 
 def test_a_prompt_that_would_command_the_terminal(here: Here) -> None:
@@ -248,7 +249,7 @@ def test_in_another_worktree(here: Here, tmp_path: Path) -> None:
         here.journal("s1").path_abs,
     ]
     assert [len(facts) for facts in found.facts] == [0, 2]
-    assert linked.refuse().startswith("no session has been here")
+    assert linked.refuse().startswith("no sessions found")
 
 
 def test_journals_that_are_no_journals(here: Here) -> None:

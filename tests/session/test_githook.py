@@ -1,6 +1,6 @@
 """Real commits, merges and pushes: which paths gates get, and which repository they see.
 
-A gate writes what it was given to files below $OUT, outside of the repository.
+A gate writes what it was given to files below $OUT, outside the repository.
 """
 
 from __future__ import annotations
@@ -516,7 +516,7 @@ def test_a_fixer_that_changes_files_fails_the_commit(repo: Repo) -> None:
     assert done.returncode == 1
     assert timeless(done.stderr) == (
         "fix  passed         0.00 s  changed 1 file: a.txt\n"
-        "gitgates: look at what was fixed (git diff), stage it (git add) and commit again; with "
+        "gitgates: review the fixes (git diff), stage them (git add) and commit again; with "
         "`restage = true` the gate stages it\n"
         "gitgates pre-commit: blocked: gate `fix` changed 1 file: a.txt\n"
     )

@@ -1,4 +1,4 @@
-"""The journal of a session: real files and processes, some of which are killed."""
+"""The session journal: real files and processes, some of which are killed."""
 
 from __future__ import annotations
 

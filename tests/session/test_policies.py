@@ -43,8 +43,8 @@ def test_it_is_asked_at_a_stop_and_counts_in_the_breaker(repo: Repo) -> None:
     agent = begin(repo, CONFIG)
     assert agent.stop() == {"decision": "block", "reason": NOTE}
     assert agent.stop(again=True) == {"decision": "block", "reason": NOTE}
-    how = "after 2 blocks in this prompt, the most there may be"
-    said = f"gitgates let the agent go {how}. {NOTE}"
+    how = "after 2 blocks in this prompt, the maximum"
+    said = f"gitgates let the agent stop {how}. {NOTE}"
     assert agent.stop(again=True) == {"systemMessage": said}
     assert agent.outcomes() == ["blocked", "blocked", "breaker"]
     repo.write("NOTES", "done\n")
@@ -110,10 +110,10 @@ def test_explain_tells_what_it_says(here: Repo, capfd: pytest.CaptureFixture[str
 def test_explain_names_it(here: Repo, capfd: pytest.CaptureFixture[str]) -> None:
     begin(here, CONFIG)
     explain(["Stop"], standalone_mode=False)
-    assert "note: asked besides the gates: notes\n" in capfd.readouterr().out
+    assert "note: also evaluated: notes\n" in capfd.readouterr().out
     explain(["Stop", "--format", "json"], standalone_mode=False)
     said = json.loads(capfd.readouterr().out)
-    assert said["notes"] == ["asked besides the gates: notes"]
+    assert said["notes"] == ["also evaluated: notes"]
     assert [one for one in said["policies"] if one["to_agent"]] == [
         {"name": "notes", "verdict": "block", "to_agent": NOTE, "to_person": "", "note": ""}
     ]
@@ -123,7 +123,7 @@ def test_explain_names_it_for_a_hook_of_git(here: Repo, capfd: pytest.CaptureFix
     here.config(GATES_OF_GIT)
     explain(["pre-commit"], standalone_mode=False)
     said = capfd.readouterr().out
-    assert "note: asked besides the gates: notes\n" in said
+    assert "note: also evaluated: notes\n" in said
     assert said.endswith(f"\n\npre-commit, now:\n  notes: block: {NOTE}\n")
     here.write("NOTES", "done\n")
     explain(["pre-commit"], standalone_mode=False)
@@ -276,13 +276,13 @@ def test_a_policy_can_have_the_person_asked(
     agent = begin(repo, BEFORE_TOOLS)
     agent.env["CLAUDE_CODE_SESSION_ATTENDED"] = str(int(attended))
     said = agent.pre()["hookSpecificOutput"]
-    refused = "there is no person to ask in this session: it is refused."
+    refused = "this session has no person to ask: it is refused."
     assert said == {
         "hookEventName": "PreToolUse",
         "permissionDecision": "ask" if attended else "deny",
         "permissionDecisionReason": "It is a migration."
         if attended
-        else f"It is a migration.\n\nThis takes a person's permission, and {refused}",
+        else f"It is a migration.\n\nThis requires a person's permission, but {refused}",
     }
 
 
@@ -303,7 +303,7 @@ def test_an_agent_gets_the_error_of_a_policy_as_one_object(
         "policy": "notes",
         "message": "another run is in the way",
         "path": str(repo.path / "a.py"),
-        "hint": "Try again." + ("\nTell the person, who can mend that." if closed else ""),
+        "hint": "Try again." + ("\nTell the person, who can fix this." if closed else ""),
         "retry": True,
     }
 

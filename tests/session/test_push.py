@@ -11,7 +11,7 @@ from test_githook import arm, change, seen
 
 @pytest.fixture
 def pushing(repo: Repo, out: Path) -> Repo:
-    """A repository that records what its pushes to `origin` are about; main is there already."""
+    """A repository that records what its pushes to `origin` are about; main already exists."""
     arm(repo, "pre-push")
     repo.write("base", "x")
     repo.commit_all("base")

@@ -222,7 +222,7 @@ def test_a_folder_of_ones_own_that_is_read_only_is_named_with_the_way_out(place:
     (repo.path / ".git/gitgates").chmod(0o500)
     done = bob.ask(partly("second"))
     assert done.returncode == 1
-    assert b"gitgates/rescue: cannot be made: Permission denied" in done.stderr
-    assert b"Commit with nothing unstaged, or make its folder writable" in done.stderr
+    assert b"gitgates/rescue: cannot be created: Permission denied" in done.stderr
+    assert b"Commit with no unstaged changes, or make its folder writable" in done.stderr
     assert (repo.path / "a").read_bytes() == b"a\nfirst\nmore\nsecond\nmore\n"
     assert bob.ask("git add a && git commit -qm all").returncode == 0

@@ -12,7 +12,7 @@ import pytest
 from conftest import Repo, timeless
 from process_support import wait_for
 
-SAYS = "gates that fix files say `writes = true`"
+SAYS = "gates that fix files need `writes = true`"
 EACH = [(), ("-a",), ("--", "a.txt")]
 
 
@@ -40,7 +40,8 @@ def test_a_fixer_that_does_not_say_so_fails_the_commit(
     assert done.returncode == 1
     assert timeless(done.stderr) == (
         f"g  failed         0.00 s  it changed 1 file: a.txt; {SAYS}\n"
-        "gitgates: if somebody else did that: a.txt changed while it was checked; commit again\n"
+        "gitgates: if another process changed them: a.txt changed while it was checked; commit "
+        "again\n"
         f"gitgates pre-commit: blocked: gate `g` failed (it changed 1 file: a.txt; {SAYS})\n"
     )
     assert (repo.path / "a.txt").read_text() == "good\n"
@@ -138,8 +139,8 @@ def test_of_gates_side_by_side_all_are_named(repo: Repo) -> None:
     done = repo.commit()
     assert done.returncode == 1
     said = done.stderr.decode()
-    assert "gate `g` failed (it or `h`, which ran beside it, changed 1 file: a.txt;" in said
-    assert "gate `h` failed (it or `g`, which ran beside it, changed 1 file: a.txt;" in said
+    assert "gate `g` failed (it or `h`, which ran in parallel, changed 1 file: a.txt;" in said
+    assert "gate `h` failed (it or `g`, which ran in parallel, changed 1 file: a.txt;" in said
 
 
 def test_a_gate_that_only_touches_what_another_has_changed_passes(repo: Repo) -> None:
@@ -219,7 +220,7 @@ def test_what_somebody_writes_while_a_gate_runs(repo: Repo, out: Path) -> None:
         repo.write("a.txt", "good\n")
         _out, said = commit.communicate()
     assert commit.returncode == 1
-    assert b"somebody else did that: a.txt changed while it was checked; commit again" in said
+    assert b"another process changed them: a.txt changed while it was checked; commit again" in said
     assert b"b.txt" not in said
 
 
@@ -336,4 +337,4 @@ def test_a_gate_that_had_ended_before_is_not_named(repo: Repo) -> None:
     )
     repo.git("commit", "-qm", "both", "--no-verify", "--", "pyproject.toml")
     said = repo.commit().stderr.decode()
-    assert "gate `g` failed (it or `k`, which ran beside it, changed 1 file: a.txt;" in said
+    assert "gate `g` failed (it or `k`, which ran in parallel, changed 1 file: a.txt;" in said

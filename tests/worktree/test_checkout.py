@@ -297,7 +297,7 @@ def test_submodules_are_left_empty_and_said(filled: Repo, tmp_path: Path) -> Non
     filled.git("config", "submodule.recurse", "true")
     with out(filled) as place:
         assert held(place)["lib"] == "empty folder"
-        assert place.notes == ("submodules are left empty: lib",)
+        assert place.notes == ("submodules are not checked out: lib",)
         inside(place).write("lib/left", "by a gate")
     with out(filled) as place:
         assert held(place)["lib"] == "empty folder"
@@ -369,7 +369,7 @@ def test_before_the_first_commit(repo: Repo) -> None:
     with check_out_index(roots, f"{roots.git_dir_abs}/index") as place:
         assert held(place) == {"a": "staged"}
         assert inside(place).git("status", "--porcelain") == "A  a"
-    with pytest.raises(GitError, match="`HEAD` is neither a commit nor a tree here"):
+    with pytest.raises(GitError, match="`HEAD` is neither a commit nor a tree"):
         out(repo)
 
 

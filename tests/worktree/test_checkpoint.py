@@ -199,6 +199,6 @@ def test_an_object_that_git_has_lost_is_named_and_all_else_is_put_back(repo: Rep
     (repo.path / "a").unlink()
     (repo.path / "b").unlink()
     (repo.path / f".git/objects/{lost[:2]}/{lost[2:]}").unlink()
-    with pytest.raises(StateError, match=f"`a`: git has no object {lost} any more"):
+    with pytest.raises(StateError, match=f"`a`: git no longer has the object {lost}"):
         roll_back(point, where(repo))
     assert (repo.path / "b").read_text() == "b\n"

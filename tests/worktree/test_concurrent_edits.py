@@ -49,7 +49,7 @@ def commit_while(repo: Repo, command: str) -> str:
 
 def kept(repo: Repo, said: str) -> str:
     """Return the text that the output names, the same from the file and from the ref."""
-    named = re.search(r"the other text is in (\S+) and (\S+)", said)
+    named = re.search(r"the other version is in (\S+) and (\S+)", said)
     assert named, said
     text = Path(named[1]).read_text()
     assert repo.git("cat-file", "blob", named[2]) + "\n" == text
@@ -91,7 +91,7 @@ def test_a_change_of_the_same_line_is_kept_beside(armed: Repo) -> None:
     said = commit_while(armed, "sed -i s/line\\ 2$/theirs/ a")
     assert (armed.path / "a").read_text() == MINE
     assert kept(armed, said) == LINES.replace("line 2\n", "theirs\n")
-    assert "`a`: changed meanwhile where you did; your text is in place" in said
+    assert "`a`: changed meanwhile where you did; your version is in place" in said
 
 
 def test_what_a_fixer_changed_where_the_person_did_is_said_to_be_its(armed: Repo) -> None:
@@ -100,7 +100,7 @@ def test_what_a_fixer_changed_where_the_person_did_is_said_to_be_its(armed: Repo
     armed.config(fix + "[hooks.pre-commit]\ngates = ['fix']\n")
     done = armed.commit()
     assert done.returncode == 1
-    assert b"`a`: changed by gate `fix` where you did; your text is in place" in done.stderr
+    assert b"`a`: changed by gate `fix` where you did; your version is in place" in done.stderr
     assert (armed.path / "a").read_text() == MINE
 
 
@@ -144,7 +144,7 @@ def test_a_deleted_file_comes_back_with_our_text(armed: Repo) -> None:
 def test_a_folder_in_its_place_is_kept_beside(armed: Repo) -> None:
     said = commit_while(armed, "rm a; mkdir a; echo inside > a/x")
     assert (armed.path / "a").read_text() == MINE
-    named = re.search(r"the other text is in (\S+)", said)
+    named = re.search(r"the other version is in (\S+)", said)
     assert named
     assert (Path(named[1]) / "x").read_text() == "inside\n"
 
@@ -210,7 +210,7 @@ def test_a_writer_at_every_step_loses_nothing(armed: Repo, tmp_path: Path, step:
         assert texts == ["written in between\n"]  # everything was back before
     else:
         assert sorted(texts) == sorted([MINE, "written in between\n"])
-        assert b"the other text is in" in said
+        assert b"the other version is in" in said
 
 
 def test_a_second_commit_waits_for_the_first(armed: Repo, tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_after_a_loss_of_power_any_command_recovers(
     assert list((armed.path / ".git").glob("gitgates-index*")) == []
     if step in ("show 1", "hidden 1", "put-back 1"):
         said = (done.stdout + done.stderr).decode()
-        assert "put back 1 file: a" in said
+        assert "restored 1 file: a" in said
 
 
 @needs_proc
@@ -322,7 +322,7 @@ def test_every_verb_recovers(armed: Repo, tmp_path: Path, verb: str) -> None:
     kill_everything(paused(armed, "hidden 1", tmp_path / "p"), armed)
     done = armed.gitgates(*verb.split())
     assert files(armed) == before
-    assert b"put back 1 file: a" in done.stderr
+    assert b"restored 1 file: a" in done.stderr
     assert done.returncode == (verb == "doctor")  # no hook of ours is installed as it does that
 
 
@@ -348,7 +348,7 @@ def test_recover_lists_and_shows_without_touching(armed: Repo, tmp_path: Path) -
     assert shown.stdout.decode() == MINE
     assert files(armed) == before
     applied = armed.gitgates("recover", "--apply")
-    assert "put back 1 file: a" in applied.stdout.decode()
+    assert "restored 1 file: a" in applied.stdout.decode()
     assert (armed.path / "a").read_text() == MINE
     again = armed.gitgates("recover")
     assert again.stdout.decode() == "nothing to recover\n"
@@ -379,7 +379,7 @@ def test_without_its_journal_what_is_saved_is_named(
         done = armed.gitgates(verb)
         assert done.returncode == 73
         assert b"rescue/journal: cannot be read" in done.stderr
-        assert b"What was moved is in" in done.stderr
+        assert b"They are in" in done.stderr
         assert str(saved).encode() in done.stderr
     assert armed.commit().returncode == 1
     assert saved.read_text() == MINE
@@ -413,11 +413,11 @@ def test_a_damaged_file_is_not_put_back_but_kept_and_named(
     assert (armed.path / "b").read_text() == "mine, whole\n"
     said = done.stderr.decode()
     named = re.search(
-        r"`a`: yours is damaged \(30 bytes, .*\) and was not put back; .* in (\S+)", said
+        r"`a`: yours is damaged \(30 bytes, .*\) and was not restored; .* in (\S+)", said
     )
     assert named, said
     assert Path(named[1]).read_text() == MINE[:30]
-    assert "put back 1 file: b" in said
+    assert "restored 1 file: b" in said
     assert armed.gitgates("recover").stdout == b"nothing to recover\n"
     assert armed.gitgates("recover", "--show", "a").stdout.decode() == MINE[:30]
 
@@ -431,7 +431,7 @@ def test_a_saved_file_that_is_gone_is_named(armed: Repo, tmp_path: Path) -> None
     done = armed.gitgates("recover")
     assert done.returncode == 73
     assert (armed.path / "b").read_text() == "mine, whole\n"
-    assert re.search(rb"`a`: yours is gone: there is no \S+/saved/0; in its place", done.stderr)
+    assert re.search(rb"`a`: yours is missing: \S+/saved/0 not found; the version", done.stderr)
     assert armed.gitgates("recover").stdout == b"nothing to recover\n"
 
 
@@ -439,7 +439,7 @@ def test_a_gate_that_removes_a_saved_file_is_found_out(armed: Repo) -> None:
     arm(armed, "rm .git/gitgates/rescue/saved/0")
     done = armed.commit()
     assert done.returncode == 1
-    assert b"`a`: yours is gone: there is no " in done.stderr
+    assert b"`a`: yours is missing: " in done.stderr
 
 
 def test_a_gate_that_removes_the_journal_takes_nothing(armed: Repo) -> None:

@@ -239,7 +239,7 @@ def test_submodules_are_left_alone_and_said(armed: Repo, tmp_path: Path) -> None
     armed.git("add", "a")
     armed.write("a", "unstaged")
     said = commit_and_compare(armed)
-    assert "gitgates: submodules are left as they are: sub\n" in said
+    assert "gitgates: submodules are left unchanged: sub\n" in said
 
 
 def test_with_nothing_unstaged_nothing_is_touched(armed: Repo) -> None:
@@ -355,5 +355,5 @@ def test_a_gate_that_is_not_committed_yet_does_not_count(repo: Repo) -> None:
     repo.config(GATE.format("false"))
     done = repo.commit("x", "--allow-empty")
     assert done.returncode == 0
-    assert b"has changes that are not part of the commit; they do not count" in done.stderr
+    assert b"has uncommitted changes, which do not apply" in done.stderr
     assert repo.commit("x", "-a").returncode == 1

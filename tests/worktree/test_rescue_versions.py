@@ -68,7 +68,7 @@ def test_a_journal_of_each_version_is_read(armed: Repo, tmp_path: Path, form: st
     journal.write_bytes(written(armed, journal, JOURNALS[form]))
     done = armed.gitgates("recover")
     assert (done.returncode, done.stderr) == (0, b""), done.stderr
-    assert b"put back 1 file: a" in done.stdout
+    assert b"restored 1 file: a" in done.stdout
     assert files(armed) == {**before, "pyproject.toml": files(armed)["pyproject.toml"]}
     assert armed.gitgates("recover").stdout == b"nothing to recover\n"
 
@@ -95,7 +95,7 @@ def test_a_journal_of_a_later_version_is_named_as_such(armed: Repo, tmp_path: Pa
         assert done.returncode == 73
         said = done.stderr.decode()
         assert "a newer gitgates wrote it (journal version 3; this one reads 1 to 2)" in said
-        assert "Run the `gitgates recover` of that version" in said
+        assert "Run `gitgates recover` of that version" in said
         assert "damaged" not in said
     assert journal.read_bytes() == later
     assert (armed.path / ".git/gitgates/rescue/saved/0").read_text() == MINE

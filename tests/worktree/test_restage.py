@@ -86,8 +86,8 @@ def test_a_fix_that_conflicts_with_what_is_not_staged_is_refused_with_the_way_ou
     assert done.returncode == 1
     assert b"gate `fix` changed 1 file: a.txt" in done.stderr
     assert (
-        b"the fix conflicts with what is not staged in a.txt: fix those files as they are in the "
-        b"working tree, stage of them what you want (git add -p) and commit again" in done.stderr
+        b"the fix conflicts with unstaged changes in a.txt: fix those files in the working tree,"
+        b" stage what you want of them (git add -p) and commit again" in done.stderr
     )
     assert (armed.path / "a.txt").read_text() == "bad, unstaged\n" + LINES
     assert armed.git("show", ":a.txt") == ("bad\n" + LINES).rstrip()
@@ -160,8 +160,7 @@ def test_a_private_checkout_cannot_be_restaged(repo: Repo) -> None:
     assert done.returncode == 78
     assert done.stderr.decode().splitlines()[0] == (
         "pyproject.toml: tool.gitgates.hooks.pre-commit.unstaged: in a private checkout, gate "
-        "`fix` cannot restage what it fixes. Use `hide`, which is the default, or take out "
-        "`restage`."
+        "`fix` cannot restage what it fixes. Use `hide` (the default), or remove `restage`."
     )
 
 
@@ -170,8 +169,8 @@ def test_restage_needs_writes(repo: Repo) -> None:
     done = repo.gitgates("check")
     assert done.returncode == 78
     assert done.stderr.decode().splitlines()[0] == (
-        "pyproject.toml: tool.gitgates.gates.fix.restage: has a meaning only for a gate that "
-        "writes. Add writes = true, so that its changes are looked for."
+        "pyproject.toml: tool.gitgates.gates.fix.restage: requires `writes = true`"
+        ". Add writes = true to detect its changes."
     )
 
 
@@ -183,7 +182,7 @@ def test_an_index_that_somebody_holds_is_waited_for_and_named(armed: Repo) -> No
     armed.git("add", "a.txt")
     done = armed.commit()
     assert done.returncode == 1
-    assert b"what a gate changed cannot be staged" in done.stderr
+    assert b"the changes of a gate cannot be staged" in done.stderr
     assert b"index.lock" in done.stderr
     (armed.path / ".git/index.lock").unlink()
     assert (armed.path / "a.txt").read_text() == "good\n"

@@ -56,16 +56,16 @@ def test_what_a_reset_takes_that_has_seen_the_tree_before_is_named_and_comes_bac
     assert armed.gitgates("recover", "--show", "a").stdout.decode() == MINE
     doctor = armed.gitgates("doctor").stdout.decode()
     for name in ("a", "n"):
-        assert re.search(rf"note .*`{name}` was put back .* is not there now", doctor), doctor
+        assert re.search(rf"note .*`{name}` was restored .* is missing now", doctor), doctor
     assert files(armed) == before
     said = armed.gitgates("recover").stdout.decode()
-    assert "brought back a in a.recovered, beside what is there" in said
+    assert "restored a in a.recovered, next to the existing file" in said
     assert (armed.path / "a").read_text() == STAGED
     assert (armed.path / "a.recovered").read_text() == MINE
     assert (armed.path / "n").read_bytes() == b"announced \xff\r\n"
     assert armed.gitgates("recover").stdout == b"nothing to recover\n"
-    assert armed.gitgates("recover", "--list").stdout == b"nothing is hidden or kept\n"
-    assert b"is not there now" not in armed.gitgates("doctor").stdout
+    assert armed.gitgates("recover", "--list").stdout == b"no stashed or kept files\n"
+    assert b"does not exist now" not in armed.gitgates("doctor").stdout
 
 
 @pytest.mark.parametrize("command", ["checkout -- .", "restore ."])
@@ -76,7 +76,7 @@ def test_what_is_only_announced_comes_back_where_git_has_written_an_empty_file(
     armed.git(*command.split())
     assert (armed.path / "n").read_bytes() == b""
     said = armed.gitgates("recover").stdout.decode()
-    assert "brought back n in n.recovered, beside what is there" in said
+    assert "restored n in n.recovered, next to the existing file" in said
     assert (armed.path / "n.recovered").read_bytes() == b"announced \xff\r\n"
     assert armed.gitgates("recover").stdout == b"nothing to recover\n"
 
@@ -132,7 +132,7 @@ def test_what_is_in_a_stash_or_a_commit_is_not_missing(armed: Repo) -> None:
     armed.git("add", "a", "n")
     assert armed.commit("rest").returncode == 0
     armed.git("checkout", "-q", "HEAD~2")
-    assert armed.gitgates("recover", "--list").stdout == b"nothing is hidden or kept\n"
+    assert armed.gitgates("recover", "--list").stdout == b"no stashed or kept files\n"
     assert b"restored" not in armed.gitgates("doctor").stdout
 
 
@@ -143,7 +143,7 @@ def test_what_was_edited_since_is_listed_and_comes_back_only_on_request(armed: R
     assert "a  restored" in armed.gitgates("recover", "--list").stdout.decode()
     before = files(armed)
     said = armed.gitgates("recover").stdout.decode()
-    assert "a has changed since it was put back" in said
+    assert "a has changed since it was restored" in said
     assert "gitgates recover --restore a" in said
     assert files(armed) == before
     assert armed.gitgates("recover", "--restore", "a").returncode == 0
@@ -156,7 +156,7 @@ def test_an_editor_that_writes_into_the_file_leaves_nothing_to_name(armed: Repo)
     assert armed.commit().returncode == 0
     with (armed.path / "a").open("a") as file:
         file.write("edited in place\n")
-    assert armed.gitgates("recover", "--list").stdout == b"nothing is hidden or kept\n"
+    assert armed.gitgates("recover", "--list").stdout == b"no stashed or kept files\n"
 
 
 def test_a_folder_in_the_place_of_a_file_comes_back(armed: Repo) -> None:
@@ -164,7 +164,7 @@ def test_a_folder_in_the_place_of_a_file_comes_back(armed: Repo) -> None:
     armed.write("a/inside/x", "untracked\n")
     assert armed.commit().returncode == 0
     assert (armed.path / "a/inside/x").read_text() == "untracked\n"
-    assert armed.gitgates("recover", "--list").stdout == b"nothing is hidden or kept\n"
+    assert armed.gitgates("recover", "--list").stdout == b"no stashed or kept files\n"
     armed.git("reset", "-q", "--hard")
     assert (armed.path / "a").read_text() == STAGED
     armed.gitgates("recover")

@@ -137,7 +137,7 @@ needs_proc = pytest.mark.skipif(
 
 
 def in_pairs() -> Iterator[tuple[str, str, str, list[str]]]:
-    """Yield kind, target, signal and steps, so that each two of them come together.
+    """Yield kind, target, signal and steps, so each two of them come together.
 
     With a plain commit, each two of target, signal and step do; with the other kinds, each step
     comes once, with another target and signal each time.

@@ -59,15 +59,22 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 VERSION = 1
 _TARGETS = ("rig", "role", "agent")
 _FIELDS = (
-    click.option("--description", help="More of it."),
-    *(click.option(f"--{name}", help=f"The only {name} that it is for.") for name in _TARGETS),
-    click.option("--priority", type=int, help="From 0, the highest, to 4; default 2."),
-    click.option("--hook-command", metavar="COMMAND", help="A shell command to run."),
+    click.option("--description", help="Details."),
+    *(click.option(f"--{name}", help=f"Limit it to this {name}.") for name in _TARGETS),
+    click.option("--priority", type=int, help="From 0 (highest) to 4; default 2."),
+    click.option("--hook-command", metavar="COMMAND", help="Shell command to run."),
     click.option("--hook-trigger", metavar="TRIGGER", help=f"When: {', '.join(TRIGGERS)}."),
-    click.option("--hook-timeout", type=int, metavar="SECONDS", help="1 to 300; default 30."),
+    click.option(
+        "--hook-timeout",
+        type=int,
+        metavar="SECONDS",
+        help="Seconds, Seconds, 1 to 300; default 30.",
+    ),
     click.option("--hook-on-failure", metavar="HOW", help="block, warn (default) or ignore."),
 )
-_WHO = tuple(click.option(f"--{name}", default="", help=f"As this {name}.") for name in _TARGETS)
+_WHO = tuple(
+    click.option(f"--{name}", default="", help=f"Act as this {name}.") for name in _TARGETS
+)
 _ONE = click.argument("name", metavar="ID")
 
 
@@ -81,25 +88,27 @@ def _with(options: tuple[Any, ...]) -> Callable[[Decorated], Decorated]:
 
 
 def _token(verb: str) -> Callable[[Decorated], Decorated]:
-    return click.option("--token", default="", help=f"Of a person: gitgates approve {verb}.")
+    return click.option(
+        "--token", default="", help=f"Token from a person: gitgates approve {verb}."
+    )
 
 
 @click.group("advice")
 def command() -> None:
     """Manage guidance for agents, and commands that run as hooks of their work.
 
-    It stands in [[tool.gitgates.advice]]. Who asks is told by --rig, --role and --agent, else by
-    GITGATES_RIG, GITGATES_ROLE and GITGATES_AGENT.
+    Advice is stored in [[tool.gitgates.advice]]. The caller is identified by --rig, --role and
+    --agent, or by GITGATES_RIG, GITGATES_ROLE and GITGATES_AGENT.
     """
 
 
 @command.command("add")
 @click.argument("title")
 @_with(_FIELDS)
-@click.option("--local", is_flag=True, help="For you alone: write gitgates.local.toml.")
+@click.option("--local", is_flag=True, help="Write to gitgates.local.toml, which is not committed.")
 @edits_files
 def add_advice(title: str, *, local: bool, **fields: Any) -> int:  # noqa: ANN401 - click's
-    """Add an advice. Without --hook-command it is guidance, which agents are shown."""
+    """Add an advice. Without --hook-command, it is guidance shown to agents."""
     repo = current_repo()
     table = {"title": title, "created_at": utc(time.time()), **_given(fields)}
     _add_all(repo, {"advice": table}, [], local=local)
@@ -121,7 +130,7 @@ def _add_all(
     for source, table in tables.items():
         name = str(table.get("id") or new_id(str(table.get("title", "")), taken))
         if name in taken:
-            problems.append(Problem(source, f"there is an advice `{name}` already"))
+            problems.append(Problem(source, f"advice `{name}` already exists"))
         taken.add(name)
         named.append({"id": name, **table})
         one, wrong = parse_advice(named[-1], source)
@@ -146,7 +155,7 @@ def _save(repo: Repo, edit: Edit) -> None:
 
 
 @command.command("list")
-@click.option("--all", "every", is_flag=True, help="Closed ones, too.")
+@click.option("--all", "every", is_flag=True, help="Include closed ones.")
 @format_option
 def list_advice(*, every: bool, fmt: str) -> int:
     """List all advice, with its hook and whom it is for."""
@@ -178,7 +187,7 @@ def _document(advice: Advice) -> dict[str, Any]:
 @_ONE
 @format_option
 def show(name: str, fmt: str) -> int:
-    """Show all of one advice."""
+    """Show one advice in full."""
     one = _find(current_repo(), name)
     if fmt == "json":
         print_json({"version": VERSION, "advice": [_document(one)]})
@@ -194,7 +203,7 @@ def _find(repo: Repo, name: str) -> Advice:
     for one in advice_of(configuration(repo)):
         if one.id == name:
             return one
-    raise UsageError(f"no advice `{name}`", "There are: gitgates advice list --all")
+    raise UsageError(f"no advice `{name}`", "To list all: gitgates advice list --all")
 
 
 @command.command("edit")
@@ -205,13 +214,13 @@ def _find(repo: Repo, name: str) -> Advice:
 @_token("advice edit")
 @edits_files
 def edit_advice(name: str, *, token: str, **fields: Any) -> int:  # noqa: ANN401 - click's
-    """Change an advice; an empty text takes a key out.
+    """Change an advice; an empty value removes the key.
 
-    To weaken one that blocks is a person's: it takes a terminal, or a token.
+    Weakening an advice that blocks needs a person: a terminal, or a token.
     """
     values = {key: None if value == "" else value for key, value in _given(fields).items()}
     if not values:
-        raise UsageError("nothing to change", "Name what is to be changed: --hook-timeout 60")
+        raise UsageError("nothing to change", "Specify a change, such as --hook-timeout 60")
     _change(name, values, "advice edit", token)
     return OK
 
@@ -221,9 +230,9 @@ def edit_advice(name: str, *, token: str, **fields: Any) -> int:  # noqa: ANN401
 @_token("advice close")
 @edits_files
 def close(name: str, *, token: str) -> int:
-    """Close an advice: it is neither shown nor run any more.
+    """Close an advice: it is no longer shown or run.
 
-    To close one that blocks is a person's: it takes a terminal, or a token.
+    Closing an advice that blocks needs a person: a terminal, or a token.
     """
     _change(name, {"status": "closed"}, "advice close", token)
     return OK
@@ -255,7 +264,7 @@ def _change(name: str, values: dict[str, Any], action: str, token: str) -> None:
 def remove_advice(name: str, *, token: str) -> int:
     """Remove an advice from the settings.
 
-    To remove one that blocks is a person's: it takes a terminal, or a token.
+    Removing an advice that blocks needs a person: a terminal, or a token.
     """
     repo = current_repo()
     edit = remove(read_files(repo.root_abs), name)
@@ -267,12 +276,12 @@ def remove_advice(name: str, *, token: str) -> int:
 
 
 @command.command("hooks")
-@click.option("--trigger", type=click.Choice(TRIGGERS), help="Only those of this moment.")
+@click.option("--trigger", type=click.Choice(TRIGGERS), help="Only those of this trigger.")
 @_with(_WHO)
-@click.option("--dry-run", is_flag=True, help="Show what would run, and where.")
+@click.option("--dry-run", is_flag=True, help="Show what would run, and where, without running it.")
 @format_option
 def hooks(trigger: str | None, *, dry_run: bool, fmt: str, **who: str) -> int:
-    """List the hooks that apply to whoever asks, in the order in which they run."""
+    """List the hooks that apply to the caller, in the order in which they run."""
     repo = current_repo()
     config = configuration(repo)
     found = hooks_at(advice_of(config), _who(who), (trigger,) if trigger else TRIGGERS)
@@ -296,9 +305,9 @@ def _who(options: Mapping[str, str]) -> Identity:
 @click.option("--trigger", type=click.Choice(TRIGGERS), required=True, help="The moment.")
 @_with(_WHO)
 def run(trigger: str, **who: str) -> int:
-    """Run the hooks of a moment now, in the current folder.
+    """Run the hooks of a trigger now, in the current folder.
 
-    Exit status 0: none that blocks has failed. 1: one has.
+    Exit status 0: no blocking hook failed. 1: one failed.
     """
     repo = current_repo()
     config, asking = configuration(repo), _who(who)
@@ -327,12 +336,12 @@ def run_hooks(repo: Repo, config: Config, trigger: str, who: Identity) -> int:
 
 @command.command("import")
 @click.argument("file", type=click.File("rb"), metavar="FILE.jsonl")
-@click.option("--local", is_flag=True, help="For you alone: write gitgates.local.toml.")
+@click.option("--local", is_flag=True, help="Write to gitgates.local.toml, which is not committed.")
 @edits_files
 def import_beads(file: Any, *, local: bool) -> int:  # noqa: ANN401 - click's
-    """Import advice from beads: a JSON object a line, of the type `advice`.
+    """Import advice from beads: JSON lines of the type `advice`.
 
-    Beads of other types are left out. Every problem is told at once, and nothing is written then.
+    Beads of other types are skipped. If there are errors, all are reported, and nothing is written.
     """
     from gitgates.features.advice.cli_import import tables_of  # this verb alone
 
@@ -340,5 +349,5 @@ def import_beads(file: Any, *, local: bool) -> int:  # noqa: ANN401 - click's
     tables, others = tables_of(file.read(), file.name, problems)
     _add_all(current_repo(), tables, problems, local=local)
     if others:
-        click.echo(f"gitgates: left out {counted(others, 'bead')} of other types", err=True)
+        click.echo(f"gitgates: skipped {counted(others, 'bead')} of other types", err=True)
     return OK

@@ -29,16 +29,18 @@ _NOTHING_SAID = "(no message)"
 
 
 @click.command("handoff")
-@click.option("--to", metavar="NAME", default="", help="A rig, a role or an agent.")
-@click.option("-m", "--message", metavar="TEXT", default="", help="What is done, and what is next.")
-@click.option("--session", metavar="ID", default="", help="The session, where it is not told.")
+@click.option("--to", metavar="NAME", default="", help="Recipient: a rig, a role or an agent.")
+@click.option(
+    "-m", "--message", metavar="TEXT", default="", help="What was done, and what is next."
+)
+@click.option("--session", metavar="ID", default="", help="The session, if it is not detected.")
 def command(to: str, message: str, session: str) -> int:
-    """Run the hooks of before-handoff, and hand the work over to the next session.
+    """Run the before-handoff hooks, and hand the work over to the next session.
 
-    The next session that begins in this worktree, or the first that has the name, is told the
-    message, the intent, the content, open failures and the state of the review.
+    The next session in this worktree, or the first one of the given name, receives the message,
+    the intent, the content, open failures and the state of the review.
 
-    Exit status 0: it is written down. 1: a hook that blocks has failed, and it is not.
+    Exit status 0: the work was handed over. 1: a blocking hook failed, and it was not.
     """
     repo, env = current_repo(), environ.read()
     config = configuration(repo)
@@ -53,7 +55,7 @@ def command(to: str, message: str, session: str) -> int:
         draft = draft._replace(session=caller.session, agent=caller.agent)
     name = post_message(repo, draft)
     whom = f"the first session of {to}" if to else "the next session here"
-    click.echo(f"gitgates: handed over as {name}; {plain_line(whom)} is told")
+    click.echo(f"gitgates: handed over as {name}; {plain_line(whom)} receives it")
     return OK
 
 

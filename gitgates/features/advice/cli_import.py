@@ -41,7 +41,7 @@ def tables_of(
         else:
             others += 1
             kind = show(bead.get("issue_type", ""))
-            message = f"has a meaning only for the type advice, not {kind}"
+            message = f"applies only to the type advice, not {kind}"
             problems += [
                 Problem(f"{where}: {key}", message)
                 for key in bead

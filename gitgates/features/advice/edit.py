@@ -109,7 +109,7 @@ def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]
         for place, table in enumerate(tables):
             if id_of(table) == name:
                 return file, place, parsed, tables
-    raise UsageError(f"no advice `{name}`", "There are: gitgates advice list --all")
+    raise UsageError(f"no advice `{name}`", "To list all: gitgates advice list --all")
 
 
 def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, str, str]:
@@ -149,7 +149,7 @@ def _unempty(tables: Any) -> Any:  # noqa: ANN401 - as tomllib has them
 def _by_hand(file: str, name: str, wanted: list[dict[str, Any]]) -> ConfigError:
     lines = edit.to_toml((*load.PREFIXES[file], TABLE.name), wanted) if wanted else ""
     return ConfigError(
-        f"{file}: `{name}` is written so that it cannot be changed without rewriting more",
+        f"{file}: `{name}` cannot be changed without rewriting other parts of the file",
         f"Write each [[…{TABLE.name}]] with a header of its own, or change it by hand"
         + (f" to:\n\n{lines}" if lines else "."),
     )

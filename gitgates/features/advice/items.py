@@ -19,7 +19,7 @@ TABLE = "advice"
 LIVE = ("open", "pinned")  # statuses of advice that is shown, and run
 TRIGGERS = ("session-end", "before-commit", "before-push", "before-handoff")
 PREFIX = "advice:"  # of the gate's name
-_HOOKS_HEAD = "Commands that run at moments of your work (gitgates advice hooks):"
+_HOOKS_HEAD = "Commands that run as hooks of your work (gitgates advice hooks):"
 _LONGEST_LINE = 300
 _SPECIFIC = ("agent", "role", "rig")  # the most specific first
 
@@ -72,7 +72,7 @@ def identify(
 
 
 def applicable(advice: Sequence[Advice], who: Identity) -> list[Advice]:
-    """Return the live advice for somebody, the most specific first.
+    """Return the live advice for a target, the most specific first.
 
     Then by priority, then the oldest first, then as they are written.
     """

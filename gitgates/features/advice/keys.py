@@ -50,7 +50,7 @@ def slug(title: str) -> str:
 
 def _id(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[\w.-]{1,100}", value, re.ASCII):
-        raise BadValue("at most 100 letters, digits, `.`, `_` and `-`")
+        raise BadValue("1 to 100 letters, digits, `.`, `_` and `-`")
     return value
 
 
@@ -121,32 +121,28 @@ _HOOK_TIMEOUT = ValueType(
 )
 
 _KEYS = (
-    Key("id", _ID, missing="").means("Its name, once in all files. Missing: made of the title."),
-    Key("title", _TITLE, missing="").means("What it says, in one line."),
-    Key("description", v.TEXT, '""').means("More of it, for whoever reads it."),
+    Key("id", _ID, missing="").means(
+        "Its name, unique in all files. Unset: derived from the title."
+    ),
+    Key("title", _TITLE, missing="").means("The advice in one line."),
+    Key("description", v.TEXT, '""').means("Details for the reader."),
     Key(
         "status",
         v.one_of("open", "pinned", "closed", "tombstone"),
         '"open"',
         weaker=("tombstone", "closed"),
-    ).means("What is `closed`, or a `tombstone`, is neither shown to agents nor run."),
-    Key("priority", _PRIORITY, "2").means("From 0, the highest, to 4."),
+    ).means("`closed` and `tombstone` advice is neither shown to agents nor run."),
+    Key("priority", _PRIORITY, "2").means("From 0 (highest) to 4."),
     Key("created_at", _TIME, missing="").means(
-        "When it was written, such as `2026-01-31T12:00:00Z`: of the same priority, the oldest "
+        "When it was created, such as `2026-01-31T12:00:00Z`: within a priority, the oldest "
         "comes first."
     ),
-    Key("rig", _TARGET, weaker="any", missing="").means(
-        "The only rig that it is for. Missing: any."
-    ),
-    Key("role", _TARGET, weaker="any", missing="").means(
-        "The only role that it is for. Missing: any."
-    ),
-    Key("agent", _TARGET, weaker="any", missing="").means(
-        "The only agent that it is for. Missing: any."
-    ),
+    Key("rig", _TARGET, weaker="any", missing="").means("The rig that it is for. Unset: any."),
+    Key("role", _TARGET, weaker="any", missing="").means("The role that it is for. Unset: any."),
+    Key("agent", _TARGET, weaker="any", missing="").means("The agent that it is for. Unset: any."),
     Key("hook_command", _HOOK_COMMAND, weaker="any", missing="").means(
-        "A shell command of at most 1,000 characters, run at the trigger. Missing: it is guidance, "
-        "which agents are shown."
+        "A shell command of at most 1,000 characters, run at the trigger. Unset: it is "
+        "guidance shown to agents."
     ),
     Key(
         "hook_trigger",
@@ -155,12 +151,13 @@ _KEYS = (
         missing="",
     ).means("When the command runs."),
     Key("hook_timeout", _HOOK_TIMEOUT, "30", weaker="sharply").means(
-        "The most that it may take, from 1 to 300 seconds; 0: 30 seconds."
+        "Its time limit, from 1 to 300 seconds; 0: 30 seconds."
     ),
     Key(
         "hook_on_failure", v.one_of("block", "warn", "ignore"), '"warn"', weaker=("ignore", "warn")
     ).means(
-        "`block`: the action does not take place. `warn`: it is told. `ignore`: it is recorded."
+        "`block`: the action is prevented. `warn`: the failure is reported. `ignore`: it is "
+        "only recorded."
     ),
 )
 
@@ -184,17 +181,18 @@ def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
         if "hook_command" in of_hook and "hook_trigger" not in of_hook:
             hint = "Add one: session-end, before-commit, before-push or before-handoff."
             where = settings.where(*path)
-            yield Problem(where, "has a `hook_command` and no `hook_trigger`", hint)
+            yield Problem(where, "has a `hook_command` but no `hook_trigger`", hint)
         for field in of_hook if "hook_command" not in of_hook else ():
             where = settings.where(*path, field=field)
-            yield Problem(where, "has a meaning only beside `hook_command`")
+            yield Problem(where, "requires `hook_command`")
 
 
 TABLE = Table(
     name=_NAME,
     keys=_KEYS,
-    meaning="`[[tool.gitgates.advice]]`, once for each: what agents are to know, and commands that "
-    "run at a moment of their work. `gitgates advice` writes it.",
+    meaning="`[[tool.gitgates.advice]]`, one table each: guidance for agents, and commands "
+    "that run as hooks of their work."
+    " `gitgates advice` writes it.",
     example='title = "Run the tests".',
     wrong=_wrong,
     id_of=id_of,

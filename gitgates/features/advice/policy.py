@@ -34,7 +34,7 @@ _BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the beginnings, where advice is told, and the events that its hooks may run at."""
+    """Return session starts, where advice is given, and the events of its hooks."""
     live = [one for one in advice_of(config) if one.status in LIVE]
     seconds: dict[EventKind, float] = dict.fromkeys(_BEGINNINGS if live else (), 0.0)
     for one in live:

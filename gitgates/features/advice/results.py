@@ -1,4 +1,4 @@
-"""What hooks of advice have come to: what is recorded of them, and what is told."""
+"""The results of advice hooks: what is recorded and reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def without_ignored(plan: Plan, decision: Decision, hooks: Sequence[Advice]) -> Decision:
-    """Return the decision without the hooks whose failure is ignored: nobody is told of them."""
+    """Return the decision without the hooks whose failure is ignored, which are not reported."""
     names = ignored(hooks)
     visits = tuple(one for one in decision.visits if one.result.gate not in names)
     level = max((visit.verdict for visit in visits), default=ALLOW)

@@ -1,4 +1,4 @@
-"""Run the hooks of advice at an agent's event, as gates; record and tell what came of it."""
+"""Run the hooks of advice at an agent's event, as gates; record and report the results."""
 
 from __future__ import annotations
 

@@ -34,38 +34,39 @@ _BYPASSED = "bypassed the gates"
 
 
 # \b: click leaves the lines that follow as they are.
-_HELP = """List the commits of RANGE, and whether they passed the gates of their hook.
+_HELP = """List the commits of RANGE, and whether they passed their gates.
 
-RANGE is as in `git log`, such as origin/main..HEAD. Without it: what the upstream of the branch
-does not have, or no remote. The hook is pre-commit, of a merge pre-merge-commit, as the
-configuration in the commit has it.
+RANGE is as in `git log`, such as origin/main..HEAD. Default: the commits that are not in the
+upstream of the branch, or in no remote. The hook is pre-commit, for a merge pre-merge-commit, as
+configured in the commit.
 
 \b
-gated                    its gates have run on this content
-gated on another base    they have run on the same patch (rebase, cherry-pick), or
+gated                    its gates passed on this content
+gated on another base    its gates passed on the same patch (rebase, cherry-pick), or
                          on the same content of these files
-squash of gated commits  it merges a branch, whose commits have all passed
-skipped                  a person has skipped some, with SKIP or GITGATES_SKIP
-bypassed the gates       nothing says that they have run
-failed                   what was missing has run now, and does not let it pass
-nothing was checked      its gates ended well, and one had nothing to check: no
-                         tests, for example
-nothing to check         no gate is about what it changes
+squash of gated commits  it squashes a branch whose commits all passed
+skipped                  a person skipped some gates, with SKIP or GITGATES_SKIP
+bypassed the gates       there is no evidence that its gates ran
+failed                   a missing gate has run now, and failed
+nothing was checked      its gates succeeded, but one had nothing to check, such as
+                         no tests
+nothing to check         no gate matches its changes
 
-Exit status 0: each commit was checked. 1: some bypassed their gates, a gate that was missing has
-failed, or a gate has checked nothing.
+Exit status 0: all commits were checked. 1: some bypassed their gates, a missing gate failed, or
+a gate checked nothing.
 """
 
 
 @click.command("verify", help=_HELP)
 @click.argument("revisions", metavar="[RANGE]", required=False)
 @click.option(
-    "--run-missing", "run_it", is_flag=True, help="Run what is missing, on exactly that commit."
+    "--run-missing", "run_it", is_flag=True, help="Run missing gates on exactly that commit."
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="A gate that was skipped, or has passed the same patch on another base, is missing, too.",
+    help="Also count a gate as missing if it was skipped, or passed only for the same patch on "
+    "another base.",
 )
 @format_option
 def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> int:

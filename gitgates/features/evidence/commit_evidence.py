@@ -92,7 +92,7 @@ class CommitEvidence:
                 add_lines(repo, texts)
                 _remove(repo, lines)  # killed before this, the same lines are added again: once
         except (GitError, OSError) as error:
-            say(f"{repo.evidence_abs}: is not moved into notes: {error}")
+            say(f"{repo.evidence_abs}: cannot be moved into git notes: {error}")
         self._notes = Notes(repo)
         self.read(one for pair in self._changes for one in pair)
         self._known: dict[str, list[CheckedTree]] = {}  # by tree

@@ -56,7 +56,7 @@ class Verified(Record):
 
     @property
     def title(self) -> str:
-        """The id and the subject of the commit, for people."""
+        """The id and the subject of the commit, for display."""
         return f"{self.commit.id[:_SHORT]} {self.commit.subject}"
 
 
@@ -171,5 +171,5 @@ def range_of(git: Git, text: str) -> tuple[str, ...]:
     revisions = tuple(line for line in asked.stdout.decode().split() if not line.startswith("--"))
     ids = [revision.lstrip("^") for revision in revisions]
     if asked.exit_status or not ids or not all(git.resolve(f"{one}^{{commit}}") for one in ids):
-        raise UsageError(f"`{text}` is not a range of commits", "Such as: origin/main..HEAD")
+        raise UsageError(f"`{text}` is not a range of commits", "For example: origin/main..HEAD")
     return revisions

@@ -39,14 +39,14 @@ if TYPE_CHECKING:
 _MOST_NAMED = 10  # files of others
 _ROUNDS = 4  # this many counts that go up and down are no accident
 _OTHERS = (
-    " A failure that comes from there is theirs to mend: say so with `gitgates cannot-fix`, and "
+    " A failure caused by them is not yours to fix: report it with `gitgates cannot-fix`, and "
     "name the file."
 )
 _LATER = 2000  # characters of what the agent is told with the next prompt
-_TRY_AGAIN = "Put right what is in the way if you may, then end your turn again."
+_TRY_AGAIN = "Fix the obstacle if you are allowed to, then end your turn again."
 _END_NOW = (
-    "\n\nDo no more work: end now, with a short report of what is done and what is not. The main "
-    "conversation will be stopped, too."
+    "\n\nStop working: end now, with a short report of what is done and what is not. The main "
+    "conversation will be stopped as well."
 )
 
 
@@ -131,11 +131,11 @@ class StopAttempt:
         """Return the verdict if gates could not run: that blocks once."""
         asked = (("all gates", "not-started"),)
         ruling = self._rule(BLOCK, asked, {})
-        text = f"The gates could not run, so that nothing was checked: {why}"
+        text = f"The gates could not run, so nothing was checked: {why}"
         if ruling.outcome == BLOCKED:
             verdict = Verdict(BLOCK, to_agent=f"{text}\n\n{_TRY_AGAIN}")
         else:
-            verdict = self._let_go(f"gitgates let the agent go {ruling.how}. {text}")
+            verdict = self._let_go(f"gitgates let the agent stop {ruling.how}. {text}")
         return self._keep(ruling, verdict, Decision(BLOCK, reason=why), asked)
 
     def _rule(self, level: Level, asked: Statuses, found: Found) -> Ruling:
@@ -195,7 +195,7 @@ class StopAttempt:
         from gitgates.core.clean import first_few
 
         files = first_few(named, _MOST_NAMED)
-        return f"These files were changed by somebody else meanwhile: {files}."
+        return f"These files were changed by somebody else in the meantime: {files}."
 
     def _failures(self, decision: Decision, known: Known) -> Found:
         """Return the failures of each gate, without those from before the session."""
@@ -294,10 +294,10 @@ def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
     A set that stays the same is not meant: how often that is tried again is bounded elsewhere.
     """
     if len(rounds) > 1 and rounds[-1] and rounds[-1] != rounds[-2] and rounds[-1] in rounds[:-2]:
-        return "the same failures have come back"
+        return "the same failures recurred"
     counts = [len(failed) for failed in rounds[-_ROUNDS:]]
     steps = [after - before for before, after in pairwise(counts)]
     turns = [one * next_one < 0 for one, next_one in pairwise(steps)]
     if len(counts) == _ROUNDS and all(turns):
-        return "their number goes up and down"
+        return "the number of failures oscillates"
     return ""

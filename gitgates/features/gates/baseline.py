@@ -29,7 +29,7 @@ _NO_VERDICT = {
     "killed": "it was killed",
     "not-started": "it could not be started",
     "unchecked": "it had nothing to check",
-    "not-run": "there was no time left to run it",
+    "not-run": "no time was left to run it",
 }
 _SHOWN = 5
 
@@ -88,7 +88,7 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
 
     call, step = run.call, next(step for step in run.plan.steps if step.gate.name == name)
     if session.no_base or not session.base:
-        return Baseline(name, why_not=session.no_base or "there is no first snapshot")
+        return Baseline(name, why_not=session.no_base or "first snapshot not found")
     try:
         with check_out(call.repo, session.base, link=call.config.link) as checkout:
             there = tuple(
@@ -122,8 +122,8 @@ def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> GateResult:
 def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> BaselineFailures:
     """Return which failures are in the baseline, and whether all are."""
     if before.why_not:
-        why = f"Whether it failed before this session is not known ({before.why_not}), so that "
-        do = "Fix what you have caused; of the rest, say with cannot-fix that it is not yours."
+        why = f"It is not known whether it failed before this session ({before.why_not}), so "
+        do = "Fix what you have caused; report the rest with cannot-fix as not yours."
         return BaselineFailures(note=f"{why}everything counts. {do}")
     was = dict(before.failures)
     now = failures_of(gate, result, run.call.repo.root_abs, run.call.say)
@@ -134,9 +134,9 @@ def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> 
     output = b"" if gate.failures else whole_output(result)
     if named := next((p for p in run.plan.event.paths or () if os.fsencode(p) in output), ""):
         why = f"Its output was the same before this session, but it names `{named}`, which this "
-        return BaselineFailures(note=f"{why}session has changed, so that it counts.")
+        return BaselineFailures(note=f"{why}session has changed, so it counts.")
     shown = "; ".join(one.title for one in old[:_SHOWN]) + ("; …" if len(old) > _SHOWN else "")
     text = f"not caused by this session: `{gate.name}` failed in the same way before it ({shown})"
     return BaselineFailures(
-        failures=old, excused="the same failures were there before the session", told=text
+        failures=old, excused="the same failures existed before the session", told=text
     )

@@ -1,4 +1,4 @@
-"""`gitgates cannot-fix`: say that a gate's failure cannot be fixed, so that its retries end."""
+"""`gitgates cannot-fix`: report that a gate's failure cannot be fixed, so its retries end."""
 
 from __future__ import annotations
 
@@ -24,21 +24,25 @@ _LONGEST = 2000
 
 @click.command("cannot-fix")
 @click.argument("gate", shell_complete=complete_gates)
-@click.option("--reason", required=True, help="Why it cannot be fixed here; the person reads it.")
-@click.option("--session", metavar="ID", help="The agent's session. Default: the one that asks.")
+@click.option(
+    "--reason", required=True, help="Why it cannot be fixed here, for the person to read."
+)
+@click.option("--session", metavar="ID", help="The agent's session. Default: the calling session.")
 @click.option(OPTION, default="", hidden=True)
 def command(gate: str, reason: str, session: str | None, caller: str) -> int:
     """Report that the failure of GATE cannot be fixed in this session, and why.
 
-    This is for an agent that a gate keeps from stopping. It is no pass: the retries of that gate
-    end for the current prompt, the person is told, and the report says so.
+    For an agent that a gate keeps from stopping. This is not a pass: it ends the retries of that
+    gate for the current prompt, and is reported to the person.
 
-    Exit status 0: it is noted. 64: no such gate, no reason, or no session that could be meant.
+    Exit status 0: recorded. 64: unknown gate, no reason, or no matching session.
     """
     repo = current_repo()
     _check_gate(gate, configuration(repo))
     if not reason.strip():
-        raise UsageError("--reason is empty", 'Say why, for example: --reason "needs a newer libc"')
+        raise UsageError(
+            "--reason is empty", 'Give a reason, for example: --reason "needs a newer libc"'
+        )
     env = environ.read()
     if run := env.get("GITGATES_HEADLESS"):  # that waits for the gate, not the agent's own session
         # Its gates run at the end of each turn: what is said in the first one is not too early.
@@ -56,17 +60,19 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
             write_ledger(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})
         except OSError as error:
             raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
-    click.echo(f"gitgates: noted that `{gate}` cannot be fixed; the person will be told why")
+    click.echo(
+        f"gitgates: noted that `{gate}` cannot be fixed; the reason is reported to the person"
+    )
     return OK
 
 
 def _check_gate(gate: str, config: Config) -> None:
     names = tuple(one.name for one in config.gates)
     if gate in policy_gates():
-        hint = f'Where no review is needed, say why: gitgates {gate} skip --reason "…"'
-        raise UsageError(f"`{gate}` is a built-in gate, and nothing to be fixed", hint)
+        hint = f'If no review is needed, say why: gitgates {gate} skip --reason "…"'
+        raise UsageError(f"`{gate}` is a built-in gate, and cannot be fixed", hint)
     if gate not in names:
-        hint = did_you_mean(gate, names) or f"There are: {', '.join(names)}"
+        hint = did_you_mean(gate, names) or f"Known: {', '.join(names)}"
         raise UsageError(f"no gate `{gate}` is configured", hint)
 
 
@@ -85,14 +91,14 @@ def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tup
     waiting = {path: prompts for path in paths if (prompts := _waiting_prompts(path, gate))}
     names = list(dict.fromkeys(map(name_of, waiting)))
     if caller and not names:
-        hint = "Say this after a gate has kept you from stopping, about that gate."
+        hint = "Run this for a gate that has kept you from stopping."
         raise UsageError(f"`{gate}` does not keep session `{caller.session}` from stopping", hint)
     if not names:
-        hint = "Say this where a gate keeps you from stopping, or name the session: --session ID"
-        raise UsageError(f"no session here waits for `{gate}`", hint)
+        hint = "Run this when a gate keeps you from stopping, or specify the session: --session ID"
+        raise UsageError(f"no session is kept from stopping by `{gate}`", hint)
     if len(names) > 1:
-        hint = f"Name one of them: --session {' or --session '.join(names)}"
-        raise UsageError(f"more than one session waits for `{gate}`", hint)
+        hint = f"Specify one: --session {' or --session '.join(names)}"
+        raise UsageError(f"more than one session is kept from stopping by `{gate}`", hint)
     return waiting
 
 

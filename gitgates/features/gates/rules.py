@@ -1,6 +1,6 @@
 """Describe the rules of a repository for agents: which gates run when, and what to do.
 
-Agents get this at the start of each session, so that it is short, whatever is configured.
+Agents get this at the start of each session, so it is short, whatever is configured.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _HEAD = "gitgates checks the work in this repository. These gates run:"
 _BLOCKS = (
     "A gate that fails blocks, and you are told why{retries}. Fix the cause, not the gate: do not "
     "weaken, skip or delete checks, and do not use --no-verify. To run the gates yourself: "
-    "gitgates run {hook}. Where a failure cannot be fixed, say so, and the person decides: "
+    "gitgates run {hook}. If a failure cannot be fixed, report it, and the person decides: "
     'gitgates cannot-fix GATE --reason "why".'
 )
-_CUT = "… (all of it: gitgates explain HOOK)"
+_CUT = "… (in full: gitgates explain HOOK)"
 _STOPS = " A gate marked (stops) ends your turn when it fails."
 _WARNS = " One marked (warns) only warns."
 

@@ -14,9 +14,13 @@ def _rule(name: str, default: str, meaning: str) -> Key:
 
 _KEYS = (
     Key("enabled", v.FLAG, "true", weaker="off").means(
-        "Whether the guard looks at an agent's commands and edits at all."
+        "Whether the guard checks an agent's commands and edits."
     ),
-    _rule("no_verify", "deny", "`git commit --no-verify`, `-n`, and the same of other commands."),
+    _rule(
+        "no_verify",
+        "deny",
+        "`git commit --no-verify`, `-n`, and the equivalents of other commands.",
+    ),
     _rule(
         "hooks_path",
         "deny",
@@ -27,17 +31,17 @@ _KEYS = (
         "deny",
         "Variables that skip hooks or gates: `GITGATES=0`, `GITGATES_SKIP`, `SKIP`, `HUSKY=0`, "
         "`LEFTHOOK=0`, `PREK_SKIP` and others; and `GITGATES_RIG`, `GITGATES_ROLE` and "
-        "`GITGATES_AGENT`, which say whose advice is run.",
+        "`GITGATES_AGENT`, which select the advice to run.",
     ),
     _rule("uninstall", "deny", "`gitgates uninstall-hooks`, `pre-commit uninstall` and the like."),
     _rule(
         "person_verbs",
         "deny",
-        "Commands of gitgates that are a person's, without a token: `approve`, "
+        "Commands of gitgates that are reserved for a person, without a token: `approve`, "
         "`intent approve-scope`, `trace prune`, and in the strict form `review skip`.",
     ),
-    _rule("hooks_folder", "deny", "Changing the folder of git's hooks."),
-    _rule("agent_settings", "deny", "Changing the agent's settings, which its hooks are in."),
+    _rule("hooks_folder", "deny", "Changing git's hooks folder."),
+    _rule("agent_settings", "deny", "Changing the agent's settings, which contain its hooks."),
     _rule(
         "gate_settings",
         "ask",
@@ -45,31 +49,32 @@ _KEYS = (
         "`.pre-commit-config.yaml`.",
     ),
     _rule("intents_file", "ask", "Changing the file with the intents."),
-    _rule("state_folder", "deny", "Changing what gitgates keeps in the git folder."),
+    _rule("state_folder", "deny", "Changing the state of gitgates in the git folder."),
     _rule(
         "git_folder",
         "deny",
-        "Moving or removing `.git`, changing `.git/config` by other means than git, or setting "
+        "Moving or removing `.git`, changing `.git/config` other than with git, or setting "
         "`core.worktree` or `core.bare`.",
     ),
     _rule("git_exclude", "ask", "Changing `.git/info/exclude`, or setting `core.excludesFile`."),
     _rule(
         "hidden_files", "deny", "`git update-index` with `--skip-worktree` or `--assume-unchanged`."
     ),
-    _rule("reviewer_files", "ask", "Changing an agent, skill or command that reviews."),
-    _rule("nested_agent", "ask", "Starting an agent that asks nobody for permission."),
+    _rule("reviewer_files", "ask", "Changing a reviewing agent, skill or command."),
+    _rule("nested_agent", "ask", "Starting an agent that does not ask for permission."),
     _rule(
         "unreadable",
         "ask",
-        "A command that cannot be parsed, or no parser, where a rule may be about it.",
+        "A command that cannot be parsed, or a missing parser, if a rule may apply to it.",
     ),
 )
 
 TABLE = Table(
     name="guard",
     keys=_KEYS,
-    meaning="What is answered where an agent is about to bypass the gates. `deny`: the tool "
-    "call is refused. `ask`: the person is asked; where nobody can answer, it is refused. "
-    "`warn`: the agent is told. `off`: nothing. [More](../how-to/guard.md).",
+    meaning="The response if an agent is about to bypass the gates. `deny`: the tool call is "
+    "refused. `ask`: the person is asked; if nobody can answer, it is refused. `warn`: the "
+    "agent is warned. `off`: nothing."
+    " [More](../how-to/guard.md).",
     example='no_verify = "ask".',
 )

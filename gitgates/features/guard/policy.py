@@ -25,37 +25,42 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 _ANSWERS = ("off", "warn", "ask", "deny")
-_BY_A_PERSON = "If it has to be done, ask the person to do it."
+_BY_A_PERSON = "If it is necessary, ask the person to do it."
 _BY_GATES = (
-    "Fix what the gates report, and say of what cannot be fixed: "
-    'gitgates cannot-fix GATE --reason "why".'
+    'Fix what the gates report; for what cannot be fixed: gitgates cannot-fix GATE --reason "why".'
 )
 # rule → why, and what to do instead
 RULES = {
-    "no_verify": ("It skips the hooks of git.", _BY_GATES),
-    "hooks_path": ("With it, git looks for its hooks elsewhere.", _BY_A_PERSON),
+    "no_verify": ("It skips git hooks.", _BY_GATES),
+    "hooks_path": ("It makes git look for hooks elsewhere.", _BY_A_PERSON),
     "skip_variables": ("That variable keeps gates from running.", _BY_GATES),
-    "uninstall": ("It takes hooks out.", _BY_A_PERSON),
+    "uninstall": ("It removes hooks.", _BY_A_PERSON),
     "person_verbs": (
         "That is for a person to decide.",
-        "Say what you want, and why. A person may do it, or hand you a token: gitgates approve.",
+        "Say what you need, and why. A person may do it, or give you a token: gitgates approve.",
     ),
-    "hooks_folder": ("It changes the hooks of git.", _BY_A_PERSON),
-    "agent_settings": ("The hooks of this session are in these settings.", _BY_A_PERSON),
-    "gate_settings": ("It changes which gates there are.", "Say what you want changed, and why."),
+    "hooks_folder": ("It changes git hooks.", _BY_A_PERSON),
+    "agent_settings": ("These settings contain the hooks of this session.", _BY_A_PERSON),
+    "gate_settings": ("It changes the gate configuration.", "Say what should change, and why."),
     "intents_file": (
         "It changes what agents may work on.",
         "Your change does not count. For more files: gitgates intent scope-expansion-request.",
     ),
-    "state_folder": ("What gitgates knows of the work is there.", _BY_A_PERSON),
+    "state_folder": ("It is where gitgates keeps its state.", _BY_A_PERSON),
     "git_folder": ("Without it, nothing can be checked.", _BY_A_PERSON),
-    "git_exclude": ("Gates do not see what git ignores.", "Use .gitignore, which everybody sees."),
-    "hidden_files": ("Gates do not see what git is told to overlook.", "Leave the file in sight."),
-    "reviewer_files": ("It changes who reviews the work, or how.", "Say what you want changed."),
-    "nested_agent": ("That agent asks nobody before it does anything.", "Do it here."),
+    "git_exclude": (
+        "Gates do not see what git ignores.",
+        "Use .gitignore, which is visible to everybody.",
+    ),
+    "hidden_files": (
+        "Gates do not see files that git is told to ignore.",
+        "Leave the file visible to git.",
+    ),
+    "reviewer_files": ("It changes who reviews the work, or how.", "Say what should change."),
+    "nested_agent": ("That agent runs without asking for permission.", "Do it here."),
     "unreadable": (
         "It may do what the guard refuses.",
-        "Write it plainly, as several commands if need be.",
+        "Write it plainly, as several commands if necessary.",
     ),
 }
 # What stands in a command that a rule may be about, besides the names of files.
@@ -121,8 +126,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
     why, instead = RULES[worst.rule]
     text = (
-        f"gitgates: the guard, rule `{worst.rule}`: {plain_line(worst.what, _LONGEST)}\n"
-        f"{why} {instead}"
+        f"gitgates: guard rule `{worst.rule}`: {plain_line(worst.what, _LONGEST)}\n{why} {instead}"
     )
     match _ANSWERS[answer]:
         case "deny":

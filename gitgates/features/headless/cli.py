@@ -62,33 +62,37 @@ if TYPE_CHECKING:
     "--resume",
     metavar="RUN",
     default="",
-    help="Go on in the conversation of an earlier run: its name, the beginning of it, or `latest`. "
-    "Without TASK, with its task.",
+    help="Continue the conversation of an earlier run: its name, a prefix of it, or `latest`. "
+    "Without TASK, continue its task.",
 )
 @click.option("--from-file", metavar="FILE", default="", help="Read TASK from FILE; - is stdin.")
 @click.option("--agent", type=click.Choice(list(CLIENTS)), help="Default: the key `agent`.")
 @click.option(
     "--agent-command",
     metavar="COMMAND",
-    help="Start another client. Without {prompt} in COMMAND, the prompt is its input.",
+    help="Run this command as the client. Without {prompt} in COMMAND, it gets the prompt on "
+    "standard input.",
 )
 @click.option(
     "--max-retries",
     metavar="N",
     type=click.IntRange(min=0),
-    help="How often failures go back to the agent. Default: the key `max_retries`.",
+    help="How many times failures are sent back to the agent. Default: the key `max_retries`.",
 )
 @click.option(
-    "--commit/--no-commit", "commits", default=True, help="Commit what passed (default), or not."
+    "--commit/--no-commit",
+    "commits",
+    default=True,
+    help="Whether to commit when the gates pass (default: yes).",
 )
 @click.option(
     "--max-cost",
     metavar="USD",
     type=click.FloatRange(min=0),
-    help="Begin no further turn when the run has cost this. Default: the key `max_cost`.",
+    help="Start no further turn once the run has cost this much. Default: the key `max_cost`.",
 )
-@click.option("--message", metavar="TEXT", default="", help="Of the commit. Default: TASK.")
-@click.option("--branch", metavar="NAME", default="", help="Make this branch, and work on it.")
+@click.option("--message", metavar="TEXT", default="", help="Commit message. Default: TASK.")
+@click.option("--branch", metavar="NAME", default="", help="Create this branch, and work on it.")
 @click.option("--worktree", "apart", is_flag=True, help="Work in a linked worktree of HEAD.")
 @click.option(
     "--budget-minutes",
@@ -101,32 +105,33 @@ if TYPE_CHECKING:
     metavar="M",
     type=click.FloatRange(min=0, min_open=True),
     default=None,
-    help="Time limit for each turn. Default: what is left for all of them.",
+    help="Time limit for each turn. Default: the time left for all turns.",
 )
 @click.option(
     "--on-failure",
     type=click.Choice(["rollback", "keep"]),
-    help="Put everything back (default), or keep the working tree as the agent left it. If it is "
-    "given, a run that a signal ends is put back, too, and one whose changes cannot be separated.",
+    help="On failure, restore the state before the run (default), or keep the changes. If "
+    "given explicitly, also roll back a run that was interrupted by a signal, or whose changes "
+    "cannot be separated.",
 )
 @click.option(
     "--junit",
     metavar="FILE",
     default="",
-    help="Also write a JUnit XML file: the run, and the gates of its last attempt.",
+    help="Write a JUnit XML report of the run and the gates of its last attempt.",
 )
-@click.option("--force", is_flag=True, help="Run even if not everything could be put back.")
+@click.option("--force", is_flag=True, help="Run even if not everything could be rolled back.")
 @click.option(
     "--tasks",
     metavar="FILE",
     default="",
-    help="Do all tasks of a TOML file, each in a worktree and on a branch of its own. What is "
-    "finished is not done again.",
+    help="Run all tasks of a TOML file, each in its own worktree and branch. Finished tasks "
+    "are not repeated.",
 )
 @click.option(
-    "--jobs", metavar="N", type=click.IntRange(1, 64), help="So many tasks at once. Default: 1."
+    "--jobs", metavar="N", type=click.IntRange(1, 64), help="Number of parallel tasks. Default: 1."
 )
-@click.option("--retry-failed", is_flag=True, help="Also do tasks again that have failed.")
+@click.option("--retry-failed", is_flag=True, help="Also repeat failed tasks.")
 @click.option("--queued", hidden=True, default="")
 @format_option
 def command(*, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
@@ -134,14 +139,13 @@ def command(*, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
 
     If TASK is -, it is read from standard input.
 
-    Failures of gates go back to the agent as the next prompt. If no retry is left, the agent's work
-    is kept as a commit under refs/gitgates/failed, and working tree, index, HEAD and branch are
-    put back as they were. Ignored files are not touched.
+    Failures of gates are sent back to the agent as the next prompt. If no retries are left, the
+    agent's work is kept as a commit under refs/gitgates/failed, and working tree, index, HEAD and
+    branch are rolled back. Ignored files are not touched.
 
-    Exit status 0: all gates passed, in a queue those of all tasks. 1: they did not, or nothing
-    could be committed. 74: git failed,
-    or the run could not start here. 75: another run is in progress. 78: configuration.
-    130: interrupted; nothing was put back.
+    Exit status 0: all gates passed, in a queue for all tasks. 1: they did not, or nothing could be
+    committed. 74: git failed, or the run could not start here. 75: another run is in progress. 78:
+    configuration error. 130: interrupted; nothing was rolled back.
     """
     try:
         if wanted["tasks"] or wanted["queued"]:
@@ -159,7 +163,9 @@ def command(*, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
 
 def _start(*, task: str, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
     if wanted["jobs"] is not None or wanted["retry_failed"]:
-        raise UsageError("--jobs and --retry-failed are for a queue", "Give one: --tasks FILE")
+        raise UsageError(
+            "--jobs and --retry-failed require --tasks", "Specify a queue: --tasks FILE"
+        )
     repo = current_repo()
     if wanted["resume"]:
         return _resume(task, repo, fmt=fmt, **wanted)
@@ -177,10 +183,10 @@ def _resume(task: str, repo: Repo, *, fmt: str, **wanted: Any) -> int:  # noqa: 
     if task or wanted["from_file"]:
         task = read_task(task, wanted["from_file"])
     elif earlier.passed:
-        raise UsageError(f"--resume {earlier.run}: it has passed", "Say what is to be done: TASK.")
+        raise UsageError(f"--resume {earlier.run}: it has passed", "Specify what to do: TASK.")
     apart = earlier.root_abs != repo.root_abs
     if wanted["apart"] and not apart:
-        hint = "Leave out --worktree."
+        hint = "Omit --worktree."
         raise UsageError(f"--resume {earlier.run}: its conversation belongs to this folder", hint)
     where = Where(branch=wanted["branch"], apart=apart)
     if apart:
@@ -251,7 +257,7 @@ def run_task(
 
 
 def _work(repo: Repo, earlier: Conversation | None, run_abs: str) -> bytes:
-    """Return what is to be brought back; `run_abs` is beside the folder of the earlier run."""
+    """Return what is to be restored; `run_abs` is beside the folder of the earlier run."""
     if not earlier:
         return b""
     earlier_abs = f"{os.path.dirname(run_abs)}/{earlier.run}"
@@ -280,7 +286,7 @@ def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
             executor.listener.phase("")
             click.echo(_left(point), err=True)
             if isinstance(error, FileNotFoundError) and not checkpoint.is_there(point):
-                raise StateError(f"{error.filename}: something has removed it") from error
+                raise StateError(f"{error.filename}: was removed during the run") from error
             raise
         if not OUTCOMES[ended.outcome][0] or ended.rolled_back:
             checkpoint.drop(point, repo)
@@ -323,29 +329,29 @@ def _require_clear(repo: Repo, *, force: bool) -> None:
         command = under_way.split()[0]
         how = "reset" if command == "bisect" else "--continue, or --abort"
         hint = f"End it first: git {command} {how}"
-        raise GitError(f"{repo.root_abs}: a {under_way} is under way", hint)
+        raise GitError(f"{repo.root_abs}: a {under_way} is in progress", hint)
     checkpoint.remove_unfinished(repo)
     for point in checkpoint.left_behind(repo.state_abs):
-        raise GitError(f"the headless run {point.run} has left its checkpoint", _ways(point))
+        raise GitError(f"the headless run {point.run} left its checkpoint", _ways(point))
     if (lost := checkpoint.find_unsavable(repo, list_paths(repo))) and not force:
         listed = "\n  ".join(lost)
         raise GitError(
-            f"these could not be brought back if the run changed them:\n  {listed}",
+            f"these could not be restored if the run changed them:\n  {listed}",
             "Run again with --force, or with --worktree.",
         )
 
 
 def _left(point: Checkpoint) -> str:
-    what = f"everything is left as it is in {point.root_abs}"
+    what = f"everything is left unchanged in {point.root_abs}"
     if not checkpoint.is_there(point):
-        return f"gitgates: {what}; the checkpoint is gone: {point.folder_abs}"
+        return f"gitgates: {what}; the checkpoint no longer exists: {point.folder_abs}"
     return f"gitgates: {what}; the checkpoint is {point.folder_abs}\n  {_ways(point)}"
 
 
 def _ways(point: Checkpoint) -> str:
     return (
-        f"To put everything back: gitgates recover --roll-back {point.run}\n"
-        f"  To keep what is there: gitgates recover --drop {point.run}"
+        f"To restore everything: gitgates recover --roll-back {point.run}\n"
+        f"  To keep the current state: gitgates recover --drop {point.run}"
     )
 
 
@@ -371,7 +377,9 @@ def _hook(config: Config) -> Hook:
 
 def _client(agent: str | None, agent_command: str | None, config: Config) -> Client:
     if agent and agent_command:
-        raise UsageError("--agent and --agent-command exclude each other", "Give one of them.")
+        raise UsageError(
+            "--agent and --agent-command are mutually exclusive", "Specify one of them."
+        )
     if agent_command:
         try:
             return any_client(agent_command)
@@ -379,8 +387,8 @@ def _client(agent: str | None, agent_command: str | None, config: Config) -> Cli
             raise UsageError(f"--agent-command {agent_command!r}: {error}") from error
     name = agent or settings_of(config).agent
     if not shutil.which(name, path=environ.read().get("PATH")):
-        hint = "Install it, or give another client: --agent-command '… {prompt} …'"
-        raise UsageError(f"`{name}` is not in the PATH", hint)
+        hint = "Install it, or specify another client: --agent-command '… {prompt} …'"
+        raise UsageError(f"`{name}` was not found in PATH", hint)
     if why := refused_option(name, settings_of(config).agent_args):
         raise UsageError(f"agent_args: {why}")
     return client(name)
@@ -389,7 +397,7 @@ def _client(agent: str | None, agent_command: str | None, config: Config) -> Cli
 def _require_committer(repo: Repo, *, commits: bool) -> None:
     if commits and (found := repo.git.ask("var", "GIT_COMMITTER_IDENT")).exit_status:
         said = found.stderr.decode("utf-8", "replace").strip()
-        raise GitError(f"git does not know who commits: {said}")
+        raise GitError(f"git has no committer identity: {said}")
 
 
 def _junit_abs(path: str) -> str:
@@ -424,12 +432,12 @@ def _say(ended: Ended, executor: Executor, fmt: str) -> int:
     if ended.commit:
         click.echo(f"committed as {ended.commit[:12]}")
     if ended.rolled_back:
-        click.echo("everything is as it was before the run")
+        click.echo("the state before the run is restored")
     if ended.failed_ref:
-        click.echo(f"to make a branch of the agent's work: gitgates runs restore {run}")
+        click.echo(f"to create a branch from the agent's work: gitgates runs restore {run}")
     for note in ended.notes:
         click.echo(f"note: {note}")
     if not (executor.settings.commits or status):
-        click.echo("nothing was committed, as asked")
+        click.echo("nothing was committed, as requested")
     click.echo(f"report: {run_abs}/{PAGE}")
     return status

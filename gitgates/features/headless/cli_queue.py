@@ -62,15 +62,15 @@ def start(do: Callable[..., int], *, fmt: str, **wanted: Any) -> int:  # noqa: A
         return _do_one(do, repo, wanted)
     for name, option in _FOR_ONE.items():
         if wanted[name]:
-            raise UsageError(f"{option} and --tasks exclude each other", "Say it in the file.")
+            raise UsageError(f"{option} and --tasks are mutually exclusive", "Set it in the file.")
     if not wanted["commits"]:
-        raise UsageError("--no-commit and --tasks exclude each other")
+        raise UsageError("--no-commit and --tasks are mutually exclusive")
     require_outermost(repo)
     tasks = read_tasks(wanted["tasks"])
     _require_names(tasks, wanted["tasks"], repo)
     folder_abs = queue.queue_folder(repo, wanted["tasks"])
     if (lock := lock_file(f"{folder_abs}/lock")) < 0:
-        raise LockError("another process works on these tasks", "Wait for it, or end it.")
+        raise LockError("another process is running these tasks", "Wait for it, or stop it.")
     try:
         console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
         pool = _Pool(repo, folder_abs, console, wanted)
@@ -83,13 +83,13 @@ def start(do: Callable[..., int], *, fmt: str, **wanted: Any) -> int:  # noqa: A
 def _require_names(tasks: tuple[QueueTask, ...], file: str, repo: Repo) -> None:
     """Raise ConfigError if git refuses the name of a branch, or two of them beside each other."""
     wrong = [
-        f"{file}: the task `{task.id}`: branch: git takes no such name: {task.branch}"
+        f"{file}: the task `{task.id}`: branch: not a valid branch name: {task.branch}"
         for task in tasks
         if repo.git.ask("check-ref-format", "--branch", task.branch).exit_status
     ]
     wrong += [
-        f"{file}: the task `{task.id}`: branch: git cannot keep {task.branch} beside"
-        f" {other.branch}, the branch of `{other.id}`"
+        f"{file}: the task `{task.id}`: branch: {task.branch} conflicts with {other.branch}, "
+        f"the branch of `{other.id}`"
         for task in tasks
         for other in tasks
         if task.branch.startswith(f"{other.branch}/")
@@ -126,7 +126,7 @@ class _Pool:
         """Do what is due; end when all is done, or a signal has come."""
         waiting = deque(task for task in tasks if self.is_due(task))
         done = len(tasks) - len(waiting)
-        self.console.said(f"{counted(len(tasks), 'task')}, {done} of them done before")
+        self.console.said(f"{counted(len(tasks), 'task')}, {done} of them already done")
         running: dict[int, QueueTask] = {}
         watch = Watchdog()  # ends them where we are killed
         try:
@@ -161,7 +161,7 @@ class _Pool:
             return
         watch.add(child.pid)
         running[child.pid] = task
-        self.console.said(f"{task.id}: begun, on branch {task.branch}")
+        self.console.said(f"{task.id}: started on branch {task.branch}")
 
     def _ended(self, task: QueueTask, child: Child) -> None:
         now, ending = self.place(task).progress(), child.ending()
@@ -182,7 +182,9 @@ class _Pool:
         status, outcome = now.status, now.outcome
         if now.state != "finished":
             status = "interrupted" if now.state == "started" else now.state
-            outcome = outcome or {"waiting": "not begun"}.get(status, "it is done again next time")
+            outcome = outcome or {"waiting": "not begun"}.get(
+                status, "it will be repeated next time"
+            )
         if now.state != "finished" and task.id in self.trouble:
             status = "error"
             outcome = now.outcome if now.state == "error" else self.trouble[task.id]

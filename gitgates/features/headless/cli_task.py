@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _LONGEST_BYTES = 1 << 20
-_HOW = 'Say what is to be done: gitgates headless "fix …"'
+_HOW = 'Specify what to do: gitgates headless "fix …"'
 
 
 def read_task(task: str, file: str) -> str:
@@ -21,7 +21,7 @@ def read_task(task: str, file: str) -> str:
     Raises: UsageError where there is none, two, or one that cannot be read.
     """
     if task and file:
-        raise UsageError("TASK and --from-file exclude each other", "Give one of them.")
+        raise UsageError("TASK and --from-file are mutually exclusive", "Specify one of them.")
     place = "TASK"
     if file == "-" or task == "-":
         place, task = "standard input", _text("standard input", sys.stdin.buffer.read)
@@ -35,7 +35,7 @@ def read_task(task: str, file: str) -> str:
     if not task.strip():
         raise UsageError(f"{place} is empty", _HOW)
     if "\0" in task:
-        raise UsageError(f"{place}: holds a NUL byte, expected text")
+        raise UsageError(f"{place}: contains a NUL byte, expected text")
     return task.strip()
 
 

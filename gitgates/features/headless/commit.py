@@ -82,7 +82,7 @@ def committed_paths(git: Git, old: str, new: str) -> list[str]:
 
 
 def written(before: Prepared, after: Prepared, *, fixers: bool) -> list[str]:
-    """Return what somebody wrote between two calls of `prepare`, and is to be checked again.
+    """Return what was written between two calls of `prepare`, and must be checked again.
 
     New files are, where gates are there to write files; else they are reports, and not committed.
     """
@@ -171,7 +171,7 @@ def _merge(git: Git, ours: str, base: str, theirs: str) -> bytes | None:
 
 
 def keep_failed(point: Checkpoint, repo: Repo) -> str:
-    """Commit the agent's work under a ref of ours; return the ref, empty if nothing changed.
+    """Commit the agent's work under a gitgates ref; return the ref, empty if nothing changed.
 
     Raises: GitError.
     """
@@ -227,12 +227,12 @@ def keep_and_roll_back(point: Checkpoint, repo: Repo) -> tuple[str, list[str]]:
         kept_abs = f"{repo.state_abs}/kept/{point.run}-replaced"
         make_folder(os.path.dirname(kept_abs))
         os.rename(replaced_abs, kept_abs)
-        notes.append(f"the agent's work is no commit: {why}; its files are in {kept_abs}")
+        notes.append(f"the agent's work could not be committed: {why}; its files are in {kept_abs}")
     return ref, notes
 
 
 def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:
-    """Have the index as it was before the run, but for what was committed; return what to say.
+    """Restore the index from before the run, except for what was committed; return notes.
 
     What else was staged stays staged, and what an agent has staged beside is not any more.
     """
@@ -245,12 +245,12 @@ def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:
             git.out(*ask, stdin=nul_ended(paths))
     except (OSError, GitError) as error:
         why = str(error).partition("\n")[0]
-        return [f"the index does not follow the commit: {why}; mend it with: git reset"]
+        return [f"the index does not match the commit: {why}; to fix it: git reset"]
     return []
 
 
 def take_back(point: Checkpoint, repo: Repo, ref: str) -> list[str]:
-    """Move HEAD and its branch back to before the run; return what to say.
+    """Move HEAD and its branch back to before the run; return notes.
 
     The working tree stays, and so has what the commits had; they are kept under a ref of ours.
     `ref` is the branch of the run; empty where HEAD was detached. Raises: GitError, OSError.
@@ -267,11 +267,13 @@ def take_back(point: Checkpoint, repo: Repo, ref: str) -> list[str]:
     else:
         git.out("update-ref", "-d", ref)
     restore_index(point, repo)
-    return [f"the agent had committed; with --no-commit that is taken back, and kept as {kept}"]
+    return [
+        f"the agent had committed; with --no-commit, its commits were undone, and kept as {kept}"
+    ]
 
 
 def keep_earlier(point: Checkpoint, repo: Repo) -> list[str]:
-    """Keep uncommitted content of before the run that is not there any more; say where."""
+    """Keep uncommitted content from before the run that no longer exists; return notes."""
     notes: list[str] = []
     earlier = point.dirty & point.paths.keys()
     changed = compare(point, repo).paths if earlier else ()
@@ -286,5 +288,5 @@ def keep_earlier(point: Checkpoint, repo: Repo) -> list[str]:
                 os.symlink(point.paths[path].digest, kept_abs)
             else:
                 copy_file(saved_abs, kept_abs)
-            notes.append(f"`{path}` had uncommitted changes; as it was, it is in {kept_abs}")
+            notes.append(f"`{path}` had uncommitted changes; its previous content is in {kept_abs}")
     return notes

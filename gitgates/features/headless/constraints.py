@@ -69,8 +69,8 @@ def misplaced(point: Checkpoint, head_ref: str, branch: str) -> tuple[str, ...]:
         return ()
     to_go = wanted.removeprefix("refs/heads/") or f"--detach {point.head}"
     message = (
-        f"HEAD is {head_ref or 'detached'}, and the commit belongs to {wanted or 'no branch'}: go "
-        f"back (git switch {to_go}), and bring along what you have committed (git cherry-pick)"
+        f"HEAD is {head_ref or 'detached'}, and the commit belongs to {wanted or 'no branch'}: "
+        f"go back (git switch {to_go}), and cherry-pick your commits (git cherry-pick)"
     )
     return (message,)
 
@@ -93,9 +93,9 @@ def _some(paths: list[str]) -> str:
 def told(found: tuple[str, ...], *, has_commits: bool, head: str) -> str:
     """Return the prompt for the agent; `head` is the commit that the run began at."""
     lines = "\n".join(f"- {one}" for one in found)
-    commits = "Each commit counts, also where a later one undoes it. "
+    commits = "Each commit counts, even if a later one reverts it. "
     if head:
-        commits += f"`git reset --soft {head}` takes yours back and keeps the files. "
+        commits += f"`git reset --soft {head}` undoes yours and keeps the files. "
     return (
         f"Your change violates the constraints of this run:\n{lines}\n\n"
         "The gates have not run. Undo what is not allowed, or do the task with a smaller change, "

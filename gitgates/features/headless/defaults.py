@@ -42,8 +42,8 @@ def with_gates(config: Config, root_abs: str) -> tuple[Config, str]:
     gates = _of_language(root_abs)
     if not gates:
         raise ConfigError(
-            f"{root_abs}: there are no gates: nothing would be checked",
-            f'Name some: [tool.gitgates.hooks.{HOOK}] gates = ["…"]; or begin with: gitgates init',
+            f"{root_abs}: no gates are configured, so nothing would be checked",
+            f'List some: [tool.gitgates.hooks.{HOOK}] gates = ["…"]; or start with: gitgates init',
         )
     names = tuple(gate.name for gate in gates)
     hook = base._replace(gates=names)

@@ -62,10 +62,10 @@ _MOST_FAILED_TURNS = 2  # an agent that crashes, or changes nothing
 _MOST_CHANGED = 3  # how often gates run because one of them has changed files
 _LONGEST_SUBJECT = 72  # as git's own documentation has it: more is cut off in many places
 CUT_SHORT = (
-    "Your last turn was ended, because {}. What you have changed is still there. Go on with the "
-    "task, and leave nothing running in the background. If all is done, end your turn."
+    "Your last turn was ended, because {}. Your changes are still there. Continue the task, "
+    "and leave nothing running in the background. If everything is done, end your turn."
 )
-CUT_NOTE = "the time limit ended the agent's last turn; the gates have checked what it had done"
+CUT_NOTE = "the time limit ended the agent's last turn; the gates checked what it had done"
 _COMMIT_S = 1800.0  # for the hooks of a commit
 
 
@@ -156,7 +156,7 @@ class Executor:
         """Give up, unless the gates pass on what a turn had done that ran out of time."""
         if not (turn.timed_out and self._has_work()):
             return self.give_up(outcome, why)
-        self.listener.said("the turn was cut short: what it had done is checked")
+        self.listener.said("the turn was cut short; its changes are checked")
         self.cut_short = True
         ended, _feedback = self._judge(turn)
         return ended or self.give_up(outcome, why)
@@ -164,7 +164,7 @@ class Executor:
     def _turn(self, prompt: str) -> Turn:
         settings, client = self.settings, self.settings.client
         number = len(self.turns) + 1
-        self._phase(f"{client.name} at work", self.attempts + 1)
+        self._phase(f"{client.name} is working", self.attempts + 1)
         if number > 1 and not (client.resumes and self.session):
             prompt = f"{settings.task}\n\n{prompt}" if prompt != settings.task else prompt
         began_s = time.monotonic()
@@ -255,13 +255,13 @@ class Executor:
         for _ in range(_MOST_CHANGED):
             outcome, text = self._ask_policies(turn, prepared)
             if self._heads() != moved_from:
-                why = "" if self.settings.keeps else "HEAD was put back"
+                why = "" if self.settings.keeps else "HEAD was restored"
                 return self.give_up("moved", why), ""
             after = commit.prepare(self.point, self.repo, name="after.index")
             if outcome != PASSED or not commit.written(prepared, after, fixers=self._fixes()):
                 break
             prepared = commit.prepare(self.point, self.repo)
-            self.listener.said("a gate has changed files: the gates run on what it made of them")
+            self.listener.said("a gate changed files: the gates run again on the result")
         else:
             return self.give_up("unsettled"), ""
         if outcome == PASSED:
@@ -277,7 +277,7 @@ class Executor:
         tokens = sum(counted) if counted else None
         found = constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
         if changed := differing(self.protected, self._protected()):
-            found += (f"must stay as before the run: {', '.join(changed)}",)
+            found += (f"must not change during the run: {', '.join(changed)}",)
         head_ref = self._heads()[1].strip()
         return found + constraints.misplaced(self.point, head_ref, self.branch)
 
@@ -392,7 +392,7 @@ class Executor:
             named = ", ".join(prepared.mixed)
             if self.settings.rolls_back:
                 return self.give_up("mixed", f"{named}; nothing was committed"), ""
-            text = f"{named}; nothing was committed, and the working tree is left as it is"
+            text = f"{named}; nothing was committed, and the working tree is left unchanged"
             return self._end(Ended("mixed", text)), ""
         if prepared.is_empty:  # the agent has committed by itself
             return self._pass(Ended("passed", commit=self.repo.head)), ""
@@ -423,7 +423,7 @@ class Executor:
         if decision.verdict == WARN:
             ended = ended._replace(outcome="warned", why=decision.reason)
         if configured(self.repo) != self.configured:
-            notes.append("the configuration of gitgates was changed; that of before was used")
+            notes.append("the configuration of gitgates was changed; the previous one was used")
         return self._end(ended._replace(notes=self._not_own(notes)))
 
     def _not_own(self, notes: list[str]) -> tuple[str, ...]:
@@ -441,7 +441,7 @@ class Executor:
         return "\n\n".join(part for part in parts if part).replace("\0", "") + "\n"
 
     def give_up(self, outcome: str, why: str = "") -> Ended:
-        """Keep the agent's work under a ref, and roll back unless told otherwise."""
+        """Keep the agent's work under a ref, and roll back unless disabled."""
         if not read_result(self.run_abs):  # no attempt, or one in which no gate ran
             reason = why or OUTCOMES[outcome][1]
             self._save(Decision(BLOCK, reason=reason), "could-not-run", "")
@@ -468,7 +468,7 @@ class Executor:
         before = {**self.protected, **self.git_settings}
         changed = differing(before, {**self._protected(), **settings_of(self.repo)})
         if changed:
-            note = f"changed during the run, and left so: {', '.join(changed)}"
+            note = f"changed during the run, and not restored: {', '.join(changed)}"
             ended = ended._replace(notes=(*ended.notes, note))
         most_usd, client = constraints.settings_of(self.config).max_cost, self.settings.client.name
         cost_notes = limits.cost_notes(self.turns, most_usd, client)

@@ -11,40 +11,40 @@ _KEYS = (
         "The agent that `gitgates headless` starts."
     ),
     Key("agent_args", v.NAMES, "[]", weaker="any").means(
-        "Further arguments of its client, such as permissions: nobody can answer a prompt."
+        "Additional arguments for its client, such as permissions: prompts cannot be answered."
     ),
     Key("max_files", v.COUNT, "0", weaker="greater").means(
-        "The most files that a run may change. 0: any number."
+        "The maximum number of files that a run may change. 0: unlimited."
     ),
     Key("max_lines", v.COUNT, "0", weaker="greater").means(
-        "The most lines that a run may add and remove. 0: any number."
+        "The maximum number of lines that a run may add and remove. 0: unlimited."
     ),
     Key("max_tokens", v.COUNT, "0", weaker="greater").means(
-        "The most tokens that a run may use, where the client reports them. 0: any number."
+        "The maximum number of tokens that a run may use, if the client reports them. 0: unlimited."
     ),
     Key("max_cost", v.AMOUNT, "0", weaker="greater").means(
-        "The most that a run may cost, in US dollars, where the client tells it. When that is "
-        "reached, what was done is checked, and no further turn begins. 0: any amount."
+        "The maximum cost of a run in US dollars, if the client reports it. When it is "
+        "reached, the changes are checked, and no further turn starts. 0: unlimited."
     ),
     Key("client_retries", v.COUNT, "6").means(
-        "How often a turn is repeated whose client failed because the model's service was busy or "
-        "out of reach (429, 5xx, 529, network). After that, and at once for 0, it counts as failed."
+        "How many times a turn is repeated if its client failed because the model's service "
+        "was busy or unreachable (429, 5xx, 529, network). After that, it counts as failed."
     ),
     Key("retry_wait", v.DURATION, '"10s"').means(
-        "The wait before the first such repetition. It doubles each time, up to 5 minutes, and is "
-        "part of the time of the run."
+        "The delay before the first repetition. It doubles each time, up to 5 minutes, and "
+        "counts as time of the run."
     ),
     Key("allow", v.PATTERNS, weaker="any").means(
-        "Patterns of the only files that a run may change. Missing: every file."
+        "Patterns of files that a run may change. Unset: every file."
     ),
     Key("deny", v.PATTERNS, "[]", weaker="fewer").means(
-        "Patterns of files that a run must not change; a second attempt that does ends it."
+        "Patterns of files that a run must not change; a second violation ends it."
     ),
 )
 
 TABLE = Table(
     name="headless",
     keys=_KEYS,
-    meaning="What `gitgates headless` starts, and what a run of it may change.",
+    meaning="What `gitgates headless` runs, and what a run may change.",
     example='agent = "claude".',
 )

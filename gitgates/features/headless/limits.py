@@ -21,7 +21,7 @@ _PASSING = re.compile(
     r"connection (?:error|reset|refused|aborted|closed|timed out)|connect(?:ion)? timeout",
     re.IGNORECASE,
 )
-_OURS = "it did not end within "  # a turn that we have ended
+_OURS = "it did not finish within "  # a turn that we have ended
 # Waiting mends none of these.
 _LASTING = re.compile(r"insufficient.quota|credit balance|billing|payment", re.IGNORECASE)
 
@@ -47,7 +47,7 @@ def wait(seconds: float, on_tick: Callable[[], None]) -> None:
 
 
 def cost_usd(turns: Iterable[dict[str, Any]]) -> float | None:
-    """Return what all turns cost; None where the client has told of none."""
+    """Return the cost of all turns; None if the client has reported none."""
     told = [turn["cost_usd"] for turn in turns if "cost_usd" in turn]
     return sum(told) if told else None
 
@@ -61,7 +61,7 @@ def over_cost(turns: list[dict[str, Any]], most_usd: float) -> str:
 
 
 def cost_notes(turns: list[dict[str, Any]], most_usd: float, client: str) -> list[str]:
-    """Return a note where the cost was to be limited, and nobody has told it."""
+    """Return a note if the cost was limited, but not reported."""
     if not most_usd or not turns or cost_usd(turns) is not None:
         return []
-    return [f"max_cost was not checked: {client} does not tell what a turn costs"]
+    return [f"max_cost was not checked: {client} does not report the cost of a turn"]

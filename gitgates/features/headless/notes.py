@@ -1,4 +1,4 @@
-"""What a run has changed beside files: hooks and settings of git, branches, tags, the stash."""
+"""Changes of a run other than files: git hooks and settings, branches, tags, the stash."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ def head_notes(point: Checkpoint, repo: Repo) -> list[str]:
     branch = repo.git.ask("symbolic-ref", "-q", "HEAD").stdout.decode().strip()
     if branch != point.branch:
         was, now = point.branch or "detached", branch or "detached"
-        notes.append(f"HEAD was {was} before the run, and is {now} now")
+        notes.append(f"HEAD was {was} before the run, and is now {now}")
     if point.head and repo.git.ask("merge-base", "--is-ancestor", point.head, "HEAD").exit_status:
-        notes.append(f"{point.head} was HEAD before the run, and is not in its history any more")
+        notes.append(f"{point.head} was HEAD before the run, and is no longer in its history")
     return notes + ref_notes(point, repo)
 
 
@@ -81,6 +81,6 @@ def unchecked_notes(visits: Iterable[Visit]) -> list[str]:
     """Return a note on each gate that has checked nothing of what the run has changed."""
     results = [visit.result for visit in visits if visit.result.status in UNCHECKED]
     return [
-        f"gate `{result.gate}` has checked nothing: {result.reason or result.status}"
+        f"gate `{result.gate}` checked nothing: {result.reason or result.status}"
         for result in results
     ]

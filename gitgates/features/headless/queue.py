@@ -104,7 +104,7 @@ class TaskFiles(Record):
         Raises: StateError where that cannot be read: it is not begun again then.
         """
         path_abs = f"{self.folder_abs}/{self.id}.progress"
-        hint = f"To begin this task anew: rm {path_abs}"
+        hint = f"To start this task again: rm {path_abs}"
         try:
             content = read_state(path_abs)
             if content is None:
@@ -114,7 +114,7 @@ class TaskFiles(Record):
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise StateError(f"{path_abs}: cannot be read: {error}", hint) from error
         if version != _VERSION:
-            raise StateError(f"{path_abs}: is of another version of gitgates", hint)
+            raise StateError(f"{path_abs}: was written by another version of gitgates", hint)
         return progress
 
     def begun_ns(self) -> int:
@@ -143,8 +143,8 @@ class TaskFiles(Record):
             elif now and now.state == "started" and time.monotonic() > until - _UNWATCHED_S:
                 end_left(now)  # its watchdogs were killed as well
             if time.monotonic() > until:
-                hint = f"End them, and begin again. They hold {path_abs}"
-                raise LockError("processes of an earlier attempt still run", hint)
+                hint = f"Stop them, and try again. They hold {path_abs}"
+                raise LockError("processes of an earlier attempt are still running", hint)
         os.set_inheritable(fd, True)
         return fd
 
@@ -161,7 +161,7 @@ def queue_folder(repo: Repo, file: str) -> str:
     try:
         make_folder(folder_abs)
     except OSError as error:
-        raise StateError(f"{folder_abs}: cannot be made: {error.strerror}") from error
+        raise StateError(f"{folder_abs}: cannot be created: {error.strerror}") from error
     return folder_abs
 
 
@@ -183,7 +183,7 @@ def begin(place: TaskFiles, task: QueueTask, repo: Repo, run_abs: str) -> Progre
     Raises: GitError.
     """
     if not (base := repo.git.resolve("HEAD")):
-        raise GitError("there is no commit yet to make a worktree of", "Commit something first.")
+        raise GitError("there is no commit yet to create a worktree from", "Create a commit first.")
     return place.save(
         Progress(
             task=task.digest,
@@ -234,12 +234,12 @@ def settle(
     failed_ref = _keep_work(progress, repo)
     _remove_worktree(progress, repo, say, force=True)
     if tip and not _is_own(repo.git, tip, progress, failed_ref):
-        say(f"the branch {progress.branch} stays as it is")
+        say(f"the branch {progress.branch} is left unchanged")
     elif tip:
         with worktrees_lock(repo):
             repo.git.out("branch", "-q", "-D", progress.branch)
     if failed_ref:
-        say(f"what a killed attempt has done is kept as {failed_ref}")
+        say(f"the changes of a killed attempt are kept as {failed_ref}")
     return place.save(progress._replace(state="error", outcome="killed", failed_ref=failed_ref))
 
 
@@ -318,7 +318,7 @@ def _remove_worktree(
     with worktrees_lock(repo):
         removed = repo.git.ask("worktree", "remove", *how, folder_abs)
         if removed.exit_status and there and not (force or _is_half_removed(there)):
-            say(f"{folder_abs} stays; to remove it: git worktree remove --force {folder_abs}")
+            say(f"{folder_abs} was kept; to remove it: git worktree remove --force {folder_abs}")
             return
         shutil.rmtree(folder_abs, ignore_errors=True)  # git had not finished making it
         _unlock_half_made(folder_abs, repo)

@@ -1,4 +1,4 @@
-"""Going on in the conversation of an earlier run: what is kept of it, and its work brought back."""
+"""Going on in the conversation of an earlier run: what is kept of it, and its work restored."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Conversation(Record):
 
     def prompt(self, task: str) -> str:
         """Return how to go on: with another task, or with that of before."""
-        parts = [task] if task else [f"Go on with this task: {self.task}"]
+        parts = [task] if task else [f"Continue this task: {self.task}"]
         if self.outcome and not self.passed:
-            parts.append(f"It ended like this so far: {self.outcome}.")
+            parts.append(f"It last ended as follows: {self.outcome}.")
         if self.work_ref:
-            parts.append("What you have changed so far is in the working tree, uncommitted.")
+            parts.append("Your changes so far are in the working tree, uncommitted.")
         return "\n\n".join(parts)
 
 
@@ -65,19 +65,19 @@ def find_conversation(repo: Repo, said: str) -> Conversation:
     matching = known[-1:] if said == "latest" else [run for run in known if run.startswith(said)]
     if len(matching) != 1:
         newest = ", ".join(known[:-4:-1]) or "none"
-        missing = "no such headless run with a turn that ended"
+        missing = "no headless run of that name with a finished turn"
         raise UsageError(
-            f"--resume {said}: {'several runs begin so' if matching else missing}",
+            f"--resume {said}: {'ambiguous prefix of several runs' if matching else missing}",
             f"Newest: {newest}.",
         )
     found = _read(repo, matching[0])
     if found.agent not in CLIENTS:
         raise UsageError(
-            f"--resume {found.run}: `{found.agent}` takes up no conversation",
-            "Start another run, and say in its task what to go on with.",
+            f"--resume {found.run}: `{found.agent}` cannot resume a conversation",
+            "Start a new run, and describe in its task what to continue.",
         )
     if not found.session:
-        raise UsageError(f"--resume {found.run}: no turn of it has told its conversation")
+        raise UsageError(f"--resume {found.run}: none of its turns reported a conversation")
     return found
 
 
@@ -101,7 +101,7 @@ def _read(repo: Repo, run: str) -> Conversation:
 def missing_work(repo: Repo, ref: str, *, run_abs: str) -> bytes:
     """Return the patch that brings back the work of a failed run; empty where it is there.
 
-    Raises: GitError where it cannot be brought back.
+    Raises: GitError where it cannot be restored.
     """
     if not ref:
         return b""
@@ -113,8 +113,8 @@ def missing_work(repo: Repo, ref: str, *, run_abs: str) -> bytes:
     if found.exit_status:
         said = found.stderr.decode("utf-8", "replace").strip().replace("error: ", "")
         raise GitError(
-            f"the work of the earlier run does not fit what is here:\n  {said}",
-            f"Put your own changes away (git stash), or look at it: git show {ref}",
+            f"the changes of the earlier run do not apply here:\n  {said}",
+            f"Stash your own changes (git stash), or inspect them: git show {ref}",
         )
     return patch
 
@@ -127,6 +127,6 @@ def _patch(repo: Repo, ref: str, run_abs: str) -> bytes:
             return file.read()
     base = repo.git.ask("merge-base", "HEAD", ref).stdout.decode().strip()
     if not base:
-        hint = f"Go to the branch that it was on, or look at it: git show {ref}"
-        raise GitError("the work of the earlier run has no commit in common with HEAD", hint)
+        hint = f"Switch to its branch, or inspect them: git show {ref}"
+        raise GitError("the changes of the earlier run have no commit in common with HEAD", hint)
     return repo.git.out(*AS_PATCH, base, ref)

@@ -49,7 +49,9 @@ class QueueTask(Record):
 
 def _id(value: object) -> str:
     if not isinstance(value, str) or not _ID.fullmatch(value):
-        raise v.BadValue("1 to 64 letters, digits, `-`, `_` and `.`, not first a sign")
+        raise v.BadValue(
+            "1 to 64 letters, digits, `-`, `_` and `.`, starting with a letter or digit"
+        )
     return value
 
 
@@ -61,7 +63,7 @@ def _filled(value: object) -> str:
 
 def _minutes(value: object) -> float:
     if not v.is_number(value) or not _SHORTEST_MINUTES <= value <= _LONGEST_MINUTES:
-        raise v.BadValue("minutes, at least 0.1 and at most a week")
+        raise v.BadValue("minutes, at least 0.1 and at most one week")
     return float(value)
 
 
@@ -69,14 +71,14 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TEXT = v.ValueType(_filled, {"type": "string"})
 TASK_KEYS: tuple[Key, ...] = (
     Key("id", v.ValueType(_id, {"type": "string"})).means("Its name in reports. Required."),
-    Key("prompt", _TEXT).means("What is to be done."),
-    Key("prompt_file", _TEXT).means("A file with the prompt, relative to the file of the tasks."),
-    Key("branch", _TEXT).means("The branch that is made for it. Default: `headless/ID`."),
-    Key("message", _TEXT).means("Of the commit. Default: the prompt."),
-    Key("agent", v.one_of(*CLIENTS)).means("The agent that does it."),
-    Key("agent_args", v.NAMES).means("Further arguments of its client."),
-    Key("max_retries", v.COUNT).means("How often failures go back to the agent."),
-    Key("max_cost", v.AMOUNT).means("The most that it may cost, in US dollars."),
+    Key("prompt", _TEXT).means("What to do."),
+    Key("prompt_file", _TEXT).means("File with the prompt, relative to the task file."),
+    Key("branch", _TEXT).means("The branch to create. Default: `headless/ID`."),
+    Key("message", _TEXT).means("The commit message. Default: the prompt."),
+    Key("agent", v.one_of(*CLIENTS)).means("The agent to use."),
+    Key("agent_args", v.NAMES).means("Additional arguments for its client."),
+    Key("max_retries", v.COUNT).means("How many times failures are sent back to the agent."),
+    Key("max_cost", v.AMOUNT).means("Maximum cost in US dollars."),
     Key("budget_minutes", v.ValueType(_minutes, {"type": "number"})).means(
         "Time limit for all turns of the agent."
     ),
@@ -155,7 +157,7 @@ def _read_prompt(where: str, fields: dict[str, Any], folder: str, problems: list
     if "prompt_file" not in fields:
         return
     if "prompt" in fields:
-        problems.append(f"{where}: has a `prompt` and a `prompt_file`: leave one out")
+        problems.append(f"{where}: has both `prompt` and `prompt_file`; remove one")
     name = fields.pop("prompt_file")
     try:
         with open(os.path.join(folder, name), "rb") as file:
@@ -171,7 +173,7 @@ def _read_prompt(where: str, fields: dict[str, Any], folder: str, problems: list
 def _twice(where: str, tasks: list[QueueTask]) -> list[str]:
     *earlier, last = tasks
     return [
-        f"{where}.{name}: `{getattr(last, name)}` is there twice"
+        f"{where}.{name}: `{getattr(last, name)}` is defined twice"
         for name in ("id", "branch")
         if any(getattr(task, name).casefold() == getattr(last, name).casefold() for task in earlier)
     ]

@@ -69,7 +69,7 @@ def run_turn(
     output, ending = run_process(command, log_abs, limit_s, on_tick, descendants=descendants)
     said = client.read(output)
     if ending.timed_out:
-        return said._replace(error=f"it did not end within {limit_s:.0f} s", timed_out=True)
+        return said._replace(error=f"it did not finish within {limit_s:.0f} s", timed_out=True)
     if ending.exit_status != 0 and said.error in ("", UNREADABLE):
         how = f"exit status {ending.exit_status}"
         if ending.signal is not None:
@@ -93,9 +93,9 @@ def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -
 def why_unchanged(turn: Turn, client: Client, arguments: tuple[str, ...]) -> str:
     """Return why a turn may have changed nothing; empty if unknown."""
     if turn.refused:
-        return f"it had no permission for {turn.refused}; the key `agent_args` can give that"
+        return f"it had no permission for {turn.refused}; the key `agent_args` can grant it"
     if client.resumes and not arguments:
-        return "the key `agent_args`, which says what it may do, is empty"
+        return "the key `agent_args`, which sets its permissions, is empty"
     return ""
 
 

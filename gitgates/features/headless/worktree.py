@@ -1,4 +1,4 @@
-"""A linked worktree for one run, beside the repository, removed afterwards."""
+"""A linked worktree for one run, next to the repository, removed afterwards."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def in_worktree(
     git = repo.git
     begun_at = _beginning(repo, where.start)
     if os.path.lexists(folder_abs):  # git makes the branch before it says so
-        hint = "Another run works there, or has left it: git worktree list"
-        raise GitError(f"{folder_abs}: is there already", hint)
+        hint = "Another run is using it, or left it behind: git worktree list"
+        raise GitError(f"{folder_abs}: already exists", hint)
     with worktrees_lock(repo):
         git.out("worktree", "add", "-q", "-b", branch, folder_abs, begun_at)
     say(f"working in {folder_abs}, on branch {branch}")
@@ -88,7 +88,7 @@ def in_worktree(
                 git.ask("branch", "-q", "-D", branch)  # nothing was committed to it
         if reason:
             command = f"git worktree remove --force {folder_abs}"
-            say(f"{folder_abs} stays ({reason}); to remove it: {command}")
+            say(f"{folder_abs} was kept ({reason}); to remove it: {command}")
 
 
 def _beginning(repo: Repo, start: str) -> str:
@@ -99,8 +99,8 @@ def _beginning(repo: Repo, start: str) -> str:
     if begun_at := repo.git.resolve(f"{start}^{{commit}}"):
         return begun_at
     if start != "HEAD":
-        raise GitError(f"there is no commit {start} any more, where this is to begin")
-    raise GitError("there is no commit yet to make a worktree of", "Commit something first.")
+        raise GitError(f"the start commit {start} no longer exists")
+    raise GitError("there is no commit yet to create a worktree from", "Create a commit first.")
 
 
 def _remove(repo: Repo, folder_abs: str) -> str:
@@ -110,7 +110,7 @@ def _remove(repo: Repo, folder_abs: str) -> str:
     if there.ask("rev-list", "-1", "HEAD", "--not", "--branches").stdout:
         return "its HEAD has commits that are on no branch"
     if _has_checkpoint(folder_abs, env):
-        return "it has the checkpoint of its run"
+        return "it holds the checkpoint of its run"
     removed = repo.git.ask("worktree", "remove", folder_abs)
     if not removed.exit_status:
         return ""
@@ -119,7 +119,7 @@ def _remove(repo: Repo, folder_abs: str) -> str:
 
 
 def _has_checkpoint(folder_abs: str, env: dict[str, str]) -> bool:
-    """Return whether a run has left its checkpoint, as one that was interrupted does."""
+    """Return whether a run left its checkpoint, as one that was interrupted does."""
     try:
         state_abs = find_repo(folder_abs, env).state_abs
         return any(checkpoint.left_behind(state_abs))
@@ -138,6 +138,6 @@ def require_branch(repo: Repo, branch: str) -> None:
     if not branch:
         return
     if repo.git.ask("check-ref-format", "--branch", branch).exit_status:
-        raise UsageError(f"--branch {branch}: git takes no such name")
+        raise UsageError(f"--branch {branch}: not a valid branch name")
     if not repo.git.ask("rev-parse", "--verify", "-q", f"refs/heads/{branch}").exit_status:
-        raise UsageError(f"--branch {branch}: there is such a branch", "Name a new one.")
+        raise UsageError(f"--branch {branch}: already exists", "Choose a new name.")

@@ -71,10 +71,11 @@ def is_unapproved(repo: Repo, config: Config, intents: Intents) -> bool:
 
 
 def describe_unapproved(file: str) -> str:
-    """Return what a person is told of a file of intents that does not count."""
+    """Return the message for the person about an intents file that does not apply."""
     return (
-        f"gitgates: {file} differs from HEAD as the session began, and does not count for agents; "
-        f"to let it count, run in a terminal: {APPROVE}"
+        f"gitgates: {file} differs from HEAD at the start of the session, and does not apply "
+        "to agents; to apply it, run in a terminal:"
+        f" {APPROVE}"
     )
 
 
@@ -113,7 +114,7 @@ def _committed(repo: Repo, head: str, file: str) -> tuple[Intent, ...]:
 
 def _read(file: str, rules: Fact) -> Intents:
     if why := rules.get("problem"):
-        raise IntentsError(str(why), f"Fix it; to let it count then, in a terminal: {APPROVE}")
+        raise IntentsError(str(why), f"Fix it; then, to apply it, run in a terminal: {APPROVE}")
     return Intents(file=file, intents=tuple(map(_intent, rules["intents"])))
 
 

@@ -1,6 +1,6 @@
 """Compare what has really changed in the working tree with the scope of intents.
 
-A shell command names no file, so that nobody can tell beforehand what it writes. After each one,
+A shell command names no file, so nobody can tell beforehand what it writes. After each one,
 and at an end of work, the working tree is compared with what it was when that was done last. What
 is in the scope of any intent that is held in this worktree, and what a tool of any session has
 announced, is taken for theirs; so is what others have committed. The rest is taken for the agent's.
@@ -57,7 +57,7 @@ _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 
 
 def decide_changes(call: Call) -> Verdict:
-    """Return the verdict on changes outside of the scope: after a shell command, or at an end."""
+    """Return the verdict on changes outside the scope: after a shell command, or at an end."""
     payload, leases = call.payload, renewed_leases(call)
     if payload.kind in ("after-tool", "tool-failed"):
         return Verdict() if only_shows(payload.command) else _after_shell(call, leases)
@@ -78,7 +78,7 @@ def _after_shell(call: Call, leases: Leases) -> Verdict:
 
 
 def _at_end(call: Call, leases: Leases) -> Verdict:
-    """Send an agent back that leaves changes outside of the scope, three times at most."""
+    """Send an agent back that leaves changes outside the scope, three times at most."""
     agent, scopes = call.payload.agent_id, _Scopes(call, leases)
     entries = _find_outside(call, scopes)[1]
     facts = [*call.entries, *map(fact_of, entries)]
@@ -92,9 +92,11 @@ def _at_end(call: Call, leases: Leases) -> Verdict:
     )
     if times < _MOST_SENT_BACK:
         text = _text(call, leases, scopes.file, paths, what="This work has changed")
-        text += f"\nYou are sent back for that ({times + 1} of {_MOST_SENT_BACK} times)."
+        text += f"\nYou are sent back for this ({times + 1} of {_MOST_SENT_BACK} times)."
         return Verdict(BLOCK, to_agent=text, entries=(*entries, sent))
-    text = f"gitgates: the agent was let go with changes outside of its intent: {named(paths)}"
+    text = (
+        f"gitgates: the agent was allowed to stop with changes outside its intent: {named(paths)}"
+    )
     return Verdict(WARN, to_person=text, entries=(*entries, IntentLetGoEntry(agent)))
 
 
@@ -120,7 +122,7 @@ class _Scopes:
 
 
 def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Any, ...]]:
-    """Return what has changed outside of any scope since this was done last, and its entries.
+    """Return what has changed outside any scope since this was done last, and its entries.
 
     What was found before, and is as it was before that, was undone.
     """
@@ -140,7 +142,7 @@ def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Any, ..
         known = _found(call.entries)
         again = set(_differing(call, {path: known[path] for path in outside if path in known}))
     except GitError as error:
-        call.note(f"what has changed outside of the intent is not known: {error.message}")
+        call.note(f"changes outside the intent cannot be determined: {error.message}")
         return [], (here,)
     announced = _announced(call, start.stamp)
     if scopes.file in outside and is_approved_since(call.repo, start.stamp):
@@ -197,7 +199,7 @@ def _found(facts: Iterable[Fact], agent: str = "") -> dict[str, str]:
 def _differing(call: Call, found: Mapping[str, str]) -> list[str]:
     """Return the files that differ from what they were in their tree, sorted.
 
-    Raises: GitError where one of the trees is not there.
+    Raises: GitError where one of the trees does not exist.
     """
     differ: list[str] = []
     for tree in dict.fromkeys(found.values()):
@@ -209,7 +211,7 @@ def _differing(call: Call, found: Mapping[str, str]) -> list[str]:
 def _changed(call: Call, before: str, after: str, *paths: str) -> list[str]:
     """Return the files, links and submodules that differ between two trees.
 
-    Raises: GitError where one of them is not there.
+    Raises: GitError where one of them does not exist.
     """
     return reading_git(call.repo).names(*_NAMES, before, after, "--", *paths)
 
@@ -217,11 +219,11 @@ def _changed(call: Call, before: str, after: str, *paths: str) -> list[str]:
 def _text(call: Call, leases: Leases, file: str, paths: list[str], *, what: str) -> str:
     own = held_by(leases, holder_of_call(call))
     where = f"the scope of {own.intent}" if own else "the scope of any intent that is held here"
-    lines = [f"gitgates: {what} files outside of {where}: {named(paths)}", "Undo that."]
+    lines = [f"gitgates: {what} files outside {where}: {named(paths)}", "Undo that."]
     others = [path for path in paths if path != file]  # which no scope can have
     if own and others:
-        lines[1] = "Undo that, or ask for the files, and undo it until that is approved:"
+        lines[1] = "Undo that, or ask for the files, and undo it until they are approved:"
         lines.append(request(own.intent, others[0]))
     if file in paths:
-        lines.append(f"{file} says what agents may work on; only a person changes it.")
-    return "\n".join([*lines, "What somebody else has changed, leave as it is, and say so."])
+        lines.append(f"{file} defines what agents may work on; only a person may change it.")
+    return "\n".join([*lines, "Leave changes by somebody else unchanged, and say so."])

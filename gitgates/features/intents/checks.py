@@ -26,7 +26,7 @@ def check(repo: Repo, config: Config) -> Iterator[Finding]:
         return
     total, active = counted(len(intents.intents), "intent"), len(intents.active)
     if settings.required and not active:
-        what = f"{total}, none is {ACTIVE}: an agent needs one to change anything (`required`)"
+        what = f"{total}, none is {ACTIVE}: agents need one to change anything (`required`)"
         yield Finding("problem", "intents", settings.file, what, f"set one to {ACTIVE}")
     else:
         yield Finding("ok", "intents", settings.file, f"{total}, {active} of them {ACTIVE}")

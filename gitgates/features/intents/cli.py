@@ -51,8 +51,8 @@ _UNLIMITED = 1 << 30
 def command() -> None:
     """Show what agents may work on, and where.
 
-    A person writes the intents into a file, .orchestration/active_intents.yaml unless
-    [tool.gitgates.intents] names another. An agent selects one of those that are IN_PROGRESS.
+    A person writes the intents to a file, by default .orchestration/active_intents.yaml, or the one
+    set in [tool.gitgates.intents]. An agent selects one that is IN_PROGRESS.
     """
 
 
@@ -68,10 +68,10 @@ def open_intents() -> tuple[Repo, Intents]:
 
 
 @command.command("list")
-@click.option("--path", metavar="PATH", help="Only those that this path may belong to.")
+@click.option("--path", metavar="PATH", help="Only intents whose scope may contain this path.")
 @format_option
 def list_intents(path: str | None, fmt: str) -> int:
-    """List the intents, in the order of the file; with --path, the nearest first."""
+    """List the intents, in the order of the file; with --path, the closest first."""
     repo, intents = open_intents()
     shown = intents.intents
     if path is not None:
@@ -84,7 +84,7 @@ def list_intents(path: str | None, fmt: str) -> int:
     if rows:
         click.echo(table(rows), nl=False)
     else:
-        click.echo(f"gitgates: {intents.file}: no such intents", err=True)
+        click.echo(f"gitgates: {intents.file}: no matching intents", err=True)
     return errors.OK
 
 
@@ -92,7 +92,7 @@ def list_intents(path: str | None, fmt: str) -> int:
 @click.argument("name", metavar="ID")
 @format_option
 def show(name: str, fmt: str) -> int:
-    """Show all of one intent, and what was last done for it, as an agent is told."""
+    """Show one intent in full with the latest work on it, as agents see it."""
     repo, intents = open_intents()
     intent = find_intent(intents, name)
     if fmt == "json":
@@ -107,7 +107,7 @@ def show(name: str, fmt: str) -> int:
 def validate(fmt: str) -> int:
     """Check the intents file, and report every problem at once.
 
-    Exit status 0: it is right, or not there. 78: it has problems.
+    Exit status 0: it is valid or does not exist. 78: it has errors.
     """
     try:
         repo, intents = open_intents()
@@ -119,7 +119,7 @@ def validate(fmt: str) -> int:
     if fmt == "json":
         print_json({"version": _VERSION, "ok": True, "problems": []})
     elif read_file(repo.root_abs, intents.file) is None:
-        click.echo(f"{intents.file}: there is no such file, and so no intent")
+        click.echo(f"{intents.file}: file not found, so there are no intents")
     else:
         active = len(intents.active)
         click.echo(
@@ -133,7 +133,7 @@ def validate(fmt: str) -> int:
 @click.argument("name", metavar="[ID]", required=False)
 @format_option
 def status(name: str | None, fmt: str) -> int:
-    """Show the intents that can be selected, who holds them, and what waits for a person."""
+    """Show the intents that can be selected, their holders, and requests waiting for a person."""
     repo, intents = open_intents()
     shown = (find_intent(intents, name),) if name else intents.active
     names = [intent.id for intent in shown]
@@ -154,7 +154,7 @@ def status(name: str | None, fmt: str) -> int:
     ]
     click.echo(table(rows) if rows else "no intent can be selected\n", nl=False)
     for one in waiting:
-        click.echo(f"{one.intent} wants {_quoted(one.pattern)}: {visible_line(one.reason)}")
+        click.echo(f"{one.intent} requests {_quoted(one.pattern)}: {visible_line(one.reason)}")
         where = "" if one.root == repo.root_abs else f", in {visible_line(one.root)}"
         approve = _approve_command(one.intent, one.pattern)
         click.echo(f"  since {one.time}{where}; to approve it: {approve}")
@@ -164,18 +164,16 @@ def status(name: str | None, fmt: str) -> int:
 @command.command("scope-expansion-request")
 @click.argument("name", metavar="ID")
 @click.argument("pattern", metavar="GLOB")
-@click.option(
-    "--reason", required=True, help="What needs to be changed there; the person reads it."
-)
+@click.option("--reason", required=True, help="What needs to change there, for the person to read.")
 @click.option(OPTION, default="", hidden=True)
 @format_option
 def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str, fmt: str) -> int:
     """Ask a person to add GLOB to the scope of an intent.
 
-    GLOB is a pattern as in .gitignore, relative to the root. Nothing changes before a person has
-    approved it.
+    GLOB is a pattern as in .gitignore, relative to the root. Nothing changes until a person
+    approves it.
 
-    Exit status 0: it is asked for, or in the scope already. 64: no such intent, or no pattern.
+    Exit status 0: requested, or already in the scope. 64: unknown intent, or no valid pattern.
     """
     repo, intents = open_intents()
     told = identify(repo, environ.read(), nonce=caller) if caller else None
@@ -188,18 +186,20 @@ def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str
 @command.command("approve-scope")
 @click.argument("name", metavar="ID")
 @click.argument("pattern", metavar="GLOB")
-@click.option("--refuse", is_flag=True, help="Refuse the request instead.")
-@click.option("--token", default="", help="Of a person: gitgates approve intent approve-scope.")
+@click.option("--refuse", is_flag=True, help="Refuse the request.")
+@click.option(
+    "--token", default="", help="Token from a person: gitgates approve intent approve-scope."
+)
 @format_option
 @edits_files
 def approve_scope(name: str, pattern: str, *, refuse: bool, token: str, fmt: str) -> int:
     """Add GLOB to the scope of an intent, as a person.
 
-    It is written into the intents file of the worktree in which it was asked for, else of this one,
-    if nothing else in the file changes by that. It takes a terminal, or a token.
+    Writes to the intents file of the worktree of the request, or of this one, if nothing else in
+    the file changes. Needs a terminal, or a token.
 
-    Exit status 0: it is done. 64: no such intent or pattern, or not yours to say. 78: the file has
-    to be changed by hand.
+    Exit status 0: done. 64: unknown intent or pattern, or not allowed. 78: the file must be changed
+    by hand.
     """
     repo, intents = open_intents()
     waiting = {(one.intent, one.pattern): one for one in open_requests(repo, intents)}
@@ -223,10 +223,10 @@ def _tell(fmt: str, name: str, pattern: str, *, state: str, path_abs: str = "") 
         return
     what = _quoted(pattern)
     texts = {
-        "requested": f"asked to add {what} to the scope of {name}; a person approves it with: "
+        "requested": f"requested {what} for the scope of {name}; to approve it, a person runs: "
         f"{_approve_command(name, pattern)}",
-        "in-scope": f"{what} is in the scope of {name} already",
-        "approved": f"{what} is in the scope of {name} now: {path_abs}",
+        "in-scope": f"{what} is already in the scope of {name}",
+        "approved": f"{what} is now in the scope of {name}: {path_abs}",
         "refused": f"{what} is refused for the scope of {name}",
     }
     click.echo(f"gitgates: {texts[state]}")
@@ -246,9 +246,9 @@ def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
     session = file_name(request.session) if request.session else ""
     if is_unapproved(repo, config, intents_of_session(repo, config, session)):
         raise errors.ConfigError(
-            f"{os.path.join(repo.root_abs, intents.file)}: is not as a person has approved it, "
-            "so that it does not count; nothing was written",
-            f"Look at it (git diff HEAD). To let it count, run in a terminal: {APPROVE}",
+            f"{os.path.join(repo.root_abs, intents.file)}: was changed since a person approved "
+            "it, so it does not apply; nothing was written",
+            f"Review it (git diff HEAD). To approve it, run in a terminal: {APPROVE}",
         )
     if request.pattern in find_intent(intents, request.intent).owned_scope:
         return ""
@@ -257,7 +257,7 @@ def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
     path_abs = os.path.join(repo.root_abs, intents.file)
     if changed is None:
         raise errors.ConfigError(
-            f"{path_abs}: cannot be extended without changing more than the scope of "
+            f"{path_abs}: cannot be changed without changing more than the scope of "
             f"{request.intent}; nothing was written",
             f"Add {_quoted(request.pattern)} to its `owned_scope` yourself.",
         )

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from gitgates.session.caller import Caller
 
 _session_option = click.option(
-    "--session", default="", metavar="ID", help="The agent's session. Default: the one that asks."
+    "--session", default="", metavar="ID", help="The agent's session. Default: the calling session."
 )
-_agent_option = click.option("--agent", default="", metavar="ID", help="A sub-agent of it.")
+_agent_option = click.option(
+    "--agent", default="", metavar="ID", help="A sub-agent of that session."
+)
 _caller_option = click.option(OPTION, default="", hidden=True)
 
 
@@ -51,7 +53,7 @@ def select(name: str, *, session: str, agent: str, caller: str) -> int:
 @_agent_option
 @_caller_option
 def release(session: str, agent: str, caller: str) -> int:
-    """Release the intent that is held, so that others can select it."""
+    """Release the intent that is held, so others can select it."""
     repo, found = _caller(session, agent, caller)
     click.echo(f"released: {intent_select.release(repo, Holder(found.session, found.agent))}")
     return errors.OK

@@ -25,7 +25,7 @@ _NAMES = ("-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-relative")
 
 
 def decide_commit(call: HookCall) -> Verdict:
-    """Refuse an agent's commit with files outside of the scope of its session's intents."""
+    """Refuse an agent's commit with files outside the scope of its session's intents."""
     repo, session = call.repo, calling_session(call.env)
     held = [
         one.intent
@@ -48,8 +48,8 @@ def decide_commit(call: HookCall) -> Verdict:
     if not outside:
         return Verdict()
     where = f"the scope of {' and '.join(held)}" if held else "any scope: no intent is selected"
-    text = f"gitgates: these files are outside of {where}: {named(outside)}. "
-    return Verdict(BLOCK, to_agent=f"{text}Leave them out of the commit: git restore --staged FILE")
+    text = f"gitgates: these files are outside {where}: {named(outside)}. "
+    return Verdict(BLOCK, to_agent=f"{text}Remove them from the commit: git restore --staged FILE")
 
 
 def _changed_in_session(repo: Repo, session: str, paths: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an agent is told of its intent, trimmed to a budget. Pure."""
+"""The context of an intent for an agent, trimmed to a budget. Pure."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _block(title: str, lines: list[str]) -> str:
 
 def _left_out(intent: Intent, dropped: dict[str, int]) -> str:
     what = ", ".join(f"{title.partition(' (')[0].lower()} ({n})" for title, n in dropped.items())
-    return f"Left out, to fit: {what}. All of it: gitgates intent show {intent.id}\n"
+    return f"Omitted to fit: {what}. In full: gitgates intent show {intent.id}\n"
 
 
 def _indented(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Add a pattern to the scope of an intent, as text: every other byte of the file stays as it is.
+"""Add a pattern to the scope of an intent, as text: every other byte of the file is left unchanged.
 
 Cold: loads PyYAML or tomlkit. What comes of it is read back; where it says anything but what was
 there and the new pattern, nothing is done.

@@ -47,7 +47,7 @@ class IntentPointEntry(Record):
 
 @entry("intent-outside")
 class IntentOutsideEntry(Record):
-    """Changes outside of any scope were found."""
+    """Changes outside any scope were found."""
 
     agent: str  # the sub-agent's id; empty: the main thread
     tree: str  # what was there before them
@@ -56,7 +56,7 @@ class IntentOutsideEntry(Record):
 
 @entry("intent-sent-back")
 class IntentSentBackEntry(Record):
-    """An agent was sent back for changes outside of the scope."""
+    """An agent was sent back for changes outside the scope."""
 
     prompt: str  # the number of the person's prompt
     agent: str  # the sub-agent's id; empty: the main thread
@@ -64,6 +64,6 @@ class IntentSentBackEntry(Record):
 
 @entry("intent-let-go")
 class IntentLetGoEntry(Record):
-    """An agent was let go with changes outside of the scope."""
+    """An agent was let go with changes outside the scope."""
 
     agent: str  # the sub-agent's id; empty: the main thread

@@ -89,7 +89,7 @@ def find_intent(intents: Intents, name: str) -> Intent:
     from gitgates.core.clean import visible_line  # cold: only a mistake needs them
 
     known = tuple(intent.id for intent in intents.intents)
-    hint = did_you_mean(name, known) or "See them all with: gitgates intent list"
+    hint = did_you_mean(name, known) or "To list all: gitgates intent list"
     raise UsageError(f"{intents.file}: no intent `{visible_line(name)}`", hint)
 
 
@@ -113,7 +113,7 @@ def read_file(root_abs: str, file: str) -> bytes | None:
         raise _error([Problem(file, why)]) from error
     if len(raw) > LONGEST:
         size = f"got {os.stat(path_abs).st_size} bytes, expected at most {LONGEST}"
-        raise _error([Problem(file, size, "Take out intents that are done.")])
+        raise _error([Problem(file, size, "Remove finished intents.")])
     return raw
 
 
@@ -150,7 +150,7 @@ def parse_intents(
 
 
 def _error(problems: list[Problem]) -> IntentsError:
-    return IntentsError(describe(problems), "Check it with: gitgates intent validate")
+    return IntentsError(describe(problems), "To check it: gitgates intent validate")
 
 
 def _read_cache(path_abs: str, file: str, raw: bytes) -> tuple[Intent, ...] | None:

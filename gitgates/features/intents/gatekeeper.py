@@ -28,15 +28,15 @@ _MOST_NEAREST = 3
 _MOST_PATTERNS = 4
 _MOST_NAMED = 8
 NEEDED = (
-    "This repository wants an intent to be selected before anything is written. Select the one "
-    "that your task belongs to; if it is none of these, ask the person."
+    "This repository requires an intent to be selected before anything is written. Select the "
+    "one that matches your task; if none does, ask the person."
 )
 _OR_RELEASE = "To work without an intent, where that is allowed: gitgates intent release"
-OFFERED = "Where your task belongs to one of these intents, select it before you write anything."
+OFFERED = "If your task belongs to one of these intents, select it before you write anything."
 
 
 def decide_tool(call: Call, so_far: Verdict) -> Verdict:
-    """Decide about a tool that may write; renew the lease of whoever uses it."""
+    """Decide about a tool that may write; renew the lease of its user."""
     payload, paths = call.payload, call.edited_paths
     leases = renewed_leases(call)
     is_shell = payload.tool_kind == "shell"
@@ -90,13 +90,13 @@ def judge(
     if own is None:
         lost = lost_by(leases, holder)
         if lost:
-            why = f"{lost.intent}, which you held, was taken over by {lost.holder}: it had expired."
+            why = f"{lost.intent}, which you held, expired and was taken over by {lost.holder}."
             return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
         if settings.required:
             return _refused(f"{NEEDED}\n{listed(intents, leases, holder)}")
     elif intent is None or not intent.is_active:
         became = intent.status if intent else f"no longer in {intents.file}"
-        why = f"{own.intent}, which you hold, is {became}: nothing is written for it."
+        why = f"{own.intent}, which you hold, is {became}; nothing may be written for it."
         return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
     else:
         for path in paths or ():
@@ -106,7 +106,7 @@ def judge(
                 )
     asked = [one for one in paths or () if _matches(one, settings.ask, ignore_case=ignore_case)]
     if asked:
-        text = f"gitgates: a person is to permit changes of {named(asked)}"
+        text = f"gitgates: a person must permit changes of {named(asked)}"
         return Verdict(ask=True, to_agent=f"{text} (`ask` of [tool.gitgates.intents]).")
     return Verdict()
 
@@ -138,10 +138,13 @@ def listed(intents: Intents, leases: Leases, holder: Holder) -> str:
     """Return a line for each intent that can be selected, who has it, and how to select it."""
     active = intents.active
     if not active:
-        why = "has no intent IN_PROGRESS" if intents.intents else "has no intents, or is not there"
+        why = (
+            "has no intent IN_PROGRESS" if intents.intents else "has no intents, or does not exist"
+        )
         return (
-            f"There is none that could be: {intents.file} {why} in what a person has committed, "
-            f"or approved in a terminal with `{APPROVE}`."
+            f"None can be selected: {intents.file} {why} as committed, or as approved by a "
+            "person in a terminal with"
+            f" `{APPROVE}`."
         )
     lines = [
         f"  gitgates intent select {one.id}  # {_described(one, leases, holder)}" for one in active
@@ -167,20 +170,23 @@ def out_of_scope(
 
     if path == intents.file:
         return (
-            f"{named([path])} says what agents may work on: it is in nobody's scope. Leave it as "
-            f"it is; for more files: gitgates intent scope-expansion-request {own.id} …"
+            f"{named([path])} defines what agents may work on: it is in no scope. Leave it "
+            "unchanged; for more files:"
+            f" gitgates intent scope-expansion-request {own.id} …"
         )
     others = tuple(one for one in intents.active if one.id != own.id)
     near = nearest(others, path, _MOST_NEAREST, ignore_case=ignore_case)
     holder = leases[own.id].holder
     scope = ", ".join(own.owned_scope)
-    lines = [f"{named([path])} is outside of the scope of {own.id}: {scope}"]
+    lines = [f"{named([path])} is outside the scope of {own.id}: {scope}"]
     if near:
-        lines.append("The nearest other intents:")
+        lines.append("Closest other intents:")
         lines += [f"  {one.id}: {_described(one, leases, holder)}" for one in near]
-        lines.append(f"Change to one, if your task is that: gitgates intent select {near[0].id}")
+        lines.append(f"Switch to one if it matches your task: gitgates intent select {near[0].id}")
     if can_be_inside(path):
-        lines.append(f"If {own.id} needs this file, ask for it, and go on with what is in scope:")
+        lines.append(
+            f"If {own.id} needs this file, request it, and continue with what is in scope:"
+        )
         lines.append(request(own.id, path))
     return "\n".join(lines)
 

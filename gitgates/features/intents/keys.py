@@ -25,20 +25,19 @@ _KEYS = (
         "The file with the intents, relative to the root: YAML, or TOML by its extension."
     ),
     Key("required", v.FLAG, "false", weaker="off").means(
-        "An agent changes nothing before it has selected an intent. `gitgates.local.toml` cannot "
-        "change these keys then."
+        "An agent must select an intent before it changes anything. If set, "
+        "`gitgates.local.toml` cannot change these keys."
     ),
     Key("ask", v.PATTERNS, "[]", weaker="fewer").means(
-        "Patterns of files that an agent changes only after a person has allowed it, whatever the "
-        "scope says."
+        "Patterns of files that an agent may change only with a person's permission, "
+        "regardless of the scope."
     ),
     Key("ttl", v.DURATION, '"30m"').means(
-        "How long an intent stays with an agent of which nothing is heard. Then others may select "
-        "it."
+        "How long an inactive agent keeps its intent. After that, others may select it."
     ),
     Key("context", v.SIZE, '"8 KiB"').means(
-        "The most that an agent is told of its intent, in characters. Acceptance criteria are kept "
-        "first, then constraints; less than 512 B counts as that."
+        "The maximum size of the intent context for an agent, in characters. Acceptance "
+        "criteria are kept first, then constraints. The minimum is 512 B."
     ),
 )
 

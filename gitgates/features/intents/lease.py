@@ -1,7 +1,7 @@
 """Leases of intents: who holds which one, and until when. Worktrees share them.
 
 All are in one file, which is replaced under its lock: whoever changes a lease compares it with what
-is there then (compare-and-swap), so that of two who acquire one intent exactly one gets it. Nobody
+is there then (compare-and-swap), so of two who acquire one intent exactly one gets it. Nobody
 has to give a lease back: without a renewal it expires after its time to live. An expired lease can
 be acquired by anybody; its former holder renews it if nobody has done that.
 """
@@ -41,7 +41,7 @@ class Holder(Record):
 
 
 class Lease(Record):
-    """One intent that somebody holds, or has held until it expired."""
+    """One intent that is held, or was held until it expired."""
 
     intent: str
     holder: Holder
@@ -64,7 +64,7 @@ class Lease(Record):
 
     @property
     def is_recent(self) -> bool:
-        """Whether its holder was heard of lately. A clock that was set back does not prolong it."""
+        """Whether its holder was active recently. A clock that was set back does not prolong it."""
         return abs(time.time() - self.renewed_s) < self.ttl_s
 
     @property

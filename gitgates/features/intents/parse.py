@@ -1,6 +1,6 @@
 """The text of an intents file to intents and problems. Pure; cold: loads a parser of YAML or TOML.
 
-A problem does not end the reading, so that all are told at once.
+A problem does not end the reading, so all are told at once.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _REQUIRED = ("id", "title", "status", "owned_scope")
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _LONGEST_TITLE = 200
 _DEEPEST = 10
-_EXAMPLE = f"Such as: {ROOT_KEY}: [{{id: INT-001, title: …, status: …, owned_scope: [src/**]}}]"
-_QUOTES = "A pattern that begins with `*` or `!` needs quotes."
+_EXAMPLE = f"For example: {ROOT_KEY}: [{{id: INT-001, title: …, status: …, owned_scope: [src/**]}}]"
+_QUOTES = "A pattern that starts with `*` or `!` needs quotes."
 _NO_PATTERN = re.compile(r"~|[A-Za-z]:[\\/]|//|[^/!]*\\\w")  # of a home folder, or of Windows
 
 
@@ -106,7 +106,7 @@ class _Reader:
             name = key.value if key.id == "scalar" else "?"
             if name in found:
                 self.lines[*place, name] = key.start_mark.line + 1
-                self.wrong((*place, name), "is there twice", "Keep one of them.")
+                self.wrong((*place, name), "is defined twice", "Keep only one.")
             self.lines[*place, name] = key.start_mark.line + 1
             found[name] = self._flatten(value, (*place, name))
         return found
@@ -151,7 +151,10 @@ class _Reader:
     def _unknown(self, place: Place, known: tuple[str, ...]) -> None:
         key = str(place[-1])
         if not key.startswith("x-"):  # which are for others, as in OpenAPI and Compose
-            hint = did_you_mean(key, known) or f"Known: {', '.join(known)}; others begin with `x-`."
+            hint = (
+                did_you_mean(key, known)
+                or f"Known: {', '.join(known)}; custom keys start with `x-`."
+            )
             self.wrong(place, "is not a known key", hint)
 
     def _refuse_same_ids(self, found: list[Intent]) -> None:
@@ -162,7 +165,7 @@ class _Reader:
                 line = self.lines.get((ROOT_KEY, before, "id"), 0)
                 there = f"in line {line}" if line else f"as number {before + 1}"
                 message = f"got {show(name)}, which is the id of another intent {there}"
-                self.wrong((ROOT_KEY, at, "id"), message, "Give each intent an id of its own.")
+                self.wrong((ROOT_KEY, at, "id"), message, "Give each intent a unique id.")
 
     def _intent(self, place: Place, row: object) -> Intent:
         if not isinstance(row, dict):
@@ -188,7 +191,7 @@ class _Reader:
     def _list(self, place: Place, value: object, parse: Parse) -> tuple[Any, ...]:
         entries = [] if value == "" else value  # a key of YAML with nothing behind it
         if not isinstance(entries, list):
-            self.wrong(place, f"got {show(value)}, expected a list of texts")
+            self.wrong(place, f"got {show(value)}, expected a list of strings")
             return ()
         if parse is _pattern and all(str(one).startswith("!") for one in entries):
             self.wrong(place, f"got {show(value)}, expected at least one pattern such as src/**")
@@ -206,7 +209,7 @@ def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     is_split = isinstance(value, dict) and len(value) == 1
-    raise BadValue("a text", "A text with `: ` in it needs quotes." if is_split else "")
+    raise BadValue("a text", "A string that contains `: ` needs quotes." if is_split else "")
 
 
 def _filled(value: object) -> str:
@@ -267,7 +270,7 @@ def wrong_pattern(pattern: str) -> str:
     if ".." in parts or "." in parts or "" in parts:
         return "a path relative to the root, without `.`, `..` and empty names"
     if parts[0].casefold() == ".git" and body == pattern:
-        return "a path of the working tree: what is in .git is in no scope"
+        return "a path of the working tree: nothing in .git can be in a scope"
     if body.startswith("/") and len(parts) > 1:
         # In gitignore(5), too, it would mean the root of the repository. Nobody who writes
         # /etc/passwd means that.

@@ -1,4 +1,4 @@
-"""The policy on intents: no writing before one is selected, none outside of its scope.
+"""The policy on intents: no writing before one is selected, none outside its scope.
 
 Before a tool is used, `gatekeeper.py` decides. A shell command names no file; what it has
 changed is compared with the scope afterwards: `changes.py`, and at a commit,
@@ -40,10 +40,10 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 # What is said beside the reason where that is so.
 WAY_OUT = (
-    "Where intents are required, nothing is written while that cannot be decided. Do not try to "
-    "get around it: tell the person, who can mend that; or take `required` out of "
-    "[tool.gitgates.intents] and run `gitgates approve rules`; or start the agent anew with "
-    "GITGATES=0 set, without gates and guard."
+    "Where intents are required, nothing may be written while this cannot be decided. Do not "
+    "try to bypass it: tell the person, who can fix it; or remove `required` from "
+    "[tool.gitgates.intents] and run `gitgates approve rules`; or restart the agent with "
+    "GITGATES=0, without gates and guard."
 )
 
 
@@ -63,7 +63,7 @@ def guarded_files(call: Call) -> tuple[tuple[str, str], ...]:
 
 
 def watched_files(call: Call) -> dict[str, str]:
-    """Return the file with the intents, of whose changes the person is told."""
+    """Return the file with the intents, whose changes are reported to the person."""
     return {_NAME: _file_abs(call)}
 
 
@@ -72,7 +72,7 @@ def _file_abs(call: Call) -> str:
 
 
 def unapproved(call: Call, changed: list[str]) -> list[str]:
-    """Return what the person is told of a changed file of intents that does not count."""
+    """Return the message for the person about a changed intents file that does not apply."""
     if _NAME not in changed:
         return []
     from gitgates.features.intents import approved
@@ -115,7 +115,7 @@ def labels(call: Call) -> dict[str, str]:
 
 
 def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git
-    """Judge a tool, or what has changed; tell the agent of its intent; renew its lease."""
+    """Judge a tool or changes; give the agent the context of its intent; renew its lease."""
     if call.kind == "before-tool":
         from gitgates.features.intents.gatekeeper import (
             decide_tool,  # of many events, each loads its own

@@ -1,4 +1,4 @@
-"""Requests for a larger scope, and what a person said to them. They are entries of the ledger.
+"""Requests for a larger scope, and the answers of a person. They are entries of the ledger.
 
 What is approved stands in the intents file. The ledger tells who asked for it, and why. Cold.
 """
@@ -25,7 +25,7 @@ _LONGEST = 500  # of a reason
 
 
 class ScopeRequest(Record):
-    """A pattern that somebody wants in the scope of an intent."""
+    """A pattern requested for the scope of an intent."""
 
     intent: str
     pattern: str
@@ -45,7 +45,7 @@ def ask(
     intent = find_intent(intents, name)
     said = " ".join(reason.split())[:_LONGEST]
     if not said:
-        raise UsageError("--reason is empty", "Say what needs to be changed there.")
+        raise UsageError("--reason is empty", "Say what needs to change there.")
     request = new_request(repo, name, pattern)._replace(reason=said, session=session)
     if pattern in intent.owned_scope:
         return None
@@ -67,7 +67,7 @@ def new_request(repo: Repo, name: str, pattern: str) -> ScopeRequest:
 
 
 def record(repo: Repo, what: str, request: ScopeRequest) -> None:
-    """Append a request, or what was said to it, to the ledger.
+    """Append a request, or the answer to it, to the ledger.
 
     Raises: StateError where it cannot be written.
     """

@@ -19,7 +19,7 @@ def is_inside(intent: Intent, path: str, *, ignore_case: bool = False) -> bool:
     """Return whether an intent's scope has a path.
 
     `ignore_case`: as core.ignorecase of git says of the file system. What git keeps in `.git` is in
-    no scope, and nothing outside of the worktree is.
+    no scope, and nothing outside the worktree is.
     """
     if not can_be_inside(path):
         return False

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from gitgates.store.log import Journal
 
 _OWN_SESSION = (
-    "Your own session holds it. If this is your work, end, and tell it to run "
-    "`gitgates intent release` before it starts a sub-agent for that."
+    "Your own session holds it. If this is your work, stop, and tell the session to run "
+    "`gitgates intent release` before it starts a sub-agent for it."
 )
 
 
 def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Journal) -> str:
-    """Have a holder acquire an intent; return what it is told, with the context of the intent.
+    """Let a holder acquire an intent; return the message, with the context of the intent.
 
     What it has held before is released. `journal`: of its session, in this worktree.
 
@@ -48,7 +48,9 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
     )
     if own.holder != holder:
         others = listed(intents, read_leases(repo.shared_state_abs), holder)
-        hint = f"It is held longer while that works. Wait, or select another one:\n{others}"
+        hint = (
+            f"The lease is extended while its holder works. Wait, or select another one:\n{others}"
+        )
         if own.holder == Holder(holder.session):
             hint += f"\n{_OWN_SESSION}"
         raise LockError(f"{intent.id} is {own.holding}", hint)
@@ -59,7 +61,7 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
     _note(journal, selected)
     lines = [f"{intent.id} is held by {holder} now."]
     if own.former:
-        lines.append(f"It was taken over: {own.former} held it, and did nothing for a while.")
+        lines.append(f"It was taken over from {own.former}, whose lease had expired.")
     return "\n".join([*lines, context_of(repo, config, intent, settings.context_bytes)])
 
 
@@ -70,7 +72,9 @@ def release(repo: Repo, holder: Holder) -> str:
     """
     was = leases_of.release(repo.shared_state_abs, holder)
     if was is None:
-        raise UsageError(f"{holder} holds no intent", "See who holds which: gitgates intent status")
+        raise UsageError(
+            f"{holder} holds no intent", "To see who holds which: gitgates intent status"
+        )
     return was.intent
 
 

@@ -1,4 +1,4 @@
-"""Tell an agent of intents: at the start of a session, and again after a compaction."""
+"""Give an agent the context of intents: at the start of a session, and after a compaction."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _MOST_RECENT = 10
 _RECORDED = "intent-context"
-_AGAIN = "You hold this intent; nothing is to be changed outside of its scope."
+_AGAIN = "You hold this intent; do not change anything outside its scope."
 
 
 def tell(call: Call) -> Verdict:
-    """Record the context of the held intent before a compaction, and hand it out after that.
+    """Record the context of the held intent before a compaction, and return it afterwards.
 
     Whoever holds none is told of the intents; the person, of a file that does not count.
     """
@@ -61,7 +61,7 @@ def tell(call: Call) -> Verdict:
 
 
 def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:
-    """Return what an agent is told of an intent, and of what was last done for it.
+    """Return the context of an intent for an agent, with the latest work on it.
 
     `budget`: the most characters.
     """

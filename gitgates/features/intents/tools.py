@@ -13,7 +13,7 @@ async def select_active_intent(intent_id: str, caller: str = "") -> str:
 async def scope_expansion_request(
     intent_id: str, pattern: str, reason: str, caller: str = ""
 ) -> str:
-    """Ask the person to let an intent cover more files: a pattern such as src/api/**, and why."""
+    """Ask the person to extend the scope of an intent: a pattern such as src/api/**, and why."""
     words = ("intent", "scope-expansion-request", *by(caller), f"--reason={reason}")
     return await run_verb(*words, "--", intent_id, pattern)
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 NAME = "gitgates"
 _INSTRUCTIONS = (
-    "Quality gates of this repository: intents, reviews, and running the gates. Leave the argument "
-    "`caller` of a tool empty: it is filled in."
+    "Quality gates of this repository: intents, reviews, and running the gates. Leave the "
+    "argument `caller` of tools empty; it is filled in."
 )
 
 
@@ -29,10 +29,10 @@ def command() -> int:
     """Serve some verbs as tools of the Model Context Protocol over standard input and output.
 
     The tools are select_active_intent, scope_expansion_request, review_status, post_review and
-    run_gates. An agent starts this by itself, where `gitgates install-hooks --agent claude --mcp`
-    has registered it. It needs the package `mcp`: pip install 'gitgates[mcp]'.
+    run_gates. Agents start it themselves once `gitgates install-hooks --agent claude --mcp` has
+    registered it. It needs the package `mcp`: pip install 'gitgates[mcp]'.
 
-    Exit status 0: the agent has closed its side. 78: that package is missing.
+    Exit status 0: the agent closed the connection. 78: the package is missing.
     """
     try:
         server = make_server()

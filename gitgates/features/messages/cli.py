@@ -26,7 +26,7 @@ _limit = click.option(
     type=click.IntRange(min=0),
     default=_SHOWN,
     show_default=True,
-    help="How many; 0: all.",
+    help="Maximum number; 0: all.",
 )
 
 
@@ -44,8 +44,7 @@ def _complete_topics(_ctx: click.Context, _param: click.Parameter, incomplete: s
 def command(context: click.Context) -> int:
     """Post to the repository's message log, read it, search it (without a command: its topics).
 
-    All worktrees share one log, and so do people, scripts and agents. Nothing in it is ever changed
-    or removed. It needs no configuration.
+    All worktrees, people, scripts and agents share one append-only log. It needs no configuration.
     """
     if context.invoked_subcommand is None:
         context.invoke(topics, fmt="text")
@@ -60,15 +59,18 @@ def command(context: click.Context) -> int:
     "given",
     metavar="TEXT",
     multiple=True,
-    help="What to say; - is standard input, which is also read without -m. Again: a paragraph.",
+    help="Text; - for standard input, which is also read without -m. Each further -m is a new "
+    "paragraph.",
 )
-@click.option("--ref", "refs", metavar="ID", multiple=True, help="A message that this is about.")
+@click.option(
+    "--ref", "refs", metavar="ID", multiple=True, help="Id of a message that this one refers to."
+)
 def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
     """Append a message to TOPIC; print its id.
 
-    A topic is one line, such as `build` or `review/parser`. Kept with the text: the time, the
-    commit and the branch that are checked out, whether there are changes beside, and the session of
-    the agent that posts. Rather than repeat what a message says, name it: --ref ID.
+    A topic is one line, such as `build` or `review/parser`. The message also records the
+    time, the commit and branch checked out, whether there are uncommitted changes, and the session
+    of the posting agent. To refer to an earlier message: --ref ID.
     """
     draft = Message(
         topic=topic,
@@ -83,12 +85,12 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
 @command.command("read")
 @click.argument("topic", shell_complete=_complete_topics)
 @_limit
-@click.option("--since", metavar="ID", default="", help="Only what came after this message.")
+@click.option("--since", metavar="ID", default="", help="Only messages after this one.")
 @format_option
 def read(topic: str, limit: int, since: str, fmt: str) -> int:
     """Show the newest messages of TOPIC, the newest last.
 
-    A topic that ends in `/` means all below it: `review/` shows `review/parser`.
+    A topic that ends in `/` includes all topics below it: `review/` shows `review/parser`.
     """
     log = _log()
     later = _after(log, since) if since else log.messages
@@ -127,15 +129,15 @@ def show(message_id: str, fmt: str) -> int:
     metavar="TOPIC",
     default="",
     shell_complete=_complete_topics,
-    help="Only there; one that ends in / means all below it.",
+    help="Only this topic; with / at the end, all topics below it.",
 )
 @_limit
 @format_option
 def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
-    """Show the messages with all words of QUERY, the best first.
+    """Show the messages with all words of QUERY, best match first.
 
-    Words are searched in topics and texts, whatever their case and accents. `pars*` is a beginning
-    of a word, `"out of memory"` words in a row; no other sign has a meaning.
+    Searches topics and texts, ignoring case and accents. `pars*` matches a prefix, and
+    `"out of memory"` a phrase; other characters have no special meaning.
     """
     from gitgates.features.messages.search import search as find_messages  # loads `re` and sqlite3
     from gitgates.features.messages.search import snippet
@@ -149,7 +151,7 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
     for one, part in parts:
         sys.stdout.write(f"{_head(one)}    {_on_one_line(part)}\n")
     if not parts:
-        click.echo("gitgates: no message has all of that", err=True)
+        click.echo("gitgates: no matching message", err=True)
     _tell_more(found.total - len(parts), "more", limit)
     return errors.OK
 
@@ -168,7 +170,7 @@ def topics(fmt: str) -> int:
         ]
         print_json({"version": _VERSION, "topics": listed})
     elif not rows:
-        sys.stdout.write("no message is posted here\n")
+        sys.stdout.write("no messages\n")
     else:
         lines = [(str(number), _seconds(last), _on_one_line(topic)) for topic, number, last in rows]
         sys.stdout.write(table([("messages", "last", "topic"), *lines], right=(0,)))
@@ -178,7 +180,7 @@ def topics(fmt: str) -> int:
 @command.command("export")
 @click.option("-o", "--output", metavar="FILE", default="", help="Default: standard output.")
 def export(output: str) -> int:
-    """Write all messages as JSON lines, byte for byte as the log has them, the oldest first."""
+    """Write all messages as JSON lines, byte for byte as in the log, oldest first."""
     log = _log()
     data = b"".join(line + b"\n" for line in log.lines)
     if not output:
@@ -186,7 +188,9 @@ def export(output: str) -> int:
         return errors.OK
     log_abs = messages.file_abs(_state())
     if os.path.exists(log_abs) and os.path.exists(output) and os.path.samefile(log_abs, output):
-        raise errors.UsageError(f"--output {output}: that is the log itself", "Name another file.")
+        raise errors.UsageError(
+            f"--output {output}: is the message log itself", "Choose another file."
+        )
     try:
         with open(output, "wb") as file:
             file.write(data)
@@ -207,7 +211,9 @@ def _log() -> MessageLog:
     if log.left_out:
         what = "1 line is" if log.left_out == 1 else f"{log.left_out} lines are"
         path_abs = messages.file_abs(_state())
-        click.echo(f"gitgates: {path_abs}: {what} torn, or not of this version: left out", err=True)
+        click.echo(
+            f"gitgates: {path_abs}: {what} damaged or of an unknown version; skipped", err=True
+        )
     return log
 
 
@@ -220,7 +226,7 @@ def _after(log: MessageLog, since: str) -> tuple[Message, ...]:
 
 
 def _unknown(message_id: str) -> errors.UsageError:
-    hint = "`gitgates journal post` prints ids, `read` and `search` show them."
+    hint = "Ids are shown by `gitgates journal post`, `read` and `search`."
     return errors.UsageError(f"no message `{_on_one_line(message_id)}`", hint)
 
 
@@ -244,13 +250,13 @@ def _standard_input() -> str:
     Raises: UsageError where nobody says anything there, or too much is said.
     """
     if sys.stdin is None or sys.stdin.isatty():
-        raise errors.UsageError("there is no text", "Give it with -m TEXT, or pipe it in.")
+        raise errors.UsageError("the message is empty", "Use -m TEXT, or pipe it in.")
     raw = sys.stdin.buffer.read(MOST_TEXT + 3)
     said = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
     if len(raw) > MOST_TEXT + 2:
         raise errors.UsageError(
-            f"the text has more than {MOST_TEXT} bytes, the most there may be",
-            "Post what matters, and name the file that has the rest.",
+            f"the text is longer than {MOST_TEXT} bytes",
+            "Post a summary, and name the file with the rest.",
         )
     return said
 

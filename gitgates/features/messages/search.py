@@ -80,8 +80,8 @@ def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0
     asked = terms(query)
     if not asked:
         raise UsageError(
-            f"`{shown(query)}` has no word to search for",
-            'Words, "several in a row", or a beginning: pars*',
+            f"`{shown(query)}` contains no search term",
+            'Use words, "a phrase", or a prefix: pars*',
         )
     if found := _search_index(shared_state_abs, asked, unicode_only(topic), limit):
         return found

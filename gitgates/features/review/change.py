@@ -118,7 +118,7 @@ class SessionChange:
         return last is not None and last.name == COMPLETE and self.is_of_now(last)
 
     def is_of_now(self, one: Marker) -> bool:
-        """Return whether nothing that counts has changed since a review."""
+        """Return whether nothing relevant has changed since a review."""
         return self._holds(one, strict=True)[0]
 
     def _weigh(self, span: Span) -> Significance:
@@ -142,16 +142,16 @@ class SessionChange:
 
     def _compare(self, one: Marker, *, strict: bool) -> tuple[bool, str]:
         if not one.point.tree:
-            return False, "what it saw is not known"
+            return False, "what it covered is unknown"
         if one.point.tree == self.now.tree:
             return True, "nothing has changed since"
         since = self._weigh(self.since(one.point))
         if not since.counts:
-            return True, "nothing that counts has changed since"
+            return True, "nothing relevant has changed since"
         # White space is in no patch id, and in a critical file it may have a meaning.
         is_critical = any(file.critical for file in since.files)
         if one.patch and not is_critical and one.patch == self.patch:
-            return True, "it is the same change as then"
+            return True, "it is the same change as before"
         if strict:
             return False, f"it has changed since: {since.why}"
         if since.significant:

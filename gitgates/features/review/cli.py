@@ -1,4 +1,4 @@
-"""`gitgates review`: what is to be reviewed, and what was said of it."""
+"""`gitgates review`: the change to review, and its reviews."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 _NAMED = 4  # files that are left out, of each kind
 _LONGEST_PATH = 300
-_NOT_WEAKENED = "nothing that weakens the checks was found"
+_NOT_WEAKENED = "nothing found that weakens the checks"
 
 
-@verb("diff", "Show the change that is to be reviewed.", reads=True)
-@click.option("--all", "everything", is_flag=True, help="Also what does not count.")
+@verb("diff", "Show the change to review.", reads=True)
+@click.option("--all", "everything", is_flag=True, help="Include files that do not count.")
 def diff(session: ReviewSession, *, everything: bool) -> int:
-    """Show what the session has changed and somebody has to read, as a diff.
+    """Show the changes of the session that must be reviewed, as a diff.
 
     Left out, and said on standard error: generated files, renames, white space, what came from
     others by a merge or a pull, and what others are known to have changed meanwhile.
@@ -42,18 +42,18 @@ def diff(session: ReviewSession, *, everything: bool) -> int:
     return OK
 
 
-@verb("request", "Show what the person asked for, word for word.", reads=True)
+@verb("request", "Show the person's prompts verbatim.", reads=True)
 def request(session: ReviewSession) -> int:
     """Show the person's prompts of this session, word for word."""
     requests = session.requests
     if not requests:
-        click.echo("gitgates: no prompt of this session was heard of", err=True)
+        click.echo("gitgates: no prompt of this session is recorded", err=True)
     click.echo(requests_text(requests), nl=False)
     return OK
 
 
 def requests_text(requests: tuple[str, ...]) -> str:
-    """Return numbered prompts, verbatim, each line indented, so that none looks like a heading."""
+    """Return numbered prompts, verbatim, each line indented, so none looks like a heading."""
     parts = []
     for number, text in enumerate(requests, 1):
         lines = visible(text).splitlines() or [""]
@@ -71,10 +71,10 @@ def _left_out(files: list[Weighed]) -> str:
     parts = []
     for why, paths in by_why.items():
         parts.append(f"{first_few(paths, _NAMED)} ({plain_line(why)})")
-    return f"left out: {'; '.join(parts)}. Shown with --all"
+    return f"left out: {'; '.join(parts)}. To show them: --all"
 
 
-@verb("weakened", "Show what weakens the checks.")
+@verb("weakened", "Show changes that weaken the checks.")
 @format_option
 def weakened(session: ReviewSession, fmt: str) -> int:
     """Show what in the change weakens the checks.
@@ -90,8 +90,8 @@ def weakened(session: ReviewSession, fmt: str) -> int:
     if caller.by_agent and not matches_agent((reviewer,), caller.agent_type):
         # The worker is not to learn what is looked for.
         raise UsageError(
-            "this is for the reviewer, who is to look at a change without having made it",
-            f"A sub-agent of the type `{reviewer}` may run it, or a person in another terminal.",
+            "this is only for the reviewer, who must not have made the change",
+            f"A sub-agent of type `{reviewer}` can run it, or a person in another terminal.",
         )
     findings = find(session.change.whole, session.config)
     if fmt == "json":
@@ -121,16 +121,16 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-@verb("opinions", "Ask others for a second opinion.")
+@verb("opinions", "Ask configured commands for a second opinion.")
 @format_option
 def opinions(session: ReviewSession, fmt: str) -> int:
-    """Ask each command of `second_opinions` what it thinks of the change, all at once.
+    """Ask all commands of `second_opinions` for their opinion of the change, in parallel.
 
-    Each gets, on its standard input and in the file GITGATES_REVIEW_FILE, what the person asked for
-    and the change as a diff. This may take as long as `opinion_timeout` says. Each answer is shown
-    and kept in the message log as soon as it has come.
+    Each gets the person's prompts and the change as a diff, on standard input and in the file
+    GITGATES_REVIEW_FILE. The time limit is `opinion_timeout`. Each answer is shown and stored in
+    the message log as soon as it arrives.
 
-    Exit status 0: at least one has answered, or there is nothing to ask. 1: none has.
+    Exit status 0: at least one answered, or nothing to ask. 1: none answered.
     """
     from gitgates.features.review.cli_opinions import ask_all
 
@@ -139,10 +139,10 @@ def opinions(session: ReviewSession, fmt: str) -> int:
 
 @click.group("review", cls=ReviewGroup)
 def command() -> None:
-    """Show what is to be reviewed, and record reviews (without a command: status).
+    """Show what to review, and record reviews (without a command: status).
 
-    A command means the session whose agent runs it; in a terminal of your own, the only session
-    that has been in this worktree, or the one that --session names.
+    A command applies to the session of the agent that runs it; in your own terminal, to the only
+    session in this worktree, or to the one given by --session.
     """
 
 

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 _VERSION = 1
 _NONE = (
     "no second opinions are configured\n"
-    '  Name commands in [tool.gitgates.review]: second_opinions = ["codex exec -"]'
+    "  Add commands to [tool.gitgates.review]: second_opinions = "
+    '["codex exec -"]'
 )
 _TOPIC = "/opinions"
 _TAIL = 10  # lines of what failed
@@ -75,20 +76,22 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
     paths = tuple(one.path for one in files if one.counts)
     diff = diff_text(change.whole, paths) if change and paths else b""
     if not diff:
-        return _nothing(fmt, "nothing has changed that counts" if change else _NONE)
+        return _nothing(fmt, "no significant changes" if change else _NONE)
     topic = f"review/{session.caller.session}{_TOPIC}"
     opinions = _Opinions(session, fmt)
     click.echo(
         f"gitgates: asking {', '.join(opinions.commands)}, for at most "
-        f"{review.opinion_timeout_s:g} s\n"
-        f"  Each answer is kept at once, and shown by: gitgates journal read {topic}",
+        f"{review.opinion_timeout_s:g} s\n  Each answer is stored as it arrives; to show them: "
+        f"gitgates journal read {topic}",
         err=True,
     )
     try:
         _run(session, opinions, prompt(session.requests, diff))
     except Interrupted as error:
         opinions.show()
-        raise error.with_notes([f"What has come is kept: gitgates journal read {topic}"]) from error
+        raise error.with_notes(
+            [(f"Answers received so far are stored: gitgates journal read {topic}")]
+        ) from error
     opinions.show()
     if opinions.trouble:
         raise opinions.trouble
@@ -189,7 +192,7 @@ def _why_none(status: str, result: GateResult) -> str:
     killed = f"it was killed{f' by signal {result.signal}' if result.signal else ''}"
     return {
         _ANSWERED: "",
-        _SILENT: "it said nothing",
+        _SILENT: "it printed nothing",
         "timed-out": f"it took too long: {result.reason}",
         "failed": f"it failed: exit status {result.exit_status}",
         "not-started": f"it could not be started: {result.reason}",
@@ -203,7 +206,7 @@ def _text(one: dict[str, Any], message: str = "") -> str:
     if one["status"] == _ANSWERED:
         return f"== {name}{decision}{kept} ==\n{one['text']}\n"
     tail = "".join(f"  {line}\n" for line in one["text"].splitlines()[-_TAIL:])
-    log = f"  all of its output: {one['log_abs']}\n" if one["log_abs"] else ""
+    log = f"  full output: {one['log_abs']}\n" if one["log_abs"] else ""
     return f"== {name}: no opinion, {one['reason']}{kept} ==\n{tail}{log}"
 
 
@@ -228,7 +231,7 @@ def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
         half = _LONGEST_REQUEST // 2
         left = len(asked) - 2 * half
         asked = f"{asked[:half]}\n[... {left} characters left out ...]\n{asked[-half:]}"
-    asked = asked or "(The person's words are not known. Judge the change by itself.)"
+    asked = asked or "(The person's prompts are unknown. Judge the change by itself.)"
     shown, note = _cut(diff)
     head = f"{_INSTRUCTIONS}\n# What the person asked for, word for word\n\n{asked}\n"
     return f"{head}\n# The change\n\n{note}".encode("utf-8", "replace") + shown
@@ -243,8 +246,7 @@ def _cut(diff: bytes) -> tuple[bytes, str]:
         end = diff.rfind(b"\n", 0, _LONGEST_DIFF) + 1
     heads = [part.partition(b"\n")[0] for part in diff[end - 1 :].split(_DIFF)[1:]]
     paths = [head.partition(b" b/")[2].decode("utf-8", "replace") for head in heads]
-    rest = f" Not shown at all, so read them where they are: {first_few(paths, _NAMED)}."
+    rest = f" Not shown at all; read them in place: {first_few(paths, _NAMED)}."
     return diff[:end], (
-        f"(It is too large to be shown whole: these are the first {end} bytes of {len(diff)}."
-        f"{rest if paths else ''})\n\n"
+        f"(Truncated: these are the first {end} bytes of {len(diff)}.{rest if paths else ''})\n\n"
     )

@@ -1,4 +1,4 @@
-"""`gitgates review done`, `skip` and `post`: what is said of a review."""
+"""`gitgates review done`, `skip` and `post`: record reviews."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 _LONGEST_BYTES = 64 * 1024  # of a text
 _WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
 _UNSEEN = (
-    "no command of the agent that was handed the token was seen to post it. Run `gitgates review "
-    "post` as a plain command of its own, not from within a script"
+    "it was not posted by a visible command of the agent that received the token. Run "
+    "`gitgates review post` as a separate, plain command, not from a script"
 )
 _ANOTHER = (
-    "the reviewer's file has changed since this session began: only ISSUES counts in it. Tell the "
-    "person, who can start a session anew, or say `gitgates review skip`"
+    "the reviewer's definition has changed since this session began, so only ISSUES counts. "
+    "Tell the person, who can start a new session or run `gitgates review skip`"
 )
 
 
-@verb("done", "Say that you have reviewed the change.")
-@click.option("--summary", help="What you looked at, and what you found.")
+@verb("done", "Record that you have reviewed the change.")
+@click.option("--summary", help="What you reviewed, and what you found.")
 def done(session: ReviewSession, summary: str | None) -> int:
     """Say that you have reviewed the change as it is now.
 
@@ -55,15 +55,13 @@ def done(session: ReviewSession, summary: str | None) -> int:
     _confirm(session, f"was reviewed (message {message})")
     if session.change.is_strict:
         reviewer = settings_of(session.config).reviewer
-        click.echo(
-            f"  An independent review is asked for: only COMPLETE of `{reviewer}` counts for that."
-        )
+        click.echo(f"  An independent review is required: only COMPLETE from `{reviewer}` counts.")
     return OK
 
 
-@verb("skip", "Say that the change needs no review.")
-@click.option("--reason", required=True, help="Why no review is needed; the person reads it.")
-@click.option("--token", default="", help="That a person got by `gitgates approve review skip`.")
+@verb("skip", "Record that the change needs no review.")
+@click.option("--reason", required=True, help="Why no review is needed, for the person to read.")
+@click.option("--token", default="", help="Token from a person: gitgates approve review skip.")
 def skip(session: ReviewSession, reason: str, token: str) -> int:
     """Say that the change as it is now needs no review, and why.
 
@@ -104,18 +102,18 @@ def _mark(
 
 def _or_else(review: Review) -> str:
     """Return what there is to do where an independent review is asked for."""
-    prompt = f", or begin a prompt with {review.prefix}:stop" if review.prefix else ""
+    prompt = f", or start a prompt with {review.prefix}:stop" if review.prefix else ""
     prompt = "" if review.mode == "require" else prompt
-    return f"An independent review is asked for: have `{review.reviewer}` do it{prompt}. "
+    return f"An independent review is required: have `{review.reviewer}` do it{prompt}. "
 
 
 def _confirm(session: ReviewSession, what: str) -> None:
-    """Say what is noted, and if nothing has changed that counts: the change may be elsewhere."""
+    """Print what is recorded; if nothing has changed, that the change may be elsewhere."""
     click.echo(f"gitgates: noted that this change {what}")
     if not session.change.weight.counts:
         root_abs = plain_line(session.repo.root_abs)
         click.echo(
-            f"gitgates: nothing that counts has changed in {root_abs} since the session began\n"
+            f"gitgates: nothing relevant has changed in {root_abs} since the session began\n"
             "  If the change is in another worktree, run this there.",
             err=True,
         )
@@ -129,21 +127,23 @@ def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
     kept = utf8(text).strip()
     size = len(kept.encode())
     if not (kept or may_be_empty):
-        raise UsageError(f"{option} is empty", "Say something, in a few words.")
+        raise UsageError(f"{option} is empty", "Pass a short text.")
     if size > _LONGEST_BYTES:
-        raise UsageError(f"{option} has {size} bytes, and may have {_LONGEST_BYTES}", "Shorten it.")
+        raise UsageError(
+            f"{option} has {size} bytes; the maximum is {_LONGEST_BYTES}", "Shorten it."
+        )
     return kept
 
 
-@verb("post", "Post a reviewer's decision.")
+@verb("post", "Post the decision of a reviewer.")
 @click.option(
     "--decision", required=True, type=click.Choice([COMPLETE, ISSUES], case_sensitive=False)
 )
-@click.option("--summary", required=True, help="What came of it.")
-@click.option("--reasoning", default="", help="How you came to it.")
-@click.option("--message-to-agent", default="", help="What has to be fixed. Default: the summary.")
-@click.option("--second-opinion", metavar="NAME=TEXT", multiple=True, help="What another one said.")
-@click.option("--token", default="", help="That you were handed when you started.")
+@click.option("--summary", required=True, help="A summary of the review.")
+@click.option("--reasoning", default="", help="The reasoning.")
+@click.option("--message-to-agent", default="", help="What to fix. Default: the summary.")
+@click.option("--second-opinion", metavar="NAME=TEXT", multiple=True, help="A second opinion.")
+@click.option("--token", default="", help="The token that you received at start.")
 def post(session: ReviewSession, *, token: str, **given: Any) -> int:  # noqa: ANN401 - texts, and a tuple of them
     """Post your decision on the change: COMPLETE, or ISSUES.
 
@@ -187,8 +187,8 @@ def _lock(session: ReviewSession, token: str) -> Iterator[None]:
     lock = EventLock(journal, f"post {digest_of(token)}")
     try:
         if token and not lock.acquire(_WAIT_S):
-            hint = "Nothing was recorded. Post again when that one has ended."
-            raise LockError("another post with this token is under way", hint)
+            hint = "Nothing was recorded. Post again when the other post has finished."
+            raise LockError("another post with this token is in progress", hint)
     except OSError as error:
         raise StateError(f"{journal.path_abs}: cannot be locked: {error.strerror}") from error
     try:
@@ -217,14 +217,16 @@ def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:
     )
     if why_not:
         click.echo(
-            f"gitgates: recorded as your own claim (message {message}); it does not count, "
-            f"because {why_not}"
+            f"gitgates: recorded as an unverified claim (message {message}); it does not "
+            "count, because"
+            f" {why_not}"
         )
         return BLOCKED
     click.echo(f"gitgates: recorded {decision} of the reviewer (message {message})")
     if point is not now:
         click.echo(
-            "  The change is another one than when you were started: the decision is of that one."
+            "  The change differs from when you were started; the decision applies to the "
+            "earlier one."
         )
     return OK
 
@@ -233,18 +235,18 @@ def _why_not(session: ReviewSession, decision: str, token: str) -> str:
     """Return why a decision does not count; empty if it does."""
     caller, known, digest = session.caller, session.evidence, digest_of(token)
     if not token:
-        return "only the reviewer's own does: it was handed a token for it (--token)"
+        return "only the reviewer's own decision does, with its token (--token)"
     if digest not in known.tokens:
-        return "the token is none of this session"
+        return "the token does not belong to this session"
     if not caller.is_certain:
         return _UNSEEN
     if caller.agent != known.tokens[digest]:
         who = f"agent {caller.agent}" if caller.agent else "main thread"
-        return f"it came from the {who}, and the token is another agent's"
+        return f"it came from the {who}, but the token belongs to another agent"
     if decision == COMPLETE:
         now = agent_digests(session.config, session.repo.root_abs, session.repo.env, caller.host)
         if is_another_agent(caller.facts[0], now):
             return _ANOTHER
         if digest in known.used:
-            return "a decision was posted with this token before: only ISSUES may follow it"
+            return "a decision was already posted with this token; only ISSUES may follow"
     return ""

@@ -130,9 +130,9 @@ def verb(
             click.Option(
                 ["--session"],
                 metavar="ID",
-                help="The agent's session. Default: the one that runs this.",
+                help="The agent's session. Default: the calling session.",
             ),
-            click.Option(["--agent"], metavar="ID", help="A sub-agent of it."),
+            click.Option(["--agent"], metavar="ID", help="A sub-agent of that session."),
             click.Option([OPTION], default="", hidden=True),
         ]
         return command
@@ -151,8 +151,8 @@ def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession
     folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
     if not reads and any(is_running_here(env, folder, ASKING) for folder in folders):
         raise UsageError(
-            "opinions are being asked for, and this is one of them: it may only read",
-            "Say what you think of the change yourself, on your standard output.",
+            "this is a second opinion, which may only read",
+            "Print your own opinion of the change to standard output.",
         )
     config = configuration(repo)
     caller = find_caller(repo, env, session=session, agent=agent, nonce=nonce)

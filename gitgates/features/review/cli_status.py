@@ -41,7 +41,7 @@ _MISSING = {
 }
 
 
-@verb("status", "Show what there is to review, and whether it was.", reads=True)
+@verb("status", "Show what to review, and whether it was reviewed.", reads=True)
 @format_option
 def status(session: ReviewSession, fmt: str) -> int:
     """Show what there is to review, whether it was, and what becomes of a stop now.
@@ -80,7 +80,7 @@ def _lines(session: ReviewSession, change: SessionChange, ruling: ReviewRuling) 
         *_rows("reviews", [_standing(one, now) for one in change.standings]),
     ]
     if (older := len(evidence.markers) - MOST_MARKERS) > 0:
-        lines.append(f"  and {older} older, which are not looked at")
+        lines.append(f"  and {older} older ones, not shown")
     decided = [_decision(one, change, now) for one in reversed(evidence.decisions)]
     lines += _rows("decisions", decided)
     lines.append(_row("at a stop", _at_a_stop(change, ruling)))
@@ -103,8 +103,8 @@ def _mode(session: ReviewSession, change: SessionChange) -> str:
     settings = settings_of(session.config)
     if not change.is_strict:
         return settings.mode
-    by = ", as a prompt has asked" if session.evidence.strict else ""
-    return f"{settings.mode}; only COMPLETE of `{plain_line(settings.reviewer)}` counts{by}"
+    by = ", requested by a prompt" if session.evidence.strict else ""
+    return f"{settings.mode}; only COMPLETE from `{plain_line(settings.reviewer)}` counts{by}"
 
 
 def _verdict(weight: Significance) -> str:
@@ -125,15 +125,15 @@ def _files(weight: Significance) -> list[str]:
 def _standing(one: MarkerStatus, now: float) -> str:
     how = how_it_came(one.marker.how, one.marker.name)
     who = ", by a person" if one.marker.by_person else ""
-    word = "holds" if one.holds else "holds no more"
+    word = "holds" if one.holds else "no longer valid"
     return f"{how}{who}, {ago(one.marker.point.stamp, now)}: {word}: {_short(one.why)}"
 
 
 def _decision(one: Marker, change: SessionChange, now: float) -> str:
     if one.how == CLAIM:
-        what = "a claim, which does not count"
+        what = "an unverified claim, which does not count"
     elif one is not change.decision:
-        what = "of a reviewer, and not the last one"
+        what = "of a reviewer, superseded"
     else:
         held = "still of this change" if change.decision_holds else "of older content"
         what = f"of the reviewer, {held}"
@@ -143,9 +143,9 @@ def _decision(one: Marker, change: SessionChange, now: float) -> str:
 def _at_a_stop(change: SessionChange, ruling: ReviewRuling) -> str:
     match ruling.outcome:
         case outcome if outcome == BLOCKED:
-            return f"the agent would be kept from stopping: {_MISSING[ruling.why]}"
+            return f"the agent would be blocked from stopping: {_MISSING[ruling.why]}"
         case outcome if outcome == BREAKER:
-            return f"the agent would be let go {ruling.how}"
+            return f"the agent would be allowed to stop {ruling.how}"
         case outcome if outcome == OFF:
             return f"the agent may stop: {ruling.why}"
     return f"the agent may stop: {_why_it_may(change)}"
@@ -153,14 +153,14 @@ def _at_a_stop(change: SessionChange, ruling: ReviewRuling) -> str:
 
 def _why_it_may(change: SessionChange) -> str:
     if not change.is_wanted:
-        return "nothing that counts has changed" if change.is_strict else "no review is needed"
+        return "nothing relevant has changed" if change.is_strict else "no review is needed"
     if not change.is_reviewed:
-        return "this was asked about in an earlier prompt"
+        return "a review was requested in an earlier prompt"
     last = change.decision
     if change.is_strict and last and last.name == COMPLETE and change.decision_holds:
         return "the reviewer said COMPLETE"
     if all(one.marker.how == SKIP for one in change.standings if one.holds):
-        return "it was said that this change needs no review"
+        return "this change was recorded as needing no review"
     return "the change was reviewed"
 
 

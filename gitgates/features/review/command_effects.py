@@ -1,4 +1,4 @@
-"""Tell shell commands that leave the files of a project alone: they read, or they test.
+"""Recognise shell commands that do not change the files of a project: they read, or they test.
 
 Tests write caches and reports, which git ignores as a rule. One that is told by an option to update
 something is taken for a command that writes.

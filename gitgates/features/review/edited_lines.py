@@ -1,7 +1,7 @@
-"""Tell the lines of a file apart that an agent's editing tools wrote: the others are another's.
+"""Find the lines of a file that an agent's editing tools wrote; others wrote the rest.
 
 Their payloads say what they have put in. A block of lines that differs, and has none of those, was
-changed by somebody else. Where most of what the tools wrote is not there any more, as after a
+changed by somebody else. Where most of what the tools wrote no longer exists, as after a
 formatter of the editor, nothing is told apart: then all of it is the agent's.
 """
 
@@ -26,7 +26,7 @@ _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 
 
 class EditedLines:
-    """What editing tools have put into one file, and taken out, by digests of lines."""
+    """The lines that editing tools added to one file and removed, by digest."""
 
     def __init__(self) -> None:
         self.new: set[int] = set()

@@ -71,7 +71,7 @@ def decide_end(call: Call) -> Verdict:
         return Verdict()
     change = change_of(call)
     if not (change.now.tree and change.base.tree):
-        text = "gitgates: review: nothing was decided, because there is no snapshot"
+        text = "gitgates: review: no decision was made, because snapshot not found"
         return Verdict(WARN, to_person=text)
     ruling = judge(change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker)
     call.rests_on[GATE] = ruling
@@ -112,9 +112,9 @@ def _why_allowed(change: SessionChange, prompt: str) -> str:
     # In each prompt it is said once at least.
     here = change.evidence.blocks.get(prompt, 0)
     if change.is_strict and here and change.evidence.undecided >= MOST_BLOCKS:
-        return f"after {MOST_BLOCKS} blocks, because no reviewer has ever posted a decision"
+        return f"after {MOST_BLOCKS} blocks, because no reviewer has posted a decision"
     if here >= MOST_BLOCKS:
-        return f"after {MOST_BLOCKS} blocks in this prompt, with nothing new said of the review"
+        return f"after {MOST_BLOCKS} blocks in this prompt without a new review decision"
     return ""
 
 
@@ -133,7 +133,7 @@ def _skipped(call: Call, by: str) -> Verdict:
     if not is_strict(call):
         return Verdict()
     return Verdict(
-        WARN, to_person=f"gitgates: review: a reviewer was asked for, and {by} has skipped that"
+        WARN, to_person=f"gitgates: review: an independent review was required, but {by} skipped it"
     )
 
 
@@ -169,7 +169,7 @@ def _skip_reason(call: Call, change: SessionChange) -> tuple[str, str]:
     holding = [one.marker for one in change.standings if one.holds]
     if holding[0].by_person or any(one.how != SKIP for one in holding):
         return "", ""
-    text = "gitgates: review: not reviewed; the agent says that none is needed: "
+    text = "gitgates: review: not reviewed; the agent reports that none is needed: "
     return text + _said(call, holding[0]), holding[0].message
 
 

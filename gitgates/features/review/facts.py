@@ -231,7 +231,7 @@ def session_evidence(call: Call) -> Evidence:
 def evidence_of(call: Call) -> Evidence:
     """Return the evidence of reviews, with that of the session's other worktrees.
 
-    Content is the same wherever it lies, so that a review of it holds everywhere.
+    Content is the same wherever it lies, so a review of it holds everywhere.
     """
     here, whole = call.state(EVIDENCE), session_evidence(call)
     return here._replace(markers=whole.markers, decisions=whole.decisions, seen=whole.seen)

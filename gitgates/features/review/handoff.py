@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def state(call: Call, _caller: Caller) -> dict[str, str]:
-    """Return what the policy of reviews would say to a stop now."""
+    """Return the ruling of the review policy on a stop now."""
     for answer in ask_agent_hook(call):
         if answer.policy == "review":
             return {"review": answer.to_agent or answer.to_person or "nothing is missing"}

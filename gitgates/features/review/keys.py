@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config
 
 _NAME = "review"  # of the table, and of the gate
-_BESIDE = "They are laid over the built-in ones: a pattern with `!` in front takes one out."
+_BESIDE = "They extend the built-in patterns: a pattern with a leading `!` removes one."
 
 
 def _weights(value: object) -> tuple[float, ...]:
@@ -33,7 +33,7 @@ def _weights(value: object) -> tuple[float, ...]:
 
 def _prefix(value: object) -> str:
     if not isinstance(value, str) or ":" in value or value.split() not in ([], [value]):
-        raise BadValue("one word without a colon, such as #review, or an empty text")
+        raise BadValue("one word without a colon, such as #review, or an empty string")
     return value.strip()
 
 
@@ -51,49 +51,51 @@ _WEIGHTS = v.ValueType(_weights, v.numbers_schema(v.AMOUNT.json, "code", "tests"
 
 _KEYS = (
     Key("mode", v.one_of("remind", "require", "off"), '"remind"', weaker=("off", "remind")).means(
-        "`remind`: an agent that has changed much is kept from stopping until there is evidence "
-        "of a review, or it says why none is needed. `require`: until an independent reviewer "
-        "says COMPLETE of whatever has changed. `off`: never, unless a prompt asks for it."
+        "`remind`: after a significant change, the agent is blocked from stopping until there "
+        "is evidence of a review, or it reports why none is needed. `require`: after any "
+        "change, until an independent reviewer posts COMPLETE. `off`: never, unless a prompt "
+        "requests it."
     ),
     Key("required", v.FLAG, "false", weaker="off").means(
-        "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can take the gate away or "
+        "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can disable the gate or "
         "change these keys."
     ),
     Key("prefix", _PREFIX, '"#review"', weaker="any").means(
-        "What a prompt begins with to ask for the strict form, whatever the mode; with `:stop` "
-        "behind it, a prompt ends that. Empty: no prompt can."
+        "The prefix of prompts that request the strict form, in any mode; with `:stop` after "
+        "it, a prompt cancels the request. Empty: disabled."
     ),
     Key("min_lines", v.AMOUNT, "40", weaker="greater").means(
-        "From how many weighted lines a change is significant."
+        "The number of weighted lines from which a change is significant."
     ),
     Key("min_files", v.AMOUNT, "5", weaker="greater").means(
-        "From how many weighted files a change is significant."
+        "The number of weighted files from which a change is significant."
     ),
     Key("weights", _WEIGHTS, "{ code = 1, tests = 0.5, documentation = 0.1 }", weaker="each").means(
         "How much a line, or a file, of each kind counts."
     ),
     Key("tests", v.PATTERNS, "[]", weaker="more").means(f"Patterns of tests. {_BESIDE}"),
     Key("documentation", v.PATTERNS, "[]", weaker="more").means(
-        f"Patterns of documentation, and of data that nobody reads line by line. {_BESIDE}"
+        f"Patterns of documentation, and of data not read line by line. {_BESIDE}"
     ),
     Key("generated", v.PATTERNS, "[]", weaker="more").means(
-        "Patterns of files that nobody writes by hand: generated, vendored, lock files. They do "
-        f"not count. {_BESIDE}"
+        "Patterns of files not written by hand: generated, vendored, lock files. They do not count."
+        f" {_BESIDE}"
     ),
     Key("critical", v.PATTERNS, "[]", weaker="fewer").means(
         "Patterns of files in which every change is significant."
     ),
     Key("ignore", v.PATTERNS, "[]", weaker="more").means("Patterns of files that never count."),
     Key("skills", v.NAMES, '["code-review", "review", "security-review"]', weaker="more").means(
-        "Skills and typed commands that are a review, by name. A bare name means a plugin's of "
-        "that name, too."
+        "Names of skills and typed commands that count as a review. A bare name also matches "
+        "that of a plugin."
     ),
     Key("agents", v.NAMES, '["code-reviewer", "reviewer"]', weaker="more").means(
-        "Sub-agents whose end is a review, by type. A bare name means a plugin's, too."
+        "Types of sub-agents whose end counts as a review. A bare name also matches that of a "
+        "plugin."
     ),
     Key("reviewer", _AGENT_NAME, '"reviewer"', weaker="any").means(
-        "The type of the sub-agent whose decision counts in the strict form. It is held read-only "
-        "there. A bare name means a plugin's, too."
+        "The type of the sub-agent whose decision counts in the strict form, where it is "
+        "read-only. A bare name also matches that of a plugin."
     ),
     Key("reviewer_model", _AGENT_NAME, '"opus"', weaker="any").means(
         "The model that `gitgates install-hooks --agent claude` writes into that sub-agent."
@@ -103,13 +105,14 @@ _KEYS = (
         v.NAMES,
         '["git diff", "git log", "git show", "gitgates review", "gitgates journal"]',
         weaker="more",
-    ).means("How the shell commands begin that the reviewer may run."),
+    ).means("Prefixes of shell commands that the reviewer may run."),
     Key("second_opinions", v.NAMES, "[]", weaker="fewer").means(
-        "Commands that `gitgates review opinions` asks, with the request and the change on their "
-        "standard input, such as `codex exec -`."
+        "Commands that `gitgates review opinions` runs, with the request and the change on "
+        "standard input,"
+        " such as `codex exec -`."
     ),
     Key("opinion_timeout", v.DURATION, "600", weaker="sharply").means(
-        "The most that one of them may take."
+        "The time limit of each of them."
     ),
 )
 
@@ -125,8 +128,8 @@ def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
 TABLE = Table(
     name=_NAME,
     keys=_KEYS,
-    meaning="What the built-in gate `review` asks for, where a hook lists it. Patterns are "
-    "those of `files` of a gate.",
+    meaning="What the built-in gate `review` requires, if a hook lists it. Patterns are as in "
+    "`files` of a gate.",
     example='mode = "remind", and list `review` in a hook.',
     wrong=_wrong,
 )

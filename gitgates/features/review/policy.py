@@ -111,7 +111,9 @@ def _decide_end(call: Call, so_far: Verdict) -> Verdict:
     try:
         own = decide_end(call)
     except GitError as error:
-        text = f"gitgates: review: nothing was decided, because git cannot compare: {error.message}"
+        text = (
+            f"gitgates: review: no decision was made, because git cannot compare: {error.message}"
+        )
         call.note(text)
         own = Verdict(WARN, to_person=text)
     return so_far.joined(own, between="\n\n---\n\n")

@@ -39,10 +39,10 @@ _STOP = ":stop"
 _TOKEN_BYTES = 16
 _MOST_SENT_BACK = 2  # a reviewer that leaves without a decision
 _FAR = 200  # characters: further in, a prefix is not at the start
-_WHAT_IS_NEAR = "gitgates: a prompt asks for a review where it begins with `{}` and a blank"
+_WHAT_IS_NEAR = "gitgates: to request a review, start the prompt with `{}` and a space"
 _SCHEDULED = (
-    "gitgates: a prompt that the agent has scheduled begins with `{}`, which counts only in a "
-    "prompt of yours. If it is yours, word it otherwise, and submit it again"
+    "gitgates: a prompt scheduled by the agent starts with `{}`, which only counts in your own "
+    "prompts. If it is yours, rephrase it and submit it again"
 )
 
 
@@ -121,27 +121,30 @@ def _turn(call: Call, *, on: bool) -> Verdict:
     review = settings_of(call.config)
     call.record(ReviewOnEntry() if on else ReviewOffEntry())
     if not on and review.mode == "require":
-        text = "gitgates: this repository requires an independent review, whatever a prompt says."
+        text = (
+            "gitgates: this repository always requires an independent review; prompts "
+            "cannot change that."
+        )
         return Verdict(WARN, to_person=text)
     if not on:
-        ended = "the wish for an independent review"
-        to_agent = f"The person has ended {ended}."
-        return Verdict(WARN, to_agent=to_agent, to_person=f"gitgates: {ended} is ended.")
+        ended = "the request for an independent review"
+        to_agent = f"The person cancelled {ended}."
+        return Verdict(WARN, to_agent=to_agent, to_person=f"gitgates: {ended} was cancelled.")
     if not any(
         GATE in hook.gates for hook in call.config.hooks if kind_of(hook.name) == "turn-end"
     ):
-        text = "gitgates: the hook Stop does not list `review`; no reviewer is waited for"
+        text = "gitgates: the hook Stop does not list `review`; no review will be required"
         return Verdict(WARN, to_person=text)
     host = agent_host(call.payload.host or DEFAULT_AGENT)
     if not host.PROTOCOL.hands_tokens:
         text = (
-            f"gitgates: {host.TITLE} cannot keep an independent reviewer apart from the agent: a "
-            "review of any kind is asked for instead"
+            f"gitgates: {host.TITLE} cannot tell an independent reviewer from the agent; any "
+            "review is accepted instead"
         )
         return Verdict(WARN, to_person=text)
     person = (
-        f"gitgates: an independent review is asked for: this work ends when `{review.reviewer}` "
-        f"has posted COMPLETE. A prompt that begins with {review.prefix}:stop ends that."
+        f"gitgates: an independent review is required: work ends when `{review.reviewer}` has "
+        f"posted COMPLETE. To cancel, start a prompt with {review.prefix}:stop."
     )
     agents, _skills = installed(review, call.repo.root_abs, call.env, call.payload.host)
     return Verdict(WARN, to_agent=strict_began(review, agents), to_person=person)
@@ -206,7 +209,7 @@ def _end(call: Call) -> Verdict | None:
         return _send_back(call, entry, was_posted=bool(mine))
     text = (
         f"gitgates: review: `{call.payload.agent_type}` ended without a decision on the "
-        f"change as it is, though it was sent back {times} times"
+        f"current change, although it was sent back {times} times"
     )
     return Verdict(WARN, to_person=text, entries=(entry,), final=True)
 
@@ -215,9 +218,9 @@ def _send_back(call: Call, entry: RoundEntry, *, was_posted: bool) -> Verdict:
     from gitgates.features.review.text import sent_back
     from gitgates.session.shell_commands import MASK
 
-    why = "You have not posted a decision yet, so that you cannot end."
+    why = "You have not posted a decision yet, so you cannot end."
     if was_posted:
-        why = "You posted your decision, but the change is another one by now."
+        why = "You posted your decision, but the change is a different one now."
     token, handed = _new_token(call.payload.agent_id, "")
     # What is kept of it, for a second delivery, is without the token.
     kept = call.encode(Verdict(BLOCK, to_agent=sent_back(MASK, why)))

@@ -78,7 +78,7 @@ class Significance(Record):
 def weigh(changes: tuple[Changed, ...], kinds: Mapping[str, Kind], review: Review) -> Significance:
     """Return what a change comes to. `kinds` has each path of it, and where known, renamed ones'.
 
-    A file that was renamed is the weightier of what its two names are taken for, so that moving
+    A file that was renamed is the weightier of what its two names are taken for, so moving
     it hides nothing.
     """
     weights = dict(zip(_KINDS, review.weights, strict=True))
@@ -134,12 +134,12 @@ def _reason(change: Changed, known: Kind, weight: float) -> str:
     if change.submodule:
         words.append("submodule")
     if change.edited == 0:
-        words.append("only line ends differ")
+        words.append("only line endings differ")
     if change.was:
         words.append(f"renamed from `{change.was}`")
     if change.attribute.startswith(_NOT_BELIEVED):
         said = change.attribute.removeprefix(_NOT_BELIEVED)
-        words.append(f"{said} is no excuse: the session may have set it itself")
+        words.append(f"{said} is ignored, as the session may have set it itself")
     return ", ".join(words)
 
 
@@ -149,20 +149,20 @@ def _left_out(change: Changed, known: Kind, weight: float) -> str:
     if change.attribute and not change.attribute.startswith(_NOT_BELIEVED):
         return f".gitattributes says {change.attribute}"
     if change.same_content:
-        return "renamed only" if change.was else "only its mode is another"
+        return "renamed only" if change.was else "only its mode changed"
     if change.edited == 0 and change.path.endswith(".ipynb"):
-        return "no source of a cell differs"
+        return "no cell source differs"
     has_no_lines = change.binary or change.submodule or change.status == "T"
     if not (change.added or change.removed or has_no_lines):
         if change.was:
-            return "renamed, and only white space"
-        return "only white space" if change.status == "M" else "nothing in it but white space"
+            return "renamed, only white space changed"
+        return "only white space" if change.status == "M" else "contains only white space"
     return "" if weight else f"{known.kind}, weight 0"
 
 
 def _arithmetic(found: Significance) -> str:
     if not found.counts:
-        return "nothing that counts has changed"
+        return "nothing relevant has changed"
     lines = _counted(found.lines, "line", found.min_lines)
     files = _counted(found.file_count, "file", found.min_files)
     critical = [f"`{one.path}`" for one in found.files if one.critical]

@@ -1,6 +1,6 @@
 """Texts about reviews for agents and the person. Cold and pure.
 
-It arrives behind the host's own words ("Stop hook feedback:"), so that it begins with what is.
+It arrives behind the host's own words ("Stop hook feedback:"), so it begins with what is.
 """
 
 from __future__ import annotations
@@ -43,14 +43,15 @@ _HOW = {
     "decision": "the reviewer's {}",
 }
 _REMINDED = (
-    "review: after a significant change, have it reviewed, by a review skill or the sub-agent "
-    '{reviewer}. Where none is needed, say why: gitgates review skip --reason "why".'
+    "review: after a significant change, have it reviewed by a review skill or the sub-agent "
+    "{reviewer}. If no review is needed, say why: gitgates"
+    ' review skip --reason "why".'
 )
 _REQUIRED = (
-    "review: whatever you change, have the sub-agent {reviewer} review it, in the foreground, "
-    "until it posts COMPLETE."
+    "review: have the sub-agent {reviewer} review every change, in the foreground, until it "
+    "posts COMPLETE."
 )
-_ASKED = " Where a prompt begins with {prefix}, {reviewer} must post COMPLETE."
+_ASKED = " If a prompt starts with {prefix}, {reviewer} must post COMPLETE."
 _LONGEST_NAME = 41
 
 
@@ -76,13 +77,14 @@ def reminder(asked: Asked) -> str:
     """Return the request to an agent to have its change reviewed."""
     there = f"cd {quote(asked.root_abs)} && " if asked.root_abs else ""  # so that it runs there
     head = (
-        "This session has changed enough for a review, and nothing shows that this change was "
-        f"reviewed: {asked.change.weight.why}."
+        "The changes of this session are large enough to need a review, and there is no "
+        "evidence of one:"
+        f" {asked.change.weight.why}."
     )
     lines = [head, *_change(asked)]
     for one in asked.change.standings[:1]:
         how = how_it_came(one.marker.how, one.marker.name)
-        lines += ["", f"The last review ({how}) does not cover it any more: {one.why}."]
+        lines += ["", f"The last review ({how}) no longer covers it: {one.why}."]
     ways = []  # first what we bring ourselves
     if asked.agents:
         ways.append(f"- start a sub-agent of the type {_either(asked.agents)}, and wait for it")
@@ -91,12 +93,15 @@ def reminder(asked: Asked) -> str:
     how = ", in one of these ways" if ways else ""
     have = f"Have the change reviewed{_where(asked)}{how}, then end your turn again:"
     rest = (
-        f"- review it yourself: read the whole of `{there}gitgates review diff` as somebody else's "
-        f'work, then `{there}gitgates review done --summary "what you looked at, and what you '
+        f"- review it yourself: read all of `{there}gitgates review diff` as if somebody else "
+        "had written it, then"
+        f' `{there}gitgates review done --summary "what you looked at, and what you '
         'found"`\n'
-        "Fix what the review finds. What you change afterwards asks for another review only where "
-        "it is significant again.\n"
-        "If this change needs no review, say why instead; it is recorded, and the person is told: "
+        "Fix what the review finds. Later changes need another review only if they are "
+        "significant again."
+        "\n"
+        "If this change needs no review, say why instead; this is recorded and reported to the "
+        "person: "
         f'`{there}gitgates review skip --reason "…"`'
     )
     return "\n".join([*lines, "", _HEADING, have, *ways, rest, *_count(asked)])
@@ -105,9 +110,9 @@ def reminder(asked: Asked) -> str:
 def _count(asked: Asked) -> list[str]:
     """Return the number of this request, if it is not the first."""
     ordinal = _ORDINALS.get(asked.number)
-    end = " After it, you are let go, and the person is told why."
+    end = " After that, you may stop, and the person is told why."
     last = end if asked.number >= MOST_BLOCKS else ""
-    return [f"This is asked for the {ordinal} time.{last}"] if ordinal else []
+    return [f"This is the {ordinal} request.{last}"] if ordinal else []
 
 
 def strict(asked: Asked) -> str:
@@ -118,8 +123,8 @@ def strict(asked: Asked) -> str:
         head = "Work here ends with an independent review: "
     lines = [head + _missing(asked)]
     if asked.why == OPEN_ISSUES:
-        lines += ["", *_said(asked), "", _HEADING, "Fix what it found, or, where it is wrong, say"]
-        lines[-1] += " so in your work for the reviewer to see. Then have it look again:"
+        lines += ["", *_said(asked), "", _HEADING, "Fix what it found, or, if it is wrong, say"]
+        lines[-1] += " so in your work, where the reviewer sees it. Then have it review again:"
     else:
         has_issues = decision is not None and decision.name == ISSUES
         lines += [*_change(asked), *(_said(asked) if has_issues else ())]
@@ -128,13 +133,13 @@ def strict(asked: Asked) -> str:
     start = (
         f"Start the sub-agent {_reviewer(review, there)} and wait for it (with the "
         "Agent tool, run_in_background: false). Ask it to review this session's change"
-        f"{_where(asked)}. Give it no verdict of yours: it reads the person's words and the "
-        "change itself. It posts its decision itself; one that you post does not count."
+        f"{_where(asked)}. Do not give it your own verdict: it reads the person's prompts and "
+        "the change itself. It posts its own decision; one that you post does not count."
     )
     if not there:
         start += (
-            " If there is no such sub-agent, tell the person that `gitgates install-hooks --agent "
-            "claude` writes it."
+            " If there is no such sub-agent, tell the person that `gitgates install-hooks "
+            "--agent claude` creates it."
         )
     then = "When it has posted COMPLETE, end your turn. When it has posted ISSUES, fix them first."
     return "\n".join([*lines, start, then, *_count(asked)])
@@ -150,7 +155,7 @@ def _missing(asked: Asked) -> str:
     name, why = f"`{asked.change.review.reviewer}`", _cap(asked.change.weight.why)
     decision = asked.change.decision
     if asked.why == STALE and decision:
-        return f"{name} decided {decision.name} on older content; it has changed since. {why}."
+        return f"{name} decided {decision.name} on older content, which has changed since. {why}."
     if asked.why == OPEN_ISSUES:
         return f"{name} found issues in this change."
     return f"{name} has not decided on this change yet. {why}."
@@ -195,12 +200,12 @@ def let_go(asked: Asked, how: str) -> str:
     why = _cap(asked.change.weight.why)
     what = "not reviewed" if asked.why == NOT_REVIEWED else "the reviewer did not say COMPLETE"
     hint = (
-        " Where the reviewer was not allowed to run its commands, allow `Bash(gitgates review:*)`."
+        " If the reviewer was not permitted to run its commands, allow `Bash(gitgates review:*)`."
         if asked.why == NO_DECISION
         else ""
     )
     return (
-        f"gitgates: review: {what}, and the agent was let go {how}. {why}."
+        f"gitgates: review: {what}, and the agent was allowed to stop {how}. {why}."
         f"{hint} See: gitgates review status"
     )
 
@@ -208,9 +213,10 @@ def let_go(asked: Asked, how: str) -> str:
 def strict_began(review: Review, agents: tuple[str, ...]) -> str:
     """Return the text to an agent whose prompt starts the strict form."""
     return (
-        f"The person asks for an independent review of this work. When it is done, start the "
-        f"sub-agent {_reviewer(review, find_reviewer(review, agents))}; you can stop once it has "
-        "posted COMPLETE on what there is then."
+        "The person requests an independent review of this work. When the work is done, start "
+        "the sub-agent"
+        f" {_reviewer(review, find_reviewer(review, agents))}; you can stop once it has posted "
+        "COMPLETE on the final content."
     )
 
 
@@ -223,20 +229,21 @@ def reviewer_task(review: Review, token: str) -> str:
         else ""
     )
     return (
-        "You are the independent reviewer of this session, and work for the person, not for the "
-        "agent that started you. You can only read. Begin with `gitgates review request` (what "
-        "the person asked for, word for word), `gitgates review diff` (the change) and `gitgates "
+        "You are the independent reviewer of this session, and work for the person, not for "
+        "the agent that started you. You can only read. Start with `gitgates review request` "
+        "(the person's prompts, verbatim),"
+        " `gitgates review diff` (the change) and `gitgates "
         f"review weakened` (what weakens the checks).{opinions} Then post your decision, once:\n"
         f"{_post(token)}\n"
-        "The token is yours alone: do not write it anywhere else. Text that holds `$` or "
-        "backticks goes into single quotes. Without a decision you cannot end."
+        "The token is yours alone: do not write it anywhere else. Put text that contains `$` "
+        "or backticks in single quotes. You cannot end without a decision."
     )
 
 
 def sent_back(token: str, why: str) -> str:
     """Return the text to a reviewer that wants to end without a decision."""
     return (
-        f"{why} Post your decision on the change as it is now, with this new token, then end:\n"
+        f"{why} Post your decision on the current change with this new token, then end:\n"
         f"{_post(token)}"
     )
 

@@ -84,7 +84,7 @@ def _check(raw: bytes, heads: dict[str, Fact | None]) -> Verification:
             continue
         if "pruned" in record:
             if number > 1:
-                problems.append(f"line {number}: what was pruned stands in the first line alone")
+                problems.append(f"line {number}: a prune record may only be in the first line")
             notes.append(f"{record['time']}: {record['by']} removed {record['pruned']} records")
             anchored |= _links_of(record)
             continue
@@ -107,17 +107,17 @@ def _check_heads(
     problems = []
     for name, head in heads.items():
         if head is None:
-            problems.append(f"{name} is damaged: whether an end was cut off cannot be told")
+            problems.append(f"{name} is damaged: truncation cannot be ruled out")
         elif (head["n"], head["sha256"]) not in seen:
             writer = writer_of(head)
             problems.append(
-                f"record {head['n']} of {_name(writer)} is gone, and maybe others: an end was cut "
-                f"off. The last one there is {last.get(writer, _NONE)[0]}"
+                f"record {head['n']} of {_name(writer)} is missing, and possibly others: the "
+                "end was truncated. The last one present is"
+                f" {last.get(writer, _NONE)[0]}"
             )
     missing = [one for one in last if head_name(one) not in heads]
     return problems + [
-        f"the head of {_name(one)} is gone: whether its end was cut off cannot be told"
-        for one in missing
+        f"the head of {_name(one)} is missing: truncation cannot be ruled out" for one in missing
     ]
 
 

@@ -1,7 +1,7 @@
 """Find the writer of each line of a file: by replaying the trace, and by hashes of content.
 
-The records of a file's versions say which lines each call has replaced, so that the writers of a
-version that is recorded follow from them alone. What has changed since, by nobody of the trace, is
+The records of a file's versions say which lines each call has replaced, so the writers of a
+version that is recorded follow from them alone. What has changed since, by nobody in the trace, is
 compared with the newest versions whose content git still has. What no version has any more, such
 as a block in another file, is looked for by its hash: as it is, then without its indentation.
 """
@@ -37,7 +37,7 @@ _LEAST = 20  # characters of a block: the hash of less says nothing
 
 
 class BlamedBlock(Record):
-    """Lines in a row that one record wrote, or nobody of the trace."""
+    """Lines in a row that one record wrote, or nobody in the trace."""
 
     start: int  # from 1
     end: int  # the last one
@@ -56,7 +56,7 @@ class Versions:
             self._first.setdefault(file["after"], number)
 
     def first(self, digest: str | None) -> int:
-        """Return the first step that made a version; -1 if none did, or it was there before."""
+        """Return the first step that made a version; -1 if none did, or it existed before."""
         return self._first.get(digest, -1) if digest else -1
 
     def new(self) -> list[Step]:

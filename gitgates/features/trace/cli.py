@@ -39,16 +39,18 @@ _WHO = ("intent", "session", "agent", "agent_type", "tool", "time")
 def command() -> int:
     """Show which agent wrote what, and with which intent; verify the ledger.
 
-    It is on where intents are configured, or by `[tool.gitgates.trace]`. The ledger has hashes of
-    files and blocks, and nothing of their content.
+    The trace is on if intents are configured, or by `[tool.gitgates.trace]`. The ledger contains
+    hashes of files and blocks, but not their content.
     """
     return errors.OK
 
 
 @command.command("show")
-@click.option("--intent", metavar="ID", default="", help="Only what was written for this intent.")
-@click.option("--session", metavar="ID", default="", help="Only of this session, or its beginning.")
-@click.option("--path", metavar="FILE", default="", help="Only what changed this file.")
+@click.option("--intent", metavar="ID", default="", help="Only records of this intent.")
+@click.option(
+    "--session", metavar="ID", default="", help="Only records of this session; a prefix is enough."
+)
+@click.option("--path", metavar="FILE", default="", help="Only records that changed this file.")
 @format_option
 def show(intent: str, session: str, path: str, fmt: str) -> int:
     """Show the records of the trace, the newest last."""
@@ -66,7 +68,7 @@ def show(intent: str, session: str, path: str, fmt: str) -> int:
     for one in found if fmt == "text" else ():
         click.echo(f"{visible_line(one['intent']) or '-'}  {ledger.summary(one)}")
     if not found:
-        said = "no record of that" if intent or session or wanted else "the trace has no records"
+        said = "no matching records" if intent or session or wanted else "the trace has no records"
         click.echo(f"gitgates: {said}", err=True)
     return errors.OK
 
@@ -75,10 +77,10 @@ def show(intent: str, session: str, path: str, fmt: str) -> int:
 @click.argument("file")
 @format_option
 def blame(file: str, fmt: str) -> int:
-    """Tell which intent and session wrote each line of FILE.
+    """Show which intent and session wrote each line of FILE.
 
-    `content`: a block found by its hash alone, such as one that was moved; `re-indented`: so, but
-    for the white space around its lines. What no record has is nobody's of the trace.
+    `content`: a block found only by its hash, such as a moved one; `re-indented`: found by its hash
+    without the white space around its lines. Lines without a record belong to nobody in the trace.
     """
     from gitgates.features.trace import blame as lines  # loads difflib
 
@@ -91,8 +93,8 @@ def blame(file: str, fmt: str) -> int:
     if now.kind != "text":
         what = f"is not text, but {now.kind}"
         if now.kind == "gone":
-            what = "is not a file" if os.path.lexists(file) else "is not there"
-        raise errors.UsageError(f"{file} {what}: only lines of text have writers")
+            what = "is not a file" if os.path.lexists(file) else "does not exist"
+        raise errors.UsageError(f"{file} {what}: writers are only known for lines of text")
     stores = [f"{repo.common_dir_abs}/objects", f"{repo.shared_state_abs}/objects"]
     there = [one for one in stores if os.path.isdir(one)]
     found = lines.blame(_records(repo), path, now, there)
@@ -109,8 +111,8 @@ def blame(file: str, fmt: str) -> int:
 def verify(fmt: str) -> int:
     """Check the ledger: each record against its hash, each writer's chain, and its end.
 
-    Exit status 1 where something is wrong; the first line says where it begins. It finds accidents
-    and careless edits; who makes all hashes anew is not found.
+    Exit status 1: the ledger is damaged; the first line says where the damage begins. This finds
+    accidents and careless edits, but not a forgery with recomputed hashes.
     """
     repo = current_repo()
     try:
@@ -123,7 +125,7 @@ def verify(fmt: str) -> int:
     for text in (*found.problems, *found.notes):
         click.echo(visible_line(text))
     if not found.problems and found.records:
-        click.echo(f"{counted(found.records, 'record')}, all as they were written")
+        click.echo(f"{counted(found.records, 'record')}, all intact")
     elif not found.problems:
         click.echo("the ledger has no records; nothing was verified")
     return errors.BLOCKED if found.problems else errors.OK
@@ -135,12 +137,12 @@ def verify(fmt: str) -> int:
     "--output",
     metavar="FILE",
     default="",
-    help=f"Default: {_EXPORT}; - is standard output.",
+    help=f"Default: {_EXPORT}; - for standard output.",
 )
 def export(output: str) -> int:
-    """Write the trace as Agent Trace records (agent-trace.dev), one a line.
+    """Write the trace as Agent Trace records (agent-trace.dev), one per line.
 
-    The whole of it, in place of what the file had.
+    Writes the whole trace, and overwrites the file.
     """
     repo = current_repo()
     lines = [json.dumps(agent_trace(one), ensure_ascii=False) for one in _records(repo)]
@@ -151,11 +153,11 @@ def export(output: str) -> int:
         return errors.OK
     path_abs = os.path.realpath(output) if output else f"{repo.root_abs}/{_EXPORT}"
     if os.path.exists(path_abs) and not os.path.isfile(path_abs):
-        hint = "Name a file: --output FILE; - is standard output."
+        hint = "Specify a file: --output FILE; - for standard output."
         raise errors.UsageError(f"{path_abs} is not a regular file: nothing was written", hint)
     try:
         if not output and (why := link_out(path_abs, repo.root_abs)):
-            raise errors.UsageError(f"{why}: nothing was written", "Name a file: --output FILE")
+            raise errors.UsageError(f"{why}: nothing was written", "Specify a file: --output FILE")
         if not output:
             os.makedirs(os.path.dirname(path_abs), exist_ok=True)
         replace_file(path_abs, data, mode=None)
@@ -167,14 +169,16 @@ def export(output: str) -> int:
 @command.command("prune")
 @click.option("--keep", metavar="N", type=click.IntRange(min=0), help="Keep the newest N records.")
 @click.option("--older-than", metavar="DAYS", type=click.IntRange(min=0), help="Remove older ones.")
-@click.option("--token", default="", help=f"Of a person: gitgates approve {_PRUNE}.")
+@click.option("--token", default="", help=f"Token from a person: gitgates approve {_PRUNE}.")
 def prune(keep: int | None, older_than: int | None, token: str) -> int:
-    """Remove the oldest records; leave a line that says so, so that the rest can be verified.
+    """Remove the oldest records; add a line about it, so the rest can be verified.
 
-    What only the removed records knew is nobody's from then on. It takes a terminal, or a token.
+    Lines known only from removed records then belong to nobody. Needs a terminal, or a token.
     """
     if (keep is None) == (older_than is None):
-        raise errors.UsageError("say what to remove", "Either --keep N or --older-than DAYS.")
+        raise errors.UsageError(
+            "specify what to remove", "Use either --keep N or --older-than DAYS."
+        )
     repo = current_repo()
     require_person(repo, _PRUNE, token)
     session = calling_session(repo.env)
@@ -207,7 +211,7 @@ def _records(repo: Repo) -> list[Fact]:
 
 def _unreadable(repo: Repo, error: OSError) -> errors.StateError:
     where = error.filename or ledger.ledger_abs(repo.common_dir_abs)
-    return errors.StateError(f"{where}: {error.strerror}", "See to the rights of that file.")
+    return errors.StateError(f"{where}: {error.strerror}", "Check the permissions of that file.")
 
 
 def _relative(repo: Repo, file: str) -> str:
@@ -233,7 +237,7 @@ def _row(block: BlamedBlock) -> tuple[str, ...]:
     lines = str(block.start) if block.start == block.end else f"{block.start}-{block.end}"
     record = block.record
     if not record:
-        return lines, "-", "nobody of the trace", "", "", ""
+        return lines, "-", "nobody in the trace", "", "", ""
     texts = (record["intent"] or "-", ledger.who(record), record["tool"])
     known = map(visible_line, texts)
     return lines, *known, f"{record['time'][:19]}Z", block.how

@@ -1,6 +1,6 @@
 """What files were like when the trace saw them last: hashes of their lines, kept for a day.
 
-Before a tool writes a file, and after each call that is recorded, so that the next one is compared
+Before a tool writes a file, and after each call that is recorded, so the next one is compared
 with that. A worktree has its own, for all its sessions.
 """
 

@@ -2,7 +2,7 @@
 
 A writer is a session and an agent id. Each of its records has its number, the hash of the one
 before, and last a hash of all that stands before it in its line. What a writer's newest record is
-stands in a head file beside the ledger, so that an end that was cut off is noticed. How long the
+stands in a head file beside the ledger, so an end that was cut off is noticed. How long the
 ledger was when all heads were right stands in the lock file: what follows was appended by a process
 that was killed before it wrote the head, and no append has to read the rest. All of it is in
 `gitgates/trace/` in the common git folder: in the tree, it would change each snapshot and conflict
@@ -129,10 +129,10 @@ def read_record(line: bytes) -> Fact:
     body, seal, end = line.rstrip(b"\n").rpartition(SEAL)
     digest = sha256(body + b"}").hexdigest()
     if not seal or end != digest.encode() + _END:
-        raise ValueError("it is not what its own hash is of")
+        raise ValueError("it does not match its own hash")
     found = parse_lines([body + b"}"])[0]
     if not (_has(found, _RECORD) or _has(found, _ANCHOR)) or found.get("v") != VERSION:
-        raise ValueError("it is not a record that this version knows")
+        raise ValueError("it is not a record known to this version")
     return {**found, "sha256": digest}
 
 

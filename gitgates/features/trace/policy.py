@@ -3,7 +3,7 @@
 Before a tool writes a file, hashes of its lines are noted. After it, and after the gates of that
 event, they are compared with what is there then. What a shell command has changed, snapshots tell:
 without what came from others' commits, what other calls are known to have written, and what was
-last changed before the command began. Files outside of the repository are not traced.
+last changed before the command began. Files outside the repository are not traced.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
             return so_far._replace(entries=(*so_far.entries, entry)) if entry else so_far
     except OSError as error:
         where = error.filename or call.repo.shared_state_abs
-        text = f"{where}: {error.strerror}: what this tool call has changed is not traced"
-        raise StateError(text, "See to the rights of that file, and to the space.") from error
+        text = f"{where}: {error.strerror}: the changes of this tool call are not traced"
+        raise StateError(text, "Check the permissions of that file and the disk space.") from error
     return so_far
 
 
@@ -254,7 +254,7 @@ def _named_since(point: Point, entries: list[Fact]) -> set[str]:
 
 
 def _changed(git: Git, before: str, after: str) -> list[ChangedFile]:
-    """Return each file that differs between two trees. Raises: GitError where one is not there."""
+    """Return each file that differs between two trees. Raises: GitError if one is missing."""
     fields = iter(git.out(*_CHANGES, before, after, "--").split(b"\0"))
     found = []
     for meta in filter(None, fields):

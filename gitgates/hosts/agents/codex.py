@@ -55,7 +55,7 @@ class Codex(AgentHost):
     ENVIRONMENT = Environment(
         documented=(
             ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
-            ("CODEX_HOME", "you", "where Codex's settings of your own are: not ~/.codex"),
+            ("CODEX_HOME", "you", "the folder of Codex's user settings, instead of ~/.codex"),
         ),
         session="CODEX_SESSION_ID",
         caller=("CODEX_THREAD_ID", "CODEX_CI"),

@@ -21,7 +21,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: one JSON object a line, each an event."""
+    """Parse the output of the client: one JSON object a line, each an event."""
     session = text = error = ""
     tokens: int | None = None
     for event in json_lines(output):

@@ -30,7 +30,7 @@ _USUAL_S = 600
 class CodexSettings(AgentSettings):
     """The settings of Codex."""
 
-    TRUST = "in Codex, type /hooks and trust them: it skips what is not trusted, without a word"
+    TRUST = "in Codex, type /hooks and trust them: it silently skips untrusted hooks"
     SANDBOX = "codex --add-dir"  # in its config.toml, one that is gone would let it write nothing
     FREE = ()
     OF_MAIN = True
@@ -54,11 +54,11 @@ class CodexSettings(AgentSettings):
         root = self._parse(text, file)
         said = [f"has the key `{key}`" for key in (root.value if root else ()) if key not in _KEYS]
         said += ["begins with a byte order mark"] if text.startswith("\ufeff") else []
-        troubles = {f"{why}: {self.host.TITLE} ignores the file for that": "" for why in said}
+        troubles = {f"{why}: {self.host.TITLE} ignores the file": "" for why in said}
         return super().read(text, file, scope)._replace(troubles=troubles)
 
     def is_off(self, text: str, file: str) -> bool | None:
-        """Return whether its configuration switches all hooks off; None: it does not say.
+        """Return whether its configuration disables all hooks; None: unspecified.
 
         Raises: ConfigError if it cannot be read.
         """
@@ -69,7 +69,7 @@ class CodexSettings(AgentSettings):
         try:
             return self._is_off(parse_toml(text))
         except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{file}: {error}", "mend the file") from None
+            raise ConfigError(f"{file}: {error}", "fix the file") from None
 
     def trust_file(self, env: Mapping[str, str]) -> str:
         """Return the file that says which hooks are trusted."""
@@ -77,7 +77,7 @@ class CodexSettings(AgentSettings):
         return f"{own}/config.toml" if own else ""
 
     def is_trusted(self, trusted: str, settings_abs: str, text: str) -> bool | None:
-        """Return whether each of our hooks was trusted as it is now; None: that is not known."""
+        """Return whether each gitgates hook is trusted in its current form; None: unknown."""
         import tomllib  # cold: only doctor asks
 
         from gitgates.core.limits import parse_toml

@@ -39,9 +39,13 @@ class Copilot(AgentHost):
     ENVIRONMENT = Environment(
         documented=(
             ("COPILOT_AGENT_SESSION_ID", "copilot", "the session of the agent that runs a command"),
-            ("COPILOT_CLI", "copilot", "tells that an agent runs a command, and not a person"),
-            ("COPILOT_PROJECT_DIR", "copilot", "where the agent's session was started"),
-            ("COPILOT_HOME", "you", "where Copilot's settings of your own are: not ~/.copilot"),
+            ("COPILOT_CLI", "copilot", "set if an agent runs the command, not a person"),
+            (
+                "COPILOT_PROJECT_DIR",
+                "copilot",
+                "the folder in which the agent's session was started",
+            ),
+            ("COPILOT_HOME", "you", "the folder of Copilot's user settings, instead of ~/.copilot"),
         ),
         session="COPILOT_AGENT_SESSION_ID",
         caller=("COPILOT_CLI",),

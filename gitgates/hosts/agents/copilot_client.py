@@ -23,7 +23,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: one JSON object a line, each an event; the last is `result`.
+    """Parse the output of the client: one JSON object a line, each an event; the last is `result`.
 
     It names no tokens.
     """

@@ -1,4 +1,4 @@
-"""Copilot CLI's settings, beside what those of other agents have: its sub-agents. Pure.
+"""Copilot CLI's settings, as far as they differ from other agents': its sub-agents. Pure.
 
 Source: recorded from Copilot CLI 1.0.102.
 """
@@ -24,8 +24,8 @@ class CopilotSettings(AgentSettings):
     """Copilot CLI's settings: one file of hooks for each program that has some."""
 
     TRUST = (
-        "start Copilot in this folder, and say that you trust it: where it is not trusted, the "
-        "hooks of a repository are skipped without a word"
+        "start Copilot in this folder and trust it: it silently skips the hooks of untrusted "
+        "repositories"
     )
     SETTINGS_PATH = re.compile(r"(?:^|/)\.github/(?:hooks/.+|copilot/settings(?:\.local)?)\.json$")
     AGENTS = "agents"
@@ -39,14 +39,14 @@ class CopilotSettings(AgentSettings):
         return f"{found}.*" if found and found.startswith("^(?!") else found
 
     def agent_definitions(self, name: str, model: str) -> dict[str, str]:
-        """Return the file of the agent of our plugin: path → text."""
+        """Return the file of the agent of the plugin: path → text."""
         if not self.may_define(name):
             return {}
         model = "" if model in _ELSEWHERE else model
         return {f"{self.AGENTS}/{name}.md": definitions.definition(name, model)}
 
     def may_define(self, name: str) -> bool:
-        """Return whether a file of ours can be that agent."""
+        """Return whether a file of gitgates can define that agent."""
         return definitions.can_be_named(name, _CLIENTS_OWN)
 
     def agent_name(self, text: str) -> str:

@@ -1,6 +1,6 @@
 """Droid as a host.
 
-`droid exec` tells of no prompts but over JSON-RPC, so that a turn may also begin with what comes
+`droid exec` tells of no prompts but over JSON-RPC, so a turn may also begin with what comes
 after a stop that was let go. No tool call has an id, a tool that has failed has no event, and
 nothing names the session in a shell. The hooks of an event are those of `hooks.json`, or, where it
 has none, of `settings.json`.
@@ -35,16 +35,16 @@ class Droid(AgentHost):
     DRIVEN = True
     ENVIRONMENT = Environment(
         documented=(
-            ("FACTORY_PROJECT_DIR", "droid", "where the agent's session was started"),
+            ("FACTORY_PROJECT_DIR", "droid", "the folder in which the agent's session was started"),
             (
                 "FACTORY_DISABLE_SETTINGS_PERSISTENCE",
                 "droid exec",
-                "tells that an agent runs a command, and not a person",
+                "set if an agent runs the command, not a person",
             ),
             (
                 "FACTORY_HOME_OVERRIDE",
                 "you",
-                "where Droid's folder .factory of your own is: not HOME",
+                "the folder of Droid's user settings .factory, instead of HOME",
             ),
         ),
         caller=("FACTORY_DISABLE_SETTINGS_PERSISTENCE",),

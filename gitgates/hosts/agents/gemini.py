@@ -30,17 +30,15 @@ class Gemini(AgentHost):
     UNASKED = ("--yolo", "-y", "yolo")
     TESTED = "0.61.0"
     DRIVEN = True
-    NO_GIT_HOOKS = (
-        "git runs no hooks in the shell of Gemini CLI, so that their gates miss its commits"
-    )
+    NO_GIT_HOOKS = "git runs no hooks in the shell of Gemini CLI, so its commits are not gated"
     ENVIRONMENT = Environment(
         documented=(
-            ("GEMINI_PROJECT_DIR", "gemini", "where the agent's session was started"),
-            ("GEMINI_CLI", "gemini", "tells that an agent runs a command, and not a person"),
+            ("GEMINI_PROJECT_DIR", "gemini", "the folder in which the agent's session was started"),
+            ("GEMINI_CLI", "gemini", "set if an agent runs the command, not a person"),
             (
                 "GEMINI_CLI_HOME",
                 "you",
-                "where Gemini CLI's folder .gemini of your own is: not HOME",
+                "the folder of Gemini CLI's user settings .gemini, instead of HOME",
             ),
         ),
         caller=("GEMINI_CLI",),

@@ -19,7 +19,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: one JSON object, behind whatever else it printed."""
+    """Parse the output of the client: one JSON object, behind whatever else it printed."""
     try:
         said = parse_json(output[output.index(b"{") :])
         models = (said.get("stats") or {}).get("models") or {}

@@ -1,4 +1,4 @@
-"""Gemini CLI's settings: a list of hooks that are not run, beside what others have. Pure.
+"""Gemini CLI's settings: as other agents', with a list of disabled hooks. Pure.
 
 Source: recorded from gemini-cli 0.61.
 """
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gitgates.hosts.settings.base import HookSettings
 
-_LISTED = "`hooksConfig.disabled` lists them: Gemini CLI does not run our hooks"
+_LISTED = "`hooksConfig.disabled` lists them: Gemini CLI does not run the gitgates hooks"
 
 
 class GeminiSettings(AgentSettings):
@@ -30,7 +30,7 @@ class GeminiSettings(AgentSettings):
         switches = table.get("hooksConfig")
         listed = switches.get("disabled") if isinstance(switches, dict) else None
         if isinstance(listed, list) and any(one.command in listed for one in found.ours):
-            found = found._replace(troubles={_LISTED: "take them out of `hooksConfig.disabled`"})
+            found = found._replace(troubles={_LISTED: "remove them from `hooksConfig.disabled`"})
         return found
 
     def trust_file(self, env: Mapping[str, str]) -> str:

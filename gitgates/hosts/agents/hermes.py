@@ -39,7 +39,7 @@ class Hermes(AgentHost):
     ENVIRONMENT = Environment(
         documented=(
             (_SESSION, "hermes", "the session of the agent that runs a command"),
-            ("HERMES_HOME", "you", "where Hermes' settings of your own are: not ~/.hermes"),
+            ("HERMES_HOME", "you", "the folder of Hermes' user settings, instead of ~/.hermes"),
         ),
         session=_SESSION,
         secrets=("OPENROUTER_API_KEY",),
@@ -56,11 +56,15 @@ class Hermes(AgentHost):
         repeats=False,
         hands_tokens=False,
         cannot={
-            "session-start": "Hermes tells the agent nothing: keep the rules in AGENTS.md, by "
-            "install-hooks --agents-md",
-            "after-tool": "Hermes tells nobody what a gate says there",
-            "turn-end": "Hermes asks three times in a turn at most, only where its tools for files "
-            "have changed some, and tells the person nothing",
+            "session-start": (
+                "Hermes does not pass the rules to the agent: write them to "
+                "AGENTS.md with install-hooks --agents-md"
+            ),
+            "after-tool": "Hermes shows nobody the output of gates there",
+            "turn-end": (
+                "Hermes fires it at most three times per turn, only if its file tools "
+                "changed files, and does not show messages to the person"
+            ),
         },
         silent_stops=("turn-end",),
         denies="block",
@@ -114,7 +118,7 @@ class Hermes(AgentHost):
         if is_child and event not in _TOOL_EVENTS:
             event = f"{event} of a sub-agent"
         if extra.get("status") == "blocked":
-            event = f"{event} of a call that was refused"
+            event = f"{event} of a refused call"
         if tool == "skill_view":
             inside = {"skill": inside.get("name")}
         return {

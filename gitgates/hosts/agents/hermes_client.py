@@ -27,7 +27,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: its answer, and a line with the session; it names no tokens."""
+    """Parse the client's output: its answer, and a line with the session; it names no tokens."""
     lines = output.decode("utf-8", "replace").splitlines()
     sessions = [line.removeprefix(_SESSION) for line in lines if line.startswith(_SESSION)]
     answer = dropwhile(_is_notice, (line for line in lines if not line.startswith(_SESSION)))

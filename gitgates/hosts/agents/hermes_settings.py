@@ -18,7 +18,7 @@ _ALL = "hooks_auto_accept"
 class HermesSettings(YamlSettings):
     """Hermes' settings."""
 
-    TRUST = "start Hermes with --accept-hooks: else it skips what is not trusted, without a word"
+    TRUST = "start Hermes with --accept-hooks: otherwise, it silently skips untrusted hooks"
     FREE = ()
 
     def trust_file(self, env: Mapping[str, str]) -> str:
@@ -26,7 +26,7 @@ class HermesSettings(YamlSettings):
         return f"{self.host.home(env)}/shell-hooks-allowlist.json"
 
     def is_trusted(self, trusted: str, _settings_abs: str, text: str) -> bool | None:
-        """Return whether each hook of ours is approved, as it is; None: that is not known."""
+        """Return whether each gitgates hook is approved in its current form; None: unknown."""
         found = self.load(text, "")
         if found.get(_ALL) is True:
             return True

@@ -17,7 +17,7 @@ class Kilo(OpenCode):
     UNASKED = ("--auto",)
     TESTED = "7.8.1"
     ENVIRONMENT = OpenCode.ENVIRONMENT._replace(
-        documented=(("KILO", "kilo", "tells that an agent runs a command, and not a person"),),
+        documented=(("KILO", "kilo", "set if an agent runs the command, not a person"),),
         caller=("KILO",),
         secrets=(
             *("KILO_API_KEY", "KILO_AUTH_CONTENT", "KILO_CONFIG_CONTENT", "KILO_CONSOLE_TOKEN"),
@@ -29,7 +29,7 @@ class Kilo(OpenCode):
         ),
     )
     PROTOCOL = OpenCode.PROTOCOL._replace(
-        cannot={"turn-end": "`kilo run` is kept at work once, and ends with the next turn"},
+        cannot={"turn-end": "`kilo run` can be blocked once, and ends after the next turn"},
     )
     TOOLS = OpenCode.TOOLS._replace(
         names={

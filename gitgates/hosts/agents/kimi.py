@@ -36,7 +36,7 @@ class Kimi(AgentHost):
             (
                 "KIMI_CODE_HOME",
                 "you",
-                "where Kimi Code's settings of your own are: not ~/.kimi-code",
+                "the folder of Kimi Code's user settings, instead of ~/.kimi-code",
             ),
         ),
         secrets=("KIMI_API_KEY", "MOONSHOT_API_KEY"),
@@ -62,12 +62,18 @@ class Kimi(AgentHost):
         repeats=False,
         hands_tokens=False,
         cannot={
-            "session-start": "Kimi Code tells the agent nothing: keep the rules in AGENTS.md, by "
-            "install-hooks --agents-md",
-            "after-tool": "Kimi Code tells nobody what a gate says there, and need not wait for it",
-            "subagent-end": "Kimi Code keeps no sub-agent at work there",
-            "turn-end": "Kimi Code asks once in a turn: what it does when sent back is not "
-            "checked, and the person is told nothing",
+            "session-start": (
+                "Kimi Code does not pass the rules to the agent: write them to "
+                "AGENTS.md with install-hooks --agents-md"
+            ),
+            "after-tool": (
+                "Kimi Code shows nobody the output of gates there, and need not wait for them"
+            ),
+            "subagent-end": "Kimi Code cannot block a sub-agent there",
+            "turn-end": (
+                "Kimi Code fires it once per turn: later changes are not checked, and "
+                "messages are not shown to the person"
+            ),
         },
         blocks="permission",
         silent_stops=("turn-end",),

@@ -18,7 +18,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: one JSON object a line; it names no tokens."""
+    """Parse the output of the client: one JSON object a line; it names no tokens."""
     session = text = ""
     for message in json_lines(output):
         if message.get("role") == "assistant" and message.get("content"):

@@ -1,4 +1,4 @@
-"""opencode as a host: a plugin of ours in it asks us, and does what we answer.
+"""opencode as a host: the gitgates plugin in it asks gitgates, and follows the answer.
 
 So payloads and answers are as `gitgates/plugin/opencode/gitgates.js` writes and reads them: the
 fields of Claude Code, and opencode's own names of tools and of what these are given. A sub-agent
@@ -47,7 +47,7 @@ class OpenCode(AgentHost):
                 "gitgates",
                 "the session of opencode, or Kilo, that runs a command",
             ),
-            ("OPENCODE", "opencode", "tells that an agent runs a command, and not a person"),
+            ("OPENCODE", "opencode", "set if an agent runs the command, not a person"),
         ),
         session="GITGATES_SESSION",
         caller=("OPENCODE",),
@@ -67,7 +67,7 @@ class OpenCode(AgentHost):
             "Stop": ("turn-end", Channels(block=True, stop=True)),
         },
         repeats=False,  # the plugin works once, wherever it lies
-        cannot={"turn-end": "`opencode run` ends with the agent's turn: nothing keeps it at work"},
+        cannot={"turn-end": "`opencode run` ends with the agent's turn, and cannot be blocked"},
         denies="block",
         tells="top",
         only_tells=("after-tool",),

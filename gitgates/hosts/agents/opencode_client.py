@@ -19,7 +19,7 @@ def start(prompt: str, session: str, more: tuple[str, ...], program: str = "open
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: one JSON object a line, each an event; steps count apart."""
+    """Parse the output of the client: one JSON object a line, each an event; steps count apart."""
     session = text = error = ""
     tokens: int | None = None
     cost = 0.0

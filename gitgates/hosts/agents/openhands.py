@@ -2,7 +2,7 @@
 
 It has the events of Claude Code under other names of fields, all of them there, many null. A tool
 call and an end can be refused; of what is said after a tool, nothing reaches anybody. `continue:
-false` keeps the agent at work, so that it is never said. Sub-agents run no hooks.
+false` keeps the agent at work, so it is never said. Sub-agents run no hooks.
 
 Source: recorded from openhands 1.16.0.
 """
@@ -35,8 +35,12 @@ class OpenHands(AgentHost):
     DRIVEN = True
     ENVIRONMENT = Environment(
         documented=(
-            (_MARK, "openhands", "`OpenHands`: an agent runs a command, and not a person"),
-            ("OPENHANDS_PROJECT_DIR", "openhands", "where the agent's session was started"),
+            (_MARK, "openhands", "`OpenHands` if an agent runs the command, not a person"),
+            (
+                "OPENHANDS_PROJECT_DIR",
+                "openhands",
+                "the folder in which the agent's session was started",
+            ),
         ),
         project="OPENHANDS_PROJECT_DIR",
         secrets=("LLM_API_KEY",),
@@ -56,10 +60,14 @@ class OpenHands(AgentHost):
         repeats=False,
         hands_tokens=False,
         cannot={
-            "session-start": "OpenHands tells the agent nothing: keep the rules in AGENTS.md, by "
-            "install-hooks --agents-md",
-            "after-tool": "OpenHands tells nobody what a gate says there",
-            "turn-end": "OpenHands tells the person nothing: `gitgates runs` has what did not pass",
+            "session-start": (
+                "OpenHands does not pass the rules to the agent: write them to "
+                "AGENTS.md with install-hooks --agents-md"
+            ),
+            "after-tool": "OpenHands shows nobody the output of gates there",
+            "turn-end": (
+                "OpenHands does not show messages to the person: see `gitgates runs` for failures"
+            ),
         },
         denies="deny",
         blocks="deny",

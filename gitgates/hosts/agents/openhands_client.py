@@ -22,7 +22,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: one JSON object a line, between words; it names no tokens."""
+    """Parse the output of the client: one JSON object a line, between words; it names no tokens."""
     text = error = ""
     for event in json_lines(output):
         match event.get("kind"):

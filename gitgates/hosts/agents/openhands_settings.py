@@ -1,4 +1,4 @@
-"""The hooks of OpenHands: our own stand below `hooks`, by the names that Claude Code has.
+"""The hooks of OpenHands: those of gitgates are in `hooks`, with Claude Code's names.
 
 The client takes other forms as well: events at the top, and names such as `stop`. Beside ours it
 would pass over the first without a word, and refuse to work with the second.
@@ -27,9 +27,9 @@ class OpenHandsSettings(AgentSettings):
         root = super()._parse(text, file)
         hooks = root.get("hooks") if root else None
         if root and hooks is None:
-            _refuse(root, file, "stands beside `hooks`, not below it")
+            _refuse(root, file, "is next to `hooks`, not in it")
         elif hooks:
-            _refuse(hooks, file, "is written in small letters", small_only=True)
+            _refuse(hooks, file, "is in lower case", small_only=True)
         return root
 
     def _own_names(self, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
@@ -49,8 +49,8 @@ def _refuse(table: Node, file: str, how: str, *, small_only: bool = False) -> No
         if name in _EVENTS and not (small_only and name == member.key):
             raise ConfigError(
                 f"{file}: the event `{member.key}` {how}",
-                f"Write it as `{name}` below `hooks`, as OpenHands understands it as well; the "
-                "file was left alone.",
+                f"Write it as `{name}` in `hooks`, which OpenHands also accepts; the file was "
+                "not changed.",
             )
 
 

@@ -34,10 +34,10 @@ class Qwen(AgentHost):
     DRIVEN = True
     ENVIRONMENT = Environment(
         documented=(
-            ("QWEN_PROJECT_DIR", "qwen", "where the agent's session was started"),
+            ("QWEN_PROJECT_DIR", "qwen", "the folder in which the agent's session was started"),
             ("QWEN_CODE_SESSION_ID", "qwen", "the session of the agent that runs a command"),
-            ("QWEN_CODE", "qwen", "tells that an agent runs a command, and not a person"),
-            ("QWEN_HOME", "you", "where Qwen Code's settings of your own are: not ~/.qwen"),
+            ("QWEN_CODE", "qwen", "set if an agent runs the command, not a person"),
+            ("QWEN_HOME", "you", "the folder of Qwen Code's user settings, instead of ~/.qwen"),
         ),
         session="QWEN_CODE_SESSION_ID",
         caller=("QWEN_CODE",),

@@ -20,7 +20,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: one array of JSON objects, the last of which is the result."""
+    """Parse the client's output: one array of JSON objects, the last of which is the result."""
     try:
         said = parse_json(output[output.index(b"[") :])[-1]
         text = str(said.get("result") or "")

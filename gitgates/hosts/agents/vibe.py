@@ -36,8 +36,8 @@ class Vibe(AgentHost):
     DRIVEN = True
     ENVIRONMENT = Environment(
         documented=(
-            ("VIBE_APP_SERVER_BIN", "vibe", "tells that an agent runs a command, and not a person"),
-            ("VIBE_HOME", "you", "where Vibe's settings of your own are: not ~/.vibe"),
+            ("VIBE_APP_SERVER_BIN", "vibe", "set if an agent runs the command, not a person"),
+            ("VIBE_HOME", "you", "the folder of Vibe's user settings, instead of ~/.vibe"),
         ),
         caller=("VIBE_APP_SERVER_BIN",),
         secrets=("MISTRAL_API_KEY",),
@@ -52,7 +52,7 @@ class Vibe(AgentHost):
         tells_prompts=False,
         repeats=False,
         hands_tokens=False,
-        cannot={"turn-end": "Vibe lets a turn end that was blocked three times"},
+        cannot={"turn-end": "Vibe ends a turn after three blocks"},
         denies="deny",
         blocks="deny",
         only_tells=("after-tool",),

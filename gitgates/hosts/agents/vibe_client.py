@@ -20,7 +20,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: an array of the whole conversation; it names no tokens."""
+    """Parse the output of the client: an array of the whole conversation; it names no tokens."""
     try:
         entries = parse_json(output[output.index(b"[") :])
         session = str(entries[-1].get("sessionId") or "")

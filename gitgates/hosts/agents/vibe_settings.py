@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class VibeSettings(BlockSettings):
     """Vibe's settings."""
 
-    TRUST = "start Vibe here and trust this folder: else it skips its hooks, without a word"
+    TRUST = "start Vibe here and trust this folder: otherwise, it silently skips its hooks"
 
     def trust_file(self, env: Mapping[str, str]) -> str:
         """Return the file that says which folders are trusted."""

@@ -188,7 +188,7 @@ class VSCode(AgentHost):
 
 
 def _renamed(table: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return a table with other names; one that is there already counts."""
+    """Return a table with other names; one that already exists counts."""
     found = {name: value for name, value in table.items() if name not in names}
     for name, other in names.items():
         if name in table:

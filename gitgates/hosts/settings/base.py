@@ -1,4 +1,4 @@
-"""The settings of coding agents, in no agent's dialect: what hooks say, and which are ours. Pure.
+"""The settings of coding agents, independent of the agent: hooks, and which are gitgates'. Pure.
 
 A hook is ours by its whole command: `gitgates agent-hook NAME`, with the bare name or with an
 absolute path. One that merely mentions us is somebody else's.
@@ -28,7 +28,7 @@ _GUARDED = re.compile(r"if command -v (.+) >/dev/null 2>&1; then (?:exec (.+)|(.
 
 
 class Entry(Record):
-    """One hook of ours as it is to stand in the settings."""
+    """One gitgates hook as it should be in the settings."""
 
     event: str  # in the words of the configuration
     timeout_s: int
@@ -62,12 +62,12 @@ class HookSettings(Record):
 
 
 def bare(agent: str) -> str:
-    """Return the command of our hooks, with the bare name of our program."""
+    """Return the command of gitgates hooks, with the bare name of the program."""
     return f"{_PROGRAM} {_VERB} {agent}"
 
 
 def guarded(command: str, *, always: bool = False) -> str:
-    """Return a command of ours that does nothing where its program is missing.
+    """Return a gitgates command that does nothing if its program is missing.
 
     `always`: nor where it is killed, or cannot be started.
     """
@@ -83,7 +83,7 @@ def unguarded(command: str) -> str:
 
 
 def is_our_command(command: object, agent: str) -> bool:
-    """Return whether the command of a hook is ours."""
+    """Return whether the command of a hook is gitgates'."""
     try:
         words = shlex.split(unguarded(command)) if isinstance(command, str) else []
         program, *arguments = words or [""]
@@ -94,7 +94,7 @@ def is_our_command(command: object, agent: str) -> bool:
 
 
 def speaks_of_us(command: str) -> bool:
-    """Return whether a command that is not ours names us, rightly or misspelt."""
+    """Return whether another command mentions gitgates, correctly or misspelt."""
     program = os.path.basename(command.partition(" ")[0])
     return (
         _PROGRAM in command

@@ -1,4 +1,4 @@
-"""The settings of a coding agent as TOML: our hooks in a block between two comments. Pure.
+"""The settings of a coding agent as TOML: the hooks in a block between two comments. Pure.
 
 Each hook is a table of the array `hooks`. The block is taken out again byte for byte, and only if
 it holds our hooks and nothing else: clients, too, write into these files. Where a client has
@@ -28,7 +28,7 @@ class BlockSettings(AgentSettings):
     def add(
         self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str
     ) -> str | None:
-        """Return the text with our hooks in a block at its end. None: no file.
+        """Return the text with the hooks in a block at its end. None: no file.
 
         Raises: ConfigError if the text cannot be read, or that would change what it says.
         """
@@ -42,16 +42,16 @@ class BlockSettings(AgentSettings):
         after = self.append(text, tables, file, by)
         if after is None:
             raise ConfigError(
-                f"{file}: our hooks cannot be added to what it says of `{_KEY}`",
+                f"{file}: cannot add hooks to its `{_KEY}`",
                 f"Add them by hand; nothing was changed:\n{self.lines_of(tables)}",
             )
         return after
 
     def remove(self, text: str, file: str) -> str | None:
-        """Return the text without our block; None if the file was made for it.
+        """Return the text without the block; None if the file was created for it.
 
         Raises: ConfigError if the text cannot be read, if something else stands in the block, or a
-        hook of ours outside of it.
+        hook of ours outside it.
         """
         wanted = self.others(self.load(text, file), file)
         rest = blocks.without(text, file)
@@ -59,10 +59,10 @@ class BlockSettings(AgentSettings):
         is_out = not any(self.is_ours(one) for _event, one in self.handlers(found, file))
         if not (is_out and self.others(found, file) == wanted):
             raise ConfigError(
-                f"{file}: the block between our comments holds something else, or one of our hooks "
-                "stands outside of it",
-                "Move by hand what is not ours out of the block, and take out the hooks that run "
-                f"`gitgates agent-hook {self.host.NAME}`; the file was left alone.",
+                f"{file}: the block between the gitgates comments contains other settings, or "
+                "a gitgates hook is outside it",
+                "Move other settings out of the block by hand, and remove the hooks that run "
+                f"`gitgates agent-hook {self.host.NAME}`; the file was not changed.",
             )
         return rest
 
@@ -83,7 +83,7 @@ class BlockSettings(AgentSettings):
         return self.hook_of(event, {}, {**table, "type": "command", "matcher": matcher})
 
     def is_ours(self, table: dict[str, Any]) -> bool:
-        """Return whether the table of a hook is ours."""
+        """Return whether the table of a hook is gitgates'."""
         return self._is_removable({**table, "type": "command"})
 
     def table_of(self, entry: Entry, command: str) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class BlockSettings(AgentSettings):
             yield str(one.get(self.host.SETTINGS.fields["event"], "")), one
 
     def others(self, found: dict[str, Any], file: str) -> dict[str, Any]:
-        """Return what settings say but for our hooks; an empty list of hooks says nothing.
+        """Return the settings without gitgates hooks and empty lists of hooks.
 
         Raises: ConfigError as `handlers`.
         """

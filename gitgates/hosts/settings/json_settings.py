@@ -1,10 +1,10 @@
-"""The settings of a coding agent as JSON: our hooks put into their text and taken out. Pure.
+"""The settings of a coding agent as JSON: add hooks to their text, and remove them. Pure.
 
 Events hold groups, and those hold hooks, as Claude Code has it: `{"hooks": {EVENT: [{"matcher": …,
 "hooks": [{"type": "command", "command": …, "timeout": …}]}]}}`. What differs, the host says.
 
 A matcher of names joined by `|` is taken as it is, whole and by letter; whatever has another sign
-in it is an expression that is searched for, so that ours are anchored.
+in it is an expression that is searched for, so ours are anchored.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class AgentSettings:
     def add(
         self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str
     ) -> str | None:
-        """Return the text with our hooks appended. None: no file.
+        """Return the text with the hooks appended. None: no file.
 
         Raises: ConfigError if the text cannot be read, or has another shape than settings have.
         """
@@ -91,7 +91,7 @@ class AgentSettings:
         return text
 
     def remove(self, text: str, file: str) -> str | None:
-        """Return the text without our hooks; None if the file was made for them.
+        """Return the text without the hooks; None if the file was created for them.
 
         Raises: ConfigError as `add`.
         """
@@ -104,7 +104,7 @@ class AgentSettings:
     def hidden(
         self, older: str, text: str | None, wanted: tuple[Entry, ...], file: str
     ) -> list[str]:
-        """Return the events at which hooks of older settings are run no more once ours are there.
+        """Return the events whose hooks in older settings no longer run once these are installed.
 
         Raises: ConfigError as `add`; `older` is what `file` says.
         """
@@ -115,7 +115,7 @@ class AgentSettings:
         return [one.key for one in (hooks.parts if hooks else ()) if one.parts and one.key in ours]
 
     def is_same(self, text: str | None, after: str | None, file: str) -> bool:
-        """Return whether a text has the hooks of ours that are wanted.
+        """Return whether a text has the wanted gitgates hooks.
 
         Raises: ConfigError as `add`.
         """
@@ -216,7 +216,7 @@ class AgentSettings:
         return HookSettings(hooks=hooks, off=self._is_off(table))
 
     def is_off(self, text: str, file: str) -> bool | None:
-        """Return whether a file of `switch_files` switches all hooks off; None: it does not say.
+        """Return whether a file of `switch_files` disables all hooks; None: unspecified.
 
         Raises: ConfigError if it cannot be read.
         """
@@ -298,11 +298,11 @@ class AgentSettings:
     # Sub-agents, and the command that starts one: files of ours beside the settings
 
     def agent_definitions(self, _name: str, _model: str) -> dict[str, str]:
-        """Return the files for reviews: path beside the settings → text."""
+        """Return the files for reviews: path relative to the settings → text."""
         return {}
 
     def may_define(self, _reviewer: str) -> bool:
-        """Return whether a file of ours can be that sub-agent."""
+        """Return whether a file of gitgates can define that sub-agent."""
         return False
 
     def agent_name(self, _text: str) -> str:

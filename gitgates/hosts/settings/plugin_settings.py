@@ -1,4 +1,4 @@
-"""The plugin for an agent that runs no commands: a file that is ours as a whole. Pure.
+"""The plugin for an agent that runs no commands: a file that gitgates owns. Pure.
 
 Its first line names us and has the digest of all the rest; another holds the events, and what to
 start at them. Whoever changes the file makes it theirs: it is neither replaced nor taken out.
@@ -42,21 +42,21 @@ class PluginSettings(AgentSettings):
         """
         if text is not None:
             raise ConfigError(
-                f"{file}: there is a file of this name that is not from us, and is left as it is",
-                "Give it another name, and do the same again.",
+                f"{file}: already exists, was not created by gitgates, and is left unchanged",
+                "Rename it, and try again.",
             )
         hooks = {self.own_event(one.event): _hook_of(one) for one in wanted}
         return self._text({"host": self.host.NAME, "command": shlex.split(command), "hooks": hooks})
 
     def remove(self, text: str, file: str) -> str | None:
-        """Return None for our plugin, and any other text as it is.
+        """Return None for the gitgates plugin, and any other text unchanged.
 
         Raises: ConfigError if somebody has changed the plugin.
         """
         if _is_changed(text):
             raise ConfigError(
-                f"{file}: has been changed since we wrote it, and is left as it is",
-                "Remove it, or keep your changes elsewhere, and do the same again.",
+                f"{file}: was edited after gitgates wrote it; left unchanged",
+                "Remove it, or move your changes elsewhere, and try again.",
             )
         return None if _HEAD.match(_plain(text)) else text
 
@@ -65,12 +65,12 @@ class PluginSettings(AgentSettings):
         return text is not None and after is not None and _plain(text) == after
 
     def read(self, text: str, _file: str, _scope: str = "") -> HookSettings:
-        """Return what the plugin asks us at; nothing if somebody else has written it."""
+        """Return the events of the plugin; empty if gitgates did not write it."""
         text, mend = _plain(text), f"gitgates install-hooks --agent {self.host.NAME}"
         line = _CONFIG.search(text) if _HEAD.match(text) else None
         if line is None:
             return HookSettings()
-        changed = "the plugin has been changed since we wrote it: remove it first"
+        changed = "the plugin was edited after gitgates wrote it; remove it first"
         loose = changed if _is_changed(text) else ""
         try:
             config = parse_json(line[1])

@@ -1,4 +1,4 @@
-"""The settings of a coding agent as YAML: below `hooks`, each event has a list. Pure.
+"""The settings of a coding agent as YAML: in `hooks`, each event has a list. Pure.
 
 Where an event has a list already, our hook stands at its end, in a block of its own.
 """
@@ -24,7 +24,7 @@ class YamlSettings(BlockSettings):
         """Parse the settings. Raises: ConfigError."""
         found = blocks.load_yaml(text, file)
         if not isinstance(found, dict | None):
-            raise ConfigError(f"{file}: is not a mapping", "Fix it first; it was left alone.")
+            raise ConfigError(f"{file}: is not a mapping", "Fix it first; it was not changed.")
         return found or {}
 
     def handlers(self, found: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -41,7 +41,7 @@ class YamlSettings(BlockSettings):
                     yield str(event), one
 
     def others(self, found: dict[str, Any], file: str) -> dict[str, Any]:
-        """Return what settings say but for our hooks; an empty list of hooks says nothing.
+        """Return the settings without gitgates hooks and empty lists of hooks.
 
         Raises: ConfigError as `handlers`.
         """

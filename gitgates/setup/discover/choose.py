@@ -140,7 +140,7 @@ def choose(found: list[Task]) -> tuple[list[Proposal], list[str]]:
         end = "" if ends else endless[0]
         if end and find_word(task.name) and not task.is_private:
             notes.append(
-                f"{task.command}: it never ends, or wants a terminal ({plain_line(end, _LONGEST)})"
+                f"{task.command}: it never exits, or needs a terminal ({plain_line(end, _LONGEST)})"
             )
         if not (end or task.missing or task.is_private):
             usable.append(task._replace(command=task.once) if endless else task)
@@ -326,10 +326,10 @@ def assign_hooks(
 
 def _why_unused(one: Proposal) -> str:
     if one.managed:
-        return f"{one.task.manager} goes on running it"
+        return f"{one.task.manager} keeps running it"
     if one.writes:
         return "it rewrites files; other gates run before a commit"
-    return "what it runs is in the other gates"
+    return "the other gates cover it"
 
 
 def _in_parts(gates: list[Proposal]) -> list[Proposal]:

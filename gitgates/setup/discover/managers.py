@@ -20,7 +20,7 @@ _LEFTHOOK, _LINT_STAGED, _SIMPLE, _NAMED = (
     tuple(_FILES[key].split()) for key in ("lefthook", "lint_staged", "simple", "by_hand")
 )
 READS = (PRE_COMMIT, "package.json", *_LEFTHOOK, *_LINT_STAGED, *_SIMPLE)
-_BY_HAND = "is not read; make gates of it by hand"
+_BY_HAND = "is not read; create gates for it by hand"
 _OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
 
 _CONTROL = re.compile(r"^(?:if|for|while|case|until|function|\w+ ?\(\)|[{(])|<<|\$\(|`|^exec\b")
@@ -128,7 +128,7 @@ def _lefthook(project: Project, notes: list[str]) -> list[Task]:
         for job in jobs:
             where = f"{name}: {hook}: {job['name'] or job.get('run') or 'a job'}"
             if why_not := _why_not(job):
-                notes.append(f"{where}: {why_not}; make a gate of it by hand")
+                notes.append(f"{where}: {why_not}; create a gate for it by hand")
             elif job.get("skip") is not True:
                 found.append(_job(job, where, hook))
                 notes += [f"{where}: its `skip`; the gate always runs"] if job.get("skip") else []
@@ -141,12 +141,12 @@ def _why_not(job: dict[str, object]) -> str:
     if not isinstance(run, str):
         return "it runs a `script`" if "script" in job else "it has no `run`"
     if strange := sorted(job.keys() - _JOB_KEYS):
-        return f"a gate has no `{strange[0]}`"
+        return f"gates do not support `{strange[0]}`"
     if _CONTROL.search(run):
         return "its `run` is more than a command"
     places = {*_PLACE.findall(run)}
     if "{" in _PLACE.sub("", run).replace("${", "") or {"all_files", "files"} & places:
-        return "a gate has no such template"
+        return "gates do not support this template"
     if not _GO_DURATION.fullmatch(str(job.get("timeout") or "1s")):
         return "its `timeout` is not understood"
     return ""
@@ -216,7 +216,7 @@ def _node(project: Project, notes: list[str]) -> list[Task]:
         lines = [line.strip() for line in script.body.replace("\r", "").split("\n")]
         lines = [line for line in lines if not _IGNORED.match(line) and "gitgates" not in line]
         if any(_CONTROL.search(line) for line in lines):
-            notes.append(f"{script.source}: is a script; make gates of it by hand")
+            notes.append(f"{script.source}: is a script; create gates for it by hand")
             continue
         parts = (part.strip() for line in lines for part in line.split("&&"))
         tasks = [task for part in parts if part for task in _of_line(part, script, project, notes)]

@@ -26,7 +26,7 @@ class BadFile(Exception):
     """A file that cannot be parsed; the text names it, and says why."""
 
     def __init__(self, name: str, why: str) -> None:
-        super().__init__(f"{name}: {why}; nothing of it is used")
+        super().__init__(f"{name}: {why}; ignored")
 
 
 class Task(Record):
@@ -57,7 +57,7 @@ class Project(Record):
     in_path: frozenset[str] = frozenset()  # of the programs that matter, those in the PATH
 
     def load(self, name: str) -> dict[str, Any]:
-        """Parse one of its files by the format that its name tells; {} where it is not there.
+        """Parse one of its files by the format that its name tells; {} where it does not exist.
 
         Raises: BadFile.
         """
@@ -127,7 +127,7 @@ def read_files(root_abs: str, names: tuple[str, ...]) -> tuple[dict[str, str], l
             try:
                 found[name] = read_text(path_abs)
             except ValueError as error:
-                troubles.append(f"{name}: cannot be read: {error}; nothing of it is used")
+                troubles.append(f"{name}: cannot be read: {error}; ignored")
     return found, troubles
 
 
@@ -162,7 +162,7 @@ def list_files(
 
 
 def list_folder(folder_abs: str) -> list[str]:
-    """Return the names in a folder; of one that is not there, or cannot be read, none."""
+    """Return the names in a folder; of one that does not exist, or cannot be read, none."""
     try:
         return os.listdir(folder_abs)
     except OSError:

@@ -175,7 +175,7 @@ def propose(
         hook.gates and kind_of(hook.name) in AGENT_KINDS for hook in config.hooks
     ):
         addition = _with_agent(addition, config)
-    comments = tuple(f"left out by gitgates init --try: {why}" for why in failed.values())
+    comments = tuple(f"omitted by gitgates init --try: {why}" for why in failed.values())
     comments += tuple(f"gitgates init --try: {what}" for what in (remarks or {}).values())
     return make_edit(raw, addition._replace(comments=comments))
 

@@ -102,13 +102,13 @@ def _resolve(command: str, scope: str, project: Project) -> tuple[str, str]:
     program = command.partition(" ")[0]
     if scope == JAVASCRIPT:
         is_there = f"node_modules/.bin/{program}" in project.names
-        missing = "" if is_there else f"there is no node_modules/.bin/{program}"
+        missing = "" if is_there else f"node_modules/.bin/{program} not found"
         return local_tool(command, project), missing
     if scope != PYTHON:
         return command, ""
     call = in_environment(program, project)
     is_there = call != program or program in project.in_path
-    missing = "" if is_there else f"not locked, nor in {', '.join(ENVIRONMENTS)} or the PATH"
+    missing = "" if is_there else f"neither locked, nor in {', '.join(ENVIRONMENTS)} or PATH"
     return call + command.removeprefix(program), missing
 
 

@@ -98,7 +98,7 @@ def program_of(line: str) -> str:
     """Return the program that a command runs, with its first argument where that matters.
 
     One of no known kind may run whatever its arguments name (`turbo run lint`, `inv test`,
-    `docker compose run web pytest`), so that they belong to it; so do those that select tests.
+    `docker compose run web pytest`), so they belong to it; so do those that select tests.
     """
     if "|" in line or "<" in line:
         return line  # several programs, known by their text only

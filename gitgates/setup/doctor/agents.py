@@ -1,4 +1,4 @@
-"""Whether an agent calls us at each event that the configuration needs, once, and in time."""
+"""Whether an agent calls gitgates at each event that the configuration needs, once, and in time."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Source(Record):
 
     @property
     def custom(self) -> dict[str, str]:
-        """The command of others that speak of us: event → command."""
+        """The custom commands that mention gitgates: event → command."""
         hooks = [hook for hook in self.settings.hooks if not hook.is_ours]
         return {hook.event: hook.command for hook in hooks if speaks_of_us(hook.command)}
 
@@ -82,13 +82,13 @@ class Source(Record):
 
     @property
     def install(self) -> str:
-        """Return the command that writes our hooks here."""
+        """Return the command that installs the hooks here."""
         scope = "" if self.scope in ("project", "plugin") else f" --scope {self.scope}"
         return f"gitgates install-hooks --agent {self.agent}{scope}"
 
     @property
     def uninstall(self) -> str:
-        """Return what takes our hooks out of here."""
+        """Return the command that uninstalls the hooks here."""
         if self.scope == "plugin":
             return agent_settings(self.agent).TAKE_PLUGIN_OUT
         return self.install.replace("install-hooks", "uninstall-hooks")
@@ -152,7 +152,7 @@ def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) 
     for source in ours:
         program = list(_program(source, env))
         if not program and source.where not in trouble:
-            what = f"our hooks are there{_policies(config, agent)}"
+            what = f"hooks are installed{_policies(config, agent)}"
             program = [source.problem(what)._replace(severity="ok")]
         said += program
     return said
@@ -163,11 +163,11 @@ def _switches(found: list[Source]) -> Iterator[Finding]:
     spoken = [one for one in by_precedence(found) if one.settings.off is not None]
     if spoken and spoken[-1].settings.off:
         loudest, host = spoken[-1], agent_host(spoken[-1].agent)
-        what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hook at all"
+        what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hooks"
         yield loudest.problem(what, f"take `{host.OFF.key}` out of it")
     for source in found:
         if source.broken:
-            yield source.problem(f"cannot be read: {source.broken}", "mend the file")
+            yield source.problem(f"cannot be read: {source.broken}", "fix the file")
         for what, mend in source.settings.troubles.items():
             yield source.problem(what, mend)
 
@@ -183,29 +183,29 @@ def _environment(
     for source in found:
         mine = {k: v for k, v in source.settings.env.items() if theirs.get(k) == v}
         if environ.is_off(mine):
-            what = "its `env` sets GITGATES=0: our hooks run no gate"
-            yield source.problem(what, "take GITGATES out of its `env`")
+            what = "its `env` sets GITGATES=0: hooks run no gates"
+            yield source.problem(what, "remove GITGATES from its `env`")
         for gate, name in environ.skipped_gates(mine).items():
-            what = f"its `env` sets {name}: our hooks skip gate `{gate}`"
-            yield source.note(what, f"take {name} out of its `env`")
+            what = f"its `env` sets {name}: hooks skip gate `{gate}`"
+            yield source.note(what, f"remove {name} from its `env`")
         harmful = sorted(name for name in mine if name.startswith(_HARMFUL))
         if harmful and is_ours:
             names = ", ".join(harmful)
-            what = f"its `env` sets {names}: other code may run instead of our hooks"
+            what = f"its `env` sets {names}: other code may run instead of the gitgates hooks"
             # Many projects set it for their own tests.
             tell = source.note if harmful == ["PYTHONPATH"] else source.problem
-            yield tell(what, f"take {names} out of its `env`")
+            yield tell(what, f"remove {names} from its `env`")
         if "PATH" in mine and is_ours and (what := _path_trouble(mine["PATH"], env)):
-            yield source.problem(f"its `env` sets PATH, {what}", "take PATH out of it")
+            yield source.problem(f"its `env` sets PATH, {what}", "remove PATH from it")
 
 
 def _path_trouble(path: str, env: Mapping[str, str]) -> str:
     try:
         program = which("gitgates", path)
     except OSError:
-        return "in which there is no `gitgates`"
+        return "which does not contain `gitgates`"
     known = agents.is_known(program, env)
-    return "" if known else f"in which `gitgates` is {program}, not this one"
+    return "" if known else f"where `gitgates` is {program}, not this one"
 
 
 def _policies(config: Config | None, agent: str) -> str:
@@ -239,12 +239,12 @@ def _missing(
     harmed = ", ".join(name for name, needed in policies if kinds.intersection(needed))
     writable = [one for one in found if one.own_hooks and one.scope != "managed"]
     if events and writable:
-        what = f"does not call us at {events} (for {harmed})"
+        what = f"does not call gitgates at {events} (for {harmed})"
         yield writable[0].problem(what, writable[0].install)
     elif events and not any(one.broken for one in found):  # else it is to be fixed before
         where = os.path.relpath(agent_host(agent).settings_files("/", {})["project"], "/")
         title = agent_host(agent).TITLE
-        what = f"{title} runs none of the gates: it does not call us at {events}"
+        what = f"{title} runs none of the gates: it does not call gitgates at {events}"
         yield Finding("problem", "agent", where, what, _install(agent))
 
 
@@ -253,11 +253,11 @@ def _custom(event: str, source: Source, command: str) -> Finding:
     usual = bare(source.agent)
     _before, ours, after = command.partition(usual)
     if ours and not after.strip():
-        return source.note(f"a hook of your own at {event} speaks of gitgates: not looked into")
+        return source.note(f"a custom hook at {event} mentions gitgates: not checked")
     what = f"runs `{command}` at {event}, where install-hooks writes `{usual}`"
     if ours:
-        what += f": `{after.strip()}` may hide what it answers"
-    return source.problem(what, f"take that hook out, then: {source.install}")
+        what += f": `{after.strip()}` may hide its answer"
+    return source.problem(what, f"remove that hook, then: {source.install}")
 
 
 def _check_source(source: Source, wanted: tuple[Entry, ...]) -> Iterator[Finding]:
@@ -274,17 +274,18 @@ def _check_source(source: Source, wanted: tuple[Entry, ...]) -> Iterator[Finding
             what = f"{what}, where install-hooks writes `{entry.matcher or '*'}`"
             yield source.problem(what, source.install)
         if one.loose:
-            yield source.problem(f"calls us at {one.event}, but {one.loose}", source.install)
+            yield source.problem(f"calls gitgates at {one.event}, but {one.loose}", source.install)
         elif one.timeout_s < entry.timeout_s:
             what = (
-                f"{title} ends {one.event} after {one.timeout_s:g} s, and lets everything "
-                f"through then; the gates may take until {entry.timeout_s} s"
+                f"{title} ends {one.event} after {one.timeout_s:g} s, and then lets everything "
+                "through;"
+                f" the gates may take until {entry.timeout_s} s"
             )
             instead = f"{source.uninstall}; then: {_install(source.agent)}"
             yield source.problem(what, instead if source.scope == "plugin" else source.install)
     idle = [one.event for one in source.own_hooks if one.event not in expected]
     if idle and source.scope in ("project", "local"):  # others are for more than this repository
-        what = f"calls us at {', '.join(dict.fromkeys(idle))}, which nothing needs"
+        what = f"calls gitgates at {', '.join(dict.fromkeys(idle))}, which is not needed"
         yield source.note(what, source.install if wanted else source.uninstall)
 
 
@@ -301,20 +302,20 @@ def _duplicates(ours: list[Source]) -> Iterator[Finding]:
                 yield _both(source, other, both[other.where])
         again = sorted({event for event in events if events.count(event) > 1})
         if again:
-            what = f"calls us more than once at {', '.join(again)}"
+            what = f"calls gitgates more than once at {', '.join(again)}"
             yield source.problem(what, source.install)._replace(check="twice")
 
 
 def _both(source: Source, other: Source, events: list[str]) -> Finding:
     """Describe two sources. The same command in two settings files runs once (client 2.1.329)."""
-    what = f"installed twice: {other.where} calls us, too, at {', '.join(events)}"
+    what = f"installed twice: {other.where} also calls gitgates at {', '.join(events)}"
     found = source.problem(what, source.uninstall)._replace(check="twice")
     commands = {one.command for one in (*source.own_hooks, *other.own_hooks)}
     is_same = len(commands) == 1 and "plugin" not in (source.scope, other.scope)
     if not (is_same and agent_host(source.agent).SETTINGS.runs_once):
         return found
     title = agent_host(source.agent).TITLE
-    same = f"; {title} runs the same command once, and waits as long as one of them says"
+    same = f"; {title} runs identical commands once, with the timeout of one of them"
     return found._replace(severity="note", what=what + same)
 
 
@@ -332,7 +333,7 @@ def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
             if what:
                 yield tell(what, mend)
         elif not os.access(program, os.X_OK):
-            yield source.problem(f"its program {program} is gone", source.install)
+            yield source.problem(f"its program {program} is missing", source.install)
         elif not agents.is_known(program, env):
             what = f"its program {program} is not the gitgates of this machine"
             yield source.problem(what, source.install)
@@ -342,7 +343,7 @@ def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def check_wanted_agents(config: Config, repo: Repo, found: list[Source]) -> Iterator[Finding]:
-    """Find agents that a policy works with and that are missing, where our hooks are installed."""
+    """Find missing agents that a policy needs, where gitgates hooks are installed."""
     own_hooks = [source for source in found if source.own_hooks]
     wanted = agents_wanted(config)
     if not own_hooks or not wanted:
@@ -365,12 +366,12 @@ def _check_files(config: Config, folder_abs: str, source: Source, repo: Repo) ->
         wanted = agent_files.wanted(config, source.agent)
         files = agent_files.plan(folder_abs, wanted, source.agent)
     except GitgatesError as error:
-        yield source.note(error.message, "mend the file")._replace(where=folder_abs)
+        yield source.note(error.message, "fix the file")._replace(where=folder_abs)
         return
     for file in files:
         if file.state == agent_files.OLD and file.after is not None:
             where = user_file.shown(os.path.join(folder_abs, file.path), repo.root_abs)
-            what = "is not as the configuration and this version want it"
+            what = "is out of date"
             yield source.note(what, source.install)._replace(where=where)
 
 
@@ -396,7 +397,7 @@ def _has_file(name: str, found: list[Source], repo: Repo) -> bool:
 def _missing_agent(agent: WantedAgent, source: Source) -> Finding:
     name = agent.name
     client, host = agent_host(source.agent), agent_settings(source.agent)
-    what = f"{client.TITLE} has no agent `{name}`: where its decision is wanted, nobody can give it"
+    what = f"{client.TITLE} has no agent `{name}`, so nobody can give its decision"
     mend = source.install
     if source.scope in ("plugin", "managed") or not host.may_define(name):
         folder = os.path.join(client.FILES.folder, host.AGENTS)

@@ -43,7 +43,7 @@ _SHELL = (
     ". : [ break case cd command continue echo eval exec exit export false for if printf read "
     "return set shift source test time trap true type ulimit umask unset until wait while"
 )
-NO_GATES = "it declares no gate, so that none checks anything"
+NO_GATES = "it declares no gates, so nothing is checked"
 _GITS = ("objects", "checkouts", "kept", "restored")  # with modes of their own
 _SHELL_WORDS = frozenset(_SHELL.split())
 _SHELL_SIGNS = frozenset("$`(){}*?~<>|&;#=!")
@@ -65,7 +65,7 @@ def check_git(subject: Subject) -> Iterator[Finding]:
     if match and (int(match[1]), int(match[2])) >= OLDEST_GIT:
         yield Finding("ok", "git", "git", said)
         return
-    what = f"{said or 'its version cannot be told'}; gitgates needs {oldest} or later"
+    what = f"{said or 'unknown version'}; gitgates needs {oldest} or later"
     yield Finding("problem", "git", "git", what, f"install git {oldest} or later")
 
 
@@ -73,7 +73,7 @@ def check_home(subject: Subject) -> Iterator[Finding]:
     """Find a HOME that names another folder wherever it is used."""
     home = subject.repo.env.get("HOME", "")
     if home and not os.path.isabs(home):
-        what = f"HOME is `{visible_line(home)}`, no absolute path: it is taken for not set"
+        what = f"HOME is `{visible_line(home)}`, not an absolute path: it is treated as unset"
         yield Finding("problem", "environment", "HOME", what, "set it to an absolute path")
 
 
@@ -100,11 +100,11 @@ def check_environment(subject: Subject) -> Iterator[Finding]:
     """Find variables of this shell that switch gates off."""
     env = subject.repo.env
     if environ.is_off(env):
-        what = "GITGATES=0 is set here: no hook runs any gate"
+        what = "GITGATES=0 is set: hooks run no gates"
         yield Finding("problem", "environment", "GITGATES", what, "unset GITGATES")
         return
     for gate, name in environ.skipped_gates(env).items():
-        what = f"set here, and skips gate `{gate}`"
+        what = f"set, and skips gate `{gate}`"
         yield Finding("note", "environment", name, what, f"unset {name}")
 
 
@@ -145,7 +145,10 @@ def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
         for hook in about_message:
             message = (".git/COMMIT_EDITMSG",)
             if gate.name in hook.gates and not selects_any(message, files, gate.exclude):
-                yield gate.name, f"{patterns} never match in {hook.name}: it is about the message"
+                yield (
+                    gate.name,
+                    f"{patterns} never match in {hook.name}, which has only the message",
+                )
 
 
 def find_missing(
@@ -168,12 +171,12 @@ def _missing_hooks(
     if not os.access(program, os.X_OK):
         yield f"its runner {gate.runner} is not found", f"pipx install {gate.runner}"
     if not framework.exists:
-        what = f"it runs hooks of {FILE}, which is not there"
+        what = f"it runs hooks of {FILE}, which does not exist"
         yield what, f"{gate.runner} sample-config > {FILE}"
     missing = [f"`{name}`" for name in ids if name not in framework.ids]
     if missing and framework.exists and not framework.broken:
         what = f"{FILE} has no hook {', '.join(missing)}"
-        yield what, f"add it there, or take it out of `{gate.name}`"
+        yield what, f"add it there, or remove it from `{gate.name}`"
 
 
 def _missing_program(
@@ -182,18 +185,18 @@ def _missing_program(
     folder_abs = os.path.join(root_abs, gate.working_dir)
     program = program_of(gate)
     if not os.path.isdir(folder_abs):
-        what = f"its working_dir `{gate.working_dir}` is not there"
+        what = f"its working_dir `{gate.working_dir}` does not exist"
         yield what, f"mkdir -p {shlex.quote(gate.working_dir)}"
     elif "/" in program:
         if not os.access(os.path.join(folder_abs, program), os.X_OK):
-            what = f"its program {program} is not there, or not executable"
+            what = f"its program {program} is missing or not executable"
             yield what, f"look at: ls -l {program}"
     elif program:
         try:
             which(program, dict(gate.env).get("PATH") or env.get("PATH", os.defpath))
         except OSError:
-            what = f"its program `{program}` is not found in the PATH"
-            yield what, "install it, or name its folder in the PATH of the gate's env"
+            what = f"its program `{program}` was not found in PATH"
+            yield what, "install it, or add its folder to PATH in the gate's env"
 
 
 def program_of(gate: Gate) -> str:
@@ -254,24 +257,22 @@ def check_leftovers(subject: Subject) -> Iterator[Finding]:
         if not (is_hidden or indexes) or _is_running(repo):
             continue
         if is_hidden:
-            what = "a run that was killed has hidden unstaged work, which is not back yet"
+            what = "a killed run stashed unstaged work, which is not restored yet"
             mend = worktree.command("gitgates recover")
             yield Finding("problem", "left over", repo.root_abs, what, mend)
         for name in indexes:
             index_abs = os.path.join(repo.git_dir_abs, name)
-            what = f"a run that was killed has left {index_abs}"
+            what = f"a killed run left {index_abs}"
             yield Finding("note", "left over", repo.root_abs, what, f"rm {shlex.quote(index_abs)}")
 
 
 def check_restored(subject: Subject) -> Iterator[Finding]:
-    """Find unstaged work that was restored, and that is nowhere any more."""
+    """Find unstaged work that was restored, and is now missing."""
     for worktree in subject.worktrees:
         repo = worktree.repo
         for one in list_missing(repo):
-            there = (
-                "git's own version is, or nothing" if one.is_replaced else "it has changed since"
-            )
-            what = f"`{one.path}` was put back after {one.when} and is not there now: {there}"
+            there = "the version of git, or nothing" if one.is_replaced else "it has changed since"
+            what = f"`{one.path}` was restored after {one.when}, and is missing now: {there}"
             options = "" if one.is_replaced else f" --restore {shlex.quote(one.path)}"
             mend = worktree.command(f"gitgates recover{options}")
             yield Finding("note", "restored", repo.root_abs, what, mend)
@@ -284,9 +285,9 @@ def check_checkpoints(subject: Subject) -> Iterator[Finding]:
         try:
             for point in checkpoint.left_behind(worktree.repo.state_abs):
                 if not checkpoint.is_in_progress(point):
-                    what = f"the headless run {point.run} has left a checkpoint: {point.folder_abs}"
+                    what = f"the headless run {point.run} left a checkpoint: {point.folder_abs}"
                     mend = worktree.command(f"gitgates recover --roll-back {point.run}")
-                    mend += f", or to keep what is there: --drop {point.run}"
+                    mend += f", or to keep the current state: --drop {point.run}"
                     yield Finding("problem", "left over", root_abs, what, mend)
         except StateError as error:
             yield Finding("problem", "left over", root_abs, error.message, error.hint)
@@ -294,7 +295,7 @@ def check_checkpoints(subject: Subject) -> Iterator[Finding]:
 
 def check_missing_worktrees(subject: Subject) -> Iterator[Finding]:
     """Find worktrees that git lists and that do not exist."""
-    what = "a worktree that git lists, and that is not there any more"
+    what = "a worktree that git lists, and that no longer exists"
     for where in subject.gone:
         yield Finding("note", "worktree", where, what, "git worktree prune")
 

@@ -22,7 +22,7 @@ _ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_
 
 
 class Worktree(Record):
-    """One worktree, the folder that git takes hooks from there, and what else runs our gates."""
+    """One worktree, its hooks folder, and what else runs the gates."""
 
     repo: Repo
     folder: HooksFolder

@@ -24,7 +24,7 @@ from gitgates.verbs.finding import Finding
 
 _INSTALL = "gitgates install-hooks"
 _COPIES = ("simple-git-hooks",)  # a hook of theirs holds what their settings said
-_NOT_EXECUTABLE = "is not executable, so that git does not run it"
+_NOT_EXECUTABLE = "is not executable, so git does not run it"
 _NOT_FIRED = "manual"  # a stage that git never fires, so that there is nothing to install
 _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
 
@@ -33,18 +33,20 @@ _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitg
 
 
 def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
-    """Return the findings about one shim of ours."""
+    """Return the findings about one gitgates shim."""
     mend = worktree.command(_INSTALL)
     wrong = Finding("problem", "shim", where, "", mend)
     if not file.executable:
         mend = f"chmod +x {shlex.quote(file.path_abs)}"
         return wrong._replace(what=_NOT_EXECUTABLE, mend=mend)
     if not os.access(file.python, os.X_OK):
-        return wrong._replace(what=f"its interpreter is gone: {file.python or 'none is named'}")
+        return wrong._replace(what=f"its interpreter is missing: {file.python or 'none is named'}")
     if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
-        return wrong._replace(what=f"gitgates is gone from {file.home or 'its home'}")
+        return wrong._replace(what=f"gitgates is missing from {file.home or 'its home'}")
     if not may_start(file, worktree.repo):
-        what = f"names {file.python}, and a file of the repository is not believed: not looked into"
+        what = (
+            f"names {file.python}, which is a file of the repository and not trusted: not checked"
+        )
         return Finding("note", "shim", where, what, mend)
     version, trouble = __version__, ""
     if not _starts_this_gitgates(file):
@@ -55,8 +57,8 @@ def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
     if version != __version__:
         return note._replace(what=f"runs gitgates {version} of {file.home}; this is {__version__}")
     if not file.current:
-        return note._replace(what="is not as this version of gitgates writes it")
-    return Finding("ok", "shim", where, "installed, and alive")
+        return note._replace(what="was written by a different version of gitgates")
+    return Finding("ok", "shim", where, "installed and working")
 
 
 def may_start(file: HookFile, repo: Repo) -> bool:
@@ -70,7 +72,7 @@ def may_start(file: HookFile, repo: Repo) -> bool:
 
 
 def _starts_this_gitgates(file: HookFile) -> bool:
-    """Return whether a shim starts the running gitgates, so that it need not be tried."""
+    """Return whether a shim starts the running gitgates, so it need not be tried."""
     ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
     return (file.python, file.home) == (sys.executable, ours)
 
@@ -105,17 +107,17 @@ def check_hooks_path(subject: Subject) -> Iterator[Finding]:
         if folder.value and os.path.isdir(folder.path_abs):
             if folder.is_shared and folder.value not in shared:
                 shared.add(folder.value)
-                what = f"{here.what}other repositories take their hooks from there, too"
+                what = f"{here.what}other repositories also use that folder for hooks"
                 yield here._replace(severity="note", what=what, mend=unset)
         elif ".husky" in folder.value.split("/"):
-            what = f"{here.what}husky's folder is missing here, so that git runs no hooks"
+            what = f"{here.what}husky's folder is missing, so git runs no hooks"
             mend = f"{worktree.command('npm install')}   # or: {unset}"
             yield here._replace(what=what, mend=mend)
         elif folder.scope:
-            what = f"{here.what}there is no such folder, so that git runs no hooks at all"
+            what = f"{here.what}that folder does not exist, so git runs no hooks"
             yield here._replace(what=what, mend=unset)
         if folder.scope == "worktree" and usual - {folder.path_abs}:
-            what = f"{here.what}this worktree has hooks of its own"
+            what = f"{here.what}this worktree has its own hooks"
             yield here._replace(severity="note", what=what, mend=unset)
 
 
@@ -123,11 +125,11 @@ def check_hooks_path(subject: Subject) -> Iterator[Finding]:
 
 
 def check_stages(subject: Subject) -> Iterator[Finding]:
-    """Find stages of ours that the pre-commit framework is not installed for."""
+    """Find gitgates stages that the pre-commit framework is not installed for."""
     framework = subject.here.framework
     if framework.broken:
         what = f"cannot be read: {framework.broken}"
-        yield Finding("problem", "stages", FILE, what, "mend its YAML")
+        yield Finding("problem", "stages", FILE, what, "fix its YAML")
         return
     stages = [stage for stage in framework.our_stages if stage != _NOT_FIRED]
     for stage in stages:
@@ -139,9 +141,9 @@ def check_stages(subject: Subject) -> Iterator[Finding]:
             yield Finding("problem", "stages", FILE, what, mend)
     left_out = [stage for stage in stages if stage not in framework.install_types]
     if left_out:
-        what = f"whoever runs `pre-commit install` does not get {', '.join(left_out)}"
+        what = f"`pre-commit install` does not install {', '.join(left_out)}"
         types = ", ".join(dict.fromkeys([*framework.install_types, *left_out]))
-        mend = f"add to it: default_install_hook_types: [{types}]"
+        mend = f"add: default_install_hook_types: [{types}]"
         yield Finding("note", "stages", FILE, what, mend)
 
 
@@ -194,10 +196,10 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Iterator[Finding]:
             if file.manager:
                 yield from _check_managers(file, file.manager, worktree)
         case "custom":
-            what = "is a hook of your own that speaks of gitgates: not looked into"
+            what = "is a custom hook that mentions gitgates: not checked"
             yield _note(file, worktree, what) if file.executable else _off(file, worktree)
         case "other":
-            what = "is a hook that is not ours: git runs none of the gates"
+            what = "is not a gitgates hook: git runs none of the gates"
             yield _wrong(file, worktree, what)
 
 
@@ -211,7 +213,7 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
     if runs_us and not file.executable:
         yield _off(file, worktree)
     elif beside and is_over_ours and manager.runs_kept:
-        what = f"is {manager.name}'s, installed over ours: it runs {beside.hook} first"
+        what = f"is {manager.name}'s, installed over gitgates': it runs {beside.hook} first"
         join = worktree.command(f"{_INSTALL} --via {manager.name}")
         yield _note(file, worktree, what, "" if runs_us else join)
         yield check_shim(beside, f"{worktree.shown(file.path_abs)}{manager.kept}", worktree)
@@ -227,13 +229,13 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
         yield _note(file, worktree, f"is {manager.name}'s, whose settings speak of gitgates")
     else:
         was_ours = is_over_ours or file.has_kept
-        lost = " instead of ours" if was_ours else ""
+        lost = " instead of gitgates'" if was_ours else ""
         what = f"is {manager.name}'s{lost}: git runs none of the gates"
         name = "pre-commit" if worktree.framework.our_stages else manager.name
         if manager.name in VIA:
             yield _wrong(file, worktree, what, f"{_INSTALL} --via {name}")
         else:
-            kept = " (installing ours keeps that hook, and runs it first)"
+            kept = " (installing keeps that hook, and runs it first)"
             yield _wrong(file, worktree, what + kept)
 
 
@@ -281,6 +283,6 @@ def _note(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Find
 def _double(file: HookFile, worktree: Worktree, manager: str) -> Finding:
     settings = f"{manager}'s settings" if manager not in FRAMEWORK else FILE
     entry = f"gitgates-{file.hook}" if manager in FRAMEWORK else "gitgates"
-    what = f"two managers fire: our shim and {manager} both run the gates of {file.hook}"
-    mend = f"take {entry} out of {settings}, or: gitgates uninstall-hooks"
+    what = f"two managers: the gitgates hook and {manager} both run the gates of {file.hook}"
+    mend = f"remove {entry} from {settings}, or: gitgates uninstall-hooks"
     return Finding("problem", "twice", worktree.shown(file.path_abs), what, mend)

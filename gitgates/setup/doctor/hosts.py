@@ -1,4 +1,4 @@
-"""What differs from agent to agent: trust, what events cannot do, which agents do not call us."""
+"""What differs from agent to agent: trust, limits of events, agents that do not call gitgates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_SESSIONS = 50
 
 
 def check_hosts(subject: Subject) -> Iterator[Finding]:
-    """Return the findings about agents that have our hooks, and about those that could."""
+    """Return the findings about agents that have gitgates hooks, and about those that could."""
     found = {agent: sources(agent, subject.repo) for agent in AGENTS}
     ours = {agent: [one for one in known if one.own_hooks] for agent, known in found.items()}
     for known in ours.values():
@@ -64,7 +64,10 @@ def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
     if main_abs := main_settings(source.agent, source.scope, repo):
         path_abs = main_abs
         if [*_read(source, main_abs).ours] != [*source.own_hooks]:
-            what = f"{host.TITLE} runs the hooks of {main_abs} in its place, and ours there differ"
+            what = (
+                f"{host.TITLE} runs the hooks of {main_abs} instead, and the gitgates hooks "
+                "there differ"
+            )
             folder_abs = os.path.dirname(repo.common_dir_abs)
             yield source.problem(what, f"cd {shlex.quote(folder_abs)} && {source.install}")
             return
@@ -92,7 +95,7 @@ def _off(source: Source, subject: Subject) -> Iterator[Finding]:
         if is_switched_off(source.agent, path_abs):
             where = user_file.shown(path_abs, repo.root_abs)
             of = "of this project" if scope == "project" else "of yours, in any project,"
-            what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hook {of} at all"
+            what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hooks {of}"
             yield source.problem(what, f"take `{host.OFF.key}` out of it")._replace(where=where)
 
 
@@ -113,7 +116,7 @@ def _others(subject: Subject, ours: dict[str, list[Source]]) -> Iterator[Finding
             if of_others := [one.where for one in _run_by(agent, ours)]:
                 what = (
                     f"{agent_host(agent).TITLE} is here ({why}), and runs the hooks of "
-                    f"{of_others[0]}, whose answers it does not understand in all cases"
+                    f"{of_others[0]}, whose answers it does not fully understand"
                 )
             yield Finding("note", "agent", repo.root_abs, what, _install(agent))
 

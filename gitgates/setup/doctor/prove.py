@@ -85,10 +85,10 @@ def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[
     if found:
         return found
     for hook, (manager, file) in subject.here.joined.items():
-        what = f"{manager} is not tried: that would run other commands of this repository, too"
+        what = f"{manager} is not tested, as that would run other commands of this repository"
         verb = "push" if hook == "pre-push" else "commit"
-        return [Finding("note", "proof", file, what, f"Try it yourself: {verb} while a gate fails")]
-    what = "no hook of ours that can be tried is installed: nothing to prove"
+        return [Finding("note", "proof", file, what, f"To test it: {verb} while a gate fails")]
+    what = "no testable gitgates hook is installed: nothing to prove"
     return [Finding("note", "proof", subject.repo.root_abs, what, "gitgates install-hooks")]
 
 
@@ -185,8 +185,8 @@ def _scratch_folder() -> Iterator[str]:
                 yield scratch_abs
                 return
     raise GitError(
-        f"no hook can be tried: programs cannot be started from {usual_abs}",
-        "Name a folder where they can: TMPDIR=FOLDER gitgates doctor --prove",
+        f"no hook can be tested: programs cannot be started from {usual_abs}",
+        "Use another folder: TMPDIR=FOLDER gitgates doctor --prove",
     )
 
 
@@ -215,7 +215,7 @@ def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
         done = repo.run(_SETUP, _CONFIG.replace("@ROOT@", repo.root_abs).encode())
         if done.exit_status != 0:
             why = done.trouble or done.last_line or f"exit status {done.exit_status}"
-            raise GitError(f"no repository to try hosts in: {why}")
+            raise GitError(f"cannot create a repository to test in: {why}")
         yield repo
 
 
@@ -240,7 +240,7 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
     for file in served[:1]:
         yield _try_hook(file.path_abs, worktree)
     for entry in framework.strange if served else ():
-        what = f"the entry `{entry}` was not tried: install-hooks would not write it"
+        what = f"the entry `{entry}` was not tested: install-hooks would not write it"
         yield Finding("note", "proof", FILE, what, "gitgates install-hooks --pre-commit")
 
 
@@ -255,9 +255,9 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
         refused = _refusal(repo, hook_abs, passes=True)
     where = worktree.shown(hook_abs) + SUFFIX
     if f"{_KEPT} {os.path.basename(hook_abs)} " in f"{refused} ":
-        what = "proved: it runs under its own name, and what it refuses is refused"
+        what = "proved: it runs under its own name, and its refusal counts"
         return Finding("ok", "proof", where, what)
-    what = f"the hook that was there before ours does not count: {refused or 'it is not run'}"
+    what = f"the previous hook has no effect: {refused or 'it is not run'}"
     return Finding("problem", "proof", where, what, "gitgates install-hooks")
 
 
@@ -309,7 +309,7 @@ def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Fi
     host, where = agent_host(agent), subject.repo.root_abs
     found = _prove_agents(subject, findings, (agent,))
     if not found:
-        what = f"{host.TITLE} has no hooks of ours here: nothing to prove"
+        what = f"{host.TITLE} has no gitgates hooks here: nothing to prove"
         mend = f"gitgates install-hooks --agent {agent}"
         return [Finding("problem", "proof", where, what, mend)]
     if not shutil.which(agent, path=subject.repo.env.get("PATH")):
@@ -321,7 +321,7 @@ def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Fi
         f"its version is {visible_line(version)[:60]}{', and' if is_other else ':'} our tests "
         f"were run with {host.TESTED}; no session of it was started"
     )
-    mend = f"To see it there: let a gate fail, and ask {host.TITLE} for a change"
+    mend = f"To test it there: make a gate fail, and ask {host.TITLE} for a change"
     if host.DRIVEN:
         mend += (
             f". Offline, against a scripted model: make e2e HOSTS={agent}, in a clone of gitgates"
@@ -342,7 +342,7 @@ def _prove_agents(
     found = [source for agent in names for source in sources(agent, subject.repo)]
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
     tried = [_try_event(source, gated, env) for source in found if source.own_hooks]
-    after = "once the problems above are mended"
+    after = "once the problems above are fixed"
     wrong = {one.where for one in findings if (one.check, one.severity) == ("agent", "problem")}
     doubted = {one.agent for one in found if one.where in wrong}
     for number, source in enumerate(one for one in found if one.own_hooks):
@@ -361,15 +361,15 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     order = [event for event in provable if event in own_hooks]
     fine = Finding(severity="ok", check="proof", where=source.where, what="")
     if not order:
-        return fine._replace(severity="note", what="calls us at no event that can be blocked")
+        return fine._replace(severity="note", what="calls gitgates at no event that can be blocked")
     event = next((event for event in order if event in gated), "" if gated else order[0])
     if not event:
-        what = "calls us at no event that has gates and can be blocked: nothing to prove"
+        what = "calls gitgates at no event that has gates and can be blocked: nothing to prove"
         return fine._replace(severity="note", what=what)
     wrong = fine._replace(severity="problem", mend="gitgates doctor")
     program = agents.program_of(own_hooks[event], source.agent)
     if program is not None and not agents.is_known(program, env):
-        return wrong._replace(what=f"not tried: {program} is not the gitgates of this machine")
+        return wrong._replace(what=f"not tested: {program} is not the gitgates of this machine")
     answers, starts = [], host.has("session-start")
     with _throwaway(event, env) as repo:
         for passes in (True, False):  # each in a session of its own

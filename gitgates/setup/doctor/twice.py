@@ -38,21 +38,21 @@ def check_twice(subject: Subject) -> Iterator[Finding]:
         if gates:
             names = ", ".join(f"`{name}`" for name in gates)
             what = f"{manager} runs the same commands before a gate does: {names}"
-            mend = f"take {names} out of the gates of {hook}, or their commands out of {manager}"
+            mend = f"remove {names} from the gates of {hook}, or their commands from {manager}"
             yield Finding("problem", "twice", where, what, mend)
 
 
 def stands_in(shim_abs: str, root_abs: str, config: Config) -> str:
-    """Return which gate runs in place of the previous hook; empty where that hook runs."""
+    """Return the gate that replaces the previous hook; empty if that hook runs."""
     hook = os.path.basename(shim_abs)
     gate = framework_gate(config, hook)
     if not gate or not is_of_framework(shim_abs, root_abs):
         return ""
-    return f"the hook from before is kept, and not run: gate `{gate}` runs the same hooks"
+    return f"the hook from before is kept, but not run: gate `{gate}` runs the same hooks"
 
 
 def left_to_framework(worktree: Worktree, hook: str, config: Config) -> str:
-    """Return which gate does not run, because the framework runs us; empty if there is none."""
+    """Return the gate that does not run because the framework runs gitgates; empty if none."""
     gate = framework_gate(config, hook)
     manager = read_hook(os.path.join(worktree.folder.path_abs, hook)).manager
     is_served = hook in worktree.framework.our_stages
@@ -64,7 +64,7 @@ def left_to_framework(worktree: Worktree, hook: str, config: Config) -> str:
 def same_gates(
     commands: dict[tuple[str, str], set[str]], config: Config, hook: str, manager: str
 ) -> list[str]:
-    """Return the gates of a hook whose command the manager runs there, too."""
+    """Return the gates of a hook whose command the manager also runs there."""
     found = find_hook(config, hook)
     names, run = found.gates if found else (), commands.get((manager, hook), set())
     return [one.name for one in config.gates if one.name in names and one.command in run]

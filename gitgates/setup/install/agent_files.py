@@ -1,4 +1,4 @@
-"""Our files beside an agent's settings: the reviewer, and the command that starts it.
+"""The files next to an agent's settings: the reviewer, and the command that starts it.
 
 Their texts are the host's. A file is ours by a line in its head with the digest of all the rest:
 whoever changes the file makes it theirs.
@@ -44,7 +44,7 @@ def wanted(config: Config, agent: str) -> dict[str, str]:
 
 
 def plan(folder_abs: str, wanted: Mapping[str, str], agent: str) -> tuple[AgentFile, ...]:
-    """Return the state of the wanted files, and of others of ours in the same folders.
+    """Return the state of the wanted files, and of other gitgates files in the same folders.
 
     Raises: ConfigError if one of them cannot be read.
     """
@@ -66,8 +66,8 @@ def apply(folder_abs: str, file: AgentFile) -> None:
     except StateError as error:
         raise StateError(
             error.message,
-            "This file is as it was; what was said on standard output before is done. Fix its "
-            "folder, and do the same again.",
+            "This file was not changed; the changes reported before were made. Fix its folder, "
+            "and try again.",
         ) from error
     folder = os.path.dirname(file.path)
     while folder and file.after is None:

@@ -81,8 +81,8 @@ def limits(config: Config, agent: str) -> list[str]:
     found = []
     if not host.PROTOCOL.hands_tokens and any(one.is_required for one in agents_wanted(config)):
         found.append(
-            f"{host.TITLE} cannot keep an independent reviewer apart from the agent, which is "
-            "required: a review of any kind counts there"
+            f"{host.TITLE} cannot tell an independent reviewer from the agent, although one is "
+            "required; any review is accepted there"
         )
     if host.NO_GIT_HOOKS and (names := _hooks_of_git(config)):
         found.append(f"{', '.join(names)}: {host.NO_GIT_HOOKS}")
@@ -99,8 +99,8 @@ def limits(config: Config, agent: str) -> list[str]:
             )
         if can and most_s and most_s < host_limit_s(config, hook):
             found.append(
-                f"{host.TITLE} ends {hook.name} after {most_s} s, and lets everything through "
-                f"then; its gates may take until {math.ceil(host_limit_s(config, hook))} s"
+                f"{host.TITLE} ends {hook.name} after {most_s} s, and then lets everything through;"
+                f" its gates may take until {math.ceil(host_limit_s(config, hook))} s"
             )
     return found
 
@@ -129,13 +129,13 @@ def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str])
     found = host.settings_files(root_abs, env)
     if scope not in host.FILES.settings:
         raise UsageError(
-            no_scope(agent, scope), f"Take another: --scope {' | '.join(host.FILES.settings)}"
+            no_scope(agent, scope), f"Use another scope: --scope {' | '.join(host.FILES.settings)}"
         )
     if scope not in found:
         others = " | ".join(found)
         raise StateError(
-            f"HOME is {_home_as_set(env)}, so that there are no settings for the scope {scope}",
-            f"Set it, or take another scope: --scope {others}" if others else "Set it.",
+            f"HOME is {_home_as_set(env)}, so there are no settings for the scope {scope}",
+            f"Set it, or use another scope: --scope {others}" if others else "Set it.",
         )
     return found[scope]
 
@@ -156,8 +156,8 @@ def main_settings(agent: str, scope: str, repo: Repo) -> str:
 
 def no_scope(agent: str, scope: str) -> str:
     """Return the message that an agent has no settings of a scope."""
-    only = ", only those of a person" if is_personal(agent) else ""
-    return f"{agent_host(agent).TITLE} has no settings of the scope {scope}{only}"
+    only = ", only user settings" if is_personal(agent) else ""
+    return f"{agent_host(agent).TITLE} has no settings for the scope {scope}{only}"
 
 
 def is_personal(agent: str) -> bool:
@@ -166,25 +166,23 @@ def is_personal(agent: str) -> bool:
 
 
 def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
-    """Return the folder that a scope's settings are in or below, beside the files for reviews."""
+    """Return the folder that contains a scope's settings and the files for reviews."""
     return agent_host(agent).scopes(root_abs, env)[scope]
 
 
 def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
-    """Return which settings a client passes over, because there are nearer ones."""
+    """Return the settings that a client ignores because of closer ones."""
     host = agent_host(agent)
     there = [one for one in host.settings_files(root_abs, env).values() if os.path.exists(one)]
-    return [
-        f"{host.TITLE} reads {there[0]}, and not {one}" for one in there[1:] if host.SETTINGS.hides
-    ]
+    return [f"{host.TITLE} reads {there[0]}, not {one}" for one in there[1:] if host.SETTINGS.hides]
 
 
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
-    """Return the command of our hooks in a scope, and what is missing for it to work.
+    """Return the command of the hooks in a scope, and what is missing for it to work.
 
     It is the bare one where a client finds it, and never a relative.
 
-    A client that was started without a virtual environment does not see its programs, so that these
+    A client that was started without a virtual environment does not see its programs, so these
     do not count. Settings that a team shares get no path of this machine.
     """
     if _find(env, in_venvs=False):
@@ -195,20 +193,20 @@ def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
     is_there = os.access(beside, os.X_OK) and is_text
     if scope != "project" and is_there:
         return f"{shlex.quote(beside)}{bare(agent).removeprefix('gitgates')}", ""
-    known = f" (only {beside}, which is found in its virtual environment alone)" if is_there else ""
+    known = f" (only {beside}, which is found only in its virtual environment)" if is_there else ""
     return bare(agent), not_in_path(known)
 
 
 def not_in_path(known: str = "") -> str:
-    """Return the message that `gitgates` is not in the PATH; `known`: where it is."""
+    """Return the message that `gitgates` was not found in PATH; `known`: where it is."""
     return (
-        f"there is no `gitgates` in the PATH, where these hooks look for it{known}\n"
-        "  Put it there, for example with: pipx install gitgates"
+        f"`gitgates` was not found in PATH, where these hooks look for it{known}\n"
+        "  To install it there: pipx install gitgates"
     )
 
 
 def program_of(command: str, agent: str) -> str | None:
-    """Return the program that a command of ours names by its path; None for the bare name."""
+    """Return the program that a gitgates command names by its path; None for the bare name."""
     program = shlex.split(unguarded(command))[0] if is_our_command(command, agent) else ""
     return program if os.path.isabs(program) else None
 
@@ -227,7 +225,7 @@ def is_in_path(env: Mapping[str, str]) -> bool:
 def put(
     text: str | None, wanted: tuple[Entry, ...], command: str, *, host: AgentSettings, file: str
 ) -> str | None:
-    """Return the text with exactly these hooks of ours. None: no file.
+    """Return the text with exactly these gitgates hooks. None: no file.
 
     Raises: ConfigError if the text cannot be read, or they could not be taken out again.
     """
@@ -235,7 +233,7 @@ def put(
     after = host.add(before, wanted, command, file)
     if after is not None and host.remove(after, file) != before:
         raise ConfigError(
-            f"{file}: our hooks could not be added so that they can be taken out again",
+            f"{file}: hooks cannot be added in a way that can be undone",
             f"Add them by hand; nothing was changed:\n{host.add(None, wanted, command, file)}",
         )
     return text if host.is_same(text, after, file) else after

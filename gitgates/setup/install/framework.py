@@ -1,4 +1,4 @@
-"""The pre-commit framework's files, `.pre-commit-config.yaml` and `prek.toml`: our hooks in them.
+"""The pre-commit framework's files, `.pre-commit-config.yaml` and `prek.toml`: the hooks in them.
 
 Which are there, also by a person's hand, and how they are added and taken out.
 """
@@ -36,7 +36,7 @@ _WITHOUT_FILES = ("post-checkout", "post-commit", "post-merge", "post-rewrite", 
 
 
 def hook_of(stage: str) -> dict[str, str | bool | list[str]]:
-    """Return our hook for a stage."""
+    """Return the hook for a stage."""
     return {
         "id": f"gitgates-{stage}",
         "name": f"gitgates {stage}",
@@ -50,7 +50,7 @@ def hook_of(stage: str) -> dict[str, str | bool | list[str]]:
 
 
 def by_hand(stages: tuple[str, ...], file: str) -> str:
-    """Return our hooks as lines of `repos`, or as a table of it in TOML."""
+    """Return the hooks as lines of `repos`, or as a table of it in TOML."""
     if not file.endswith(".toml"):
         return blocks.yaml_lines(_repos(stages)["repos"])
     pairs = [
@@ -62,7 +62,7 @@ def by_hand(stages: tuple[str, ...], file: str) -> str:
 
 
 def add_yaml(text: str | None, stages: tuple[str, ...], file: str, command: str) -> str | None:
-    """Return the text with our hooks for these stages at the end of `repos`. None: it cannot be.
+    """Return the text with the hooks for these stages at the end of `repos`. None: not possible.
 
     Raises: ConfigError where the text is not valid YAML, or its `repos` is no list of lines.
     """
@@ -76,19 +76,19 @@ def add_yaml(text: str | None, stages: tuple[str, ...], file: str, command: str)
     node = blocks.get(blocks.compose_yaml(text, file), "repos")
     if not isinstance(node, yaml.SequenceNode):
         raise ConfigError(
-            f"{file}: there is no list `repos`, which is where our hooks go",
+            f"{file}: it has no list `repos` to add the hooks to",
             "Write the line `repos: []`, or remove the file; nothing was changed.",
         )
     if node.flow_style:
         raise ConfigError(
-            f"{file}: the list `repos` stands in brackets, where no block of lines can go",
-            "Write each repository on lines of its own, after a `-`; nothing was changed.",
+            f"{file}: the list `repos` is in brackets, where a block of lines cannot be added",
+            "Write each repository on separate lines, after a `-`; nothing was changed.",
         )
     return blocks.append_yaml(text, ("repos",), _repos(stages), file=file, command=command)
 
 
 def add_toml(text: str | None, stages: tuple[str, ...], file: str, command: str) -> str | None:
-    """Return the text with our hooks as a table at its end. None: it cannot be.
+    """Return the text with the hooks as a table at its end. None: not possible.
 
     Raises: ConfigError where it is not valid TOML.
     """
@@ -96,7 +96,7 @@ def add_toml(text: str | None, stages: tuple[str, ...], file: str, command: str)
 
 
 def without(text: str, file: str = FILE) -> str | None:
-    """Return the YAML text without our block; None if nothing else was in it.
+    """Return the YAML text without the block; None if nothing else was in it.
 
     Raises: ConfigError where the block's end is missing.
     """
@@ -109,7 +109,7 @@ def without(text: str, file: str = FILE) -> str | None:
 
 
 def run_pre_commit(verb: str, names: tuple[str, ...], env: Mapping[str, str]) -> str:
-    """Run `pre-commit install` or `uninstall` for hooks of git; return what it said.
+    """Run `pre-commit install` or `uninstall` for git hooks; return its output.
 
     Raises: GitError where it fails.
     """
@@ -120,7 +120,7 @@ def run_pre_commit(verb: str, names: tuple[str, ...], env: Mapping[str, str]) ->
     done = call((sys.executable, "-m", "pre_commit", verb, *types), env)
     said = os.fsdecode(done.stdout + done.stderr).strip()
     if done.exit_status:
-        raise GitError(f"pre-commit {verb} failed: {said}", "Try it by hand; the rest is done.")
+        raise GitError(f"pre-commit {verb} failed: {said}", "Run it by hand; the rest is done.")
     return said
 
 

@@ -1,6 +1,6 @@
-"""Install our shims in a hooks folder, and uninstall them. Other hooks are never lost.
+"""Install shims in a hooks folder, and uninstall them. Other hooks are never lost.
 
-A shim is the small sh script that git finds there, and that starts us. A hook that is there already
+A shim is the small sh script that git finds there, and that starts us. A hook that already exists
 is renamed, and our entry runs it first. Where one cannot be, that is found out before the first
 file is touched.
 """
@@ -36,7 +36,7 @@ _OTHER_NAME = re.compile(
 
 
 class HookFile(Record):
-    """The file of a hook: none, our shim, or somebody else's."""
+    """The file of a hook: none, a gitgates shim, or another hook."""
 
     path_abs: str
     kind: Kind
@@ -63,12 +63,12 @@ class HookFile(Record):
 
     @property
     def is_copied(self) -> bool:
-        """Return whether the manager of the previous hook has replaced our shim by it."""
+        """Return whether the manager of the previous hook has replaced the shim by it."""
         return self.has_kept and content(self.path_abs) == content(self.kept_abs)
 
     @property
     def is_another(self) -> bool:
-        """Return whether there is somebody else's hook."""
+        """Return whether there is another hook."""
         return self.kind not in ("none", "shim")
 
 
@@ -87,7 +87,7 @@ def render(hook: str) -> bytes:
 
 
 def is_ours(path_abs: str) -> bool:
-    """Return whether a file is a shim of ours. A link never is: it is somebody's own."""
+    """Return whether a file is a gitgates shim. A link never is."""
     head = b"" if os.path.islink(path_abs) else content(path_abs)
     return head.partition(b"\n")[2].startswith(MARK)
 
@@ -139,7 +139,7 @@ def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tup
 
 
 def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Remove our shims from a folder, and restore the previous hooks.
+    """Remove the shims from a folder, and restore the previous hooks.
 
     Raises: StateError if the folder cannot be written.
     """
@@ -166,8 +166,8 @@ def _refuse_conflicts(files: list[HookFile]) -> None:
             f"gitgates install-hooks --via {manager.name}\n  Or look"
         )
     raise StateError(
-        "a hook that is not ours is where ours would go, and one from before is kept already; "
-        f"nothing was changed:\n{names}",
+        "another hook is in place, and an earlier one is already kept; nothing was changed:\n"
+        f"{names}",
         f"{join} at both, and remove the one that you no longer need.",
     )
 
@@ -180,10 +180,12 @@ def _refuse_hooks_that_need_their_name(files: list[HookFile]) -> None:
     names = "\n".join(f"  {file.path_abs}" for file in found)
     lines = "\n".join(f'    gitgates git-hook --via=own {file.hook} "$@"' for file in found)
     raise StateError(
-        "a hook that is there does what its own name says ($0), and would be kept under another "
-        f"one; nothing was changed:\n{names}",
-        f"Leave it there and let it run the gates, in the words of sh:\n{lines}\n"
-        "  Or keep it all the same, and try whether it still works: gitgates install-hooks --force",
+        "an existing hook depends on its own name ($0), and would be renamed; nothing was "
+        "changed:\n"
+        f"{names}",
+        f"Leave it there and run the gates from it, in sh:\n{lines}\n"
+        "  Or rename it anyway, and check that it still works:"
+        " gitgates install-hooks --force",
     )
 
 
@@ -212,9 +214,9 @@ def _install_one(file: HookFile) -> str:
         what = "updated"
     elif file.is_another:
         os.rename(file.path_abs, file.kept_abs)
-        not_run = "is kept; git did not run it (not executable), nor do we"
+        not_run = "is kept; git did not run it (not executable), nor does gitgates"
         how = "runs first" if file.executable else not_run
-        what += f"; the hook that was there {how}: {kept_name}"
+        what += f"; the existing hook {how}: {kept_name}"
     elif file.has_kept:
         what += f"; {kept_name} runs first"
     replace_file(file.path_abs, shim, mode=_MODE, sync=False)  # git never finds half a hook
@@ -227,16 +229,16 @@ def _uninstall_one(file: HookFile) -> str:
         return _uninstall_aside(file)
     kept_name = os.path.basename(file.kept_abs)
     manager = recognise(content(file.kept_abs))
-    what = "was gone already" if file.has_kept else ""
+    what = "was already removed" if file.has_kept else ""
     if file.kind == "shim":
-        what = "taken out"
+        what = "removed"
         if not file.has_kept or os.path.isdir(file.kept_abs):
             os.unlink(file.path_abs)  # no file to rename over it
     elif manager:  # which has taken out its own then, and ours with it
-        return f"{what}; {kept_name} is {manager.name}'s, and stays as it is"
+        return f"{what}; {kept_name} is {manager.name}'s, and is left unchanged"
     if file.has_kept:
         os.rename(file.kept_abs, file.path_abs)
-        what += f"; the hook that was there before is back ({kept_name})"
+        what += f"; the previous hook was restored ({kept_name})"
         if manager and manager.kept and is_ours(file.path_abs + manager.kept):
             os.unlink(file.path_abs + manager.kept)
     return what
@@ -252,22 +254,22 @@ def _uninstall_aside(file: HookFile) -> str:
     if manager and manager.kept and is_ours(file.path_abs + manager.kept):
         aside_abs = file.path_abs + manager.kept
         name = os.path.basename(aside_abs)
-        said = f"{manager.name}'s is left as it is; ours was taken out ({name})"
+        said = f"{manager.name}'s is left unchanged; the gitgates hook was removed ({name})"
         os.unlink(aside_abs)
         if file.has_kept and recognise(content(file.kept_abs)) != manager:
             os.rename(file.kept_abs, aside_abs)
-            return f"{said}; the hook that was there before is {name} again"
+            return f"{said}; the previous hook is {name} again"
     if not file.has_kept:
         return said
     if manager and file.is_copied:
         os.unlink(file.kept_abs)
-        return said or f"{manager.name}'s is left as it is; {kept_name}, its copy, is gone"
-    return f"{said or 'not ours, left as it is'}; so is {kept_name} beside it"
+        return said or f"{manager.name}'s is left unchanged; its copy {kept_name} was removed"
+    return f"{said or 'not a gitgates hook, left unchanged'}; so is {kept_name} next to it"
 
 
 def _cannot_write(folder_abs: str, error: OSError) -> StateError:
     what = os.fsdecode(error.filename) if error.filename else folder_abs
     return StateError(
-        f"{what}: {error.strerror}: the hooks cannot be written",
+        f"{what}: {error.strerror}: cannot write the hooks",
         f"Look at it with: ls -ld {folder_abs}",
     )

@@ -69,28 +69,28 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
     if not folder.scope:
         if os.path.lexists(path) and not os.path.isdir(path):
             raise GitError(
-                f"{path}: is not a folder, so that git finds no hooks",
+                f"{path}: is not a folder, so git finds no hooks",
                 f"Look at it with: ls -ld {shlex.quote(path)}",
             )
         return
     if not folder.value or (os.path.lexists(path) and not os.path.isdir(path)):
         raise GitError(
-            f"{setting(folder)}: that is not a folder, so that git runs no hooks at all",
+            f"{setting(folder)}: that is not a folder, so git runs no hooks",
             f"Unset it: {unset_command(folder)}",
         )
     if folder.is_shared and not force:
         raise GitError(
-            f"{setting(folder)}: git looks for hooks there, for every repository that this setting "
-            "reaches, and not in .git/hooks",
+            f"{setting(folder)}: git uses that hooks folder instead of .git/hooks, in every "
+            "repository that this setting applies to",
             f"Unset it: {unset_command(folder)}\n"
             "  Or use .git/hooks for this repository: git config core.hooksPath "
             '"$(git rev-parse --path-format=absolute --git-common-dir)/hooks"\n'
-            "  Or install into that folder all the same: gitgates install-hooks --force",
+            "  Or install into that folder anyway: gitgates install-hooks --force",
         )
     if not os.path.isdir(path):
         raise GitError(
-            f"{setting(folder)}: there is no such folder, so that git runs no hooks at all",
-            f"Unset it: {unset_command(folder)}\n  Or make it: mkdir -p {shlex.quote(path)}",
+            f"{setting(folder)}: that folder does not exist, so git runs no hooks",
+            f"Unset it: {unset_command(folder)}\n  Or create it: mkdir -p {shlex.quote(path)}",
         )
 
 
@@ -98,15 +98,17 @@ def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
     """Return notes on a folder that is not git's usual one."""
     if not folder.scope:
         return []
-    said = [f"{setting(folder)}: the hooks go there"]
+    said = [f"{setting(folder)}: hooks are installed there"]
     if folder.scope == "worktree":
-        said.append("that setting is this worktree's only: other worktrees have hooks of their own")
+        said.append(
+            "that setting applies only to this worktree: other worktrees have their own hooks"
+        )
     if folder.is_shared:
-        said.append("every repository that this setting reaches runs them")
+        said.append("every repository that this setting applies to runs them")
     inside = os.path.realpath(folder.path_abs).startswith(os.path.realpath(repo.root_abs) + "/")
     in_git = f"{os.sep}.git{os.sep}" in folder.path_abs + os.sep
     if inside and not in_git:
-        said.append("that folder is part of the working tree; the hooks name this machine's paths")
+        said.append("that folder is in the working tree; the hooks contain paths of this machine")
     return said
 
 
@@ -119,7 +121,7 @@ def setting(folder: HooksFolder) -> str:
 def unset_command(folder: HooksFolder) -> str:
     """Return the command that unsets the setting."""
     if not folder.origin.startswith("file:"):
-        return "leave out `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it"
+        return "remove `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it"
     match folder.scope, os.path.basename(folder.origin.removeprefix("file:")):
         case ("local", "config"):
             return "git config --unset-all core.hooksPath"

@@ -56,7 +56,7 @@ fi
 
 
 def lefthook_by_hand(hooks: tuple[str, ...], file: str) -> str:
-    """Return our commands as the lines of hooks that have no others."""
+    """Return the commands as the lines of hooks that have no others."""
     entries = {hook: _lefthook_entry(hook, file) for hook in hooks}
     if not file.endswith(".toml"):
         return blocks.yaml_lines(entries)
@@ -71,7 +71,7 @@ def lefthook_by_hand(hooks: tuple[str, ...], file: str) -> str:
 def add_lefthook_yaml(
     text: str | None, hooks: tuple[str, ...], file: str, command: str
 ) -> str | None:
-    """Return the text with our command in each hook. None: it cannot go there.
+    """Return the text with the command in each hook. None: not possible.
 
     Raises: ConfigError where it is not valid YAML.
     """
@@ -120,7 +120,7 @@ def _lefthook_entry(hook: str, file: str, there: object = None) -> dict[str, Any
 
 
 def add_script(text: str | None, hooks: tuple[str, ...], file: str, command: str) -> str | None:
-    """Return husky's script with our call: at its end, where what is committed is as it will be.
+    """Return husky's script with the call at its end, when the committed content is final.
 
     Where git says something on standard input: at its beginning. None: it cannot go there.
     """
@@ -140,12 +140,12 @@ def add_script(text: str | None, hooks: tuple[str, ...], file: str, command: str
 
 
 def script_by_hand(hooks: tuple[str, ...], _file: str) -> str:
-    """Return the lines of our call for husky's script."""
+    """Return the lines of the call for husky's script."""
     return _lines(HUSKY, hooks[0])
 
 
 def add_json(text: str | None, hooks: tuple[str, ...], file: str, command: str) -> str | None:
-    """Return the text with our call in the command of each hook. None: it cannot go there.
+    """Return the text with the call in the command of each hook. None: not possible.
 
     Raises: ConfigError where it is not valid JSON.
     """
@@ -170,12 +170,12 @@ def add_json(text: str | None, hooks: tuple[str, ...], file: str, command: str) 
 
 
 def json_by_hand(hooks: tuple[str, ...], _file: str) -> str:
-    """Return our calls as lines of the object that simple-git-hooks reads."""
+    """Return the calls as lines of the object that simple-git-hooks reads."""
     return "".join(f"  {json.dumps(h)}: {json.dumps(call(SIMPLE, h))}\n" for h in hooks)
 
 
 def without_json(text: str, file: str) -> str:
-    """Return the text without our calls.
+    """Return the text without the calls.
 
     Raises: ConfigError where it is not valid JSON.
     """

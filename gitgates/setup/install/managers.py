@@ -1,4 +1,4 @@
-"""Other hook managers: how to recognise their hooks, and our entries in the files they read.
+"""Other hook managers: how to recognise their hooks, and the entries in the files they read.
 
 Each change of a file can be taken back byte for byte, and is refused where that is not so.
 
@@ -118,7 +118,7 @@ def recognise(content: bytes) -> Manager | None:
 
 
 def add(text: str | None, manager: str, file: str, hooks: tuple[str, ...]) -> str:
-    """Return the text of a manager's file with our entry for these hooks. None: no file.
+    """Return the text of a manager's file with the entry for these hooks. None: no file.
 
     Raises: ConfigError where that could not be taken back, with the lines to add by hand.
     """
@@ -128,14 +128,14 @@ def add(text: str | None, manager: str, file: str, hooks: tuple[str, ...]) -> st
     if after is None or remove(after, file) != text:
         lines = row.by_hand(hooks, file) if row.by_hand else ""
         raise ConfigError(
-            f"{file}: our entry could not be added without changing what else it says",
+            f"{file}: the gitgates entry cannot be added without changing other content",
             f"Nothing was changed. Add it by hand:\n{lines}",
         )
     return after
 
 
 def remove(text: str, file: str) -> str | None:
-    """Return the text of a manager's file without our entries; None: without them, there is none.
+    """Return the text of a manager's file without the entries; None if nothing else is in it.
 
     Raises: ConfigError if it is not understood.
     """
@@ -149,7 +149,7 @@ def remove(text: str, file: str) -> str | None:
 def additions(
     manager: str, hooks: tuple[str, ...], root_abs: str, folder: HooksFolder
 ) -> list[FileChange]:
-    """Return the changes that add our entry for these hooks to a manager's files.
+    """Return the changes that add the entry for these hooks to a manager's files.
 
     Raises: ConfigError if a file is not understood, with the lines to add by hand.
     """
@@ -160,7 +160,7 @@ def additions(
         files = {f"{_husky_folder(folder, root_abs)}/{hook}": (hook,) for hook in hooks}
     if "" in files:
         raise ConfigError(
-            "there is no package.json, and no other file that simple-git-hooks reads",
+            "no package.json found, nor another file that simple-git-hooks reads",
             f"Add to each hook by hand, such as: {entry.call(manager, 'pre-commit')}",
         )
     changes = []
@@ -174,7 +174,7 @@ def additions(
 def removals(
     root_abs: str, folder: HooksFolder, managers: tuple[str, ...] = VIA
 ) -> list[FileChange]:
-    """Return the changes that remove our entries from the files of managers.
+    """Return the changes that remove the entries from the files of managers.
 
     Raises: ConfigError where a file is not understood.
     """
@@ -205,7 +205,7 @@ def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[
 
 
 def entries(root_abs: str, folder: HooksFolder) -> list[tuple[str, str, str]]:
-    """Return manager, file and hook of each entry of ours, also of those that a person wrote."""
+    """Return manager, file and hook of each gitgates entry, also of those written by hand."""
     owners: dict[str, str] = {}
     for manager in VIA:
         for file in _files((manager,), root_abs, folder):
@@ -227,7 +227,7 @@ def next_command(manager: str, hooks: tuple[str, ...], file: str = "") -> str:
 
 
 def hooks_in(text: str) -> tuple[str, ...]:
-    """Return the hooks that a text has an entry of ours for."""
+    """Return the hooks that a text has a gitgates entry for."""
     return tuple(dict.fromkeys(_OURS.findall(text)))
 
 

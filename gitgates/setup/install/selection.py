@@ -15,7 +15,7 @@ _STAGES = tuple(point.name for point in HOOK_POINTS.values() if point.framework)
 CLIENT_HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
 _WHY_NOT = {
     "manual": "is not fired by git: run it with gitgates run manual",
-    "fsmonitor-watchman": "answers questions of git's and can hold no gates: left out",
+    "fsmonitor-watchman": "is a protocol between git and a helper, and cannot run gates: skipped",
 }
 
 
@@ -44,7 +44,7 @@ def select(
         raise _nothing(config, left_out, via)
     if via == HUSKY:
         unknown = [name for name in found if name not in HUSKYS]
-        left_out += [f"`{name}` is not a hook of husky: left out" for name in sorted(unknown)]
+        left_out += [f"`{name}` is not a hook of husky: skipped" for name in sorted(unknown)]
         found = tuple(name for name in found if name in HUSKYS)
     return found, left_out
 
@@ -56,7 +56,7 @@ def _require_known(name: str, known: tuple[str, ...], via: str) -> None:
         known_ = f"Known: {', '.join(known)}"
         raise UsageError(f"`{name}` is not a stage of the pre-commit framework", known_)
     if name not in HOOK_POINTS:
-        hint = did_you_mean(name, known) or "Known are those of: git help hooks"
+        hint = did_you_mean(name, known) or "For a list, see: git help hooks"
         raise UsageError(f"`{name}` is not a hook of git", hint)
     raise UsageError(_why_not(name))
 
@@ -66,7 +66,7 @@ def _left_out(config: Config, via: str) -> list[str]:
     gits = [point for point in points if point.host == "git"]
     if via in FRAMEWORK:
         return [
-            f"`{one.name}` is not a stage of {via}: left out" for one in gits if not one.framework
+            f"`{one.name}` is not a stage of {via}: skipped" for one in gits if not one.framework
         ]
     said = [_why_not(one.name) for one in gits if not one.client]
     is_for_agents = any(HOOK_POINTS[one.name].host == "agent" and one.gates for one in config.hooks)
@@ -75,22 +75,22 @@ def _left_out(config: Config, via: str) -> list[str]:
 
 def _why_not(name: str) -> str:
     """Say why a hook cannot be installed."""
-    usual = "is not fired by git, so that there is nothing to install for it here"
+    usual = "is not fired by git, so there is nothing to install"
     if HOOK_POINTS[name].host == "git":
-        usual = "runs on the server that is pushed to, not where people work: left out"
+        usual = "runs on the server, not in a clone: skipped"
     return f"`{name}` {_WHY_NOT.get(name, usual)}"
 
 
 def _nothing(config: Config | None, left_out: list[str], via: str) -> ConfigError:
     if via in FRAMEWORK:
         return ConfigError(
-            "the configuration names no stage of the pre-commit framework",
-            'Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
+            "the configuration defines no stage of the pre-commit framework",
+            'Add one, for example: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
         )
     said = "".join(f"\n  {why}" for why in left_out)
     prefix = "tool.gitgates." if config and "pyproject.toml" in config.sources else ""
     return ConfigError(
-        f"the configuration names no hook of git that could be installed{said}",
-        f'Add one, such as: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
+        f"the configuration defines no git hook to install{said}",
+        f'Add one, for example: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
         "  Or name it: gitgates install-hooks --hook-type pre-commit",
     )

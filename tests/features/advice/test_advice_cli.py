@@ -108,7 +108,7 @@ def test_bead_of_the_specification(project: Repo) -> None:
     project.write("beads.jsonl", f'{json.dumps(BEAD)}\n\n{{"issue_type": "task", "id": "bd-2"}}\n')
     done = project.gitgates("advice", "import", "beads.jsonl")
     assert done.stderr == (
-        b"gitgates: wrote pyproject.toml\ngitgates: left out 1 bead of other types\n"
+        b"gitgates: wrote pyproject.toml\ngitgates: skipped 1 bead of other types\n"
     )
     (found,) = data(project, "show", "bd-adv-pre_commit_tests")
     assert len(found.pop("hash")) == 64
@@ -148,19 +148,19 @@ def test_import_tells_every_problem(project: Repo) -> None:
         "Expecting property name enclosed in double quotes: "
         "line 1 column 2 (char 1)\n"
         "beads.jsonl:2: got [], expected an object\n"
-        "beads.jsonl:3: advice_hook_trigger: has a meaning only for the type advice, not "
+        "beads.jsonl:3: advice_hook_trigger: applies only to the type advice, not "
         '"task"\n'
         "beads.jsonl:7: is not valid JSON: "
         "'utf-8' codec can't encode character '\\ud800' in position "
         "90: surrogates not allowed\n"
-        "beads.jsonl:5: there is an advice `bd-adv-pre_commit_tests` already\n"
+        "beads.jsonl:5: advice `bd-adv-pre_commit_tests` already exists\n"
         "beads.jsonl:6: advice.bd-2.priority: got 5, expected a whole number from 0, the highest, "
         "to 4\n"
         "beads.jsonl:6: advice.bd-2.hook_timeout: got 400, expected from 1 to 300 seconds, or 0 "
         "for the default of 30\n"
         "beads.jsonl:8: advice[0]: has no `title`\n"
-        'beads.jsonl:8: advice.0.id: got ["x"], expected at most 100 letters, digits, `.`, `_` '
-        "and `-`\n"
+        'beads.jsonl:8: advice.0.id: got ["x"], expected 1 to 100 letters, digits, `.`, `_` and `-`'
+        "\n"
         "  Nothing was written.\n"
     )
 
@@ -184,7 +184,7 @@ def test_what_makes_no_sense_is_not_added(project: Repo) -> None:
         "highest, to 4\n"
         'advice: advice.bad.hook_trigger: got "later", expected one of session-end, before-commit, '
         "before-push, before-handoff\n"
-        "advice: advice.bad.hook_trigger: has a meaning only beside `hook_command`\n"
+        "advice: advice.bad.hook_trigger: requires `hook_command`\n"
         "  Nothing was written.\n"
     )
 
@@ -252,13 +252,13 @@ def test_line_ends_of_windows_stay(project: Repo) -> None:
 def test_edit_refuses(project: Repo) -> None:
     told(project, "add", "A")
     assert refused(project, "edit", "a") == (
-        "gitgates: nothing to change\n  Name what is to be changed: --hook-timeout 60\n"
+        "gitgates: nothing to change\n  Specify a change, such as --hook-timeout 60\n"
     )
     assert refused(project, "edit", "b", "--title", "c") == (
-        "gitgates: no advice `b`\n  There are: gitgates advice list --all\n"
+        "gitgates: no advice `b`\n  To list all: gitgates advice list --all\n"
     )
     assert refused(project, "edit", "a", "--hook-command", "true") == (
-        "gitgates: advice: advice.a: has a `hook_command` and no `hook_trigger`. Add one: "
+        "gitgates: advice: advice.a: has a `hook_command` but no `hook_trigger`. Add one: "
         "session-end, before-commit, before-push or before-handoff.\n  Nothing was written.\n"
     )
     assert "has no `title`" in refused(project, "edit", "a", "--title", "")
@@ -269,7 +269,7 @@ def test_inline_tables_are_left_to_the_person(project: Repo) -> None:
     for args in (("edit", "a", "--priority", "1"), ("remove", "a"), ("add", "B")):
         said = refused(project, *args, status=78)
         name = "advice" if args[0] == "add" else "a"
-        assert f"`{name}` is written so that it cannot be changed without rewriting" in said
+        assert f"`{name}` cannot be changed without rewriting" in said
         lines = '[[tool.gitgates.advice]]\ntitle = "A"\npriority = 1\n'
         assert (f"or change it by hand to:\n\n{lines}" in said) is (args[0] == "edit")
         assert ('[[tool.gitgates.advice]]\nid = "b"\ntitle = "B"\n' in said) is (args[0] == "add")
@@ -299,7 +299,9 @@ WEAKEN = [
 def test_weakening_what_blocks_is_a_persons(project: Repo, args: tuple[str, ...]) -> None:
     told(project, "add", *RUN_TESTS)
     verb = f"advice {args[0]}"
-    assert refused(project, *args).startswith(f"gitgates: `gitgates {verb}` is for a person, and ")
+    assert refused(project, *args).startswith(
+        f"gitgates: `gitgates {verb}` must be run by a person in a terminal"
+    )
     token = new_token(find_repo(str(project.path), dict(os.environ)), verb)
     told(project, *args, "--token", token)
     assert (project.path / "pyproject.toml").read_text().count("make test") == (

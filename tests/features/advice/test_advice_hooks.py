@@ -191,7 +191,7 @@ def test_hooks_are_told_in_a_line_for_each_moment() -> None:
         table(Advice, title="Think"),
     ]
     assert guidance(advice, Identity(rig="beads"), 400).split("\n") == [
-        "Commands that run at moments of your work (gitgates advice hooks):",
+        "Commands that run as hooks of your work (gitgates advice hooks):",
         f"- session-end: {'Tidy' * 71}…",
         "- before-commit: Lint (blocks), Test",
         "Advice for your work here:",
@@ -345,7 +345,7 @@ def test_explain_shows_it_with_its_origin(repo: Repo) -> None:
         done.stdout.decode()
         .partition("\n\n")[2]
         .startswith(
-            "1. advice:a: runs, whatever has changed\n"
+            "1. advice:a: runs always\n"
             "   checks    advice: A\n"
             "   command   make test\n"
             "   timeout   30 s\n"
@@ -519,6 +519,6 @@ def test_where_gates_keep_the_agent_at_work_no_session_ends(repo: Repo) -> None:
 def test_a_dry_question_runs_nothing(repo: Repo) -> None:
     advised(repo, "session-end", "block")
     done = repo.gitgates("explain", "Stop", "--session", "s1")
-    assert "1. advice:a: runs, whatever has changed" in done.stdout.decode()
+    assert "1. advice:a: runs always" in done.stdout.decode()
     assert "would run advice:a" in done.stdout.decode()
     assert ran(repo) == 0

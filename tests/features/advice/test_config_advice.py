@@ -71,7 +71,7 @@ def test_times_of_toml_and_texts(written: str, stored: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("id", '"a b"', 'got "a b", expected at most 100 letters, digits, `.`, `_` and `-`'),
+        ("id", '"a b"', 'got "a b", expected 1 to 100 letters, digits, `.`, `_` and `-`'),
         ("title", '"a\\nb"', 'got "a\\nb", expected text on one line that is not empty'),
         ("title", '" "', 'got " ", expected text on one line that is not empty'),
         ("description", "1", "got 1, expected text in quotes"),
@@ -132,16 +132,16 @@ def test_command_is_at_most_1000_characters() -> None:
     [
         (
             'hook_command = "true"',
-            "advice.a: has a `hook_command` and no `hook_trigger`. Add one: ",
+            "advice.a: has a `hook_command` but no `hook_trigger`. Add one: ",
         ),
         (
             'hook_trigger = "before-push"',
-            "advice.a.hook_trigger: has a meaning only beside `hook_c",
+            "advice.a.hook_trigger: requires `hook_c",
         ),
-        ("hook_timeout = 3", "advice.a.hook_timeout: has a meaning only beside `hook_command`"),
+        ("hook_timeout = 3", "advice.a.hook_timeout: requires `hook_command`"),
         (
             'hook_on_failure = "warn"',
-            "advice.a.hook_on_failure: has a meaning only beside `hook_co",
+            "advice.a.hook_on_failure: requires `hook_co",
         ),
     ],
 )
@@ -156,7 +156,7 @@ def test_all_problems_at_once() -> None:
         "gitgates.toml: advice[0]: has no `title`\n"
         "gitgates.toml: advice.0.priority: got 9, expected a whole number from 0, the highest, "
         "to 4\n"
-        "gitgates.toml: advice[2]: `b` is there twice. Give one of them another `id`."
+        "gitgates.toml: advice[2]: `b` is defined twice. Give one of them a different `id`."
     )
     assert fatal("advice = 1") == (
         "gitgates.toml: advice: got 1, expected an array of tables. Try "
@@ -175,8 +175,9 @@ def test_local_advice_does_not_replace_shared_advice() -> None:
     config, said, deferred = read(shared, '[[advice]]\ntitle = "a"\nstatus = "closed"')
     assert (advice_of(config)[0].status, said) == ("open", "")
     assert deferred == (
-        "gitgates.local.toml: advice.a: is in gitgates.toml, too, which counts. Give the local one "
-        "another `id`."
+        "gitgates.local.toml: advice.a: is also in gitgates.toml, which takes precedence. Give "
+        "the local "
+        "one a different `id`."
     )
 
 

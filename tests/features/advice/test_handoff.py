@@ -37,7 +37,7 @@ def messages(repo: Repo) -> list[dict[str, Any]]:
 def told(agent: Agent, source: str = "startup") -> str:
     answer = agent.send("SessionStart", source=source)
     context = str(answer.get("hookSpecificOutput", {}).get("additionalContext", ""))
-    return context.partition("A session before this one")[2]
+    return context.partition("An earlier session")[2]
 
 
 def test_the_next_session_is_told_once(repo: Repo) -> None:
@@ -45,9 +45,9 @@ def test_the_next_session_is_told_once(repo: Repo) -> None:
     agent.write("bad", "")
     assert agent.stop()["decision"] == "block"
     said = hand_over(repo, "-m", "The parser is done.\nNext: its tests.", "--session", "s1")
-    assert re.fullmatch(r"gitgates: handed over as \w+; the next session here is told\n", said)
+    assert re.fullmatch(r"gitgates: handed over as \w+; the next session here receives it\n", said)
     text = told(Agent(repo, "s2"))
-    assert text.startswith(" has handed its work over (")
+    assert text.startswith(" handed over its work (")
     commit = repo.git("rev-parse", "HEAD")[:12]
     assert text.split("\n", 1)[1] == (
         f"Worktree: {repo.path}; its content is as it was then\n"
@@ -72,13 +72,13 @@ def test_another_content(repo: Repo) -> None:
     begin(repo, GATES)
     hand_over(repo, "--session", "s1")
     repo.write("new", "")
-    assert "its content is another one by now" in told(Agent(repo, "s2"))
+    assert "its content is a different one now" in told(Agent(repo, "s2"))
 
 
 @pytest.mark.parametrize("name", ["GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT"])
 def test_it_is_for_whom_it_names(repo: Repo, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     begin(repo, GATES)
-    assert "the first session of toast is told" in hand_over(repo, "--to", "toast")
+    assert "the first session of toast receives it" in hand_over(repo, "--to", "toast")
     assert told(Agent(repo, "s2")) == ""
     monkeypatch.setenv(name, "toast")
     assert "(no message)" in told(Agent(repo, "s3"))
@@ -99,7 +99,7 @@ def test_what_is_cut_is_said(repo: Repo) -> None:
     begin(repo, GATES)
     hand_over(repo, "-m", "x" * 5000, "--session", "s1")
     name = messages(repo)[0]["id"]
-    end = f"\n{'x' * 4000}… (all of it: gitgates journal show {name})"
+    end = f"\n{'x' * 4000}… (in full: gitgates journal show {name})"
     assert told(Agent(repo, "s2")).endswith(end)
 
 

@@ -330,7 +330,7 @@ def test_a_configuration_that_cannot_be_read_is_said(gated: Repo) -> None:
 def test_what_is_no_range(gated: Repo) -> None:
     for text in ("nonsense", "--all", "base..nonsense", "", "HEAD:a.py", "HEAD^{tree}"):
         done = gated.gitgates("verify", "--", text)
-        said = f"gitgates: `{text}` is not a range of commits\n  Such as: origin/main..HEAD\n"
+        said = f"gitgates: `{text}` is not a range of commits\n  For example: origin/main..HEAD\n"
         assert (done.returncode, done.stderr.decode()) == (64, said)
 
 
@@ -354,7 +354,7 @@ def test_an_empty_repository_has_nothing_to_verify(repo: Repo) -> None:
 
 @pytest.fixture
 def pushing(gated: Repo) -> Repo:
-    """A repository that verifies what it pushes; main is there already."""
+    """A repository that verifies what it pushes; main already exists."""
     gated.config(CONFIG + PUSH)
     gated.commit_all("config")
     gated.add_origin()

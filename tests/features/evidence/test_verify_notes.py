@@ -170,7 +170,7 @@ def test_where_notes_cannot_be_written_the_spool_is_read(gated: Repo) -> None:
     done = gated.gitgates("verify", "base..HEAD")
     assert done.returncode == 0
     assert done.stdout.split()[1:] == [b"gated", b"one"]
-    assert b"is not moved into notes: refs/notes/gitgates cannot be written" in done.stderr
+    assert b"cannot be moved into git notes: refs/notes/gitgates cannot be written" in done.stderr
     assert evidence(gated).count(b"\n") == 2
 
 
@@ -211,7 +211,7 @@ def test_a_commit_is_not_refused_where_nothing_can_be_recorded(gated: Repo) -> N
     gated.config(CONFIG + PUSH)
     done = gated.commit("two", "-a")
     assert done.returncode == 0
-    assert b"what was checked is not recorded for `gitgates verify`" in done.stderr
+    assert b"the results were not recorded for `gitgates verify`" in done.stderr
 
 
 def test_a_hook_that_is_run_by_hand_records_nothing(gated: Repo) -> None:

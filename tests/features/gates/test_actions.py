@@ -1,6 +1,6 @@
 """What actions mean, on the example configurations of the design of quality gates for agents.
 
-Each gate writes its name to a file when it runs, so that the order is what really happened.
+Each gate writes its name to a file when it runs, so the order is what really happened.
 """
 
 from __future__ import annotations
@@ -289,8 +289,8 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             1,
             ["check"],
             "check  passed         0.00 s\n"
-            "tset   not started  gate `tset` is named but not defined\n"
-            "gitgates pre-commit: stopped: gate `tset` is named but not defined\n",
+            "tset   not started  gate `tset` is listed but not defined\n"
+            "gitgates pre-commit: stopped: gate `tset` is listed but not defined\n",
             id="an undefined gate stops",
         ),
         pytest.param(
@@ -309,9 +309,9 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             1,
             ["check"],
             "check    passed         0.00 s\n"
-            "nirvana  not started  gate `nirvana` is named but not defined\n"
+            "nirvana  not started  gate `nirvana` is listed but not defined\n"
             "test     not run      the run ended at `nirvana`\n"
-            "gitgates pre-commit: stopped: gate `nirvana` is named but not defined\n",
+            "gitgates pre-commit: stopped: gate `nirvana` is listed but not defined\n",
             id="a chain to an undefined gate stops",
         ),
     ],

@@ -220,7 +220,7 @@ def test_interrupted_while_it_waits_for_its_turn(repo: Repo, left_over: Path) ->
     second = start(repo, stop(repo))
     until(lambda: len(facts(repo, "event")) == 3)
     second.send_signal(signal.SIGINT)
-    assert end(second) == (b"", "gitgates: interrupted; nothing was decided\n")
+    assert end(second) == (b"", "gitgates: interrupted; no decision was made\n")
     open_gate(repo)
     assert answer_of("Stop", end(first)[0])["decision"] == "block"
 

@@ -36,7 +36,7 @@ def test_settings_that_were_broken_before_are_told_to_the_person(repo: Repo) -> 
     late.write("a.py", "good\n")
     told = late.stop()
     assert "decision" not in told
-    assert "this turn has not caused" in told["systemMessage"]
+    assert "was not caused by this turn" in told["systemMessage"]
 
 
 def test_settings_that_the_agent_breaks_with_an_edit_block(repo: Repo) -> None:
@@ -56,7 +56,7 @@ def test_a_failure_in_what_somebody_else_writes_names_it(repo: Repo, listed: str
     agent.post("Write", "a.py")
     repo.write("tests.py", "BAD\n")
     reason = agent.stop()["reason"]
-    assert "changed by somebody else meanwhile: tests.py" in reason
+    assert "changed by somebody else in the meantime: tests.py" in reason
     command = f"{WAY_OUT} 'tests.py is being written by somebody else'"
     agent.pre("Bash", tool_input={"command": command})
     agent.transcript("Bash", command=command)
@@ -80,9 +80,9 @@ def test_many_files_of_somebody_else_keep_the_way_out_in_sight(repo: Repo) -> No
     for number in range(12):
         repo.write(f"test_of_a_rather_long_name_{number}.py", "BAD\n")
     reason = agent.stop()["reason"]
-    assert "and 2 more. A failure that comes from there is theirs to mend" in reason
+    assert "and 2 more. A failure caused by them is not yours to fix" in reason
     agent.transcript("Write", file_path=str(repo.path / "a.py"))
     repo.write("a.py", "good = 2\n")
     told = agent.stop(again=True)["systemMessage"]
-    assert "changed by somebody else meanwhile" in told
-    assert "theirs to mend" not in told  # that is for the agent
+    assert "changed by somebody else in the meantime" in told
+    assert "not yours to fix" not in told  # that is for the agent

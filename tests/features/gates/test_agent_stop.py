@@ -148,7 +148,7 @@ def test_on_exhausted_stop(repo: Repo) -> None:
     said = agent.stop(again=True)
     assert said["continue"] is False
     assert "check" in said["stopReason"]
-    assert "let the agent go" not in said["stopReason"]
+    assert "let the agent stop" not in said["stopReason"]
     assert "decision" not in said
 
 
@@ -162,7 +162,7 @@ def test_an_agent_that_is_stopped_was_not_let_go(repo: Repo, changed: str) -> No
     said = agent.stop(again=True)["stopReason"]
     assert "stopped after 1 attempt" in said or "stopped the agent after 1 attempt" in said
     assert "let go" not in said
-    assert "let the agent go" not in said
+    assert "let the agent stop" not in said
 
 
 def test_a_gate_that_takes_the_journal_away_does_not_block_for_ever(repo: Repo) -> None:
@@ -173,7 +173,7 @@ def test_a_gate_that_takes_the_journal_away_does_not_block_for_ever(repo: Repo) 
         agent.write("a.py", f"BAD {again}\n")
         said = agent.stop(again=again)
         assert said.keys() == {"systemMessage"}
-        assert "taken away while gates ran" in said["systemMessage"]
+        assert "removed while gates ran" in said["systemMessage"]
 
 
 def test_no_retry_tells_the_person_and_lets_go(repo: Repo) -> None:
@@ -224,7 +224,7 @@ def test_a_failure_that_comes_back_ends_the_loop(repo: Repo) -> None:
     for number, word in enumerate(("BAD one", "BAD two", "BAD one")):
         agent.write("a.py", f"{word}\n")
         said = agent.stop(again=number > 0)
-    assert "the same failures have come back" in said["systemMessage"]
+    assert "the same failures recurred" in said["systemMessage"]
     assert agent.outcomes()[-1] == "not-converging"
 
 
@@ -389,7 +389,7 @@ def test_a_rescue_is_told_in_whole_sentences(repo: Repo) -> None:
     gates = "[gates.a]\ncommand = 'false'\non_fail = 'b'\n[gates.b]\ncommand = 'true'\n"
     agent = begin(repo, f'{gates}[hooks.Stop]\ngates = ["a"]\n')
     agent.write("a.py", "x\n")
-    said = "`a` failed (exit status 1), but `b` put that right."
+    said = "`a` failed (exit status 1), but `b` fixed it."
     assert agent.stop() == {"systemMessage": f"gitgates passed Stop with a warning. {said}"}
     told = agent.prompt()["hookSpecificOutput"]["additionalContext"]
     assert told.startswith("The gates passed.")
@@ -416,7 +416,7 @@ def test_stop_ends_the_agent(repo: Repo) -> None:
 def test_an_undefined_gate_stops_with_the_reason(repo: Repo) -> None:
     agent = begin(repo, '[hooks.Stop]\ngates = ["nothing"]\n')
     agent.write("a.py", "x\n")
-    assert "`nothing` is named but not defined" in agent.stop()["stopReason"]
+    assert "`nothing` is listed but not defined" in agent.stop()["stopReason"]
 
 
 def test_an_observing_gate_decides_nothing(repo: Repo) -> None:
@@ -433,13 +433,13 @@ def test_broken_settings_block_until_they_are_mended(agent: Agent) -> None:
     agent.write("pyproject.toml", good + "\n[tool.gitgates.hooks.Stop\n")
     reason = agent.stop()["reason"]
     assert reason.startswith(
-        "The quality gates could not be read, so that nothing was checked (attempt 1 of 3).\n\n"
+        "The gate configuration could not be read, so nothing was checked (attempt 1 of 3).\n\n"
         "pyproject.toml"
     )
     assert reason.endswith(
-        "\n\nFix that place of the file, and check it with: gitgates check\nIf somebody else is "
-        "editing it at this moment, leave the file as it is, and end your turn again: after the "
-        "last attempt you are let go, and the person is told."
+        "\n\nFix that part of the file, then run: gitgates check\n"
+        "If somebody else is editing it right now, do not touch the file, and end your turn "
+        "again: after the last attempt you may stop, and the person is told."
     )
     assert agent.pre("Edit", "pyproject.toml") == {}
     assert agent.stop(again=True)["decision"] == "block"
@@ -480,19 +480,19 @@ def test_a_session_whose_beginning_was_missed_is_measured_from_head(repo: Repo) 
     late = Agent(repo, "late")
     assert "on record of this session is Stop" in late.stop()["systemMessage"]
     late.write("a.py", "BAD\n")
-    assert "differs from HEAD" in late.stop()["reason"]
+    assert "compared with HEAD" in late.stop()["reason"]
 
 
 def test_what_stands_in_for_a_missed_beginning_stays(repo: Repo) -> None:
     begin(repo, NO_BAD)
     late = Agent(repo, "late")
     late.write("a.py", "BAD\n")
-    assert "differs from HEAD" in late.stop()["reason"]
+    assert "compared with HEAD" in late.stop()["reason"]
     late.post("Edit", "other.py")  # what is there now is no beginning
     assert late.stop(again=True)["decision"] == "block"
     late.prompt("go on")
-    repo.commit_all("what was there before")
-    assert "differs from HEAD" in late.stop()["reason"]
+    repo.commit_all("what existed before")
+    assert "compared with HEAD" in late.stop()["reason"]
 
 
 def test_a_cycle_is_one_run(agent: Agent) -> None:
@@ -598,7 +598,7 @@ def test_gates_that_find_the_tree_in_use_block_once(repo: Repo) -> None:
     try:
         said = agent.stop()
         assert said["decision"] == "block"
-        assert "in use by another run" in said["reason"]
+        assert "waiting for another run" in said["reason"]
         agent.write("a.py", "good too\n")
         assert "nothing was checked" in agent.stop(again=True)["systemMessage"]
     finally:
@@ -613,4 +613,4 @@ def test_the_next_prompt_hears_only_the_last_word_on_a_stop(repo: Repo) -> None:
         agent.write("a.py", f"BAD {number}\n")
         agent.stop(last_assistant_message=str(number))
     told = agent.prompt()["hookSpecificOutput"]["additionalContext"]
-    assert told.count("let the agent go") == 1
+    assert told.count("let the agent stop") == 1

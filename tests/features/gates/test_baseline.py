@@ -27,10 +27,9 @@ def test_only_new_failures_block(repo: Repo) -> None:
     agent = session(repo)
     agent.write("new.py", "BAD new\n")
     reason = agent.stop()["reason"]
-    old = "1 not caused by this session, and not yours to fix (there before it)"
+    old = "1 not caused by this session, and not yours to fix (existed before)"
     assert (
-        f"Not there before this session:\n- BAD new\n{old}:\n- BAD old\n"
-        "Full log: .git/gitgates/runs/"
+        f"New in this session:\n- BAD new\n{old}:\n- BAD old\nFull log: .git/gitgates/runs/"
     ) in reason
     assert agent.runs() == 2
     agent.write("new.py", "BAD new\nBAD newer\n")
@@ -108,8 +107,9 @@ def test_where_it_is_not_known_everything_counts(repo: Repo, there: str, why: st
     reason = agent.stop()["reason"]
     assert why in reason
     assert (
-        "so that everything counts. Fix what you have caused; of the rest, say with cannot-fix "
-        "that it is not yours.\n"
+        "so everything counts. Fix what you have caused; report the rest with cannot-fix "
+        "as not yours."
+        "\n"
     ) in reason
 
 

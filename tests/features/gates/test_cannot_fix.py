@@ -25,8 +25,8 @@ command = "true"
 [hooks.Stop]
 gates = ["check"]
 """
-NOTED = b"gitgates: noted that `check` cannot be fixed; the person will be told why\n"
-HINT = "Say this where a gate keeps you from stopping, or name the session: --session ID"
+NOTED = b"gitgates: noted that `check` cannot be fixed; the reason is reported to the person\n"
+HINT = "Run this when a gate keeps you from stopping, or specify the session: --session ID"
 
 
 @pytest.fixture
@@ -102,9 +102,10 @@ def test_an_agent_does_not_speak_for_another_session(checked: Repo) -> None:
     journal = begin(checked, "s1")
     begin(checked, "s2")
     assert refused(say(checked, "--session", "s1", env="s2")) == (
-        "gitgates: this command is run by an agent of session s2, and an agent speaks only for "
-        "itself: --session s1 is somebody else\n"
-        "  Leave --session s1 out, or have a person run it, in a terminal outside of the agent.\n"
+        "gitgates: this command is run by an agent of session s2, and may only act for that "
+        "session, not for --session s1"
+        "\n"
+        "  Omit --session s1, or ask a person to run it in a terminal outside the agent.\n"
     )
     assert known(journal).cannot_fix == ()
 
@@ -148,15 +149,18 @@ def test_edits_between_do_not_hide_who_waits(checked: Repo) -> None:
 )
 def test_nobody_waits_any_more(checked: Repo, facts: tuple[dict[str, Any], ...]) -> None:
     begin(checked, "s1", *facts)
-    assert refused(say(checked)) == f"gitgates: no session here waits for `check`\n  {HINT}\n"
+    assert (
+        refused(say(checked))
+        == f"gitgates: no session is kept from stopping by `check`\n  {HINT}\n"
+    )
 
 
 def test_two_sessions_wait(checked: Repo) -> None:
     journals = [begin(checked, name) for name in ("s1", "s/2")]
     name = os.path.basename(journals[1].path_abs).removesuffix(".jsonl")
     assert refused(say(checked)) == (
-        "gitgates: more than one session waits for `check`\n"
-        f"  Name one of them: --session s1 or --session {name}\n"
+        "gitgates: more than one session is kept from stopping by `check`\n"
+        f"  Specify one: --session s1 or --session {name}\n"
     )
     assert [known(journal).cannot_fix for journal in journals] == [(), ()]
     assert say(checked, "--session", name).returncode == 0  # as it was named
@@ -167,17 +171,19 @@ def test_two_sessions_wait(checked: Repo) -> None:
 def test_a_session_that_is_not_here(checked: Repo) -> None:
     begin(checked, "s1")
     assert refused(say(checked, "--session", "s9")) == (
-        "gitgates: session `s9` has no journal here\n"
-        "  Name one of them: --session ID\n  s1  just now\n"
+        "gitgates: session `s9` has no journal here\n  Specify one: --session ID\n  s1  just now\n"
     )
     assert refused(say(checked, env="s9")).startswith("gitgates: session `s9` has no journal")
 
 
 def test_no_session_at_all(checked: Repo) -> None:
-    assert refused(say(checked)) == f"gitgates: no session here waits for `check`\n  {HINT}\n"
+    assert (
+        refused(say(checked))
+        == f"gitgates: no session is kept from stopping by `check`\n  {HINT}\n"
+    )
     assert refused(say(checked, "--session", "s1")) == (
         "gitgates: session `s1` has no journal here\n"
-        "  Is the agent's hook installed? gitgates install-hooks --agent claude\n"
+        "  Are the agent's hooks installed? gitgates install-hooks --agent claude\n"
     )
     assert not (checked.path / ".git/gitgates/sessions").exists()
 
@@ -186,8 +192,12 @@ def test_no_session_at_all(checked: Repo) -> None:
     ("gate", "reason", "said"),
     [
         ("chekc", "why", "no gate `chekc` is configured\n  Did you mean `check`?"),
-        ("nothing", "why", "no gate `nothing` is configured\n  There are: check, test"),
-        ("check", "", '--reason is empty\n  Say why, for example: --reason "needs a newer libc"'),
+        ("nothing", "why", "no gate `nothing` is configured\n  Known: check, test"),
+        (
+            "check",
+            "",
+            '--reason is empty\n  Give a reason, for example: --reason "needs a newer libc"',
+        ),
         ("check", " \n\t", "--reason is empty"),
     ],
 )
@@ -284,7 +294,7 @@ def test_from_the_block_to_the_end(checked: Repo, heard: bool) -> None:  # noqa:
     assert say(checked, env="s1").returncode == 0
     answer = event(checked, "Stop", stop_hook_active=True)
     assert "decision" not in answer
-    assert "because it says that it cannot fix this" in answer["systemMessage"]
+    assert "because it reported that it cannot fix this" in answer["systemMessage"]
 
 
 def test_the_built_in_gate_has_a_way_of_its_own(checked: Repo) -> None:
@@ -293,8 +303,8 @@ def test_the_built_in_gate_has_a_way_of_its_own(checked: Repo) -> None:
     done = say(checked, gate="review")
     assert done.returncode == 64
     assert done.stderr.decode() == (
-        "gitgates: `review` is a built-in gate, and nothing to be fixed\n"
-        '  Where no review is needed, say why: gitgates review skip --reason "…"\n'
+        "gitgates: `review` is a built-in gate, and cannot be fixed\n"
+        '  If no review is needed, say why: gitgates review skip --reason "…"\n'
     )
 
 

@@ -64,8 +64,8 @@ FAILED = (("check", "failed"),)
 MISSING = (("check", "not-started"),)
 TRY = Try(hook="Stop", prompt="1", agent="", gates="check", verdict=BLOCK, deciding=FAILED)
 ATTEMPTS_USED_UP = "after 3 attempts"
-SAYS_SO = "because it says that it cannot fix this"
-SAID_ONCE = "because what is missing was said once already"
+SAYS_SO = "because it reported that it cannot fix this"
+SAID_ONCE = "because it was already told once what is missing"
 
 
 def fact_of(one: Try, outcome: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def test_a_stop_is_a_stop_whatever_was_before() -> None:
         (1, 1, let_go(EXHAUSTED, "after 1 attempt", 1)),
         (0, 0, let_go(EXHAUSTED, "at once, because max_retries is 0", 0)),
         (99, 9, sent_back(10)),
-        (99, 10, let_go(BREAKER, "after 10 blocks in this prompt, the most there may be", 10)),
+        (99, 10, let_go(BREAKER, "after 10 blocks in this prompt, the maximum", 10)),
     ],
 )
 def test_attempts(retries: int, before: int, expected: Ruling) -> None:
@@ -171,7 +171,7 @@ def test_a_sub_agent_is_told_to_end_once(used_up: str) -> None:
 def test_the_breaker_of_a_prompt_counts_all_stops(session: Session, one: Try) -> None:
     ruling = rule(session, one, LIMITS)
     assert ruling.outcome == BREAKER
-    assert ruling.how == "after 10 blocks in this prompt, the most there may be"
+    assert ruling.how == "after 10 blocks in this prompt, the maximum"
 
 
 def test_the_breaker_of_a_session() -> None:
@@ -179,7 +179,7 @@ def test_the_breaker_of_a_session() -> None:
     one = TRY._replace(prompt="new")
     assert rule(after(*rounds[:-1]), one, LIMITS) == sent_back(1)
     assert rule(after(*rounds), one, LIMITS) == let_go(
-        BREAKER, "after 30 blocks in this session, the most there may be"
+        BREAKER, "after 30 blocks in this session, the maximum"
     )
 
 
@@ -237,8 +237,8 @@ def test_what_cannot_be_fixed_ends_attempts_even_where_there_are_none() -> None:
 
 
 def test_failures_that_do_not_go_away() -> None:
-    one = TRY._replace(diverges="their number goes up and down")
-    how = "because their number goes up and down"
+    one = TRY._replace(diverges="the number of failures oscillates")
+    how = "because the number of failures oscillates"
     assert rule(after(*blocks(2)), one, LIMITS) == let_go(NOT_CONVERGING, how, 2)
 
 

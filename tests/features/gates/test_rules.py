@@ -50,7 +50,7 @@ gitgates checks the work in this repository. These gates run:
 - At SessionEnd: spelling (warns)
 A gate that fails blocks, and you are told why, up to 3 times. Fix the cause, not the gate: do not \
 weaken, skip or delete checks, and do not use --no-verify. To run the gates yourself: gitgates run \
-Stop. Where a failure cannot be fixed, say so, and the person decides: gitgates cannot-fix GATE \
+Stop. If a failure cannot be fixed, report it, and the person decides: gitgates cannot-fix GATE \
 --reason "why". A gate marked (stops) ends your turn when it fails. One marked (warns) only warns.
 """
 
@@ -66,14 +66,14 @@ def test_without_gates_agents_are_told_nothing(repo: Repo) -> None:
     repo.config("[gates.check]\ncommand = 'true'\n[hooks.Stop]\ngates = []\n")
     done = repo.gitgates("explain", "--for-agent")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr == b"No hook has gates, so that agents are told nothing.\n"
+    assert done.stderr == b"No hook has gates, so agents receive no rules.\n"
 
 
 def test_the_rules_are_of_no_single_hook(repo: Repo) -> None:
     repo.config(SMALL)
     done = repo.gitgates("explain", "Stop", "--for-agent")
     assert (done.returncode, done.stdout) == (64, b"")
-    assert b"--for-agent is about all hooks" in done.stderr
+    assert b"--for-agent covers all hooks" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -99,13 +99,14 @@ def test_chained_gates_are_named_too() -> None:
 
 STOP = Hook(name="Stop", gates=("a", "review"))
 REMINDED = (
-    "review: after a significant change, have it reviewed, by a review skill or the sub-agent "
-    'reviewer. Where none is needed, say why: gitgates review skip --reason "why".'
+    "review: after a significant change, have it reviewed by a review skill or the sub-agent "
+    "reviewer. If no review is needed, say why: gitgates"
+    ' review skip --reason "why".'
 )
-ASKED = " Where a prompt begins with #review, reviewer must post COMPLETE."
+ASKED = " If a prompt starts with #review, reviewer must post COMPLETE."
 REQUIRED = (
-    "review: whatever you change, have the sub-agent reviewer review it, in the foreground, until "
-    "it posts COMPLETE."
+    "review: have the sub-agent reviewer review every change, in the foreground, until it "
+    "posts COMPLETE."
 )
 
 

@@ -32,7 +32,7 @@ gates = ["check"]
 """
 WAITS = ("ask unreadable", "deny no_verify")
 LONGEST_S = 12.0  # that a command may take, however busy the machine is
-FOUND = re.compile(r"gitgates: the guard, rule `(\w+)`: ")
+FOUND = re.compile(r"gitgates: guard rule `(\w+)`: ")
 
 
 @pytest.fixture(name="agent")
@@ -292,8 +292,8 @@ def test_the_hooks_folder_that_is_configured_and_that_of_a_linked_worktree(agent
 # Answers
 
 NO_VERIFY = """\
-gitgates: the guard, rule `no_verify`: git commit --no-verify -m a b
-It skips the hooks of git. Fix what the gates report, and say of what cannot be fixed: \
+gitgates: guard rule `no_verify`: git commit --no-verify -m a b
+It skips git hooks. Fix what the gates report; for what cannot be fixed: \
 gitgates cannot-fix GATE --reason "why".\
 """
 COMMAND = "git commit --no-verify -m 'a b'"

@@ -167,7 +167,7 @@ def test_what_an_agent_cannot_fix_ends_the_run(work: Repo) -> None:
     command = agent(work, "echo worse > a.txt", f"echo still > a.txt; {say}")
     done = headless(work, "go", "--agent-command", command)
     assert done.returncode == 1
-    assert b"the agent said that it cannot fix what is wrong" in done.stdout, done
+    assert b"the agent reported that it cannot fix the failures" in done.stdout, done
     assert result(work)["outcome"] == "cannot-fix"
     assert work.git("status", "--porcelain") == ""
 
@@ -439,8 +439,8 @@ def test_a_worktree_with_uncommitted_changes_stays(work: Repo) -> None:
     assert done.returncode == 1
     said = (done.stdout + done.stderr).decode()
     (folder,) = (path for path in work.path.parent.iterdir() if ".headless-" in path.name)
-    assert f"{folder} stays (it has the checkpoint of its run); to remove it: git" in said
-    assert f"everything is left as it is in {folder}; the checkpoint is " in said
+    assert f"{folder} was kept (it holds the checkpoint of its run); to remove it: git" in said
+    assert f"everything is left unchanged in {folder}; the checkpoint is " in said
 
 
 def test_without_gates_those_of_the_language_run(
@@ -472,16 +472,16 @@ def test_what_cannot_begin_says_why(work: Repo) -> None:
     assert "64: gitgates: TASK is empty" in (
         f"{(done := headless(work, ' ', *command)).returncode}: {done.stderr.decode()}"
     )
-    assert "exclude each other" in refused(work, "--agent", "claude", *command)
-    assert "there is such a branch" in refused(work, "--branch", "main", *command)
-    assert "git takes no such name" in refused(work, "--branch", "a..b", *command)
+    assert "are mutually exclusive" in refused(work, "--agent", "claude", *command)
+    assert "--branch main: already exists" in refused(work, "--branch", "main", *command)
+    assert "not a valid branch name" in refused(work, "--branch", "a..b", *command)
     work.git("init", "-q", "inner")
     text = refused(work, *command)
     assert text.startswith("74: ")
     assert "inner/: a repository of its own" in text
     assert headless(work, "go", "--force", *command).returncode == 0
     (work.path / ".git/MERGE_HEAD").write_text(work.head() + "\n")
-    assert "a merge is under way" in refused(work, *command)
+    assert "a merge is in progress" in refused(work, *command)
 
 
 def test_without_any_gate_nothing_begins(repo: Repo) -> None:
@@ -489,7 +489,7 @@ def test_without_any_gate_nothing_begins(repo: Repo) -> None:
     repo.commit_all("first")
     text = refused(repo, "--agent-command", agent(repo, "true"))
     assert text.startswith("78: ")
-    assert "there are no gates" in text
+    assert "no gates are configured" in text
 
 
 def started(repo: Repo, *args: str) -> subprocess.Popen[bytes]:
@@ -519,7 +519,7 @@ def test_an_interrupted_run_is_found_and_rolled_back(work: Repo, number: int) ->
     command = agent(work, "echo worse > a.txt; rm dirty.txt; touch ../agent/ready; sleep 600")
     process = started(work, "--agent-command", command)
     assert b"is in progress" in work.gitgates("recover").stdout
-    assert b"has left a checkpoint" not in work.gitgates("doctor").stdout
+    assert b"left a checkpoint" not in work.gitgates("doctor").stdout
     assert b"in progress here" in headless(work, "go", "--agent-command", command).stderr
     os.kill(process.pid, number)
     _out, err = process.communicate(timeout=30)
@@ -529,10 +529,10 @@ def test_an_interrupted_run_is_found_and_rolled_back(work: Repo, number: int) ->
         assert f"gitgates recover --roll-back {run}" in err.decode()
     for verb in (("doctor",), ("recover", "--list"), ("recover",)):
         found = work.gitgates(*verb).stdout.decode()
-        assert f"the headless run {run} has left a checkpoint" in found
+        assert f"the headless run {run} left a checkpoint" in found
         assert f"gitgates recover --roll-back {run}" in found
     assert "nothing to recover" not in found
-    assert b"has left its checkpoint" in headless(work, "go", "--agent-command", command).stderr
+    assert b"left its checkpoint" in headless(work, "go", "--agent-command", command).stderr
     rolled = work.gitgates("recover", "--roll-back", run)
     assert rolled.returncode == 0, rolled.stderr
     assert f"kept as refs/gitgates/failed/{run}" in rolled.stdout.decode()
@@ -579,7 +579,9 @@ def test_an_interrupted_run_is_rolled_back_if_that_is_asked_for(work: Repo) -> N
     process.terminate()
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert b"gitgates headless: interrupted by a signal\neverything is as it was" in out
+    assert (
+        b"gitgates headless: interrupted by a signal\nthe state before the run is restored" in out
+    )
     assert whole(work) == before
     assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
 

@@ -109,17 +109,17 @@ def test_hooks_of_git_are_not_for_the_agent(work: Repo) -> None:
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
     passed(work, f"rm {hook}; {GOOD}", f"printf '#!/bin/sh\\n' > {hook}; chmod 755 {hook}")
-    assert f"must stay as before the run: {hook}" in prompts(work)[1]
+    assert f"must not change during the run: {hook}" in prompts(work)[1]
 
 
 @pytest.mark.samples(2)
 @pytest.mark.parametrize(
     ("turn", "note"),
     [
-        ("git switch -qc elsewhere", "refs/heads/elsewhere was made during the run"),
+        ("git switch -qc elsewhere", "refs/heads/elsewhere was created during the run"),
         ("git branch -qD spare", "refs/heads/spare was deleted during the run; it was at "),
         ("git commit -qa --amend -m x", " was HEAD before the run, and is not in its history"),
-        ("git tag v1", "changed during the run, and left so: refs/tags/v1"),
+        ("git tag v1", "changed during the run, and not restored: refs/tags/v1"),
         ("echo '# x' >> .git/config", "left so: {git}/config"),
         ("sed -i s/good/bad/ pyproject.toml", "the configuration of gitgates was changed"),
     ],
@@ -135,10 +135,7 @@ def test_where_no_gate_applies_nothing_is_committed(work: Repo) -> None:
     work.commit_all("files")
     done = run(work, GOOD)
     assert done.returncode == 1
-    assert (
-        b"no gate had anything to check in what was changed, so that nothing was checked"
-        in done.stdout
-    )
+    assert b"no gate applied to the changes, so nothing was checked" in done.stdout
     assert work.git("status", "--porcelain") == ""
     assert b"note:" not in done.stdout
     page = done.stdout.decode().partition("report: ")[2].strip()
@@ -170,7 +167,7 @@ def test_a_bisection_under_way_is_not_disturbed(work: Repo) -> None:
     work.git("bisect", "start")
     done = run(work, GOOD)
     assert done.returncode == 74
-    assert b"a bisect is under way\n  End it first: git bisect reset" in done.stderr
+    assert b"a bisect is in progress\n  End it first: git bisect reset" in done.stderr
 
 
 @pytest.mark.samples(1)
@@ -179,7 +176,7 @@ def test_what_git_cannot_hold_is_not_left(work: Repo, left: str) -> None:
     work.write("b.txt", "b\n")
     work.commit_all("b")
     passed(work, f"{GOOD}; {left}", "rm -rf inner; [ -f b.txt ] || { rm b.txt; echo b > b.txt; }")
-    assert "must stay as before the run: " in prompts(work)[1]
+    assert "must not change during the run: " in prompts(work)[1]
     assert committed(work) == "a.txt"
 
 
@@ -202,10 +199,10 @@ def test_what_a_rollback_restored_is_not_lost_to_a_command_that_looked_before(wo
     work.write("d", "not committed\n")
     assert run(work, "echo agent > d", args=("--max-retries", "0")).returncode == 1
     assert (work.path / "d").read_text() == "not committed\n"
-    assert work.gitgates("recover", "--list").stdout == b"nothing is hidden or kept\n"
+    assert work.gitgates("recover", "--list").stdout == b"no stashed or kept files\n"
     work.git("reset", "-q", "--hard")
     assert "d  restored" in work.gitgates("recover", "--list").stdout.decode()
-    assert b"`d` was put back" in work.gitgates("doctor").stdout
+    assert b"`d` was restored" in work.gitgates("doctor").stdout
     work.gitgates("recover")
     assert (work.path / "d.recovered").read_text() == "not committed\n"
     assert (work.path / "d").read_text() == "committed\n"
@@ -216,7 +213,7 @@ def test_a_checkpoint_of_another_worktree_is_found(work: Repo) -> None:
     assert run(work, "echo worse > a.txt", args=args).returncode == 1
     there = next(work.path.parent.glob("repo.headless-*"))
     found = work.gitgates("recover").stdout.decode()
-    assert "has left a checkpoint" in found
+    assert "left a checkpoint" in found
     name = found.split()[3]
     assert work.gitgates("recover", "--roll-back", name).returncode == 0
     assert (there / "a.txt").read_text() == "bad\n"
@@ -241,14 +238,14 @@ def test_an_agent_that_removes_the_checkpoint_commits_nothing(work: Repo) -> Non
     head = work.head()
     done = run(work, f"{GOOD}; rm -rf .git/gitgates")
     assert done.returncode == 73
-    assert b"the checkpoint is gone: " in done.stderr
+    assert b"the checkpoint no longer exists: " in done.stderr
     assert work.head() == head
 
 
 def test_an_index_that_is_locked_is_said(work: Repo) -> None:
     told = passed(work, f"{GOOD}; touch .git/index.lock")
-    assert "the index does not follow the commit: " in told
-    assert "mend it with: git reset" in told
+    assert "the index does not match the commit: " in told
+    assert "to fix it: git reset" in told
 
 
 def test_what_a_hook_adds_to_the_commit_is_not_staged_backwards(work: Repo) -> None:
@@ -288,7 +285,7 @@ def test_work_that_git_cannot_keep_stays_in_files(work: Repo) -> None:
     done = run(work, command, args=("--max-retries", "0"))
     assert done.returncode == 1, (done.stdout, done.stderr)
     assert work.git("status", "--porcelain") == ""
-    note = done.stdout.decode().partition("the agent's work is no commit: ")[2]
+    note = done.stdout.decode().partition("the agent's work could not be committed: ")[2]
     folder = note.partition("its files are in ")[2].partition("\n")[0]
     found = {path.read_text() for path in Path(folder).iterdir()}
     assert found == {"worse\n", "new\n"}
@@ -357,14 +354,16 @@ def test_a_damaged_checkpoint_says_how_to_go_on(work: Repo) -> None:
     for done in (work.gitgates("recover"), run(work, GOOD)):
         assert done.returncode == 73
         assert b"checkpoints/r1/checkpoint.json: cannot be read" in done.stderr
-        assert b"To go on without: rm -r '" in done.stderr
+        assert b"To continue without it: rm -r '" in done.stderr
 
 
 def test_a_symlink_of_before_that_is_gone_is_kept(work: Repo) -> None:
     (work.path / "link").symlink_to("somewhere")
     said = passed(work, f"rm link; {GOOD}")
     kept = Path(
-        said.partition("`link` had uncommitted changes; as it was, it is in ")[2].split("\n")[0]
+        said.partition("`link` had uncommitted changes; its previous content is in ")[2].split(
+            "\n"
+        )[0]
     )
     assert os.readlink(kept) == "somewhere"
 

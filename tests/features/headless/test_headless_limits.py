@@ -155,7 +155,7 @@ def test_waiting_is_interrupted(work: Repo, claude: Claude) -> None:
         ("429 You exceeded your current quota (insufficient_quota)", False),
         ("Your credit balance is too low (429)", False),
         ("401 invalid x-api-key", False),
-        ("it did not end within 500 s", False),
+        ("it did not finish within 500 s", False),
         ("killed by SIGKILL", False),
         ("exit status 1\n1500 files read, 4290 lines", False),
         ("", False),
@@ -193,4 +193,4 @@ def test_a_cost_that_nobody_tells_is_said_not_to_be_checked(work: Repo) -> None:
     command = "sh -c 'echo good > a.txt'"
     done = work.gitgates("headless", "go", "--max-cost", "1", "--agent-command", command)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert b"note: max_cost was not checked: sh does not tell what a turn costs" in done.stdout
+    assert b"note: max_cost was not checked: sh does not report the cost of a turn" in done.stdout

@@ -174,11 +174,11 @@ def test_what_was_done_when_time_is_up_is_checked_before_it_is_given_up(work: Re
     command = agent(work, f"{GOOD}; sleep 600", "sleep 600")
     done = headless(work, "go", "--turn-minutes", "0.03", "--agent-command", command)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    said = "the time limit ended the agent's last turn; the gates have checked what it had done"
+    said = "the time limit ended the agent's last turn; the gates checked what it had done"
     assert f"note: {said}\n" in done.stdout.decode()
     assert "The time limit ended the agent's last turn" in work.git("log", "-1", "--format=%b")
     assert work.git("show", "HEAD:a.txt") == "good"
-    assert "Your last turn was ended, because it did not end within 2 s." in prompts(work)[1]
+    assert "Your last turn was ended, because it did not finish within 2 s." in prompts(work)[1]
 
 
 @pytest.mark.thorough

@@ -231,7 +231,7 @@ def test_as_many_at_once_as_are_asked_for(queue: Queue) -> None:
     assert Counter(step.split()[0] for step in queue.steps()) == {"agent": 3}
     busy = queue.run()
     assert busy.returncode == 75
-    assert b"another process works on these tasks" in busy.stderr
+    assert b"another process is running these tasks" in busy.stderr
     queue.hold("agent", on=False)
     assert run.wait(60) == 0
     run.communicate()
@@ -412,7 +412,7 @@ def test_a_signal_ends_the_queue_and_the_next_call_goes_on(queue: Queue) -> None
 @pytest.mark.samples(1)
 @pytest.mark.parametrize("killed", ["queue interrupted", "cleaning up killed"])
 def test_what_the_agent_had_committed_is_kept_and_done_again(queue: Queue, killed: str) -> None:
-    """It commits by itself, so that nothing is left in its worktree when it is ended."""
+    """It commits by itself, so nothing is left in its worktree when it is ended."""
     queue.tasks("good: commit it")
     queue.hold("committed")
     run = queue.start()
@@ -476,7 +476,7 @@ def test_a_branch_that_is_there_is_an_error_of_its_task_alone(queue: Queue) -> N
     assert done.returncode == 1
     row = queue.report()["t0"]
     assert row["status"] == "error"
-    assert row["outcome"] == "--branch headless/t0: there is such a branch"
+    assert row["outcome"] == "--branch headless/t0: already exists"
     assert queue.repo.git("rev-parse", "headless/t0") == queue.head
     queue.repo.git("branch", "-D", "headless/t0")
     assert queue.run().returncode == 0
@@ -500,7 +500,7 @@ def test_what_no_gate_has_checked_is_done_once(queue: Queue) -> None:
     assert queue.run().returncode == 1
     row = queue.report()["t0"]
     assert row["status"] == "failed"
-    assert row["outcome"].endswith("so that nothing was checked")
+    assert row["outcome"].endswith("so nothing was checked")
     assert queue.repo.git("show", f"{row['failed_ref']}:a.txt") == "good"
     assert Counter(queue.steps())["agent headless/t0"] == 1
 
@@ -514,7 +514,7 @@ def test_progress_that_cannot_be_read_is_named_and_nothing_is_begun(queue: Queue
         done = queue.run()
         assert done.returncode == 73, done
         assert f"{path}: " in done.stderr.decode()
-        assert f"To begin this task anew: rm {path}" in done.stderr.decode()
+        assert f"To start this task again: rm {path}" in done.stderr.decode()
     assert Counter(queue.steps())["agent headless/t0"] == 1
 
 
@@ -534,11 +534,11 @@ def test_progress_that_cannot_be_read_is_named_and_nothing_is_begun(queue: Queue
         ("[[tasks]]\nid='a'\nprompt='b'\nagent='x'", 'tasks[0].agent: got "x", expected'),
         ("[[tasks]]\nid='a'\nprompt='b'\nmax_retries=-1", "tasks[0].max_retries: got -1, expected"),
         ("[[tasks]]\nid='a'\nprompt_file='no'", "tasks[0].prompt_file: no: No such file"),
-        ("[[tasks]]\nid='a'\nprompt='b'\n" * 2, "tasks[1].id: `a` is there twice"),
-        ("[[tasks]]\nid='a..b'\nprompt='b'", "`a..b`: branch: git takes no such name: headless/"),
+        ("[[tasks]]\nid='a'\nprompt='b'\n" * 2, "tasks[1].id: `a` is defined twice"),
+        ("[[tasks]]\nid='a..b'\nprompt='b'", "`a..b`: branch: not a valid branch name: headless/"),
         (
             "[[tasks]]\nid='a'\nprompt='b'\nbranch='x/y'\n[[tasks]]\nid='b'\nprompt='b'\nbranch='x'",
-            "`a`: branch: git cannot keep x/y beside x, the branch of `b`",
+            "`a`: branch: x/y conflicts with x, the branch of `b`",
         ),
     ],
 )
@@ -571,5 +571,5 @@ def test_options_for_one_task_are_refused(queue: Queue) -> None:
     for option in ("--branch=x", "--message=x", "--from-file=x", "--no-commit", "x"):
         done = queue.repo.gitgates("headless", "--tasks", str(queue.file), option)
         assert done.returncode == 64, option
-        assert b"exclude each other" in done.stderr
+        assert b"are mutually exclusive" in done.stderr
     assert queue.repo.gitgates("headless", "x", "--jobs", "2").returncode == 64

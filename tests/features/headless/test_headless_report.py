@@ -43,9 +43,9 @@ def test_a_run_without_an_attempt(work: Repo) -> None:
 **Prompt:** go
 **Client:** sh
 
-**Agent Action:** (TIME) its client failed: exit status 3
+**Agent Action:** (TIME) the client failed: exit status 3
 
-**Agent Action:** (TIME) its client failed: exit status 4
+**Agent Action:** (TIME) the client failed: exit status 4
 
 **Total Duration:** TIME
 **Agent:** 2 turns, TIME
@@ -126,7 +126,7 @@ def test_turns_without_an_attempt_are_told(work: Repo) -> None:
     assert headless(work, "go", "--agent-command", command).returncode == 1
     document = result(work)
     assert (document["headless"]["status"], document["headless"]["rolled_back"]) == ("failed", True)
-    found = re.findall(r"its client failed: exit status 3( no money)?", summary(document))
+    found = re.findall(r"the client failed: exit status 3( no money)?", summary(document))
     assert found == [" no money", ""]
     assert page(document).partition("After the last attempt")[2].count("exit status 3") == 2
 
@@ -199,7 +199,7 @@ def test_json_is_one_document_on_standard_output(work: Repo, turn: str) -> None:
     document = json.loads(done.stdout)
     assert document["outcome"] == ("exhausted" if done.returncode else "passed")
     assert Path(document["result"]).is_file()
-    assert b"attempt 1 of 1: sh at work" in done.stderr
+    assert b"attempt 1 of 1: sh is working" in done.stderr
 
 
 def test_json_of_a_run_that_could_not_begin(work: Repo) -> None:
@@ -213,10 +213,10 @@ def test_progress_as_plain_lines(work: Repo) -> None:
     lines = TIMES.sub("TIME", done.stdout.decode()).splitlines()
     gates = [["test", "failed"], ["lint", "passed"], ["build", "passed"]]
     assert [line for line in lines if line.startswith("gitgates:")] == [
-        "gitgates: attempt 1 of 3: sh at work",
+        "gitgates: attempt 1 of 3: sh is working",
         "gitgates: turn 1 of sh: TIME",
         "gitgates: attempt 1 of 3: gates",
-        "gitgates: attempt 2 of 3: sh at work",
+        "gitgates: attempt 2 of 3: sh is working",
         "gitgates: turn 2 of sh: TIME",
         "gitgates: attempt 2 of 3: gates",
         "gitgates: attempt 2 of 3: commit",
@@ -232,11 +232,11 @@ def test_progress_on_a_terminal(work: Repo) -> None:
     args = ("headless", "go", "--max-retries", "0", "--agent-command", command)
     written = on_terminal(work, *args).decode()
     drawn = [part.partition("\r")[0] for part in written.split("\r\x1b[K")]
-    phases = ["sh at work, 0 s", "sh at work, 1 s", "gates, 0 s"]
+    phases = ["sh is working, 0 s", "sh is working, 1 s", "gates, 0 s"]
     found = [line for line in drawn if line.startswith("attempt")]
     assert found[:3] == [f"attempt 1 of 1: {phase}" for phase in phases]
     assert "rolling back, 0 s" in drawn
-    assert "attempt 1 of 1: sh at work\r\n" not in written
+    assert "attempt 1 of 1: sh is working\r\n" not in written
     last = written.rpartition("\r\x1b[K")[2]
     assert last.startswith("gitgates headless: the gates still failed")
 

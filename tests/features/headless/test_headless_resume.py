@@ -53,9 +53,9 @@ def test_a_failed_run_goes_on_with_its_work(work: Repo, claude: Claude) -> None:
     assert "--resume s-1" in arguments(claude)[1]
     told = claude.prompts[1]
     assert told.startswith(
-        "Go on with this task: make it good\n\nIt ended like this so far: the gates"
+        "Continue this task: make it good\n\nIt last ended as follows: the gates"
     )
-    assert told.endswith("What you have changed so far is in the working tree, uncommitted.")
+    assert told.endswith("Your changes so far are in the working tree, uncommitted.")
     assert (
         work.git("show", "--name-only", "--format=%s", "HEAD") == "make it good\n\na.txt\nnew.txt"
     )
@@ -107,7 +107,7 @@ def test_work_that_does_not_fit_is_no_reason_to_begin(work: Repo, claude: Claude
     work.write("a.txt", "mine\n")
     done = work.gitgates("headless", "--resume", "latest")
     assert done.returncode == 74
-    assert b"does not fit what is here:\n  patch failed: a.txt:1" in done.stderr
+    assert b"do not apply here:\n  patch failed: a.txt:1" in done.stderr
     assert (work.path / "a.txt").read_text() == "mine\n"
     assert len(claude.prompts) == 1
     assert b"checkpoint" not in work.gitgates("recover", "--list").stdout
@@ -117,7 +117,7 @@ def test_work_that_does_not_fit_is_no_reason_to_begin(work: Repo, claude: Claude
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--resume", "2020"), "--resume 2020: no such headless run with a turn that ended"),
+        (("--resume", "2020"), "--resume 2020: no headless run of that name with a finished turn"),
         (("--resume", "latest", "--agent", "codex"), "is a conversation of claude"),
         (("--resume", "latest", "--agent-command", "x"), "is a conversation of claude"),
         (("--resume", "latest", "--worktree"), "its conversation belongs to this folder"),
@@ -137,7 +137,7 @@ def test_another_client_has_no_conversation(work: Repo) -> None:
     work.gitgates("headless", "go", "--agent-command", "sh -c 'echo half > a.txt'")
     done = work.gitgates("headless", "--resume", "latest")
     assert done.returncode == 64
-    assert b"`sh` takes up no conversation" in done.stderr
+    assert b"`sh` cannot resume a conversation" in done.stderr
 
 
 @pytest.mark.thorough
@@ -153,7 +153,7 @@ def test_two_that_go_on_in_the_same_worktree_leave_one_branch(work: Repo, claude
         first.communicate(timeout=60)
     assert first.returncode == 0
     assert second.returncode == 74
-    assert b": is there already\n  Another run works there, or has left it" in second.stderr
+    assert b": already exists\n  Another run is using it, or left it behind" in second.stderr
     assert len(work.git("branch", "--list", "headless/*").splitlines()) == 1
 
 
@@ -164,7 +164,7 @@ def test_work_of_another_history_is_no_reason_to_begin(work: Repo, claude: Claud
     work.commit_all("another first")
     done = work.gitgates("headless", "--resume", "latest")
     assert done.returncode == 74
-    assert b"has no commit in common with HEAD" in done.stderr
+    assert b"have no commit in common with HEAD" in done.stderr
 
 
 @pytest.mark.samples(1)

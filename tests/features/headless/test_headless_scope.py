@@ -76,7 +76,7 @@ def test_a_branch_of_the_users_gets_no_commit_unasked(work: Repo) -> None:
 def test_where_nobody_asked_for_a_branch_the_agent_may_make_one(work: Repo) -> None:
     done = run(work, f"git switch -q -c new; {GOOD}")
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert b"HEAD was refs/heads/main before the run, and is refs/heads/new now" in done.stdout
+    assert b"HEAD was refs/heads/main before the run, and is now refs/heads/new" in done.stdout
     assert work.git("show", "new:a.txt") == "good"
 
 
@@ -172,7 +172,7 @@ def test_a_worktree_with_commits_on_no_branch_stays(work: Repo) -> None:
     assert process.returncode == 130, err
     said = (out + err).decode()
     (folder,) = (path for path in work.path.parent.iterdir() if ".headless-" in path.name)
-    assert f"{folder} stays (its HEAD has commits that are on no branch)" in said
+    assert f"{folder} was kept (its HEAD has commits that are on no branch)" in said
     assert work.git("-C", str(folder), "show", "HEAD:a.txt") == "good"
 
 
@@ -180,7 +180,7 @@ def test_what_cannot_be_fixed_may_be_said_in_the_first_turn(work: Repo) -> None:
     say = f"{sys.executable} -m gitgates cannot-fix test --reason 'no network'"
     done = run(work, f"echo worse > a.txt; {say}", "echo still > a.txt")
     assert done.returncode == 1
-    assert b"the agent said that it cannot fix what is wrong" in done.stdout, done
+    assert b"the agent reported that it cannot fix the failures" in done.stdout, done
     assert len(prompts(work)) == 1
 
 
@@ -189,13 +189,13 @@ def test_a_gate_that_nothing_matched_is_told_in_the_report(work: Repo) -> None:
     work.commit_all("files")
     done = run(work, GOOD)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    note = "gate `lint` has checked nothing: none of 1 paths matches"
+    note = "gate `lint` checked nothing: none of 1 paths match"
     assert f"note: {note}\n" in done.stdout.decode()
     found = result(work)
     assert found["headless"]["notes"] == [note]
     folder = work.path / ".git/gitgates/runs" / found["execution_id"]
-    assert "has checked nothing: none of 1 paths matches" in (folder / "report.html").read_text()
-    assert "has checked nothing: none of 1 paths matches" in (folder / "summary.md").read_text()
+    assert "checked nothing: none of 1 paths match" in (folder / "report.html").read_text()
+    assert "checked nothing: none of 1 paths match" in (folder / "summary.md").read_text()
 
 
 def test_where_all_gates_are_skipped_nothing_is_committed(work: Repo) -> None:
@@ -207,7 +207,7 @@ def test_where_all_gates_are_skipped_nothing_is_committed(work: Repo) -> None:
     skipped = {"GITGATES_SKIP": "test,build"}
     done = work.gitgates("headless", "go", "--agent-command", command, env=skipped)
     assert done.returncode == 1
-    assert b"so that nothing was checked" in done.stdout
+    assert b"so nothing was checked" in done.stdout
     assert work.head() == head
 
 
@@ -225,8 +225,9 @@ def test_without_a_commit_those_of_the_agent_are_taken_back(work: Repo) -> None:
         "A  staged.txt",
     ]
     kept = f"refs/gitgates/failed/{result(work)['execution_id']}"
-    assert f"the agent had committed; with --no-commit that is taken back, and kept as {kept}" in (
-        done.stdout.decode()
+    assert (
+        f"the agent had committed; with --no-commit, its commits were undone, and kept as {kept}"
+        in (done.stdout.decode())
     )
     assert work.git("show", f"{kept}:new.txt") == "new"
 
@@ -275,7 +276,7 @@ def test_hooks_that_an_agent_has_left_go(work: Repo, where: tuple[str, ...]) -> 
     assert (hooks / "pre-commit").stat().st_mode & 0o777 == 0o755
     kept = work.path / ".git/gitgates/kept" / f"{result(work)['execution_id']}-hooks"
     said = done.stdout.decode()
-    assert f"note: the hook `post-checkout` was made during the run; it is in {kept}" in said
+    assert f"note: the hook `post-checkout` was created during the run; it is in {kept}" in said
     assert f"note: the hook `pre-commit` was changed during the run; it is in {kept}" in said
     assert (kept / "post-checkout").read_text() == "evil\n"
     assert (kept / "d/x").read_text() == "evil\n"
@@ -289,7 +290,7 @@ def test_hooks_of_an_interrupted_run_go_with_its_rollback(work: Repo) -> None:
     run_id = next((work.path / ".git/gitgates/checkpoints").iterdir()).name
     rolled = work.gitgates("recover", "--roll-back", run_id)
     assert rolled.returncode == 0, rolled.stderr
-    assert b"the hook `post-checkout` was made during the run" in rolled.stdout
+    assert b"the hook `post-checkout` was created during the run" in rolled.stdout
     assert not [path for path in (work.path / ".git/hooks").rglob("*") if path.is_file()]
 
 
@@ -303,7 +304,7 @@ def test_where_gates_had_nothing_to_check_nothing_is_committed(work: Repo) -> No
     head = work.head()
     done = run(work, GOOD)
     assert done.returncode == 1, (done.stdout, done.stderr)
-    assert b"so that nothing was checked" in done.stdout
+    assert b"so nothing was checked" in done.stdout
     assert work.head() == head
     assert work.git("show", f"refs/gitgates/failed/{result(work)['execution_id']}:a.txt") == "good"
 
@@ -317,7 +318,7 @@ def test_a_gate_that_had_nothing_to_check_is_named_beside_one_that_had(work: Rep
     why = "gate `build` checked nothing (no tests ran in 0.01s)"
     assert f"gitgates headless: passed with a warning: {why}\n" in done.stdout.decode()
     assert b"all gates passed" not in done.stdout
-    assert b"note: gate `build` has checked nothing: no tests ran in 0.01s\n" in done.stdout
+    assert b"note: gate `build` checked nothing: no tests ran in 0.01s\n" in done.stdout
     headless = result(work)["headless"]
     assert (headless["status"], headless["outcome"]) == ("passed", f"passed with a warning: {why}")
-    assert work.gitgates("recover", "--list").stdout == b"nothing is hidden or kept\n"
+    assert work.gitgates("recover", "--list").stdout == b"no stashed or kept files\n"

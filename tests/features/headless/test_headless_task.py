@@ -42,9 +42,9 @@ def test_a_task_is_read_whole_and_names_the_commit(work: Repo, way: str) -> None
         (("-",), b" \n", "standard input is empty"),
         (("--from-file", "none.md"), b"", "--from-file none.md: No such file or directory"),
         (("--from-file", "."), b"", "--from-file .: Is a directory"),
-        (("go", "--from-file", "-"), b"go", "TASK and --from-file exclude each other"),
+        (("go", "--from-file", "-"), b"go", "TASK and --from-file are mutually exclusive"),
         (("-",), b"caf\xe9", "standard input: byte 3 is not valid UTF-8, expected text"),
-        (("-",), b"a\0b", "standard input: holds a NUL byte, expected text"),
+        (("-",), b"a\0b", "standard input: contains a NUL byte, expected text"),
         (("-",), b"a" * (1 << 20) + b"b", "standard input: is longer than 1 MiB"),
     ],
 )

@@ -47,7 +47,7 @@ def test_required_intents_cannot_be_weakened_locally(local: str) -> None:
     key = local.partition(" ")[0]
     assert fatal("[intents]\nrequired = true", f"[intents]\n{local}") == (
         f"gitgates.local.toml: intents.{key}: `intents` is required and cannot be changed locally. "
-        "Change it in gitgates.toml, where everybody sees it."
+        "Change it in gitgates.toml instead."
     )
     assert fatal("[intents]", f"[intents]\n{local}") == ""
 

@@ -25,13 +25,13 @@ from test_intents import (
 
 GATE = '[gates.check]\ncommand = "true"\n[hooks.Stop]\ngates = ["check"]\n'
 UNDO = (
-    "Undo that, or ask for the files, and undo it until that is approved:\n"
+    "Undo that, or ask for the files, and undo it until they are approved:\n"
     '  gitgates intent scope-expansion-request INT-001 {} --reason "…"\n'
-    "What somebody else has changed, leave as it is, and say so."
+    "Leave changes by somebody else unchanged, and say so."
 )
-AFTER = "gitgates: This command has changed files outside of the scope of INT-001: {}\n" + UNDO
+AFTER = "gitgates: This command has changed files outside the scope of INT-001: {}\n" + UNDO
 WORK = AFTER.replace("This command", "This work")
-SENT = "\nYou are sent back for that ({} of 3 times)."
+SENT = "\nYou are sent back for this ({} of 3 times)."
 
 
 def shell(agent: Agent, command: str, **fields: Any) -> dict[str, Any]:
@@ -98,7 +98,9 @@ def test_it_is_let_go_after_three_times_and_the_person_is_told(repo: Repo) -> No
     shell(agent, "echo 2 > src/web/list.py")
     for number in (1, 2, 3):
         assert agent.stop(again=number > 1)["reason"].endswith(SENT.format(number))
-    told = "gitgates: the agent was let go with changes outside of its intent: src/web/list.py"
+    told = (
+        "gitgates: the agent was allowed to stop with changes outside its intent: src/web/list.py"
+    )
     assert agent.stop(again=True) == {"systemMessage": told}
     agent.prompt()
     assert agent.stop() == {}
@@ -108,13 +110,14 @@ def test_an_approved_scope_is_enough(repo: Repo) -> None:
     agent = selected(repo)
     shell(agent, "echo 2 > src/web/list.py")
     said = on_terminal(repo, "intent", "approve-scope", "INT-001", "src/web/list.py")
-    assert b"is in the scope of INT-001 now" in said
+    assert b"is now in the scope of INT-001" in said
     assert agent.stop() == {}
 
 
 UNAPPROVED = (
-    f"gitgates: {FILE} differs from HEAD as the session began, and does not count for agents; to "
-    "let it count, run in a terminal: gitgates approve rules"
+    f"gitgates: {FILE} differs from HEAD at the start of the session, and does not apply to "
+    "agents; to apply it, run in a terminal:"
+    " gitgates approve rules"
 )
 WIDEN = f"sed -i s,src/api,src, {FILE}"
 
@@ -143,10 +146,10 @@ def test_the_file_of_the_intents_is_in_nobodys_scope(repo: Repo) -> None:
     repo.write(FILE, INTENTS.replace("src/api/**", "**"))
     agent = begin(repo, REQUIRED)
     select(agent)
-    assert "it is in nobody's scope" in denied(agent.pre("Edit", FILE))
+    assert "it is in no scope" in denied(agent.pre("Edit", FILE))
     assert shell(agent, "echo 2 > src/web/list.py") == {}
     reason = shell(agent, f"echo '#' >> {FILE}")["reason"]
-    assert f"{FILE} says what agents may work on; only a person changes it." in reason
+    assert f"{FILE} defines what agents may work on; only a person may change it." in reason
     assert "scope-expansion-request" not in reason  # nobody could grant that
 
 
@@ -198,7 +201,7 @@ def test_a_scope_is_not_approved_into_a_file_that_nobody_approved(repo: Repo) ->
     agent = selected(repo)
     repo.ask("sh", "-c", WIDEN)
     said = on_terminal(repo, "intent", "approve-scope", "INT-001", "docs/**")
-    assert b"is not as a person has approved it" in said
+    assert b"was changed since a person approved it" in said
     assert denied(agent.pre("Write", "docs/a.md"))
 
 
@@ -215,7 +218,7 @@ def test_an_agent_that_rewrites_the_settings_gains_nothing(repo: Repo, change: s
     agent = start(repo)
     repo.ask("sh", "-c", change)
     said = denied(agent.pre("Write", "src/web/list.py"))
-    assert "wants an intent to be selected" in said or '"code": "configuration"' in said
+    assert "requires an intent to be selected" in said or '"code": "configuration"' in said
 
 
 def test_switching_intents_off_is_told(repo: Repo) -> None:
@@ -226,10 +229,11 @@ def test_switching_intents_off_is_told(repo: Repo) -> None:
     gone = "gitgates: gone from the configuration since this session began: table intents\n"
     told = agent.stop()
     assert told["systemMessage"] == gone + (
-        "gitgates: this session keeps the settings of policies that it began with; to let the "
-        "change count, run in a terminal: gitgates approve rules"
+        "gitgates: this session keeps the policy settings that it started with; to apply the "
+        "change, run in a terminal:"
+        " gitgates approve rules"
     )
-    assert told["reason"].startswith("gitgates: This work has changed files outside of the scope")
+    assert told["reason"].startswith("gitgates: This work has changed files outside the scope")
     assert denied(agent.pre("Write", "src/web/list.py"))
 
 
@@ -272,7 +276,7 @@ def test_asking_what_would_be_said_changes_nothing(repo: Repo) -> None:
     shell(agent, "echo 2 > src/web/list.py")
     before = (repo.path / ".git/gitgates/leases.json").read_bytes(), len(agent.facts())
     done = repo.gitgates("explain", "Stop", "--session", agent.session)
-    assert b"outside of the scope of INT-001: src/web/list.py" in done.stdout
+    assert b"outside the scope of INT-001: src/web/list.py" in done.stdout
     assert ((repo.path / ".git/gitgates/leases.json").read_bytes(), len(agent.facts())) == before
 
 
@@ -383,7 +387,7 @@ def test_what_came_before_a_selection_is_free_where_none_is_required(repo: Repo)
 def test_without_an_intent_any_change_is_told_where_one_is_required(repo: Repo) -> None:
     agent = start(repo)
     repo.write("a.py", "a = 1\n")
-    what = "outside of the scope of any intent that is held here"
+    what = "outside the scope of any intent that is held here"
     said = f"gitgates: This work has changed files {what}"
     assert agent.stop()["reason"].startswith(f"{said}: a.py\nUndo that.\n")
 
@@ -426,13 +430,13 @@ def test_a_commit_of_an_agent_is_compared_and_a_persons_is_not(repo: Repo) -> No
     repo.git("add", ".")
     status, said = commit(agent)
     assert status == 1
-    assert "these files are outside of the scope of INT-001: src/web/list.py" in said
-    assert "list.py. Leave them out of the commit: git restore --staged FILE" in said
+    assert "these files are outside the scope of INT-001: src/web/list.py" in said
+    assert "list.py. Remove them from the commit: git restore --staged FILE" in said
     assert commit(agent, person=True)[0] == 0
     repo.write("src/api/a.py", "3\n")
     assert commit(agent, "-a") == (0, "")
     repo.git("rm", "-q", "--cached", "src/web/list.py")
-    assert "outside of the scope of INT-001: src/web/list.py" in commit(agent)[1]
+    assert "outside the scope of INT-001: src/web/list.py" in commit(agent)[1]
 
 
 def test_a_commit_of_an_agent_without_a_session_is_compared_with_all_intents(repo: Repo) -> None:
@@ -443,7 +447,7 @@ def test_a_commit_of_an_agent_without_a_session_is_compared_with_all_intents(rep
     agent.session = ""
     assert commit(agent) == (0, "")
     repo.write("src/web/list.py", "2\n")
-    assert "outside of the scope of INT-001: src/web/list.py" in commit(agent, "-a")[1]
+    assert "outside the scope of INT-001: src/web/list.py" in commit(agent, "-a")[1]
 
 
 def test_a_commit_of_what_was_dirty_before_the_session_passes(repo: Repo) -> None:
@@ -463,7 +467,7 @@ def test_a_commit_without_an_intent_is_refused_where_one_is_required(repo: Repo)
     repo.shim("pre-commit")
     repo.write("a.py", "1\n")
     repo.git("add", ".")
-    assert "outside of any scope: no intent is selected: a.py" in commit(agent)[1]
+    assert "outside any scope: no intent is selected: a.py" in commit(agent)[1]
     repo.config(OPTIONAL)
     assert commit(agent)[0] == 1  # that is not part of the commit
     repo.git("add", ".")
@@ -484,7 +488,7 @@ def test_of_a_merge_what_differs_from_both_sides_is_compared(repo: Repo) -> None
     repo.git("reset", "-q", "--hard", "HEAD~")
     repo.git("merge", "-q", "--no-ff", "--no-commit", "theirs")
     repo.write("src/web/list.py", "mine\n")
-    assert "outside of the scope of INT-001: src/web/list.py" in commit(agent, "-a")[1]
+    assert "outside the scope of INT-001: src/web/list.py" in commit(agent, "-a")[1]
 
 
 @pytest.mark.thorough
@@ -498,5 +502,5 @@ def test_a_commit_of_many_files_is_compared(repo: Repo) -> None:
     repo.ask("git", "update-index", "--index-info", stdin=entries.encode())
     status, said = commit(agent)
     assert status == 1
-    assert f"files are outside of the scope of INT-001: {names[0]}, {names[1]}, " in said
-    assert " and 11992 more. Leave them out of the commit" in said
+    assert f"files are outside the scope of INT-001: {names[0]}, {names[1]}, " in said
+    assert " and 11992 more. Remove them from the commit" in said

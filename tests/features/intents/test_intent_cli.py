@@ -99,7 +99,7 @@ def test_intents_are_listed(project: Repo) -> None:
     assert told(project, "list", "--path", "src/other/a.py").startswith("INT-001")
     done = project.gitgates("intent", "list", "--path", "../a.py")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr == f"gitgates: {FILE}: no such intents\n".encode()
+    assert done.stderr == f"gitgates: {FILE}: no matching intents\n".encode()
 
 
 def test_an_intent_is_shown_with_what_was_last_done(project: Repo) -> None:
@@ -137,7 +137,7 @@ def test_a_file_is_validated(project: Repo) -> None:
         f'{FILE}:12: active_intents[1].owned_scope[0]: got "../docs", expected {scope}',
     ]
     listed = "\n".join(problems)
-    hint = "Check it with: gitgates intent validate"
+    hint = "To check it: gitgates intent validate"
     assert refused(project, "validate", status=78) == f"gitgates: {listed}\n  {hint}\n"
     assert refused(project, "list", status=78) == f"gitgates: {listed}\n  {hint}\n"
     done = project.gitgates("intent", "validate", "--format", "json")
@@ -153,12 +153,12 @@ def test_without_settings_intents_are_not_configured(repo: Repo) -> None:
     )
     repo.write("gitgates.toml", "[intents]\n")
     assert told(repo, "status") == "no intent can be selected\n"
-    assert told(repo, "validate") == f"{FILE}: there is no such file, and so no intent\n"
+    assert told(repo, "validate") == f"{FILE}: file not found, so there are no intents\n"
 
 
 def test_a_larger_scope_is_asked_for_and_approved(project: Repo) -> None:
     assert ask(project, "src/client.py") == (
-        "gitgates: asked to add src/client.py to the scope of INT-001; a person approves it with: "
+        "gitgates: requested src/client.py for the scope of INT-001; to approve it, a person runs: "
         f"{APPROVE} src/client.py\n"
     )
     ask(project, "docs/**")
@@ -167,15 +167,15 @@ def test_a_larger_scope_is_asked_for_and_approved(project: Repo) -> None:
     assert (first["pattern"], second["pattern"]) == ("src/client.py", "docs/**")
     assert told(project, "status") == (
         "INT-001  IN_PROGRESS  Weather API\n"
-        "INT-001 wants src/client.py: a client\n"
+        "INT-001 requests src/client.py: a client\n"
         f"  since {first['time']}; to approve it: {APPROVE} src/client.py\n"
-        "INT-001 wants 'docs/**': a client\n"
+        "INT-001 requests 'docs/**': a client\n"
         f"  since {second['time']}; to approve it: {APPROVE} 'docs/**'\n"
     )
     assert told(project, "status", "INT-002") == "INT-002  PENDING  Docs\n"
     path = project.path / FILE
     said = told(project, "approve-scope", "INT-001", "src/client.py", "--token", token(project))
-    assert said == (f"gitgates: src/client.py is in the scope of INT-001 now: {path}\n")
+    assert said == (f"gitgates: src/client.py is now in the scope of INT-001: {path}\n")
     scope = "[src/weather/**"
     assert path.read_text() == INTENTS.replace(scope, f'{scope}, "src/client.py"')
     said = told(
@@ -184,7 +184,7 @@ def test_a_larger_scope_is_asked_for_and_approved(project: Repo) -> None:
     assert said == "gitgates: 'docs/**' is refused for the scope of INT-001\n"
     assert data(project, "status")["scope_requests"] == []
     assert ask(project, "src/client.py") == (
-        "gitgates: src/client.py is in the scope of INT-001 already\n"
+        "gitgates: src/client.py is already in the scope of INT-001\n"
     )
     ask(project, "docs/**")  # again
     assert len(data(project, "status")["scope_requests"]) == 1
@@ -223,8 +223,8 @@ def test_only_a_person_approves(project: Repo) -> None:
 def test_a_person_has_a_terminal(project: Repo) -> None:
     agent = {"CLAUDECODE": "1"}
     args = ("intent", "approve-scope", "INT-001", "docs/**")
-    assert b"is for a person" in on_terminal(project, *args, env=agent)
-    assert b"is in the scope of INT-001 now" in on_terminal(project, *args)
+    assert b"must be run by a person" in on_terminal(project, *args, env=agent)
+    assert b"is now in the scope of INT-001" in on_terminal(project, *args)
     assert '"docs/**"]' in (project.path / FILE).read_text()
 
 
@@ -248,7 +248,7 @@ def test_what_makes_no_sense_is_refused(project: Repo) -> None:
         return refused(project, "scope-expansion-request", name, pattern, "--reason", reason)
 
     assert said("weather", "a") == (
-        f"gitgates: {FILE}: no intent `weather`\n  See them all with: gitgates intent list\n"
+        f"gitgates: {FILE}: no intent `weather`\n  To list all: gitgates intent list\n"
     )
     assert said("INT-001", "../a") == (
         "gitgates: got ../a, expected a path relative to the root, without `.`, `..` and empty "
@@ -261,7 +261,7 @@ def test_what_makes_no_sense_is_refused(project: Repo) -> None:
             f"write \\{first} for that\n"
         )
     assert said("INT-001", "a", " \n") == (
-        "gitgates: --reason is empty\n  Say what needs to be changed there.\n"
+        "gitgates: --reason is empty\n  Say what needs to change there.\n"
     )
     said_of_it = refused(project, "approve-scope", "INT-001", "/etc/x", "--token", token(project))
     assert said_of_it == (
@@ -279,8 +279,9 @@ def test_what_cannot_be_inserted_is_to_be_written_by_hand(project: Repo) -> None
     project.commit_all("shared")
     own = token(project)
     assert refused(project, "approve-scope", "INT-001", "docs/**", "--token", own, status=78) == (
-        f"gitgates: {project.path / FILE}: cannot be extended without changing more than the scope "
-        "of INT-001; nothing was written\n  Add 'docs/**' to its `owned_scope` yourself.\n"
+        f"gitgates: {project.path / FILE}: cannot be changed without changing more than the "
+        "scope of"
+        " INT-001; nothing was written\n  Add 'docs/**' to its `owned_scope` yourself.\n"
     )
     assert (project.path / FILE).read_text() == shared
     project.write(FILE, INTENTS)
@@ -328,7 +329,7 @@ def test_the_doctor_looks_at_the_intents(repo: Repo) -> None:
     assert [one[2:] for one in found()] == [
         (
             FILE,
-            "0 intents, none is IN_PROGRESS: an agent needs one to change anything (`required`)",
+            "0 intents, none is IN_PROGRESS: agents need one to change anything (`required`)",
             "set one to IN_PROGRESS",
         )
     ]

@@ -46,12 +46,14 @@ LIST = """\
   gitgates intent select INT-001  # Limit the rate (src/api/**, !src/api/secret.py)
   gitgates intent select INT-002  # Sort the list (src/web/**)"""
 NEEDED = (
-    "gitgates: This repository wants an intent to be selected before anything is written. Select "
-    "the one that your task belongs to; if it is none of these, ask the person.\n"
+    "gitgates: This repository requires an intent to be selected before anything is written. "
+    "Select the one that matches your task; if none does, ask the person."
+    "\n"
 )
 NONE = (
-    f"There is none that could be: {FILE} has no intent{{}} in what a person has committed, or "
-    "approved in a terminal with `gitgates approve rules`."
+    f"None can be selected: {FILE} has no intent{{}} as committed, or as approved by a person "
+    "in a terminal with"
+    " `gitgates approve rules`."
 )
 
 
@@ -62,7 +64,7 @@ def start(repo: Repo, config: str = REQUIRED) -> Agent:
 
 def approve_rules(repo: Repo) -> None:
     """Have a person let the rules count that the files have now."""
-    assert b"count as they are now" in on_terminal(repo, "approve", "rules")
+    assert b"now apply as they are" in on_terminal(repo, "approve", "rules")
 
 
 def denied(answer: dict[str, Any]) -> str:
@@ -110,7 +112,7 @@ def test_without_an_intent_a_writing_tool_is_denied(repo: Repo) -> None:
 
 def test_without_a_file_it_is_said(repo: Repo) -> None:
     agent = begin(repo, REQUIRED)
-    assert denied(agent.pre("Write", "a.py")) == NEEDED + NONE.format("s, or is not there")
+    assert denied(agent.pre("Write", "a.py")) == NEEDED + NONE.format("s, or does not exist")
     repo.write(FILE, INTENTS.replace("IN_PROGRESS", "PENDING"))
     approve_rules(repo)
     assert denied(agent.pre("Write", "a.py")) == NEEDED + NONE.format(" IN_PROGRESS")
@@ -155,12 +157,12 @@ def test_selecting_hands_out_the_context_and_lets_write_in_scope_only(repo: Repo
     assert agent.pre("Write", "src/api/new/a.py") == {}
     assert bash(agent, "make all") == {}
     assert denied(agent.pre("Edit", "src/web/list.py")) == (
-        "gitgates: src/web/list.py is outside of the scope of INT-001: src/api/**, "
+        "gitgates: src/web/list.py is outside the scope of INT-001: src/api/**, "
         "!src/api/secret.py\n"
-        "The nearest other intents:\n"
+        "Closest other intents:\n"
         "  INT-002: Sort the list (src/web/**)\n"
-        "Change to one, if your task is that: gitgates intent select INT-002\n"
-        "If INT-001 needs this file, ask for it, and go on with what is in scope:\n"
+        "Switch to one if it matches your task: gitgates intent select INT-002\n"
+        "If INT-001 needs this file, request it, and continue with what is in scope:\n"
         "  gitgates intent scope-expansion-request INT-001 src/web/list.py "
         '--reason "…"'
     )
@@ -196,7 +198,7 @@ def test_a_name_is_nothing_but_a_name(repo: Repo) -> None:
     select(agent)
     said = denied(agent.pre("Write", "src/web/a\nNow do X\x1b[31m"))
     assert said.startswith(
-        "gitgates: src/web/a\\nNow do X\\x1b[31m is outside of the scope of INT-001: "
+        "gitgates: src/web/a\\nNow do X\\x1b[31m is outside the scope of INT-001: "
     )
     assert "INT-001 'src/web/a?Now do X?\\[31m' --reason" in said
 
@@ -205,8 +207,7 @@ def test_nobody_is_to_ask_for_what_no_scope_can_have(repo: Repo) -> None:
     agent = start(repo)
     select(agent)
     assert denied(agent.pre("Write", ".git/description")) == (
-        "gitgates: .git/description is outside of the scope of INT-001: src/api/**, "
-        "!src/api/secret.py"
+        "gitgates: .git/description is outside the scope of INT-001: src/api/**, !src/api/secret.py"
     )
 
 
@@ -262,7 +263,7 @@ def test_without_required_nothing_is_denied_until_one_is_selected(repo: Repo) ->
     status, _out, err = run(agent, "gitgates intent release")
     assert (status, err) == (
         64,
-        "gitgates: session s1 holds no intent\n  See who holds which: gitgates intent status\n",
+        "gitgates: session s1 holds no intent\n  To see who holds which: gitgates intent status\n",
     )
 
 
@@ -275,7 +276,9 @@ def test_sub_agents_are_holders_of_their_own(repo: Repo) -> None:
     assert status == 75
     assert "Wait, or select another one:\n" in err
     assert "gitgates intent select INT-002  # Sort the list (src/web/**)\n" in err
-    assert "Your own session holds it. If this is your work, end, and tell it to run" in err
+    assert (
+        "Your own session holds it. If this is your work, stop, and tell the session to run" in err
+    )
     assert select(agent, "INT-002", **one).startswith(
         "INT-002 is held by sub-agent a1 of session s1 now.\n"
     )
@@ -322,14 +325,14 @@ def test_an_intent_that_is_done_meanwhile_is_refused(repo: Repo) -> None:
     approve_rules(repo)
     said = denied(agent.pre("Write", "src/api/a.py"))
     assert said.startswith(
-        "gitgates: INT-001, which you hold, is COMPLETED: nothing is written for it.\n"
+        "gitgates: INT-001, which you hold, is COMPLETED; nothing may be written for it.\n"
         "  gitgates intent select INT-002"
     )
     repo.write(FILE, "active_intents: []\n")
     approve_rules(repo)
     said = denied(agent.pre("Write", "src/api/a.py"))
-    assert f"INT-001, which you hold, is no longer in {FILE}: " in said
-    assert NONE.format("s, or is not there") in said
+    assert f"INT-001, which you hold, is no longer in {FILE}; " in said
+    assert NONE.format("s, or does not exist") in said
 
 
 @pytest.mark.parametrize("config", [REQUIRED, OPTIONAL])
@@ -348,7 +351,7 @@ def test_whoever_has_lost_its_intent_is_told(
         )
     said = denied(agent.pre("Write", "src/api/a.py"))
     assert said.startswith(
-        "gitgates: INT-001, which you held, was taken over by session s2: it had expired.\n"
+        "gitgates: INT-001, which you held, expired and was taken over by session s2.\n"
         "  gitgates intent select INT-001  # Limit the rate (src/api/**, !src/api/secret.py): "
         "held by session s2 until 20"
     )
@@ -384,7 +387,7 @@ def test_a_person_is_asked(repo: Repo) -> None:
     own = agent.pre("Write", "migrations/1.sql")["hookSpecificOutput"]
     assert own["permissionDecision"] == "ask"
     assert own["permissionDecisionReason"] == (
-        "gitgates: a person is to permit changes of migrations/1.sql "
+        "gitgates: a person must permit changes of migrations/1.sql "
         "(`ask` of [tool.gitgates.intents])."
     )
     assert agent.pre("Write", "other.sql") == {}
@@ -392,7 +395,7 @@ def test_a_person_is_asked(repo: Repo) -> None:
     assert "is outside" in denied(agent.pre("Write", "migrations/1.sql"))
     agent.env["CLAUDE_CODE_SESSION_ATTENDED"] = "0"
     run(agent, "gitgates intent release")
-    assert "there is no person to ask" in denied(agent.pre("Write", "migrations/1.sql"))
+    assert "this session has no person to ask" in denied(agent.pre("Write", "migrations/1.sql"))
 
 
 def test_a_bug_of_ours_denies_where_intents_are_required(
@@ -407,7 +410,7 @@ def test_a_bug_of_ours_denies_where_intents_are_required(
     approve_rules(repo)
     answer = agent.pre("Write", "src/api/a.py")
     assert not denied(answer)
-    assert "intents decided nothing, by a bug of ours" in answer["systemMessage"]
+    assert "intents decided nothing: internal error" in answer["systemMessage"]
 
 
 @pytest.mark.samples(1)
@@ -456,7 +459,7 @@ def test_a_session_and_a_sub_agent_are_told_of_the_intents(repo: Repo) -> None:
     assert context(agent.send("SubagentStart", **own)) == NEEDED + LIST
     repo.config(OPTIONAL)
     approve_rules(repo)
-    offered = "gitgates: Where your task belongs to one of these intents, select it before you "
+    offered = "gitgates: If your task belongs to one of these intents, select it before you "
     assert context(agent.start()) == f"{offered}write anything.\n{LIST}"
     repo.write(FILE, "active_intents: []\n")
     approve_rules(repo)
@@ -469,7 +472,7 @@ def test_after_a_compaction_it_is_told_again(repo: Repo) -> None:
     assert agent.send("PreCompact", trigger="auto") == {}
     repo.write(FILE, INTENTS.replace("Answers 429", "Answers 503"))
     approve_rules(repo)
-    told = "You hold this intent; nothing is to be changed outside of its scope."
+    told = "You hold this intent; do not change anything outside its scope."
     assert context(agent.send("SessionStart", source="compact")) == CONTEXT + told
     new = CONTEXT.replace("429", "503")
     assert context(agent.send("SessionStart", source="resume")) == new + told
@@ -484,7 +487,7 @@ def test_the_context_is_cut_to_its_budget(repo: Repo) -> None:
     told = context(agent.send("SessionStart", source="compact"))
     assert len(told) < 1200
     assert "- Answers 429\nConstraints:\n- rule number 0\n" in told
-    assert "Left out, to fit: constraints (" in told
+    assert "Omitted to fit: constraints (" in told
 
 
 def test_a_session_that_is_resumed_has_its_intent_if_nobody_has_taken_it(repo: Repo) -> None:
@@ -540,7 +543,7 @@ def test_where_nothing_can_be_decided_the_refusal_names_the_way_out(repo: Repo) 
     repo.config(OPTIONAL)  # by a person: of the session, no rules are known
     answer = agent.pre("Write", "src/api/a.py")
     assert not denied(answer)
-    assert "counts" in answer["systemMessage"]
+    assert "do not count" in answer["systemMessage"]
 
 
 def test_a_bug_of_ours_refuses_with_a_way_out(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:

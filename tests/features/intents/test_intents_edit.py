@@ -94,7 +94,7 @@ def test_a_file_that_has_changed_meanwhile_is_left_alone(tmp_path: Path) -> None
     path.chmod(0o640)
     with pytest.raises(ConfigError) as raised:
         replace_unchanged(str(tmp_path), "f.yaml", b"before\n", b"after\n")
-    message = "f.yaml: was changed by somebody else meanwhile; nothing was written"
+    message = "f.yaml: was changed by another process in the meantime; nothing was written"
     assert raised.value.message == message
     assert path.read_bytes() == b"now\n"
     replace_unchanged(str(tmp_path), "f.yaml", b"now\n", "after é\r\n".encode())

@@ -150,7 +150,10 @@ KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priori
             ),
         ),
         ({"title": "[]"}, "@3.title: got [], expected a text"),
-        ({"name": "B"}, f"@6.name: is not a known key. Known: {KEYS}; others begin with `x-`."),
+        (
+            {"name": "B"},
+            f"@6.name: is not a known key. Known: {KEYS}; custom keys start with `x-`.",
+        ),
         ({"status": "DONE"}, f'@4.status: got "DONE", expected {STATUS}'),
         (
             {"status": "complete"},
@@ -166,17 +169,17 @@ KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priori
         ),
         (
             {"depends": "[a]"},
-            f"@6.depends: is not a known key. Known: {KEYS}; others begin with `x-`.",
+            f"@6.depends: is not a known key. Known: {KEYS}; custom keys start with `x-`.",
         ),
         (
             {"constraints": "none"},
-            '@6.constraints: got "none", expected a list of texts',
+            '@6.constraints: got "none", expected a list of strings',
         ),
         (
             {"constraints": "\n      - a\n      - Never: that"},
             (
                 '@8.constraints[1]: got { Never = "that" }, expected a text. '
-                "A text with `: ` in it needs quotes."
+                "A string that contains `: ` needs quotes."
             ),
         ),
         (
@@ -186,7 +189,7 @@ KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priori
         ({"notes": "[a]"}, '@6.notes: got ["a"], expected a text'),
         (
             {"status": "PENDING\n    status: BLOCKED"},
-            "@5.status: is there twice. Keep one of them.",
+            "@5.status: is defined twice. Keep only one.",
         ),
         (
             {"owned_scope": "[]"},
@@ -202,7 +205,7 @@ KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priori
         ),
         (
             {"owned_scope": "src/**"},
-            '@5.owned_scope: got "src/**", expected a list of texts',
+            '@5.owned_scope: got "src/**", expected a list of strings',
         ),
         ({"owned_scope": "[/]"}, PATTERN.format('"/"') + SUCH),
         ({"owned_scope": '[" src"]'}, PATTERN.format('" src"') + SUCH),
@@ -223,13 +226,13 @@ KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priori
         (
             {"owned_scope": "[.Git/hooks/x]"},
             PATTERN.format('".Git/hooks/x"')
-            + "a path of the working tree: what is in .git is in no scope",
+            + "a path of the working tree: nothing in .git can be in a scope",
         ),
         (
             {"owned_scope": "\n      - src/**\n      - !src/a.py"},
             (
                 '@7.owned_scope[1]: got "", expected a pattern such as src/**. A pattern that '
-                "begins with `*` or `!` needs quotes."
+                "starts with `*` or `!` needs quotes."
             ),
         ),
         (
@@ -237,7 +240,7 @@ KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priori
             (
                 "f.yaml:5: is not valid YAML: while scanning an alias at line 5, column 19 did not "
                 "find expected alphabetic or numeric character at line 5, column 20. A pattern "
-                "that begins with `*` or `!` needs quotes."
+                "that starts with `*` or `!` needs quotes."
             ),
         ),
     ],
@@ -250,11 +253,14 @@ def test_what_is_wrong_with_an_intent_is_said(keys: dict[str, str], expected: st
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("- a", 'f.yaml:1: got ["a"], expected a table with the key `active_intents`. Such as: …'),
+        (
+            "- a",
+            'f.yaml:1: got ["a"], expected a table with the key `active_intents`. For example: …',
+        ),
         ("intents: []", "f.yaml:1: intents: is not a known key. Did you mean `active_intents`?"),
         (
             "active_intents: {a: b}",
-            'f.yaml:1: active_intents: got { a = "b" }, expected a list of intents. Such as: …',
+            'f.yaml:1: active_intents: got { a = "b" }, expected a list of intents. For example: …',
         ),
         (
             "active_intents: [a]",
@@ -282,7 +288,7 @@ def test_all_problems_are_told_at_once() -> None:
         f"{PATTERN.format(chr(34) + '../x' + chr(34))}{DOTS}\n"
         "f.yaml:6: active_intents[0].prority: is not a known key. Did you mean `priority`?\n"
         'f.yaml:8: active_intents[2].id: got "b", which is the id of another intent in line 7. '
-        "Give each intent an id of its own."
+        "Give each intent a unique id."
     )
 
 
@@ -308,7 +314,7 @@ def test_ids_that_differ_in_case_alone_are_one() -> None:
             "team",
             (
                 f"f.toml:18: active_intents[1].team: is not a known key. Known: {KEYS}; "
-                "others begin with `x-`."
+                "custom keys start with `x-`."
             ),
         ),
     ],
@@ -364,7 +370,7 @@ class Project:
     def refusal(self) -> str:
         with pytest.raises(IntentsError) as caught:
             self.load()
-        assert caught.value.hint == "Check it with: gitgates intent validate"
+        assert caught.value.hint == "To check it: gitgates intent validate"
         return caught.value.message
 
 
@@ -488,7 +494,7 @@ def test_what_is_no_readable_file_is_refused(project: Project, tmp_path: Path) -
     assert project.refusal() == f"{FILE}:1: got the byte 0xff, expected UTF-8"
     project.path.write_bytes(b"#" * (1 << 20) + b"\n")
     assert project.refusal() == (
-        f"{FILE}: got 1048577 bytes, expected at most 1048576. Take out intents that are done."
+        f"{FILE}: got 1048577 bytes, expected at most 1048576. Remove finished intents."
     )
     project.path.write_text("active_intents: 7\n")
     assert project.refusal().startswith(f'{FILE}:1: active_intents: got "7", expected a list')

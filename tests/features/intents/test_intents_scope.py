@@ -131,8 +131,9 @@ def test_the_least_important_is_left_out_first() -> None:
         f"Acceptance criteria:\n- {'a' * 100}\n- {'b' * 50}\n"
         "Constraints:\n- c\n"
         "Notes:\n- One.\n- Two.\n"
-        "Left out, to fit: constraints (2), owned scope (2), recent changes (1). "
-        "All of it: gitgates intent show INT-001\n</intent_context>\n"
+        "Omitted to fit: constraints (2), owned scope (2), recent changes (1). In full: "
+        "gitgates intent show"
+        " INT-001\n</intent_context>\n"
     )
 
 

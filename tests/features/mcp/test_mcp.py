@@ -43,7 +43,7 @@ def test_what_is_put_in_can_be_taken_out(text: str | None) -> None:
         ("{", "is not valid JSON"),
         ("[]", "the file is an array, expected an object"),
         ('{"mcpServers": []}', "`mcpServers` is an array, expected an object"),
-        ('{"mcpServers": {"gitgates": {"command": "x"}}}', "is a server that is not ours"),
+        ('{"mcpServers": {"gitgates": {"command": "x"}}}', "is not a gitgates server"),
     ],
 )
 def test_what_cannot_be_added_to_is_left_alone(text: str, said: str) -> None:
@@ -59,12 +59,12 @@ def test_it_is_registered_and_taken_out(repo: Repo) -> None:
     repo.write(FILE, MINE)
     done = repo.gitgates("install-hooks", "--agent", "claude", "--mcp")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert b".mcp.json: the lines of our server were added\n" in done.stdout
+    assert b".mcp.json: the entries of the gitgates server were added\n" in done.stdout
     assert '"gitgates": {' in (repo.path / FILE).read_text()
     again = repo.gitgates("install-hooks", "--agent", "claude", "--mcp")
-    assert b".mcp.json: the lines of our server are there already\n" in again.stdout
+    assert b".mcp.json: the entries of the gitgates server are already up to date\n" in again.stdout
     done = repo.gitgates("uninstall-hooks", "--agent", "claude")
-    assert b".mcp.json: the lines of our server were taken out\n" in done.stdout
+    assert b".mcp.json: the entries of the gitgates server were removed\n" in done.stdout
     assert (repo.path / FILE).read_text() == MINE
 
 
@@ -73,8 +73,9 @@ def test_it_goes_with_the_project_only(repo: Repo) -> None:
     done = repo.gitgates("install-hooks", "--agent", "claude", "--mcp", "--scope", "local")
     assert done.returncode == 64
     assert done.stderr.decode() == (
-        "gitgates: --mcp registers the server for the project, and does not go with --scope local\n"
-        "  Type instead: claude mcp add --scope local gitgates -- gitgates mcp\n"
+        "gitgates: --mcp registers the server for the project, and cannot be used with --scope "
+        "local\n  Instead, run: claude "
+        "mcp add --scope local gitgates -- gitgates mcp\n"
     )
     assert not (repo.path / ".claude").exists()
 

@@ -58,9 +58,9 @@ def log(repo: Repo) -> Path:
 
 @pytest.mark.slow
 def test_where_nothing_is_posted_that_is_said(repo: Repo) -> None:
-    assert told(repo) == told(repo, "topics") == ("no message is posted here\n", "")
+    assert told(repo) == told(repo, "topics") == ("no messages\n", "")
     assert told(repo, "read", "a") == ("", "gitgates: no message in `a`\n")
-    assert told(repo, "search", "a") == ("", "gitgates: no message has all of that\n")
+    assert told(repo, "search", "a") == ("", "gitgates: no matching message\n")
     assert told(repo, "export") == ("", "")
     assert data(repo, "read", "a") == {"messages": [], "total": 0}
     assert data(repo, "search", "a") == {"messages": [], "total": 0}
@@ -148,10 +148,9 @@ def test_messages_are_searched(repo: Repo) -> None:
     assert found["total"] == 1
     assert re.fullmatch(r"…(word )+Pârser( word)+…", found["messages"][0]["snippet"])
     assert told(repo, "search", "--topic", "review/", "parser", '"empty file"')[0] == output
-    assert told(repo, "search", "no", "such")[1] == "gitgates: no message has all of that\n"
+    assert told(repo, "search", "no", "such")[1] == "gitgates: no matching message\n"
     assert refused(repo, "search", "--", '-"') == (
-        'gitgates: `-"` has no word to search for\n'
-        '  Words, "several in a row", or a beginning: pars*\n'
+        'gitgates: `-"` contains no search term\n  Use words, "a phrase", or a prefix: pars*\n'
     )
 
 
@@ -162,14 +161,14 @@ def test_the_export_is_the_log_without_what_is_torn(repo: Repo, tmp_path: Path) 
     whole = log(repo).read_bytes()
     log(repo).write_bytes(whole.replace(b"\n", b"\ngarbage\n", 1) + whole[:20])
     done = repo.gitgates("journal", "export")
-    said = f"gitgates: {log(repo)}: 2 lines are torn, or not of this version: left out\n"
+    said = f"gitgates: {log(repo)}: 2 lines are damaged or of an unknown version; skipped\n"
     assert (done.returncode, done.stdout, done.stderr.decode()) == (0, whole, said)
     target = tmp_path / "out.jsonl"
     assert told(repo, "export", "-o", str(target)) == ("", said)
     assert target.read_bytes() == whole
     before = log(repo).read_bytes()
     assert (
-        "that is the log itself"
+        "is the message log itself"
         in repo.gitgates(
             "journal", "export", "-o", ".git/gitgates/../gitgates/messages.jsonl"
         ).stderr.decode()
@@ -217,8 +216,8 @@ def test_a_terminal_that_cannot_show_a_character(repo: Repo) -> None:
         (["post", "a", "-m", ""], b"", "the text is empty"),
         (["post", "a"], b" \n \n", "the text is empty"),
         (["post", "a"], b"a\0b", "a NUL character"),
-        (["post", "a"], b"x" * (1024 * 1024 + 1), "has 1048577 bytes, and the most is 1048576"),
-        (["post", "a"], b"x" * (3 << 20), "has more than 1048576 bytes"),
+        (["post", "a"], b"x" * (1024 * 1024 + 1), "has 1048577 bytes; the maximum is 1048576"),
+        (["post", "a"], b"x" * (3 << 20), "is longer than 1048576 bytes"),
         (["post", "a\nb", "-m", "x"], b"", r"`a\nb` has a control character"),
         (["post", "", "-m", "x"], b"", "the topic is empty"),
         (["post", b"a\xff", "-m", "x"], b"", r"`a\udcff` is not valid UTF-8"),
@@ -259,7 +258,7 @@ def test_without_a_pipe_nothing_is_waited_for(repo: Repo) -> None:
         )
         assert (done.returncode, done.stderr) == (
             64,
-            b"gitgates: there is no text\n  Give it with -m TEXT, or pipe it in.\n",
+            b"gitgates: the message is empty\n  Use -m TEXT, or pipe it in.\n",
         )
     os.close(ours)
     os.close(theirs)

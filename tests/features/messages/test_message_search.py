@@ -154,7 +154,7 @@ def test_the_best_come_first(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("query", ["", '"', "*", "- ^ ()", "\ud800", "\x1b[2J"])
 def test_a_query_without_a_word_is_refused(repo: Repo, query: str) -> None:
-    with pytest.raises(UsageError, match="has no word to search for") as refused:
+    with pytest.raises(UsageError, match="contains no search term") as refused:
         find(repo, query)
     assert refused.value.message.isprintable()
 

@@ -218,10 +218,10 @@ def test_only_the_owner_may_read_it(repo: Repo) -> None:
         ("a/", "an empty part"),
         ("/a", "an empty part"),
         ("a//b", "an empty part"),
-        (" a", "a space at an end"),
-        ("a/ b", "a space at an end"),
+        (" a", "a leading or trailing space"),
+        ("a/ b", "a leading or trailing space"),
         ("a\udcff", r"`a\\udcff` is not valid UTF-8"),
-        ("a" * 201, "has 201 characters; the most is 200"),
+        ("a" * 201, "has 201 characters; the maximum is 200"),
     ],
 )
 def test_a_topic_that_makes_no_sense(repo: Repo, topic: str, why: str) -> None:
@@ -245,7 +245,7 @@ def test_any_other_topic_is_one(repo: Repo, topic: str) -> None:
         ("", "the text is empty"),
         (" \n\t", "the text is empty"),
         ("a\0b", "a NUL character"),
-        ("é" * (512 * 1024) + "x", "has 1048577 bytes, and the most is 1048576"),
+        ("é" * (512 * 1024) + "x", "has 1048577 bytes; the maximum is 1048576"),
     ],
     ids=lambda value: value[:10],
 )

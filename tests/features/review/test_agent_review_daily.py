@@ -102,7 +102,7 @@ def test_lines_that_a_formatter_wraps_weigh_nothing(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
     agent.write("a.py", WRAPPED)
     agent.stop()
-    assert weight(repo) == (False, 0, 0, ["code, weight 1, only line ends differ"])
+    assert weight(repo) == (False, 0, 0, ["code, weight 1, only line endings differ"])
     agent.write("a.py", WRAPPED.replace("b7,", "b8,"))
     assert weight(repo)[:3] == (True, 240, 1)  # these lines belong together
     agent.write("a.py", calls(", ").replace("call", "other"))
@@ -127,7 +127,7 @@ def test_of_a_notebook_only_the_sources_count(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
     agent.write("a.ipynb", notebook("x = 1\ny = 2", run=2))
     assert agent.stop() == {}
-    assert weight(repo) == (False, 0, 0, ["left out: no source of a cell differs"])
+    assert weight(repo) == (False, 0, 0, ["left out: no cell source differs"])
     agent.write("a.ipynb", notebook("x = 1\ny = 3\nz = 4", run=3))
     agent.write("b.ipynb", notebook("one = 1\n\ntwo = 2", run=1))
     assert weight(repo)[:3] == (False, 4, 2)
@@ -148,7 +148,7 @@ def test_a_typed_command_that_could_not_be_expanded_is_no_review(repo: Repo) -> 
     agent.prompt("/security-review")
     agent.send("UserPromptExpansion", command_name="security-review", prompt="/security-review")
     agent.prompt("go on")  # no stop came: the client could not run it
-    assert "nothing shows" in reason(agent.stop())
+    assert "there is no evidence of one" in reason(agent.stop())
 
 
 def test_a_review_in_a_worktree_holds_where_the_commits_come_to(repo: Repo, tmp_path: Path) -> None:
@@ -190,8 +190,9 @@ def test_instructions_run_where_the_change_is(repo: Repo, tmp_path: Path) -> Non
 
 
 NOT_IN_FORCE = (
-    "gitgates: this session keeps the settings of policies that it began with; to let the change "
-    "count, run in a terminal: gitgates approve rules"
+    "gitgates: this session keeps the policy settings that it started with; to apply the "
+    "change, run in a terminal:"
+    " gitgates approve rules"
 )
 
 
@@ -224,7 +225,7 @@ def test_what_is_let_go_without_a_review_is_said_so(repo: Repo) -> None:
     for number in range(3):
         reason(agent.stop(again=bool(number), last_assistant_message=str(number)))
     told = agent.stop(again=True, last_assistant_message="end")["systemMessage"]
-    assert "review: not reviewed, and the agent was let go after 3 blocks" in told
+    assert "review: not reviewed, and the agent was allowed to stop after 3 blocks" in told
 
 
 def test_the_first_ways_are_those_that_we_bring(repo: Repo) -> None:
@@ -246,7 +247,7 @@ def test_a_slow_snapshot_loses_no_prompt(repo: Repo, tmp_path: Path) -> None:
     slow.chmod(0o755)
     agent.env["PATH"] = f"{slow.parent}:/usr/bin:/bin"
     answer = agent.prompt("#review do it")
-    assert "took longer than the host waits" in answer["systemMessage"]
+    assert "the timeout of the host was reached" in answer["systemMessage"]
     del agent.env["PATH"]
     agent.write("a.py", "x = 1\n")
     assert "independent review" in reason(agent.stop())
@@ -274,6 +275,6 @@ def test_a_review_of_nothing_says_so(repo: Repo) -> None:
     done = say(agent, "review", "done", "--summary", "x")
     assert done.returncode == 0
     assert done.stderr.decode() == (
-        f"gitgates: nothing that counts has changed in {repo.path} since the session began\n"
+        f"gitgates: nothing relevant has changed in {repo.path} since the session began\n"
         "  If the change is in another worktree, run this there.\n"
     )

@@ -146,7 +146,7 @@ def test_a_skill_that_says_it_failed_is_no_review(repo: Repo) -> None:
     agent = changed(repo)
     failed = {"success": False, "commandName": "code-review"}
     agent.post("Skill", tool_input={"skill": "code-review"}, tool_response=failed)
-    assert "nothing shows" in reason(agent.stop())
+    assert "there is no evidence of one" in reason(agent.stop())
 
 
 def test_what_the_person_commits_of_it_stays_the_agents(repo: Repo) -> None:

@@ -77,12 +77,12 @@ The person asked for an independent review: `reviewer` has not decided on this c
 
 ## What to do now
 Start the sub-agent {} and wait for it (with the Agent tool, run_in_background: false). Ask it to \
-review this session's change. Give it no verdict of yours: it reads the person's words and the \
-change itself. It posts its decision itself; one that you post does not count.{}
+review this session's change. Do not give it your own verdict: it reads the person's prompts and \
+the change itself. It posts its own decision; one that you post does not count.{}
 When it has posted COMPLETE, end your turn. When it has posted ISSUES, fix them first."""
 INSTALL = (
-    " If there is no such sub-agent, tell the person that `gitgates install-hooks --agent claude` "
-    "writes it."
+    " If there is no such sub-agent, tell the person that `gitgates install-hooks --agent "
+    "claude` creates it."
 )
 NONE_SEEN = ("`reviewer` (from the plugin: `gitgates:reviewer`)", INSTALL)
 
@@ -98,7 +98,7 @@ def test_the_reviewer_is_named_as_it_is_there(repo: Repo, *, is_there: bool) -> 
     text = STRICT.format(*(("`reviewer`", "") if is_there else NONE_SEEN))
     assert reason(agent.stop()) == text
     again = reason(agent.stop(again=True, last_assistant_message="again"))
-    assert again == f"{text}\nThis is asked for the second time."
+    assert again == f"{text}\nThis is the second request."
 
 
 def test_complete_lets_go_and_resets(repo: Repo) -> None:
@@ -153,11 +153,11 @@ def test_a_prompt_ends_it(repo: Repo) -> None:
     agent = asked(repo)
     reason(agent.stop())
     answer = agent.prompt("#review:stop")
-    assert "ended" in answer["systemMessage"]
+    assert "cancelled" in answer["systemMessage"]
     assert agent.stop() == {}  # nothing has changed since it was asked about
     agent.write("b.py", LINES)
     said = reason(agent.stop(again=True))
-    assert "nothing shows that this change was reviewed" in said  # the reminder, as before
+    assert "there is no evidence of one" in said  # the reminder, as before
 
 
 def schedule(agent: Agent, tool: str, prompt: str) -> None:
@@ -173,7 +173,7 @@ def test_a_prompt_that_the_agent_has_scheduled_is_none_of_the_person(repo: Repo,
         agent.stop(again=bool(number), last_assistant_message=str(number))
     schedule(agent, tool, " #review:stop\n")
     told = agent.prompt("#review:stop")["systemMessage"]
-    assert "counts only in a prompt of yours" in told
+    assert "only counts in your own prompts" in told
     assert "did not say COMPLETE" in agent.stop(again=True)["systemMessage"]  # no new attempts
     assert "review:stop" not in say(agent, "review", "request").stdout.decode()
     agent.prompt("#review:stop now")
@@ -294,7 +294,7 @@ def test_a_change_while_the_reviewer_looked(repo: Repo) -> None:
     token = start_reviewer(agent)
     assert post(agent, token).returncode == 0
     agent.write("b.py", LINES)
-    assert "the change is another one by now" in reason(agent.sub_stop("reviewer", "r1"))
+    assert "the change is a different one now" in reason(agent.sub_stop("reviewer", "r1"))
 
 
 def test_the_reviewer_only_reads(repo: Repo) -> None:
@@ -340,12 +340,12 @@ def test_the_breaker_where_no_reviewer_ever_decides(repo: Repo) -> None:
         agent.write("b.py", f"b = {number}\n")
         reason(agent.stop(again=bool(number)))
     answer = agent.stop(again=True)
-    assert "no reviewer has ever posted a decision" in answer["systemMessage"]
+    assert "no reviewer has posted a decision" in answer["systemMessage"]
     agent.prompt("next")
     agent.write("c.py", LINES)
     reason(agent.stop())  # a reviewer that is not there is asked for once a prompt
     answer = agent.stop(again=True)
-    assert "no reviewer has ever posted a decision" in answer["systemMessage"]
+    assert "no reviewer has posted a decision" in answer["systemMessage"]
     assert outcomes(agent) == ["blocked"] * 3 + ["breaker", "blocked", "breaker"]
 
 
@@ -358,7 +358,7 @@ def test_a_new_decision_restarts_the_count(repo: Repo) -> None:
         agent.write("b.py", f"b = {number}\n")
         reason(agent.stop(again=True))
     answer = agent.stop(again=True, last_assistant_message="end")
-    assert "with nothing new said of the review" in answer["systemMessage"]
+    assert "without a new review decision" in answer["systemMessage"]
 
 
 def test_counters_outlive_a_crash_and_a_resume(repo: Repo) -> None:
@@ -419,25 +419,25 @@ def test_a_reviewer_that_goes_on_after_a_fix_can_decide_again(repo: Repo) -> Non
 def test_a_prompt_that_ends_what_the_configuration_requires(repo: Repo) -> None:
     agent = begin(repo, REQUIRE)
     answer = agent.prompt("#review:stop")
-    assert "requires an independent review, whatever a prompt says" in answer["systemMessage"]
+    assert "always requires an independent review" in answer["systemMessage"]
 
 
 def test_a_prompt_that_asks_where_no_stop_waits(repo: Repo) -> None:
     agent = begin(repo, '[hooks.SubagentStop]\ngates = ["review"]\n')
     answer = agent.prompt("#review do it")
-    assert "no reviewer is waited for" in answer["systemMessage"]
+    assert "no review will be required" in answer["systemMessage"]
 
 
 def test_a_prompt_that_looks_as_if_it_asked(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    assert "and a blank" in agent.prompt("#review: do it")["systemMessage"]
+    assert "and a space" in agent.prompt("#review: do it")["systemMessage"]
     assert agent.prompt("see #review: do it") == {}
 
 
 def test_a_skipped_gate_in_the_strict_form_is_told(repo: Repo) -> None:
     agent = asked(repo)
     agent.env["SKIP"] = "review"
-    assert "SKIP has skipped that" in agent.stop()["systemMessage"]
+    assert "SKIP skipped it" in agent.stop()["systemMessage"]
 
 
 def test_issues_of_the_same_content_are_told_with_complete(repo: Repo) -> None:

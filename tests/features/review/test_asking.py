@@ -91,14 +91,14 @@ def test_in_the_strict_form_only_a_person_may_skip() -> None:
     [
         (
             {"evidence": NEW._replace(blocks={"1": 3})},
-            "after 3 blocks in this prompt, with nothing new said of the review",
+            "after 3 blocks in this prompt without a new review decision",
         ),
         (
             {"strict": True, "evidence": NEW._replace(undecided=3, blocks={"1": 1})},
-            "after 3 blocks, because no reviewer has ever posted a decision",
+            "after 3 blocks, because no reviewer has posted a decision",
         ),
-        ({"blocks": (10, 10)}, "after 10 blocks in this prompt, the most there may be"),
-        ({"blocks": (0, 30)}, "after 30 blocks in this session, the most there may be"),
+        ({"blocks": (10, 10)}, "after 10 blocks in this prompt, the maximum"),
+        ({"blocks": (0, 30)}, "after 30 blocks in this session, the maximum"),
     ],
 )
 def test_each_breaker(known: dict[str, Any], how: str) -> None:

@@ -88,15 +88,15 @@ def test_all_of_it() -> None:
         (
             '[review]\nprefix = "please review"',
             (
-                'review.prefix: got "please review", expected one word without a colon, such as '
-                "#review, or an empty text"
+                'review.prefix: got "please review", expected one word without a colon, such '
+                "as #review, or an empty string"
             ),
         ),
         (
             '[review]\nprefix = "a:b"',
             (
-                'review.prefix: got "a:b", expected one word without a colon, such as '
-                "#review, or an empty text"
+                'review.prefix: got "a:b", expected one word without a colon, such as #review, '
+                "or an empty string"
             ),
         ),
         (
@@ -138,7 +138,7 @@ def test_all_of_it() -> None:
         ),
         (
             '[review]\ncritical = "auth/"',
-            'review.critical: got "auth/", expected an array of texts. Try ["auth/"].',
+            'review.critical: got "auth/", expected an array of strings. Try ["auth/"].',
         ),
         ("[review]\nskills = [1]", "review.skills[0]: got 1, expected text in quotes"),
         (
@@ -153,7 +153,7 @@ def test_all_of_it() -> None:
             '[review]\nmin_line = 1\nzzz = 1\n"weigths" = {}',
             (
                 "review.min_line: unknown key. Did you mean `min_lines`?\n"
-                "gitgates.toml: review.zzz: unknown key. Known here: mode, required, prefix, "
+                "gitgates.toml: review.zzz: unknown key. Known keys: mode, required, prefix, "
                 "min_lines, min_files, weights, tests, documentation, generated, critical, ignore, "
                 "skills, agents, reviewer, reviewer_model, reviewer_commands, second_opinions, "
                 "opinion_timeout.\n"
@@ -179,28 +179,29 @@ def test_values_that_are_refused(toml: str, said: str) -> None:
         (
             '[hooks.pre-commit]\ngates = ["review"]',
             (
-                "hooks.pre-commit.gates: the built-in gate `review` decides whether an agent may "
-                "stop. List it in Stop or SubagentStop instead."
+                "hooks.pre-commit.gates: the built-in gate `review` decides whether an agent "
+                "may stop"
+                ". List it in Stop or SubagentStop instead."
             ),
         ),
         (
             '[hooks.headless]\ngates = ["review"]',
             (
-                "hooks.headless.gates: the built-in gate `review` decides whether an agent may "
-                "stop. List it in Stop or SubagentStop instead."
+                "hooks.headless.gates: the built-in gate `review` decides whether an agent may stop"
+                ". List it in Stop or SubagentStop instead."
             ),
         ),
         (
             '[gates.a]\ncommand = "a"\non_fail = "review"',
             (
-                "gates.a.on_fail: gate `review` is not defined. "
-                "`review` is a built-in gate, which a hook lists; no action leads to it."
+                "gates.a.on_fail: gate `review` is not defined. `review` is a built-in gate: "
+                "list it in a hook, not as an action."
             ),
         ),
         (
             "[review]\nmin_lines = 1",
             (
-                "review: no hook lists the gate `review`, so that these settings have no effect. "
+                "review: no hook lists the gate `review`, so these settings have no effect. "
                 'Add it: [tool.gitgates.hooks.Stop] gates = [..., "review"].'
             ),
         ),
@@ -221,7 +222,7 @@ def test_local_settings_win_key_by_key() -> None:
 
 
 REQUIRED = LISTED + "[review]\nrequired = true\nmin_lines = 10\n"
-SEEN = "Change it in gitgates.toml, where everybody sees it."
+SEEN = "Change it in gitgates.toml instead."
 MINE = "the gate `review` is required and cannot be changed locally"
 
 
@@ -241,8 +242,8 @@ MINE = "the gate `review` is required and cannot be changed locally"
         (
             "[hooks.Stop]\ngates = []",
             (
-                "hooks.Stop.gates: takes the required gate `review` away. "
-                "Put `review` back into the list."
+                "hooks.Stop.gates: removes the required gate `review`. "
+                "Add `review` to the list again."
             ),
         ),
     ],
@@ -270,16 +271,16 @@ def test_required_locally_only() -> None:
 PLAN = """\
 Stop: 2 gates, sequence; on 1 path: pyproject.toml
 
-1. check: runs, whatever has changed
+1. check: runs always
    command   true
    timeout   5 min
    on pass   CONTINUE
    on fail   BLOCK
 
-2. review: skipped: it is decided where an agent stops
+2. review: skipped: it is evaluated when an agent stops
 
-what policies say depends on the session: no session has been here: {}. \
-Is the agent's hook installed? gitgates install-hooks --agent claude
+the answer of policies depends on the session: no sessions found: {}. \
+Are the agent's hooks installed? gitgates install-hooks --agent claude
 """
 
 
@@ -303,7 +304,7 @@ def test_a_run_by_hand_skips_it(listed: Repo) -> None:
     said = done.stdout.decode().splitlines()
     assert (done.returncode, done.stderr) == (0, b"")
     assert said[1:] == [
-        "review  skipped      it is decided where an agent stops",
+        "review  skipped      it is evaluated when an agent stops",
         "gitgates Stop: 1 gate passed, 1 gate skipped",
     ]
 

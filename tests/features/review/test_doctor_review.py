@@ -45,7 +45,7 @@ def agents(repo: Repo) -> list[Said]:
 
 
 def missing(name: str, severity: str = "note", mend: str = INSTALL) -> Said:
-    what = f"Claude Code has no agent `{name}`: where its decision is wanted, nobody can give it"
+    what = f"Claude Code has no agent `{name}`, so nobody can give its decision"
     return Said(severity, "agent", SETTINGS, what, mend)
 
 
@@ -84,7 +84,9 @@ def test_an_agent_is_known_by_its_files_name_where_none_of_ours_could_be(repo: R
     repo.config(REQUIRED)
     assert repo.gitgates("install-hooks", "--agent", "opencode").returncode == 0
     (found,) = [one for one in agents(repo) if one.severity == "problem"]
-    assert found.what.startswith("opencode has no agent `reviewer`: where its decision is wanted")
+    assert found.what.startswith(
+        "opencode has no agent `reviewer`, so nobody can give its decision"
+    )
     repo.write(".opencode/agents/reviewer.md", "Look.\n")
     assert [one for one in agents(repo) if one.severity == "problem"] == []
 
@@ -109,7 +111,7 @@ def test_our_plugin_has_it(repo: Repo) -> None:
 def test_files_of_another_version_are_told_of(repo: Repo) -> None:
     install(repo, CONFIG)
     repo.config(CONFIG + '[review]\nreviewer_model = "sonnet"\n')
-    what = "is not as the configuration and this version want it"
+    what = "is out of date"
     assert agents(repo) == [Said("note", "agent", AGENT, what, INSTALL)]
 
 

@@ -25,11 +25,11 @@ EVENTS = (
 )
 NEXT = (
     "next: gitgates doctor --prove\n"
-    "gitgates: where Claude Code asks before it runs a command, allow these in its permissions: "
+    "gitgates: if Claude Code asks before it runs commands, allow these in its permissions: "
     "Bash(gitgates review:*)\n"
 )
 PLUGIN = Path(__file__).resolve().parents[3] / "gitgates/plugin/claude"
-LEFT = "has been changed since we wrote it, and is left as it is"
+LEFT = "was edited after gitgates wrote it; left unchanged"
 
 
 @pytest.fixture
@@ -68,7 +68,8 @@ def without_mark(content: str) -> str:
 def test_it_is_written_and_leaves_nothing_behind(ready: Repo) -> None:
     said = ask(ready, "install")
     assert said == (
-        f"{SETTINGS}: our hooks were added: {EVENTS}\n{AGENT}: written\n{COMMAND}: written\n{NEXT}"
+        f"{SETTINGS}: gitgates hooks were added: {EVENTS}\n{AGENT}: written\n"
+        f"{COMMAND}: written\n{NEXT}"
     )
     assert without_mark(text(ready, AGENT)) == (PLUGIN / "agents/reviewer.md").read_text()
     skill = (PLUGIN / "skills/review/SKILL.md").read_text()
@@ -76,11 +77,12 @@ def test_it_is_written_and_leaves_nothing_behind(ready: Repo) -> None:
     assert without_mark(text(ready, COMMAND)) == command
     assert "gitgates:reviewer" not in command
     assert ask(ready, "install") == (
-        f"{SETTINGS}: our hooks are there already\n"
-        f"{AGENT}: is there already\n{COMMAND}: is there already\n{NEXT}"
+        f"{SETTINGS}: gitgates hooks are already up to date\n"
+        f"{AGENT}: already exists\n{COMMAND}: already exists\n{NEXT}"
     )
     assert ask(ready, "uninstall") == (
-        f"{SETTINGS}: removed; only our hooks were in it\n{AGENT}: removed\n{COMMAND}: removed\n"
+        f"{SETTINGS}: removed; it contained only gitgates hooks\n{AGENT}: removed\n"
+        f"{COMMAND}: removed\n"
     )
     assert not (ready.path / ".claude").exists()
 
@@ -109,7 +111,9 @@ def test_a_file_that_is_not_ours_is_never_touched(ready: Repo, content: bytes) -
         assert not (ready.path / SETTINGS).exists()
         return
     said = ask(ready, "install")
-    assert told(said, AGENT) == ["is there, not from us, and is used as it is"]
+    assert told(said, AGENT) == [
+        "already exists, was not created by gitgates, and is used unchanged"
+    ]
     assert told(said, COMMAND) == ["written"]
     assert told(ask(ready, "uninstall"), AGENT) == []
     assert path.read_bytes() == content
@@ -120,7 +124,7 @@ def test_an_agent_of_that_name_in_another_file_is_used(ready: Repo, name: str) -
     ready.write(".claude/agents/team/strict.md", f"---\nname: {name}\n---\nMine\n")
     said = ask(ready, "install")
     path = ".claude/agents/team/strict.md"
-    assert told(said, path) == ["defines the agent `reviewer`, and is used as it is"]
+    assert told(said, path) == ["defines the agent `reviewer`, and is used unchanged"]
     assert not (ready.path / AGENT).exists()
 
 
@@ -139,7 +143,7 @@ def test_what_a_person_has_edited_stays(ready: Repo) -> None:
 def test_other_line_ends_are_no_edit(ready: Repo) -> None:
     ask(ready, "install")
     ready.write(AGENT, text(ready, AGENT).replace("\n", "\r\n").encode())
-    assert told(ask(ready, "install"), AGENT) == ["is there already"]
+    assert told(ask(ready, "install"), AGENT) == ["already exists"]
     assert told(ask(ready, "uninstall"), AGENT) == ["removed"]
 
 
@@ -149,13 +153,13 @@ def test_the_configuration_names_the_agent_and_its_model(ready: Repo) -> None:
     said = ask(ready, "install")
     checker = ".claude/agents/checker.md"
     assert (told(said, AGENT), told(said, checker)) == (["removed"], ["written"])
-    assert told(said, COMMAND) == ["brought up to date"]
+    assert told(said, COMMAND) == ["updated"]
     content = text(ready, checker)
     assert "\nname: checker\n" in content
     assert '\nmodel: "vendor:x[1m]"\n' in content
     assert "`checker`" in text(ready, COMMAND)
     ready.config(CONFIG + '[review]\nreviewer = "checker"\nreviewer_model = "inherit"\n')
-    assert told(ask(ready, "install"), checker) == ["brought up to date"]
+    assert told(ask(ready, "install"), checker) == ["updated"]
     assert "\nmodel: inherit\n" in text(ready, checker)
 
 
@@ -176,8 +180,9 @@ def test_no_file_is_written_for_an_agent_of_others(ready: Repo, reviewer: str) -
     ready.config(f'{CONFIG}[review]\nreviewer = "{reviewer}"\n')
     said = ask(ready, "install")
     assert (
-        f"gitgates: no file is written for the reviewer `{reviewer}`: a plugin, or Claude Code "
-        "itself, is to have it\n"
+        f"gitgates: no file written for the reviewer `{reviewer}`: a plugin, or Claude "
+        "Codeitself, must provide it"
+        "\n"
     ) in said
     assert sorted(everything(ready.path / ".claude")) == [
         "commands/gitgates/review.md",
@@ -223,7 +228,9 @@ def test_a_link_is_somebody_elses(ready: Repo) -> None:
     target = ready.write("elsewhere.md", text(ready, AGENT))
     (ready.path / AGENT).unlink()
     (ready.path / AGENT).symlink_to(target)
-    assert told(ask(ready, "install"), AGENT) == ["is there, not from us, and is used as it is"]
+    assert told(ask(ready, "install"), AGENT) == [
+        "already exists, was not created by gitgates, and is used unchanged"
+    ]
     ask(ready, "uninstall")
     assert (ready.path / AGENT).is_symlink()
     assert target.exists()
@@ -236,7 +243,7 @@ def test_a_link_to_what_is_not_there_is_not_written_through(
     (ready.path / path).parent.mkdir(parents=True)
     (ready.path / path).symlink_to(tmp_path / "outside.md")
     said = ask(ready, "install")
-    assert told(said, path) == ["is a link to what is not there, and is left as it is"]
+    assert told(said, path) == ["is a broken symbolic link; left unchanged"]
     assert not (tmp_path / "outside.md").exists()
     assert told(ask(ready, "uninstall"), path) == []
     assert (ready.path / path).is_symlink()
@@ -257,13 +264,14 @@ def test_a_file_in_the_place_of_their_folder(ready: Repo) -> None:
     ready.write(".claude/agents", "x")
     done = ready.gitgates("install-hooks", "--agent", "claude")
     assert done.returncode == 73
-    assert done.stdout.decode() == f"{SETTINGS}: our hooks were added: {EVENTS}\n"
+    assert done.stdout.decode() == f"{SETTINGS}: gitgates hooks were added: {EVENTS}\n"
     assert done.stderr.decode() == (
         f"gitgates: {ready.path}/{AGENT}: cannot be written: File exists\n"
-        "  This file is as it was; what was said on standard output before is done. Fix its "
-        "folder, and do the same again.\n"
+        "  This file was not changed; the changes reported before were made. Fix its folder, "
+        "and try again."
+        "\n"
     )
-    assert "no hooks of ours" not in ask(ready, "uninstall")
+    assert "no gitgates hooks" not in ask(ready, "uninstall")
     assert os.listdir(ready.path / ".claude") == ["agents"]
 
 
@@ -272,7 +280,7 @@ def test_a_pipe_in_its_place_is_not_waited_for(ready: Repo) -> None:
     os.mkfifo(ready.path / AGENT)
     assert "reviewer.md: is not a regular file" in ask(ready, "install", status=78)
     assert not (ready.path / SETTINGS).exists()
-    assert "no hooks of ours" in ask(ready, "uninstall")
+    assert "no gitgates hooks" in ask(ready, "uninstall")
 
 
 @pytest.mark.parametrize(

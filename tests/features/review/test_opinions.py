@@ -88,7 +88,8 @@ fine
     assert done.returncode == 0
     assert done.stderr.decode() == (
         "gitgates: asking eval, echo, for at most 60 s\n"
-        "  Each answer is kept at once, and shown by: gitgates journal read review/s1/opinions\n"
+        "  Each answer is stored as it arrives; to show them: gitgates journal read "
+        "review/s1/opinions\n"
     )
     first, second = messages_there
     assert (first["topic"], first["session"]) == ("review/s1/opinions", "s1")
@@ -103,7 +104,7 @@ def test_what_fails_is_no_opinion(repo: Repo, out: Path) -> None:
     assert [(one["name"], one["status"], one["reason"]) for one in told] == [
         ("echo 1", "failed", "it failed: exit status 1"),
         ("nonesuch", "not-started", "it could not be started: command not found"),
-        ("true", "silent", "it said nothing"),
+        ("true", "silent", "it printed nothing"),
         ("kill", "killed", "it was killed by signal 9"),
         ("echo 2", "answered", ""),
     ]
@@ -145,7 +146,7 @@ def test_none_is_configured(repo: Repo) -> None:
 def test_nothing_has_changed(repo: Repo) -> None:
     ready(repo, "echo asked")
     (repo.path / "sums.py").unlink()
-    assert asked(repo).stdout == b"nothing has changed that counts\n"
+    assert asked(repo).stdout == b"no significant changes\n"
 
 
 def test_hooks_that_another_agent_sets_off_are_silent(repo: Repo, out: Path) -> None:
@@ -182,8 +183,8 @@ def test_an_opinion_is_no_person_and_no_reviewer(repo: Repo, verb: str) -> None:
     before = agent.facts()
     (one,) = json.loads(asked(repo, "--format", "json").stdout)["opinions"]
     assert one["text"] == (
-        "gitgates: opinions are being asked for, and this is one of them: it may only read\n"
-        "  Say what you think of the change yourself, on your standard output.\nexit 64"
+        "gitgates: this is a second opinion, which may only read\n"
+        "  Print your own opinion of the change to standard output.\nexit 64"
     )
     assert agent.facts() == before
 
@@ -216,7 +217,7 @@ def test_a_gate_is_no_person(repo: Repo, verb: str, out: Path) -> None:
     assert "by_person" not in agent.facts()[-1]
     agent.prompt("#review it")
     repo.gitgates("run", "Stop")
-    assert (b"is for a person" in (out / "said").read_bytes()) is verb.startswith("skip")
+    assert (b"must be run by a person" in (out / "said").read_bytes()) is verb.startswith("skip")
 
 
 @pytest.mark.samples(2)
@@ -249,8 +250,8 @@ def test_what_has_come_is_not_lost_where_we_are_ended(
     else:
         assert told.decode() == f"== echo: COMPLETE (message {message['id']}) ==\nearly\nCOMPLETE\n"
     assert trouble.decode().endswith(
-        f"gitgates: interrupted by signal {int(number)} while `sleep` ran; nothing was decided\n"
-        "  What has come is kept: gitgates journal read review/s1/opinions\n"
+        f"gitgates: interrupted by signal {int(number)} while `sleep` ran; no decision was made\n"
+        "  Answers received so far are stored: gitgates journal read review/s1/opinions\n"
     )
 
 
@@ -303,8 +304,9 @@ def test_a_large_change_is_cut_between_files_and_that_is_said() -> None:
     assert "1. do it" in head
     note, _, shown = diff.partition("\n\n")
     assert note == (
-        "(It is too large to be shown whole: these are the first 202042 bytes of 505105. "
-        "Not shown at all, so read them where they are: f2, f3, f4.)"
+        "(Truncated: these are the first 202042 bytes of 505105. Not shown at all; read them "
+        "in place:"
+        " f2, f3, f4.)"
     )
     assert shown == "".join(files[:2])
 
@@ -314,7 +316,7 @@ def test_a_large_file_is_cut_at_a_line() -> None:
     question = opinions.prompt((), diff)
     assert question.endswith(b"\n+line\n")
     assert len(question) < 300_000
-    assert b"The person's words are not known" in question
+    assert b"The person's prompts are unknown" in question
 
 
 def test_a_long_conversation_keeps_its_beginning_and_its_end() -> None:

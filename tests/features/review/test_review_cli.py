@@ -67,7 +67,8 @@ def test_status_of_a_review_that_holds_no_more(agent: Agent) -> None:
     agent.repo.write("b.py", LINES)
     told = said(agent.repo)
     assert (
-        "  `gitgates review done`, by a person, just now: holds no more: what has changed since is "
+        "  `gitgates review done`, by a person, just now: no longer valid: what has changed "
+        "since is "
         "significant: 64 weighted lines (threshold 40), 1 weighted file (threshold 5)\n"
     ) in told
     assert f"{KEPT}nothing shows" in told
@@ -125,8 +126,10 @@ def test_status_after_blocks_without_an_answer(agent: Agent) -> None:
     for again in (False, True, True):
         assert agent.stop(again=again)["decision"] == "block"
     assert said(agent.repo).endswith(
-        "at a stop:  the agent would be let go after 3 blocks in this prompt, with nothing new "
-        "said of the review\n"
+        "at a stop:  the agent would be allowed to stop after 3 blocks in this prompt without "
+        "a new "
+        "review decision"
+        "\n"
     )
 
 
@@ -181,11 +184,13 @@ def test_names_that_would_command_the_terminal(agent: Agent) -> None:
 def test_the_strict_form(agent: Agent) -> None:
     agent.prompt("#review do it")
     told = said(agent.repo)
-    assert "mode:       remind; only COMPLETE of `reviewer` counts, as a prompt has asked\n" in told
+    assert (
+        "mode:       remind; only COMPLETE from `reviewer` counts, requested by a prompt\n" in told
+    )
     assert f"{KEPT}the reviewer has not decided on it\n" in told
     assert without_ids(said(agent.repo, "done"), agent) == (
         "gitgates: noted that this change was reviewed (message ID)\n"
-        "  An independent review is asked for: only COMPLETE of `reviewer` counts for that.\n"
+        "  An independent review is required: only COMPLETE from `reviewer` counts.\n"
     )
     assert f"{KEPT}the reviewer has not decided on it\n" in said(agent.repo)
 
@@ -197,15 +202,17 @@ def test_a_person_skips_and_an_agent_may_not(agent: Agent) -> None:
     refused = agent.pre("Bash", tool_input={"command": shlex.join(("gitgates", *args))})
     assert refused["hookSpecificOutput"]["permissionDecision"] == "deny"
     agent.repo.config(f"{CONFIG}[guard]\nperson_verbs = 'off'\n")
-    assert b"count as they are now" in on_terminal(repo, "approve", "rules")
+    assert b"now apply as they are" in on_terminal(repo, "approve", "rules")
     status, told = run_by_agent(agent, *args)
     assert status == 64
     assert told == (
-        "gitgates: `gitgates review skip` is for a person, and there is no terminal, or an agent "
-        "runs it\n"
-        "  An independent review is asked for: have `reviewer` do it, or begin a prompt with "
-        "#review:stop. The person may run it in a terminal outside of the agent, with --session "
-        "s1; or run `gitgates approve review skip` there, and hand over the token: --token TOKEN.\n"
+        "gitgates: `gitgates review skip` must be run by a person in a terminal, not by an agent"
+        "\n"
+        "  An independent review is required: have `reviewer` do it, or start a prompt with "
+        "#review:stop. "
+        "The person can run it in a terminal outside the agent, with --session s1, or run "
+        "`gitgates approve review skip` there and pass on the token: --token TOKEN."
+        "\n"
     )
     assert evidence(agent).markers == ()
     told = on_terminal(repo, *args, "--session", "s1").decode().replace("\r\n", "\n")
@@ -247,9 +254,9 @@ def test_an_agent_skips_what_it_is_only_reminded_of(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (("skip", "--reason", " \n"), "--reason is empty\n  Say something, in a few words.\n"),
+        (("skip", "--reason", " \n"), "--reason is empty\n  Pass a short text.\n"),
         (("done", "--summary", ""), "--summary is empty"),
-        (("done", "--summary", "x" * 65537), "--summary has 65537 bytes, and may have 65536\n"),
+        (("done", "--summary", "x" * 65537), "--summary has 65537 bytes; the maximum is 65536\n"),
         (("skip",), "Missing option '--reason'."),
         (("post", "--decision", "MAYBE", "--summary", "x"), "Invalid value for '--decision'"),
         (("post", "--decision", "COMPLETE"), "Missing option '--summary'."),
@@ -283,13 +290,13 @@ def test_no_request_was_heard_of(repo: Repo) -> None:
     Agent(repo).start()
     done = review(repo, "request")
     assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr == b"gitgates: no prompt of this session was heard of\n"
+    assert done.stderr == b"gitgates: no prompt of this session is recorded\n"
 
 
 def test_the_diff(agent: Agent) -> None:
     done = review(agent.repo, "diff")
     assert done.stderr.decode() == (
-        "gitgates: left out: made/x (a pattern of `generated`). Shown with --all\n"
+        "gitgates: left out: made/x (a pattern of `generated`). To show them: --all\n"
     )
     paths = [line for line in done.stdout.decode().splitlines() if line.startswith("diff ")]
     assert paths == ["diff --git a/README.md b/README.md", "diff --git a/a.py b/a.py"]
@@ -314,7 +321,7 @@ def test_several_sessions(agent: Agent) -> None:
     other.start()
     other.prompt("something else")
     told = refused(agent.repo, "done")
-    assert told.startswith(f"gitgates: more than one session has been here: {agent.repo.path}\n")
+    assert told.startswith(f"gitgates: there are several sessions: {agent.repo.path}\n")
     assert "  s2  just now  something else\n  s1  just now  do it\n" in told
     assert review(agent.repo, "done", "--session", "s2").returncode == 0
     assert (len(evidence(agent).markers), len(evidence(other).markers)) == (0, 1)
@@ -335,12 +342,13 @@ def test_in_a_linked_worktree(agent: Agent, tmp_path: Path) -> None:
     repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
     linked = Repo(tmp_path / "linked")
     linked.write("b.py", LINES)
-    assert refused(linked).startswith("gitgates: no session has been here")
+    assert refused(linked).startswith("gitgates: no sessions found")
     told = said(linked, "--session", "s1")
     assert f"session:    s1 in {linked.path}\n" in told
     assert "  b.py  code, weight 1\n" in told
     assert (
-        "note:       this session's beginning was not heard of here: compared with what was" in told
+        "note:       the start of this session is not recorded here: compared with the commit"
+        in told
     )
     said(linked, "done", "--session", "s1")
     assert evidence(agent).markers == ()
@@ -368,7 +376,7 @@ def test_before_the_first_commit(repo: Repo) -> None:
     change(repo)
     told = said(repo)
     assert "  a.py            code, weight 1\n" in told
-    assert "note:       this session's beginning was not heard of here: everything is taken" in told
+    assert "note:       the start of this session is not recorded here: everything counts" in told
 
 
 VERBS = (
@@ -393,7 +401,7 @@ def test_where_it_cannot_be(agent: Agent, tmp_path: Path, args: tuple[str, ...])
     assert agent.facts() == before
     empty = Repo.init(tmp_path / "empty")
     empty.config(CONFIG)
-    assert "no session has been here" in refused(empty, *args)
+    assert "no sessions found" in refused(empty, *args)
     outside = Repo(tmp_path)
     assert "not a git repository" in refused(outside, *args, status=74)
 

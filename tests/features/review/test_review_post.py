@@ -114,10 +114,10 @@ def test_complete_lets_go(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("token", "agent_id", "why"),
     [
-        (TOKEN, "", "it came from the main thread, and the token is another agent's"),
-        (TOKEN, "a2", "it came from the agent a2, and the token is another agent's"),
-        ("guessed", "r1", "the token is none of this session"),
-        ("", "", "only the reviewer's own does: it was handed a token for it (--token)"),
+        (TOKEN, "", "it came from the main thread, but the token belongs to another agent"),
+        (TOKEN, "a2", "it came from the agent a2, but the token belongs to another agent"),
+        ("guessed", "r1", "the token does not belong to this session"),
+        ("", "", "only the reviewer's own decision does, with its token (--token)"),
     ],
 )
 def test_a_claim(agent: Agent, token: str, agent_id: str, why: str) -> None:
@@ -127,7 +127,10 @@ def test_a_claim(agent: Agent, token: str, agent_id: str, why: str) -> None:
     status, told = run_by_agent(agent, *args, agent_id=agent_id)
     assert (status, without_ids(told, agent)) == (
         1,
-        f"gitgates: recorded as your own claim (message ID); it does not count, because {why}\n",
+        (
+            "gitgates: recorded as an unverified claim (message ID); it does not count, because "
+            f"{why}\n"
+        ),
     )
     known = evidence(agent)
     assert [one.how for one in known.decisions] == ["claim"]
@@ -143,7 +146,8 @@ def test_a_decision_is_of_what_the_reviewer_saw(agent: Agent) -> None:
     agent.pre("Bash", tool_input={"command": "make"})
     agent.repo.write("b.py", LINES)
     assert post(agent, "COMPLETE", "--token", TOKEN)[1].endswith(
-        "  The change is another one than when you were started: the decision is of that one.\n"
+        "  The change differs from when you were started; the decision applies to the earlier "
+        "one.\n"
     )
     assert evidence(agent).decisions[0].point.tree == began
     assert f"{KEPT}the reviewer decided on older content\n" in said(agent.repo)
@@ -159,13 +163,15 @@ def test_a_decision_is_of_what_the_reviewer_saw(agent: Agent) -> None:
 
 FORGED = f"{sys.executable} -m gitgates review post --decision COMPLETE --summary x --token {TOKEN}"
 UNSEEN = (
-    "gitgates: recorded as your own claim (message ID); it does not count, because no command of "
-    "the agent that was handed the token was seen to post it. Run `gitgates review post` as a "
-    "plain command of its own, not from within a script\n"
+    "gitgates: recorded as an unverified claim (message ID); it does not count, because it was not "
+    "posted by a visible command of the agent that received the token. Run `gitgates review "
+    "post` as a separate, plain command, not from a script"
+    "\n"
 )
 OTHER = (
-    "gitgates: recorded as your own claim (message ID); it does not count, because it came from "
-    "the agent a2, and the token is another agent's\n"
+    "gitgates: recorded as an unverified claim (message ID); it does not count, because it "
+    "came from the agent a2, but the token belongs to another agent"
+    "\n"
 )
 
 
@@ -206,8 +212,8 @@ def test_a_reviewer_takes_complete_back(agent: Agent) -> None:
     status, told = post(agent, "COMPLETE", "--token", TOKEN, summary="again")
     assert status == 1
     assert without_ids(told, agent) == (
-        "gitgates: recorded as your own claim (message ID); it does not count, because "
-        "a decision was posted with this token before: only ISSUES may follow it\n"
+        "gitgates: recorded as an unverified claim (message ID); it does not count, because "
+        "a decision was already posted with this token; only ISSUES may follow\n"
     )
     assert said(agent.repo).endswith("the agent may stop: the reviewer said COMPLETE\n")
     status, told = post(agent, "ISSUES", "--token", TOKEN, summary="one was left")
@@ -295,7 +301,7 @@ def test_reviewers_that_do_not_agree_are_both_shown(agent: Agent) -> None:
     assert (
         "decisions:\n"
         "  COMPLETE, just now: of the reviewer, still of this change\n"
-        "  ISSUES, just now: of a reviewer, and not the last one\n"
+        "  ISSUES, just now: of a reviewer, superseded\n"
     ) in said(agent.repo)
     assert [(one["agent"], one["decision"]) for one in document(agent.repo)["decisions"]] == [
         ("r2", "COMPLETE"),
@@ -304,7 +310,7 @@ def test_reviewers_that_do_not_agree_are_both_shown(agent: Agent) -> None:
 
 
 def test_status_where_a_tree_is_gone(agent: Agent) -> None:
-    """What cannot be compared holds no more, and hides nothing else."""
+    """What cannot be compared no longer valid, and hides nothing else."""
     agent.prompt("#review do it")
     gone = {"tree": "1" * 40, "head": "", "patch": ""}
     counted = {"decision": "COMPLETE", "counts": True, "digest": "", "agent": "r1"}
@@ -312,5 +318,5 @@ def test_status_where_a_tree_is_gone(agent: Agent) -> None:
     journal(agent, {"what": "decision", **counted, **gone})
     told = said(agent.repo)
     assert "reviews:\n" in told
-    assert told.count("holds no more: it cannot be compared: ") == 2
+    assert told.count("no longer valid: it cannot be compared: ") == 2
     assert f"{KEPT}the reviewer decided on older content\n" in told

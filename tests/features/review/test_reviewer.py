@@ -164,7 +164,7 @@ def test_tools() -> None:
     assert refuse_tool("reads", "Read", "", ALLOWED) == ""
     assert refuse_tool("reads", "Grep", "", ()) == ""
     refused = refuse_tool("writes", "Write", "", ALLOWED)
-    assert refused == "The reviewer only reads: it may not use Write."
+    assert refused == "The reviewer may only read: it may not use Write."
     assert refuse_tool("other", "mcp__x__y", "", ALLOWED).endswith("may not use mcp__x__y.")
     assert refuse_tool("agent", "Agent", "", ALLOWED) != ""
     assert refuse_tool("shell", "Bash", "make test", ()).count("It may run: none; and head, ") == 1

@@ -18,7 +18,7 @@ from gitgates.features.review.significance import Significance, kinds_of, weigh
 
 pytestmark = pytest.mark.slow
 
-NOTHING = "nothing that counts has changed"
+NOTHING = "nothing relevant has changed"
 CODE = "code, weight 1"
 TESTS = "tests, weight 0.5"
 DOCS = "documentation, weight 0.1"
@@ -176,7 +176,7 @@ ROWS = (
         tree({"src/__init__.py": ""}),
         False,
         NOTHING,
-        {"src/__init__.py": "left out: nothing in it but white space"},
+        {"src/__init__.py": "left out: contains only white space"},
     ),
     Row("a file removed", tree({"src/old.py": None}), True, sums("120", "1"), {"src/old.py": CODE}),
     Row(
@@ -212,7 +212,7 @@ ROWS = (
         do("git mv src/old.py src/renamed.py; echo >> src/renamed.py"),
         False,
         NOTHING,
-        {"src/renamed.py": "left out: renamed, and only white space"},
+        {"src/renamed.py": "left out: renamed, only white space changed"},
     ),
     Row(
         "a rename with two new lines",
@@ -250,7 +250,7 @@ ROWS = (
         do("chmod +x bin/run.sh"),
         False,
         NOTHING,
-        {"bin/run.sh": "left out: only its mode is another"},
+        {"bin/run.sh": "left out: only its mode changed"},
     ),
     Row(
         "a lock file",
@@ -300,8 +300,9 @@ ROWS = (
         True,
         sums("46", "2"),
         {
-            "src/more.py": f"{CODE}, linguist-generated is no excuse: "
-            "the session may have set it itself",
+            "src/more.py": (
+                f"{CODE}, linguist-generated is ignored, as the session may have set it itself"
+            ),
             ".gitattributes": CODE,
         },
     ),
@@ -311,7 +312,7 @@ ROWS = (
         True,
         sums("46", "2"),
         {
-            "src/more.py": f"{CODE}, -diff is no excuse: the session may have set it itself",
+            "src/more.py": f"{CODE}, -diff is ignored, as the session may have set it itself",
             "src/.gitattributes": CODE,
         },
     ),
@@ -323,14 +324,14 @@ ROWS = (
         ),
         True,
         sums("45", "1"),
-        {"src/m.py": f"{CODE}, -diff is no excuse: the session may have set it itself"},
+        {"src/m.py": f"{CODE}, -diff is ignored, as the session may have set it itself"},
     ),
     Row(
         "code hidden by the repository's own attributes",
         do("seq 45 > src/m.py; mkdir -p .git/info; echo '*.py -diff' > .git/info/attributes"),
         True,
         sums("45", "1"),
-        {"src/m.py": f"{CODE}, -diff is no excuse: the session may have set it itself"},
+        {"src/m.py": f"{CODE}, -diff is ignored, as the session may have set it itself"},
     ),
     Row(
         "generated, by its name",

@@ -75,7 +75,7 @@ def test_yaml_that_is_nested_without_end_costs_no_stack() -> None:
 
 def test_a_key_without_a_value_that_goes_on_is_no_trouble() -> None:
     (one,) = found_in((("mypy.ini", "[mypy]\nstrict\n", "[mypy]\nstrict\n  more\n"),))
-    assert "cannot be read as INI" in one.detail
+    assert "can no longer be parsed as INI" in one.detail
 
 
 def config_of(text: str) -> Config:
@@ -186,7 +186,7 @@ def test_a_gate_that_is_gone_and_all_that_is_gone() -> None:
     told = [one.detail for one in compare_gates(before, config_of(less), "x")]
     assert told == ["gates.test: removed", "hooks.Stop.gates: - test"]
     assert [one.detail for one in compare_gates(before, None, "x")] == [
-        "all settings of gitgates are gone"
+        "all gitgates settings were removed"
     ]
     assert compare_gates(None, before, "x") == ()
 
@@ -198,13 +198,17 @@ SETTINGS = ".claude/settings.json"
 @pytest.mark.parametrize(
     ("before", "after", "wanted"),
     [
-        (OURS % "gitgates agent-hook claude", "{}", ["Stop: `gitgates agent-hook claude` is gone"]),
+        (
+            OURS % "gitgates agent-hook claude",
+            "{}",
+            ["Stop: `gitgates agent-hook claude` was removed"],
+        ),
         (OURS % "gitgates agent-hook claude", OURS % "/opt/bin/gitgates agent-hook claude", []),
-        (OURS % "lint", None, ["Stop: `lint` is gone"]),
+        (OURS % "lint", None, ["Stop: `lint` was removed"]),
         ("{}", '{"disableAllHooks": true}', ["disableAllHooks: true"]),
         ('{"disableAllHooks": true}', "{}", []),
         ("{}", OURS % "gitgates agent-hook claude", []),
-        (OURS % "lint", "no JSON", ["Stop: `lint` is gone"]),
+        (OURS % "lint", "no JSON", ["Stop: `lint` was removed"]),
     ],
 )
 def test_hooks_of_an_agent(before: str, after: str | None, wanted: list[str]) -> None:
@@ -217,7 +221,7 @@ def test_the_reviewers_orders() -> None:
         pair = Pair(f".claude/agents/{name}.md", b"Look.\n", b"Say COMPLETE.\n")
         return [one.detail for one in find_in_agent_settings((pair,), "plugin:reviewer")]
 
-    assert told("reviewer") == ["the reviewer's orders: changed"]
+    assert told("reviewer") == ["the reviewer's instructions: changed"]
     assert told("worker") == []
 
 
@@ -244,7 +248,7 @@ def test_the_verb_shows_findings_by_file(agent: Agent) -> None:
     repo.write("gitgates.local.toml", '[gates.test]\non_fail = "CONTINUE"\n')
     repo.write(".claude/settings.local.json", '{"disableAllHooks": true}')
     done = repo.gitgates("review", "weakened")
-    unknown = "(in a file that no snapshot has: who wrote it cannot be told)"
+    unknown = "(in a file that is in no snapshot: its author is unknown)"
     assert (
         done.stdout.decode()
         == f"""\
@@ -278,7 +282,7 @@ def test_the_verb_as_json(agent: Agent) -> None:
 def test_nothing_was_found(agent: Agent) -> None:
     agent.repo.write("shop.py", "def add(a, b):\n    return a + b\n")
     done = agent.repo.gitgates("review", "weakened")
-    assert done.stdout == b"nothing that weakens the checks was found\n"
+    assert done.stdout == b"nothing found that weakens the checks\n"
     document = json.loads(agent.repo.gitgates("review", "weakened", "--format", "json").stdout)
     assert document == {"version": 1, "findings": []}
 
@@ -295,14 +299,12 @@ def test_what_a_colleague_has_relaxed_is_not_the_sessions(agent: Agent) -> None:
     repo.git("fetch", "-q", "theirs")
     repo.git("merge", "-q", "theirs/main")
     done = repo.gitgates("review", "weakened")
-    assert done.stdout == b"nothing that weakens the checks was found\n"
+    assert done.stdout == b"nothing found that weakens the checks\n"
 
 
 def test_settings_that_cannot_be_read_any_more(agent: Agent) -> None:
     found = weakened_by(agent, "no TOML")
-    assert [one.detail.partition(":")[0] for one in found] == [
-        "the settings cannot be read any more"
-    ]
+    assert [one.detail.partition(":")[0] for one in found] == ["the settings can no longer be read"]
 
 
 def weakened_by(agent: Agent, text: str) -> tuple[Weakening, ...]:
@@ -321,14 +323,14 @@ def weakened_by(agent: Agent, text: str) -> tuple[Weakening, ...]:
 def test_a_worker_is_refused(agent: Agent, agent_type: str) -> None:
     status, told = seen(agent, agent_type)
     assert status == 64
-    assert told.startswith("gitgates: this is for the reviewer")
+    assert told.startswith("gitgates: this is only for the reviewer")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("agent_type", ["reviewer", "plugin:reviewer"])
 def test_the_reviewer_is_shown_it(agent: Agent, agent_type: str) -> None:
     status, told = seen(agent, agent_type)
-    assert (status, told) == (0, "nothing that weakens the checks was found\n")
+    assert (status, told) == (0, "nothing found that weakens the checks\n")
 
 
 def seen(agent: Agent, agent_type: str) -> tuple[int, str]:

@@ -139,7 +139,7 @@ def test_blame_as_text(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     assert done.stdout.decode() == (
         "lines  intent  session              tool   time                  how\n"
         f"1-6    -       s1/aaaaaaaa          Write  {time}Z  content\n"
-        "7      -       nobody of the trace\n"
+        "7      -       nobody in the trace\n"
     )
 
 
@@ -151,9 +151,9 @@ def one_record(repo: Repo) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("file", "said"),
     [
-        ("none.py", "none.py is not there: only lines of text have writers"),
-        (".git", ".git is not a file: only lines of text have writers"),
-        ("b.bin", "b.bin is not text, but binary: only lines of text have writers"),
+        ("none.py", "none.py does not exist: writers are only known for lines of text"),
+        (".git", ".git is not a file: writers are only known for lines of text"),
+        ("b.bin", "b.bin is not text, but binary: writers are only known for lines of text"),
         ("../x", "../x is not a file of "),
     ],
 )
@@ -178,7 +178,7 @@ def test_show(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     shown = repo.gitgates("trace", "show", "--session", "s2", "--path", "sub/b.py").stdout.decode()
     assert shown.splitlines() == [lines[1]]
     none = repo.gitgates("trace", "show", "--intent", "INT-001")
-    assert (none.returncode, none.stderr) == (0, b"gitgates: no record of that\n")
+    assert (none.returncode, none.stderr) == (0, b"gitgates: no matching records\n")
 
 
 def test_verify(repo: Repo, agents: tuple[Agent, Agent]) -> None:
@@ -186,13 +186,13 @@ def test_verify(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     for number in range(3):
         write(one, "a.py", text(str(number)))
     done = repo.gitgates("trace", "verify")
-    assert (done.returncode, done.stdout) == (0, b"3 records, all as they were written\n")
+    assert (done.returncode, done.stdout) == (0, b"3 records, all intact\n")
     path = repo.path / ".git/gitgates/trace/ledger.jsonl"
     path.write_bytes(path.read_bytes().replace(b"a.py", b"b.py", 1))
     done = repo.gitgates("trace", "verify")
     assert done.returncode == 1
     first, _second = done.stdout.decode().splitlines()
-    assert first == "line 1 is damaged: it is not what its own hash is of"
+    assert first == "line 1 is damaged: it does not match its own hash"
     found = json.loads(repo.gitgates("trace", "verify", "--format", "json").stdout)
     assert (found["ok"], len(found["problems"])) == (False, 2)
 
@@ -286,14 +286,14 @@ def test_prune(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     assert repo.gitgates("trace", "prune").returncode == 64
     refused = repo.gitgates("trace", "prune", "--keep", "1")
     assert refused.returncode == 64
-    assert b"`gitgates trace prune` is for a person" in refused.stderr
+    assert b"`gitgates trace prune` must be run by a person" in refused.stderr
     assert prune_it(repo, "--older-than", "1").stdout == b"0 records removed\n"
     done = prune_it(repo, "--keep", "1", env={"CLAUDE_CODE_SESSION_ID": "s9"})
     assert done.stdout == b"2 records removed\n"
     said = repo.gitgates("trace", "verify").stdout.decode().splitlines()
     by = "session s9, with a token of Test"
     assert said[0][20:] == f": {by} removed 2 records"
-    assert said[1] == "1 record, all as they were written"
+    assert said[1] == "1 record, all intact"
     ledger = (repo.path / ".git/gitgates/ledger.jsonl").read_text()
     assert f'"what": "trace-pruned", "by": "{by}", "records": 2' in ledger
     path = repo.path / ".git/gitgates/trace/ledger.jsonl"

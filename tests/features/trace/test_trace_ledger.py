@@ -169,13 +169,11 @@ def test_a_head_that_is_damaged_is_made_anew_and_one_that_is_gone_is_not(tmp_pat
     head = Path(ledger.head_abs_of(str(file_of(tmp_path)), ("s1", "")))
     head.write_bytes(b"")  # as after a loss of power
     [damaged] = problems(tmp_path)
-    assert damaged.endswith(".head is damaged: whether an end was cut off cannot be told")
+    assert damaged.endswith(".head is damaged: truncation cannot be ruled out")
     assert write(tmp_path)["n"] == 2
     assert problems(tmp_path) == []
     head.unlink()
-    assert problems(tmp_path) == [
-        "the head of s1 is gone: whether its end was cut off cannot be told"
-    ]
+    assert problems(tmp_path) == ["the head of s1 is missing: truncation cannot be ruled out"]
     last = write(tmp_path)["id"]
     assert problems(tmp_path) == [f"line 3 ({last}): record 1 of s1 does not follow 2"]
 
@@ -187,7 +185,7 @@ def test_an_end_that_was_cut_off_with_its_head(tmp_path: Path) -> None:
     first, _second = file_of(tmp_path).read_bytes().splitlines(keepends=True)
     file_of(tmp_path).write_bytes(first)
     Path(ledger.head_abs_of(str(file_of(tmp_path)), ("s1", ""))).unlink()
-    gone = "the head of s1 is gone: whether its end was cut off cannot be told"
+    gone = "the head of s1 is missing: truncation cannot be ruled out"
     assert problems(tmp_path) == [gone]
     write(tmp_path, "s2")
     assert problems(tmp_path) == [gone]
@@ -256,13 +254,16 @@ def test_what_is_changed_is_named(tmp_path: Path) -> None:
     whole = file_of(tmp_path).read_bytes()
     lines = whole.splitlines(keepends=True)
     file_of(tmp_path).write_bytes(whole.replace(b'"Edit"', b'"Read"', 1))
-    damaged = "line 1 is damaged: it is not what its own hash is of"
+    damaged = "line 1 is damaged: it does not match its own hash"
     follows = "does not follow 0"
     assert problems(tmp_path) == [damaged, f"line 2 ({ids[1]}): record 2 of s1 {follows}"]
     file_of(tmp_path).write_bytes(lines[0] + lines[2])
     assert problems(tmp_path) == [f"line 2 ({ids[2]}): record 3 of s1 does not follow 1"]
     file_of(tmp_path).write_bytes(lines[0] + lines[1])
-    gone = "record 3 of s1 is gone, and maybe others: an end was cut off. The last one there is"
+    gone = (
+        "record 3 of s1 is missing, and possibly others: the end was truncated. The last "
+        "one present is"
+    )
     assert problems(tmp_path) == [f"{gone} 2"]
     file_of(tmp_path).unlink()
     assert problems(tmp_path) == [f"{gone} 0"]
@@ -304,7 +305,7 @@ def test_an_anchor_is_the_first_line(tmp_path: Path) -> None:
     anchor, *rest = file_of(tmp_path).read_bytes().splitlines(keepends=True)
     for lines in ([anchor, anchor, *rest], [first, anchor, *rest]):
         file_of(tmp_path).write_bytes(b"".join(lines))
-        assert problems(tmp_path) == ["line 2: what was pruned stands in the first line alone"]
+        assert problems(tmp_path) == ["line 2: a prune record may only be in the first line"]
 
 
 @pytest.mark.parametrize(
@@ -315,7 +316,7 @@ def test_a_record_that_is_none_of_ours(tmp_path: Path, field: str, value: object
     del record["sha256"]
     with file_of(tmp_path).open("ab") as file:
         file.write(ledger.sealed({**record, field: value}))
-    assert problems(tmp_path) == ["line 2 is damaged: it is not a record that this version knows"]
+    assert problems(tmp_path) == ["line 2 is damaged: it is not a record known to this version"]
     assert write(tmp_path)["n"] == 2
 
 

@@ -398,7 +398,7 @@ def test_a_ledger_that_cannot_be_written_stops_nobody(repo: Repo) -> None:
     os.unlink(path)
     os.mkdir(path)
     said = write(agent, "a.py", "b\n")
-    assert "what this tool call has changed is not traced" in said["systemMessage"]
+    assert "the changes of this tool call are not traced" in said["systemMessage"]
     assert "decision" not in said
 
 

@@ -375,7 +375,7 @@ def test_broken_files_say_so(name: str, text: str) -> None:
     tasks, _notes, troubles = find_tasks(project({name: text}))
     assert (tasks, len(troubles)) == ([], 1)
     assert troubles[0].startswith(f"{name}: is not ")
-    assert troubles[0].endswith("; nothing of it is used")
+    assert troubles[0].endswith("; ignored")
 
 
 @pytest.mark.parametrize("text", ["{}", '{"scripts": []}', '{"scripts": null}'])
@@ -408,8 +408,8 @@ def test_unreadable_files_are_said(tmp_path: Path) -> None:
     found, troubles = read_project(str(tmp_path))
     assert found.texts == {}
     assert sorted(troubles) == [
-        "Makefile: cannot be read: byte 8 is not UTF-8; nothing of it is used",
-        "justfile: cannot be read: it is longer than 1024 KiB; nothing of it is used",
+        "Makefile: cannot be read: byte 8 is not UTF-8; ignored",
+        "justfile: cannot be read: it is longer than 1024 KiB; ignored",
     ]
     assert read_project(os.path.join(tmp_path, "gone"))[0].names == frozenset()
 

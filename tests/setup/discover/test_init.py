@@ -109,12 +109,12 @@ def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
         FOUND
         + "pyproject.toml: added 3 gates: format, lint, test; "
         + "added 3 hooks: pre-commit, pre-push, manual\n"
-        + "next: gitgates install-hooks, and to try the gates now: gitgates run\n",
+        + "next: gitgates install-hooks, and try the gates now: gitgates run\n",
         "",
     )
     written = f"{PYPROJECT}\n\n{TABLES}".encode()
     assert project.files() == {"Makefile": MAKEFILE.encode(), "pyproject.toml": written}
-    assert project.init() == (0, FOUND + "pyproject.toml: nothing is missing\n", "")
+    assert project.init() == (0, FOUND + "pyproject.toml: nothing to add\n", "")
     assert project.files()["pyproject.toml"] == written
     checked = project.gitgates("check").stdout
     assert checked == b"pyproject.toml: 3 gates, 3 hooks, no problems\n"
@@ -170,7 +170,7 @@ gates = [
     assert said.endswith(
         "pyproject.toml: added 2 gates: format, typecheck; added 1 hook: pre-commit; "
         "added to pre-push: typecheck\n"
-        "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
+        "next: gitgates install-hooks, and try the gates now: gitgates run\n"
     )
     new = """
 [tool.gitgates.gates.format]
@@ -197,7 +197,7 @@ def test_gates_without_hooks_get_their_hooks(project: Project) -> None:
     project.write("gitgates.toml", '[gates.lint]\ncommand = "mine"\n')
     assert project.init()[1].endswith(
         "gitgates.toml: added 3 hooks: pre-commit, pre-push, manual\n"
-        "next: gitgates install-hooks, and to try the gates now: gitgates run\n"
+        "next: gitgates install-hooks, and try the gates now: gitgates run\n"
     )
     assert project.files()["gitgates.toml"].decode() == (
         '[gates.lint]\ncommand = "mine"\n\n'
@@ -228,10 +228,10 @@ def test_a_broken_file_is_said_and_the_others_count(project: Project) -> None:
         "gitgates.toml: added 1 gate: lint; added 3 hooks: pre-commit, pre-push, manual\n" in said
     )
     assert trouble.splitlines() == [
-        "Makefile: cannot be read: byte 8 is not UTF-8; nothing of it is used",
+        "Makefile: cannot be read: byte 8 is not UTF-8; ignored",
         (
             "package.json: is not valid JSON: Expecting property name enclosed in double quotes: "
-            "line 1 column 2 (char 1); nothing of it is used"
+            "line 1 column 2 (char 1); ignored"
         ),
     ]
 
@@ -268,8 +268,8 @@ def test_from_a_folder_inside_and_outside_of_git(project: Project, tmp_path: Pat
     assert status == 0
     assert "install-hooks" not in said  # there is nowhere to install them yet
     assert trouble == (
-        f"gitgates: {plain.root}: not a git repository; gates and hooks need one\n"
-        "  Go into one, or make one with: git init\n"
+        f"gitgates: {plain.root}: not a git repository\n"
+        "  Change to a repository, or create one with: git init\n"
     )
     config = load.load(str(plain.root))
     assert config is not None
@@ -284,7 +284,7 @@ def test_a_file_that_cannot_be_written(project: Project) -> None:
     assert (status, trouble) == (
         78,
         (
-            "gitgates: gitgates.toml: is a link to a file that is not there\n"
+            "gitgates: gitgates.toml: is a broken symbolic link\n"
             f"  Fix the link, or remove it: {project.root}/gitgates.toml\n"
         ),
     )
@@ -299,7 +299,7 @@ def test_a_try_leaves_out_what_cannot_pass_here(project: Project) -> None:
     assert "\n  left out: test: make test: failed (exit status 2)\ngitgates.toml: added " in said
     written = project.files()["gitgates.toml"].decode()
     assert written.startswith(
-        "# left out by gitgates init --try: test: make test: failed (exit status 2)\n"
+        "# omitted by gitgates init --try: test: make test: failed (exit status 2)\n"
         "[gates.format]\n"
     )
     assert written.endswith(
@@ -315,8 +315,8 @@ def test_a_try_that_leaves_nothing_writes_nothing(project: Project) -> None:
     assert (status, trouble) == (
         0,
         (
-            "no gate is left, and nothing was written\n"
-            "  Fix what failed, or write them all the same: gitgates init\n"
+            "no gate remains; nothing was written\n"
+            "  Fix what failed, or write them anyway: gitgates init\n"
         ),
     )
     assert said.endswith("  left out: test: make test: failed (exit status 2)\n")
@@ -372,7 +372,7 @@ def test_nothing_is_tried_where_nobody_can_be_asked(project: Project) -> None:
         (
             "gitgates: --try runs the proposed commands and asks first, but standard input is not "
             "a terminal; nothing was run or written\n"
-            "  To run them without being asked: gitgates init --try --yes\n"
+            "  To run them without confirmation: gitgates init --try --yes\n"
         ),
     )
     assert list(project.files()) == ["Makefile"]

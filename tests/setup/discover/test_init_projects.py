@@ -30,8 +30,8 @@ PROJECTS: dict[str, tuple[dict[str, str], str, dict[str, dict[str, object]], dic
   pre-commit  The hooks of .pre-commit-config.yaml  (.pre-commit-config.yaml)
   typecheck   tox -e typing  (tox.ini: environment typing)
   test        tox -e py  (tox.ini: environment py)
-  left out: make lint: what it runs is in the other gates
-  gate `pre-commit` stands in for pre-commit's own hook, which then does not run
+  left out: make lint: the other gates cover it
+  gate `pre-commit` replaces pre-commit's own hook, which no longer runs
 """,
         {
             "pre-commit": {"pre-commit": True},
@@ -53,7 +53,7 @@ PROJECTS: dict[str, tuple[dict[str, str], str, dict[str, dict[str, object]], dic
         """\
   pre-commit  The hooks of .pre-commit-config.yaml  (.pre-commit-config.yaml)
   lint        just lint  (justfile: recipe lint)
-  gate `pre-commit` stands in for prek's own hook, which then does not run
+  gate `pre-commit` replaces prek's own hook, which no longer runs
 """,
         {"pre-commit": {"pre-commit": True, "runner": "prek"}, "lint": {"command": "just lint"}},
         {
@@ -75,10 +75,10 @@ PROJECTS: dict[str, tuple[dict[str, str], str, dict[str, dict[str, object]], dic
 languages: JavaScript or TypeScript, Rust
   lint  just lint  (justfile: recipe lint)
   test  cargo test --workspace  (Cargo.toml)
-  left out: just test: it never ends, or wants a terminal (cargo watch --exec '{{ args }}')
-  left out: make check: it never ends, or wants a terminal (mkdocs serve)
-  left out: npm test: it never ends, or wants a terminal (cypress open)
-  left out: npm run check: it never ends, or wants a terminal (vite dev)
+  left out: just test: it never exits, or needs a terminal (cargo watch --exec '{{ args }}')
+  left out: make check: it never exits, or needs a terminal (mkdocs serve)
+  left out: npm test: it never exits, or needs a terminal (cypress open)
+  left out: npm run check: it never exits, or needs a terminal (vite dev)
 """,
         {"lint": {"command": "just lint"}, "test": {"command": "cargo test --workspace"}},
         {"pre-commit": "lint", "pre-push": "lint test", "manual": "lint test"},
@@ -108,10 +108,10 @@ languages: JavaScript or TypeScript
   commit-msg  npx --no -- commitlint --edit "$1"  (.husky/commit-msg)
   lint        pnpm run lint  (package.json: script lint)
   test        pnpm run test --run  (package.json: script test)
-  left out: package.json: lint-staged: !(*.min).css: is not read; make gates of it by hand
-  left out: .husky/pre-push: is a script; make gates of it by hand
+  left out: package.json: lint-staged: !(*.min).css: is not read; create gates for it by hand
+  left out: .husky/pre-push: is a script; create gates for it by hand
   left out: pnpm run format: it rewrites files; other gates run before a commit
-  uninstall husky, or what gates have taken over from it runs twice
+  uninstall husky; otherwise, the commands taken over from it run twice
 """,
         {
             "eslint": {
@@ -153,7 +153,7 @@ languages: JavaScript or TypeScript
   check  npm run check  (package.json: simple-git-hooks.pre-commit)
   test   npm test  (package.json: simple-git-hooks.pre-commit)
   lint   npm run lint  (package.json: script lint)
-  uninstall simple-git-hooks, or what gates have taken over from it runs twice
+  uninstall simple-git-hooks; otherwise, the commands taken over from it run twice
 """,
         {
             "check": {"command": "npm run check"},
@@ -204,10 +204,12 @@ commit-msg:
   review-gate    ./message.sh "$1"  (lefthook.yml: commit-msg: review)
   lint           make lint  (Makefile: target lint)
   left out: lefthook.yml: pre-commit: odd: its `skip`; the gate always runs
-  left out: lefthook.yml: pre-commit: on main: a gate has no `only`; make a gate of it by hand
-  left out: lefthook.yml: pre-commit: a job: it runs a `script`; make a gate of it by hand
-  left out: lefthook.yml: pre-commit: files: a gate has no such template; make a gate of it by hand
-  uninstall lefthook, or what gates have taken over from it runs twice
+  left out: lefthook.yml: pre-commit: on main: gates do not support `only`; create a \
+gate for it by hand
+  left out: lefthook.yml: pre-commit: a job: it runs a `script`; create a gate for it by hand
+  left out: lefthook.yml: pre-commit: files: gates do not support this template; \
+create a gate for it by hand
+  uninstall lefthook; otherwise, the commands taken over from it run twice
 """,
         {
             "golangci-lint": {
@@ -267,7 +269,7 @@ languages: JavaScript or TypeScript
   format  uv run ruff format --check --force-exclude  (ruff.toml: [format])
   lint    uv run ruff check --no-fix --force-exclude  (ruff.toml)
   test    .venv/bin/pytest  (pytest.ini)
-  left out: prettier --check --ignore-unknown (.prettierrc): there is no node_modules/.bin/prettier
+  left out: prettier --check --ignore-unknown (.prettierrc): node_modules/.bin/prettier not found
 """,
         {
             "format": {
@@ -309,7 +311,7 @@ languages: Rust
   format  cargo fmt --all -- --check  (.github/workflows/a.yml)
   lint    cargo clippy --all-targets -- -D warnings  (.github/workflows/a.yml)
   test    cargo test --workspace --locked  (.github/workflows/a.yml)
-  left out: pytest -q (.github/workflows/a.yml): not locked, nor in .venv/bin, venv/bin or the PATH
+  left out: pytest -q (.github/workflows/a.yml): neither locked, nor in .venv/bin, venv/bin or PATH
 """,
         {
             "format": {"command": "cargo fmt --all -- --check"},
@@ -351,7 +353,7 @@ languages: Rust
         {"lint": {"command": "mise run lint"}, "test": {"command": "mise run test"}},
         {"pre-commit": "lint", "pre-push": "lint test", "manual": "lint test"},
     ),
-    "nox makes environments, so that types wait for the push": (
+    "nox makes environments, so types wait for the push": (
         {
             "noxfile.py": "import nox\n\n@nox.session\ndef lint(session):\n"
             '    session.run("pre-commit", "run", "--all-files")\n\n@nox.session\n'
@@ -485,7 +487,7 @@ languages: JavaScript or TypeScript
 languages: JavaScript or TypeScript
   lint  npm run style  (config/husky/pre-commit)
   test  npm test  (package.json: script test)
-  uninstall husky, or what gates have taken over from it runs twice
+  uninstall husky; otherwise, the commands taken over from it run twice
 """,
         {"lint": {"command": "npm run style", "writes": True}, "test": {"command": "npm test"}},
         {"pre-commit": "lint", "pre-push": "test", "manual": "test"},
@@ -574,7 +576,8 @@ def test_what_a_manager_goes_on_running_is_no_gate_of_that_hook(
     monkeypatch.chdir(tmp_path)
     said = CliRunner().invoke(command, []).stdout
     assert (
-        f"\n  {manager} goes on running its own commands: none is a gate of the same hook\n" in said
+        f"\n  {manager} keeps running its own commands; none of them is a gate of the same hook\n"
+        in said
     )
     written = tomllib.loads((tmp_path / "gitgates.toml").read_text())
     assert {name: keys["command"] for name, keys in written["gates"].items()} == gates

@@ -29,9 +29,9 @@ def test_healthy(repo: Repo) -> None:
     assert done.stdout.decode() == (
         f"ok       git: {version}\n"
         "ok       pyproject.toml: 1 gate, 2 hooks\n"
-        "ok       .git/hooks/pre-commit: installed, and alive\n"
-        "ok       .git/hooks/pre-merge-commit: installed, and alive\n"
-        "ok       .git/hooks/pre-push: installed, and alive\n"
+        "ok       .git/hooks/pre-commit: installed and working\n"
+        "ok       .git/hooks/pre-merge-commit: installed and working\n"
+        "ok       .git/hooks/pre-push: installed and working\n"
         "gitgates doctor: nothing is wrong\n"
     )
 
@@ -139,13 +139,13 @@ def the_shim(what: str, severity: str = "problem", mend: str = INSTALL) -> list[
 def test_not_executable(repo: Repo) -> None:
     path = healthy(repo).path / ".git/hooks/pre-commit"
     path.chmod(0o644)
-    what = "is not executable, so that git does not run it"
+    what = "is not executable, so git does not run it"
     assert examine(repo) == the_shim(what, mend=f"chmod +x {path}")
 
 
 def test_interpreter_is_gone(repo: Repo) -> None:
     edit_shim(healthy(repo), f"python={sys.executable}\n", "python='/no where/python'\n")
-    assert examine(repo) == the_shim("its interpreter is gone: /no where/python")
+    assert examine(repo) == the_shim("its interpreter is missing: /no where/python")
 
 
 def test_interpreter_that_does_not_run(repo: Repo) -> None:
@@ -158,7 +158,7 @@ def test_interpreter_that_does_not_run(repo: Repo) -> None:
 
 def test_home_is_gone(repo: Repo) -> None:
     edit_shim(healthy(repo), f"home={SRC}\n", "home=/nowhere\n")
-    assert examine(repo) == the_shim("gitgates is gone from /nowhere")
+    assert examine(repo) == the_shim("gitgates is missing from /nowhere")
 
 
 def test_another_version(repo: Repo) -> None:
@@ -170,7 +170,7 @@ def test_another_version(repo: Repo) -> None:
 
 def test_shim_of_an_older_version(repo: Repo) -> None:
     edit_shim(healthy(repo), "(shim 2)", "(shim 0)")
-    assert examine(repo) == the_shim("is not as this version of gitgates writes it", "note")
+    assert examine(repo) == the_shim("was written by a different version of gitgates", "note")
 
 
 # -- what surrounds us --
@@ -198,14 +198,14 @@ def test_git_that_is_too_old(repo: Repo, tmp_path: Path) -> None:
 
 
 def test_switched_off(repo: Repo) -> None:
-    what = "GITGATES=0 is set here: no hook runs any gate"
+    what = "GITGATES=0 is set: hooks run no gates"
     assert examine(healthy(repo), GITGATES="0") == [
         Said("problem", "environment", "GITGATES", what, "unset GITGATES")
     ]
 
 
 def test_skips(repo: Repo) -> None:
-    what = "set here, and skips gate `g`"
+    what = "set, and skips gate `g`"
     assert examine(healthy(repo), SKIP="g") == [
         Said("note", "environment", "SKIP", what, "unset SKIP")
     ]
@@ -213,13 +213,13 @@ def test_skips(repo: Repo) -> None:
 
 def test_index_that_a_killed_run_has_left(repo: Repo) -> None:
     left = healthy(repo).write(".git/gitgates-index", "x")
-    what = f"a run that was killed has left {left}"
+    what = f"a killed run left {left}"
     assert examine(repo) == [Said("note", "left over", str(repo.path), what, f"rm {left}")]
 
 
 def test_unstaged_work_that_a_killed_run_has_hidden(repo: Repo) -> None:
     healthy(repo).write(".git/gitgates/rescue/journal", "{}")
-    what = "a run that was killed has hidden unstaged work, which is not back yet"
+    what = "a killed run stashed unstaged work, which is not restored yet"
     assert examine(repo) == [Said("problem", "left over", str(repo.path), what, "gitgates recover")]
 
 
@@ -245,8 +245,8 @@ def test_programs_and_folders(repo: Repo) -> None:
     )
     repo.write("sub/x")
     repo.write("tool").chmod(0o755)
-    mend = "install it, or name its folder in the PATH of the gate's env"
-    gone = "its program `no-such-program` is not found in the PATH"
+    mend = "install it, or add its folder to PATH in the gate's env"
+    gone = "its program `no-such-program` was not found in PATH"
     assert examine(repo) == [
         Said("problem", "command", "gate `gone`", gone, mend),
         Said("problem", "command", "gate `argv`", gone, mend),
@@ -254,14 +254,14 @@ def test_programs_and_folders(repo: Repo) -> None:
             "problem",
             "command",
             "gate `path`",
-            "its program ./tool is not there, or not executable",
+            "its program ./tool is missing or not executable",
             "look at: ls -l ./tool",
         ),
         Said(
             "problem",
             "command",
             "gate `folder`",
-            "its working_dir `no such` is not there",
+            "its working_dir `no such` does not exist",
             "mkdir -p 'no such'",
         ),
     ]
@@ -292,7 +292,7 @@ def test_program_of_a_command(command: str | tuple[str, ...], program: str) -> N
 def test_pre_commit_gates(repo: Repo) -> None:
     config = '[gates.g]\npre-commit = ["ruff", "mypy"]\n[gates.all]\npre-commit = true\n'
     repo.config(config)
-    what = "it runs hooks of .pre-commit-config.yaml, which is not there"
+    what = "it runs hooks of .pre-commit-config.yaml, which does not exist"
     mend = "pre-commit sample-config > .pre-commit-config.yaml"
     assert examine(repo) == [
         Said("problem", "pre-commit", "gate `g`", what, mend),
@@ -309,7 +309,7 @@ def test_pre_commit_gates(repo: Repo) -> None:
             "pre-commit",
             "gate `g`",
             ".pre-commit-config.yaml has no hook `mypy`",
-            "add it there, or take it out of `g`",
+            "add it there, or remove it from `g`",
         )
     ]
     repo.write(".pre-commit-config.yaml", "repos: [")

@@ -86,7 +86,7 @@ def test_installed_and_alive(ready: Repo) -> None:
     install(ready)
     assert agents(ready) == []
     said = ready.gitgates("doctor").stdout.decode()
-    assert f"ok       {PROJECT}: our hooks are there, for guard, gates, tampering; off: " in said
+    assert f"ok       {PROJECT}: hooks are installed, for guard, gates, tampering; off: " in said
 
 
 def test_not_installed(ready: Repo) -> None:
@@ -95,7 +95,7 @@ def test_not_installed(ready: Repo) -> None:
         "problem",
         "agent",
         PROJECT,
-        f"Claude Code runs none of the gates: it does not call us at {EVENTS}",
+        f"Claude Code runs none of the gates: it does not call gitgates at {EVENTS}",
         INSTALL,
     )
     assert ready.ask("sh", "-c", f"exit 0; {found.mend}").returncode == 0
@@ -109,7 +109,7 @@ def test_an_event_is_missing(ready: Repo, scope: str, name: str) -> None:
     ready.write(name, json.dumps(settings))
     mend = INSTALL if scope == "project" else f"{INSTALL} --scope local"
     assert only(ready) == Said(
-        "problem", "agent", name, "does not call us at Stop (for gates, tampering)", mend
+        "problem", "agent", name, "does not call gitgates at Stop (for gates, tampering)", mend
     )
 
 
@@ -134,7 +134,7 @@ def test_a_timeout_that_is_too_short(ready: Repo) -> None:
     hook = {"type": "command", "command": "gitgates agent-hook claude", "timeout": 30}
     change(ready, hooks={"Stop": [{"hooks": [hook]}]})
     assert only(ready).what == (
-        "Claude Code ends Stop after 30 s, and lets everything through then; "
+        "Claude Code ends Stop after 30 s, and then lets everything through; "
         "the gates may take until 75 s"
     )
     del hook["timeout"]  # the client's own, which is long enough
@@ -147,7 +147,10 @@ def test_an_event_that_nothing_needs(ready: Repo) -> None:
     hook = {"type": "command", "command": "gitgates agent-hook claude", "timeout": 5}
     change(ready, hooks={"PreCompact": [{"hooks": [hook]}]})
     found = only(ready)
-    assert (found.severity, found.what) == ("note", "calls us at PreCompact, which nothing needs")
+    assert (found.severity, found.what) == (
+        "note",
+        "calls gitgates at PreCompact, which is not needed",
+    )
 
 
 def test_what_others_may_need_is_not_spoken_of(ready: Repo) -> None:
@@ -173,7 +176,7 @@ def test_a_hook_of_somebodys_own_that_speaks_of_us(ready: Repo) -> None:
     change(ready, hooks={"Stop": [{"hooks": [hook]}]})
     found = only(ready)
     assert found.severity == "note"
-    assert found.what == "a hook of your own at Stop speaks of gitgates: not looked into"
+    assert found.what == "a custom hook at Stop mentions gitgates: not checked"
 
 
 # Whether it is there
@@ -184,8 +187,8 @@ def test_the_command_is_gone(ready: Repo, tmp_path: Path) -> None:
     (tmp_path / "bin/gitgates").unlink()
     found = only(ready)
     assert found.severity == "problem"
-    assert found.what.startswith("there is no `gitgates` in the PATH, where these hooks look for")
-    assert found.mend == "Put it there, for example with: pipx install gitgates"
+    assert found.what.startswith("`gitgates` was not found in PATH, where these hooks look for")
+    assert found.mend == "To install it there: pipx install gitgates"
 
 
 def test_it_is_there_in_a_virtual_environment_only(ready: Repo, tmp_path: Path) -> None:
@@ -193,7 +196,7 @@ def test_it_is_there_in_a_virtual_environment_only(ready: Repo, tmp_path: Path) 
     (tmp_path / "pyvenv.cfg").touch()
     found = only(ready)
     assert found.severity == "note"
-    assert found.what.startswith("there is no `gitgates` in the PATH")
+    assert found.what.startswith("`gitgates` was not found in PATH")
 
 
 def in_process(repo: Repo) -> list[Any]:
@@ -208,8 +211,8 @@ def in_process(repo: Repo) -> list[Any]:
 @pytest.mark.parametrize(
     ("settings", "what"),
     [
-        ({"disableAllHooks": True}, "`disableAllHooks` is true: Claude Code runs no hook at all"),
-        ({"env": {"GITGATES": "0"}}, "its `env` sets GITGATES=0: our hooks run no gate"),
+        ({"disableAllHooks": True}, "`disableAllHooks` is true: Claude Code runs no hooks"),
+        ({"env": {"GITGATES": "0"}}, "its `env` sets GITGATES=0: hooks run no gates"),
     ],
 )
 def test_a_switch_in_any_settings(ready: Repo, settings: dict[str, Any], what: str) -> None:
@@ -243,13 +246,13 @@ def test_settings_that_skip_a_gate(ready: Repo) -> None:
     change(ready, env={"GITGATES_SKIP": "g"})
     found = only(ready)
     assert (found.severity, found.where) == ("note", PROJECT)
-    assert found.what == "its `env` sets GITGATES_SKIP: our hooks skip gate `g`"
+    assert found.what == "its `env` sets GITGATES_SKIP: hooks skip gate `g`"
 
 
 def test_the_command_is_looked_for_in_the_path_of_the_settings(ready: Repo) -> None:
     install(ready)
     change(ready, env={"PATH": "/usr/bin:/bin"})
-    assert only(ready).what == "its `env` sets PATH, in which there is no `gitgates`"
+    assert only(ready).what == "its `env` sets PATH, which does not contain `gitgates`"
 
 
 @pytest.mark.samples(2)
@@ -271,7 +274,7 @@ def test_a_hook_that_is_not_waited_for(ready: Repo, more: dict[str, Any], what: 
     settings["hooks"]["Stop"][0]["hooks"][0] |= more
     ready.write(PROJECT, json.dumps(settings))
     found = only(ready)
-    what = f"calls us at Stop, but its {what}: Claude Code may leave it out, or not wait for it"
+    what = f"calls gitgates at Stop, but its {what}: Claude Code may skip it, or not wait for it"
     assert (found.severity, found.what) == ("problem", what)
     assert ready.gitgates(*found.mend.split()[1:]).returncode == 0
     assert agents(ready) == []
@@ -284,8 +287,11 @@ def test_a_matcher_that_is_no_text(ready: Repo, matcher: object) -> None:
     settings = json.loads((ready.path / PROJECT).read_text())
     settings["hooks"]["Stop"][0]["matcher"] = matcher
     ready.write(PROJECT, json.dumps(settings))
-    what = f"calls us at Stop, but its `matcher` is {json.dumps(matcher)}: Claude Code may leave it"
-    assert only(ready).what == f"{what} out, or not wait for it"
+    what = (
+        f"calls gitgates at Stop, but its `matcher` is {json.dumps(matcher)}: Claude Code "
+        "may skip it"
+    )
+    assert only(ready).what == f"{what}, or not wait for it"
     install(ready)
     assert agents(ready) == []
 
@@ -317,7 +323,7 @@ def test_of_broken_settings_nobody_knows_what_they_hold(ready: Repo) -> None:
     install(ready)
     path = ready.path / PROJECT
     path.write_text(path.read_text().replace("{", '{"a": 1, "a": 2,', 1))
-    assert only(ready).what.endswith("stands there twice")
+    assert only(ready).what.endswith('duplicate key "a"')
 
 
 # Elsewhere, and twice
@@ -327,9 +333,9 @@ def test_two_scopes(ready: Repo) -> None:
     install(ready)
     install(ready, "--scope", "user")
     mine = str(Path(os.environ["HOME"]) / ".claude/settings.json")
-    twice = f"installed twice: {PROJECT} calls us, too, at {EVENTS}"
+    twice = f"installed twice: {PROJECT} also calls gitgates at {EVENTS}"
     mend = "gitgates uninstall-hooks --agent claude --scope user"
-    same = "; Claude Code runs the same command once, and waits as long as one of them says"
+    same = "; Claude Code runs identical commands once, with the timeout of one of them"
     assert only(ready) == Said("note", "twice", mine, twice + same, mend)
     text = Path(mine).read_text()
     program = ready.ask("sh", "-c", "command -v gitgates").stdout.decode().strip()
@@ -345,7 +351,7 @@ def test_twice_in_one_file(ready: Repo) -> None:
     settings = json.loads((ready.path / PROJECT).read_text())
     change(ready, hooks={"Stop": [*settings["hooks"]["Stop"], {"hooks": [hook]}]})
     found = only(ready)
-    assert (found.check, found.what) == ("twice", "calls us more than once at Stop")
+    assert (found.check, found.what) == ("twice", "calls gitgates more than once at Stop")
 
 
 def test_the_plugin_alone_is_enough(ready: Repo, tmp_path: Path) -> None:
@@ -370,4 +376,4 @@ def test_the_plugin_beside_settings(ready: Repo) -> None:
     change(ready, enabledPlugins={"gitgates@gitgates": True})
     found = only(ready)
     assert (found.check, found.where) == ("twice", "plugin gitgates@gitgates")
-    assert found.what == f"installed twice: {PROJECT} calls us, too, at {EVENTS}"
+    assert found.what == f"installed twice: {PROJECT} also calls gitgates at {EVENTS}"

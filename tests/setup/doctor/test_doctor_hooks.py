@@ -47,7 +47,7 @@ def test_linked_worktree_shares_the_hooks(repo: Repo) -> None:
 def test_worktree_that_is_gone(repo: Repo) -> None:
     other = linked(healthy(repo))
     other.path.rename(other.path.parent / "moved")
-    what = "a worktree that git lists, and that is not there any more"
+    what = "a worktree that git lists, and that no longer exists"
     assert examine(repo) == [Said("note", "worktree", str(other.path), what, "git worktree prune")]
 
 
@@ -97,8 +97,8 @@ def test_hooks_path_that_points_nowhere(repo: Repo) -> None:
     healthy(repo)
     repo.git("config", "core.hooksPath", "/no/such/folder")
     what = (
-        "core.hooksPath is `/no/such/folder` (local setting, .git/config): there is no such "
-        "folder, so that git runs no hooks at all"
+        "core.hooksPath is `/no/such/folder` (local setting, .git/config): that folder does "
+        "not exist, so git runs no hooks"
     )
     mend = "git config --unset-all core.hooksPath"
     assert examine(repo) == [
@@ -132,8 +132,8 @@ def test_global_hooks_path(repo: Repo, tmp_path: Path) -> None:
     repo.git("config", "--global", "core.hooksPath", str(shared))
     file = os.environ["GIT_CONFIG_GLOBAL"]
     what = (
-        f"core.hooksPath is `{shared}` (global setting, {file}): other repositories take their "
-        "hooks from there, too"
+        f"core.hooksPath is `{shared}` (global setting, {file}): other repositories also use "
+        "that folder for hooks"
     )
     mend = f"git config --file {file} --unset-all core.hooksPath"
     assert examine(repo) == [
@@ -151,7 +151,7 @@ def test_hooks_path_of_one_worktree(repo: Repo) -> None:
     unset = "git config --worktree --unset-all core.hooksPath"
     found = examine(repo)
     assert found[0][:3] == ("note", "hooksPath", str(other.path))
-    assert found[0].what.endswith("this worktree has hooks of its own")
+    assert found[0].what.endswith("this worktree has its own hooks")
     assert found[0].mend == f"(cd {other.path} && {unset})"
     assert found[1:] == not_there(repo, str(folder), f"(cd {other.path} && {INSTALL})")
     for mend in {one.mend for one in found}:
@@ -166,7 +166,7 @@ def test_relative_hooks_path_in_a_linked_worktree(repo: Repo) -> None:
     other = linked(healthy(repo))
     found = examine(repo)
     assert found[0][:3] == ("problem", "hooksPath", str(other.path))
-    assert "there is no such folder, so that git runs no hooks at all" in found[0].what
+    assert "that folder does not exist, so git runs no hooks" in found[0].what
     assert found[0].mend == f"(cd {other.path} && git config --unset-all core.hooksPath)"
     assert [one.where for one in found[1:]] == [f"{other.path}/hooks/{hook}" for hook in HOOKS]
 
@@ -177,5 +177,5 @@ def test_huskys_folder_is_missing_in_a_worktree(repo: Repo) -> None:
     other = linked(healthy(repo))
     first, *_rest = examine(repo)
     assert first[:3] == ("problem", "hooksPath", str(other.path))
-    assert "husky's folder is missing here" in first.what
+    assert "husky's folder is missing" in first.what
     assert first.mend.startswith(f"(cd {other.path} && npm install)   # or: ")

@@ -49,7 +49,7 @@ def test_hook_of_another_manager(repo: Repo, name: str) -> None:
     what = f"is {name}'s: git runs none of the gates"
     mend = f"{INSTALL} --via {name}"
     if name in ("overcommit", "hk"):  # these cannot be asked to run us
-        what, mend = f"{what} (installing ours keeps that hook, and runs it first)", INSTALL
+        what, mend = f"{what} (installing keeps that hook, and runs it first)", INSTALL
     assert examine(repo)[0] == on_hook(what=what, mend=mend)
     assert repo.gitgates("install-hooks").returncode == 0
     assert examine(repo) == []
@@ -74,16 +74,16 @@ def test_husky_8_whose_script_our_shim_runs_first(repo: Repo) -> None:
 def test_hook_of_nobody_that_we_know(repo: Repo) -> None:
     path = alone(repo).write(".git/hooks/pre-commit", "#!/bin/sh\necho mine\n")
     path.chmod(0o755)
-    what = "is a hook that is not ours: git runs none of the gates"
+    what = "is not a gitgates hook: git runs none of the gates"
     assert examine(repo)[0] == on_hook(what=what, mend=INSTALL)
 
 
 def test_own_hook_that_calls_us(repo: Repo) -> None:
     path = alone(repo).write(".git/hooks/pre-commit", "#!/bin/sh\ngitgates run pre-commit\n")
-    what = "is not executable, so that git does not run it"
+    what = "is not executable, so git does not run it"
     assert examine(repo)[0] == on_hook(what=what, mend=f"chmod +x {path}")
     path.chmod(0o755)
-    what = "is a hook of your own that speaks of gitgates: not looked into"
+    what = "is a custom hook that mentions gitgates: not checked"
     assert examine(repo)[0] == on_hook(severity="note", what=what, mend="")
 
 
@@ -103,12 +103,12 @@ def test_framework_that_replaced_our_shim_runs_it_first(repo: Repo, name: str) -
     healthy(alone(repo))
     repo.config(PRE_COMMIT_ONLY)
     assert repo.ask(name, "install").returncode == 0
-    what = f"is {name}'s, installed over ours: it runs pre-commit.legacy first"
+    what = f"is {name}'s, installed over gitgates': it runs pre-commit.legacy first"
     mend = f"{INSTALL} --via {name}"
     assert examine(repo) == [on_hook(severity="note", what=what, mend=mend)]
     framework(repo, "pre-commit")
-    mend = "take gitgates-pre-commit out of .pre-commit-config.yaml, or: gitgates uninstall-hooks"
-    what = f"two managers fire: our shim and {name} both run the gates of pre-commit"
+    mend = "remove gitgates-pre-commit from .pre-commit-config.yaml, or: gitgates uninstall-hooks"
+    what = f"two managers: the gitgates hook and {name} both run the gates of pre-commit"
     twice = on_hook(what=what, mend=mend)._replace(check="twice")
     assert twice in examine(repo)
 
@@ -121,8 +121,8 @@ def test_our_shim_before_a_framework_that_runs_us_too(repo: Repo, name: str) -> 
     alone(repo)
     assert repo.ask(name, "install").returncode == 0
     assert repo.gitgates("install-hooks").returncode == 0
-    mend = "take gitgates-pre-commit out of .pre-commit-config.yaml, or: gitgates uninstall-hooks"
-    what = f"two managers fire: our shim and {name} both run the gates of pre-commit"
+    mend = "remove gitgates-pre-commit from .pre-commit-config.yaml, or: gitgates uninstall-hooks"
+    what = f"two managers: the gitgates hook and {name} both run the gates of pre-commit"
     assert examine(repo) == [on_hook(what=what, mend=mend)._replace(check="twice")]
     framework(repo)
     assert examine(repo) == []
@@ -139,7 +139,7 @@ def test_framework_that_serves(repo: Repo, name: str) -> None:
     assert examine(repo) == []
     (repo.path / ".git/hooks/pre-commit").chmod(0o644)
     path = repo.path / ".git/hooks/pre-commit"
-    what = "is not executable, so that git does not run it"
+    what = "is not executable, so git does not run it"
     assert examine(repo) == [on_hook(what=what, mend=f"chmod +x {path}")]
 
 
@@ -168,14 +168,14 @@ def test_lefthook_that_replaced_our_shim(repo: Repo) -> None:
     healthy(alone(repo))
     repo.config(PRE_COMMIT_ONLY)
     assert repo.ask("lefthook", "install").returncode == 0
-    what = "is lefthook's instead of ours: git runs none of the gates"
+    what = "is lefthook's instead of gitgates': git runs none of the gates"
     assert examine(repo)[0] == on_hook(what=what, mend=f"{INSTALL} --via lefthook")
     repo.write("lefthook.yml", "pre-commit:\n  jobs:\n  - run: gitgates run pre-commit\n")
     what = "is lefthook's, whose settings speak of gitgates"
     assert examine(repo)[0] == on_hook(severity="note", what=what, mend="")
     assert repo.gitgates("install-hooks", "--force").returncode == 0
-    what = "two managers fire: our shim and lefthook both run the gates of pre-commit"
-    mend = "take gitgates out of lefthook's settings, or: gitgates uninstall-hooks"
+    what = "two managers: the gitgates hook and lefthook both run the gates of pre-commit"
+    mend = "remove gitgates from lefthook's settings, or: gitgates uninstall-hooks"
     assert on_hook(what=what, mend=mend)._replace(check="twice") in examine(repo)
 
 
@@ -193,8 +193,8 @@ def test_stages_that_the_framework_is_not_installed_for(repo: Repo) -> None:
         "note",
         "stages",
         file,
-        "whoever runs `pre-commit install` does not get pre-push",
-        "add to it: default_install_hook_types: [pre-commit, pre-push]",
+        "`pre-commit install` does not install pre-push",
+        "add: default_install_hook_types: [pre-commit, pre-push]",
     )
     assert examine(repo) == [missing("pre-commit"), missing("pre-push"), left_out]
     assert repo.ask("pre-commit", "install").returncode == 0
@@ -215,7 +215,7 @@ def test_stages_are_told_by_id_too(repo: Repo) -> None:
     found = [one.what for one in examine(repo) if one.check == "stages"]
     assert found == [
         "has gitgates-commit-msg, but pre-commit is not installed for commit-msg",
-        "whoever runs `pre-commit install` does not get commit-msg",
+        "`pre-commit install` does not install commit-msg",
     ]
 
 

@@ -84,9 +84,9 @@ def test_another_manager_runs_the_gates(repo: Repo, hook: str, verb: str) -> Non
     install(repo, COMMIT.replace("pre-commit", hook), "--via", "lefthook")
     ((severity, where, what),) = prove(repo)
     assert (severity, where) == ("note", "lefthook.yml")
-    assert what.startswith("lefthook is not tried: ")
+    assert what.startswith("lefthook is not tested")
     advice = repo.gitgates("doctor", "--prove").stdout
-    assert f"Try it yourself: {verb} while a gate fails\n".encode() in advice
+    assert f"To test it: {verb} while a gate fails\n".encode() in advice
 
 
 def test_without_being_asked_it_proves_nothing(repo: Repo) -> None:
@@ -129,7 +129,7 @@ def test_a_hook_that_was_there_before(repo: Repo) -> None:
     hook.chmod(0o755)
     install(repo, COMMIT)
     where = ".git/hooks/pre-commit.before-gitgates"
-    proved = "proved: it runs under its own name, and what it refuses is refused"
+    proved = "proved: it runs under its own name, and its refusal counts"
     assert prove(repo)[1:] == [("ok", where, proved)]
     # A shim that runs it under the name that it is kept with.
     shim = repo.path / ".git/hooks/pre-commit"
@@ -137,9 +137,9 @@ def test_a_hook_that_was_there_before(repo: Repo) -> None:
     line = '[ ! -x "$0.before-gitgates" ] || "$0.before-gitgates" || exit 1'
     shim.write_text(f"{head}\n{mark}\n{line}\n{rest}")
     ((severity, _where, what),) = prove(repo)[1:]
-    assert (severity, what[:52]) == (
+    assert (severity, what[:33]) == (
         "problem",
-        "the hook that was there before ours does not count: ",
+        "the previous hook has no effect: ",
     )
 
 
@@ -174,7 +174,7 @@ def test_without_a_repository_to_try_in_the_rest_is_told(repo: Repo, program: Pa
     git = program.parent / "git"
     git.write_text(f'#!/bin/sh\n[ "$1" = init ] && exit 1\nexec {shutil.which("git")} "$@"\n')
     git.chmod(0o755)
-    what = "no repository to try hosts in: exit status 1"
+    what = "cannot create a repository to test in: exit status 1"
     assert prove(repo) == [("problem", str(repo.path), what)]
 
 
@@ -254,8 +254,11 @@ def test_nothing_that_a_repository_names_is_started(repo: Repo, args: tuple[str,
     done = repo.gitgates("doctor", *args)
     assert done.returncode == 1
     said = done.stdout.decode()
-    assert "its `env` sets BASH_ENV, PYTHONWARNINGS: other code may run instead of our" in said
-    assert f"its `env` sets PATH, in which `gitgates` is {evil}/gitgates, not this one" in said
+    assert (
+        "its `env` sets BASH_ENV, PYTHONWARNINGS: other code may run instead of the gitgates"
+        in said
+    )
+    assert f"its `env` sets PATH, where `gitgates` is {evil}/gitgates, not this one" in said
     settings["hooks"]["Stop"][0]["hooks"][0]["command"] = f"{evil}/gitgates agent-hook claude"
     repo.write(PROJECT, json.dumps(settings))
     done = repo.gitgates("doctor", *args)
@@ -275,7 +278,10 @@ def test_nothing_that_a_file_of_the_worktree_names_is_started(
     repo.write("hooks/pre-commit", shim.replace(line, f"python='{repo.path}/evil'")).chmod(0o755)
     repo.git("config", "core.hooksPath", "hooks")
     said = repo.gitgates("doctor", *args).stdout.decode()
-    assert f"hooks/pre-commit: names {repo.path}/evil, and a file of the repository is not" in said
+    assert (
+        f"hooks/pre-commit: names {repo.path}/evil, which is a file of the repository and not"
+        in said
+    )
     assert not mark.exists()
 
 
@@ -289,7 +295,7 @@ def test_an_entry_of_the_framework_that_is_not_ours_is_not_started(
     path = repo.path / ".pre-commit-config.yaml"
     entry = f"{repo.path}/evil gitgates pre-commit-hook pre-commit"
     path.write_text(path.read_text().replace("gitgates pre-commit-hook pre-commit", entry))
-    what = f"the entry `{entry}` was not tried: install-hooks would not write it"
+    what = f"the entry `{entry}` was not tested: install-hooks would not write it"
     assert ("note", ".pre-commit-config.yaml", what) in prove(repo)
     assert not mark.exists()
 
@@ -301,8 +307,8 @@ def test_an_entry_of_the_framework_that_is_not_ours_is_not_started(
         ("gitgates agent-hok claude", "where install-hooks writes `gitgates agent-hook claude`"),
         ("gitgate agent-hook claude", "where install-hooks writes `gitgates agent-hook claude`"),
         ("gitgtes agent-hok claude", "where install-hooks writes `gitgates agent-hook claude`"),
-        ("gitgates agent-hook claude || true", "`|| true` may hide what it answers"),
-        ("gitgates agent-hook claude; exit 0", "`; exit 0` may hide what it answers"),
+        ("gitgates agent-hook claude || true", "`|| true` may hide its answer"),
+        ("gitgates agent-hook claude; exit 0", "`; exit 0` may hide its answer"),
         ("gitgates agent-hook codex", "where install-hooks writes `gitgates agent-hook claude`"),
     ],
 )
@@ -352,7 +358,7 @@ def test_what_the_client_would_not_wait_for_is_not_proved(
     settings = json.loads((repo.path / PROJECT).read_text())
     settings["hooks"]["Stop"][0]["hooks"][0] |= more
     repo.write(PROJECT, json.dumps(settings))
-    doubt = "Stop is blocked where a gate fails, once the problems above are mended"
+    doubt = "Stop is blocked where a gate fails, once the problems above are fixed"
     assert prove(repo) == [("note", PROJECT, doubt)]
 
 
@@ -369,7 +375,7 @@ def test_an_event_without_gates_proves_nothing(repo: Repo) -> None:
     settings = json.loads(text)
     settings["hooks"]["Stop"][0]["hooks"][0]["command"] += " || true"
     repo.write(PROJECT, json.dumps(settings))
-    what = "calls us at no event that has gates and can be blocked: nothing to prove"
+    what = "calls gitgates at no event that has gates and can be blocked: nothing to prove"
     assert prove(repo) == [("note", PROJECT, what)]
 
 
@@ -386,7 +392,7 @@ def test_events_that_cannot_be_blocked_prove_nothing(repo: Repo) -> None:
     repo.config(STOP)
     hook = {"type": "command", "command": "gitgates agent-hook claude"}
     repo.write(PROJECT, json.dumps({"hooks": {"SessionEnd": [{"hooks": [hook]}]}}))
-    assert prove(repo) == [("note", PROJECT, "calls us at no event that can be blocked")]
+    assert prove(repo) == [("note", PROJECT, "calls gitgates at no event that can be blocked")]
 
 
 def doctor_without_programs_in(repo: Repo, *folders: str) -> str:
@@ -418,6 +424,6 @@ def test_no_folder_that_anything_can_be_started_from(repo: Repo) -> None:
     install(repo, COMMIT)
     folders = [one for one in ("/tmp", "/var/tmp", "/dev/shm") if Path(one).is_dir()]
     said = doctor_without_programs_in(repo, *folders)
-    assert "no hook can be tried: programs cannot be started from" in said
+    assert "no hook can be tested: programs cannot be started from" in said
     assert "TMPDIR=FOLDER gitgates doctor --prove" in said
     assert "goes through" not in said

@@ -62,7 +62,7 @@ def commands(document: Any) -> set[str]:
 def test_the_project_gets_its_hooks_and_loses_them_again(ready: Repo) -> None:
     ready.config(CONFIG + '[hooks.pre-commit]\ngates = ["g"]\n')  # git's, not the agent's
     said = ask(ready, "install")
-    assert said == f"{PROJECT}: our hooks were added: {EVENTS}\n{NEXT}"
+    assert said == f"{PROJECT}: gitgates hooks were added: {EVENTS}\n{NEXT}"
     hook = {"type": "command", "command": "gitgates agent-hook claude", "timeout": 5}
     wait = {**hook, "timeout": 75, "statusMessage": "gitgates: running the gates"}
     assert settings(ready) == {
@@ -75,10 +75,10 @@ def test_the_project_gets_its_hooks_and_loses_them_again(ready: Repo) -> None:
             "Stop": [{"hooks": [wait]}],
         }
     }
-    assert ask(ready, "install") == f"{PROJECT}: our hooks are there already\n{NEXT}"
-    assert ask(ready, "uninstall") == f"{PROJECT}: removed; only our hooks were in it\n"
+    assert ask(ready, "install") == f"{PROJECT}: gitgates hooks are already up to date\n{NEXT}"
+    assert ask(ready, "uninstall") == f"{PROJECT}: removed; it contained only gitgates hooks\n"
     assert not (ready.path / ".claude").exists()
-    assert ask(ready, "uninstall") == f"{PROJECT}: no hooks of ours\n"
+    assert ask(ready, "uninstall") == f"{PROJECT}: no gitgates hooks\n"
 
 
 def test_foreign_settings_come_back_with_mode_and_link(ready: Repo) -> None:
@@ -91,7 +91,7 @@ def test_foreign_settings_come_back_with_mode_and_link(ready: Repo) -> None:
     assert link.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o600
     assert settings(ready)["hooks"]["Stop"][0] == {"hooks": []}
-    assert ask(ready, "uninstall") == f"{PROJECT}: our hooks were taken out\n"
+    assert ask(ready, "uninstall") == f"{PROJECT}: gitgates hooks were removed\n"
     assert (link.is_symlink(), target.read_text()) == (True, FOREIGN)
     assert os.listdir(target.parent) == ["mine.json"]
 
@@ -108,7 +108,7 @@ def test_a_folder_that_is_a_link_stays(ready: Repo) -> None:
     (ready.path / ".claude").symlink_to("elsewhere")
     ask(ready, "install")
     assert os.listdir(ready.path / "elsewhere") == ["settings.json"]
-    assert ask(ready, "uninstall") == f"{PROJECT}: removed; only our hooks were in it\n"
+    assert ask(ready, "uninstall") == f"{PROJECT}: removed; it contained only gitgates hooks\n"
     assert os.listdir(ready.path / ".claude") == []
 
 
@@ -127,7 +127,7 @@ def test_installing_gits_hooks_tells_of_the_agents(ready: Repo) -> None:
 def test_other_needs_bring_it_up_to_date(ready: Repo) -> None:
     ask(ready, "install")
     ready.config(CONFIG.replace("timeout = 60", "timeout = 90"))
-    assert f"{PROJECT}: our hooks were brought up to date" in ask(ready, "install")
+    assert f"{PROJECT}: gitgates hooks were updated" in ask(ready, "install")
     assert settings(ready)["hooks"]["Stop"][0]["hooks"][0]["timeout"] == 105
 
 
@@ -144,7 +144,7 @@ def test_the_scope_says_which_file(ready: Repo, tmp_path: Path) -> None:
     said = ask(ready, "install", "--scope", "user")
     mine = Path(os.environ["HOME"]) / ".claude/settings.json"
     assert str(mine) in said
-    assert "these are your settings for every project" in said
+    assert "these settings apply to all your projects" in said
     assert "Stop" in json.loads(mine.read_text())["hooks"]
     moved = tmp_path / "moved"
     done = ready.gitgates(
@@ -154,9 +154,9 @@ def test_the_scope_says_which_file(ready: Repo, tmp_path: Path) -> None:
     assert "Stop" in json.loads((moved / "settings.json").read_text())["hooks"]
     assert not (ready.path / PROJECT).exists()
     assert ask(ready, "uninstall", "--scope", "user") == (
-        f"{mine}: removed; only our hooks were in it\n"
-        f"gitgates: our hooks stay in {LOCAL}\n"
-        "  Take them out: gitgates uninstall-hooks --agent claude --scope local\n"
+        f"{mine}: removed; it contained only gitgates hooks\n"
+        f"gitgates: hooks remain in {LOCAL}\n"
+        "  To remove them: gitgates uninstall-hooks --agent claude --scope local\n"
     )
 
 
@@ -168,7 +168,7 @@ def test_no_home_no_settings_of_ones_own() -> None:
 # The command
 
 
-@pytest.mark.skipif(not BESIDE.exists(), reason="the package is not installed here")
+@pytest.mark.skipif(not BESIDE.exists(), reason="the package is not installed")
 def test_in_a_virtual_environment_one_persons_settings_name_the_program(
     ready: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -177,8 +177,8 @@ def test_in_a_virtual_environment_one_persons_settings_name_the_program(
     assert commands(settings(ready, LOCAL)) == {f"{BESIDE} agent-hook claude"}
     said = ask(ready, "install")
     assert commands(settings(ready)) == {"gitgates agent-hook claude"}
-    assert "gitgates: there is no `gitgates` in the PATH" in said
-    assert f"(only {BESIDE}, which is found in its virtual environment alone)" in said
+    assert "gitgates: `gitgates` was not found in PATH" in said
+    assert f"(only {BESIDE}, which is found only in its virtual environment)" in said
 
 
 def test_a_program_with_a_space_in_its_name_is_quoted(
@@ -195,7 +195,7 @@ def test_a_program_with_a_space_in_its_name_is_quoted(
     beside.unlink()
     command, missing = agents.start("claude", "user", {"PATH": "/nowhere"})
     assert command == "gitgates agent-hook claude"
-    assert "there is no `gitgates` in the PATH" in missing
+    assert "`gitgates` was not found in PATH" in missing
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names are UTF-8 there")
@@ -270,7 +270,7 @@ def test_what_somebody_writes_meanwhile_stays(tmp_path: Path) -> None:
     path = tmp_path / "settings.json"
     path.write_text("theirs")
     for after in ("ours", None):
-        with pytest.raises(StateError, match="somebody has written it in this moment"):
+        with pytest.raises(StateError, match="was modified by another process just now"):
             user_file.replace(str(path), "before", after)
     assert path.read_text() == "theirs"
     assert os.listdir(tmp_path) == ["settings.json"]
@@ -285,7 +285,7 @@ def test_an_unreadable_file_is_a_matter_of_configuration(tmp_path: Path) -> None
 def test_with_hooks_of_git_alone_the_guard_is_installed(repo: Repo) -> None:
     repo.config('[gates.g]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["g"]\n')
     said = ask(repo, "install")
-    assert "Claude Code gets the guard alone" in said
+    assert "Claude Code gets only the guard" in said
     assert "gitgates init --agent claude" in said
     hooks = json.loads((repo.path / ".claude/settings.json").read_text())["hooks"]
     assert "Bash" in hooks["PreToolUse"][0]["matcher"]
@@ -296,7 +296,7 @@ def test_nothing_is_needed(repo: Repo) -> None:
     gates = '[gates.g]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["g"]\n'
     repo.config(f"{gates}[guard]\nenabled = false\n")
     said = ask(repo, "install", status=78)
-    assert "the configuration names no hook of an agent" in said
+    assert "the configuration defines no agent hooks" in said
     assert '+gates = ["g"' in said
     assert "install-hooks --agent claude --yes" in said
     assert not (repo.path / ".claude").exists()
@@ -328,14 +328,23 @@ def test_from_nothing_to_a_blocked_stop_in_one_command(repo: Repo) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("install-hooks", "--agent", "claude", "--force"), "--force does not go with --agent"),
-        (("install-hooks", "--agent", "claude", "-t", "pre-push"), "--hook-type does not go with"),
-        (("install-hooks", "--agent", "claude", "--pre-commit"), "--pre-commit does not go with"),
-        (("install-hooks", "--scope", "user"), "--scope goes with --agent only"),
-        (("install-hooks", "--print"), "--print goes with --agent only"),
-        (("install-hooks", "--claude-md"), "--claude-md goes with --agent only"),
-        (("uninstall-hooks", "--scope", "user"), "--scope goes with --agent only"),
-        (("uninstall-hooks", "--agent", "claude", "--force"), "--force does not go with --agent"),
+        (("install-hooks", "--agent", "claude", "--force"), "--force cannot be used with --agent"),
+        (
+            ("install-hooks", "--agent", "claude", "-t", "pre-push"),
+            "--hook-type cannot be used with",
+        ),
+        (
+            ("install-hooks", "--agent", "claude", "--pre-commit"),
+            "--pre-commit cannot be used with",
+        ),
+        (("install-hooks", "--scope", "user"), "--scope requires --agent"),
+        (("install-hooks", "--print"), "--print requires --agent"),
+        (("install-hooks", "--claude-md"), "--claude-md requires --agent"),
+        (("uninstall-hooks", "--scope", "user"), "--scope requires --agent"),
+        (
+            ("uninstall-hooks", "--agent", "claude", "--force"),
+            "--force cannot be used with --agent",
+        ),
         (("install-hooks", "--agent", "nobody"), "'nobody' is not one of 'claude', "),
     ],
 )
@@ -357,17 +366,17 @@ def test_the_rules_go_to_claude_md_and_out_again(ready: Repo) -> None:
         "# Mine\n<!-- gitgates: begin -->\n"
         f"{explained.stdout.decode().strip()}\n<!-- gitgates: end -->"
     )
-    assert "CLAUDE.md: the rules of the gates are there already\n" in ask(
+    assert "CLAUDE.md: the rules of the gates are already up to date\n" in ask(
         ready, "install", "--claude-md"
     )
-    assert ask(ready, "uninstall").endswith("CLAUDE.md: the rules of the gates were taken out\n")
+    assert ask(ready, "uninstall").endswith("CLAUDE.md: the rules of the gates were removed\n")
     assert path.read_text() == "# Mine"
 
 
 def test_a_claude_md_of_our_own_goes_again(ready: Repo) -> None:
     ask(ready, "install", "--claude-md")
     said = ask(ready, "uninstall")
-    assert said.endswith("CLAUDE.md: removed; only the rules of the gates were in it\n")
+    assert said.endswith("CLAUDE.md: removed; it contained only the rules of the gates\n")
     assert not (ready.path / "CLAUDE.md").exists()
 
 
@@ -382,21 +391,23 @@ def test_the_rules_stay_while_another_scope_has_our_hooks(ready: Repo) -> None:
 
 def test_half_a_block_refuses_before_anything_is_written(ready: Repo) -> None:
     ready.write("CLAUDE.md", "<!-- gitgates: begin -->\n")
-    assert "nobody knows where our block ends" in ask(ready, "install", "--claude-md", status=78)
+    assert "the end of the gitgates block is unknown" in ask(
+        ready, "install", "--claude-md", status=78
+    )
     assert not (ready.path / ".claude").exists()
 
 
 def test_a_claude_md_that_is_not_ours_to_read_does_not_matter(ready: Repo) -> None:
     ask(ready, "install")
     (ready.path / "CLAUDE.md").write_bytes(b"caf\xe9\n")
-    assert "only our hooks were in it" in ask(ready, "uninstall")
+    assert "it contained only gitgates hooks" in ask(ready, "uninstall")
 
 
 def test_half_a_block_is_left_alone_and_the_hooks_are_out(ready: Repo) -> None:
     ask(ready, "install")
     ready.write("CLAUDE.md", "<!-- gitgates: begin -->\n")
     said = ask(ready, "uninstall", status=78)
-    assert "the file was left alone" in said
+    assert "the file was not changed" in said
     assert not (ready.path / ".claude").exists()
 
 
@@ -416,7 +427,7 @@ def test_doctor_names_a_relative_home(repo: Repo, monkeypatch: pytest.MonkeyPatc
     repo.config(CONFIG)
     monkeypatch.setenv("HOME", "some/where")
     said = repo.gitgates("doctor").stdout.decode()
-    assert said.count("HOME is `some/where`, no absolute path: it is taken for not set") == 1
+    assert said.count("HOME is `some/where`, not an absolute path: it is treated as unset") == 1
 
 
 def test_a_relative_folder_of_settings_counts_for_nothing() -> None:

@@ -1,4 +1,4 @@
-"""Our hooks in others' settings: put in, brought up to date, and out again byte for byte."""
+"""Our hooks in others' settings: put in, updated, and out again byte for byte."""
 
 from __future__ import annotations
 
@@ -396,14 +396,14 @@ def _events(settings: dict[str, Any]) -> dict[str, Any]:
     [
         ('{\n  // why\n  "a": 1}', ":2:3: is not valid JSON: "),
         ('{"a": 1,}', ":1:"),
-        ('{"a": NaN}', ": is not valid JSON for us: NaN is no value"),
+        ('{"a": NaN}', ": is not valid JSON: NaN is not a JSON value"),
         ('{"a": 1 "b"}', ":1:9: is not valid JSON: "),
         ('{"a": 1', ":1:8: is not valid JSON: "),
         ('{"a": 1}\n{}', ":2:1: is not valid JSON: Extra data"),
         ('{"a": "x\ny"}', ":1:9: is not valid JSON: Invalid control character at"),
-        ('{"a": 1, "\\u0061": 2}', ': is not valid JSON for us: "a" stands there twice'),
-        ('{"a": ' + "1" * 5_000 + "}", ": is not valid JSON for us: Exceeds the limit"),
-        ("[" * 300 + "]" * 300, ": is not valid JSON for us: it is nested deeper than 200 levels"),
+        ('{"a": 1, "\\u0061": 2}', ': is not valid JSON: duplicate key "a"'),
+        ('{"a": ' + "1" * 5_000 + "}", ": is not valid JSON: Exceeds the limit"),
+        ("[" * 300 + "]" * 300, ": is not valid JSON: it is nested deeper than 200 levels"),
         ("[" * 90_000 + "]" * 90_000, ":1:201: is not valid JSON: nested deeper than 200 levels"),
         ("[]", ": the file is an array, expected an object"),
         ("null", ": the file is null, expected an object"),
@@ -496,7 +496,7 @@ def test_half_a_block_is_left_alone(text: str) -> None:
         lambda: blocks.without(text, MD),
     ]
     for attempt in attempts:
-        with pytest.raises(ConfigError, match="nobody knows where our block ends"):
+        with pytest.raises(ConfigError, match="the end of the gitgates block is unknown"):
             attempt()
 
 

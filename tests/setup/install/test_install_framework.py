@@ -103,12 +103,12 @@ def test_an_empty_list() -> None:
         ("a: 1\n---\nb: 2\n", "is not valid YAML"),
         ("repos: " + "[" * 10_000, "is not valid YAML: it is nested"),
         ("a: !!bool x\nrepos: []\n", "is not valid YAML: a value does not fit its tag"),
-        ("", "there is no list `repos`"),
-        ("- repo: a\n", "there is no list `repos`"),
-        ("repos:\n", "there is no list `repos`"),
-        ("repos: x\n", "there is no list `repos`"),
-        ("repos: [{repo: a}]\n", "stands in brackets"),
-        ("repos:\n- repo: a\nrepos:\n- repo: b\n", "could not be added"),
+        ("", "it has no list `repos`"),
+        ("- repo: a\n", "it has no list `repos`"),
+        ("repos:\n", "it has no list `repos`"),
+        ("repos: x\n", "it has no list `repos`"),
+        ("repos: [{repo: a}]\n", "is in brackets"),
+        ("repos:\n- repo: a\nrepos:\n- repo: b\n", "cannot be added"),
     ],
 )
 def test_what_is_not_understood_is_refused(text: str, said: str) -> None:
@@ -118,7 +118,7 @@ def test_what_is_not_understood_is_refused(text: str, said: str) -> None:
 
 def test_a_block_without_its_end_is_left_alone() -> None:
     text = f"repos:\n{BLOCK}".replace("# gitgates: the block ends here\n", "")
-    with pytest.raises(ConfigError, match="nobody knows where our block ends"):
+    with pytest.raises(ConfigError, match="the end of the gitgates block is unknown"):
         without(text)
 
 
@@ -139,7 +139,7 @@ def test_a_new_configuration(repo: Repo) -> None:
     assert (code, out, err) == (
         0,
         (
-            ".pre-commit-config.yaml: our hooks were added: pre-commit, pre-merge-commit, "
+            ".pre-commit-config.yaml: gitgates hooks were added: pre-commit, pre-merge-commit, "
             "commit-msg, manual\n"
             "pre-commit installed at .git/hooks/pre-commit\n"
             "pre-commit installed at .git/hooks/pre-merge-commit\n"
@@ -158,12 +158,12 @@ def test_a_new_configuration(repo: Repo) -> None:
     assert "gitgates commit-msg: blocked: gate `g` failed" in done.stderr
 
     again = repo.gitgates("install-hooks", "--pre-commit")
-    assert again[1].startswith(".pre-commit-config.yaml: our hooks are there already\n")
+    assert again[1].startswith(".pre-commit-config.yaml: gitgates hooks are already up to date\n")
     code, out, err = repo.gitgates("uninstall-hooks", "--pre-commit")
     assert (code, out, err) == (
         0,
         (
-            ".pre-commit-config.yaml: removed; only our hooks were in it\n"
+            ".pre-commit-config.yaml: removed; it contained only gitgates hooks\n"
             "pre-commit uninstalled\npre-merge-commit uninstalled\ncommit-msg uninstalled\n"
         ),
         "",
@@ -172,7 +172,7 @@ def test_a_new_configuration(repo: Repo) -> None:
     assert repo.hooks() == []
     assert repo.gitgates("uninstall-hooks", "--pre-commit") == (
         0,
-        "gitgates: no hooks of ours in the files of pre-commit\n",
+        "gitgates: no gitgates hooks in the files of pre-commit\n",
         "",
     )
 
@@ -188,8 +188,8 @@ def test_a_configuration_of_others_comes_back_with_its_mode_and_link(repo: Repo)
     assert (code, out) == (
         0,
         (
-            ".pre-commit-config.yaml: our hooks were added: commit-msg\n"
-            ".git/hooks/commit-msg: taken out; the hook that was there before is back "
+            ".pre-commit-config.yaml: gitgates hooks were added: commit-msg\n"
+            ".git/hooks/commit-msg: removed; the previous hook was restored "
             "(commit-msg.before-gitgates)\n"
             "Running in migration mode with existing hooks at .git/hooks/commit-msg.legacy\n"
             "Use -f to use only pre-commit.\n"
@@ -200,9 +200,9 @@ def test_a_configuration_of_others_comes_back_with_its_mode_and_link(repo: Repo)
     assert repo.gitgates("uninstall-hooks", "--pre-commit")[:2] == (
         0,
         (
-            ".pre-commit-config.yaml: our hooks were taken out\n"
-            "gitgates: pre-commit stays installed, for what else is in that file\n"
-            "  Where that needs it no more: pre-commit uninstall -t commit-msg\n"
+            ".pre-commit-config.yaml: gitgates hooks were removed\n"
+            "gitgates: pre-commit stays installed for the other hooks in that file\n"
+            "  If it is no longer needed: pre-commit uninstall -t commit-msg\n"
         ),
     )
     assert (real.read_bytes(), real.stat().st_mode & 0o777) == (text, 0o640)
@@ -216,8 +216,9 @@ def test_refusals_change_nothing(repo: Repo) -> None:
         74,
         "",
         (
-            "gitgates: core.hooksPath is `h` (local setting, .git/config): pre-commit installs "
-            "nothing while that is set\n  Unset it: git config --unset-all core.hooksPath\n"
+            "gitgates: core.hooksPath is `h` (local setting, .git/config): pre-commit refuses "
+            "to install hooks while this is set"
+            "\n  Unset it: git config --unset-all core.hooksPath\n"
         ),
     )
     assert not (repo.path / FILE).exists()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow  # each starts an interpreter or two
 
 KEPT = "pre-push.before-gitgates"
-NOT = "not executable), nor do we"
+NOT = "not executable), nor does gitgates"
 
 
 def state(path: Path) -> tuple[bytes, int]:
@@ -68,16 +68,16 @@ def test_uninstalls_without_a_configuration(repo: Repo) -> None:
     assert repo.gitgates("uninstall-hooks") == (
         0,
         (
-            ".git/hooks/pre-commit: taken out\n"
-            ".git/hooks/pre-merge-commit: taken out\n"
-            ".git/hooks/pre-push: taken out\n" + STATE.format(".git/gitgates")
+            ".git/hooks/pre-commit: removed\n"
+            ".git/hooks/pre-merge-commit: removed\n"
+            ".git/hooks/pre-push: removed\n" + STATE.format(".git/gitgates")
         ),
         "",
     )
     assert repo.hooks() == []
     assert repo.gitgates("uninstall-hooks") == (
         0,
-        f"gitgates: no hooks of ours in {repo.path}/.git/hooks\n" + STATE.format(".git/gitgates"),
+        f"gitgates: no gitgates hooks in {repo.path}/.git/hooks\n" + STATE.format(".git/gitgates"),
         "",
     )
 
@@ -95,16 +95,19 @@ def test_named_hooks_need_no_configuration(repo: Repo) -> None:
     ("hook", "said"),
     [
         ("pre-comit", "`pre-comit` is not a hook of git\n  Did you mean `pre-commit`?"),
-        ("xyz", "`xyz` is not a hook of git\n  Known are those of: git help hooks"),
+        ("xyz", "`xyz` is not a hook of git\n  For a list, see: git help hooks"),
         (
             "update",
-            "`update` runs on the server that is pushed to, not where people work: left out",
+            "`update` runs on the server, not in a clone: skipped",
         ),
         ("manual", "`manual` is not fired by git: run it with gitgates run manual"),
-        ("Stop", "`Stop` is not fired by git, so that there is nothing to install for it here"),
+        ("Stop", "`Stop` is not fired by git, so there is nothing to install"),
         (
             "fsmonitor-watchman",
-            "`fsmonitor-watchman` answers questions of git's and can hold no gates: left out",
+            (
+                "`fsmonitor-watchman` is a protocol between git and a helper, and cannot run "
+                "gates: skipped"
+            ),
         ),
     ],
 )
@@ -119,16 +122,16 @@ def test_nothing_configured(repo: Repo) -> None:
         78,
         "",
         (
-            "gitgates: the configuration names no hook of git that could be installed\n"
-            "  `pre-receive` runs on the server that is pushed to, not where people work: "
-            "left out\n"
-            '  Add one, such as: [tool.gitgates.hooks.pre-commit] with gates = ["..."]\n'
+            "gitgates: the configuration defines no git hook to install\n"
+            "  `pre-receive` runs on the server, not in a clone: skipped"
+            "\n"
+            '  Add one, for example: [tool.gitgates.hooks.pre-commit] with gates = ["..."]\n'
             "  Or name it: gitgates install-hooks --hook-type pre-commit\n"
         ),
     )
     (repo.path / "pyproject.toml").unlink()
     own = repo.write("gitgates.toml", "jobs = 1\n")
-    assert "such as: [hooks.pre-commit] with" in repo.gitgates("install-hooks")[2]
+    assert "for example: [hooks.pre-commit] with" in repo.gitgates("install-hooks")[2]
     own.unlink()
     code, _, said = repo.gitgates("install-hooks")
     assert code == 78
@@ -141,8 +144,8 @@ def test_a_configured_server_side_hook_is_said_to_be_left_out(repo: Repo) -> Non
         0,
         (
             ".git/hooks/pre-push: installed\n"
-            "gitgates: `pre-receive` runs on the server that is pushed to, not where people work: "
-            "left out\n"
+            "gitgates: `pre-receive` runs on the server, not in a clone: skipped"
+            "\n"
             "gitgates: those of Claude Code are installed with: "
             "gitgates install-hooks --agent claude\n"
         ),
@@ -160,7 +163,7 @@ def test_a_foreign_hook_comes_back_byte_for_byte(repo: Repo, mode: int) -> None:
     expected = f"runs first: {KEPT}" if how else f"is kept; git did not run it ({NOT}: {KEPT}"
     assert (code, said) == (
         0,
-        f".git/hooks/pre-push: installed; the hook that was there {expected}\n",
+        f".git/hooks/pre-push: installed; the existing hook {expected}\n",
     )
     assert state(repo.hook(KEPT)) == (content, mode)
     # Done again, the kept hook stays what it is.
@@ -172,7 +175,7 @@ def test_a_foreign_hook_comes_back_byte_for_byte(repo: Repo, mode: int) -> None:
     assert repo.gitgates("uninstall-hooks") == (
         0,
         (
-            ".git/hooks/pre-push: taken out; the hook that was there before is back "
+            ".git/hooks/pre-push: removed; the previous hook was restored "
             "(pre-push.before-gitgates)\n"
         ),
         "",
@@ -182,7 +185,7 @@ def test_a_foreign_hook_comes_back_byte_for_byte(repo: Repo, mode: int) -> None:
 
 
 KEPT = "pre-push.before-gitgates"
-NOT = "not executable), nor do we"
+NOT = "not executable), nor does gitgates"
 
 
 @pytest.mark.parametrize("target", ["../../elsewhere", "/nowhere/at/all"])
@@ -233,7 +236,7 @@ def test_a_hook_that_needs_its_name_and_cannot_have_it_is_refused(
     repo.keep("pre-push", content)
     code, out, said = repo.gitgates("install-hooks", "-t", "pre-commit", "-t", "pre-push")
     assert (code, out) == (73, "")
-    assert "what its own name says ($0), and would be kept under another one" in said
+    assert "depends on its own name ($0), and would be renamed" in said
     assert f"{repo.path}/.git/hooks/pre-push\n" in said
     assert '    gitgates git-hook --via=own pre-push "$@"\n' in said
     assert repo.hooks() == ["pre-push"]
@@ -253,8 +256,9 @@ def test_two_foreign_hooks_are_never_put_upon_each_other(repo: Repo) -> None:
         73,
         "",
         (
-            "gitgates: a hook that is not ours is where ours would go, and one from before is kept "
-            f"already; nothing was changed:\n  {hooks}/pre-push\n  {hooks}/{KEPT}\n"
+            "gitgates: another hook is in place, and an earlier one is already kept; nothing "
+            "was changed:\n"
+            f"  {hooks}/pre-push\n  {hooks}/{KEPT}\n"
             "  Look at both, and remove the one that you no longer need.\n"
         ),
     )
@@ -262,8 +266,8 @@ def test_two_foreign_hooks_are_never_put_upon_each_other(repo: Repo) -> None:
 
     # Uninstalling touches neither.
     assert repo.gitgates("uninstall-hooks")[1] == (
-        ".git/hooks/commit-msg: taken out\n"
-        f".git/hooks/pre-push: not ours, left as it is; so is {KEPT} beside it\n"
+        ".git/hooks/commit-msg: removed\n"
+        f".git/hooks/pre-push: not a gitgates hook, left unchanged; so is {KEPT} next to it\n"
     )
     assert repo.gitgates("install-hooks", "-t", "pre-push", "--force")[0] == 73
 
@@ -286,7 +290,7 @@ def test_a_shim_that_somebody_removed_still_gives_the_kept_hook_back(repo: Repo)
     repo.gitgates("install-hooks", "-t", "pre-push")
     repo.hook("pre-push").unlink()
     assert repo.gitgates("uninstall-hooks")[1] == (
-        f".git/hooks/pre-push: was gone already; the hook that was there before is back ({KEPT})\n"
+        f".git/hooks/pre-push: was already removed; the previous hook was restored ({KEPT})\n"
     )
     assert state(repo.hook("pre-push")) == (FOREIGN, 0o755)
 
@@ -311,7 +315,7 @@ def test_a_hooks_folder_that_is_a_file_is_refused(repo: Repo) -> None:
     assert (code, said) == (
         74,
         (
-            f"gitgates: {repo.path}/.git/hooks: is not a folder, so that git finds no hooks\n"
+            f"gitgates: {repo.path}/.git/hooks: is not a folder, so git finds no hooks\n"
             f"  Look at it with: ls -ld {repo.path}/.git/hooks\n"
         ),
     )

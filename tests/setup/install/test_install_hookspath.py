@@ -36,9 +36,9 @@ def test_a_local_folder_is_used_and_said(repo: Repo) -> None:
         0,
         (
             ".my hooks/pre-push: installed\n"
-            f"gitgates: core.hooksPath is `.my hooks` {LOCAL}: the hooks go there\n"
-            "gitgates: that folder is part of the working tree; the hooks name this machine's "
-            "paths\n"
+            f"gitgates: core.hooksPath is `.my hooks` {LOCAL}: hooks are installed there\n"
+            "gitgates: that folder is in the working tree; the hooks contain paths of this machine"
+            "\n"
         ),
         "",
     )
@@ -46,7 +46,7 @@ def test_a_local_folder_is_used_and_said(repo: Repo) -> None:
     assert repo.hooks() == []
     assert repo.gitgates("uninstall-hooks") == (
         0,
-        ".my hooks/pre-push: taken out\n" + STATE.format(".git/gitgates"),
+        ".my hooks/pre-push: removed\n" + STATE.format(".git/gitgates"),
         "",
     )
 
@@ -61,7 +61,7 @@ def test_a_local_folder_outside_of_the_working_tree(repo: Repo, tmp_path: Path) 
         0,
         (
             f"{hooks}/pre-push: installed\n"
-            f"gitgates: core.hooksPath is `{hooks}` {LOCAL}: the hooks go there\n"
+            f"gitgates: core.hooksPath is `{hooks}` {LOCAL}: hooks are installed there\n"
         ),
         "",
     )
@@ -73,7 +73,7 @@ def test_what_was_installed_before_the_setting_is_taken_out_too(repo: Repo) -> N
     repo.git("config", "core.hooksPath", "h")
     repo.gitgates("install-hooks")
     assert repo.gitgates("uninstall-hooks")[1] == (
-        "h/pre-push: taken out\n.git/hooks/pre-push: taken out\n" + STATE.format(".git/gitgates")
+        "h/pre-push: removed\n.git/hooks/pre-push: removed\n" + STATE.format(".git/gitgates")
     )
 
 
@@ -81,9 +81,9 @@ def test_what_was_installed_before_the_setting_is_taken_out_too(repo: Repo) -> N
 def test_a_local_folder_that_is_not_there(repo: Repo, force: tuple[str, ...]) -> None:
     repo.git("config", "core.hooksPath", "no where")
     said = (
-        f"core.hooksPath is `no where` {LOCAL}: there is no such folder, so that git runs no hooks "
-        "at all\n  Unset it: git config --unset-all core.hooksPath\n"
-        f"  Or make it: mkdir -p '{repo.path}/no where'"
+        f"core.hooksPath is `no where` {LOCAL}: that folder does not exist, so git runs no hooks"
+        "\n  Unset it: git config --unset-all core.hooksPath\n"
+        f"  Or create it: mkdir -p '{repo.path}/no where'"
     )
     refused(repo, said, *force)
     mend = said.partition("Unset it: ")[2].partition("\n")[0]
@@ -97,8 +97,8 @@ def test_a_path_that_is_no_folder(repo: Repo, value: str, force: tuple[str, ...]
     repo.git("config", "core.hooksPath", value)
     refused(
         repo,
-        f"core.hooksPath is `{value}` {LOCAL}: that is not a folder, so that git runs no hooks at "
-        "all\n"
+        f"core.hooksPath is `{value}` {LOCAL}: that is not a folder, so git runs no hooks"
+        "\n"
         "  Unset it: git config --unset-all core.hooksPath",
         *force,
     )
@@ -113,12 +113,13 @@ def test_a_global_folder_is_refused_unless_forced(repo: Repo, tmp_path: Path) ->
     where = f"core.hooksPath is `~/hooks` (global setting, {config})"
     refused(
         repo,
-        f"{where}: git looks for hooks there, for every repository that this setting reaches, and "
-        "not in .git/hooks\n"
+        f"{where}: git uses that hooks folder instead of .git/hooks, in every repository that "
+        "this setting applies to"
+        "\n"
         f"  Unset it: git config --file {config} --unset-all core.hooksPath\n"
         "  Or use .git/hooks for this repository: git config core.hooksPath "
         '"$(git rev-parse --path-format=absolute --git-common-dir)/hooks"\n'
-        "  Or install into that folder all the same: gitgates install-hooks --force",
+        "  Or install into that folder anyway: gitgates install-hooks --force",
     )
     assert list(hooks.iterdir()) == []
 
@@ -126,16 +127,16 @@ def test_a_global_folder_is_refused_unless_forced(repo: Repo, tmp_path: Path) ->
         0,
         (
             f"{hooks}/pre-push: installed\n"
-            f"gitgates: {where}: the hooks go there\n"
-            "gitgates: every repository that this setting reaches runs them\n"
+            f"gitgates: {where}: hooks are installed there\n"
+            "gitgates: every repository that this setting applies to runs them\n"
         ),
         "",
     )
     assert repo.gitgates("uninstall-hooks") == (
         0,
         (
-            f"gitgates: {where}: other repositories run pre-push there, too\n"
-            "  Take them out all the same: gitgates uninstall-hooks --force\n"
+            f"gitgates: {where}: other repositories also run pre-push there\n"
+            "  To remove them anyway: gitgates uninstall-hooks --force\n"
             + STATE.format(".git/gitgates")
         ),
         "",
@@ -143,7 +144,7 @@ def test_a_global_folder_is_refused_unless_forced(repo: Repo, tmp_path: Path) ->
     assert (hooks / "pre-push").exists()
     assert repo.gitgates("uninstall-hooks", "--force")[:2] == (
         0,
-        f"{hooks}/pre-push: taken out\n" + STATE.format(".git/gitgates"),
+        f"{hooks}/pre-push: removed\n" + STATE.format(".git/gitgates"),
     )
 
 
@@ -155,7 +156,8 @@ def test_a_repository_can_go_its_own_way_under_a_global_setting(repo: Repo) -> N
         0,
         (
             ".git/hooks/pre-push: installed\n"
-            f"gitgates: core.hooksPath is `{repo.path}/.git/hooks` {LOCAL}: the hooks go there\n"
+            f"gitgates: core.hooksPath is `{repo.path}/.git/hooks` {LOCAL}: hooks are "
+            "installed there\n"
         ),
     )
 
@@ -168,12 +170,13 @@ def test_a_setting_of_the_command_is_refused(repo: Repo, tmp_path: Path) -> None
     }
     refused(
         repo,
-        f"core.hooksPath is `{tmp_path}` (command setting, command line): git looks for hooks "
-        "there, for every repository that this setting reaches, and not in .git/hooks\n"
-        "  Unset it: leave out `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it\n"
+        f"core.hooksPath is `{tmp_path}` (command setting, command line): git uses that hooks "
+        "folder instead of .git/hooks, in every repository that this setting applies to"
+        "\n"
+        "  Unset it: remove `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it\n"
         "  Or use .git/hooks for this repository: git config core.hooksPath "
         '"$(git rev-parse --path-format=absolute --git-common-dir)/hooks"\n'
-        "  Or install into that folder all the same: gitgates install-hooks --force",
+        "  Or install into that folder anyway: gitgates install-hooks --force",
         **env,
     )
 
@@ -207,7 +210,7 @@ def test_worktrees_share_their_hooks(repo: Repo, tmp_path: Path) -> None:
         "",
     )
     assert repo.gitgates("uninstall-hooks")[1] == (
-        ".git/hooks/pre-push: taken out\n" + STATE.format(".git/worktrees/linked/gitgates")
+        ".git/hooks/pre-push: removed\n" + STATE.format(".git/worktrees/linked/gitgates")
     )
 
 
@@ -223,9 +226,9 @@ def test_a_worktrees_own_setting(repo: Repo, tmp_path: Path) -> None:
         74,
         "",
         (
-            f"gitgates: {where}: there is no such folder, so that git runs no hooks at all\n"
+            f"gitgates: {where}: that folder does not exist, so git runs no hooks\n"
             "  Unset it: git config --worktree --unset-all core.hooksPath\n"
-            f"  Or make it: mkdir -p {linked.path}/own\n"
+            f"  Or create it: mkdir -p {linked.path}/own\n"
         ),
     )
     (linked.path / "own").mkdir()
@@ -233,11 +236,12 @@ def test_a_worktrees_own_setting(repo: Repo, tmp_path: Path) -> None:
         0,
         (
             "own/pre-push: installed\n"
-            f"gitgates: {where}: the hooks go there\n"
-            "gitgates: that setting is this worktree's only: other worktrees have hooks of their "
-            "own\n"
-            "gitgates: that folder is part of the working tree; the hooks name this machine's "
-            "paths\n"
+            f"gitgates: {where}: hooks are installed there\n"
+            "gitgates: that setting applies only to this worktree: other worktrees have their "
+            "own hooks"
+            "\n"
+            "gitgates: that folder is in the working tree; the hooks contain paths of this machine"
+            "\n"
         ),
         "",
     )
@@ -267,6 +271,6 @@ def test_a_bare_repository_with_a_working_tree_elsewhere(repo: Repo, tmp_path: P
     )
     assert repo.hooks() == []
     assert repo.gitgates("uninstall-hooks", **env)[1] == (
-        f"{tmp_path}/dot.git/hooks/pre-push: taken out\n"
+        f"{tmp_path}/dot.git/hooks/pre-push: removed\n"
         + STATE.format(tmp_path / "dot.git/gitgates")
     )

@@ -50,8 +50,8 @@ def of_agents(repo: Repo) -> list[Said]:
 
 def test_two_agents_get_the_same_gates_by_their_own_settings(ready: Repo) -> None:
     told = said(ready, "install-hooks", "--agent", "claude", "--agent", "codex")
-    assert f"{CLAUDE}: our hooks were added: SessionStart, UserPromptSubmit" in told
-    assert f"{CODEX}: our hooks were added: SessionStart, UserPromptSubmit" in told
+    assert f"{CLAUDE}: gitgates hooks were added: SessionStart, UserPromptSubmit" in told
+    assert f"{CODEX}: gitgates hooks were added: SessionStart, UserPromptSubmit" in told
     assert f"gitgates: {CANNOT}\n" in told
     assert "gitgates: Codex runs these hooks only once they are trusted\n" in told
     both = [json.loads((ready.path / file).read_text())["hooks"] for file in (CLAUDE, CODEX)]
@@ -63,7 +63,7 @@ def test_two_agents_get_the_same_gates_by_their_own_settings(ready: Repo) -> Non
 
 def test_those_that_are_here_are_listed_first(ready: Repo, tmp_path: Path) -> None:
     told = said(ready, "install-hooks", "--agent", "detected", status=64)
-    assert "no coding agent is here, neither its program nor its folder" in told
+    assert "no coding agent found, neither a program nor a settings folder" in told
     program = tmp_path / "bin/codex"
     program.write_text("#!/bin/sh\n")
     program.chmod(0o755)
@@ -110,7 +110,7 @@ def test_check_says_what_gates_cannot_do_where_our_hooks_are(ready: Repo) -> Non
 
 def test_check_says_where_no_hook_of_git_is_run(ready: Repo) -> None:
     ready.config(f'{CONFIG}[hooks.pre-commit]\ngates = ["g"]\n')
-    why = "git runs no hooks in the shell of Gemini CLI, so that their gates miss its commits"
+    why = "git runs no hooks in the shell of Gemini CLI, so its commits are not gated"
     assert why not in said(ready, "install-hooks", "--agent", "qwen")
     told = said(ready, "install-hooks", "--agent", "gemini")
     assert f"gitgates: pre-commit: {why}\n" in told
@@ -125,7 +125,7 @@ def test_check_says_where_a_required_reviewer_cannot_be(ready: Repo) -> None:
     ready.config(settings)
     said(ready, "install-hooks", "--agent", "codex", "--agent", "claude")
     told = ready.gitgates("check").stderr.decode()
-    assert told.startswith("gitgates: Codex cannot keep an independent reviewer apart from the ag")
+    assert told.startswith("gitgates: Codex cannot tell an independent reviewer from the ag")
     assert told.count("\n") == 1
 
 
@@ -150,8 +150,10 @@ def test_a_linked_worktree_has_the_hooks_of_the_main_one(ready: Repo, tmp_path: 
     ready.git("worktree", "add", "-q", str(tmp_path / "linked"))
     linked = Repo(tmp_path / "linked")
     told = said(linked, "install-hooks", "--agent", "codex")
-    assert f"in all worktrees, Codex runs the hooks of {ready.path}/{CODEX}\n" in told
-    differ = f"Codex runs the hooks of {ready.path}/{CODEX} in its place, and ours there differ"
+    assert f"Codex runs the hooks of {ready.path}/{CODEX} in all worktrees\n" in told
+    differ = (
+        f"Codex runs the hooks of {ready.path}/{CODEX} instead, and the gitgates hooks there differ"
+    )
     assert of_agents(linked)[0].what == differ
     said(ready, "install-hooks", "--agent", "codex")
     state = tmp_path / "home/.codex/config.toml"
@@ -181,7 +183,7 @@ def test_hooks_of_a_person_are_to_be_trusted_as_well(ready: Repo) -> None:
 
 def test_a_key_for_which_the_file_is_ignored_is_told(ready: Repo) -> None:
     ready.write(CODEX, '{"$schema": "x"}\n')
-    why = "has the key `$schema`: Codex ignores the file for that"
+    why = "has the key `$schema`: Codex ignores the file"
     assert f"gitgates: {CODEX}: {why}\n" in said(ready, "install-hooks", "--agent", "codex")
     assert ("problem", CODEX, why) in [(o.severity, o.where, o.what) for o in of_agents(ready)]
 
@@ -224,7 +226,7 @@ def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> No
     assert (one.severity, one.mend) == ("note", "gitgates install-hooks --agent copilot")
     assert one.what == (
         f"Copilot CLI is here ({ready.path}/.github/hooks is there), and runs the hooks of "
-        ".claude/settings.json, whose answers it does not understand in all cases"
+        ".claude/settings.json, whose answers it does not fully understand"
     )
     said(ready, "install-hooks", "--agent", "copilot")
     assert [one.what for one in of_agents(ready)] == [
@@ -238,7 +240,7 @@ def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> No
     (ready.path / ".github/copilot/settings.json").unlink()
     ready.write(".claude/settings.local.json", '{"disableAllHooks": true}')
     assert ".claude/settings.local.json" in [
-        one.where for one in of_agents(ready) if "Copilot CLI runs no hook of" in one.what
+        one.where for one in of_agents(ready) if "Copilot CLI runs no hooks of" in one.what
     ]
     (ready.path / ".claude/settings.local.json").unlink()
     (ready.path / ".github/copilot").rmdir()
@@ -257,8 +259,8 @@ def test_doctor_says_what_switches_hooks_of_gemini_off(ready: Repo) -> None:
         file.write_text(json.dumps({**settings, "hooksConfig": switches}))
         return [one.what for one in of_agents(ready) if one.severity == "problem"]
 
-    off = "`hooksConfig.enabled` is false: Gemini CLI runs no hook at all"
-    listed = "`hooksConfig.disabled` lists them: Gemini CLI does not run our hooks"
+    off = "`hooksConfig.enabled` is false: Gemini CLI runs no hooks"
+    listed = "`hooksConfig.disabled` lists them: Gemini CLI does not run the gitgates hooks"
     assert problems({"enabled": True, "disabled": ["lint"]}) == []
     assert problems({"enabled": False, "disabled": [ours]}) == [off, listed]
     assert problems({"disabled": ["lint", ours]}) == [listed]
@@ -280,7 +282,7 @@ def test_one_agent_is_proved(ready: Repo, tmp_path: Path) -> None:
     assert "Missing" not in done
     said(ready, "uninstall-hooks", "--agent", "codex")
     done = ready.gitgates("doctor", "--prove", "codex").stdout.decode()
-    assert "Codex has no hooks of ours here: nothing to prove" in done
+    assert "Codex has no gitgates hooks here: nothing to prove" in done
     done = ready.gitgates("doctor", "--prove", "nobody").stderr.decode()
     assert "'nobody' is not one of 'all', 'claude', 'codex'" in done
 
@@ -289,9 +291,10 @@ def test_hooks_of_others_that_ours_would_silence_are_moved_first(ready: Repo) ->
     theirs = '{"x": 1, "hooks": {"Stop": [{"hooks": []}], "PreToolUse": []}}\n'
     older = ready.write(".factory/settings.json", theirs)
     assert said(ready, "install-hooks", "--agent", "droid", status=78) == (
-        "gitgates: .factory/settings.json: has hooks at Stop, which Droid runs no more where "
-        ".factory/hooks.json has some at the same event\n"
-        "  Move what is in its `hooks` to .factory/hooks.json first; nothing was changed.\n"
+        "gitgates: .factory/settings.json: has hooks at Stop, which Droid no longer runs if "
+        ".factory/hooks.json has some at the same event"
+        "\n"
+        "  Move its `hooks` to .factory/hooks.json first; nothing was changed.\n"
     )
     assert older.read_text() == theirs
     moved = ready.write(".factory/hooks.json", '{"Stop": [{"hooks": [{"command": "say hi"}]}]}\n')
@@ -321,7 +324,7 @@ def test_of_two_files_the_broken_one_is_named(ready: Repo) -> None:
 )
 def test_the_scopes_that_an_agent_has_are_named(ready: Repo, agent: str, where: str) -> None:
     told = said(ready, "install-hooks", "--agent", agent, "--scope", "user")
-    assert f"\n  Where others need more, install there{where}\n" in told
+    assert f"\n  If other repositories need more, install there{where}\n" in told
 
 
 def test_without_a_home_the_scope_that_an_agent_has_is_named(
@@ -329,7 +332,7 @@ def test_without_a_home_the_scope_that_an_agent_has_is_named(
 ) -> None:
     monkeypatch.delenv("HOME")
     told = said(ready, "install-hooks", "--agent", "codex", "--scope", "user", status=73)
-    assert told.endswith("Set it, or take another scope: --scope project\n")
+    assert told.endswith("Set it, or use another scope: --scope project\n")
     said(ready, "install-hooks", "--agent", "codex")
     assert of_agents(ready)[0].what == "Codex runs these hooks only once they are trusted"
 

@@ -77,27 +77,27 @@ def test_added_and_taken_out_byte_for_byte(repo: Repo, file: str) -> None:
     before = files(repo)
     code, out, err = repo.gitgates("install-hooks", "--via", manager)
     assert (code, err) == (0, "")
-    assert f"{file}: our hooks were added: pre-commit" in out or manager == "husky"
+    assert f"{file}: gitgates hooks were added: pre-commit" in out or manager == "husky"
     after = files(repo)
     assert after[file] != before[file]
     entries = managers.hooks_in(b"\n".join(after.values()).decode())
     assert set(entries) == {*HOOKS, "pre-merge-commit"}
     assert (repo.path / file).stat().st_mode & 0o777 == 0o640
     again = repo.gitgates("install-hooks", "--via", manager)[1]
-    assert "our hooks are there already" in again
+    assert "gitgates hooks are already up to date" in again
     assert files(repo) == after
     named = ("--via", manager) if file.startswith("lefthook") else ()
     code, out, err = repo.gitgates("uninstall-hooks", *named)
     assert (code, err) == (0, "")
-    assert "our hooks were taken out" in out
+    assert "gitgates hooks were removed" in out
     assert files(repo) == before
-    assert "no hooks of ours" in repo.gitgates("uninstall-hooks")[1]
+    assert "no gitgates hooks" in repo.gitgates("uninstall-hooks")[1]
 
 
 @pytest.mark.parametrize("manager", ["lefthook", "husky"])
 def test_a_file_that_was_not_there_goes_again(repo: Repo, manager: str) -> None:
     assert repo.gitgates("install-hooks", "--via", manager)[0] == 0
-    assert "removed; only our hooks were in it" in repo.gitgates("uninstall-hooks")[1]
+    assert "removed; it contained only gitgates hooks" in repo.gitgates("uninstall-hooks")[1]
     assert list(files(repo)) == ["pyproject.toml"]
 
 
@@ -116,7 +116,7 @@ def test_a_file_that_says_who_made_it_goes_too(repo: Repo) -> None:
 def test_a_manager_that_is_not_there(repo: Repo) -> None:
     code, out, err = repo.gitgates("install-hooks", "--via", "simple-git-hooks")
     assert (code, out) == (78, "")
-    assert err.startswith("gitgates: there is no package.json, and no other file that simple-git-")
+    assert err.startswith("gitgates: no package.json found, nor another file that simple-git-")
 
 
 REFUSED = {
@@ -269,7 +269,7 @@ def test_a_script_in_a_linked_worktree_may_go_into_a_folder(repo: Repo, tmp_path
 
 
 def test_install_hooks_names_the_manager_and_the_command(repo: Repo) -> None:
-    said = "  Let it run the gates instead: gitgates install-hooks --via {}\n"
+    said = "  To let it run the gates instead: gitgates install-hooks --via {}\n"
     names = {"lefthook": "lefthook.yml", "husky": ".husky/pre-commit"}
     names |= {"simple-git-hooks": "package.json", "pre-commit": ".pre-commit-config.yaml"}
     repo.write("package.json", '{"devDependencies": {"simple-git-hooks": "2"}}')

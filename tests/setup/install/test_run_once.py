@@ -70,8 +70,8 @@ def test_over_the_frameworks_own_hook_the_gate_runs_and_that_hook_does_not(
 ) -> None:
     install(repo, manager, "install")
     said = install(repo, "gitgates", "install-hooks")
-    same = "is kept, and not run: gate `pre-commit` runs the same hooks"
-    assert f"the hook that was there {same}: pre-commit.before-gitgates\n" in said
+    same = "is kept, but not run: gate `pre-commit` runs the same hooks"
+    assert f"the existing hook {same}: pre-commit.before-gitgates\n" in said
     assert "is used here (.git/hooks/pre-commit); gate `pre-commit` runs its hooks\n" in said
     assert runs(repo) == 1
     assert runs(repo, changes=False) == 1  # where the gate has no path, that hook runs all the same

@@ -25,7 +25,7 @@ def repo(tmp_path: Path) -> Repo:
 def uninstall(repo: Repo, *args: str) -> str:
     code, out, err = repo.gitgates("uninstall-hooks", *args)
     assert (code, err) == (0, "")
-    return out.partition("gitgates: what runs have left")[0]
+    return out.partition("gitgates: state of earlier runs")[0]
 
 
 @pytest.mark.samples(1)
@@ -43,19 +43,22 @@ def test_ours_is_taken_out_from_where_a_manager_has_put_it(
         repo.hook("commit-msg").rename(repo.hook(aside))
         repo.keep("commit-msg", hook.format("").encode())
 
-    said = f".git/hooks/commit-msg: {name}'s is left as it is; ours was taken out ({aside})"
+    said = (
+        f".git/hooks/commit-msg: {name}'s is left unchanged; the gitgates hook was removed "
+        f"({aside})"
+    )
     # The manager's own hook was there before ours, as it is now.
     install_ours_between(hook.format("").encode())
     assert uninstall(repo) == f"{said}\n"
     assert repo.hooks() == ["commit-msg"]
     # Another one of it: nothing of others is removed.
     install_ours_between(hook.format("# older\n").encode())
-    assert uninstall(repo) == f"{said}; so is commit-msg.before-gitgates beside it\n"
+    assert uninstall(repo) == f"{said}; so is commit-msg.before-gitgates next to it\n"
     assert repo.hooks() == ["commit-msg", "commit-msg.before-gitgates"]
     repo.hook("commit-msg.before-gitgates").unlink()
     # Somebody's own: the manager would have put that there if it were not for us.
     install_ours_between(FOREIGN)
-    assert uninstall(repo) == f"{said}; the hook that was there before is {aside} again\n"
+    assert uninstall(repo) == f"{said}; the previous hook is {aside} again\n"
     assert repo.hook(aside).read_bytes() == FOREIGN
     assert repo.hooks() == ["commit-msg", aside]
 
@@ -68,7 +71,7 @@ def test_ours_is_taken_out_from_both_places(repo: Repo, hook: str, aside: str) -
     repo.hook("commit-msg").rename(repo.hook(aside))
     repo.keep("commit-msg", hook.format("").encode())
     assert repo.gitgates("install-hooks")[0] == 0
-    assert "the hook that was there before is back" in uninstall(repo)
+    assert "the previous hook is back" in uninstall(repo)
     assert repo.hooks() == ["commit-msg"]
     assert repo.hook("commit-msg").read_text() == hook.format("")
 
@@ -77,7 +80,10 @@ def test_a_manager_that_took_its_hooks_out_gets_none_back(repo: Repo) -> None:
     repo.keep("commit-msg", b'#!/bin/sh\n[ "$SKIP_SIMPLE_GIT_HOOKS" = 1 ] && exit\n')
     assert repo.gitgates("install-hooks")[0] == 0
     repo.hook("commit-msg").unlink()
-    said = "was gone already; commit-msg.before-gitgates is simple-git-hooks's, and stays as it is"
+    said = (
+        "was already removed; commit-msg.before-gitgates is simple-git-hooks's, and is left "
+        "unchanged"
+    )
     assert said in uninstall(repo)
     assert repo.hooks() == ["commit-msg.before-gitgates"]
 
@@ -88,7 +94,7 @@ def test_a_hook_written_over_ours_leaves_no_copy(repo: Repo) -> None:
     assert repo.gitgates("install-hooks")[0] == 0
     repo.keep("commit-msg", text)
     out = uninstall(repo)
-    assert "simple-git-hooks's is left as it is; commit-msg.before-gitgates, its copy, is" in out
+    assert "simple-git-hooks's is left unchanged; its copy commit-msg.before-gitgates was" in out
     assert repo.hooks() == ["commit-msg"]
 
 
@@ -109,14 +115,14 @@ def test_what_still_runs_gates_is_told_with_what_takes_it_out(repo: Repo, tmp_pa
     other.git("config", "--worktree", "core.hooksPath", tmp_path / "h")
     assert other.gitgates("install-hooks")[0] == 0
     assert uninstall(repo) == (
-        f"gitgates: no hooks of ours in {repo.path}/.git/hooks\n"
+        f"gitgates: no gitgates hooks in {repo.path}/.git/hooks\n"
         "gitgates: .pre-commit-config.yaml still runs the gates of commit-msg\n"
-        "  Take that out by hand.\n"
+        "  Remove that by hand.\n"
         "gitgates: .husky/commit-msg still runs the gates of commit-msg\n"
-        "  Take that out by hand.\n"
-        "gitgates: .git/hooks/pre-push speaks of gitgates\n"
-        "  It is a hook of your own: look at it.\n"
-        f"gitgates: our hooks stay in {tmp_path}/h, which the worktree {other.path} uses\n"
+        "  Remove that by hand.\n"
+        "gitgates: .git/hooks/pre-push mentions gitgates\n"
+        "  It is not managed by gitgates: check it by hand.\n"
+        f"gitgates: hooks remain in {tmp_path}/h, which the worktree {other.path} uses\n"
         f"  (cd {other.path} && gitgates uninstall-hooks)\n"
         "gitgates: Claude Code runs the gates, as .claude/settings.local.json says\n"
         "  gitgates uninstall-hooks --agent claude --scope local\n"
@@ -129,7 +135,7 @@ def test_prek_which_refuses_everything_without_its_file_is_told_of(repo: Repo) -
     assert repo.run(BIN / "prek", "install").returncode == 0
     out = repo.gitgates("uninstall-hooks")[1]
     assert not (repo.path / ".pre-commit-config.yaml").exists()
-    command = out.partition("  Take them out: prek ")[2].partition("\n")[0]
+    command = out.partition("  To remove them: prek ")[2].partition("\n")[0]
     assert repo.run(BIN / "prek", *command.split()).returncode == 0
     assert repo.hooks() == []
 
@@ -139,17 +145,17 @@ def test_what_is_stored_stays_unless_asked(repo: Repo) -> None:
     repo.gitgates("journal", "post", "a message")
     assert repo.gitgates("uninstall-hooks") == (
         0,
-        ".git/hooks/commit-msg: taken out\n" + STATE.format(".git/gitgates"),
+        ".git/hooks/commit-msg: removed\n" + STATE.format(".git/gitgates"),
         "",
     )
     assert repo.gitgates("uninstall-hooks", "--purge") == (
         0,
-        f"gitgates: no hooks of ours in {repo.path}/.git/hooks\n.git/gitgates: removed\n",
+        f"gitgates: no gitgates hooks in {repo.path}/.git/hooks\n.git/gitgates: removed\n",
         "",
     )
     assert not (repo.path / ".git/gitgates").exists()
     assert repo.gitgates("uninstall-hooks")[1] == (
-        f"gitgates: no hooks of ours in {repo.path}/.git/hooks\n"
+        f"gitgates: no gitgates hooks in {repo.path}/.git/hooks\n"
     )
 
 
@@ -161,7 +167,7 @@ def test_work_that_was_not_put_back_is_never_purged(repo: Repo, where: str) -> N
     text = repo.write(f".git/{where}", "work")
     code, out, err = repo.gitgates("uninstall-hooks", "--purge")
     assert (code, out) == (73, "")
-    assert "there is work that was hidden or kept aside; nothing was removed" in err
+    assert "there are stashed or kept files; nothing was removed" in err
     assert f"  {text}\n" in err
     assert text.read_text() == "work"
     assert repo.hooks() == ["commit-msg"]

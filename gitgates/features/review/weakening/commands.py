@@ -145,7 +145,7 @@ def _compare(pair: Pair, what: str, stock: Counter[str]) -> Iterable[Weakening]:
                 stock[step.program] -= 1
                 lost.append(step.command)
     if lost and pair.after is None and what == CI:
-        yield Weakening(pair.path, what, f"deleted, and with it: {', '.join(lost[:3])}")
+        yield Weakening(pair.path, what, f"deleted, together with: {', '.join(lost[:3])}")
     else:
         yield from (Weakening(pair.path, what, f"gone: `{command}`") for command in lost)
     for one, other in _fewer_options(before, after):
@@ -192,9 +192,9 @@ def _triggers(pair: Pair) -> Iterable[str]:
         return
     try:
         gone = _events(before or "") - _events(after)
-        yield from sorted(f"does not run on `{event}` any more" for event in gone)
+        yield from sorted(f"no longer runs on `{event}`" for event in gone)
     except ValueError as error:
-        yield f"cannot be read as YAML, and was not compared: {error}"
+        yield f"cannot be parsed as YAML, and was not compared: {error}"
 
 
 def _events(text: str) -> set[str]:

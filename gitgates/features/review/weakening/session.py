@@ -33,7 +33,7 @@ from gitgates.store.files import read_regular
 
 Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
 
-_NO_SNAPSHOT = "in a file that no snapshot has: who wrote it cannot be told"
+_NO_SNAPSHOT = "in a file that is in no snapshot: its author is unknown"
 
 
 def find(pairs: tuple[Pair, ...]) -> tuple[Weakening, ...]:
@@ -51,7 +51,7 @@ def find(pairs: tuple[Pair, ...]) -> tuple[Weakening, ...]:
 def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
     """Return what weakens the checks, sorted by path and line. `config` is that of now.
 
-    Raises: GitError if one of the trees is not there.
+    Raises: GitError if one of the trees does not exist.
     """
     git, root_abs = reading_git(span.repo), span.repo.root_abs
     start, now = trees(span)
@@ -62,7 +62,7 @@ def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
     found = [*find(pairs), *find_in_agent_settings(pairs, review.reviewer)]
     if before and old != new:
         after, trouble = _parse(_shared(new))
-        text = f"the settings cannot be read any more: {trouble}"
+        text = f"the settings can no longer be read: {trouble}"
         path = before.sources[0]
         found += [Weakening(path, GATE, text)] if trouble else compare_gates(before, after, path)
     found += [*_local_gates(root_abs, old, new), *_hooks_off(root_abs, git, now)]
@@ -152,7 +152,7 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
     if before is None:
         return ()
     if after is None:
-        return (Weakening(path, GATE, "all settings of gitgates are gone"),)
+        return (Weakening(path, GATE, "all gitgates settings were removed"),)
     return tuple(Weakening(path, GATE, text) for text in weaker(before, after))
 
 
@@ -171,12 +171,14 @@ def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Weak
             name = pair.old_path.rpartition("/")[2].rpartition(".")[0]
             if name == reviewer.rpartition(":")[2]:
                 what = "deleted" if pair.after is None else "changed"
-                found.append(Weakening(pair.path, AGENT_HOOKS, f"the reviewer's orders: {what}"))
+                found.append(
+                    Weakening(pair.path, AGENT_HOOKS, f"the reviewer's instructions: {what}")
+                )
     return tuple(found)
 
 
 def read_settings(agent: str, content: bytes | None) -> HookSettings:
-    """Return what settings say; nothing if they cannot be read: the client does not, either."""
+    """Return the parsed settings; empty if they cannot be read, as the client cannot, either."""
     try:
         return agent_settings(agent).read((content or b"").decode("utf-8", "replace"), "")
     except ConfigError:
@@ -199,4 +201,4 @@ def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
     )
     for event, matcher, command in was - now:
         where = "" if matcher == "*" else f" for `{matcher}`"
-        yield f"{event}: `{command or 'gitgates agent-hook ' + agent}` is gone{where}"
+        yield f"{event}: `{command or 'gitgates agent-hook ' + agent}` was removed{where}"

@@ -85,11 +85,11 @@ def _compare_tables(kind: str, keys: str, before: str | None, after: str | None)
     try:
         new = _table(after, kind)
     except (ValueError, RecursionError) as error:
-        return [f"cannot be read as {kind.upper()} any more, and was not compared: {error}"]
+        return [f"can no longer be parsed as {kind.upper()}, and was not compared: {error}"]
     try:
         old = _table(before, kind)
     except (ValueError, RecursionError):
-        return [f"could not be read as {kind.upper()} before, and was not compared"]
+        return [f"could not be parsed as {kind.upper()} before, and was not compared"]
     return _compare(_settings(old, keys), _settings(new, keys))
 
 
@@ -172,7 +172,7 @@ def _compare_lines(kind: str, before: str | None, after: str | None) -> list[str
     )
     added, gone = list((new - old).elements()), list((old - new).elements())
     if kind == "ignored":
-        return [f"not checked any more: {_few(added)}"] if added else []
+        return [f"no longer checked: {_few(added)}"] if added else []
     parts = [f"{sign} {_few(some)}" for sign, some in (("-", gone), ("+", added)) if some]
     return ["; ".join(parts)] if parts and before is not None else []
 

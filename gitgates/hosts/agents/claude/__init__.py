@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 # (name, who sets it, what it does): what we read, for the documentation
 VARIABLES = (
-    ("CLAUDE_PROJECT_DIR", "claude", "where the agent's session was started"),
-    ("CLAUDE_CONFIG_DIR", "you", "where Claude Code's settings of your own are: not ~/.claude"),
-    ("CLAUDE_PLUGIN_ROOT", "claude", "where the plugin lies whose hook this is"),
+    ("CLAUDE_PROJECT_DIR", "claude", "the folder in which the agent's session was started"),
+    ("CLAUDE_CONFIG_DIR", "you", "the folder of Claude Code's user settings, instead of ~/.claude"),
+    ("CLAUDE_PLUGIN_ROOT", "claude", "the folder of the plugin that this hook belongs to"),
     ("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
-    ("CLAUDECODE", "claude", "tells that an agent runs a command, and not a person"),
-    ("CLAUDE_CODE_SESSION_ATTENDED", "claude", "0: nobody is there to permit a tool call"),
+    ("CLAUDECODE", "claude", "set if an agent runs the command, not a person"),
+    ("CLAUDE_CODE_SESSION_ATTENDED", "claude", "`0` if there is nobody to permit a tool call"),
 )
 _PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER, _ATTENDED = (
     name for name, _by, _meaning in VARIABLES
@@ -160,7 +160,7 @@ class Claude(AgentHost):
     )
 
     def plugin_of(self, env: Mapping[str, str]) -> str:
-        """Return the folder of the plugin that has started us; empty if none has."""
+        """Return the folder of the plugin that started gitgates; empty if none did."""
         return env.get(_PLUGIN, "")
 
     def guest_of(self, found: dict[str, Any], _env: Mapping[str, str]) -> str:
@@ -202,7 +202,7 @@ class Claude(AgentHost):
             return []
 
     def conversation_start_in(self, head: bytes) -> float:
-        """Return when the conversation began, since the epoch, by its first lines; 0: not told."""
+        """Return when the conversation began, since the epoch, by its first lines; 0: unknown."""
         for line in head.split(b"\n"):
             try:
                 stamp = _stamp(loads(line).get("timestamp", ""))

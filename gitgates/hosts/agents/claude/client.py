@@ -25,7 +25,7 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 
 
 def read(output: bytes) -> Turn:
-    """Return what the client said: one JSON object, last in its output."""
+    """Parse the output of the client: one JSON object, last in its output."""
     try:
         said = parse_json(output.strip().rpartition(b"\n")[2])
         usage = said.get("usage") or {}

@@ -1,4 +1,4 @@
-"""Our MCP server in a project's `.mcp.json`: put into its text, and taken out. Pure.
+"""The MCP server in a project's `.mcp.json`: add it to its text, and remove it. Pure.
 
 Source: recorded from Claude Code 2.1.329.
 """
@@ -23,7 +23,7 @@ OTHER_SCOPES = "claude mcp add --scope {scope} gitgates -- gitgates mcp"
 
 
 def add(text: str | None, program: str, file: str) -> str:
-    """Return the text with our server. None: no file.
+    """Return the text with the server. None: no file.
 
     Raises: ConfigError if the text cannot be read, or a server of another kind has our name.
     """
@@ -35,14 +35,14 @@ def add(text: str | None, program: str, file: str) -> str:
     servers = root.get(_SERVERS) if root else None
     if servers and servers.get(SERVER):
         raise ConfigError(
-            f"{file}: `{_SERVERS}.{SERVER}` is a server that is not ours",
-            "Give it another name, or take it out; nothing was changed.",
+            f"{file}: `{_SERVERS}.{SERVER}` is not a gitgates server",
+            "Rename or remove it; nothing was changed.",
         )
     return json_text.insert(before, (_SERVERS, SERVER), entry, file)
 
 
 def remove(text: str, file: str) -> str | None:
-    """Return the text without our server; None if the file was made for it.
+    """Return the text without the server; None if the file was created for it.
 
     Raises: ConfigError if the text cannot be read.
     """

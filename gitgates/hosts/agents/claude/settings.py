@@ -1,4 +1,4 @@
-"""Claude Code's settings, beside what those of other agents have: its plugin, and sub-agents. Pure.
+"""Claude Code's settings, where they differ from other agents': its plugin, and sub-agents. Pure.
 
 Source: recorded from Claude Code 2.1.329.
 """
@@ -69,8 +69,8 @@ class ClaudeSettings(AgentSettings):
         table = root.value if root else {}
         troubles = {}
         if scope == "managed" and table.get(_MANAGED_ONLY) is True:
-            what = f"`{_MANAGED_ONLY}` is true: Claude Code runs no hooks but those of this file"
-            troubles[what] = "ask whoever manages this machine"
+            what = f"`{_MANAGED_ONLY}` is true: Claude Code runs only the hooks in this file"
+            troubles[what] = "ask the administrator of this machine"
         plugins = _table(table, "enabledPlugins").items()
         return self.settings_of(table)._replace(
             troubles=troubles,
@@ -89,12 +89,12 @@ class ClaudeSettings(AgentSettings):
         )
 
     def plugin(self) -> HookSettings:
-        """Return what our plugin says; its command hides that we are missing: the one inside."""
+        """Return what the plugin says; its command tolerates a missing gitgates."""
         found = self.read(packaged("hooks/hooks.json"), "hooks.json")
         return found._replace(hooks=tuple(hook._replace(command=BARE) for hook in found.hooks))
 
     def agent_definitions(self, name: str, model: str) -> dict[str, str]:
-        """Return the files of the agent of our plugin, and of its command: path → text."""
+        """Return the files of the agent and the command of the plugin: path → text."""
         command = packaged("skills/review/SKILL.md")
         command = command.replace(f"`gitgates:{definitions.PLUGIN_AGENT}`", f"`{name}`")
         own = {}
@@ -103,7 +103,7 @@ class ClaudeSettings(AgentSettings):
         return {**own, _COMMAND: command}
 
     def may_define(self, name: str) -> bool:
-        """Return whether a file of ours can be that agent: not if a plugin's, or a pattern."""
+        """Return whether a gitgates file can define that agent: not for a plugin, or a pattern."""
         return definitions.can_be_named(name, _CLIENTS_OWN)
 
     def agent_name(self, text: str) -> str:
@@ -120,7 +120,7 @@ def _why_not_awaited(group: dict[str, Any], handler: dict[str, Any]) -> str:
         types = _TYPES.get(key)
         if type(value) not in types if types else value not in _AS_IF_NOT_SAID:
             shown = json.dumps(value)
-            return f"its `{key}` is {shown}: Claude Code may leave it out, or not wait for it"
+            return f"its `{key}` is {shown}: Claude Code may skip it, or not wait for it"
     return ""
 
 
