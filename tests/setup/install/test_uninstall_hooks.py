@@ -71,7 +71,7 @@ def test_ours_is_taken_out_from_both_places(repo: Repo, hook: str, aside: str) -
     repo.hook("commit-msg").rename(repo.hook(aside))
     repo.keep("commit-msg", hook.format("").encode())
     assert repo.gitgates("install-hooks")[0] == 0
-    assert "the previous hook is back" in uninstall(repo)
+    assert "the previous hook was restored" in uninstall(repo)
     assert repo.hooks() == ["commit-msg"]
     assert repo.hook("commit-msg").read_text() == hook.format("")
 
