@@ -100,7 +100,7 @@ def _exclude_others(span: Span) -> tuple[str, str]:
         made &= set(git.out(*since, stdin=_lines(made)).decode().split())
     tips = (now.head, *merge_heads(repo))  # what is being merged is there before its commit
     differ = start.tree != now.tree
-    older = _older_commits(git, span, made) if differ else OlderCommits()
+    older = _older_commits(git, span, entries, made) if differ else OlderCommits()
     if tips == (start.head,) and not (made or older.all or span.stashes):
         return start.tree, now.tree
     picked = _picked(git, older.all, entries, made)
@@ -160,10 +160,15 @@ class OlderCommits(Record):
         return (*self.before, *self.pushed)
 
 
-def _older_commits(git: Git, span: Span, made: Collection[str]) -> OlderCommits:
+def _older_commits(
+    git: Git, span: Span, entries: Iterable[ReflogEntry], made: Collection[str]
+) -> OlderCommits:
     start = span.start
+    # A branch that was checked out and rebased has the older commits no more.
+    left = {entry.new for entry in entries if not makes_commit(entry.message)}.difference(made)
     shown = ("--no-merges", "--no-commit-header", "--format=%H %ct", f"--max-count={_MOST_OLDER}")
-    there = git.ask("rev-list", *shown, "--branches", "--remotes", "--tags", "--not", start.head)
+    refs = ("--ignore-missing", f"^{start.head}", "--branches", "--remotes", "--tags", "--stdin")
+    there = git.ask("rev-list", *shown, *refs, stdin=_lines(left))
     lines = (line.split(" ") for line in there.stdout.decode().splitlines())
     commits = [(one, int(stamp)) for one, stamp in lines if one not in made]
     late = [one for one, stamp in commits if stamp >= int(start.stamp)]

@@ -48,6 +48,7 @@ def shell(agent: Agent, command: str) -> None:
         "git cherry-pick -n older",
         "git checkout older -- old.py",
         "echo 2 > seed.py; git commit -qam own; git cherry-pick older",
+        "git checkout -q older; git rebase -q main; git checkout -q main; git merge -q older",
         "git stash pop",
         "git stash apply; git add .; git commit -qm stash",
     ],
