@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _READERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(
         (
-            *("[", "basename", "cat", "cksum", "cmp", "column", "comm", "cut", "df"),
+            *("[", "basename", "bc", "cat", "cksum", "cmp", "column", "comm", "cut", "df"),
             *("diff", "dirname", "du", "echo", "egrep", "expr", "false", "fgrep", "fold", "free"),
             *("grep", "groups", "head", "hexdump", "id", "join", "jq", "last", "locale", "ls"),
             *("lscpu", "lsof", "md5sum", "nl", "nproc", "numfmt", "od", "paste", "pgrep"),
@@ -33,6 +33,7 @@ _READERS: dict[str, tuple[str, ...]] = {
         (),
     ),
     **dict.fromkeys(("ack", "ag"), ("--pag",)),
+    "base64": ("-o", "--o"),
     "date": ("-s", "--s"),
     "file": ("-C", "--comp"),
     "find": ("-delete", "-fls", "-fprint", "-ok"),
@@ -52,20 +53,42 @@ _STARTERS = ("command", "env", "nice", "time", "timeout", "xargs", "bash", "dash
 _SHELLS = ("bash", "dash", "sh", "zsh")
 # Commands of git that read, whatever stands behind them; and others, by what has to.
 _GIT_READERS = (
-    *("blame", "cat-file", "count-objects", "describe", "diff", "diff-tree", "for-each-ref"),
+    *(
+        "blame",
+        "cat-file",
+        "check-ignore",
+        "cherry",
+        "count-objects",
+        "describe",
+        "diff",
+        "diff-tree",
+        "for-each-ref",
+    ),
     *("grep", "log", "ls-files", "ls-remote", "ls-tree", "merge-base", "name-rev", "range-diff"),
     *("rev-list", "rev-parse", "shortlog", "show", "show-ref", "status", "var", "whatchanged"),
 )
+_HAVING = ("--contains", "--no-contains", "--merged", "--no-merged")
 _GIT_LISTING = {
     "bisect": ("log",),
-    "branch": ("-a", "-r", "-v", "-vv", "-av", "-avv", "--list", "--show-current", "--all"),
+    "branch": (
+        "-a",
+        "-r",
+        "-v",
+        "-vv",
+        "-av",
+        "-avv",
+        "--list",
+        "--show-current",
+        "--all",
+        *_HAVING,
+    ),
     "config": ("--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"),
     "notes": ("list", "show"),
     "reflog": ("show",),
     "remote": ("-v", "show", "get-url"),
     "stash": ("list", "show"),
     "submodule": ("status",),
-    "tag": ("-l", "--list"),
+    "tag": ("-l", "--list", *_HAVING),
     "worktree": ("list",),
 }
 _GIT_CHANGING = {"-d", "-D", "-m", "-M", "-c", "-C", "-f", "--delete", "--force", "--move"}
@@ -84,7 +107,7 @@ _ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)?(?:,(?:\+?\d+|\$|/(?:[^/\\\n]|\\.)*/
 _SUBSTITUTE = r"s([/|#,@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*"
 _SED = re.compile(rf"(?:\s*(?:{_ADDRESS}(?:[pdq=]|{_SUBSTITUTE}))\s*;?)+")
 _SED_OPTIONS = ("-n", "-E", "-r", "-e", "-ne", "-nE", "-En", "-nr", "-s", "-z", "--quiet")
-_AWK_WRITING = re.compile(r"[>|]|system|getline|close|@")
+_AWK_WRITING = re.compile(r">(?!=)|(?<!\|)\|(?!\|)|system|getline|close|@")
 _LONGEST_S = 0.5
 
 

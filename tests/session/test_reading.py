@@ -45,6 +45,8 @@ READS = (
     "git ls-remote --heads origin",
     "awk -F, -v x=1 '{print $1}' f; cat f | awk '{print $1}' -",
     "sort -t, -k2,2n -ru f",
+    "awk 'NR>=10 && NR<=20 || /x/' f; cut -d, -f1 f | paste -sd+ | bc | base64",
+    "git check-ignore -v a; git cherry main; git branch --contains HEAD~1; git tag --merged x",
     "man git; time -p ls",
 )
 WRITES = (
@@ -80,6 +82,11 @@ WRITES = (
     "sed '1e rm x' x",
     "sed -f script x",
     "awk '{print > \"x\"}' a",
+    "awk '{print >> \"x\"}' a",
+    "awk '{print|\"sh\"}' a",
+    'awk \'{print ||"sh" |& "x"}\' a',
+    "base64 -o x a",
+    "git branch --contains HEAD -D x",
     "awk 'BEGIN{system(\"rm x\")}'",
     "awk -i inplace '{print}' x",
     "xxd a b",
