@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.agent_types import ToolKind
     from gitgates.session.call import Call
+    from gitgates.shell.syntax import SyntaxTree
 
 OPTION = "--caller"
 LONGEST = 1 << 17  # characters of a command; Linux starts no `sh -c` with more
@@ -130,9 +131,9 @@ def split_commands(text: str) -> list[list[str]] | None:
 
     from gitgates.shell.syntax import parse, read
 
-    root = parse(text, _LONGEST_S) if len(text) <= LONGEST else None
+    tree = parse(text, _LONGEST_S) if len(text) <= LONGEST else None
     try:
-        if root is None or root.has_error or re.search(_ODD, text) or not _is_plain(root):
+        if not tree or tree.root.has_error or re.search(_ODD, text) or not _is_plain(tree):
             return None
     except RecursionError:
         return None
@@ -140,12 +141,13 @@ def split_commands(text: str) -> list[list[str]] | None:
     return None if line.trouble else [list(one.words) for one in line.commands if one.words]
 
 
-def _is_plain(node: Node) -> bool:
+def _is_plain(tree: SyntaxTree, node: Node | None = None) -> bool:
     import re
 
-    said = (node.text or b"").decode("utf-8", "replace")
+    node = node or tree.root
+    said = tree.text_of(node)
     if node.type in _PARTS:
-        return all(map(_is_plain, node.children))
+        return all(_is_plain(tree, child) for child in node.children)
     if node.type in _JOINTS:
         return True
     if node.type == "comment":  # on a line of its own

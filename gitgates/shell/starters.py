@@ -6,6 +6,8 @@ the guard sees.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from gitgates.core.record import Record
 
 TYPE_CHECKING = False
@@ -23,6 +25,7 @@ class Starter(Record):
     valued: str = ""  # letters of options that take a value
     texts: tuple[str, ...] = ()  # options whose value is a line for a shell
     rests: tuple[str, ...] = ()  # options behind which the command stands
+    folders: tuple[str, ...] = ()  # options whose value is where the command is run
     assigns: bool = False  # `NAME=value` before the command is its environment
     elsewhere: bool = False  # in another file system
 
@@ -33,6 +36,7 @@ class Started(Record):
     words: tuple[str, ...] = ()
     text: str = ""  # instead, a line for a shell
     env: tuple[tuple[str, str], ...] = ()
+    folder: str = ""  # where it is run; empty: where the program is
     elsewhere: bool = False
 
 
@@ -48,9 +52,15 @@ STARTERS = (
     Starter(names="builtin chronic command coproc fakeroot gtime nohup setsid time unbuffer"),
     Starter(names="busybox toybox winpty"),
     Starter(names="exec", valued="a"),
-    Starter(names="env", valued="uC", texts=("-S", "--split-string"), assigns=True),
+    Starter(
+        names="env",
+        valued="uC",
+        texts=("-S", "--split-string"),
+        folders=("-C", "--chdir"),
+        assigns=True,
+    ),
     Starter(names="doas", valued="uC", assigns=True),
-    Starter(names="sudo", valued="ugpChrtTUDR", assigns=True),
+    Starter(names="sudo", valued="ugpChrtTUDR", folders=("-D", "--chdir"), assigns=True),
     Starter(names="su runuser", command="none", texts=("-c", "--command", "--session-command")),
     Starter(names="script", command="none", texts=("-c", "--command")),
     Starter(names="flock", valued="wE", before=1, texts=("-c", "--command")),
@@ -61,6 +71,17 @@ STARTERS = (
     Starter(names="taskset chrt", before=1),
     Starter(names="timeout gtimeout", valued="ks", before=1),
     Starter(names="systemd-run", valued="puEGMt"),
+    Starter(
+        names="tmux",
+        verbs=(
+            *("new", "new-session", "neww", "new-window", "splitw", "split-window"),
+            *("respawnp", "respawn-pane", "run", "run-shell", "send", "send-keys"),
+        ),
+        valued="stncxyFelN",
+        command="joined",
+        folders=("-c",),
+    ),
+    Starter(names="screen", valued="SctTehp"),
     Starter(names="systemd-inhibit dbus-run-session caffeinate"),
     Starter(names="xvfb-run", valued="enfps"),
     Starter(names="chroot", before=1, elsewhere=True),
@@ -72,7 +93,7 @@ STARTERS = (
     Starter(names="xargs", valued="adEILnPs"),
     # of environments
     Starter(names="hatch pdm pipenv poetry rye", verbs=("run",), valued="Cep"),
-    Starter(names="uv", verbs=("run", "tool run"), valued="pmC"),
+    Starter(names="uv", verbs=("run", "tool run"), valued="pmC", folders=("--directory",)),
     Starter(names="pipx", verbs=("run",)),
     Starter(names="uvx", valued="p"),
     Starter(names="conda mamba micromamba", verbs=("run",), valued="np"),
@@ -80,7 +101,7 @@ STARTERS = (
     Starter(names="tox", verbs=("exec",), command="dashes"),
     Starter(names="npx bunx pnpx", valued="p", texts=("-c", "--call")),
     Starter(names="npm", verbs=("exec", "x"), valued="pw", texts=("-c", "--call")),
-    Starter(names="pnpm", verbs=("exec", "dlx"), valued="CF"),
+    Starter(names="pnpm", verbs=("exec", "dlx"), valued="CF", folders=("-C", "--dir")),
     Starter(names="yarn", verbs=("exec", "dlx", "run"), valued="p"),
     Starter(names="bun", verbs=("x",)),
     Starter(names="corepack"),
@@ -99,9 +120,18 @@ STARTERS = (
     Starter(names="nix", verbs=("develop", "shell"), command="none", rests=("-c", "--command")),
     Starter(names="nix-shell", command="none", texts=("--run", "--command")),
     Starter(names="guix", verbs=("shell", "environment"), command="dashes"),
-    Starter(names="git", verbs=("bisect run",), valued="Cc"),
-    Starter(names="git", verbs=("submodule foreach",), valued="Cc", command="joined"),
-    Starter(names="git", verbs=("rebase",), valued="Cc", command="none", texts=("-x", "--exec")),
+    Starter(names="git", verbs=("bisect run",), valued="Cc", folders=("-C",)),
+    Starter(
+        names="git", verbs=("submodule foreach",), valued="Cc", command="joined", folders=("-C",)
+    ),
+    Starter(
+        names="git",
+        verbs=("rebase",),
+        valued="Cc",
+        command="none",
+        texts=("-x", "--exec"),
+        folders=("-C",),
+    ),
     # of other file systems, which may have this one in them
     Starter(names="docker podman nerdctl", verbs=("exec",), valued="euw", before=1, elsewhere=True),
     Starter(
@@ -140,7 +170,7 @@ _LONG = (
     *("--python", "--with", "--from", "--extra", "--name", "--prefix", "--directory", "--project"),
     *("--filter", "--config", "--env-file", "--interval", "--cwd", "--workdir", "--volume"),
     *("--mount", "--network", "--platform", "--entrypoint", "--file", "--workspace", "--spec"),
-    *("--scope", "--manifest-path", "--environment", "--workspace-folder", "--property"),
+    *("--dir", "--scope", "--manifest-path", "--environment", "--workspace-folder", "--property"),
 )
 
 
@@ -149,7 +179,21 @@ def started(program: str, words: list[str]) -> Iterator[Started]:
     for row in _ROWS.get(program, ()):
         rest = _behind_verb(row, words)
         if rest is not None:
-            yield from _of_row(row, rest)
+            own = words[: len(words) - len(_behind_options(row, rest)[1])]
+            folder = _folder(row, own)
+            yield from (one._replace(folder=folder) for one in _of_row(row, rest))
+
+
+def _folder(row: Starter, words: list[str]) -> str:
+    """Return where a command is run by an option of the program that starts it."""
+    for word, after in pairwise([*words, ""]):
+        name, equals, value = word.partition("=")
+        for option in row.folders:
+            if name == option:
+                return value if equals else after
+            if word.startswith(option) and not option.startswith("--"):
+                return word.removeprefix(option)
+    return ""
 
 
 def _behind_verb(row: Starter, words: list[str]) -> list[str] | None:

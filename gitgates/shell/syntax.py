@@ -40,7 +40,7 @@ _MOST_PIPES = 3000  # and does not ask whether to end while it is at these
 _MOST_TURNS = 20  # of a loop
 _MOST_NODES = 20_000  # with loops in loops
 _LONGEST_VALUE = 10_000  # of a variable
-_PIECE = 1 << 10  # bytes; each node's text is read anew
+_PIECE = 1 << 10  # bytes
 # What is right and the grammar takes for a mistake → the same as the grammar knows it.
 _FOR_GRAMMAR = (
     (re.compile(r"\$\(\("), "$( ("),  # a subshell: arithmetic is no mistake
@@ -71,24 +71,45 @@ class CommandLine(Record):
     trouble: str = ""  # why that may not be all of them
 
 
-def parse(text: str, longest_s: float = LONGEST_S) -> Node | None:
+class SyntaxTree(Record):
+    """The syntax tree of a command line."""
+
+    root: Node = None  # type: ignore[assignment]
+    source: bytes = b""
+
+    def text_of(self, node: Node) -> str:
+        """Return the text of a node.
+
+        The node itself would ask `read` of `parse` for it, and crash if that is interrupted.
+        """
+        return self.between(node.start_byte, node.end_byte)
+
+    def between(self, start: int, end: int) -> str:
+        """Return the text between two places."""
+        return self.source[start:end].decode("utf-8", "replace")
+
+
+def parse(text: str, longest_s: float = LONGEST_S) -> SyntaxTree | None:
     """Return the syntax tree of a command line; None if there is no parser, or no time for it."""
     parser, until = _parser(), time.monotonic() + longest_s
     if parser is None or text.count("|") > _MOST_PIPES:
         return None
-    encoded = text.encode("utf-8", "replace")
+    source = text.encode("utf-8", "replace")
+
+    def read(at: int, _point: object) -> bytes:
+        return source[at : at + _PIECE]
+
     held = hold_signals()
     try:  # it asks whether to end only where it asks for its input, too
         tree = parser.parse(
-            lambda at, _point: encoded[at : at + _PIECE],
-            progress_callback=lambda _at, _has_error: time.monotonic() > until,
+            read, progress_callback=lambda _at, _has_error: time.monotonic() > until
         )
     except ValueError:  # out of time
         parser.reset()
         return None
     finally:
         release_signals(held)
-    return tree.root_node
+    return SyntaxTree(root=tree.root_node, source=source)
 
 
 @cache
@@ -175,6 +196,7 @@ class _Shell:
         self._elsewhere = False
         self._files: list[str] = []
         self._is_folder = is_folder
+        self._tree = SyntaxTree()
         self._depth = 0
         self._nodes = 0
         self._until = until
@@ -185,28 +207,30 @@ class _Shell:
         # The grammar takes a line that is joined inside of a word for two words.
         left_s = self._until - time.monotonic()
         text = re.sub(r"(?<=[^\s\\])\\\n", "", text)
-        root = parse(text, left_s)
-        if root is not None and root.has_error:
-            root = self._parsed_again(text) or root
-        if root is None:
+        tree = parse(text, left_s)
+        if tree and tree.root.has_error:
+            tree = self._parsed_again(text) or tree
+        if tree is None:
             self.trouble = NO_TIME if _parser() else "the parser for commands cannot be loaded"
         elif self._depth >= _DEEPEST:
             self.trouble = "it has too many nested scripts"
         else:
-            if root.has_error:
+            if tree.root.has_error:
                 self.trouble = _NO_SHELL
+            outer, self._tree = self._tree, tree
             self._depth += 1
-            self._visit(root, SimpleCommand())
+            self._visit(tree.root, SimpleCommand())
             self._depth -= 1
+            self._tree = outer
 
-    def _parsed_again(self, text: str) -> Node | None:
+    def _parsed_again(self, text: str) -> SyntaxTree | None:
         """Return the tree of what the grammar took for a mistake and is none."""
         plainer = text
         for found, known in _FOR_GRAMMAR:
             plainer = found.sub(known, plainer)
         left_s = self._until - time.monotonic()
-        root = parse(plainer, left_s) if plainer != text else None
-        return None if root is None or root.has_error else root
+        tree = parse(plainer, left_s) if plainer != text else None
+        return None if tree is None or tree.root.has_error else tree
 
     def _visit(self, node: Node, given: SimpleCommand) -> None:
         """Read a node; `given` is what is around it: redirections, and a pipe's input."""
@@ -233,7 +257,16 @@ class _Shell:
                 self._visit_all(node.named_children, given)
                 self._go_back(folder)
             case _:
-                self._visit_all(node.named_children, given)
+                self._visit_children(node, given)
+
+    def _visit_children(self, node: Node, given: SimpleCommand) -> None:
+        folder = self._folder()
+        for child in node.children:
+            if child.is_named:
+                folder = self._folder()
+                self._visit(child, given)
+            elif child.type == "&":  # what is before it is run in a shell of its own
+                self._go_back(folder)
 
     def _watch_clock(self) -> None:
         if time.monotonic() > self._until:
@@ -258,7 +291,7 @@ class _Shell:
             self._fallback = before if joint == "&&" else failed
             around = of_last if child.end_byte == node.end_byte else None
             self._visit(child, around or given)
-            if joint == "||" and _text(child).split()[:1] in (["exit"], ["return"]):
+            if joint == "||" and self._tree.text_of(child).split()[:1] in (["exit"], ["return"]):
                 failed = before
             self._fallback = self._fallback or failed
 
@@ -290,7 +323,7 @@ class _Shell:
 
     def _assignment(self, node: Node) -> tuple[str, str]:
         name, _, *values = node.children
-        return _text(name), self._value(values[0])[:_LONGEST_VALUE] if values else ""
+        return self._tree.text_of(name), self._value(values[0])[:_LONGEST_VALUE] if values else ""
 
     def _redirected(self, node: Node, given: SimpleCommand) -> None:
         redirects = [child for child in node.named_children if child.type in _REDIRECTS]
@@ -337,8 +370,10 @@ class _Shell:
             if child.type in _REDIRECTS:
                 given = self._redirect(child, given)
             elif child.type == "heredoc_body":
-                is_quoted = not _text(node.named_children[0]).isidentifier()
-                given = given._replace(stdin=_text(child) if is_quoted else self._value(child))
+                is_quoted = not self._tree.text_of(node.named_children[0]).isidentifier()
+                given = given._replace(
+                    stdin=self._tree.text_of(child) if is_quoted else self._value(child)
+                )
             elif child.type in _WORDS:
                 given = given._replace(words=(*given.words, *self._words(child)))
         return given
@@ -353,15 +388,16 @@ class _Shell:
                 words = (*last.words[1:], *(word for word in output.split() if word != UNKNOWN))
                 fed = tuple(dict.fromkeys(word for word in words if not word.startswith("-")))
                 before = given._replace(stdin=output, fed=fed)
-            at = len(self.found)
+            at, folder = len(self.found), self._folder()
             self._visit(child, before)
+            self._go_back(folder)  # each part is in a shell of its own
             last = self.found[-1] if len(self.found) > at else None
 
     def _loop(self, node: Node, given: SimpleCommand) -> None:
         name, *rest = node.named_children
         values = [word for one in rest if one.type != "do_group" for word in self._words(one)]
         for value in values[:_MOST_TURNS] or [UNKNOWN]:
-            self._variables[_text(name)] = value
+            self._variables[self._tree.text_of(name)] = value
             self._visit_all([one for one in rest if one.type == "do_group"], given)
 
     # Words
@@ -380,7 +416,7 @@ class _Shell:
     def _value(self, node: Node) -> str:
         """Return the text of a node without its quotes, and with what is known put in."""
         self._watch_clock()
-        text, value = _text(node), UNKNOWN
+        text, value = self._tree.text_of(node), UNKNOWN
         match node.type:
             case "raw_string":
                 value = text[1:-1]
@@ -406,11 +442,11 @@ class _Shell:
         return value
 
     def _joined(self, node: Node) -> str:
-        whole, at, parts = node.text or b"", node.start_byte, []
+        at, parts = node.start_byte, []
         for child in node.children:  # what lies between them is white space
-            parts += [whole[: child.start_byte - at].decode("utf-8", "replace"), self._value(child)]
-            whole, at = whole[child.end_byte - at :], child.end_byte
-        return "".join([*parts, whole.decode("utf-8", "replace")])
+            parts += [self._tree.between(at, child.start_byte), self._value(child)]
+            at = child.end_byte
+        return "".join([*parts, self._tree.between(at, node.end_byte)])
 
     def _substituted(self, node: Node) -> str:
         at = len(self.found)
@@ -467,6 +503,7 @@ class _Shell:
             begun = one._replace(
                 words=inner.words,
                 env={**one.env, **dict(inner.env)},
+                cwd=os.path.join(one.cwd, inner.folder),
                 fed=one.fed if program == "xargs" else (),
                 elsewhere=one.elsewhere or inner.elsewhere,
             )
@@ -581,10 +618,6 @@ def made_by(program: str, words: list[str]) -> list[str]:
     if program == "mkdir":
         return [word for word in words if not word.startswith("-")]
     return [made.folder for made in repositories_made(words)] if program == "git" else []
-
-
-def _text(node: Node) -> str:
-    return (node.text or b"").decode("utf-8", "replace")
 
 
 def _unescaped(found: re.Match[str]) -> str:

@@ -207,6 +207,23 @@ def test_what_is_nested_too_deeply_is_not_plain() -> None:
     assert split_commands("git diff" + " && a" * 2000) is None
 
 
+# The limit is met at another place in each: also where the grammar is asked for a text.
+AT_THE_LIMIT = """
+from gitgates.session.shell_commands import split_commands
+from gitgates.shell.syntax import read
+def deeper(number):
+    if number:
+        return deeper(number - 1)
+    return split_commands("ls&&" * 3000 + "ls") or read("ls||" * 1400 + "ls").trouble
+print({deeper(number) for number in range(12)})
+"""
+
+
+def test_a_line_that_is_nested_too_deeply_ends_no_process() -> None:
+    done = subprocess.run([sys.executable, "-c", AT_THE_LIMIT], capture_output=True, check=False)
+    assert done.stdout == b"{'it is too long, or nested too deeply'}\n", done
+
+
 def test_the_packages_of_the_parser_are_not_imported_whole() -> None:
     script = (
         "import sys; from gitgates.shell.syntax import read; "

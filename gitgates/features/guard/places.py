@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # where an option says so.
 _REMOVERS = ("rm", "rmdir", "shred", "unlink")
 _CHANGERS = ("chattr", "chmod", "chown", "patch", "setfacl", "sponge", "tee", "touch", "truncate")
-_COPIERS = ("cp", "install", "ln", "mv", "rsync")
+_COPIERS = ("cp", "install", "ln", "mv", "rsync", "scp")
 _IN_PLACE = ("gsed", "perl", "ruby", "sed", "yq")
 _EXCLUDING = ("--exclude", "--exclude-from", "--include")  # of rsync: a pattern follows
 _OF_GIT = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
@@ -41,6 +41,8 @@ _FETCHERS = {
     "tar": Fetcher(folders=("-C", "--directory")),
     "bsdtar": Fetcher(folders=("-C", "--directory")),
     "unzip": Fetcher(folders=("-d",)),
+    "cpio": Fetcher(folders=("-D", "--directory")),
+    **dict.fromkeys(("7z", "7za", "7zz"), Fetcher(folders=("-o",))),
 }
 # Programs that are guarded in any of these ways, by their names in a command.
 WRITERS = (
