@@ -18,14 +18,12 @@ import gitgates
 from gitgates.core.errors import StateError
 from gitgates.core.record import Record
 from gitgates.edit.user_file import content
-from gitgates.git.previous_hook import BECOME, OPENS_ITSELF, SUFFIX
+from gitgates.git.previous_hook import BECOME, MARK, OPENS_ITSELF, SUFFIX
 from gitgates.setup.install.managers import VIA, Manager, recognise
 from gitgates.store.files import replace_file
 
 # custom: somebody's own hook that calls gitgates.
 Kind: TypeAlias = Literal["none", "shim", "manager", "custom", "other"]
-# The second line of every shim of ours begins so, whatever its version.
-MARK = b"# Installed by gitgates (shim "
 _MODE = 0o755
 _SHELL = re.compile(rb"^#!.*[/ ](sh|bash|dash|ash)( -\w+)*\s*$")
 _OPENS_ITSELF = re.compile(OPENS_ITSELF.encode(), re.MULTILINE)

@@ -85,6 +85,9 @@ def test_over_the_frameworks_own_hook_the_gate_runs_and_that_hook_does_not(
     repo.write("bad", "")
     assert runs(repo, status=1) == 1
     (repo.path / "bad").unlink()
+    install(repo, "gitgates", "install-hooks")  # over that
+    assert runs(repo) == 1
+    assert doctor(repo) == [f"the hook from before {same}"]
     install(repo, "gitgates", "uninstall-hooks")
     assert runs(repo) == 1
 
