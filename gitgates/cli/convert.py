@@ -23,7 +23,7 @@ from gitgates.core.errors import OK, UsageError
 from gitgates.core.limits import parse_json
 from gitgates.core.yaml_load import load_texts
 from gitgates.setup.discover.project import read_text
-from gitgates.verbs.repository import config_root
+from gitgates.verbs.repository import config_root, edits_files
 
 _WANTED = "a gates.json (`gates`, `hooks`) or a quality_gates file (`headless`, `quality_gates`)"
 _NUMBER = re.compile(r"\d+\.?\d*|\.\d+")
@@ -34,6 +34,7 @@ Tables = dict[str, Any]  # shaped like a settings file: `gates` and `hooks` by n
 @click.command("convert")
 @click.option("--dry-run", is_flag=True, help="Print the change as a diff and write nothing.")
 @click.argument("file", type=click.Path())
+@edits_files
 def command(file: str, *, dry_run: bool) -> int:
     """Add the gates and hooks of FILE to the configuration.
 

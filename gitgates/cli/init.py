@@ -35,7 +35,7 @@ from gitgates.setup.install.framework import read_framework
 from gitgates.setup.install.managers import VIA
 from gitgates.store.files import replace_unchanged
 from gitgates.verbs.output import dump, stdout
-from gitgates.verbs.repository import config_root, current_repo
+from gitgates.verbs.repository import config_root, current_repo, edits_files
 
 _SAW_NOTHING = ("skipped", "unchecked")
 _AT_ONCE_S = 0.1  # the shell alone takes a few milliseconds; tools that read files, longer
@@ -79,6 +79,7 @@ Write a gate yourself, for example in {file}:
     help="Also propose hooks for this coding agent. Default: the agents whose settings, "
     "AGENTS.md or CLAUDE.md are present.",
 )
+@edits_files
 def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None, take_over: bool) -> int:
     """Propose gates and hooks from the checks that the project already has.
 

@@ -29,6 +29,8 @@ from gitgates.worktree.isolate import recover_and_report
 
 _P = ParamSpec("_P")
 _EDIT_WAIT_S = 10.0
+# Options with which a verb writes nothing, or asks a person first, which takes long.
+_WITHOUT_LOCK = ("dry_run", "tries")
 
 
 def current_repo() -> Repo:
@@ -47,6 +49,8 @@ def edits_files(verb: Callable[_P, int]) -> Callable[_P, int]:
 
     @wraps(verb)
     def alone(*args: _P.args, **kwargs: _P.kwargs) -> int:
+        if any(kwargs.get(option) for option in _WITHOUT_LOCK):
+            return verb(*args, **kwargs)
         try:
             state_abs = current_repo().shared_state_abs
         except GitError:

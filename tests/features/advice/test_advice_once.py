@@ -37,6 +37,28 @@ def test_advice_that_is_added_at_once_is_all_there(repo: Repo) -> None:
     assert (repo.path / "gitgates.toml").read_text().count("title = ") == 6
 
 
+@pytest.mark.thorough
+@pytest.mark.slow
+def test_of_gates_that_are_proposed_meanwhile_nothing_is_lost(repo: Repo) -> None:
+    repo.write("Makefile", "lint:\n\truff check .\n")
+    base = "# notes\n" * 20_000  # reading it takes its time
+    for _each in range(3):
+        repo.write("gitgates.toml", base)
+        verbs = [["advice", "add", "One"], ["init"], ["advice", "add", "Two"]]
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-m", "gitgates", *verb],
+                cwd=repo.path,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for verb in verbs
+        ]
+        assert [one.wait() for one in started] == [0, 0, 0]
+        text = (repo.path / "gitgates.toml").read_text()
+        assert (text.count("title = "), text.count("[gates.lint]")) == (2, 1)
+
+
 @pytest.mark.slow
 def test_a_push_of_several_branches_runs_it_once(repo: Repo, tmp_path: Path) -> None:
     count = tmp_path / "count"
