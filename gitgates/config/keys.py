@@ -160,8 +160,7 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("restage", v.FLAG, "false").means(
         "With `writes`: before a commit, changes of the gate in staged files go into the "
         "commit. In a partly staged file, they are also merged into your version, and the rest "
-        "stays "
-        "unstaged; if the two conflict, or if it changed any other file, the gate fails."
+        "stays unstaged; if the two conflict, or if it changed any other file, the gate fails."
     ),
     Key("required", v.FLAG, "false", weaker="off").means(
         "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can disable the gate."
@@ -198,8 +197,7 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("ratchet", v.RATCHET, "false", weaker=(False, True)).means(
         "The gate fails if one of its `metrics` is worse than the value recorded for the merge "
         "base with the default branch, or is no longer in the output. If none was recorded, "
-        "nothing is "
-        "compared, which is reported and is not a pass."
+        "nothing is compared, which is reported and is not a pass."
         ' `"measure"`: in that case, the gate also runs once on the merge base, in a private '
         "checkout."
     ),
@@ -228,8 +226,8 @@ HOOK_KEYS: tuple[Key, ...] = (
     ).means(
         "What happens to unstaged changes while gates run. `hide` (the default before a "
         "commit): they are stashed; tracked files are as committed, untracked ones stay. "
-        "`checkout` "
-        "(the default before a push): gates run on exactly what is being committed or pushed, in a "
+        "`checkout` (the default before a push): gates run on exactly what is being committed "
+        "or pushed, in a "
         "private checkout. `keep`: gates see the working tree unchanged."
     ),
     Key("verify", v.FLAG, "false", weaker="off", only_in=("pre-push",)).means(
