@@ -536,6 +536,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "B=\"${B//$'\\n'/$'\\n'> }\"; git commit -m HUSKY=0",
             "for p in a; do cp a b || { echo skip; } done",
             "if cd x; then (echo HUSKY=0) fi",
+            "for p in a; do if cd x; then echo skip; fi done && ls",
             'T="$((echo skip && git tag) | xargs)" && echo $((1 + 2))',
             "echo 'x",
             "make && && x",

@@ -44,7 +44,7 @@ _PIECE = 1 << 10  # bytes
 # What is right and the grammar takes for a mistake → the same as the grammar knows it.
 _FOR_GRAMMAR = (
     (re.compile(r"\$\(\("), "$( ("),  # a subshell: arithmetic is no mistake
-    (re.compile(r"([})])(?=\s+(?:do|done|elif|else|esac|fi|then)\b)"), r"\1;"),
+    (re.compile(r"([})]|\b(?:done|esac|fi))(?=\s+(?:do|done|elif|else|esac|fi|then)\b)"), r"\1;"),
     (re.compile(r"(\$\{\w+)/(?:[^{}'\"`$\\;&|()]|\$'(?:\\\w|[\w ,.:-])*')*\}"), r"\1//x}"),
 )
 
