@@ -111,7 +111,7 @@ def test_the_guard_keeps_an_agent_from_naming_itself_otherwise(tmp_path: Path) -
     before = scene.commits()
     commit = bash("git add -A; GITGATES_RIG=other git commit -q -m work")
     run = scene.start(work(scene), commit, "end", env={"GITGATES_RIG": "beads"})
-    assert "the guard, rule `skip_variables`: GITGATES_RIG=other" in run.told(2)
+    assert "guard rule `skip_variables`: GITGATES_RIG=other" in run.told(2)
     assert (scene.ran("block"), scene.commits()) == (0, before)
 
 
@@ -225,7 +225,7 @@ def test_the_next_session_receives_a_handoff(tmp_path: Path) -> None:
     assert "its content is as it was then" in text
     assert "The parser is done; next are its tests." in text
     third = scene.start("and me?")
-    assert "handed its work over" not in third.told(0)
+    assert "handed over its work" not in third.told(0)
     assert scene.ran("block") == 2
 
 

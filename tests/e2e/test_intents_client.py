@@ -79,7 +79,7 @@ def test_outside_of_the_scope_a_write_is_denied_until_a_person_approves_it(tmp_p
     run = scene.run(select(), write(file, "2"), ask, "asked")
     assert "web/list.py is outside the scope of INT-001: api/**" in run.told(2)
     assert f"{REQUEST} web/list.py" in run.told(2)
-    assert "asked to add web/list.py to the scope of INT-001" in run.told(3)
+    assert "requested web/list.py for the scope of INT-001" in run.told(3)
     assert file.read_text() == "one\n"
     said = on_terminal(scene.repo, "intent", "approve-scope", "INT-001", "web/list.py")
     assert b"is now in the scope of INT-001" in said
@@ -172,7 +172,7 @@ def test_after_a_compaction_the_context_is_there_again(tmp_path: Path) -> None:
 def test_a_person_is_asked_and_where_there_is_none_it_is_denied(tmp_path: Path) -> None:
     scene = scene_in(tmp_path, OPTIONAL + 'ask = ["migrations/**"]\n')
     run = scene.run(write(scene.at("migrations/1.sql"), "1"), "end")
-    assert "a person is to permit changes of migrations/1.sql" in run.told(1)
+    assert "a person must permit changes of migrations/1.sql" in run.told(1)
     assert "this session has no person to ask" in run.told(1)
     assert decisions(run) == ["deny"]
     assert not scene.at("migrations/1.sql").exists()

@@ -173,6 +173,6 @@ def test_the_person_is_told_what_has_changed_of_the_checks(tmp_path: Path) -> No
     turns = (bash(weaken), "one", bash(off), "two", "three")
     run = scene.run(*turns, prompts=("a", "b", "c"))
     first, second = (answer["systemMessage"].splitlines() for answer in run.answers("Stop"))
-    assert [line.split()[1] for line in first] == [".git/info/exclude", "git"]
+    assert [line.split()[1] for line in first] == [".git/info/exclude", "files"]
     assert len(second) == 1
     assert "has set GITGATES=0 since this session began: the required gate `check`" in second[0]

@@ -77,7 +77,7 @@ def test_a_typed_command(tmp_path: Path) -> None:
         prompts=("go", "/security-review a.py"),
     )
     assert blocks(run) == 3  # of the first prompt, before the breaker
-    assert "review: not reviewed, and the agent was let go" in run.person
+    assert "review: not reviewed, and the agent was allowed to stop" in run.person
     assert run.results[1]["result"] == "reviewed"
     told = [fact["how"] for fact in scene.journal(run.session) if fact["what"] == "marker"]
     assert told == ["command"]
@@ -180,7 +180,7 @@ def test_ten_blocks_are_the_end_of_a_prompt(tmp_path: Path) -> None:
         turns += [write(scene.at(f"new{number}.py"), LINES), "no", bash(DONE)]
     run = scene.run(*turns)
     assert blocks(run) == 10
-    assert "let go after 10 blocks in this prompt" in run.person
+    assert "allowed to stop after 10 blocks in this prompt" in run.person
 
 
 @pytest.mark.parametrize("command", ["git diff", "true", "python3 -m pytest --version", "touch x"])

@@ -210,7 +210,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
         assert "The Toy has no event SubagentStop: its gates do not run there\n" in said
         assert settings.read_bytes().decode().startswith(ours)
         if theirs:  # what is there already makes no difference to these
-            assert "are there already" in ask("install-hooks", "--agent", "toy")
+            assert "are already up to date" in ask("install-hooks", "--agent", "toy")
             said = ask("doctor", "--prove")
             assert (
                 "ok       .toy/settings: hooks are installed, for guard, gates, tampering; off: "

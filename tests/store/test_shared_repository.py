@@ -184,7 +184,7 @@ def test_after_a_commit_of_root_the_command_that_mends_it_is_named(place: Path, 
         assert "Traceback" not in said
     if first == "nobody":
         assert committed.returncode == 1
-        assert b"no run is kept" not in listed.stdout
+        assert b"no runs found" not in listed.stdout
         assert mend in bob.ask("gitgates recover --list").stderr.decode()
     # As root, what is named there.
     subprocess.run(["chown", "-R", str(BOB), str(state)], check=True)

@@ -118,9 +118,12 @@ def test_hooks_of_git_are_not_for_the_agent(work: Repo) -> None:
     [
         ("git switch -qc elsewhere", "refs/heads/elsewhere was created during the run"),
         ("git branch -qD spare", "refs/heads/spare was deleted during the run; it was at "),
-        ("git commit -qa --amend -m x", " was HEAD before the run, and is not in its history"),
+        (
+            "git commit -qa --amend -m x",
+            " was HEAD before the run, and is no longer in its history",
+        ),
         ("git tag v1", "changed during the run, and not restored: refs/tags/v1"),
-        ("echo '# x' >> .git/config", "left so: {git}/config"),
+        ("echo '# x' >> .git/config", "not restored: {git}/config"),
         ("sed -i s/good/bad/ pyproject.toml", "the configuration of gitgates was changed"),
     ],
 )

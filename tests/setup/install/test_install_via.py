@@ -265,7 +265,7 @@ def test_a_script_in_a_linked_worktree_may_go_into_a_folder(repo: Repo, tmp_path
     repo.git("worktree", "add", "-q", linked)
     done = Repo(linked, repo.env).commit("b")
     assert f"  | {linked}\n" in done.stderr, done.stderr
-    assert "the configuration has changes" not in done.stderr
+    assert "the configuration has uncommitted changes" not in done.stderr
 
 
 def test_install_hooks_names_the_manager_and_the_command(repo: Repo) -> None:
