@@ -275,4 +275,8 @@ def is_somewhere(repo: Repo, text: bytes) -> bool:
         if path.is_file() and not is_ours and path.read_bytes() == text:
             return True
     blob = repo.ask("git", "hash-object", "--stdin", stdin=text).stdout.decode().strip()
-    return blob in repo.git("rev-list", "--all", "--reflog", "--indexed-objects", "--objects")
+    # A rebase that has stopped keeps what it has stashed in no reference.
+    autostash = own / "rebase-merge/autostash"
+    more = [autostash.read_text().strip()] if autostash.exists() else []
+    known = ("--all", "--reflog", "--indexed-objects", "--objects", *more)
+    return blob in repo.git("rev-list", *known)

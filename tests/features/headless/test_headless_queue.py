@@ -299,7 +299,7 @@ def test_a_killed_attempts_work_is_kept(queue: Queue) -> None:
     again = queue.run()
     assert again.returncode == 0, again.stdout.decode()
     log = next((queue.repo.path / ".git/gitgates/queues").glob("*/t0.log")).read_text()
-    ref = log.partition("is kept as ")[2].split()[0]
+    ref = log.partition("are kept as ")[2].split()[0]
     assert queue.repo.git("show", f"{ref}:a.txt") == "good"
 
 
