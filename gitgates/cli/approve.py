@@ -60,5 +60,5 @@ def _approve_rules(repo: Repo) -> int:
     files = [approve(repo, config) for approve in functions_of(config, "approve")]
     approve_settings(repo, config)
     what = " and ".join([*files, "the settings"])
-    click.echo(f"gitgates: {what}of policies now apply as they are, also in running sessions")
+    click.echo(f"gitgates: {what} of policies now apply as they are, also in running sessions")
     return OK
