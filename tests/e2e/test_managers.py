@@ -238,7 +238,7 @@ def test_what_init_proposes_runs_once(repo: Repo, name: str) -> None:
     (repo.path / "pyproject.toml").unlink()
     repo.write("Makefile", "lint:\n\techo gates >>../log\ntest:\n\ttrue\n")
     said = repo.gitgates("init")[1]
-    step = said.partition("next: ")[2].partition(", and to try")[0]
+    step = said.partition("next: ")[2].partition(", and try")[0]
     assert step == f"gitgates install-hooks{'' if name in OURS_RUNS else f' --via {name}'}"
     beside.do("ours" if name in OURS_RUNS else "via")
     if name not in OURS_RUNS:

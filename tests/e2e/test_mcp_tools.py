@@ -44,7 +44,7 @@ def test_an_intent_is_selected_by_the_tool(tmp_path: Path) -> None:
     assert scene.at("api/a.py").read_text() == "2"
     assert "gitgates intent approve-scope INT-001 /setup.cfg" in run.told(4)
     assert "check  passed" in run.told(5)
-    assert b"INT-001 wants /setup.cfg: why" in scene.repo.gitgates("intent", "status").stdout
+    assert b"INT-001 requests /setup.cfg: why" in scene.repo.gitgates("intent", "status").stdout
 
 
 def test_a_sub_agent_selects_for_itself(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def test_it_lasts_over_prompts_and_compaction_and_a_prompt_ends_it(tmp_path: Pat
     run = scene.run(*turns, prompts=prompts)
     assert blocks(run) == 3
     assert run.results[-1]["result"] == "6"
-    assert "is ended" in run.person
+    assert "was cancelled" in run.person
 
 
 def test_a_finished_background_agent_asks_for_nothing(tmp_path: Path) -> None:
