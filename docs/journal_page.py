@@ -32,8 +32,8 @@ def journal_page() -> str:
     for module, title in groups.items():
         name = module.split(".")[-2]
         parts += [f"## {title or f'The feature {name}'}", f"Declared in `{_file_of(module)}`."]
-        kinds = [record for record in KINDS if record.__module__ == module]
-        parts += [text for record in kinds for text in _kind(record)]
+        kinds = [kind for kind in KINDS if kind.__module__ == module]
+        parts += [text for kind in kinds for text in _kind(kind)]
     return page(
         "The journal of a session",
         "`facts.py` of the session and of each feature",
@@ -47,9 +47,9 @@ def journal_page() -> str:
     )
 
 
-def _kind(record: type[Any]) -> Iterator[str]:
-    version = version_of(record)
-    yield f"### `{KINDS[record]}`"
+def _kind(kind: Any) -> Iterator[str]:  # noqa: ANN401 - a lazy record
+    version, record = version_of(kind), kind.record
+    yield f"### `{KINDS[kind]}`"
     number = f" Version {version}." if version > 1 else ""
     writers = ", ".join(f"`{file}`" for file in _writers(record.__name__))
     yield f"{inspect.cleandoc(record.__doc__ or '')} Written by {writers}.{number}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import Point, Write
 from gitgates.core.lifecycle import RETRY_HOOKS, kind_of
-from gitgates.core.record import Record
+from gitgates.core.record import LazyRecord, Record
 from gitgates.session.journal import Projection, entry, point_of
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ UNCHECKED = "unchecked"
 
 
 @entry("event")
-class EventEntry(Record):
+class EventEntry(LazyRecord):
     """A hook of the agent has fired."""
 
     event: str  # the hook, in the host's word
@@ -46,7 +46,7 @@ class EventEntry(Record):
 
 
 @entry("prompt")
-class PromptEntry(Record):
+class PromptEntry(LazyRecord):
     """The person has submitted a prompt."""
 
     prompt_id: str  # the host's; empty: it has none
@@ -55,28 +55,28 @@ class PromptEntry(Record):
 
 
 @entry("pseudo-prompt")
-class PseudoPromptEntry(Record):
+class PseudoPromptEntry(LazyRecord):
     """The client has submitted a prompt by itself; it belongs to the person's prompt before."""
 
     prompt_id: str  # the host's
 
 
 @entry("scheduled")
-class ScheduledEntry(Record):
+class ScheduledEntry(LazyRecord):
     """The client will submit these prompts by itself: the agent's own, or the reason of a block."""
 
     prompts: Sequence[str]  # length and digest of each
 
 
 @entry("deferred")
-class DeferredEntry(Record):
+class DeferredEntry(LazyRecord):
     """A stop was put off, because sub-agents were at work."""
 
     prompt: str  # the number of the person's prompt
 
 
 @entry("caller")
-class CallerEntry(Record):
+class CallerEntry(LazyRecord):
     """An agent is about to run a command of gitgates."""
 
     nonce: str  # that was added to the command
@@ -88,7 +88,7 @@ class CallerEntry(Record):
 
 
 @entry("round")
-class RoundEntry(Record):
+class RoundEntry(LazyRecord):
     """Gates, or a policy, have decided on an event."""
 
     # Its one constructor is `Call.round`.
@@ -112,7 +112,7 @@ class RoundEntry(Record):
 
 
 @entry("baseline")
-class BaselineEntry(Record):
+class BaselineEntry(LazyRecord):
     """A gate has run on the session's first snapshot."""
 
     definition: str  # the gate, a digest of its configuration, and the snapshot
@@ -122,7 +122,7 @@ class BaselineEntry(Record):
 
 
 @entry("cannot-fix")
-class CannotFixEntry(Record):
+class CannotFixEntry(LazyRecord):
     """The agent says that it cannot fix what a gate has found."""
 
     prompt: str  # the number of the person's prompt; empty: the present one
@@ -131,7 +131,7 @@ class CannotFixEntry(Record):
 
 
 @entry("warning")
-class WarningEntry(Record):
+class WarningEntry(LazyRecord):
     """The agent is to be told something with the next prompt."""
 
     hook: str  # the event, in the host's word
@@ -139,24 +139,24 @@ class WarningEntry(Record):
 
 
 @entry("told")
-class ToldEntry(Record):
+class ToldEntry(LazyRecord):
     """The agent was told of all warnings, or needs them no more."""
 
 
 @entry("stop")
-class StopEntry(Record):
+class StopEntry(LazyRecord):
     """A sub-agent's gates have asked for an end, so the main thread is to stop."""
 
     reason: str  # what the main thread is told
 
 
 @entry("stopped")
-class StoppedEntry(Record):
+class StoppedEntry(LazyRecord):
     """The main thread was stopped for that, or a new prompt has come."""
 
 
 @entry("note")
-class NoteEntry(Record):
+class NoteEntry(LazyRecord):
     """Something went wrong on gitgates' side, or something is to be said once."""
 
     text: str  # what that is
@@ -166,7 +166,7 @@ class NoteEntry(Record):
 
 
 @entry("snapshot")
-class SnapshotEntry(Record):
+class SnapshotEntry(LazyRecord):
     """The working tree was recorded; the first one with a tree is where the session began."""
 
     tree: str  # empty: there is none
@@ -182,7 +182,7 @@ class SnapshotEntry(Record):
 
 
 @entry("rest")
-class RestEntry(Record):
+class RestEntry(LazyRecord):
     """The agent was let go, and is idle until the next prompt."""
 
     tree: str  # the snapshot
@@ -190,7 +190,7 @@ class RestEntry(Record):
 
 
 @entry("wrote")
-class WroteEntry(Record):
+class WroteEntry(LazyRecord):
     """A tool of the session has written a file, or is about to."""
 
     path: str  # of the file
@@ -200,7 +200,7 @@ class WroteEntry(Record):
 
 
 @entry("gates-wrote")
-class GatesWroteEntry(Record):
+class GatesWroteEntry(LazyRecord):
     """Gates have changed files."""
 
     paths: Sequence[str]  # of the files
@@ -208,28 +208,28 @@ class GatesWroteEntry(Record):
 
 
 @entry("others-wrote")
-class OthersWroteEntry(Record):
+class OthersWroteEntry(LazyRecord):
     """Somebody else has written into files that the session's editing tools wrote."""
 
     writes: Sequence[Sequence[str]]  # path, and the ids of its content without that, and with it
 
 
 @entry("tool-refused")
-class ToolRefusedEntry(Record):
+class ToolRefusedEntry(LazyRecord):
     """A shell command was refused, so it has written nothing."""
 
     key: str  # of the event before it
 
 
 @entry("tool-harmless")
-class ToolHarmlessEntry(Record):
+class ToolHarmlessEntry(LazyRecord):
     """A shell command is known to change no file of the project."""
 
     key: str  # of the event before it
 
 
 @entry("tool-background")
-class ToolBackgroundEntry(Record):
+class ToolBackgroundEntry(LazyRecord):
     """A shell command may go on in the background."""
 
     key: str  # of the event before it
@@ -239,7 +239,7 @@ class ToolBackgroundEntry(Record):
 
 
 @entry("rules", laid_flat="rules")
-class RulesEntry(Record):
+class RulesEntry(LazyRecord):
     """The rules of policies that the session began with; or a part that a person has approved."""
 
     t: float  # when they came into force
@@ -247,29 +247,29 @@ class RulesEntry(Record):
 
 
 @entry("watched")
-class WatchedEntry(Record):
+class WatchedEntry(LazyRecord):
     """Digests of what decides what is checked: gates, hooks, settings, reviewers."""
 
     found: Mapping[str, str]  # the digest of each; empty: it is not there
 
 
 @entry("switched-off")
-class SwitchedOffEntry(Record):
+class SwitchedOffEntry(LazyRecord):
     """The person was told that GITGATES=0 was set during the session."""
 
 
 @entry("lost")
-class LostEntry(Record):
+class LostEntry(LazyRecord):
     """The person was told that the repository is gone."""
 
 
 @entry("reviewer-changed")
-class ReviewerChangedEntry(Record):
+class ReviewerChangedEntry(LazyRecord):
     """The file of the reviewer was another one as it was started: its COMPLETE does not count."""
 
 
 @entry("unread")
-class UnreadEntry(Record):
+class UnreadEntry(LazyRecord):
     """The person was told of an event in words of no known agent."""
 
     text: str  # what the person was told

@@ -32,7 +32,7 @@ _LAID_FLAT: dict[Any, str] = {}  # record → the field whose items stand beside
 
 
 def entry(what: str, *, version: int = 1, laid_flat: str = "") -> Callable[[type[_T]], type[_T]]:
-    """Return a decorator that declares a record as a kind of entry."""
+    """Return a decorator that declares a kind of entry, a `LazyRecord`."""
 
     def declare(record: type[_T]) -> type[_T]:
         KINDS[record] = what
@@ -52,7 +52,7 @@ def version_of(record: Any) -> int:  # noqa: ANN401 - the class of a record
 
 def fact_of(record: Any) -> Fact:  # noqa: ANN401 - of any kind
     """Return an entry as the JSON object that is written, without its time."""
-    kind, defaults = type(record), record._field_defaults
+    kind, defaults = record.defined_by, record._field_defaults
     fact: Fact = {"what": KINDS[kind]}
     if kind in _VERSIONS:
         fact["v"] = _VERSIONS[kind]

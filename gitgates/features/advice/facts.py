@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.core.record import Record
+from gitgates.core.record import LazyRecord, Record
 from gitgates.session.journal import Projection, entry
 
 TYPE_CHECKING = False
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @entry("advice")
-class AdviceEntry(Record):
+class AdviceEntry(LazyRecord):
     """A hook of an advice has run."""
 
     id: str  # of the advice

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.core.record import Record
+from gitgates.core.record import LazyRecord
 from gitgates.session.journal import entry
 
 TYPE_CHECKING = False
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @entry("intent-selected")
-class IntentSelectedEntry(Record):
+class IntentSelectedEntry(LazyRecord):
     """An agent has selected an intent."""
 
     agent: str  # the sub-agent's id; empty: the main thread
@@ -21,7 +21,7 @@ class IntentSelectedEntry(Record):
 
 
 @entry("intent-context")
-class IntentContextEntry(Record):
+class IntentContextEntry(LazyRecord):
     """The context of the held intent, as it was before a compaction."""
 
     agent: str  # the sub-agent's id; empty: the main thread
@@ -30,14 +30,14 @@ class IntentContextEntry(Record):
 
 
 @entry("intent-write")
-class IntentWriteEntry(Record):
+class IntentWriteEntry(LazyRecord):
     """A tool that names its files may write them."""
 
     paths: Sequence[str]  # of the files
 
 
 @entry("intent-point")
-class IntentPointEntry(Record):
+class IntentPointEntry(LazyRecord):
     """Changes were compared with the scopes up to this content."""
 
     tree: str  # the snapshot
@@ -46,7 +46,7 @@ class IntentPointEntry(Record):
 
 
 @entry("intent-outside")
-class IntentOutsideEntry(Record):
+class IntentOutsideEntry(LazyRecord):
     """Changes outside any scope were found."""
 
     agent: str  # the sub-agent's id; empty: the main thread
@@ -55,7 +55,7 @@ class IntentOutsideEntry(Record):
 
 
 @entry("intent-sent-back")
-class IntentSentBackEntry(Record):
+class IntentSentBackEntry(LazyRecord):
     """An agent was sent back for changes outside the scope."""
 
     prompt: str  # the number of the person's prompt
@@ -63,7 +63,7 @@ class IntentSentBackEntry(Record):
 
 
 @entry("intent-let-go")
-class IntentLetGoEntry(Record):
+class IntentLetGoEntry(LazyRecord):
     """An agent was let go with changes outside the scope."""
 
     agent: str  # the sub-agent's id; empty: the main thread

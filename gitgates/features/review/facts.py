@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import Point
 from gitgates.core.lifecycle import kind_of
-from gitgates.core.record import Record
+from gitgates.core.record import LazyRecord, Record
 from gitgates.features.review.config import GATE, settings_of
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session.facts import EventEntry, RoundEntry
@@ -25,19 +25,19 @@ DECISION, CLAIM = "decision", "claim"  # of the reviewer; of anybody else, which
 
 
 @entry("review-on")
-class ReviewOnEntry(Record):
+class ReviewOnEntry(LazyRecord):
     """A prompt has asked for an independent review: the strict form."""
 
 
 @entry("review-off")
-class ReviewOffEntry(Record):
+class ReviewOffEntry(LazyRecord):
     """The strict form has ended, by a prompt or by the reviewer's COMPLETE."""
 
     why: str = ""  # if it was no prompt
 
 
 @entry("review-began")
-class ReviewBeganEntry(Record):
+class ReviewBeganEntry(LazyRecord):
     """A sub-agent that reviews has started, and sees this content."""
 
     agent: str  # the sub-agent's id
@@ -46,7 +46,7 @@ class ReviewBeganEntry(Record):
 
 
 @entry("token")
-class TokenEntry(Record):
+class TokenEntry(LazyRecord):
     """A reviewer was handed the token that it proves itself by."""
 
     agent: str  # the sub-agent's id
@@ -55,7 +55,7 @@ class TokenEntry(Record):
 
 
 @entry("marker")
-class MarkerEntry(Record):
+class MarkerEntry(LazyRecord):
     """A review ran on this content, or somebody says that none is needed."""
 
     how: str  # skill, command, agent, findings, done, skip
@@ -71,7 +71,7 @@ class MarkerEntry(Record):
 
 
 @entry("decision")
-class DecisionEntry(Record):
+class DecisionEntry(LazyRecord):
     """A decision on this content was posted."""
 
     decision: str  # COMPLETE or ISSUES
@@ -85,7 +85,7 @@ class DecisionEntry(Record):
 
 
 @entry("reported")
-class ReportedEntry(Record):
+class ReportedEntry(LazyRecord):
     """The person has been told of a decision, or of a skipped review."""
 
     message: str  # its id

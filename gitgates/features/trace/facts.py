@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.core.record import Record
+from gitgates.core.record import LazyRecord
 from gitgates.session.journal import entry
 
 TYPE_CHECKING = False
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 @entry("trace")
-class TraceEntry(Record):
+class TraceEntry(LazyRecord):
     """What a tool call has changed was recorded in the ledger of the trace."""
 
     key: str  # of the event
