@@ -37,7 +37,6 @@ class Toy(AgentHost):
     ENVIRONMENT = Environment(
         secrets=("TOY_SECRET",),
         of_a_session=("TOY_SESSION",),
-        session="TOY_SESSION",
         project="TOY_ROOT",
     )
     PROTOCOL = Protocol(
@@ -52,7 +51,6 @@ class Toy(AgentHost):
     TOOLS = Tools(names={"writes": ("type",), "reads": ("look",), "shell": ("sh",)})
     FILES = Files(
         folder=".toy",
-        rules="TOY.txt",
         settings={"project": "settings", "user": "settings"},
     )
     SETTINGS = SettingsFormat(module=__name__)

@@ -321,8 +321,8 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
 
 def _take_rules(repo: Repo, agent: str) -> None:
     """Take our block out of the files that no agent reads any more which has our hooks."""
-    left = {agent_host(one).FILES.rules for one in AGENTS if installed(one, repo)}
-    for file in {agent_host(one).FILES.rules: None for one in (agent, *AGENTS)}:
+    left = {AGENTS[one].rules for one in AGENTS if installed(one, repo)}
+    for file in {AGENTS[one].rules: None for one in (agent, *AGENTS)}:
         path_abs = os.path.join(repo.root_abs, file)
         if file in left or blocks.RULES.encode() not in user_file.content(path_abs):
             continue

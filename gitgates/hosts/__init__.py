@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+from gitgates.core.record import Record
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,21 +19,81 @@ if TYPE_CHECKING:
     from gitgates.hosts.settings.json_settings import AgentSettings
 
 DEFAULT_AGENT = "claude"  # whose words stand for those of any agent, where none is known
-# As `agent-hook` names it → its module; what stands in the payload of the end of a turn: where we
-# are switched off, no other payload is read; and its settings of a project, which are guarded.
+
+
+class Agent(Record):
+    """What is used of an agent without loading its module."""
+
+    # In the payload of the end of a turn: where gitgates is off, no other payload is decoded.
+    turn_end: bytes
+    settings: str = ""  # of a project, which are guarded; empty: there are none
+    session: str = ""  # the variable of a command that contains the session of the agent
+    caller: tuple[str, ...] = ()  # variables of a command: NAME, or NAME=VALUE
+    rules: str = "AGENTS.md"  # the file with instructions for it
+    module: str = ""  # if it is not in `hosts/agents`
+
+
 AGENTS = {
-    "claude": ("gitgates.hosts.agents.claude", b'"Stop"', ".claude/settings.json"),
-    "codex": ("gitgates.hosts.agents.codex", b'"Stop"', ".codex/hooks.json"),
-    "copilot": ("gitgates.hosts.agents.copilot", b'"Stop"', ".github/hooks/gitgates.json"),
-    "gemini": ("gitgates.hosts.agents.gemini", b'"AfterAgent"', ".gemini/settings.json"),
-    "qwen": ("gitgates.hosts.agents.qwen", b'"Stop"', ".qwen/settings.json"),
-    "droid": ("gitgates.hosts.agents.droid", b'"Stop"', ".factory/hooks.json"),
-    "vibe": ("gitgates.hosts.agents.vibe", b'"post_agent"', ".vibe/hooks.toml"),
-    "kimi": ("gitgates.hosts.agents.kimi", b'"Stop"', ""),
-    "opencode": ("gitgates.hosts.agents.opencode", b'"Stop"', ".opencode/plugins/gitgates.js"),
-    "kilo": ("gitgates.hosts.agents.kilo", b'"Stop"', ".kilo/plugins/gitgates.js"),
-    "openhands": ("gitgates.hosts.agents.openhands", b'"Stop"', ".openhands/hooks.json"),
-    "hermes": ("gitgates.hosts.agents.hermes", b'"pre_verify"', ""),
+    "claude": Agent(
+        turn_end=b'"Stop"',
+        settings=".claude/settings.json",
+        session="CLAUDE_CODE_SESSION_ID",
+        caller=("CLAUDECODE",),
+        rules="CLAUDE.md",
+    ),
+    "codex": Agent(
+        turn_end=b'"Stop"',
+        settings=".codex/hooks.json",
+        session="CODEX_SESSION_ID",
+        caller=("CODEX_THREAD_ID", "CODEX_CI"),
+    ),
+    "copilot": Agent(
+        turn_end=b'"Stop"',
+        settings=".github/hooks/gitgates.json",
+        session="COPILOT_AGENT_SESSION_ID",
+        caller=("COPILOT_CLI",),
+    ),
+    "gemini": Agent(
+        turn_end=b'"AfterAgent"',
+        settings=".gemini/settings.json",
+        caller=("GEMINI_CLI",),
+        rules="GEMINI.md",
+    ),
+    "qwen": Agent(
+        turn_end=b'"Stop"',
+        settings=".qwen/settings.json",
+        session="QWEN_CODE_SESSION_ID",
+        caller=("QWEN_CODE",),
+    ),
+    "droid": Agent(
+        turn_end=b'"Stop"',
+        settings=".factory/hooks.json",
+        caller=("FACTORY_DISABLE_SETTINGS_PERSISTENCE",),
+    ),
+    "vibe": Agent(
+        turn_end=b'"post_agent"',
+        settings=".vibe/hooks.toml",
+        caller=("VIBE_APP_SERVER_BIN",),
+    ),
+    "kimi": Agent(turn_end=b'"Stop"'),
+    "opencode": Agent(
+        turn_end=b'"Stop"',
+        settings=".opencode/plugins/gitgates.js",
+        session="GITGATES_SESSION",
+        caller=("OPENCODE",),
+    ),
+    "kilo": Agent(
+        turn_end=b'"Stop"',
+        settings=".kilo/plugins/gitgates.js",
+        session="GITGATES_SESSION",
+        caller=("KILO",),
+    ),
+    "openhands": Agent(
+        turn_end=b'"Stop"',
+        settings=".openhands/hooks.json",
+        caller=("OR_APP_NAME=OpenHands",),  # others, too, may set that variable
+    ),
+    "hermes": Agent(turn_end=b'"pre_verify"', session="HERMES_SESSION_ID"),
 }
 
 
@@ -44,8 +106,9 @@ def agent_host(name: str) -> AgentHost:
 
     Raises: KeyError if there is none of that name.
     """
-    found: AgentHost = _module(GUESTS[name] if name in GUESTS else AGENTS[name][0]).HOST
-    return found
+    module = GUESTS[name] if name in GUESTS else AGENTS[name].module
+    host: AgentHost = _module(module or f"gitgates.hosts.agents.{name}").HOST
+    return host
 
 
 def agent_settings(name: str) -> AgentSettings:
@@ -60,12 +123,12 @@ def agent_settings(name: str) -> AgentSettings:
 
 def turn_end_of(name: str) -> bytes:
     """Return what the payload of the end of an agent's turn contains, and few others."""
-    return AGENTS[name][1]
+    return AGENTS[name].turn_end
 
 
 def project_settings() -> dict[str, str]:
     """Return the settings of a project, from its root, that agents may have: agent → file."""
-    return {name: file for name, (_module, _end, file) in AGENTS.items() if file}
+    return {name: agent.settings for name, agent in AGENTS.items() if agent.settings}
 
 
 def agent_servers(name: str) -> AgentServers | None:
@@ -80,13 +143,17 @@ def agent_servers(name: str) -> AgentServers | None:
 
 def calling_session(env: Mapping[str, str]) -> str:
     """Return the session of the agent that runs a command; empty if none does."""
-    found = (agent_host(name).session_of(env) for name in AGENTS)
-    return next((session for session in found if session), "")
+    sessions = (env.get(agent.session, "") for agent in AGENTS.values())
+    return next(filter(None, sessions), "")
 
 
 def is_called_by_agent(env: Mapping[str, str]) -> bool:
     """Return whether an agent runs a command, and not a person."""
-    return any(agent_host(name).is_caller(env) for name in AGENTS)
+    variables = (name for agent in AGENTS.values() for name in (agent.session, *agent.caller))
+    for name, _, expected in (variable.partition("=") for variable in variables):
+        if env.get(name) and expected in {"", env[name]}:
+            return True
+    return False
 
 
 def withheld_from_agents() -> tuple[str, ...]:

@@ -63,8 +63,6 @@ class Environment(Record):
 
     # (name, who sets it, what it does): those that we read, for the documentation
     documented: tuple[tuple[str, str, str], ...] = ()
-    session: str = ""  # of a command: the session of the agent that runs it
-    caller: tuple[str, ...] = ()  # those that tell that an agent runs a command
     project: str = ""  # of a hook: the folder that the session was started in
     secrets: tuple[str, ...] = ()  # its own, which no gate gets unless it asks for them
     of_a_session: tuple[str, ...] = ()  # those that another agent must not be started with
@@ -114,7 +112,6 @@ class Files(Record):
     home: str = ""  # the same of a person's own, below HOME; empty: of the same name
     home_variable: str = ""  # which names that folder
     home_parent_variable: str = ""  # which names the folder that it is in, instead of HOME
-    rules: str = "AGENTS.md"  # of a project, which each session reads
     settings: dict[str, str] = {}  # scope → the settings in these folders
     older_settings: str = ""  # beside them; its `hooks` count at events where those have none
     agents: tuple[str, ...] = ()  # what defines a sub-agent `{}` there
@@ -194,14 +191,6 @@ class AgentHost:
         return any(one == kind for one, _can in self.PROTOCOL.events.values())
 
     # Who runs a command, and where files are.
-
-    def session_of(self, env: Mapping[str, str]) -> str:
-        """Return the session of the agent that runs a command; empty if none does."""
-        return env.get(self.ENVIRONMENT.session, "")
-
-    def is_caller(self, env: Mapping[str, str]) -> bool:
-        """Return whether such an agent runs a command, and not a person."""
-        return any(env.get(name) for name in (self.ENVIRONMENT.session, *self.ENVIRONMENT.caller))
 
     def home(self, env: Mapping[str, str]) -> str:
         """Return the folder of a person's own; empty if there is none.

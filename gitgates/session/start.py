@@ -10,7 +10,7 @@ import zlib
 from gitgates.core.agent_types import Point
 from gitgates.core.lifecycle import ENDINGS, HOOK_OF
 from gitgates.core.types import BLOCK, STOP, Verdict
-from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
 from gitgates.hosts.capabilities import cut
 from gitgates.session.facts import (
     TIMELINE,
@@ -209,8 +209,9 @@ def _begins_turn(call: Call) -> bool:
 
 def named(call: Call, verdict: Verdict) -> Verdict:
     """Return a block that names the session if commands could not tell it from others."""
-    host = agent_host(call.payload.host or DEFAULT_AGENT)
-    if verdict.level < BLOCK or host.ENVIRONMENT.session or host.PROTOCOL.changes:
+    name = call.payload.host or DEFAULT_AGENT
+    host, has_variable = agent_host(name), name in AGENTS and bool(AGENTS[name].session)
+    if verdict.level < BLOCK or has_variable or host.PROTOCOL.changes:
         return verdict
     from gitgates.store.log import sessions  # few hosts come here
 

@@ -30,7 +30,7 @@ class HostScene(Scene):
     def install(self) -> None:
         """Have install-hooks put in place what these agents need."""
         named = [word for host in self.hosts for word in ("--agent", host)]
-        if not AGENTS[self.hosts[0]][2]:
+        if not AGENTS[self.hosts[0]].settings:
             named += ["--scope", "user"]  # it has no settings of a project
         home = {"HOME": str(self.client.home)}
         done = self.repo.gitgates("install-hooks", *named, env=home)

@@ -70,8 +70,7 @@ def test_no_other_module_knows_a_hosts_words() -> None:
 
 
 def test_no_other_module_imports_a_host_of_an_agent() -> None:
-    names = "|".join(re.escape(module) for module, _end, _file in AGENTS.values())
-    modules = re.compile(rf"\b(?:{names})\b|hosts import claude")
+    modules = re.compile(r"\bgitgates\.hosts\.agents\b|hosts import claude")
     paths = [path for path in PACKAGE.rglob("*.py") if "hosts" not in path.parts]
     assert [str(path) for path in paths if modules.search(path.read_text())] == []
 
@@ -82,9 +81,24 @@ def test_each_agent_is_known_by_its_name(name: str) -> None:
     assert name == host.NAME
     assert agent_settings(name).host is host
     assert host.DRIVEN is (name in ABILITIES)
-    assert AGENTS[name][2] == host.settings_files("", {}).get("project", "").lstrip("/")
+    assert AGENTS[name].settings == host.settings_files("", {}).get("project", "").lstrip("/")
     ends = [event for event, (kind, _can) in host.PROTOCOL.events.items() if kind == "turn-end"]
     assert [event for event in ends if turn_end_of(name) in f'"{event}"'.encode()] == ends
+
+
+VERBS = (("init", "--dry-run"), ("explain", "Stop"), ("intent", "select", "INT-1"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", VERBS, ids=" ".join)
+def test_a_verb_loads_no_host_that_is_not_asked_for(repo: Repo, verb: tuple[str, ...]) -> None:
+    """A person runs it, in a project that no agent has settings in."""
+    repo.config(f"{GATES}[intents]\n")
+    argv = (sys.executable, "-X", "importtime", "-m", "gitgates", *verb)
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = run(argv, cwd=repo.path, env=env, capture_output=True, text=True, check=False)
+    assert re.search(r"gitgates\.hosts\b", done.stderr)
+    assert re.findall(r"gitgates\.hosts\.agents\.\w+", done.stderr) == []
 
 
 # A second host: its one file is tests/toy_host.py
@@ -92,7 +106,9 @@ def test_each_agent_is_known_by_its_name(name: str) -> None:
 START = (
     "import sys; sys.path[:0] = [{tests!r}, {root!r}]\n"
     "from gitgates import hosts\n"
-    "hosts.AGENTS['toy'] = 'toy_host', b'done', '.toy/settings'\n"
+    "hosts.AGENTS['toy'] = hosts.Agent(\n"
+    "    module='toy_host', turn_end=b'done', settings='.toy/settings',\n"
+    "    session='TOY_SESSION', rules='TOY.txt')\n"
     "from gitgates.__main__ import main\n"
     "main()"
 )

@@ -57,8 +57,6 @@ class Codex(AgentHost):
             ("CODEX_SESSION_ID", "codex", "the session of the agent that runs a command"),
             ("CODEX_HOME", "you", "the folder of Codex's user settings, instead of ~/.codex"),
         ),
-        session="CODEX_SESSION_ID",
-        caller=("CODEX_THREAD_ID", "CODEX_CI"),
         secrets=("OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_ACCESS_TOKEN"),
         of_a_session=("CODEX_SESSION_ID", "CODEX_THREAD_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI"),
     )

@@ -47,8 +47,6 @@ class Copilot(AgentHost):
             ),
             ("COPILOT_HOME", "you", "the folder of Copilot's user settings, instead of ~/.copilot"),
         ),
-        session="COPILOT_AGENT_SESSION_ID",
-        caller=("COPILOT_CLI",),
         project="COPILOT_PROJECT_DIR",
         secrets=(
             "COPILOT_GITHUB_TOKEN",

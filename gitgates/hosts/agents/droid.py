@@ -47,7 +47,6 @@ class Droid(AgentHost):
                 "the folder of Droid's user settings .factory, instead of HOME",
             ),
         ),
-        caller=("FACTORY_DISABLE_SETTINGS_PERSISTENCE",),
         project="FACTORY_PROJECT_DIR",
         secrets=("FACTORY_API_KEY",),
         of_a_session=("FACTORY_DISABLE_SETTINGS_PERSISTENCE",),

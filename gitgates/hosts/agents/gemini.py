@@ -41,7 +41,6 @@ class Gemini(AgentHost):
                 "the folder of Gemini CLI's user settings .gemini, instead of HOME",
             ),
         ),
-        caller=("GEMINI_CLI",),
         project="GEMINI_PROJECT_DIR",
         secrets=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         of_a_session=("GEMINI_CLI", "GEMINI_SESSION_ID", "GEMINI_CLI_NO_RELAUNCH"),
@@ -91,7 +90,6 @@ class Gemini(AgentHost):
     FILES = Files(
         folder=".gemini",
         home_parent_variable="GEMINI_CLI_HOME",
-        rules="GEMINI.md",
         settings={"project": "settings.json", "user": "settings.json"},
         agents=("agents/{}.md",),
         skills=("skills/{}/SKILL.md",),

@@ -41,7 +41,6 @@ class Hermes(AgentHost):
             (_SESSION, "hermes", "the session of the agent that runs a command"),
             ("HERMES_HOME", "you", "the folder of Hermes' user settings, instead of ~/.hermes"),
         ),
-        session=_SESSION,
         secrets=("OPENROUTER_API_KEY",),
         of_a_session=(_SESSION,),
     )

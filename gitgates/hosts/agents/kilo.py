@@ -18,7 +18,6 @@ class Kilo(OpenCode):
     TESTED = "7.8.1"
     ENVIRONMENT = OpenCode.ENVIRONMENT._replace(
         documented=(("KILO", "kilo", "set if an agent runs the command, not a person"),),
-        caller=("KILO",),
         secrets=(
             *("KILO_API_KEY", "KILO_AUTH_CONTENT", "KILO_CONFIG_CONTENT", "KILO_CONSOLE_TOKEN"),
             *("KILO_BACKGROUND_PROCESS_TOKEN", "KILO_BROWSER_BROKER_TOKEN", "KILO_SERVER_PASSWORD"),

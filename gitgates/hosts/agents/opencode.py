@@ -49,8 +49,6 @@ class OpenCode(AgentHost):
             ),
             ("OPENCODE", "opencode", "set if an agent runs the command, not a person"),
         ),
-        session="GITGATES_SESSION",
-        caller=("OPENCODE",),
         secrets=(
             *("OPENCODE_API_KEY", "OPENCODE_AUTH_CONTENT", "OPENCODE_CONFIG_CONTENT"),
             *("OPENCODE_CONSOLE_TOKEN", "OPENCODE_SERVER_PASSWORD"),

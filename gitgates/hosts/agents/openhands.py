@@ -14,7 +14,6 @@ from gitgates.hosts.agent import AgentHost, Environment, Files, Protocol, Settin
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
     from gitgates.core.lifecycle import EventKind
@@ -100,10 +99,6 @@ class OpenHands(AgentHost):
         hides=True,
         whole=True,
     )
-
-    def is_caller(self, env: Mapping[str, str]) -> bool:
-        """Return whether such an agent runs a command. Others, too, may set that variable."""
-        return env.get(_MARK) == self.TITLE
 
     def rename(self, found: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""

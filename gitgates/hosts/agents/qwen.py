@@ -39,8 +39,6 @@ class Qwen(AgentHost):
             ("QWEN_CODE", "qwen", "set if an agent runs the command, not a person"),
             ("QWEN_HOME", "you", "the folder of Qwen Code's user settings, instead of ~/.qwen"),
         ),
-        session="QWEN_CODE_SESSION_ID",
-        caller=("QWEN_CODE",),
         project="QWEN_PROJECT_DIR",
         secrets=(
             "OPENAI_API_KEY",

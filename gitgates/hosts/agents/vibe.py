@@ -39,7 +39,6 @@ class Vibe(AgentHost):
             ("VIBE_APP_SERVER_BIN", "vibe", "set if an agent runs the command, not a person"),
             ("VIBE_HOME", "you", "the folder of Vibe's user settings, instead of ~/.vibe"),
         ),
-        caller=("VIBE_APP_SERVER_BIN",),
         secrets=("MISTRAL_API_KEY",),
         of_a_session=("VIBE_APP_SERVER_BIN",),
     )

@@ -15,7 +15,6 @@ from gitgates.core.policy import policy_gates
 from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
-from gitgates.hosts.agent import AgentHost
 from gitgates.setup.discover import managers, runners, tools
 from gitgates.setup.discover.choose import USUAL, Proposal, assign_hooks, choose
 from gitgates.setup.discover.project import (
@@ -28,7 +27,7 @@ from gitgates.setup.discover.project import (
     read_files,
 )
 
-_RULES_FILE = AgentHost.FILES.rules  # which most agents read
+_RULES_FILE = "AGENTS.md"  # which most agents read
 # Folders of programs, and how deep they are looked into.
 _PROGRAMS = (
     *((folder, 2) for folder in runners.MISE_FOLDERS),
@@ -132,14 +131,13 @@ def wants_agent(root_abs: str) -> bool:
 
 def agents_used(root_abs: str) -> list[str]:
     """Return the agents that have settings, or rules of their own, in a project."""
-    found = []
-    for agent in AGENTS:
-        host = agent_host(agent)
-        settings = host.settings_files(root_abs, {}).get("project", "")
-        rules = "" if host.FILES.rules == _RULES_FILE else os.path.join(root_abs, host.FILES.rules)
-        if os.path.isdir(os.path.dirname(settings)) or os.path.isfile(rules):
-            found.append(agent)
-    return found
+    agents = []
+    for name, agent in AGENTS.items():
+        settings = os.path.join(root_abs, os.path.dirname(agent.settings))
+        rules = "" if agent.rules == _RULES_FILE else os.path.join(root_abs, agent.rules)
+        if (agent.settings and os.path.isdir(settings)) or os.path.isfile(rules):
+            agents.append(name)
+    return agents
 
 
 def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:

@@ -52,8 +52,6 @@ class Claude(AgentHost):
     SERVERS = "gitgates.hosts.agents.claude.mcp"
     ENVIRONMENT = Environment(
         documented=VARIABLES,
-        session=_SESSION,
-        caller=(_CALLER,),
         project=_PROJECT,
         secrets=(
             "ANTHROPIC_API_KEY",
@@ -132,7 +130,6 @@ class Claude(AgentHost):
     FILES = Files(
         folder=".claude",
         home_variable=_CONFIG,
-        rules="CLAUDE.md",
         settings={
             "project": "settings.json",
             "local": "settings.local.json",
