@@ -1,4 +1,4 @@
-"""How heavy the code is: what `make size` prints of the package, and of three trips through it.
+"""How heavy the code is: what `make size` prints of the package, and of five runs of it.
 
     python tests/size.py [CHECKOUT]
 
@@ -36,6 +36,13 @@ gates = ["first", "second", "review"]
 [tool.gitgates.review]
 mode = "require"
 """
+INTENTS = """\
+[[active_intents]]
+id = "INT-1"
+title = "Numbers"
+status = "IN_PROGRESS"
+owned_scope = ["*.py"]
+"""
 # os._exit is how a hook leaves; a verb ends by SystemExit.
 PROFILED = """
 import json, os, sys
@@ -55,22 +62,22 @@ def note(frame, event, _arg):
     switches += code.co_filename != before
     before = code.co_filename
 
-def tell(status, leave=os._exit):
+def leave_with(status, leave=os._exit):
     sys.setprofile(None)
     modules = sorted(name for name in sys.modules if name.partition(".")[0] == "gitgates")
     with open(os.environ["TOLD_ABS"], "w") as file:
         json.dump([modules, calls, switches, sorted(kinds)], file)
     leave(status)
 
-os._exit = tell
+os._exit = leave_with
 sys.path.insert(0, os.environ["CHECKOUT_ABS"])
 sys.argv[0] = "gitgates"
 sys.setprofile(note)
 from gitgates.__main__ import main
 try:
     main()
-except SystemExit as left:
-    tell(left.code)
+except SystemExit as end:
+    leave_with(end.code)
 """
 
 
@@ -223,15 +230,32 @@ class Profiled:
         """Ask what there is to review."""
         return self.trip("review", "status", "--session", "size")
 
+    def intent_select(self) -> Trip:
+        """Select an intent."""
+        with (self._folder / "pyproject.toml").open("a") as file:
+            file.write('[tool.gitgates.intents]\nfile = "intents.toml"\n')
+        (self._folder / "intents.toml").write_text(INTENTS)
+        self._run("git", "add", ".")
+        self._run(
+            "git", "-c", "user.name=A", "-c", "user.email=a@example.org", "commit", "-qm", "b"
+        )
+        return self.trip("intent", "select", "INT-1", "--session", "size")
+
+    def init(self) -> Trip:
+        """Propose gates."""
+        return self.trip("init", "--dry-run")
+
 
 def trips(checkout: Path) -> dict[str, Trip]:
-    """Return what three runs did, by their names."""
+    """Return what five runs did, by their names."""
     with tempfile.TemporaryDirectory(prefix="gitgates-size-") as folder:
         profiled = Profiled(checkout, Path(folder).resolve())
         return {
             "git hook, two gates": profiled.git_hook(),
             "a blocked Stop with review": profiled.stop(),
             "`review status`": profiled.status(),
+            "`intent select`": profiled.intent_select(),
+            "`init`": profiled.init(),
         }
 
 
@@ -265,7 +289,7 @@ def main() -> None:
     largest = sorted(modules, key=lambda module: -module.lines)
     for (name, lines), module in zip(packages.most_common(), largest, strict=False):
         print(f"{lines:6} {name:23}{module.lines:6} {module.path}")
-    print(f"\n{'one trip':30}{'modules':>9}{'calls':>9}{'switches':>10}{'records':>9}")
+    print(f"\n{'one run':30}{'modules':>9}{'calls':>9}{'switches':>10}{'records':>9}")
     for name, trip in trips(checkout).items():
         kinds = len(trip.records)
         print(f"{name:30}{len(trip.modules):9}{trip.calls:9}{trip.switches:10}{kinds:9}")
