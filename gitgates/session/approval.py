@@ -102,5 +102,5 @@ def _has_expired(path_abs: str) -> bool:
 
 
 def _path(repo: Repo, action: str, token: str) -> str:
-    said = f"{action}\0{token}".encode("utf-8", "replace")
-    return f"{repo.shared_state_abs}/approvals/{hashlib.sha256(said).hexdigest()}"
+    key = f"{action}\0{token}".encode("utf-8", "replace")
+    return f"{repo.shared_state_abs}/approvals/{hashlib.sha256(key).hexdigest()}"

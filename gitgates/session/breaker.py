@@ -71,7 +71,7 @@ def rule(
     if attempt.verdict == STOP:
         return Ruling(STOP, STOPPED)
     before = session.rounds_of(hook.name, attempt.agent, attempt.prompt, attempt.gates)
-    blocked = [one for one in before if one.outcome == BLOCKED]
+    blocked = [round_ for round_ in before if round_.outcome == BLOCKED]
     given_up = session.reasons_not_to_fix(attempt.prompt)
     most = hook.max_retries
     if attempt.deciding and all(gate in given_up for gate, _status in attempt.deciding):
@@ -88,9 +88,9 @@ def rule(
         outcome, how = NOT_CONVERGING, f"because {attempt.diverges}"
     else:
         return Ruling(BLOCK, BLOCKED, len(blocked) + 1)
-    # Nothing stops a sub-agent but a block, and it may do as it likes: it is told to end once.
+    # Nothing stops a sub-agent but a block, and it may ignore that: it is told once to end.
     was_told = kind_of(hook.name) == "subagent-end" and any(
-        one.outcome in _USED_UP for one in before
+        round_.outcome in _USED_UP for round_ in before
     )
     stops = hook.on_exhausted == "stop" and outcome in _USED_UP and not was_told
     return Ruling(STOP if stops else ALLOW, outcome, len(blocked), how)
@@ -98,8 +98,12 @@ def rule(
 
 def is_reported_unable(deciding: tuple[tuple[str, str], ...], rounds: Iterable[Round]) -> bool:
     """Return whether only gates that cannot run block, all of them reported before."""
-    told = {gate for one in rounds for gate, status in one.statuses if status in NO_RESULT}
-    return bool(deciding) and all(status in NO_RESULT and gate in told for gate, status in deciding)
+    reported = {
+        gate for round_ in rounds for gate, status in round_.statuses if status in NO_RESULT
+    }
+    return bool(deciding) and all(
+        status in NO_RESULT and gate in reported for gate, status in deciding
+    )
 
 
 def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
@@ -107,9 +111,9 @@ def reached(blocks: tuple[int, int], limits: tuple[int, int]) -> str:
 
     Both in one prompt, and in the session.
     """
-    for count, limit, where in zip(blocks, limits, ("prompt", "session"), strict=True):
+    for count, limit, scope in zip(blocks, limits, ("prompt", "session"), strict=True):
         if count >= limit:
-            return f"after {limit} blocks in this {where}, the maximum"
+            return f"after {limit} blocks in this {scope}, the maximum"
     return ""
 
 
@@ -124,8 +128,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if not how:
         return so_far._replace(entries=entries)
     text = f"gitgates let the agent stop {how}. {so_far.to_agent}"
-    persons = "\n".join(one for one in (so_far.to_person, text) if one)
-    return Verdict(WARN, to_person=persons, entries=entries)
+    to_person = "\n".join(part for part in (so_far.to_person, text) if part)
+    return Verdict(WARN, to_person=to_person, entries=entries)
 
 
 def _is_counted(entry: object) -> bool:

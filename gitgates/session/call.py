@@ -126,8 +126,8 @@ class Call:
 
     def round(self, gates: str, outcome: str, **more: Any) -> RoundEntry:  # noqa: ANN401 - its fields
         """Return the entry that gates, or a policy, have decided on this event."""
-        known = {"hook": self.payload.event, "agent": self.payload.agent_id, "prompt": self.prompt}
-        return RoundEntry(**{**known, "gates": gates, "outcome": outcome, **more})
+        fields = {"hook": self.payload.event, "agent": self.payload.agent_id, "prompt": self.prompt}
+        return RoundEntry(**{**fields, "gates": gates, "outcome": outcome, **more})
 
     def state(self, part: Projection[_T]) -> _T:
         """Return the current state of one projection of the journal."""
@@ -136,8 +136,8 @@ class Call:
             part.take(state, self.entries[at:])
             frozen = part.freeze(state)
             self._states[id(part)] = state, frozen, len(self.entries)
-        found: _T = frozen
-        return found
+        record: _T = frozen
+        return record
 
     def state_everywhere(self, part: Projection[_T]) -> _T:
         """Return the state of one projection of all journals of the session."""
@@ -149,9 +149,11 @@ class Call:
     def elsewhere(self) -> dict[str, list[Fact]]:
         """Git folder → the entries of the session's journal in another worktree of it."""
         name = os.path.basename(self.journal.path_abs)
-        journals = [Journal(f"{one}/{FOLDER}/{name}") for one in self.repo.states_abs[1:]]
-        found = {git_dir_of(one.path_abs): one.read() for one in journals}
-        return {folder: entries for folder, entries in found.items() if entries}
+        journals = [
+            Journal(f"{state_abs}/{FOLDER}/{name}") for state_abs in self.repo.states_abs[1:]
+        ]
+        by_folder = {git_dir_of(journal.path_abs): journal.read() for journal in journals}
+        return {folder: entries for folder, entries in by_folder.items() if entries}
 
     @property
     def entries_elsewhere(self) -> list[Fact]:
@@ -163,9 +165,11 @@ class Call:
         """How often the agent was blocked in all worktrees: in this prompt, and in the session."""
         session, prompt_id = self.session, self.payload.prompt_id
         others = [fold(entries) for entries in self.elsewhere.values()]
-        there = sum([one.blocks(prompt) for one in others if (prompt := one.prompt_of(prompt_id))])
-        in_prompt = session.blocks(self.prompt) + there
-        return in_prompt, session.blocks() + sum([one.blocks() for one in others])
+        in_others = sum(
+            [other.blocks(prompt) for other in others if (prompt := other.prompt_of(prompt_id))]
+        )
+        in_prompt = session.blocks(self.prompt) + in_others
+        return in_prompt, session.blocks() + sum([other.blocks() for other in others])
 
     @property
     def prompt(self) -> str:
@@ -178,16 +182,16 @@ class Call:
     def key(self) -> str:
         """Return the key that identifies this event in its session.
 
-        Without an id of its own, that is all that it says: the same again looks the same.
+        Without an id of its own, that is its content: two equal events have the same key.
         """
         payload = self.payload
         if payload.tool_use_id:
             return f"{payload.event}:{payload.tool_use_id}"
         about = (payload.tool, payload.command, *payload.paths, *map(str, payload.edits))
-        said = (payload.source, payload.prompt, payload.last_message, payload.agent_type, *about)
+        content = (payload.source, payload.prompt, payload.last_message, payload.agent_type, *about)
         if payload.event_id:  # a time, which two that are fired at once may have in common
-            said = (payload.event_id, *said)
-        mark = zlib.crc32("\0".join(said).encode("utf-8", "replace"))
+            content = (payload.event_id, *content)
+        mark = zlib.crc32("\0".join(content).encode("utf-8", "replace"))
         again = "again" if payload.again else ""
         return f"{payload.event}:{payload.prompt_id}:{payload.agent_id}:{again}:{mark:08x}"
 
@@ -207,15 +211,15 @@ class Call:
         if not self.payload.paths:
             return None
         root_abs = os.path.realpath(self.repo.root_abs)
-        found = []
+        paths = []
         for path in self.payload.paths:
             path_abs = absolute(path, self.payload.cwd_abs)
             if self.payload.kind != "before-tool" and not os.path.isfile(path_abs):
                 continue
             relative = os.path.relpath(path_abs, root_abs)
             if relative != ".." and not relative.startswith("../"):
-                found.append(relative)
-        return tuple(dict.fromkeys(found))
+                paths.append(relative)
+        return tuple(dict.fromkeys(paths))
 
     @lazy
     def is_elsewhere(self) -> bool:
@@ -232,7 +236,7 @@ class Call:
     def agents_at_work(self) -> bool:
         """Whether sub-agents are still at work."""
         tasks = self.payload.background
-        return any(one.kind == "subagent" and one.status == "running" for one in tasks)
+        return any(task.kind == "subagent" and task.status == "running" for task in tasks)
 
     @property
     def ends_work(self) -> bool:
@@ -314,8 +318,8 @@ class Call:
         session, now = self.session, self.snapshot.tree
         if session.base and now:
             try:
-                found = tree_paths(reading_git(self.repo), session.base, now)
-                return Changes(*found, note=session.no_base)
+                difference = tree_paths(reading_git(self.repo), session.base, now)
+                return Changes(*difference, note=session.no_base)
             except GitError as error:
                 self.note(f"the first snapshot of the session is missing: {error.message}")
         why = session.no_base or "snapshot not found"

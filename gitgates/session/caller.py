@@ -41,15 +41,20 @@ class Caller:
     def __init__(
         self, repo: Repo, session: str, *, agent: str, is_agent: bool, certain: Fact | None = None
     ) -> None:
-        known = certain or {}
+        fact = certain or {}
         self.session = session  # the name of its journal, without .jsonl
-        self.agent = str(known.get("agent", agent))  # its id; empty: the main thread, or a person
-        self.agent_type = str(known.get("agent_type", ""))
+        self.agent = str(fact.get("agent", agent))  # its id; empty: the main thread, or a person
+        self.agent_type = str(fact.get("agent_type", ""))
         self.is_certain = certain is not None
         self.by_agent = is_agent or self.is_certain  # or by a run of ours, and not by a person
-        here, *others = (f"{one}/{FOLDER}/{session}.jsonl" for one in repo.states_abs)
+        path_abs, *others_abs = (
+            f"{state_abs}/{FOLDER}/{session}.jsonl" for state_abs in repo.states_abs
+        )
         # That of this worktree first, which may not be there yet.
-        self.journals = (Journal(here), *(Journal(one) for one in others if os.path.exists(one)))
+        self.journals = (
+            Journal(path_abs),
+            *(Journal(other_abs) for other_abs in others_abs if os.path.exists(other_abs)),
+        )
 
     @property
     def host(self) -> str:
@@ -76,14 +81,14 @@ def find_caller(
     Raises: UsageError if nobody, or more than one, could be meant, or an agent names another;
     StateError if a journal cannot be read.
     """
-    told = identify(repo, env, session=session, agent=agent, nonce=nonce)
-    if told:
-        return told
-    here = [name_of(path_abs) for path_abs in sessions(repo.state_abs)]
-    if len(here) != 1:
-        what = "there are several sessions" if here else "no sessions found"
+    caller = identify(repo, env, session=session, agent=agent, nonce=nonce)
+    if caller:
+        return caller
+    names = [name_of(path_abs) for path_abs in sessions(repo.state_abs)]
+    if len(names) != 1:
+        what = "there are several sessions" if names else "no sessions found"
         raise UsageError(f"{what}: {repo.root_abs}", _list_sessions(repo))
-    return Caller(repo, here[0], agent=agent, is_agent=_is_agent(env))
+    return Caller(repo, names[0], agent=agent, is_agent=_is_agent(env))
 
 
 def identify(
@@ -93,21 +98,21 @@ def identify(
 
     Raises: as `find_caller`.
     """
-    own, certain = _find_nonce(repo, nonce) if nonce else ("", None)
-    own = own or calling_session(env)
-    if not (session or own):
+    current, certain = _find_nonce(repo, nonce) if nonce else ("", None)
+    current = current or calling_session(env)
+    if not (session or current):
         return None
-    found = _find_session(repo, session or own)
+    name = _find_session(repo, session or current)
     is_another_agent = certain and agent not in ("", certain.get("agent", ""))
-    if own and (is_another_agent or not _is_session(own, found)):
-        given = (("session", session), ("agent", agent))
-        named = ", ".join(f"--{what} {value}" for what, value in given if value)
+    if current and (is_another_agent or not _is_session(current, name)):
+        options = (("session", session), ("agent", agent))
+        specified = ", ".join(f"--{what} {value}" for what, value in options if value)
         raise UsageError(
-            f"this command is run by an agent of session {own}, and may only act for that "
-            f"session, not for {named}",
-            f"Omit {named}, or ask a person to run it in a terminal outside the agent.",
+            f"this command is run by an agent of session {current}, and may only act for that "
+            f"session, not for {specified}",
+            f"Omit {specified}, or ask a person to run it in a terminal outside the agent.",
         )
-    return Caller(repo, found, agent=agent, is_agent=_is_agent(env), certain=certain)
+    return Caller(repo, name, agent=agent, is_agent=_is_agent(env), certain=certain)
 
 
 def _is_agent(env: Mapping[str, str]) -> bool:
@@ -145,21 +150,23 @@ def name_of(path_abs: str) -> str:
     return path_abs.rpartition("/")[2].removesuffix(".jsonl")
 
 
-def _is_session(said: str, session: str) -> bool:
+def _is_session(session_id: str, session: str) -> bool:
     """Return whether an id is that of a session, or of its file."""
-    return session in (said, file_name(said))
+    return session in (session_id, file_name(session_id))
 
 
-def _find_session(repo: Repo, said: str) -> str:
+def _find_session(repo: Repo, session_id: str) -> str:
     """Return the session with an id.
 
     Raises: UsageError where it has no journal in this repository.
     """
     for state_abs in repo.states_abs:
         for path_abs in reversed(sessions(state_abs)):
-            if _is_session(said, name_of(path_abs)):
+            if _is_session(session_id, name_of(path_abs)):
                 return name_of(path_abs)
-    raise UsageError(f"session `{plain_line(said)}` has no journal here", _list_sessions(repo))
+    raise UsageError(
+        f"session `{plain_line(session_id)}` has no journal here", _list_sessions(repo)
+    )
 
 
 def _list_sessions(repo: Repo) -> str:

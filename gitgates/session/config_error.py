@@ -1,7 +1,7 @@
 """Decide events while the configuration cannot be read.
 
 It cannot stop before that is fixed, within bounds, where its session may have caused that; and
-nothing keeps it from mending it. Otherwise the person is told, who may be in the middle of an edit.
+nothing keeps it from repairing it. Otherwise the person, who may be editing that file, is told.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ def _is_unrelated_to_session(call: Call) -> bool:
 
     Either it used no tool that may write any file, or the files are as they were when it began.
     """
-    own = own_files_now(call)
-    if own is not None:
-        return not set(own).intersection(FILES)
+    written = own_files_now(call)
+    if written is not None:
+        return not set(written).intersection(FILES)
     base, now = call.session.base, call.snapshot.tree
     if not (base and now) or os.path.exists(f"{call.repo.root_abs}/{LOCAL_FILE}"):
         return False  # git may ignore that one: then it is in no snapshot

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gitgates.hosts.agent import AgentHost
     from gitgates.session.facts import Round
 
-    Asked = list[tuple[str, PolicyModule]]
+    Policies = list[tuple[str, PolicyModule]]
 
 _UNCHECKED = "nothing is checked"
 _TELL_PERSON = "Tell the person, who can fix this."
@@ -165,12 +165,16 @@ def _decide_all(calls: list[Call]) -> Verdict:
     if len(verdicts) == 1:
         return verdicts[0]
     return Verdict(
-        max(one.level for one in verdicts),
-        to_agent="\n\n".join(dict.fromkeys(one.to_agent for one in verdicts if one.to_agent)),
-        to_person="\n".join(dict.fromkeys(one.to_person for one in verdicts if one.to_person)),
-        command=next((one.command for one in verdicts if one.command), ""),
-        caller=next((one.caller for one in verdicts if one.caller), ""),
-        ask=any(one.ask for one in verdicts),
+        max(verdict.level for verdict in verdicts),
+        to_agent="\n\n".join(
+            dict.fromkeys(verdict.to_agent for verdict in verdicts if verdict.to_agent)
+        ),
+        to_person="\n".join(
+            dict.fromkeys(verdict.to_person for verdict in verdicts if verdict.to_person)
+        ),
+        command=next((verdict.command for verdict in verdicts if verdict.command), ""),
+        caller=next((verdict.caller for verdict in verdicts if verdict.caller), ""),
+        ask=any(verdict.ask for verdict in verdicts),
     )
 
 
@@ -183,17 +187,17 @@ def _decide_here(call: Call) -> Verdict:
 
         call.say(str(error))
         call.config_error = error
-        asked: Asked = [("session", session_start), ("configuration", config_error)]
-        return _decide_in_time(call, [*_asked_all_the_same(call), *asked])
+        policies: Policies = [("session", session_start), ("configuration", config_error)]
+        return _decide_in_time(call, [*_policies_without_config(call), *policies])
     call.written_config = config
     config = _in_force(call, config)
     if config is None:
         return _pass_unconfigured(call, has_settings=False)
     call.config = config
-    asked = asked_of(call)
-    if not asked:
+    policies = policies_of(call)
+    if not policies:
         return _pass_unconfigured(call, has_settings=True)
-    return _decide_in_time(call, asked)
+    return _decide_in_time(call, policies)
 
 
 def _in_force(call: Call, config: Config | None) -> Config | None:
@@ -208,10 +212,10 @@ def _in_force(call: Call, config: Config | None) -> Config | None:
         return config
 
 
-def _asked_all_the_same(call: Call) -> Asked:
+def _policies_without_config(call: Call) -> Policies:
     """Return the policies that judge a tool while the configuration cannot be read.
 
-    They go by the rules that the session began with, and let it mend the configuration.
+    They follow the rules that the session began with, and let it repair the configuration.
     """
     in_force = _in_force(call, None)
     if call.kind != "before-tool" or in_force is None:
@@ -226,14 +230,14 @@ def _asked_all_the_same(call: Call) -> Asked:
     ]
 
 
-def asked_of(call: Call) -> Asked:
+def policies_of(call: Call) -> Policies:
     """Return the policies that need this event, in order, with their modules."""
-    found = asked_at(call.config, call.kind)
-    own = [need for _row, _module, needed in found for need in needed]
-    call.more_s = max((call.more_s, *(need.more_s for need in own)))
-    # Whatever is heard of tells the journal something, as long as anybody is to be asked.
-    is_needed = own or agent_hooks(call.config) or needs(call.config)
-    return [(row.name, module) for row, module, _needed in found] if is_needed else []
+    rows = asked_at(call.config, call.kind)
+    needs_of_event = [need for _row, _module, needed in rows for need in needed]
+    call.more_s = max((call.more_s, *(need.more_s for need in needs_of_event)))
+    # Each event is recorded in the journal, as long as any policy is to be asked.
+    is_needed = needs_of_event or agent_hooks(call.config) or needs(call.config)
+    return [(row.name, module) for row, module, _needed in rows] if is_needed else []
 
 
 def decide_alone(call: Call) -> Verdict:
@@ -244,44 +248,45 @@ def decide_alone(call: Call) -> Verdict:
     """
     call.read()
     call.record(*session_start.entries_of(call))
-    listed = set(call.hook.gates)
-    asked = [
+    gates = set(call.hook.gates)
+    policies = [
         (row.name, module)
         for row, module, _needed in asked_at(call.config, call.kind)
-        if not row.gate or row.gate in listed
+        if not row.gate or row.gate in gates
     ]
 
     def failed(_name: str, error: Exception) -> Verdict:
         raise error  # nobody watches: what is not checked must not pass
 
-    verdict = ask(call, asked, failed)
+    verdict = ask(call, policies, failed)
     _record(call, verdict, "")
     return verdict
 
 
-def _decide_in_time(call: Call, asked: Asked) -> Verdict:
+def _decide_in_time(call: Call, policies: Policies) -> Verdict:
     payload = call.payload
     call.end_within(least_limit_s(call.hook) + call.more_s)
     try:
         if not call.config_error:
             _recover(call)
-        return _decide_once(call, asked)
+        return _decide_once(call, policies)
     except DeadlineExceeded:
         text = f"gitgates: {payload.event} was not checked: the timeout of the host was reached"
         call.note(text)
     except OSError as error:
         # Without the journal nothing is counted, and a gate could block for ever.
-        where = error.filename or call.journal.path_abs
+        path_abs = error.filename or call.journal.path_abs
         name = payload.event
         text = (
-            f"gitgates: {where}: {error.strerror}, so results of the gates of {name} do not count"
+            f"gitgates: {path_abs}: {error.strerror}, "
+            f"so results of the gates of {name} do not count"
         )
         call.say(text)
     except GitgatesError as error:
         text = _not_checked(call, error)
     finally:
         stop_alarm()
-    for _name, module in asked:
+    for _name, module in policies:
         if way_out := _way_out(call, module):
             return Verdict(BLOCK, to_agent=f"{text}\n{way_out}", to_person=text)
     return Verdict(WARN, to_person=text)
@@ -313,7 +318,7 @@ def _recover(call: Call) -> None:
         recover_and_report(call.repo, call.say)
 
 
-def _decide_once(call: Call, asked: Asked) -> Verdict:
+def _decide_once(call: Call, policies: Policies) -> Verdict:
     """Record, deduplicate and decide an event: a second delivery gets the first answer."""
     call.read()
     if call.journal.torn:
@@ -328,8 +333,8 @@ def _decide_once(call: Call, asked: Asked) -> Verdict:
         if not is_claimed:
             _wait_for(call, lock)
             call.read()  # the first delivery has ended
-        given = _recorded_answer(call, asked)
-        return given if given is not None else _keep(call, ask_all(call, asked))
+        answer = _recorded_answer(call, policies)
+        return answer if answer is not None else _keep(call, ask_all(call, policies))
     finally:
         lock.release()
 
@@ -344,13 +349,13 @@ def _wait_for(call: Call, lock: EventLock) -> None:
         raise LockError("the same event is still being handled by another hook")
 
 
-def _recorded_answer(call: Call, asked: Asked) -> Verdict | None:
+def _recorded_answer(call: Call, policies: Policies) -> Verdict | None:
     """Return the recorded answer to this event; None if there is none."""
-    rounds = [one for one in call.session.rounds if one.key == call.key]
+    rounds = [round_ for round_ in call.session.rounds if round_.key == call.key]
     if not rounds or not _is_same(call, rounds[-1]):
         return None
     answer = rounds[-1].answer
-    for _name, module in asked:
+    for _name, module in policies:
         if repeat := getattr(module, "repeat", None):
             again: Verdict | None = repeat(call, answer)
             if again:
@@ -359,7 +364,7 @@ def _recorded_answer(call: Call, asked: Asked) -> Verdict | None:
     return Verdict(as_before=answer)
 
 
-def _is_same(call: Call, one: Round) -> bool:
+def _is_same(call: Call, round_: Round) -> bool:
     """Return whether a round belongs to this event.
 
     What has an id of its own (a tool call, a prompt) is known by it for ever. A stop has none: it
@@ -372,18 +377,20 @@ def _is_same(call: Call, one: Round) -> bool:
         payload.tool_use_id
         or payload.event_id
         or (is_prompt and payload.prompt_id)
-        or one.stamp >= call.began
+        or round_.stamp >= call.began
     ):
         return True
     times = call.session.deliveries.get(call.key, 0)
     once = payload.again or not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.repeats
     if once or times != _TWICE or call.last_before != call.key:
         return False
-    return bool(one.tree) and one.tree == call.tree
+    return bool(round_.tree) and round_.tree == call.tree
 
 
 def ask_all(
-    call: Call, asked: Asked, heard: Callable[[str, Verdict, Verdict], None] | None = None
+    call: Call,
+    policies: Policies,
+    on_verdict: Callable[[str, Verdict, Verdict], None] | None = None,
 ) -> Verdict:
     """Ask each policy in turn; a failure in one is reported, and does not stop the others."""
 
@@ -393,28 +400,31 @@ def ask_all(
         else:
             call.note(f"{_BUG}: {name}: {_trace(error)}")
             text = f"gitgates: {call.payload.event}: {name} decided nothing: {_BUG}: {error!r}"
-        way_out = _way_out(call, dict(asked)[name])
-        told = _structured(call, name, error, way_out)
-        return Verdict(BLOCK if way_out else WARN, to_agent=told, to_person=text)
+        way_out = _way_out(call, dict(policies)[name])
+        to_agent = _structured(call, name, error, way_out)
+        return Verdict(BLOCK if way_out else WARN, to_agent=to_agent, to_person=text)
 
-    return refuse_unasked(call.payload, session_start.named(call, ask(call, asked, failed, heard)))
+    return refuse_unasked(
+        call.payload,
+        session_start.with_session_option(call, ask(call, policies, failed, on_verdict)),
+    )
 
 
 def _structured(call: Call, name: str, error: Exception, way_out: str) -> str:
     """Return the error of a policy as the agent gets it: one JSON object."""
-    known = error if isinstance(error, GitgatesError) else None
-    hint = known.hint if known else "Go on; the person has been told."
+    expected = error if isinstance(error, GitgatesError) else None
+    hint = expected.hint if expected else "Go on; the person has been told."
     if way_out:
-        hint = "\n".join(filter(None, (known.hint if known else "", way_out)))
-    found = {
-        "code": _CODES.get(known.exit_status if known else 0, "bug"),
+        hint = "\n".join(filter(None, (expected.hint if expected else "", way_out)))
+    document = {
+        "code": _CODES.get(expected.exit_status if expected else 0, "bug"),
         "policy": name,
-        "message": known.message if known else repr(error),
+        "message": expected.message if expected else repr(error),
         "path": next(iter(call.payload.paths), ""),
         "hint": hint,
         "retry": isinstance(error, LockError),
     }
-    return f"gitgates error: {dumps(found)}"
+    return f"gitgates error: {dumps(document)}"
 
 
 def _keep(call: Call, verdict: Verdict) -> Verdict:

@@ -10,7 +10,7 @@ from gitgates.core.types import BLOCK, Plan, Verdict
 from gitgates.engine.listener import Listener
 from gitgates.hosts import agent_host
 from gitgates.session.call import Call
-from gitgates.session.driver import ask_all, asked_of
+from gitgates.session.driver import ask_all, policies_of
 from gitgates.session.facts import TIMELINE
 from gitgates.session.git_hooks import HookCall
 from gitgates.session.start import entries_of
@@ -38,23 +38,23 @@ class PolicyAnswer(Record):
 def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Call:
     """Return the context of an event of a session's agent, now.
 
-    Raises: GitError, StateError if what is there now cannot be told.
+    Raises: GitError, StateError if the present state cannot be determined.
     """
     channels = agent_host(caller.host).PROTOCOL.events.values()
-    known = Payload(
+    payload = Payload(
         host=caller.host,
         event=HOOK_OF[kind],
         kind=kind,
-        can=next((can for one, can in channels if one == kind), Channels()),
+        can=next((can for event_kind, can in channels if event_kind == kind), Channels()),
         session=caller.session,
     )
-    call = Call(known, repo, is_dry=True)
+    call = Call(payload, repo, is_dry=True)
     call.config = config
     call.take(caller.facts[0])
     others = zip(caller.journals[1:], caller.facts[1:], strict=True)
-    call.elsewhere = {git_dir_of(one.path_abs): [*facts] for one, facts in others}
+    call.elsewhere = {git_dir_of(journal.path_abs): [*facts] for journal, facts in others}
     prompts = call.session.prompts
-    call.payload = known._replace(
+    call.payload = payload._replace(
         prompt_id=[*prompts][-1] if prompts else "",
         transcript_abs=call.state_everywhere(TIMELINE).transcript_abs,
     )
@@ -64,22 +64,22 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
 
 def ask_agent_hook(call: Call) -> list[PolicyAnswer]:
     """Return the answer of each policy to the agent, if the gates passed."""
-    found: list[PolicyAnswer] = []
+    answers: list[PolicyAnswer] = []
 
     def hear(name: str, before: Verdict, after: Verdict) -> None:
         note = _note(call.rests_on.get(name))
-        found.append(_answer(name, before, after)._replace(note=note))
+        answers.append(_answer(name, before, after)._replace(note=note))
 
-    ask_all(call, asked_of(call), hear)
-    return found
+    ask_all(call, policies_of(call), hear)
+    return answers
 
 
 def ask_git_hook(event: Event, repo: Repo, config: Config) -> list[PolicyAnswer]:
     """Return the answer of each policy at a git hook, if the gates passed."""
-    found: list[PolicyAnswer] = []
+    answers: list[PolicyAnswer] = []
 
     def hear(name: str, before: Verdict, after: Verdict) -> None:
-        found.append(_answer(name, before, after))
+        answers.append(_answer(name, before, after))
 
     def failed(_name: str, error: Exception) -> Verdict:
         return Verdict(BLOCK, to_person=str(error))
@@ -93,7 +93,7 @@ def ask_git_hook(event: Event, repo: Repo, config: Config) -> list[PolicyAnswer]
         failed,
         hear,
     )
-    return found
+    return answers
 
 
 def _answer(name: str, before: Verdict, after: Verdict) -> PolicyAnswer:

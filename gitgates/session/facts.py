@@ -297,7 +297,9 @@ class Round(Record):
 
     def fingerprints(self) -> frozenset[str]:
         """Return the failures of all gates, as one set."""
-        return frozenset(f"{gate}:{mark}" for gate, found in self.failures for mark, _ in found)
+        return frozenset(
+            f"{gate}:{mark}" for gate, failures in self.failures for mark, _ in failures
+        )
 
 
 class Session(Record):
@@ -328,11 +330,12 @@ class Session(Record):
 
     def rounds_of(self, hook: str, agent: str, prompt: str, gates: str) -> tuple[Round, ...]:
         """Return the rounds of one cycle of fix and retry, since its gates passed last."""
-        found: list[Round] = []
-        for one in self.rounds:
-            if (one.hook, one.agent, one.prompt, one.gates) == (hook, agent, prompt, gates):
-                found = [] if one.outcome == "passed" else [*found, one]
-        return tuple(found)
+        key = (hook, agent, prompt, gates)
+        cycle: list[Round] = []
+        for round_ in self.rounds:
+            if (round_.hook, round_.agent, round_.prompt, round_.gates) == key:
+                cycle = [] if round_.outcome == "passed" else [*cycle, round_]
+        return tuple(cycle)
 
     def blocks(self, prompt: str = "") -> int:
         """Return how often the agent was blocked, in one prompt or at all.
@@ -342,17 +345,17 @@ class Session(Record):
         return sum(
             # A sub-agent that is to stop is blocked: nothing else stops it.
             (
-                one.outcome == "blocked"
-                or (one.outcome, kind_of(one.hook)) == ("stopped", "subagent-end")
+                round_.outcome == "blocked"
+                or (round_.outcome, kind_of(round_.hook)) == ("stopped", "subagent-end")
             )
-            and one.hook in RETRY_HOOKS
-            and prompt in ("", one.prompt)
-            for one in self.rounds
+            and round_.hook in RETRY_HOOKS
+            and prompt in ("", round_.prompt)
+            for round_ in self.rounds
         )
 
     def reasons_not_to_fix(self, prompt: str) -> dict[str, str]:
         """Return gate → reason why the agent reported that it cannot be fixed, in this prompt."""
-        return {gate: reason for where, gate, reason in self.cannot_fix if where == prompt}
+        return {gate: reason for prompt_id, gate, reason in self.cannot_fix if prompt_id == prompt}
 
 
 class Baseline(Record):
@@ -394,25 +397,29 @@ _OTHERS = ("tree", "answer", "run", "config")
 
 
 def _round(state: Fact, fact: Fact) -> None:
-    one = Round(
+    round_ = Round(
         stamp=float(fact["t"]),
         statuses=_pairs(fact.get("statuses", [])),
-        failures=tuple((str(g), _pairs(found)) for g, found in fact.get("failures", [])),
+        failures=tuple((str(g), _pairs(failures)) for g, failures in fact.get("failures", [])),
         **{name: str(fact[name]) for name in _KNOWN},
         **{name: str(fact.get(name, "")) for name in _OTHERS},
     )
-    state["rounds"] += (one,)
-    if one.outcome == "passed":
+    state["rounds"] += (round_,)
+    if round_.outcome == "passed":
         # What is right now need not be warned of any more.
-        state["warnings"] = tuple(told for told in state["warnings"] if told[0] != one.hook)
-    if one.outcome == "passed" and one.hook in RETRY_HOOKS:
+        state["warnings"] = tuple(
+            warning for warning in state["warnings"] if warning[0] != round_.hook
+        )
+    if round_.outcome == "passed" and round_.hook in RETRY_HOOKS:
         # It could be fixed after all: what fails next is to be said anew.
-        could = [(one.prompt, gate) for gate in one.gates.split(", ")]
-        state["cannot_fix"] = tuple(said for said in state["cannot_fix"] if said[:2] not in could)
+        could = [(round_.prompt, gate) for gate in round_.gates.split(", ")]
+        state["cannot_fix"] = tuple(
+            report for report in state["cannot_fix"] if report[:2] not in could
+        )
 
 
-def _pairs(found: Any) -> Failures:  # noqa: ANN401 - as it comes from JSON
-    return tuple((str(one), str(other)) for one, other in found)
+def _pairs(pairs: Any) -> Failures:  # noqa: ANN401 - as it comes from JSON
+    return tuple((str(first), str(second)) for first, second in pairs)
 
 
 def _cannot_fix(state: Fact, fact: Fact) -> None:
@@ -421,18 +428,18 @@ def _cannot_fix(state: Fact, fact: Fact) -> None:
 
 
 def _baseline(state: Fact, fact: Fact) -> None:
-    found = Baseline(
+    baseline = Baseline(
         gate=str(fact["gate"]),
         failures=_pairs(fact.get("failures", [])),
         why_not=str(fact.get("why_not", "")),
     )
-    state["baselines"].setdefault(str(fact["definition"]), found)
+    state["baselines"].setdefault(str(fact["definition"]), baseline)
 
 
 def _warning(state: Fact, fact: Fact) -> None:
     hook, text = str(fact.get("hook", "")), str(fact["text"])
     if kind_of(hook) == "turn-end":  # the last word on it is enough; each sub-agent has its own
-        state["warnings"] = tuple(one for one in state["warnings"] if one[0] != hook)
+        state["warnings"] = tuple(warning for warning in state["warnings"] if warning[0] != hook)
     state["warnings"] += ((hook, text),)
 
 
@@ -441,8 +448,8 @@ def _stop(state: Fact, fact: Fact) -> None:
 
 
 def _watched(state: Fact, fact: Fact) -> None:
-    found = fact.get("found")
-    state["watched"] = found if isinstance(found, dict) else {}
+    digests = fact.get("found")
+    state["watched"] = digests if isinstance(digests, dict) else {}
 
 
 def _sets(field: str, value: object) -> Fold:
@@ -486,7 +493,7 @@ class IdleSpan(Record):
     ended: float
     before: str  # the tree then
     after: str
-    own: tuple[str, ...] = ()  # files that its own tools wrote
+    written: tuple[str, ...] = ()  # files that its own tools wrote
 
 
 class Timeline(Record):
@@ -505,9 +512,9 @@ class Timeline(Record):
 def _point(state: Fact, fact: Fact) -> None:
     if not fact["tree"]:
         return
-    now, before, own = point_of(fact), state["point"], fact.get("own")
-    if before and isinstance(own, list):
-        span = IdleSpan(before.stamp, now.stamp, before.tree, now.tree, tuple(map(str, own)))
+    now, before, written = point_of(fact), state["point"], fact.get("own")
+    if before and isinstance(written, list):
+        span = IdleSpan(before.stamp, now.stamp, before.tree, now.tree, tuple(map(str, written)))
         state["quiet"] += (span,)
     state["point"] = now
     if state["base"] is None:

@@ -84,10 +84,10 @@ class GateRun(Listener):
             self.listed, outcome, statuses=statuses, run=self.run_abs, config=self.config
         )
 
-    def save(self, decision: Decision, to_agent: str, **known: Any) -> None:  # noqa: ANN401 - fields
+    def save(self, decision: Decision, to_agent: str, **overrides: Any) -> None:  # noqa: ANN401 - fields
         """Save the results of the run, and prune old runs from time to time.
 
-        `known`: fields of the AttemptReport that are not as the gates alone would have them.
+        `overrides`: fields of the AttemptReport that differ from those of the gates alone.
         """
         call, payload, config = self.call, self.call.payload, self.call.config
         fields = {
@@ -104,7 +104,7 @@ class GateRun(Listener):
             "fed_back_bytes": len(to_agent.encode("utf-8", "replace")),
         }
         notes = save(
-            AttemptReport(**{**fields, **known}),
+            AttemptReport(**{**fields, **overrides}),
             self.run_abs,
             max_retries=call.hook.max_retries if payload.kind in ENDINGS else 0,
             artifacts_dir=config.artifacts_dir,
@@ -150,7 +150,7 @@ class GateRun(Listener):
 
 def unpassed(decision: Decision) -> list[Visit]:
     """Return the visits to report, the deciding ones first."""
-    found = [
+    visits = [
         visit
         for visit in decision.visits
         if not visit.would
@@ -158,7 +158,7 @@ def unpassed(decision: Decision) -> list[Visit]:
         and not visit.rescued_by
         and (visit.verdict >= WARN or visit.result.status in _NO_PASS)
     ]
-    return sorted(found, key=lambda visit: -visit.verdict)
+    return sorted(visits, key=lambda visit: -visit.verdict)
 
 
 def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:

@@ -26,7 +26,9 @@ class FilesBefore:
 
     def __init__(self, call: Call, plan: Plan) -> None:
         self._call = call
-        self._writing = {one.gate.name for one in plan.steps if one.gate.writes and not one.skip}
+        self._writing = {
+            step.gate.name for step in plan.steps if step.gate.writes and not step.skip
+        }
         self._tree = ""
         self._ids: dict[str, str] = {}
         if not (self._writing and are_writers_followed(call)):
@@ -51,9 +53,9 @@ class FilesBefore:
             after = _stored(self._call.repo, paths)
         except (GitgatesError, OSError):
             return []  # then it counts, as what nobody knows
-        known = [path for path in sorted(set(paths)) if self._tree or path in before]
-        found = [[path, before.get(path, ""), after.get(path, "")] for path in known]
-        return [one for one in found if one[1] != one[2]]
+        compared = [path for path in sorted(set(paths)) if self._tree or path in before]
+        writes = [[path, before.get(path, ""), after.get(path, "")] for path in compared]
+        return [write for write in writes if write[1] != write[2]]
 
 
 def _made_since(repo: Repo, tree: str) -> list[str]:
@@ -69,24 +71,24 @@ def _stored(repo: Repo, paths: Iterable[str]) -> dict[str, str]:
 
     Raises: GitError, OSError.
     """
-    there = [
+    files = [
         path
         for path in paths
         if "\n" not in path
         and os.path.isfile(f"{repo.root_abs}/{path}")
         and not os.path.islink(f"{repo.root_abs}/{path}")
     ]
-    if not there:
+    if not files:
         return {}
-    said = b"".join(os.fsencode(path) + b"\n" for path in there)
-    ids = storing_git(repo).out("hash-object", "-w", "--stdin-paths", stdin=said)
-    return dict(zip(there, ids.decode().split(), strict=True))
+    stdin = b"".join(os.fsencode(path) + b"\n" for path in files)
+    ids = storing_git(repo).out("hash-object", "-w", "--stdin-paths", stdin=stdin)
+    return dict(zip(files, ids.decode().split(), strict=True))
 
 
 def _in_tree(repo: Repo, tree: str, paths: list[str]) -> dict[str, str]:
     """Return path → id of files in a tree. Raises: GitError."""
-    found = {}
+    ids = {}
     for line in reading_git(repo).names("ls-tree", "-r", "-z", tree, "--", *paths) if tree else ():
         meta, _tab, path = line.partition("\t")
-        found[path] = meta.split(" ")[2]
-    return found
+        ids[path] = meta.split(" ")[2]
+    return ids

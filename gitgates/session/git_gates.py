@@ -61,8 +61,8 @@ def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> De
     def plan_again() -> tuple[Plan, Config]:
         call.configure(load(event.root_abs, cache_of(call.repo)) or Config())
         note = "the configuration has uncommitted changes, which do not apply"
-        told = event._replace(note="; ".join(filter(None, (event.note, note))))
-        call.plan = plan_event(call.config, call.hook, told, call.repo)
+        noted_event = event._replace(note="; ".join(filter(None, (event.note, note))))
+        call.plan = plan_event(call.config, call.hook, noted_event, call.repo)
         return call.plan, call.config
 
     options = call.options
@@ -103,8 +103,8 @@ def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
     with checked_out as checkout:
         for note in checkout.notes:
             call.say(note)
-        there = checkout.repo._replace(env=without_git(repo.env))
-        options = call.options._replace(checkout=there)
+        checkout_repo = checkout.repo._replace(env=without_git(repo.env))
+        options = call.options._replace(checkout=checkout_repo)
         decision = run_plan(plan, call.config, repo, call.listener, options=options)
     if any(_JEST_FOUND_NOTHING in visit.result.output for visit in decision.visits):
         call.say(
@@ -129,6 +129,6 @@ def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
         # The framework does not name deleted files; git is asked only where that may matter.
         from gitgates.git.paths import with_paths
 
-        gone = with_paths(event, repo).gone
-        plan = make_plan(config, hook, event._replace(gone=gone), skipped_gates(repo.env))
+        deleted = with_paths(event, repo).gone
+        plan = make_plan(config, hook, event._replace(gone=deleted), skipped_gates(repo.env))
     return plan

@@ -78,8 +78,8 @@ class HookCall:
 
     def configure(self, config: Config) -> None:
         """Set the hook from a configuration."""
-        found = find_hook(config, self.event.name) or Hook(name=self.event.name)
-        self.config, self.hook = config, found._replace(gates=self.only) if self.only else found
+        hook = find_hook(config, self.event.name) or Hook(name=self.event.name)
+        self.config, self.hook = config, hook._replace(gates=self.only) if self.only else hook
 
     def failed(self, name: str, error: Exception) -> Verdict:
         """Record the error of a policy."""
@@ -92,11 +92,11 @@ class HookCall:
         """Merge the verdict of all policies into the decision about the gates."""
         texts = (verdict.to_agent, verdict.to_person)
         lines = tuple(line for text in texts for line in text.split("\n") if line)
-        known = self.decision or Decision(verdict=ALLOW)
-        if verdict.level > known.verdict:
-            self.decision = known._replace(verdict=verdict.level, reason=" ".join(lines))
+        decision = self.decision or Decision(verdict=ALLOW)
+        if verdict.level > decision.verdict:
+            self.decision = decision._replace(verdict=verdict.level, reason=" ".join(lines))
         elif lines:
-            self.decision = known._replace(notes=(*known.notes, *lines))
+            self.decision = decision._replace(notes=(*decision.notes, *lines))
         if self.decision and not self.plan:
             self.plan = Plan(event=self.event, hook=self.hook, listed=(), steps=())
 
@@ -123,17 +123,19 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
     if config is None:
         call.note = "no [tool.gitgates] found; nothing was checked (gitgates init adds it)"
     elif call.kind != "before-push" or event.refs or event.host == "manual":  # something is pushed
-        asked = _asked(config, call.kind)
-        call.conclude(ask(call, asked, call.failed))
+        policies = _policies_at(config, call.kind)
+        call.conclude(ask(call, policies, call.failed))
         if call.config is not config and not call.is_refused:  # it was edited, and not staged
-            more = [one for one in _asked(call.config, call.kind) if one not in asked]
+            more = [
+                policy for policy in _policies_at(call.config, call.kind) if policy not in policies
+            ]
             call.conclude(ask(call, more, call.failed))
     if call.kind == "before-commit" and "GIT_INDEX_FILE" in call.env:  # git itself commits
         _record(call)
     return call
 
 
-def _asked(config: Config, kind: EventKind) -> list[tuple[str, PolicyModule]]:
+def _policies_at(config: Config, kind: EventKind) -> list[tuple[str, PolicyModule]]:
     return [(row.name, module) for row, module, _needs in asked_at(config, kind)]
 
 
@@ -213,7 +215,7 @@ def committed_config(git: Git) -> Config | None:
     read = read_files(git.cwd_abs)
     staged = [git.ask("cat-file", "blob", f":{name}") for name in FILES]
     raw = tuple(
-        done.stdout if name in changed and not done.exit_status else content
-        for name, done, content in zip(FILES, staged, read, strict=True)
+        blob.stdout if name in changed and not blob.exit_status else content
+        for name, blob, content in zip(FILES, staged, read, strict=True)
     )
     return checked(raw)

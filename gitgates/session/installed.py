@@ -18,10 +18,10 @@ def is_installed(agent: str, env: Mapping[str, str]) -> bool:
     host, settings = agent_host(agent), agent_settings(agent)
     for scope, path_abs in host.settings_files(env.get(host.ENVIRONMENT.project, ""), env).items():
         try:
-            found = settings.read(read_regular(path_abs).decode("utf-8"), path_abs, scope)
+            hooks = settings.read(read_regular(path_abs).decode("utf-8"), path_abs, scope)
         except (OSError, UnicodeDecodeError, GitgatesError):
             continue  # the client cannot read it either
-        if found.ours and not found.off:
+        if hooks.ours and not hooks.off:
             return True
     return False
 

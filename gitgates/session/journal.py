@@ -67,16 +67,16 @@ def fact_of(record: Any) -> Fact:  # noqa: ANN401 - of any kind
 def is_a(fact: Mapping[str, Any], *records: Any) -> bool:  # noqa: ANN401 - classes of records
     """Return whether an entry is of one of these kinds, in a version that is known."""
     what, version = fact.get("what"), fact.get("v", 1)
-    for one in records:
-        if KINDS[one] == what:
-            return bool(version <= _VERSIONS.get(one, 1))
+    for record in records:
+        if KINDS[record] == what:
+            return bool(version <= _VERSIONS.get(record, 1))
     return False
 
 
 def of_kind(facts: Iterable[Fact], *records: Any) -> list[Fact]:  # noqa: ANN401 - classes of records
     """Return the entries of these kinds, in versions that are known."""
-    known = {KINDS[one]: _VERSIONS.get(one, 1) for one in records}
-    return [fact for fact in facts if fact.get("v", 1) <= known.get(fact.get("what", ""), 0)]
+    versions = {KINDS[record]: _VERSIONS.get(record, 1) for record in records}
+    return [fact for fact in facts if fact.get("v", 1) <= versions.get(fact.get("what", ""), 0)]
 
 
 def stamp_of(fact: Fact) -> float:
@@ -97,7 +97,10 @@ class Projection(Generic[_T]):
     """
 
     def __init__(self, record: Any, folds: Mapping[Any, Fold], **more: Any) -> None:  # noqa: ANN401 - of any type
-        self._folds = {KINDS[one]: (_VERSIONS.get(one, 1), fold) for one, fold in folds.items()}
+        self._folds = {
+            KINDS[entry_type]: (_VERSIONS.get(entry_type, 1), fold)
+            for entry_type, fold in folds.items()
+        }
         self._record, self._first = record, {**record()._asdict(), **more}
 
     def new(self) -> dict[str, Any]:
@@ -107,19 +110,19 @@ class Projection(Generic[_T]):
     def take(self, state: dict[str, Any], entries: Iterable[Fact]) -> None:
         """Apply entries in order. Unknown ones are passed over."""
         folds = self._folds
-        for one in entries:
+        for entry in entries:
             try:
-                if known := folds.get(one["what"]):
-                    version, fold_in = known
-                    if one.get("v", 1) <= version:
-                        fold_in(state, one)
+                if versioned := folds.get(entry["what"]):
+                    version, fold_in = versioned
+                    if entry.get("v", 1) <= version:
+                        fold_in(state, entry)
             except NOT_OURS:
                 continue
 
     def freeze(self, state: dict[str, Any]) -> _T:
         """Return the record."""
-        found: _T = self._record(**{name: state[name] for name in self._record._fields})
-        return found
+        record: _T = self._record(**{name: state[name] for name in self._record._fields})
+        return record
 
     def fold(self, entries: Iterable[Fact]) -> _T:
         """Fold entries into a record."""

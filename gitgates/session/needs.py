@@ -1,6 +1,6 @@
 """Collect the policies that a configuration enables, and the events that they need.
 
-Installing writes those and no others: each event that is heard of costs a process.
+Installing writes those and no others: each event that is received costs a process.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
     # Those of the hooks themselves first: in that order they stand in an agent's settings.
     rows = sorted(_about_agents(config), key=lambda row: not row.passive)
-    found = [need for need in _needs_of(rows, config) if need.kind in AGENT_KINDS]
-    if found:
-        found += [Need(kind=kind) for kind in _ALWAYS]
+    required = [need for need in _needs_of(rows, config) if need.kind in AGENT_KINDS]
+    if required:
+        required += [Need(kind=kind) for kind in _ALWAYS]
     merged: dict[str, Need] = {}
-    for need in found:
+    for need in required:
         merged[need.kind] = join(merged.get(need.kind, need), need)
     return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
 
@@ -47,13 +47,13 @@ def policies_on(config: Config) -> dict[str, tuple[EventKind, ...]]:
 
     One that is listed as a gate has the name of that.
     """
-    found: dict[str, tuple[EventKind, ...]] = {}
+    events: dict[str, tuple[EventKind, ...]] = {}
     for row in _about_agents(config):
         kinds = [need.kind for need in _needs_of([row], config) if need.kind in AGENT_KINDS]
         if kinds:
             name = row.gate or row.name
-            found[name] = tuple(dict.fromkeys((*found.get(name, ()), *kinds)))
-    return found
+            events[name] = tuple(dict.fromkeys((*events.get(name, ()), *kinds)))
+    return events
 
 
 def is_reason(config: Config) -> bool:
@@ -89,11 +89,11 @@ def gates_on(config: Config) -> tuple[str, ...]:
 
     The settings of such a gate, and its verb, have its name.
     """
-    found: list[str] = []
+    gates: list[str] = []
     for row in wanted(config):
-        if row.gate and row.gate not in found and needs_of(module_of(row), config):
-            found.append(row.gate)
-    return tuple(found)
+        if row.gate and row.gate not in gates and needs_of(module_of(row), config):
+            gates.append(row.gate)
+    return tuple(gates)
 
 
 def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
@@ -106,8 +106,10 @@ def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
 
 def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:
     """Return the policies that are asked at an event without being listed by a hook."""
-    asked = asked_at(config, kind)
-    return tuple(row.name for row, _module, own in asked if own and not (row.gate or row.passive))
+    policies = asked_at(config, kind)
+    return tuple(
+        row.name for row, _module, needed in policies if needed and not (row.gate or row.passive)
+    )
 
 
 def agent_hooks(config: Config) -> list[Hook]:
@@ -123,27 +125,27 @@ def agent_hooks(config: Config) -> list[Hook]:
 
 def are_writers_followed(call: Call) -> bool:
     """Return whether a policy asks who has written what, so the journal has to tell."""
-    follow = functions_of(call.config, "follows_writers", call.kind)
-    return any(one(call.config) for one in follow)
+    predicates = functions_of(call.config, "follows_writers", call.kind)
+    return any(follows(call.config) for follows in predicates)
 
 
 def are_all_writers_heard(call: Call) -> bool:
     """Return whether events tell of each tool that may write."""
-    hear = functions_of(call.config, "hears_all_writers", call.kind)
-    return any(one(call.config) for one in hear)
+    predicates = functions_of(call.config, "hears_all_writers", call.kind)
+    return any(hears(call.config) for hears in predicates)
 
 
-def join(one: Need, other: Need) -> Need:
+def join(need: Need, other: Need) -> Need:
     """Return what two needs of one event need together."""
     return Need(
-        kind=one.kind,
-        tools=_both(one.tools, other.tools),
-        tool_kinds=tuple(dict.fromkeys((*one.tool_kinds, *other.tool_kinds))),
-        but_reads=one.but_reads or other.but_reads,
-        agents=_both(one.agents, other.agents),
-        more_s=max(one.more_s, other.more_s),
+        kind=need.kind,
+        tools=_both(need.tools, other.tools),
+        tool_kinds=tuple(dict.fromkeys((*need.tool_kinds, *other.tool_kinds))),
+        but_reads=need.but_reads or other.but_reads,
+        agents=_both(need.agents, other.agents),
+        more_s=max(need.more_s, other.more_s),
     )
 
 
-def _both(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    return None if one is None or other is None else tuple(dict.fromkeys((*one, *other)))
+def _both(names: tuple[str, ...] | None, others: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    return None if names is None or others is None else tuple(dict.fromkeys((*names, *others)))

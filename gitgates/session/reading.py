@@ -122,13 +122,13 @@ def is_reading(command: str) -> bool:
     return not line.trouble and bool(line.commands) and all(map(reads, line.commands))
 
 
-def reads(one: SimpleCommand) -> bool:
+def reads(command: SimpleCommand) -> bool:
     """Return whether one command of a line is known to change no file."""
-    if not (all(map(_is_device, one.writes)) and _is_harmless(one.env)):
+    if not (all(map(_is_device, command.writes)) and _is_harmless(command.env)):
         return False
-    if not one.words:
+    if not command.words:
         return True
-    program, *rest = one.words
+    program, *rest = command.words
     name = os.path.basename(program)
     if name == "gitgates":
         return rest[:1] != [] and rest[0] in _VERBS
@@ -179,7 +179,11 @@ def _is_followed(name: str, words: Sequence[str]) -> bool:
         is_known = script and not any(part in script for part in (UNKNOWN, "{}"))
         return bool(is_known) and not any(word.startswith("--") for word in words[:at])
     if name == "xargs":  # which adds words: the command that one of these starts
-        inner = (os.path.basename(one.words[0]) for one in started(name, [*words]) if one.words)
+        inner = (
+            os.path.basename(command.words[0])
+            for command in started(name, [*words])
+            if command.words
+        )
         return not any(program in _STARTERS for program in inner)
     options = takewhile(lambda word: word.startswith("-"), words)
     return name != "time" or all(word in ("-p", "-v") for word in options)

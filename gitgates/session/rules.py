@@ -39,9 +39,9 @@ def rules_of(call: Call) -> Fact:
     """Return the rules of a session, with what was approved since; empty if none are recorded."""
     if not call.session.rules and not call.elsewhere:
         return {}
-    found = first_rules([*call.entries, *call.entries_elsewhere])
+    rules = first_rules([*call.entries, *call.entries_elsewhere])
     states = [f"{folder}/gitgates" for folder in call.elsewhere]
-    return with_approvals(found, [call.repo.state_abs, *states]) if found else {}
+    return with_approvals(rules, [call.repo.state_abs, *states]) if rules else {}
 
 
 def settings_in_force(call: Call, config: Config | None) -> Config | None:
@@ -52,32 +52,32 @@ def settings_in_force(call: Call, config: Config | None) -> Config | None:
     rules = rules_of(call)
     if not rules:
         return config
-    there = config or unconfigured()
-    if settings_of(there) == {name: rules[name] for name in _parts()}:
+    base = config or unconfigured()
+    if settings_of(base) == {name: rules[name] for name in _parts()}:
         return config
-    tables = _with_tables(there.tables, rules)
-    changed = [name for name, table in tables.items() if table != there.tables.get(name)]
-    return there._replace(
+    tables = _with_tables(base.tables, rules)
+    changed = [name for name, table in tables.items() if table != base.tables.get(name)]
+    return base._replace(
         tables=tables,
-        tuned=tuple(dict.fromkeys((*there.tuned, *changed))),
-        hooks=_with_gates(there.hooks, rules["gates"]),
+        tuned=tuple(dict.fromkeys((*base.tuned, *changed))),
+        hooks=_with_gates(base.hooks, rules["gates"]),
     )
 
 
-def _with_tables(there: Mapping[str, Any], rules: Fact) -> dict[str, Any]:
+def _with_tables(tables: Mapping[str, Any], rules: Fact) -> dict[str, Any]:
     """Return tables with those in rules, and arrays with the entries in rules."""
-    tables = {**there}
+    merged = {**tables}
     for row in _tables():
         if row.table in rules["settings"]:
-            tables.pop(row.table, None)
+            merged.pop(row.table, None)
             table = rules["settings"][row.table]
-            tables |= {row.table: unplain(table)} if table is not None else {}
+            merged |= {row.table: unplain(table)} if table is not None else {}
     for row in _arrays():
-        known = {entry["id"]: unplain(entry) for entry in rules[row.table]}
-        others = [one for one in there.get(row.table, ()) if one["id"] not in known]
-        tables.pop(row.table, None)
-        tables |= {row.table: (*known.values(), *others)} if known or others else {}
-    return tables
+        recorded = {entry["id"]: unplain(entry) for entry in rules[row.table]}
+        others = [entry for entry in tables.get(row.table, ()) if entry["id"] not in recorded]
+        merged.pop(row.table, None)
+        merged |= {row.table: (*recorded.values(), *others)} if recorded or others else {}
+    return merged
 
 
 def are_in_force(call: Call, config: Config) -> bool:
@@ -92,8 +92,8 @@ def first_rules(facts: Iterable[Fact]) -> Fact | None:
     Another version may have recorded them in another form: those are none.
     """
     whole = {"t", *_parts()}
-    rules = [one for one in of_kind(facts, RulesEntry) if whole.issubset(one)]
-    return min(rules, key=lambda one: float(one.get("t", 0.0)), default=None)
+    rules = [fact for fact in of_kind(facts, RulesEntry) if whole.issubset(fact)]
+    return min(rules, key=lambda fact: float(fact.get("t", 0.0)), default=None)
 
 
 def begin(call: Call) -> Fact:
@@ -101,12 +101,12 @@ def begin(call: Call) -> Fact:
 
     Return them.
     """
-    found = first_rules([*call.entries, *call.entries_elsewhere])
-    if found is None:
-        heads = (one.get("head") for one in of_kind(call.entries, SnapshotEntry))
-        found = rules_now(call.repo, call.config, head=str(next(filter(None, heads), "HEAD")))
-    call.record(_entry_of(found))
-    return found
+    rules = first_rules([*call.entries, *call.entries_elsewhere])
+    if rules is None:
+        heads = (fact.get("head") for fact in of_kind(call.entries, SnapshotEntry))
+        rules = rules_now(call.repo, call.config, head=str(next(filter(None, heads), "HEAD")))
+    call.record(_entry_of(rules))
+    return rules
 
 
 def rules_now(repo: Repo, config: Config, *, head: str) -> Fact:
@@ -142,8 +142,8 @@ def approve_settings(repo: Repo, config: Config) -> None:
 
 def approve_entry(repo: Repo, table: str, name: str, entry: Mapping[str, Any] | None) -> None:
     """Let the change of one entry of an array count. None: it is gone. Raises: StateError."""
-    kept = [plain(entry)] if entry and is_kept(table, entry) else []
-    approve(repo, {"table": table, "id": name, "is": kept})
+    entries = [plain(entry)] if entry and is_kept(table, entry) else []
+    approve(repo, {"table": table, "id": name, "is": entries})
 
 
 def approvals(state_abs: str) -> list[Fact]:
@@ -153,21 +153,21 @@ def approvals(state_abs: str) -> list[Fact]:
 
 def with_approvals(rules: Fact, states_abs: Iterable[str]) -> Fact:
     """Return rules with what was approved since in worktrees, by their state folders."""
-    found, began = dict(rules), float(rules.get("t", 0.0))
-    approved = [one for state_abs in states_abs for one in approvals(state_abs)]
-    for one in sorted(approved, key=lambda one: float(one["t"])):
-        if one["t"] < began:
+    merged, began = dict(rules), float(rules.get("t", 0.0))
+    approved = [approval for state_abs in states_abs for approval in approvals(state_abs)]
+    for approval in sorted(approved, key=lambda approval: float(approval["t"])):
+        if approval["t"] < began:
             continue
-        parts = {name: part for name, part in one.items() if name not in _NO_RULES}
+        parts = {name: part for name, part in approval.items() if name not in _NO_RULES}
         if not parts.keys() <= {*_parts()}:  # what a policy keeps in a file of its own
-            found.pop("problem", None)
-        found |= parts
+            merged.pop("problem", None)
+        merged |= parts
         # As long as there was one array, it was not named.
-        array = one.get("table") or next((row.table for row in _arrays()), "")
-        if "id" in one and array in found:
-            others = [other for other in found[array] if other["id"] != one["id"]]
-            found[array] = [*others, *one["is"]]
-    return found
+        array = approval.get("table") or next((row.table for row in _arrays()), "")
+        if "id" in approval and array in merged:
+            others = [other for other in merged[array] if other["id"] != approval["id"]]
+            merged[array] = [*others, *approval["is"]]
+    return merged
 
 
 # What rules consist of.
@@ -179,9 +179,9 @@ def settings_of(config: Config) -> Fact:
     policies = policy_gates()
     gates = {hook.name: [name for name in hook.gates if name in policies] for hook in config.hooks}
     return {
-        "settings": {name: one and plain(one) for name, one in tables.items()},
+        "settings": {name: table and plain(table) for name, table in tables.items()},
         "gates": {name: names for name, names in gates.items() if names},
-        **{row.table: [plain(one) for one in kept_entries(config, row)] for row in _arrays()},
+        **{row.table: [plain(entry) for entry in kept_entries(config, row)] for row in _arrays()},
     }
 
 
@@ -197,21 +197,25 @@ def _parts() -> list[str]:
     return ["settings", "gates", *[row.table for row in _arrays()]]
 
 
-def _with_gates(hooks: tuple[Hook, ...], wanted: dict[str, list[str]]) -> tuple[Hook, ...]:
+def _with_gates(hooks: tuple[Hook, ...], gates_by_hook: dict[str, list[str]]) -> tuple[Hook, ...]:
     """Return hooks that list the gates of policies that they listed."""
-    there = {hook.name: hook for hook in hooks}
-    for name, gates in wanted.items():
-        hook = there.get(name, Hook(name=name))
+    by_name = {hook.name: hook for hook in hooks}
+    for name, gates in gates_by_hook.items():
+        hook = by_name.get(name, Hook(name=name))
         missing = [gate for gate in gates if gate not in hook.gates]
-        there[name] = hook._replace(gates=(*hook.gates, *missing))
-    return tuple(there.values())
+        by_name[name] = hook._replace(gates=(*hook.gates, *missing))
+    return tuple(by_name.values())
 
 
 def plain(fields: Mapping[str, Any]) -> Fact:
     """Return fields of a record as JSON has them."""
-    return {name: list(one) if isinstance(one, tuple) else one for name, one in fields.items()}
+    return {
+        name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()
+    }
 
 
 def unplain(fields: Fact) -> dict[str, Any]:
     """Return the fields that `plain` has made such ones of."""
-    return {name: tuple(one) if isinstance(one, list) else one for name, one in fields.items()}
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }

@@ -93,11 +93,11 @@ def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:
     if words[0] in _FILTERS:
         return ""
     words = _without_quiet(words)
-    if not any(words[: len(one)] == one for one in map(str.split, allowed)):
-        listed = ", ".join(f"`{one}`" for one in allowed) or "none"
+    if not any(words[: len(prefix)] == prefix for prefix in map(str.split, allowed)):
+        permitted = ", ".join(f"`{prefix}`" for prefix in allowed) or "none"
         rest = ", ".join(_FILTERS)
-        named = " ".join(words[:2])
-        return f"The reviewer may not run `{named}`. It may run: {listed}; and {rest}."
+        command = " ".join(words[:2])
+        return f"The reviewer may not run `{command}`. It may run: {permitted}; and {rest}."
     if any(_may_write(words[0], word.partition("=")[0]) for word in words[1:]):
         return f"The reviewer may not use {words[0]} to write a file or start a program."
     return ""
@@ -118,7 +118,9 @@ def _without_quiet(words: list[str]) -> list[str]:
 def _may_write(program: str, option: str) -> bool:
     if program == "gitgates" and option.startswith("-o"):
         return True
-    is_known = any(one.startswith(option) for one in _WRITING.get(program, ()))
+    is_known = any(
+        writing_option.startswith(option) for writing_option in _WRITING.get(program, ())
+    )
     return is_known and len(option) >= _SHORTEST and option != _TEXT
 
 
@@ -138,14 +140,18 @@ def split_commands(text: str) -> list[list[str]] | None:
     except RecursionError:
         return None
     line = read(text, longest_s=_LONGEST_S)
-    return None if line.trouble else [list(one.words) for one in line.commands if one.words]
+    return (
+        None
+        if line.trouble
+        else [list(command.words) for command in line.commands if command.words]
+    )
 
 
 def _is_plain(tree: SyntaxTree, node: Node | None = None) -> bool:
     import re
 
     node = node or tree.root
-    said = tree.text_of(node)
+    text = tree.text_of(node)
     if node.type in _PARTS:
         return all(_is_plain(tree, child) for child in node.children)
     if node.type in _JOINTS:
@@ -154,11 +160,11 @@ def _is_plain(tree: SyntaxTree, node: Node | None = None) -> bool:
         before = node.prev_sibling
         return before is None or before.end_point.row < node.start_point.row
     if node.type == "file_redirect":
-        return "".join(said.split()) in _THROWN_AWAY
-    unquoted = re.sub(_QUOTED, "", said)
+        return "".join(text.split()) in _THROWN_AWAY
+    unquoted = re.sub(_QUOTED, "", text)
     # A pattern may become any option.
-    is_pattern = not {*"*?["}.isdisjoint(unquoted) and re.sub(r"['\"]", "", said).startswith("-")
-    return node.type in _WORDS and bool(re.fullmatch(_WORD, said)) and not is_pattern
+    is_pattern = not {*"*?["}.isdisjoint(unquoted) and re.sub(r"['\"]", "", text).startswith("-")
+    return node.type in _WORDS and bool(re.fullmatch(_WORD, text)) and not is_pattern
 
 
 def name_caller(call: Call, so_far: Verdict) -> Verdict:
@@ -178,8 +184,8 @@ def with_caller(command: str, nonce: str) -> str | None:
     """Return a shell command with `--caller` added; None if it does not start with gitgates."""
     import re  # most commands are not ours
 
-    found = re.match(_COMMAND, command)
-    return f"{found['verb']} {OPTION}={nonce}{command[found.end() :]}" if found else None
+    match = re.match(_COMMAND, command)
+    return f"{match['verb']} {OPTION}={nonce}{command[match.end() :]}" if match else None
 
 
 def caller_entry(session: str, agent: str, agent_type: str, tool_use: str) -> CallerEntry:

@@ -92,7 +92,7 @@ def _stashes(call: Call) -> tuple[str, ...]:
 
     log = read_tail(f"{call.repo.common_dir_abs}/logs/refs/stash", 0, _LONGEST_PROMPT) or b""
     words = (line.split(b" ", 2) for line in log.splitlines())
-    ids = [one[1].decode("ascii", "replace") for one in words if len(one) > 2]  # noqa: PLR2004 - two ids and more
+    ids = [fields[1].decode("ascii", "replace") for fields in words if len(fields) > 2]  # noqa: PLR2004 - two ids and more
     return tuple(ids[-_MOST_STASHES:])
 
 
@@ -121,14 +121,14 @@ def is_scheduled(call: Call) -> bool:
         return False
     facts = (*call.entries, *call.entries_elsewhere)
     scheduled = of_kind(facts, ScheduledEntry)
-    known = {mark for entry in scheduled for mark in entry.get("prompts", ())}
+    marks = {mark for entry in scheduled for mark in entry.get("prompts", ())}
     text = _bytes_of(payload.prompt)
     if not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.returns_reason:
-        return _mark_of(text) in known
+        return _mark_of(text) in marks
     # Where others have blocked as well, the reasons of all are one prompt.
-    longest = [int(size) for mark in known if (size := mark.partition(":")[0]).isdecimal()]
+    longest = [int(size) for mark in marks if (size := mark.partition(":")[0]).isdecimal()]
     parts = (part for most in longest if most for part in (text[:most], text[-most:]))
-    return any(_mark_of(part) in known for part in parts)
+    return any(_mark_of(part) in marks for part in parts)
 
 
 def _bytes_of(prompt: str) -> bytes:
@@ -157,18 +157,20 @@ def entries_of(call: Call) -> list[Any]:
         from gitgates.session.shell_commands import only_shows  # only shells pay for it
 
         event = event._replace(shows=only_shows(payload.command))
-    found: list[Any] = [PromptEntry("", ""), event] if _begins_turn(call) else [event]
+    entries: list[Any] = [PromptEntry("", ""), event] if _begins_turn(call) else [event]
     host = agent_host(payload.host or DEFAULT_AGENT)
     written_at = "after-tool" if host.PROTOCOL.tells_edits else "before-tool"
     if (payload.kind, payload.tool_kind) == (written_at, "writes") and not payload.failed:
-        found += [WroteEntry(path, **_lines(call)) for path in call.edited_paths or ()]
+        entries += [WroteEntry(path, **_lines(call)) for path in call.edited_paths or ()]
     if payload.scheduled:
-        found.append(ScheduledEntry([_mark_of(_bytes_of(one)) for one in payload.scheduled]))
+        entries.append(
+            ScheduledEntry([_mark_of(_bytes_of(prompt)) for prompt in payload.scheduled])
+        )
     if payload.kind == "prompt" and payload.automatic:
-        found.append(PseudoPromptEntry(payload.prompt_id))
+        entries.append(PseudoPromptEntry(payload.prompt_id))
     elif payload.kind == "prompt":
-        found.append(_prompt(call))
-    return found
+        entries.append(_prompt(call))
+    return entries
 
 
 def _lines(call: Call) -> dict[str, Any]:
@@ -177,13 +179,13 @@ def _lines(call: Call) -> dict[str, Any]:
     `whole`: it has replaced all of the file.
     """
     edits = call.payload.edits
-    size = sum(len(one.new) + len(one.old) for one in edits)
+    size = sum(len(edit.new) + len(edit.old) for edit in edits)
     if not edits or size > _LONGEST_EDIT or not are_writers_followed(call):
         return {}
     return {
-        "new": sorted({mark for one in edits for mark in line_marks(one.new)}),
-        "old": sorted({mark for one in edits for mark in line_marks(one.old)}),
-        "whole": any(one.whole for one in edits),
+        "new": sorted({mark for edit in edits for mark in line_marks(edit.new)}),
+        "old": sorted({mark for edit in edits for mark in line_marks(edit.old)}),
+        "whole": any(edit.whole for edit in edits),
     }
 
 
@@ -207,7 +209,7 @@ def _begins_turn(call: Call) -> bool:
     return not (rounds and rounds[-1].key == last and rounds[-1].outcome == "blocked")
 
 
-def named(call: Call, verdict: Verdict) -> Verdict:
+def with_session_option(call: Call, verdict: Verdict) -> Verdict:
     """Return a block that names the session if commands could not tell it from others."""
     name = call.payload.host or DEFAULT_AGENT
     host, has_variable = agent_host(name), name in AGENTS and bool(AGENTS[name].session)
@@ -218,8 +220,8 @@ def named(call: Call, verdict: Verdict) -> Verdict:
     if len(sessions(call.repo.state_abs)) < 2:  # noqa: PLR2004 - this one and another
         return verdict
     option = f"--session {call.payload.session}"
-    own = f"There were other sessions here: add `{option}` to the gitgates commands that you run."
-    return verdict._replace(to_agent=f"{verdict.to_agent}\n\n{own}")
+    hint = f"There were other sessions here: add `{option}` to the gitgates commands that you run."
+    return verdict._replace(to_agent=f"{verdict.to_agent}\n\n{hint}")
 
 
 def returned_reason(call: Call, verdict: Verdict) -> tuple[ScheduledEntry, ...]:
@@ -252,15 +254,15 @@ def first_point(call: Call) -> tuple[Point, str]:
         return timeline.base, timeline.base_note
     began = min((stamp_of(facts[0]) for facts in call.elsewhere.values()), default=0.0)
     names = [(f"HEAD@{{{int(began) - 1} +0000}}", "the commit checked out when it began")]
-    for name, said in [*(names if began else []), ("HEAD", _NOW)]:
-        asked = git.ask(
+    for name, description in [*(names if began else []), ("HEAD", _NOW)]:
+        resolved = git.ask(
             "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
         )
-        if not asked.exit_status:
-            head = asked.stdout.decode().split()[-1]
+        if not resolved.exit_status:
+            head = resolved.stdout.decode().split()[-1]
             tree = git.lines("rev-parse", "--verify", f"{head}^{{tree}}")[0]
             point = Point(tree=tree, head=head, stamp=began)
-            return point, f"{_UNKNOWN}: compared with {said}"
+            return point, f"{_UNKNOWN}: compared with {description}"
     empty = git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
     return Point(tree=empty, stamp=began), f"{_UNKNOWN}: everything counts as its work"
 

@@ -57,14 +57,14 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 def begin(call: Call) -> None:
     """Record the digests at the start of a session."""
-    first = next((str(one["event"]) for one in of_kind(call.entries, EventEntry)), "")
+    first = next((str(fact["event"]) for fact in of_kind(call.entries, EventEntry)), "")
     call.record(WatchedEntry({_BEGAN: first, **_digests(call)}))
 
 
-def _found(fact: Mapping[str, Any]) -> dict[str, Any]:
+def _digests_in(fact: Mapping[str, Any]) -> dict[str, Any]:
     """Return the digests in a journal entry; empty if it has none."""
-    found = fact.get("found") if is_a(fact, WatchedEntry) else None
-    return found if isinstance(found, dict) else {}
+    digests = fact.get("found") if is_a(fact, WatchedEntry) else None
+    return digests if isinstance(digests, dict) else {}
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
@@ -84,8 +84,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if not lines:
         return so_far
     text = "\n".join(f"gitgates: {line}" for line in lines)
-    own = Verdict(WARN, to_person=text, entries=(WatchedEntry(now),))
-    return so_far.joined(own)
+    warning = Verdict(WARN, to_person=text, entries=(WatchedEntry(now),))
+    return so_far.joined(warning)
 
 
 def answer_switched_off(
@@ -99,7 +99,9 @@ def answer_switched_off(
         call = Call(payload, find_repos(payload, env)[0], raw=raw, say=say)
         facts = call.journal.read()
         config = load(call.repo.root_abs) if facts else None
-        was_told = of_kind(facts, SwitchedOffEntry) or any(_found(fact).get(_OFF) for fact in facts)
+        was_told = of_kind(facts, SwitchedOffEntry) or any(
+            _digests_in(fact).get(_OFF) for fact in facts
+        )
         required = _required(config) if config and not was_told else ""
         if not required:
             return b""
@@ -146,7 +148,9 @@ def is_another_agent(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str])
     for fact in facts:
         if is_a(fact, ReviewerChangedEntry):
             return True
-        then = {name: one for name, one in _found(fact).items() if name.startswith(_REVIEWER)}
+        then = {
+            name: digest for name, digest in _digests_in(fact).items() if name.startswith(_REVIEWER)
+        }
         if then and then != now:
             return True
     return False
@@ -156,26 +160,26 @@ def _digests(call: Call) -> dict[str, str]:
     """Return the present digest of each watched item; empty if it does not exist."""
     config, repo = call.written_config or call.config, call.repo
     common_abs = repo.common_dir_abs
-    found = {f"gate `{one.name}`": _digest(repr(one).encode()) for one in config.gates}
-    found |= {f"hook {one.name}": _digest(repr(one).encode()) for one in config.hooks}
+    digests = {f"gate `{gate.name}`": _digest(repr(gate).encode()) for gate in config.gates}
+    digests |= {f"hook {hook.name}": _digest(repr(hook).encode()) for hook in config.hooks}
     for name in gates_on(config):  # of policies, whose settings have its name
-        found[f"gate `{name}`"] = _digest(repr(config.tables[name]).encode())
+        digests[f"gate `{name}`"] = _digest(repr(config.tables[name]).encode())
     for row in POLICIES:
         if row.table in config.tuned and not row.gate:  # beside those of gates that are policies
             table = config.tables[row.table]
-            found[f"{_TABLE}{row.table}"] = _digest(repr(table).encode())
+            digests[f"{_TABLE}{row.table}"] = _digest(repr(table).encode())
     for files_of in functions_of(call.config, "watched_files", call.kind):
-        found |= {name: _digest(_read(path_abs)) for name, path_abs in files_of(call).items()}
-    found[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
+        digests |= {name: _digest(_read(path_abs)) for name, path_abs in files_of(call).items()}
+    digests[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
-    found[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
-    found[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
+    digests[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
+    digests[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
     host = agent_host(call.payload.host or DEFAULT_AGENT)
-    own = host.settings_files(repo.root_abs, call.env).values()
-    found[_OFF] = ", ".join(path for path in own if _switches_off(_read(path)))
-    switches = dict.fromkeys((*own, *host.switch_files(repo.root_abs, call.env)))
-    found[_HOOKS_OFF] = ", ".join(path for path in switches if _is_hooks_end(host, path))
-    return found | agent_digests(config, repo.root_abs, call.env, call.payload.host)
+    settings = host.settings_files(repo.root_abs, call.env).values()
+    digests[_OFF] = ", ".join(path for path in settings if _switches_off(_read(path)))
+    switches = dict.fromkeys((*settings, *host.switch_files(repo.root_abs, call.env)))
+    digests[_HOOKS_OFF] = ", ".join(path for path in switches if _is_hooks_end(host, path))
+    return digests | agent_digests(config, repo.root_abs, call.env, call.payload.host)
 
 
 def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
@@ -197,24 +201,24 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
     defined = [name for name in changed if name.startswith(_DEFINITIONS)]
     for what, is_there in (("changed in", True), ("gone from", False)):
         if names := [name for name in defined if (name in now) is is_there]:
-            shown = first_few([*map(plain_line, names)], _MOST_NAMED)
-            lines.append(f"{what} the configuration {_SINCE}: {shown}")
+            excerpt = first_few([*map(plain_line, names)], _MOST_NAMED)
+            lines.append(f"{what} the configuration {_SINCE}: {excerpt}")
     if _EXCLUDE in changed:
         lines.append(f".git/info/exclude has changed {_SINCE}: gates do not see files listed there")
     if _CORE in changed:
-        said = plain_line(now[_CORE]) or "nothing"
-        lines.append(f"git's core.worktree or core.bare has changed {_SINCE}: {said}")
+        settings = plain_line(now[_CORE]) or "nothing"
+        lines.append(f"git's core.worktree or core.bare has changed {_SINCE}: {settings}")
     if _FLAGGED in changed and now[_FLAGGED]:
         lines.append(
             f"files with skip-worktree or assume-unchanged have changed {_SINCE}; to list them:"
             " git ls-files -v"
         )
     if _OFF in changed and now[_OFF] and (required := _required(config)):
-        where = plain_line(now[_OFF])
-        lines.append(f"{where} has set GITGATES=0 {_SINCE}: {required} will not run")
+        paths = plain_line(now[_OFF])
+        lines.append(f"{paths} has set GITGATES=0 {_SINCE}: {required} will not run")
     if _HOOKS_OFF in changed and now[_HOOKS_OFF]:
-        where = plain_line(now[_HOOKS_OFF])
-        lines.append(f"{where} switches all hooks off {_SINCE}: none runs in the next")
+        paths = plain_line(now[_HOOKS_OFF])
+        lines.append(f"{paths} switches all hooks off {_SINCE}: none runs in the next")
     files = [name.removeprefix(_REVIEWER) for name in changed if name.startswith(_REVIEWER)]
     return lines + [
         f"{plain_line(path)} has changed {_SINCE}: a COMPLETE from this reviewer does not count"
@@ -258,9 +262,9 @@ def _is_hooks_end(host: AgentHost, path: str) -> bool:
 def _core_settings(path: str) -> str:
     lines = [b"".join(line.split()) for line in _read(path).splitlines()]
     keys = (b"worktree", b"bare")
-    found = [one for one in lines if one.lower().partition(b"=")[0] in keys]
-    found = [one for one in found if one.lower() != b"bare=false"]
-    return os.fsdecode(b", ".join(found))
+    settings = [line for line in lines if line.lower().partition(b"=")[0] in keys]
+    settings = [line for line in settings if line.lower() != b"bare=false"]
+    return os.fsdecode(b", ".join(settings))
 
 
 def _read(path: str) -> bytes:

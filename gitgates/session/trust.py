@@ -47,21 +47,21 @@ def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     folders = [*(_folder_of(path, cwd_abs) for path in payload.paths), cwd_abs]
     if not home:  # a folder of repositories, maybe: a command may be about another one
         folders += _folders_named(payload, cwd_abs, env)
-    there = [repo for folder in folders if (repo := _repo(folder, env))]
-    trusted = [repo for repo in there if _is_trusted(repo, home, project_abs, payload)]
+    repos = [repo for folder in folders if (repo := _repo(folder, env))]
+    trusted = [repo for repo in repos if _is_trusted(repo, home, project_abs, payload)]
     is_several = not home and payload.kind == "before-tool"
     several = list({repo.git_dir_abs: repo for repo in trusted}.values())
-    found = (several if is_several else trusted[:1]) or ([home] if home else [])
-    if home and payload.kind in _OF_THE_SESSION and home.git_dir_abs != found[0].git_dir_abs:
-        found.append(home)
-    if found:
-        return found
-    if not there:
+    chosen = (several if is_several else trusted[:1]) or ([home] if home else [])
+    if home and payload.kind in _OF_THE_SESSION and home.git_dir_abs != chosen[0].git_dir_abs:
+        chosen.append(home)
+    if chosen:
+        return chosen
+    if not repos:
         return [find_repo(cwd_abs, env)]  # it says why there is none
     why = "is not the repository that the session was started in"
-    if not home and _is_below(there[0], project_abs):
+    if not home and _is_below(repos[0], project_abs):
         why = "did not exist when the session began"
-    raise GitError(f"{there[0].root_abs} {why}: its gates are not run")
+    raise GitError(f"{repos[0].root_abs} {why}: its gates are not run")
 
 
 def absolute(path: str, cwd_abs: str) -> str:
@@ -88,9 +88,9 @@ def _folders_named(payload: Payload, cwd_abs: str, env: Mapping[str, str]) -> li
     if payload.kind != "before-tool" or payload.tool_kind != "shell":
         return []
     words = payload.command[:_MOST_READ].translate(_SIGNS).split()
-    named = [words[at] for at in range(1, len(words)) if words[at - 1] in _GOING]
+    targets = [words[at] for at in range(1, len(words)) if words[at - 1] in _GOING]
     home = env.get("HOME", "")
-    paths = [home + word[1:] if word.startswith("~/") else word for word in named[:_MOST_NAMED]]
+    paths = [home + word[1:] if word.startswith("~/") else word for word in targets[:_MOST_NAMED]]
     folders = [os.path.join(cwd_abs, path) for path in paths]
     return [folder for folder in folders if os.path.isdir(folder)]
 
@@ -131,12 +131,12 @@ def _existed_at_start(repo: Repo, payload: Payload) -> bool:
     began = agent_host(payload.host).conversation_start_in(head or b"")
     if not began:
         # A journal: it was found to be so before. A copy of the repository has that, too.
-        journals = (session_journal(one, payload.session) for one in repo.states_abs)
-        known = any(os.path.exists(journal.path_abs) for journal in journals)
-        return known or (head is None and payload.kind in _BEGINNINGS)
+        journals = (session_journal(state_abs, payload.session) for state_abs in repo.states_abs)
+        has_journal = any(os.path.exists(journal.path_abs) for journal in journals)
+        return has_journal or (head is None and payload.kind in _BEGINNINGS)
     try:
         with os.scandir(repo.common_dir_abs) as entries:
-            made = min(entry.stat(follow_symlinks=False).st_ctime for entry in entries)
+            created = min(entry.stat(follow_symlinks=False).st_ctime for entry in entries)
     except (OSError, ValueError):
         return False
-    return made < began
+    return created < began

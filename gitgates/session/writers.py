@@ -54,7 +54,7 @@ def own_files_now(call: Call) -> list[str] | None:
     if at < 0:
         return None
     point = facts[at]
-    elsewhere = [one for one in call.entries_elsewhere if stamp_of(one) > stamp_of(point)]
+    elsewhere = [fact for fact in call.entries_elsewhere if stamp_of(fact) > stamp_of(point)]
     since = [*facts[at + 1 :], *elsewhere]
     if _is_idle(facts[:at], point, since):
         return []
@@ -75,11 +75,11 @@ def own_files_now(call: Call) -> list[str] | None:
     judged = [fact for fact in events if not _tool_keys(fact) & marks]
     if any(fact.get("tool_kind") not in quiet and fact.get("shows") is not True for fact in judged):
         return None
-    own = {str(fact["path"]) for fact in of_kind(since, WroteEntry) if "path" in fact}
+    recorded = {str(fact["path"]) for fact in of_kind(since, WroteEntry) if "path" in fact}
     start, size = point.get("transcript"), length_of(call.payload.transcript_abs)
     if not isinstance(start, int) or size < max(start, 0):
-        heard = any(fact.get("event") in _TOOL_HOOKS for fact in facts)
-        return sorted(own) if knows_tools and heard else None
+        has_tool_events = any(fact.get("event") in _TOOL_HOOKS for fact in facts)
+        return sorted(recorded) if knows_tools and has_tool_events else None
     # What a tool has written is noted after it; not every configuration asks for that event.
     keys = (
         fact.get("key")
@@ -89,7 +89,7 @@ def own_files_now(call: Call) -> list[str] | None:
     )
     heard_of = {str(key).partition(":")[2] for key in keys}
     written = _written(call, start, quiet, heard_of)
-    return None if written is None else sorted(own | written)
+    return None if written is None else sorted(recorded | written)
 
 
 def _tool_keys(fact: Fact) -> set[str]:
@@ -103,19 +103,19 @@ def _running(before: list[Fact]) -> list[Fact]:
 
     Of one agent, a call has ended where its next event is about another one.
     """
-    found: dict[str, Fact] = {}
+    running: dict[str, Fact] = {}
     for fact in of_kind(before, EventEntry):
         if _kind(fact) != "prompt":
-            found.pop(str(fact.get("agent")), None)
+            running.pop(str(fact.get("agent")), None)
             if _kind(fact) == "before-tool":
-                found[str(fact.get("agent"))] = fact
-    return list(found.values())
+                running[str(fact.get("agent"))] = fact
+    return list(running.values())
 
 
 def is_shell_running(call: Call) -> bool:
     """Return whether something runs in the background that may write any file."""
     tasks = call.payload.background
-    return any(one.status == "running" and one.kind != "subagent" for one in tasks)
+    return any(task.status == "running" and task.kind != "subagent" for task in tasks)
 
 
 def last_point(facts: list[Fact]) -> int:
@@ -160,17 +160,17 @@ def changed_by_others(call: Call) -> tuple[str, ...]:
     from gitgates.git.object_store import reading_git  # only where gates failed
     from gitgates.git.paths import tree_paths
 
-    timeline, own = call.state(TIMELINE), own_files_now(call)
-    spans = [(span.before, span.after, span.own) for span in timeline.quiet]
-    if timeline.point and own is not None:
-        spans.append((timeline.point.tree, call.point.tree, tuple(own)))
+    timeline, written_now = call.state(TIMELINE), own_files_now(call)
+    spans = [(span.before, span.after, span.written) for span in timeline.quiet]
+    if timeline.point and written_now is not None:
+        spans.append((timeline.point.tree, call.point.tree, tuple(written_now)))
     git = reading_git(call.repo)
-    found: set[str] = set()
+    paths: set[str] = set()
     for before, after, written in spans:
         if before != after != "":
-            changed, gone = tree_paths(git, before, after)
-            found.update({*changed, *gone}.difference(written))
-    return tuple(sorted(found))
+            changed, deleted = tree_paths(git, before, after)
+            paths.update({*changed, *deleted}.difference(written))
+    return tuple(sorted(paths))
 
 
 def _written(
@@ -178,26 +178,28 @@ def _written(
 ) -> set[str] | None:
     """Return the files that tools wrote since an offset of the transcript; None for any file.
 
-    `heard_of`: ids of calls that events have told of, which are judged by these.
+    `heard_of`: ids of calls that events have reported, which are judged by these.
     """
     from gitgates.session.shell_commands import only_shows  # many sessions have no transcript
 
-    found: set[str] = set()
+    paths: set[str] = set()
     real_abs = os.path.realpath(call.repo.root_abs)
     host = call.payload.host or DEFAULT_AGENT
     calls = calls_since(call.payload.transcript_abs, start, host)
     if calls is None:
         return None
-    for one in calls:
-        if one.tool_use_id and one.tool_use_id in heard_of:
+    for tool_call in calls:
+        if tool_call.tool_use_id and tool_call.tool_use_id in heard_of:
             continue
-        if one.kind == "shell" and only_shows(one.command):
+        if tool_call.kind == "shell" and only_shows(tool_call.command):
             continue
-        if one.kind not in quiet or (one.kind == "writes" and not os.path.isabs(one.path)):
+        if tool_call.kind not in quiet or (
+            tool_call.kind == "writes" and not os.path.isabs(tool_call.path)
+        ):
             return None
-        if one.kind == "writes":
-            found.add(os.path.relpath(os.path.realpath(one.path), real_abs))
-    return found
+        if tool_call.kind == "writes":
+            paths.add(os.path.relpath(os.path.realpath(tool_call.path), real_abs))
+    return paths
 
 
 def calls_since(path_abs: str, start: int, agent: str = DEFAULT_AGENT) -> list[ToolCall] | None:
@@ -207,9 +209,9 @@ def calls_since(path_abs: str, start: int, agent: str = DEFAULT_AGENT) -> list[T
     raw = read_tail(path_abs, start) or b""
     if len(raw) < length_of(path_abs) - max(start, 0):
         return None
-    found: list[ToolCall] = []
+    calls: list[ToolCall] = []
     for line in raw.split(b"\n"):
         if time.monotonic() > until:
             return None
-        found += host.calls_in(line)
-    return found
+        calls += host.calls_in(line)
+    return calls

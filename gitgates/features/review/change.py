@@ -55,7 +55,7 @@ class SessionChange:
         """Return the span from a point until now, without what others are known to have done."""
         later = [one for one in self.timeline.quiet if one.ended >= start.stamp]
         times = tuple((one.began, one.ended) for one in later)
-        trees = [(one.before, one.after, one.own) for one in later if one.before != one.after]
+        trees = [(one.before, one.after, one.written) for one in later if one.before != one.after]
         if trees:
             start = start._replace(tree=with_changes(self.repo, start.tree, trees))
         return Span(self.repo, start, self.now, self._also, times, self.timeline.stashes)
