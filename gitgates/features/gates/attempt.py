@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from gitgates.session.gate_run import GateRun
 
     Statuses: TypeAlias = tuple[tuple[str, str], ...]
-    Found: TypeAlias = dict[str, tuple[Failure, ...]]
-    Known: TypeAlias = dict[str, BaselineFailures]
+    FailuresByGate: TypeAlias = dict[str, tuple[Failure, ...]]
+    Baselines: TypeAlias = dict[str, BaselineFailures]
 
 _MOST_NAMED = 10  # files of others
 _ROUNDS = 4  # this many counts that go up and down are no accident
@@ -64,7 +64,7 @@ class StopAttempt:
         self._rounds = self._session.rounds_of(
             payload.event, payload.agent_id, call.prompt, run.listed
         )
-        self._blocked = [one for one in self._rounds if one.outcome == BLOCKED]
+        self._blocked = [round_ for round_ in self._rounds if round_.outcome == BLOCKED]
         if self._rounds and (first := self._rounds[0].run):
             run.run_abs = first  # all attempts of a cycle are in one folder
             run.logs_abs = f"{first}/logs/attempt-{len(self._rounds) + 1}"
@@ -85,23 +85,23 @@ class StopAttempt:
             return self._could_not_run(str(error))
         if any(visit.result.changed_paths for visit in decision.visits):
             self._tree = ""  # not all gates have seen what is there now
-        known: Known = {}
+        baselines: Baselines = {}
         learnt: list[BaselineEntry] = []
         if any(gate.baseline for gate in run.gates.values()):
             from gitgates.features.gates.baseline import suppress_baseline
 
-            decision, known, learnt = suppress_baseline(run, self._session, decision)
-        found = self._failures(decision, known)
-        asked = deciding(decision)
-        ruling = self._rule(decision.verdict, asked, found)
-        said = self._report(decision, found, known)
-        others = self._note_of_others() if found else ""
+            decision, baselines, learnt = suppress_baseline(run, self._session, decision)
+        failures = self._failures(decision, baselines)
+        statuses = deciding(decision)
+        ruling = self._rule(decision.verdict, statuses, failures)
+        report = self._report(decision, failures, baselines)
+        others = self._note_of_others() if failures else ""
         if others and ruling.outcome == BLOCKED:
             others += _OTHERS
-        notes = (*said.notes, *self._notes, *filter(None, (call.changes.note, others)))
-        verdict = self._verdict(ruling, said._replace(notes=notes))
+        notes = (*report.notes, *self._notes, *filter(None, (call.changes.note, others)))
+        verdict = self._verdict(ruling, report._replace(notes=notes))
         verdict = verdict._replace(entries=(*learnt, *verdict.entries))
-        return self._keep(ruling, verdict, decision, asked, found=found, notes=notes)
+        return self._keep(ruling, verdict, decision, statuses, failures=failures, notes=notes)
 
     def _has_passed(self) -> bool:
         """Return whether the last run of the gates passed on the same content.
@@ -119,7 +119,11 @@ class StopAttempt:
     def _same_gates(self) -> list[Round]:
         payload = self._call.payload
         key = (payload.event, payload.agent_id, self._run.listed)
-        return [one for one in self._session.rounds if (one.hook, one.agent, one.gates) == key]
+        return [
+            round_
+            for round_ in self._session.rounds
+            if (round_.hook, round_.agent, round_.gates) == key
+        ]
 
     def _earlier_result(self) -> str:
         """Return how the gates ended on the same content, for people."""
@@ -129,25 +133,29 @@ class StopAttempt:
 
     def _could_not_run(self, why: str) -> Verdict:
         """Return the verdict if gates could not run: that blocks once."""
-        asked = (("all gates", "not-started"),)
-        ruling = self._rule(BLOCK, asked, {})
+        statuses = (("all gates", "not-started"),)
+        ruling = self._rule(BLOCK, statuses, {})
         text = f"The gates could not run, so nothing was checked: {why}"
         if ruling.outcome == BLOCKED:
             verdict = Verdict(BLOCK, to_agent=f"{text}\n\n{_TRY_AGAIN}")
         else:
             verdict = self._let_go(f"gitgates let the agent stop {ruling.how}. {text}")
-        return self._keep(ruling, verdict, Decision(BLOCK, reason=why), asked)
+        return self._keep(ruling, verdict, Decision(BLOCK, reason=why), statuses)
 
-    def _rule(self, level: Level, asked: Statuses, found: Found) -> Ruling:
+    def _rule(self, level: Level, statuses: Statuses, failures: FailuresByGate) -> Ruling:
         call = self._call
-        marks = frozenset(f"{gate}:{one.fingerprint}" for gate in found for one in found[gate])
+        marks = frozenset(
+            f"{gate}:{failure.fingerprint}" for gate in failures for failure in failures[gate]
+        )
         attempt = Attempt(
             prompt=call.prompt,
             agent=call.payload.agent_id,
             gates=self._run.listed,
             verdict=level,
-            deciding=asked,
-            diverges=does_not_converge((*(one.fingerprints() for one in self._rounds), marks)),
+            deciding=statuses,
+            diverges=does_not_converge(
+                (*(round_.fingerprints() for round_ in self._rounds), marks)
+            ),
         )
         most = call.config.breaker
         return rule(self._session, attempt, call.hook, blocks=call.blocks, breaker=most)
@@ -157,9 +165,9 @@ class StopAttempt:
         ruling: Ruling,
         verdict: Verdict,
         decision: Decision,
-        asked: Statuses,
+        statuses: Statuses,
         *,
-        found: Found | None = None,
+        failures: FailuresByGate | None = None,
         notes: tuple[str, ...] = (),
     ) -> Verdict:
         """Save the attempt; return the verdict with the round for the journal."""
@@ -173,9 +181,9 @@ class StopAttempt:
             notes=notes,
         )
         if ruling.outcome == PASSED:
-            asked = (*asked, *unchecked(decision))
-        entry = self._run.entry(ruling.outcome, asked)
-        entry = entry._replace(tree=self._tree, failures=tuple((found or {}).items()))
+            statuses = (*statuses, *unchecked(decision))
+        entry = self._run.entry(ruling.outcome, statuses)
+        entry = entry._replace(tree=self._tree, failures=tuple((failures or {}).items()))
         return verdict._replace(entries=(entry, *verdict.entries))
 
     def _note_of_others(self) -> str:
@@ -184,48 +192,54 @@ class StopAttempt:
 
         call, event = self._call, self._run.plan.event
         try:
-            named = sorted(
+            changed = sorted(
                 {*(event.paths or ()), *event.gone}.intersection(changed_by_others(call))
             )
         except GitgatesError as error:
             call.say(str(error))
             return ""
-        if not named:
+        if not changed:
             return ""
         from gitgates.core.clean import first_few
 
-        files = first_few(named, _MOST_NAMED)
+        files = first_few(changed, _MOST_NAMED)
         return f"These files were changed by somebody else in the meantime: {files}."
 
-    def _failures(self, decision: Decision, known: Known) -> Found:
+    def _failures(self, decision: Decision, baselines: Baselines) -> FailuresByGate:
         """Return the failures of each gate, without those from before the session."""
-        found = {}
+        failures = {}
         for result in (visit.result for visit in unpassed(decision)):
             if result.status not in ("passed", "skipped", UNCHECKED, *NO_RESULT):
-                before = known[result.gate].failures if result.gate in known else ()
+                before = baselines[result.gate].failures if result.gate in baselines else ()
                 gate = self._run.gates[result.gate]
                 each = failures_of(gate, result, self._call.repo.root_abs, self._notes.append)
-                found[result.gate] = tuple(one for one in each if one not in before)
-        return found
+                failures[result.gate] = tuple(failure for failure in each if failure not in before)
+        return failures
 
-    def _report(self, decision: Decision, found: Found, known: Known) -> EventReport:
+    def _report(
+        self, decision: Decision, failures: FailuresByGate, baselines: Baselines
+    ) -> EventReport:
         """Return the report, with what has changed since the last attempt."""
-        said = self._run.report(decision)
-        findings = tuple(self._finding(one, found, known) for one in said.findings)
-        told = tuple(one.told for one in known.values() if one.told)
-        return said._replace(findings=findings, notes=(*said.notes, *told))
+        report = self._run.report(decision)
+        findings = tuple(self._finding(finding, failures, baselines) for finding in report.findings)
+        notes = tuple(
+            baseline.person_note for baseline in baselines.values() if baseline.person_note
+        )
+        return report._replace(findings=findings, notes=(*report.notes, *notes))
 
-    def _finding(self, one: GateReport, found: Found, known: Known) -> GateReport:
-        gate = one.result.gate
-        own, caused = found.get(gate, ()), False
-        one = one._replace(cannot_fix=self._given_up.get(gate, ""))
-        if before := known.get(gate):
-            one = one._replace(known=before.failures, note=before.note)
+    def _finding(
+        self, finding: GateReport, failures: FailuresByGate, baselines: Baselines
+    ) -> GateReport:
+        gate = finding.result.gate
+        now, caused = failures.get(gate, ()), False
+        finding = finding._replace(cannot_fix=self._given_up.get(gate, ""))
+        if before := baselines.get(gate):
+            finding = finding._replace(known=before.failures, note=before.note)
             caused = bool(before.failures)
-        if not (own and self._blocked):
-            return one._replace(caused=own if caused else ())
-        change, since = self._since_last(gate, own)
-        return one._replace(change=change, since=since, earlier=self._earlier_lines(gate))
+        if not (now and self._blocked):
+            return finding._replace(caused=now if caused else ())
+        change, since = self._since_last(gate, now)
+        return finding._replace(change=change, since=since, earlier=self._earlier_lines(gate))
 
     def _since_last(
         self, gate: str, now: tuple[Failure, ...]
@@ -235,8 +249,8 @@ class StopAttempt:
 
         since: dict[str, int] = {}
         before: tuple[Failure, ...] = ()
-        for number, one in enumerate(self._blocked, 1):
-            before = tuple(Failure(*each) for each in dict(one.failures).get(gate, ()))
+        for number, round_ in enumerate(self._blocked, 1):
+            before = tuple(Failure(*each) for each in dict(round_.failures).get(gate, ()))
             since = {each.fingerprint: since.get(each.fingerprint, number) for each in before}
         return compare(before, now), tuple(since.items())
 
@@ -245,32 +259,32 @@ class StopAttempt:
         from gitgates.engine.normalise import normalise  # only where gates failed
 
         lines: set[str] = set()
-        for number, one in enumerate(self._rounds, 1):
-            folder = f"{one.run}/logs/attempt-{number}" if number > 1 else f"{one.run}/logs"
+        for number, round_ in enumerate(self._rounds, 1):
+            folder = f"{round_.run}/logs/attempt-{number}" if number > 1 else f"{round_.run}/logs"
             if output := read_log(log_abs(folder, gate, 0)):
                 lines.update(normalise("\n".join(readable(output))).split("\n"))
         return frozenset(lines)
 
-    def _verdict(self, ruling: Ruling, said: EventReport) -> Verdict:
-        observed = "\n".join(f"gitgates: {line}" for line in said.observed)
+    def _verdict(self, ruling: Ruling, report: EventReport) -> Verdict:
+        observed = "\n".join(f"gitgates: {line}" for line in report.observed)
         if ruling.outcome == PASSED:
             is_warning = ruling.verdict == WARN
             later: tuple[WarningEntry, ...] = ()
-            if is_warning or said.changed_paths:
-                later = (self._warning(feedback(said._replace(leads_to=WARN), _LATER)),)
+            if is_warning or report.changed_paths:
+                later = (self._warning(feedback(report._replace(leads_to=WARN), _LATER)),)
             if is_warning:
-                return Verdict(WARN, to_person=warning_text(said), entries=later)
-            lines = "\n".join(f"gitgates: {line}" for line in (*said.observed, *said.notes))
+                return Verdict(WARN, to_person=warning_text(report), entries=later)
+            lines = "\n".join(f"gitgates: {line}" for line in (*report.observed, *report.notes))
             return Verdict(to_person=lines, entries=later)
         if ruling.outcome == BLOCKED:
-            said = said._replace(attempt=ruling.attempt, attempts=self._call.hook.max_retries)
-            return Verdict(BLOCK, to_agent=feedback(said), to_person=observed)
+            report = report._replace(attempt=ruling.attempt, attempts=self._call.hook.max_retries)
+            return Verdict(BLOCK, to_agent=feedback(report), to_person=observed)
         if ruling.verdict == STOP:
-            said = said._replace(leads_to=STOP)
+            report = report._replace(leads_to=STOP)
             is_asked = ruling.outcome == STOPPED  # by a gate
-            text = stop_text(said) if is_asked else person_text(said, ruling.how)
-            return self._stop(feedback(said, _LATER), text)
-        return self._let_go(person_text(said, ruling.how) + f" Report: {self._run.run_abs}")
+            text = stop_text(report) if is_asked else person_text(report, ruling.how)
+            return self._stop(feedback(report, _LATER), text)
+        return self._let_go(person_text(report, ruling.how) + f" Report: {self._run.run_abs}")
 
     def _let_go(self, text: str) -> Verdict:
         return Verdict(WARN, to_person=text, entries=(self._warning(text),))
@@ -282,8 +296,8 @@ class StopAttempt:
         """Return what ends the work: `text` for the person, `reason` for a sub-agent."""
         if self._call.payload.kind == "turn-end":
             return Verdict(STOP, to_agent=text, to_person=text)
-        if any(one.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for one in self._rounds):
-            return Verdict()  # it was told; nothing else can end it
+        if any(round_.outcome in (STOPPED, EXHAUSTED, NOT_CONVERGING) for round_ in self._rounds):
+            return Verdict()  # it has the message; nothing else can end it
         stop = StopEntry(text)
         return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(stop,))
 
@@ -297,7 +311,7 @@ def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:
         return "the same failures recurred"
     counts = [len(failed) for failed in rounds[-_ROUNDS:]]
     steps = [after - before for before, after in pairwise(counts)]
-    turns = [one * next_one < 0 for one, next_one in pairwise(steps)]
+    turns = [step * next_step < 0 for step, next_step in pairwise(steps)]
     if len(counts) == _ROUNDS and all(turns):
         return "the number of failures oscillates"
     return ""

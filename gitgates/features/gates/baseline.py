@@ -40,7 +40,7 @@ class BaselineFailures(Record):
     failures: tuple[Failure, ...] = ()  # those that are still there
     note: str = ""  # why they count all the same
     excused: str = ""  # why nothing that the gate says counts
-    told: str = ""  # the same for people, once
+    person_note: str = ""  # the same for people, once
 
 
 def suppress_baseline(
@@ -48,11 +48,11 @@ def suppress_baseline(
 ) -> tuple[Decision, dict[str, BaselineFailures], list[BaselineEntry]]:
     """Suppress failures from before the session, and run the gates that they had blocked.
 
-    Returns the decision then, what is known of each such gate, and what the journal learns.
+    Return the decision then, the suppressed failures of each such gate, and new journal entries.
     """
-    known: dict[str, BaselineFailures] = {}
+    baselines: dict[str, BaselineFailures] = {}
     learnt: list[BaselineEntry] = []
-    while result := _next(run, decision, known):
+    while result := _next(run, decision, baselines):
         gate = run.gates[result.gate]
         key = f"{gate.name}:{zlib.crc32(repr(gate).encode('utf-8', 'replace')):08x}:{session.base}"
         before = session.baselines.get(key)
@@ -60,23 +60,23 @@ def suppress_baseline(
         if before is None:
             before = _run_baseline(run, session, gate.name)
             learnt.append(BaselineEntry(definition=key, **before._asdict()))
-        one = _compare(run, gate, result, before)
-        known[gate.name] = one if is_first else one._replace(told="")
-        if one.excused:
+        compared = _compare(run, gate, result, before)
+        baselines[gate.name] = compared if is_first else compared._replace(person_note="")
+        if compared.excused:
             earlier = {
-                at: seen._replace(excused=one.excused) if seen is result else seen
-                for at, seen in decision.results
+                at: other._replace(excused=compared.excused) if other is result else other
+                for at, other in decision.results
             }
             decision = run.run(earlier)
-    return decision, known, learnt
+    return decision, baselines, learnt
 
 
 def _next(
-    run: GateRun, decision: Decision, known: dict[str, BaselineFailures]
+    run: GateRun, decision: Decision, baselines: dict[str, BaselineFailures]
 ) -> GateResult | None:
     """Return the next failed gate whose failures may be in the baseline."""
     for result in (visit.result for visit in decision.visits):
-        is_new = result.status == "failed" and result.gate not in known
+        is_new = result.status == "failed" and result.gate not in baselines
         if is_new and run.gates[result.gate].baseline:
             return result
     return None
@@ -91,12 +91,12 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
         return Baseline(name, why_not=session.no_base or "first snapshot not found")
     try:
         with check_out(call.repo, session.base, link=call.config.link) as checkout:
-            there = tuple(
+            paths = tuple(
                 path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
             )
-            if step.paths and not there:
-                return Baseline(name)  # nothing that it looks at was there
-            result = _run_in_checkout(run, step._replace(paths=there), checkout.repo)
+            if step.paths and not paths:
+                return Baseline(name)  # none of its files existed
+            result = _run_in_checkout(run, step._replace(paths=paths), checkout.repo)
     except GitgatesError as error:
         return Baseline(name, why_not=error.message)
     if why_not := _NO_VERDICT.get(result.status):
@@ -125,18 +125,20 @@ def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> 
         why = f"It is not known whether it failed before this session ({before.why_not}), so "
         do = "Fix what you have caused; report the rest with cannot-fix as not yours."
         return BaselineFailures(note=f"{why}everything counts. {do}")
-    was = dict(before.failures)
+    earlier = dict(before.failures)
     now = failures_of(gate, result, run.call.repo.root_abs, run.call.say)
-    old = tuple(one for one in now if one.fingerprint in was)
+    old = tuple(failure for failure in now if failure.fingerprint in earlier)
     if len(old) < len(now) or not old:
         return BaselineFailures(failures=old)
     # Where it names a file of the session, the session may have a part in it.
     output = b"" if gate.failures else whole_output(result)
-    if named := next((p for p in run.plan.event.paths or () if os.fsencode(p) in output), ""):
-        why = f"Its output was the same before this session, but it names `{named}`, which this "
+    paths = run.plan.event.paths or ()
+    if changed := next((path for path in paths if os.fsencode(path) in output), ""):
+        why = f"Its output was the same before this session, but it names `{changed}`, which this "
         return BaselineFailures(note=f"{why}session has changed, so it counts.")
-    shown = "; ".join(one.title for one in old[:_SHOWN]) + ("; …" if len(old) > _SHOWN else "")
-    text = f"not caused by this session: `{gate.name}` failed in the same way before it ({shown})"
+    titles = "; ".join(failure.title for failure in old[:_SHOWN])
+    titles += "; …" if len(old) > _SHOWN else ""
+    text = f"not caused by this session: `{gate.name}` failed in the same way before it ({titles})"
     return BaselineFailures(
-        failures=old, excused="the same failures existed before the session", told=text
+        failures=old, excused="the same failures existed before the session", person_note=text
     )

@@ -49,12 +49,12 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
         path_abs = session_journal(repo.state_abs, f"headless-{run}").path_abs
         waiting = {path_abs: _waiting_prompts(path_abs, gate) or ("",)}
     else:
-        told = identify(repo, env, session=session or "", nonce=caller)
-        waiting = _find_waiting(repo, gate, told)
-    said = " ".join(reason.split())[:_LONGEST]
-    fields: dict[str, object] = {"gate": gate, "reason": said}
+        identity = identify(repo, env, session=session or "", nonce=caller)
+        waiting = _find_waiting(repo, gate, identity)
+    excerpt = " ".join(reason.split())[:_LONGEST]
+    fields: dict[str, object] = {"gate": gate, "reason": excerpt}
     for path_abs, prompts in waiting.items():
-        entries = (fact_of(CannotFixEntry(one, gate, said)) for one in prompts)
+        entries = (fact_of(CannotFixEntry(prompt, gate, excerpt)) for prompt in prompts)
         try:
             Journal(path_abs).append(*entries)
             write_ledger(repo.shared_state_abs, "cannot-fix", {**fields, "root": repo.root_abs})
@@ -67,7 +67,7 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
 
 
 def _check_gate(gate: str, config: Config) -> None:
-    names = tuple(one.name for one in config.gates)
+    names = tuple(defined.name for defined in config.gates)
     if gate in policy_gates():
         hint = f'If no review is needed, say why: gitgates {gate} skip --reason "…"'
         raise UsageError(f"`{gate}` is a built-in gate, and cannot be fixed", hint)
@@ -84,8 +84,8 @@ def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tup
     latest.
     """
     if caller:
-        known = zip(caller.journals, caller.facts, strict=True)  # all of which can be read
-        paths = [journal.path_abs for journal, _facts in known]
+        readable = zip(caller.journals, caller.facts, strict=True)  # all of which can be read
+        paths = [journal.path_abs for journal, _facts in readable]
     else:
         paths = [path for state_abs in repo.states_abs for path in sessions(state_abs)]
     waiting = {path: prompts for path in paths if (prompts := _waiting_prompts(path, gate))}
@@ -114,13 +114,13 @@ def _waiting_prompts(path_abs: str, gate: str) -> tuple[str, ...]:
         return ()  # whoever's it is, it is not the one that asks
     # A built-in gate has rounds of its own, beside those of the others.
     last = {
-        (one.hook, one.agent): one
-        for one in session.rounds
-        if one.hook in RETRY_HOOKS and one.gates not in policy_gates()
+        (round_.hook, round_.agent): round_
+        for round_ in session.rounds
+        if round_.hook in RETRY_HOOKS and round_.gates not in policy_gates()
     }
     prompts = [
-        one.prompt
-        for one in last.values()
-        if one.outcome == "blocked" and gate in dict(one.statuses)
+        round_.prompt
+        for round_ in last.values()
+        if round_.outcome == "blocked" and gate in dict(round_.statuses)
     ]
     return tuple(dict.fromkeys((session.prompt, *prompts))) if prompts else ()

@@ -57,24 +57,24 @@ def decide_event(call: Call) -> Verdict:
 
 
 def _say(run: GateRun, decision: Decision) -> Verdict:
-    call, said = run.call, run.report(decision)
+    call, report = run.call, run.report(decision)
     leads_to, why = express(call.payload, decision.verdict)
-    said = said._replace(leads_to=leads_to)
+    report = report._replace(leads_to=leads_to)
     if why:
         call.say(f"{why}: {decision.reason}")
-        said = said._replace(notes=(*said.notes, f"{why}."))
-    person = "\n".join(said.observed)
+        report = report._replace(notes=(*report.notes, f"{why}."))
+    person = "\n".join(report.observed)
     if decision.verdict == STOP:
-        return Verdict(STOP, to_agent=feedback(said), to_person=stop_text(said))
-    here = (call.prompt, call.payload.event)
-    rounds = [one for one in call.session.rounds if (one.prompt, one.hook) == here]
+        return Verdict(STOP, to_agent=feedback(report), to_person=stop_text(report))
+    key = (call.prompt, call.payload.event)
+    rounds = [round_ for round_ in call.session.rounds if (round_.prompt, round_.hook) == key]
     if decision.verdict == BLOCK and is_reported_unable(deciding(decision), rounds):
         # A tool that is missing must not lock the agent out of everything.
-        said = said._replace(leads_to=WARN)
-        return Verdict(WARN, to_agent=feedback(said), to_person=f"gitgates: {decision.reason}")
-    if decision.verdict >= WARN or said.changed_paths:
+        report = report._replace(leads_to=WARN)
+        return Verdict(WARN, to_agent=feedback(report), to_person=f"gitgates: {decision.reason}")
+    if decision.verdict >= WARN or report.changed_paths:
         level = max(decision.verdict, WARN)
-        return Verdict(level, to_agent=feedback(said), to_person=person)
+        return Verdict(level, to_agent=feedback(report), to_person=person)
     return Verdict(to_person=person)
 
 

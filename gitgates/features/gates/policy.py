@@ -27,21 +27,21 @@ _STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that hooks list gates for, and those that end the main thread."""
     hooks = agent_hooks(config)
-    found = [
+    required = [
         Need(kind=kind_of(hook.name), tools=_tools(hook), agents=hook.enabled_agents)
         for hook in hooks
     ]
     # A gate that is not defined stops the run.
-    known = {gate.name for gate in config.gates}.union(policy_gates())
+    defined = {gate.name for gate in config.gates}.union(policy_gates())
     stops = any("STOP" in (gate.on_pass, gate.on_fail) for gate in config.gates)
     if any(
-        stops or hook.on_exhausted == "stop" or not known.issuperset(hook.gates)
+        stops or hook.on_exhausted == "stop" or not defined.issuperset(hook.gates)
         for hook in hooks
         if kind_of(hook.name) == "subagent-end"
     ):
-        found += [Need(kind=kind) for kind in _STOP_NEEDS]
-        found.append(Need(kind="after-tool", tools=(), tool_kinds=("agent",)))
-    return tuple(found)
+        required += [Need(kind=kind) for kind in _STOP_NEEDS]
+        required.append(Need(kind="after-tool", tools=(), tool_kinds=("agent",)))
+    return tuple(required)
 
 
 def _tools(hook: Hook) -> tuple[str, ...] | None:
@@ -55,21 +55,23 @@ def _tools(hook: Hook) -> tuple[str, ...] | None:
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Run the gates that match the tool and the agent; add the rules, and warnings."""
     hook, payload = call.hook, call.payload
-    listed = not set(hook.gates).issubset(policy_gates())
-    has_gates = listed and matches_hook(hook, payload) and not payload.automatic
+    lists_gates = not set(hook.gates).issubset(policy_gates())
+    has_gates = lists_gates and matches_hook(hook, payload) and not payload.automatic
     if payload.kind in ENDINGS:
         return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far
     if so_far.level >= BLOCK and payload.kind == "before-tool":
         return so_far  # it is refused already
-    own = Verdict()
+    verdict = Verdict()
     if has_gates:
         from gitgates.features.gates.event import decide_event  # most events have none to run
 
-        own = decide_event(call)
-    if express(payload, own.level)[0] >= BLOCK:
+        verdict = decide_event(call)
+    if express(payload, verdict.level)[0] >= BLOCK:
         # Nothing else is said then, but what blocks, too.
-        return (so_far if so_far.level >= BLOCK else Verdict(entries=so_far.entries)).joined(own)
-    return _add_context(call).joined(so_far).joined(own)
+        return (so_far if so_far.level >= BLOCK else Verdict(entries=so_far.entries)).joined(
+            verdict
+        )
+    return _add_context(call).joined(so_far).joined(verdict)
 
 
 def _decide_ending(call: Call) -> Verdict:
@@ -103,9 +105,9 @@ def _add_context(call: Call) -> Verdict:
         from gitgates.features.gates.rules import rules_text  # only these events pay for it
 
         return Verdict(to_agent=rules_text(call.config))
-    if payload.kind == "prompt" and not payload.agent_id and (told := call.session.warnings):
+    if payload.kind == "prompt" and not payload.agent_id and (warnings := call.session.warnings):
         return Verdict(
-            to_agent="\n\n".join([text for _hook, text in told if text]),
+            to_agent="\n\n".join([text for _hook, text in warnings if text]),
             entries=(ToldEntry(),),
         )
     return Verdict()

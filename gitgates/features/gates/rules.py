@@ -68,9 +68,9 @@ def _listed(hook: Hook, config: Config) -> tuple[str, ...]:
 def _line(hook: Hook, config: Config, longest: int) -> str:
     gates = {gate.name: gate for gate in config.gates}
     gates |= {name: Gate(name=name) for name in policy_gates()}
-    named = [gates[name] for name in reachable(_listed(hook, config), gates) if name in gates]
+    reached = [gates[name] for name in reachable(_listed(hook, config), gates) if name in gates]
     when = _WHEN.get(hook.name, f"At {hook.name}")
-    return f"- {when}{_filter(hook)}: {', '.join([_gate(gate, longest) for gate in named])}"
+    return f"- {when}{_filter(hook)}: {', '.join([_gate(gate, longest) for gate in reached])}"
 
 
 def _gate(gate: Gate, longest: int) -> str:
@@ -88,19 +88,19 @@ def _filter(hook: Hook) -> str:
     if point.host != "agent":
         return ""
     names = [*(hook.enabled_tools or ()), *(hook.enabled_agents or ())]
-    shown = ", ".join(map(plain_line, names[:6])) + (", …" if len(names) > 6 else "")  # noqa: PLR2004 - as shown
-    return f" ({shown})" if names else ""
+    filters = ", ".join(map(plain_line, names[:6])) + (", …" if len(names) > 6 else "")  # noqa: PLR2004 - as shown
+    return f" ({filters})" if names else ""
 
 
-def _closing(config: Config, first: Hook, shown: str) -> str:
+def _closing(config: Config, first: Hook, listing: str) -> str:
     ends = [hook for hook in config.hooks if hook.name in ENDING_HOOKS and hook.gates]
     most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
     offers = [getattr(module_of(row), "rules", None) for row in wanted(config) if row.gate]
-    own = "\n".join([text for offer in offers if offer and (text := offer(config))])
+    policy_rules = "\n".join([text for offer in offers if offer and (text := offer(config))])
     if all(name in policy_gates() for hook in config.hooks for name in hook.gates):
-        return own  # nothing can be run by hand, and nothing cannot be fixed
+        return policy_rules  # nothing can be run by hand, and nothing cannot be fixed
     text = _BLOCKS.format(retries=retries, hook=first.name)
-    text += _STOPS if "(stops)" in shown else ""
-    text += _WARNS if "(warns)" in shown else ""
-    return f"{text}\n{own}" if own else text
+    text += _STOPS if "(stops)" in listing else ""
+    text += _WARNS if "(warns)" in listing else ""
+    return f"{text}\n{policy_rules}" if policy_rules else text
