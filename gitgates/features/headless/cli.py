@@ -29,7 +29,7 @@ from gitgates.features.headless.executor import Executor
 from gitgates.features.headless.outcomes import OUTCOMES, HeadlessOptions
 from gitgates.features.headless.resume import find_conversation, missing_work
 from gitgates.features.headless.turn import require_outermost
-from gitgates.features.headless.worktree import Where, in_worktree, require_branch
+from gitgates.features.headless.worktree import Location, in_worktree, require_branch
 from gitgates.git.listing import list_paths
 from gitgates.git.repo import Repo
 from gitgates.hosts.headless import CLIENTS, any_client, client, refused_option
@@ -134,7 +134,7 @@ if TYPE_CHECKING:
 @click.option("--retry-failed", is_flag=True, help="Also repeat failed tasks.")
 @click.option("--queued", hidden=True, default="")
 @format_option
-def command(*, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
+def command(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     """Run an agent on TASK until the gates of the hook `headless` pass, then commit.
 
     If TASK is -, it is read from standard input.
@@ -148,87 +148,89 @@ def command(*, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
     configuration error. 130: interrupted; nothing was rolled back.
     """
     try:
-        if wanted["tasks"] or wanted["queued"]:
+        if options["tasks"] or options["queued"]:
             from gitgates.features.headless import (
                 cli_queue as headless_queue,  # which does each task as below
             )
 
-            return headless_queue.start(run_task, fmt=fmt, **wanted)
-        return _start(fmt=fmt, **wanted)
+            return headless_queue.start(run_task, fmt=fmt, **options)
+        return _start(fmt=fmt, **options)
     except GitgatesError as error:
         if fmt == "json":
             print_json(error_document(error))
         raise
 
 
-def _start(*, task: str, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
-    if wanted["jobs"] is not None or wanted["retry_failed"]:
+def _start(*, task: str, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
+    if options["jobs"] is not None or options["retry_failed"]:
         raise UsageError(
             "--jobs and --retry-failed require --tasks", "Specify a queue: --tasks FILE"
         )
     repo = current_repo()
-    if wanted["resume"]:
-        return _resume(task, repo, fmt=fmt, **wanted)
-    task = read_task(task, wanted["from_file"])
-    where = Where(branch=wanted["branch"], apart=wanted["apart"])
+    if options["resume"]:
+        return _resume(task, repo, fmt=fmt, **options)
+    task = read_task(task, options["from_file"])
+    location = Location(branch=options["branch"], apart=options["apart"])
     run_abs = runs.new_run(repo.state_abs)
-    return run_task(task, repo, where=where, run_abs=run_abs, fmt=fmt, **wanted)
+    return run_task(task, repo, location=location, run_abs=run_abs, fmt=fmt, **options)
 
 
-def _resume(task: str, repo: Repo, *, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
-    """Go on in the conversation of an earlier run, in the folder where that has worked."""
-    earlier = find_conversation(repo, wanted["resume"])
-    if wanted["agent_command"] or wanted["agent"] not in (None, earlier.agent):
+def _resume(task: str, repo: Repo, *, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
+    """Continue the conversation of an earlier run, in the folder where it worked."""
+    earlier = find_conversation(repo, options["resume"])
+    if options["agent_command"] or options["agent"] not in (None, earlier.agent):
         raise UsageError(f"--resume {earlier.run}: is a conversation of {earlier.agent}")
-    if task or wanted["from_file"]:
-        task = read_task(task, wanted["from_file"])
+    if task or options["from_file"]:
+        task = read_task(task, options["from_file"])
     elif earlier.passed:
         raise UsageError(f"--resume {earlier.run}: it has passed", "Specify what to do: TASK.")
     apart = earlier.root_abs != repo.root_abs
-    if wanted["apart"] and not apart:
+    if options["apart"] and not apart:
         hint = "Omit --worktree."
         raise UsageError(f"--resume {earlier.run}: its conversation belongs to this folder", hint)
-    where = Where(branch=wanted["branch"], apart=apart)
+    location = Location(branch=options["branch"], apart=apart)
     if apart:
-        where = where._replace(folder_abs=earlier.root_abs, start=earlier.commit or "HEAD")
-    wanted = {**wanted, "agent": earlier.agent, "earlier": earlier}
-    wanted["message"] = wanted["message"] or message_of(task or earlier.task)
+        location = location._replace(folder_abs=earlier.root_abs, start=earlier.commit or "HEAD")
+    options = {**options, "agent": earlier.agent, "earlier": earlier}
+    options["message"] = options["message"] or message_of(task or earlier.task)
     run_abs = runs.new_run(repo.state_abs)
-    return run_task(task or earlier.task, repo, where=where, run_abs=run_abs, fmt=fmt, **wanted)
+    return run_task(
+        task or earlier.task, repo, location=location, run_abs=run_abs, fmt=fmt, **options
+    )
 
 
 def run_task(
     task: str,
     repo: Repo,
     *,
-    where: Where,
+    location: Location,
     run_abs: str,
     fmt: str,
-    **wanted: Any,  # noqa: ANN401 - click's
+    **options: Any,  # noqa: ANN401 - click's
 ) -> int:
     """Do one task; return the exit status. `run_abs`: the folder of the run."""
     require_outermost(repo)
-    config, note = _config(repo, wanted["max_retries"])
-    if wanted["max_cost"] is not None:
-        limits = settings_of(config)._replace(max_cost=wanted["max_cost"])
+    config, note = _config(repo, options["max_retries"])
+    if options["max_cost"] is not None:
+        limits = settings_of(config)._replace(max_cost=options["max_cost"])
         config = with_table(config, HOOK, limits)
-    if wanted.get("agent_args") is not None:
-        arguments = settings_of(config)._replace(agent_args=wanted["agent_args"])
+    if options.get("agent_args") is not None:
+        arguments = settings_of(config)._replace(agent_args=options["agent_args"])
         config = with_table(config, HOOK, arguments)
     settings = HeadlessOptions(
         task=task,
-        client=_client(wanted["agent"], wanted["agent_command"], config),
-        arguments=() if wanted["agent_command"] else settings_of(config).agent_args,
+        client=_client(options["agent"], options["agent_command"], config),
+        arguments=() if options["agent_command"] else settings_of(config).agent_args,
         max_retries=_hook(config).max_retries,
-        commits=wanted["commits"],
-        message=wanted["message"] or message_of(task),
-        budget_s=(wanted["budget_minutes"] or 60.0) * 60,
-        turn_s=(wanted["turn_minutes"] or 0) * 60,
-        apart=where.apart,
-        keeps=wanted["on_failure"] == "keep",
-        rolls_back=wanted["on_failure"] == "rollback",
+        commits=options["commits"],
+        message=options["message"] or message_of(task),
+        budget_s=(options["budget_minutes"] or 60.0) * 60,
+        turn_s=(options["turn_minutes"] or 0) * 60,
+        apart=location.apart,
+        keeps=options["on_failure"] == "keep",
+        rolls_back=options["on_failure"] == "rollback",
     )
-    earlier: Conversation | None = wanted.get("earlier")
+    earlier: Conversation | None = options.get("earlier")
     if earlier:
         settings = settings._replace(
             session=earlier.session,
@@ -236,20 +238,20 @@ def run_task(
             earlier_turns=earlier.turns,
         )
     _require_committer(repo, commits=settings.commits)
-    require_branch(repo, where.branch)
-    junit_abs = _junit_abs(wanted["junit"])
+    require_branch(repo, location.branch)
+    junit_abs = _junit_abs(options["junit"])
     console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
     if note:
         console.said(note)
-    if where.apart:
-        with in_worktree(repo, where, config.link, console.said) as there:
-            settings = settings._replace(work=_work(there, earlier, run_abs))
-            executor = Executor(there, config, settings, run_abs=run_abs, listener=console)
+    if location.apart:
+        with in_worktree(repo, location, config.link, console.said) as worktree:
+            settings = settings._replace(work=_work(worktree, earlier, run_abs))
+            executor = Executor(worktree, config, settings, run_abs=run_abs, listener=console)
             ended = _run(executor, branch="", force=True)
     else:
         settings = settings._replace(work=_work(repo, earlier, run_abs))
         executor = Executor(repo, config, settings, run_abs=run_abs, listener=console)
-        ended = _run(executor, branch=where.branch, force=wanted["force"])
+        ended = _run(executor, branch=location.branch, force=options["force"])
     console.phase("")
     if junit_abs:
         _write_junit(junit_abs, ended, executor)
@@ -334,9 +336,9 @@ def _require_clear(repo: Repo, *, force: bool) -> None:
     for point in checkpoint.left_behind(repo.state_abs):
         raise GitError(f"the headless run {point.run} left its checkpoint", _ways(point))
     if (lost := checkpoint.find_unsavable(repo, list_paths(repo))) and not force:
-        listed = "\n  ".join(lost)
+        paths = "\n  ".join(lost)
         raise GitError(
-            f"these could not be restored if the run changed them:\n  {listed}",
+            f"these could not be restored if the run changed them:\n  {paths}",
             "Run again with --force, or with --worktree.",
         )
 
@@ -366,7 +368,7 @@ def _config(repo: Repo, max_retries: int | None) -> tuple[Config, str]:
     config, note = defaults.with_gates(config, repo.root_abs)
     if max_retries is not None:
         hook = _hook(config)._replace(max_retries=max_retries)
-        others = tuple(one for one in config.hooks if one.name != HOOK)
+        others = tuple(other for other in config.hooks if other.name != HOOK)
         config = config._replace(hooks=(*others, hook))
     return config, note
 
@@ -395,9 +397,9 @@ def _client(agent: str | None, agent_command: str | None, config: Config) -> Cli
 
 
 def _require_committer(repo: Repo, *, commits: bool) -> None:
-    if commits and (found := repo.git.ask("var", "GIT_COMMITTER_IDENT")).exit_status:
-        said = found.stderr.decode("utf-8", "replace").strip()
-        raise GitError(f"git has no committer identity: {said}")
+    if commits and (ident := repo.git.ask("var", "GIT_COMMITTER_IDENT")).exit_status:
+        reason = ident.stderr.decode("utf-8", "replace").strip()
+        raise GitError(f"git has no committer identity: {reason}")
 
 
 def _junit_abs(path: str) -> str:

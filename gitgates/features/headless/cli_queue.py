@@ -17,7 +17,7 @@ from gitgates.core.types import Command
 from gitgates.features.headless import queue
 from gitgates.features.headless.tasks import read_tasks
 from gitgates.features.headless.turn import require_outermost
-from gitgates.features.headless.worktree import Where, require_branch
+from gitgates.features.headless.worktree import Location, require_branch
 from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.proc.watchdog import Watchdog
 from gitgates.report.text import Console, open_terminal
@@ -55,25 +55,25 @@ _FOR_ONE = {
 }
 
 
-def start(do: Callable[..., int], *, fmt: str, **wanted: Any) -> int:  # noqa: ANN401 - click's
+def start(do: Callable[..., int], *, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     """Do all tasks of a queue, or with `do`, in a process that the queue has started, one."""
     repo = current_repo()
-    if wanted["queued"]:
-        return _do_one(do, repo, wanted)
+    if options["queued"]:
+        return _do_one(do, repo, options)
     for name, option in _FOR_ONE.items():
-        if wanted[name]:
+        if options[name]:
             raise UsageError(f"{option} and --tasks are mutually exclusive", "Set it in the file.")
-    if not wanted["commits"]:
+    if not options["commits"]:
         raise UsageError("--no-commit and --tasks are mutually exclusive")
     require_outermost(repo)
-    tasks = read_tasks(wanted["tasks"])
-    _require_names(tasks, wanted["tasks"], repo)
-    folder_abs = queue.queue_folder(repo, wanted["tasks"])
+    tasks = read_tasks(options["tasks"])
+    _require_names(tasks, options["tasks"], repo)
+    folder_abs = queue.queue_folder(repo, options["tasks"])
     if (lock := lock_file(f"{folder_abs}/lock")) < 0:
         raise LockError("another process is running these tasks", "Wait for it, or stop it.")
     try:
         console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
-        pool = _Pool(repo, folder_abs, console, wanted)
+        pool = _Pool(repo, folder_abs, console, options)
         pool.work_on(tasks)
         return _report(tasks, pool, fmt)
     finally:
@@ -102,12 +102,12 @@ class _Pool:
     """The processes that do the tasks, `jobs` at a time."""
 
     def __init__(
-        self, repo: Repo, folder_abs: str, console: Console, wanted: dict[str, Any]
+        self, repo: Repo, folder_abs: str, console: Console, options: dict[str, Any]
     ) -> None:
         self.repo, self.folder_abs, self.console = repo, folder_abs, console
-        self.jobs: int = wanted["jobs"] or 1
-        self.retries: bool = wanted["retry_failed"]
-        self.options = _options(wanted)
+        self.jobs: int = options["jobs"] or 1
+        self.retries: bool = options["retry_failed"]
+        self.options = _options(options)
         self.interrupted_by = 0
         self.trouble: dict[str, str] = {}  # id → why its process has left no result
 
@@ -125,8 +125,8 @@ class _Pool:
     def work_on(self, tasks: tuple[QueueTask, ...]) -> None:
         """Do what is due; end when all is done, or a signal has come."""
         waiting = deque(task for task in tasks if self.is_due(task))
-        done = len(tasks) - len(waiting)
-        self.console.said(f"{counted(len(tasks), 'task')}, {done} of them already done")
+        finished = len(tasks) - len(waiting)
+        self.console.said(f"{counted(len(tasks), 'task')}, {finished} of them already done")
         running: dict[int, QueueTask] = {}
         watch = Watchdog()  # ends them where we are killed
         try:
@@ -166,11 +166,11 @@ class _Pool:
     def _ended(self, task: QueueTask, child: Child) -> None:
         now, ending = self.place(task).progress(), child.ending()
         if not queue.is_finished(now, task) and not ending.ended_by_us:
-            kept = child.capture.kept()[0].decode("utf-8", "replace").strip()
+            output = child.capture.kept()[0].decode("utf-8", "replace").strip()
             how = f"exit status {ending.exit_status}"
             if ending.signal is not None:
                 how = f"killed by signal {ending.signal}"
-            self.trouble[task.id] = visible_line(kept.rpartition("\n")[2]) or how
+            self.trouble[task.id] = visible_line(output.rpartition("\n")[2]) or how
         row = self.row(task)
         self.console.said(f"{task.id}: {row['status']}: {row['outcome']}")
 
@@ -204,15 +204,15 @@ class _Pool:
         }
 
 
-def _options(wanted: dict[str, Any]) -> tuple[str, ...]:
-    given = ((f"--{name.replace('_', '-')}", wanted[name]) for name in _FOR_ALL)
-    options = [f"{option}={value}" for option, value in given if value is not None]
-    return (*options, *(["--retry-failed"] if wanted["retry_failed"] else []))
+def _options(options: dict[str, Any]) -> tuple[str, ...]:
+    values = ((f"--{name.replace('_', '-')}", options[name]) for name in _FOR_ALL)
+    arguments = [f"{option}={value}" for option, value in values if value is not None]
+    return (*arguments, *(["--retry-failed"] if options["retry_failed"] else []))
 
 
-def _do_one(do: Callable[..., int], repo: Repo, wanted: dict[str, Any]) -> int:
+def _do_one(do: Callable[..., int], repo: Repo, options: dict[str, Any]) -> int:
     """Do one task, unless it is finished, and write down how far it has come."""
-    folder_abs, _, name = wanted["queued"].rpartition("/")
+    folder_abs, _, name = options["queued"].rpartition("/")
     place = queue.TaskFiles(folder_abs, name)
     console = Console(open_terminal(1, environ.read()))
     lock = place.lock(console.tick)
@@ -222,22 +222,22 @@ def _do_one(do: Callable[..., int], repo: Repo, wanted: dict[str, Any]) -> int:
             queue.end_left(now)
             queue.remove_locks(place, now, repo, console.said)
             now = queue.settle(place, now, repo, console.said)
-        again = wanted["retry_failed"] and now is not None and now.status != "passed"
+        again = options["retry_failed"] and now is not None and now.status != "passed"
         if queue.is_finished(now, task) and not again:
             return OK
-        del wanted["task"]
-        return _attempt(place, repo, console, partial(do, **wanted))
+        del options["task"]
+        return _attempt(place, repo, console, partial(do, **options))
     finally:
         os.close(lock)
 
 
 def _attempt(place: TaskFiles, repo: Repo, console: Console, do: Callable[..., int]) -> int:
     task = place.task()
-    own: dict[str, Any] = {
+    settings: dict[str, Any] = {
         name: value for name in _OF_A_TASK if (value := getattr(task, name)) is not None
     }
     if task.agent:
-        own["agent_command"] = None
+        settings["agent_command"] = None
     now = queue.Progress(task=task.digest, state="error")
     try:
         require_branch(repo, task.branch)
@@ -245,10 +245,10 @@ def _attempt(place: TaskFiles, repo: Repo, console: Console, do: Callable[..., i
         status = do(
             task.prompt,
             repo,
-            where=Where(branch=task.branch, apart=True, folder_abs=now.folder_abs),
+            location=Location(branch=task.branch, apart=True, folder_abs=now.folder_abs),
             run_abs=now.run_abs,
             fmt="text",
-            **own,
+            **settings,
         )
     except Interrupted:
         raise  # what is there is settled by the next attempt
@@ -290,5 +290,5 @@ def _report(tasks: tuple[QueueTask, ...], pool: _Pool, fmt: str) -> int:
 
 def _line(row: dict[str, Any]) -> tuple[str, ...]:
     time_ = f"{row['seconds']:.1f} s" if row["seconds"] else ""
-    shown = (row["id"], row["status"], row["commit"][:12], row["branch"], time_)
-    return (*shown, visible_line(row["outcome"]))
+    columns = (row["id"], row["status"], row["commit"][:12], row["branch"], time_)
+    return (*columns, visible_line(row["outcome"]))

@@ -56,14 +56,14 @@ def prepare(
     git, head = _own_index(point, repo, name), repo.head
     git.out("read-tree", *(("--reset", head) if head else ("--empty",)))
     difference = compare(point, repo)
-    # What the agent has committed is not what is in the working tree, and there the gates look.
+    # What the agent has committed may differ from the working tree, which the gates check.
     paths = sorted({*difference.paths, *committed_paths(git, point.head, head)})
     unknown = set(paths).difference(difference.changed, difference.added, point.paths)
-    gone = {path for path in unknown if not mode_at(os.path.join(repo.root_abs, path))}
-    removed = gone.union(difference.gone, difference.untracked)
-    there = [path for path in paths if path not in removed and path not in unknown]
-    mine = [path for path in there if whole or path not in point.dirty]
-    both = [path for path in there if not whole and path in point.dirty]
+    missing = {path for path in unknown if not mode_at(os.path.join(repo.root_abs, path))}
+    removed = missing.union(difference.gone, difference.untracked)
+    present = [path for path in paths if path not in removed and path not in unknown]
+    mine = [path for path in present if whole or path not in point.dirty]
+    both = [path for path in present if not whole and path in point.dirty]
     update_index(git, sorted(removed), "--force-remove")
     update_index(git, mine, "--add", "--replace")
     mixed = tuple(path for path in both if not _add_without_earlier(point, repo, git, path))
@@ -126,11 +126,11 @@ def _own_index(point: Checkpoint, repo: Repo, name: str) -> Git:
 
 def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> bool:
     """Stage a file without the changes from before the run; return False if they conflict."""
-    listed = git.out("ls-files", "-z", "--stage", "--", path).decode("utf-8", "surrogateescape")
+    entry = git.out("ls-files", "-z", "--stage", "--", path).decode("utf-8", "surrogateescape")
     earlier = _earlier(point, git, path)
-    if not listed or earlier is None:
+    if not entry or earlier is None:
         return False  # HEAD has no such file, or it was a link
-    mode, ours = listed.split(" ")[:2]
+    mode, ours = entry.split(" ")[:2]
     base = git.out("hash-object", "-w", "--stdin", f"--path={path}", stdin=earlier).decode().strip()
     users = git._replace(env={**git.env, "GIT_INDEX_FILE": f"{point.folder_abs}/index"})
     if users.resolve(f":0:{path}") not in (base, git.resolve(f"{point.head}:{path}")):
@@ -148,14 +148,14 @@ def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> 
 
 def _earlier(point: Checkpoint, git: Git, path: str) -> bytes | None:
     """Return what a file held before the run, as it was on the disk; None where there was none."""
-    was = point.paths.get(path)
-    if was is None or not stat.S_ISREG(was.mode):
+    saved = point.paths.get(path)
+    if saved is None or not stat.S_ISREG(saved.mode):
         return None
     try:
-        with open(f"{point.folder_abs}/files/{was.digest}", "rb") as file:
+        with open(f"{point.folder_abs}/files/{saved.digest}", "rb") as file:
             return file.read()
     except FileNotFoundError:
-        return git.out("cat-file", "blob", was.digest)
+        return git.out("cat-file", "blob", saved.digest)
 
 
 def _merge(git: Git, ours: str, base: str, theirs: str) -> bytes | None:
@@ -166,8 +166,8 @@ def _merge(git: Git, ours: str, base: str, theirs: str) -> bytes | None:
             files.append(f"{folder}/{name}")
             with open(files[-1], "wb") as file:
                 file.write(git.out("cat-file", "blob", blob))
-        done = git.ask("merge-file", "-p", "-q", *files)
-    return None if done.exit_status else done.stdout
+        merged = git.ask("merge-file", "-p", "-q", *files)
+    return None if merged.exit_status else merged.stdout
 
 
 def keep_failed(point: Checkpoint, repo: Repo) -> str:
@@ -181,13 +181,13 @@ def keep_failed(point: Checkpoint, repo: Repo) -> str:
         return ""
     parents = ("-p", head) if head else ()
     message = f"Work of the failed headless run {point.run}".encode()
-    made = git.out("commit-tree", prepared.tree, *parents, stdin=message).decode().strip()
+    commit = git.out("commit-tree", prepared.tree, *parents, stdin=message).decode().strip()
     ref = f"{FAILED_REFS}/{point.run}"
     remove_file(f"{repo.common_dir_abs}/{ref}.lock")  # likewise; no other run has this ref
-    git.out("update-ref", ref, made)
+    git.out("update-ref", ref, commit)
     run_abs = f"{repo.state_abs}/runs/{point.run}"
     if point.dirty.intersection(prepared.paths) and os.path.isdir(run_abs):
-        patch = git.out(*AS_PATCH, _tree_before(point, repo, prepared.paths), made)
+        patch = git.out(*AS_PATCH, _tree_before(point, repo, prepared.paths), commit)
         replace_file(f"{run_abs}/{PATCH}", patch)
     return ref
 
@@ -199,13 +199,13 @@ def _tree_before(point: Checkpoint, repo: Repo, paths: tuple[str, ...]) -> str:
     dirty = sorted(point.dirty.intersection(paths))
     update_index(git, [path for path in dirty if path not in point.paths], "--force-remove")
     for path in dirty:
-        if was := point.paths.get(path):
-            is_link = stat.S_ISLNK(was.mode)
-            content = os.fsencode(was.digest) if is_link else _earlier(point, git, path) or b""
+        if saved := point.paths.get(path):
+            is_link = stat.S_ISLNK(saved.mode)
+            content = os.fsencode(saved.digest) if is_link else _earlier(point, git, path) or b""
             filters = "--no-filters" if is_link else f"--path={path}"
             how = ("hash-object", "-w", "--stdin", filters)
             blob = git.out(*how, stdin=content).decode().strip()
-            mode = "120000" if is_link else "100755" if was.mode & 0o100 else "100644"
+            mode = "120000" if is_link else "100755" if saved.mode & 0o100 else "100644"
             git.out("update-index", "--add", "--replace", "--cacheinfo", f"{mode},{blob},{path}")
     return git.out("write-tree").decode().strip()
 
@@ -258,8 +258,8 @@ def take_back(point: Checkpoint, repo: Repo, ref: str) -> list[str]:
     git, head = repo.git, repo.head
     if head == point.head and git.ask("symbolic-ref", "-q", "HEAD").stdout.decode().strip() == ref:
         return []
-    kept, why = f"{FAILED_REFS}/{point.run}", ("-m", "gitgates headless --no-commit")
-    git.out("update-ref", kept, head)
+    kept_ref, why = f"{FAILED_REFS}/{point.run}", ("-m", "gitgates headless --no-commit")
+    git.out("update-ref", kept_ref, head)
     if ref:
         git.out("symbolic-ref", *why, "HEAD", ref)
     if point.head:
@@ -267,9 +267,8 @@ def take_back(point: Checkpoint, repo: Repo, ref: str) -> list[str]:
     else:
         git.out("update-ref", "-d", ref)
     restore_index(point, repo)
-    return [
-        f"the agent had committed; with --no-commit, its commits were undone, and kept as {kept}"
-    ]
+    undone = "the agent had committed; with --no-commit, its commits were undone"
+    return [f"{undone}, and kept as {kept_ref}"]
 
 
 def keep_earlier(point: Checkpoint, repo: Repo) -> list[str]:

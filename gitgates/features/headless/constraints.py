@@ -39,22 +39,24 @@ def violations(
     limits: Headless, *, paths: tuple[str, ...], lines: int, tokens: int | None
 ) -> tuple[str, ...]:
     """Return a message for each violation; tokens that a client does not report do not count."""
-    found = []
+    messages = []
     if limits.max_files and len(paths) > limits.max_files:
-        found.append(
+        messages.append(
             f"max_files: {counted(len(paths), 'file')} changed, at most {limits.max_files}"
         )
     if limits.max_lines and lines > limits.max_lines:
-        found.append(f"max_lines: {counted(lines, 'line')} changed, at most {limits.max_lines}")
+        messages.append(f"max_lines: {counted(lines, 'line')} changed, at most {limits.max_lines}")
     if limits.max_tokens and tokens is not None and tokens > limits.max_tokens:
-        found.append(f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}")
+        messages.append(f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}")
     if limits.allow is not None:
         outside = _not_allowed(paths, limits.allow)
         if outside:
-            found.append(f"allow: only {', '.join(limits.allow)} may change, not {_some(outside)}")
+            messages.append(
+                f"allow: only {', '.join(limits.allow)} may change, not {_some(outside)}"
+            )
     if denied := denied_paths(limits, paths):
-        found.append(f"deny: must not change: {_some(denied)}")
-    return tuple(found)
+        messages.append(f"deny: must not change: {_some(denied)}")
+    return tuple(messages)
 
 
 def misplaced(point: Checkpoint, head_ref: str, branch: str) -> tuple[str, ...]:
@@ -63,13 +65,13 @@ def misplaced(point: Checkpoint, head_ref: str, branch: str) -> tuple[str, ...]:
     `head_ref` is what HEAD names; `branch` was made for the run. Where nobody asked for a branch,
     the agent may make one, and commit there; the user's other branches are not for it.
     """
-    wanted = f"refs/heads/{branch}" if branch else point.branch
+    expected = f"refs/heads/{branch}" if branch else point.branch
     is_own = bool(head_ref) and head_ref not in point.branches
-    if head_ref == wanted or (is_own and not branch and not point.apart):
+    if head_ref == expected or (is_own and not branch and not point.apart):
         return ()
-    to_go = wanted.removeprefix("refs/heads/") or f"--detach {point.head}"
+    to_go = expected.removeprefix("refs/heads/") or f"--detach {point.head}"
     message = (
-        f"HEAD is {head_ref or 'detached'}, and the commit belongs to {wanted or 'no branch'}: "
+        f"HEAD is {head_ref or 'detached'}, and the commit belongs to {expected or 'no branch'}: "
         f"go back (git switch {to_go}), and cherry-pick your commits (git cherry-pick)"
     )
     return (message,)
@@ -90,9 +92,9 @@ def _some(paths: list[str]) -> str:
     return first_few(paths, _MOST_NAMED)
 
 
-def told(found: tuple[str, ...], *, has_commits: bool, head: str) -> str:
+def prompt_for(messages: tuple[str, ...], *, has_commits: bool, head: str) -> str:
     """Return the prompt for the agent; `head` is the commit that the run began at."""
-    lines = "\n".join(f"- {one}" for one in found)
+    lines = "\n".join(f"- {message}" for message in messages)
     commits = "Each commit counts, even if a later one reverts it. "
     if head:
         commits += f"`git reset --soft {head}` undoes yours and keeps the files. "

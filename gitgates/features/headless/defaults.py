@@ -35,8 +35,8 @@ def with_gates(config: Config, root_abs: str) -> tuple[Config, str]:
     base = hooks.get(HOOK, Hook(name=HOOK, strategy="collect"))
     others = tuple(hook for hook in config.hooks if hook.name != HOOK)
     stop = hooks.get(HOOK_OF["turn-end"], base)
-    if listed := tuple(name for name in stop.gates if name not in policy_gates()):
-        hook = base._replace(gates=listed, max_retries=stop.max_retries)
+    if turn_gates := tuple(name for name in stop.gates if name not in policy_gates()):
+        hook = base._replace(gates=turn_gates, max_retries=stop.max_retries)
         note = f"the hook {HOOK} has no gates: those of {stop.name} run"
         return config._replace(hooks=(*others, hook)), note
     gates = _of_language(root_abs)
@@ -47,9 +47,9 @@ def with_gates(config: Config, root_abs: str) -> tuple[Config, str]:
         )
     names = tuple(gate.name for gate in gates)
     hook = base._replace(gates=names)
-    known = tuple(gate for gate in config.gates if gate.name not in names)
+    configured = tuple(gate for gate in config.gates if gate.name not in names)
     note = f"no gates are configured; defaults: {', '.join(str(gate.command) for gate in gates)}"
-    return config._replace(gates=(*known, *gates), hooks=(*others, hook)), note
+    return config._replace(gates=(*configured, *gates), hooks=(*others, hook)), note
 
 
 def _of_language(root_abs: str) -> tuple[Gate, ...]:

@@ -180,9 +180,9 @@ class Executor:
         turn = without_earlier(turn, client, [*settings.earlier_turns, *self.turns])
         self.session = turn.session or self.session
         took_s = round(time.monotonic() - began_s, 3)
-        said = {name: value for name, value in turn._asdict().items() if value not in ("", None)}
-        del said["timed_out"]  # as its error says
-        self.turns.append({"attempt": self.attempts + 1, "seconds": took_s, **said})
+        fields = {name: value for name, value in turn._asdict().items() if value not in ("", None)}
+        del fields["timed_out"]  # as its error says
+        self.turns.append({"attempt": self.attempts + 1, "seconds": took_s, **fields})
         self.listener.said(f"turn {number} of {client.name}: {turn_cost(self.turns[-1])}")
         self._save_conversation()
         if turn.error:
@@ -211,12 +211,12 @@ class Executor:
 
     def _waits_for(self, turn: Turn) -> bool:
         """Wait if a turn failed for a reason that may pass; return whether to repeat it."""
-        asked = constraints.settings_of(self.config)
-        if not limits.is_passing(turn.error) or self.waits >= asked.client_retries:
+        settings = constraints.settings_of(self.config)
+        if not limits.is_passing(turn.error) or self.waits >= settings.client_retries:
             self.waits = 0
             return False
         self.waits += 1
-        wait_s = limits.wait_s(self.waits, asked.retry_wait_s)
+        wait_s = limits.wait_s(self.waits, settings.retry_wait_s)
         wait_s = min(wait_s, max(self.ends_at - time.monotonic(), 0.0))
         self.listener.said(f"that may pass: the turn is repeated in {wait_s:.0f} s")
         limits.wait(wait_s, self.listener.tick)
@@ -240,8 +240,8 @@ class Executor:
         self.attempts += 1
         self.failed_turns = 0
         self._phase("gates", self.attempts)
-        if found := self._violations(paths):
-            for violation in found:
+        if violations := self._violations(paths):
+            for violation in violations:
                 self.listener.said(violation)
             self.denied += bool(
                 constraints.denied_paths(constraints.settings_of(self.config), paths)
@@ -249,7 +249,7 @@ class Executor:
             if self.denied > 1:
                 return self.give_up("denied"), ""
             head = self.point.head
-            text = constraints.told(found, has_commits=bool(commits), head=head)
+            text = constraints.prompt_for(violations, has_commits=bool(commits), head=head)
             return self._refuse("constraints", text, turn)
         prepared, moved_from = commit.prepare(self.point, self.repo), self._heads()
         for _ in range(_MOST_CHANGED):
@@ -275,11 +275,11 @@ class Executor:
         lines = commit.changed_lines(self.point, self.repo) if limits.max_lines else 0
         counted = [turn["tokens"] for turn in self.turns if "tokens" in turn]
         tokens = sum(counted) if counted else None
-        found = constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
+        violations = constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
         if changed := differing(self.protected, self._protected()):
-            found += (f"must not change during the run: {', '.join(changed)}",)
+            violations += (f"must not change during the run: {', '.join(changed)}",)
         head_ref = self._heads()[1].strip()
-        return found + constraints.misplaced(self.point, head_ref, self.branch)
+        return violations + constraints.misplaced(self.point, head_ref, self.branch)
 
     def _wanted_ref(self) -> str:
         """Return the branch that the commit belongs to; empty where HEAD was detached."""
@@ -290,8 +290,8 @@ class Executor:
         return any(gate.writes for gate in self.config.gates if gate.name in self.hook.gates)
 
     def _heads(self) -> tuple[str, str]:
-        named = self.repo.git.ask("symbolic-ref", "-q", "HEAD")
-        return self.repo.head, named.stdout.decode()
+        ref = self.repo.git.ask("symbolic-ref", "-q", "HEAD")
+        return self.repo.head, ref.stdout.decode()
 
     def _protected(self) -> dict[str, str]:
         return protected(self.repo, list_paths(self.repo))
@@ -320,15 +320,15 @@ class Executor:
 
         Uncommitted changes of tracked files from before the run are stashed meanwhile.
         """
-        there = self.repo._replace(env=prepared.git.env)
-        with Isolation(there, self.listener.said, hides=True) as isolation:
+        prepared_repo = self.repo._replace(env=prepared.git.env)
+        with Isolation(prepared_repo, self.listener.said, hides=True) as isolation:
             call = self._call("turn-end", turn.text)
             call.read()
-            before = sum(one.hook == HOOK for one in call.session.rounds)
+            before = sum(round_.hook == HOOK for round_ in call.session.rounds)
             verdict = decide_alone(call)
         for note in isolation.notes:
             self.listener.said(note)
-        rounds = [one for one in call.session.rounds if one.hook == HOOK]
+        rounds = [round_ for round_ in call.session.rounds if round_.hook == HOOK]
         outcome = "stopped" if verdict.level >= BLOCK else "unchecked"
         if len(rounds) > before:
             outcome = rounds[-1].outcome
@@ -389,10 +389,10 @@ class Executor:
             return self._pass(Ended("passed", notes=tuple(notes))), ""
         self._phase("commit", self.attempts)
         if prepared.mixed:
-            named = ", ".join(prepared.mixed)
+            paths = ", ".join(prepared.mixed)
             if self.settings.rolls_back:
-                return self.give_up("mixed", f"{named}; nothing was committed"), ""
-            text = f"{named}; nothing was committed, and the working tree is left unchanged"
+                return self.give_up("mixed", f"{paths}; nothing was committed"), ""
+            text = f"{paths}; nothing was committed, and the working tree is left unchanged"
             return self._end(Ended("mixed", text)), ""
         if prepared.is_empty:  # the agent has committed by itself
             return self._pass(Ended("passed", commit=self.repo.head)), ""
@@ -404,12 +404,12 @@ class Executor:
         argv = ("git", "-C", self.repo.root_abs, "commit", *how)
         command = Command(argv, self.repo.root_abs, prepared.git.env)
         log_abs = f"{self.run_abs}/commit-{self.attempts}.log"
-        said, ending = run_process(command, log_abs, _COMMIT_S, self.listener.tick)
+        output, ending = run_process(command, log_abs, _COMMIT_S, self.listener.tick)
         if ending.exit_status != 0:
-            text = said.decode("utf-8", "replace")
+            text = output.decode("utf-8", "replace")
             self.listener.said(f"`git commit` failed: {log_abs}")
-            told = f"The gates passed, but `git commit` failed:\n\n{text}"
-            return self._refuse("git commit", told, turn)
+            feedback = f"The gates passed, but `git commit` failed:\n\n{text}"
+            return self._refuse("git commit", feedback, turn)
         return self._pass(Ended("passed", commit=self.repo.head)), ""
 
     def _pass(self, ended: Ended) -> Ended:
@@ -428,8 +428,8 @@ class Executor:
 
     def _not_own(self, notes: list[str]) -> tuple[str, ...]:
         """Return notes without those on the branch that was made for the run."""
-        own = f"refs/heads/{self.branch} was" if self.branch else "\0"
-        return tuple(note for note in notes if not note.startswith(own))
+        prefix = f"refs/heads/{self.branch} was" if self.branch else "\0"
+        return tuple(note for note in notes if not note.startswith(prefix))
 
     def _message(self, turn: Turn) -> str:
         subject, _, rest = self.settings.message.partition("\n")
@@ -450,7 +450,7 @@ class Executor:
             return self._end(Ended(outcome, why, failed_ref=failed_ref))
         self.listener.phase("rolling back")
         try:
-            failed_ref, said = commit.keep_and_roll_back(self.point, self.repo)
+            failed_ref, notes = commit.keep_and_roll_back(self.point, self.repo)
         except GitgatesError as error:
             hint = f"gitgates recover --roll-back {self.run}"
             raise GitError(
@@ -460,7 +460,7 @@ class Executor:
         if self.branch:
             self.repo.git.ask("branch", "-q", "-D", self.branch)  # what was on it is kept
         ended = Ended(outcome, why, failed_ref=failed_ref, rolled_back=True)
-        return self._end(ended._replace(notes=self._not_own(said)))
+        return self._end(ended._replace(notes=self._not_own(notes)))
 
     def _end(self, ended: Ended) -> Ended:
         """Write the reports."""

@@ -21,10 +21,10 @@ def own_commits(point: Checkpoint, repo: Repo) -> list[str]:
     before = sorted({point.head, *point.branches.values()} - {""})
     if not head or head in before:
         return []
-    listed = "".join([f"{head}\n", *(f"^{commit}\n" for commit in before)])
+    revisions = "".join([f"{head}\n", *(f"^{commit}\n" for commit in before)])
     # A commit of before may be gone, with its branch.
     ask = ("--no-replace-objects", "rev-list", "--ignore-missing", "--stdin")
-    return repo.git.out(*ask, stdin=listed.encode()).decode().split()
+    return repo.git.out(*ask, stdin=revisions.encode()).decode().split()
 
 
 def changed_paths(commits: list[str], git: Git) -> set[str]:

@@ -41,15 +41,15 @@ def wait_s(number: int, first_s: float) -> float:
 def wait(seconds: float, on_tick: Callable[[], None]) -> None:
     """Wait; `on_tick` is called now and then."""
     until = time.monotonic() + seconds
-    while (left := until - time.monotonic()) > 0:
-        time.sleep(min(left, _TICK_S))
+    while (remaining_s := until - time.monotonic()) > 0:
+        time.sleep(min(remaining_s, _TICK_S))
         on_tick()
 
 
 def cost_usd(turns: Iterable[dict[str, Any]]) -> float | None:
     """Return the cost of all turns; None if the client has reported none."""
-    told = [turn["cost_usd"] for turn in turns if "cost_usd" in turn]
-    return sum(told) if told else None
+    costs = [turn["cost_usd"] for turn in turns if "cost_usd" in turn]
+    return sum(costs) if costs else None
 
 
 def over_cost(turns: list[dict[str, Any]], most_usd: float) -> str:

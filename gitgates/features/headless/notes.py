@@ -27,24 +27,24 @@ def protected(repo: Repo, listing: Listing) -> dict[str, str]:
 
     Of a folder of hooks in the working tree, the name alone: its files are seen as others are.
     """
-    said = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
-    folder_abs = os.path.join(repo.root_abs, os.fsdecode(said).rstrip("\n"))
-    found = {folder_abs: ""}
+    output = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
+    folder_abs = os.path.join(repo.root_abs, os.fsdecode(output).rstrip("\n"))
+    digests = {folder_abs: ""}
     is_own = folder_abs.startswith(repo.common_dir_abs) or not folder_abs.startswith(repo.root_abs)
     for name in sorted(os.listdir(folder_abs)) if is_own and os.path.isdir(folder_abs) else []:
         if not name.endswith(".sample"):
-            found |= _digest(f"{folder_abs}/{name}")
-    return found | dict.fromkeys(find_unsavable(repo, listing), "")
+            digests |= _digest(f"{folder_abs}/{name}")
+    return digests | dict.fromkeys(find_unsavable(repo, listing), "")
 
 
 def settings_of(repo: Repo) -> dict[str, str]:
     """Return the settings of the repository, its tags and its stash, each with a digest."""
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for folder_abs in dict.fromkeys((repo.common_dir_abs, repo.git_dir_abs)):
         for name in _SETTINGS:
-            found |= _digest(f"{folder_abs}/{name}")
+            digests |= _digest(f"{folder_abs}/{name}")
     refs = ("for-each-ref", "--format=%(refname) %(objectname)", "refs/tags", "refs/stash")
-    return found | dict(line.split(" ") for line in repo.git.lines(*refs))
+    return digests | dict(line.split(" ") for line in repo.git.lines(*refs))
 
 
 def _digest(path_abs: str) -> dict[str, str]:
@@ -70,8 +70,8 @@ def head_notes(point: Checkpoint, repo: Repo) -> list[str]:
     notes = []
     branch = repo.git.ask("symbolic-ref", "-q", "HEAD").stdout.decode().strip()
     if branch != point.branch:
-        was, now = point.branch or "detached", branch or "detached"
-        notes.append(f"HEAD was {was} before the run, and is now {now}")
+        before, now = point.branch or "detached", branch or "detached"
+        notes.append(f"HEAD was {before} before the run, and is now {now}")
     if point.head and repo.git.ask("merge-base", "--is-ancestor", point.head, "HEAD").exit_status:
         notes.append(f"{point.head} was HEAD before the run, and is no longer in its history")
     return notes + ref_notes(point, repo)

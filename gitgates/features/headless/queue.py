@@ -207,12 +207,12 @@ def remove_locks(
 ) -> None:
     """Remove the locks that a git has left which was killed with an attempt."""
     run = os.path.basename(progress.run_abs)
-    own = (f"refs/heads/{progress.branch}.lock", f"{checkpoint.REFS}/{run}.lock")
-    paths = [*(f"{repo.common_dir_abs}/{name}" for name in own), *shared_locks(repo)]
+    refs = (f"refs/heads/{progress.branch}.lock", f"{checkpoint.REFS}/{run}.lock")
+    paths = [*(f"{repo.common_dir_abs}/{name}" for name in refs), *shared_locks(repo)]
     for message in remove_abandoned(paths, place.begun_ns()):
         say(message)
-    if there := _worktree(progress, repo):
-        remove_file(f"{there.git_dir_abs}/index.lock")
+    if worktree := _worktree(progress, repo):
+        remove_file(f"{worktree.git_dir_abs}/index.lock")
 
 
 def settle(
@@ -285,18 +285,18 @@ def _worktree(progress: Progress, repo: Repo) -> Repo | None:
         return None
     env = {name: value for name, value in repo.env.items() if not name.startswith("GIT_DIR")}
     try:
-        there = find_repo(progress.folder_abs, env)
+        worktree = find_repo(progress.folder_abs, env)
     except GitError:
         return None
-    return there if there.root_abs == os.path.realpath(progress.folder_abs) else None
+    return worktree if worktree.root_abs == os.path.realpath(progress.folder_abs) else None
 
 
 def _keep_work(progress: Progress, repo: Repo) -> str:
     """Keep what is in the worktree of a killed attempt; return the ref, empty for nothing."""
-    there = _worktree(progress, repo)
-    for point in checkpoint.left_behind(there.state_abs) if there else ():
-        if there:
-            commit.keep_failed(point, there)
+    worktree = _worktree(progress, repo)
+    for point in checkpoint.left_behind(worktree.state_abs) if worktree else ():
+        if worktree:
+            commit.keep_failed(point, worktree)
     # Also of a call before that was killed when it had removed the worktree.
     ref = f"{commit.FAILED_REFS}/{os.path.basename(progress.run_abs)}"
     return ref if repo.git.resolve(ref) else ""
@@ -306,18 +306,18 @@ def _remove_worktree(
     progress: Progress, repo: Repo, say: Callable[[str], None], *, force: bool = False
 ) -> None:
     folder_abs = progress.folder_abs
-    if there := _worktree(progress, repo):
-        for point in list(checkpoint.left_behind(there.state_abs)):
-            checkpoint.drop(point, there)
-        there.git.ask("reset", "-q")  # its index need not have followed the commit
-        _unlink_links(there, repo)
+    if worktree := _worktree(progress, repo):
+        for point in list(checkpoint.left_behind(worktree.state_abs)):
+            checkpoint.drop(point, worktree)
+        worktree.git.ask("reset", "-q")  # its index need not have followed the commit
+        _unlink_links(worktree, repo)
     ref = f"{checkpoint.REFS}/{os.path.basename(progress.run_abs)}"
     if repo.git.resolve(ref):  # its checkpoint was being dropped
         repo.git.ask("update-ref", "-d", ref)
     how = ("--force", "--force") if force else ()
     with worktrees_lock(repo):
         removed = repo.git.ask("worktree", "remove", *how, folder_abs)
-        if removed.exit_status and there and not (force or _is_half_removed(there)):
+        if removed.exit_status and worktree and not (force or _is_half_removed(worktree)):
             say(f"{folder_abs} was kept; to remove it: git worktree remove --force {folder_abs}")
             return
         shutil.rmtree(folder_abs, ignore_errors=True)  # git had not finished making it
@@ -325,11 +325,11 @@ def _remove_worktree(
         repo.git.ask("worktree", "prune")
 
 
-def _is_half_removed(there: Repo) -> bool:
+def _is_half_removed(worktree: Repo) -> bool:
     """Return whether a git was killed that was removing a worktree: only files are gone."""
-    listed = nul_split(there.git.out("status", "--porcelain", "-z"))
-    is_locked = os.path.exists(f"{there.git_dir_abs}/locked")
-    return bool(listed) and not is_locked and all(entry.startswith(" D ") for entry in listed)
+    entries = nul_split(worktree.git.out("status", "--porcelain", "-z"))
+    is_locked = os.path.exists(f"{worktree.git_dir_abs}/locked")
+    return bool(entries) and not is_locked and all(entry.startswith(" D ") for entry in entries)
 
 
 def _unlock_half_made(folder_abs: str, repo: Repo) -> None:
@@ -339,10 +339,10 @@ def _unlock_half_made(folder_abs: str, repo: Repo) -> None:
         remove_file(lock_abs)
 
 
-def _unlink_links(there: Repo, repo: Repo) -> None:
+def _unlink_links(worktree: Repo, repo: Repo) -> None:
     """Remove links to the same names of the repository, as those of the key `link` are."""
-    for name in there.git.names("ls-files", "-z", "--others"):
-        path_abs = os.path.join(there.root_abs, name)
+    for name in worktree.git.names("ls-files", "-z", "--others"):
+        path_abs = os.path.join(worktree.root_abs, name)
         is_link = os.path.islink(path_abs)
         if is_link and os.readlink(path_abs) == os.path.join(repo.root_abs, name):
             os.unlink(path_abs)

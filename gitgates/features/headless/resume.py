@@ -52,45 +52,47 @@ def save_conversation(run_abs: str, conversation: dict[str, Any]) -> None:
     replace_file(f"{run_abs}/{_FILE}", json.dumps(conversation).encode(), sync=False)
 
 
-def find_conversation(repo: Repo, said: str) -> Conversation:
+def find_conversation(repo: Repo, name: str) -> Conversation:
     """Return the conversation of a run: its name, the beginning of that, or `latest`.
 
     Raises: UsageError if there is none that can be gone on with.
     """
-    known = [
+    run_names = [
         run
         for run in runs.run_ids(repo.state_abs)
         if os.path.isfile(f"{repo.state_abs}/runs/{run}/{_FILE}")
     ]
-    matching = known[-1:] if said == "latest" else [run for run in known if run.startswith(said)]
+    matching = (
+        run_names[-1:] if name == "latest" else [run for run in run_names if run.startswith(name)]
+    )
     if len(matching) != 1:
-        newest = ", ".join(known[:-4:-1]) or "none"
+        newest = ", ".join(run_names[:-4:-1]) or "none"
         missing = "no headless run of that name with a finished turn"
         raise UsageError(
-            f"--resume {said}: {'ambiguous prefix of several runs' if matching else missing}",
+            f"--resume {name}: {'ambiguous prefix of several runs' if matching else missing}",
             f"Newest: {newest}.",
         )
-    found = _read(repo, matching[0])
-    if found.agent not in CLIENTS:
+    conversation = _read(repo, matching[0])
+    if conversation.agent not in CLIENTS:
         raise UsageError(
-            f"--resume {found.run}: `{found.agent}` cannot resume a conversation",
+            f"--resume {conversation.run}: `{conversation.agent}` cannot resume a conversation",
             "Start a new run, and describe in its task what to continue.",
         )
-    if not found.session:
-        raise UsageError(f"--resume {found.run}: none of its turns reported a conversation")
-    return found
+    if not conversation.session:
+        raise UsageError(f"--resume {conversation.run}: none of its turns reported a conversation")
+    return conversation
 
 
 def _read(repo: Repo, run: str) -> Conversation:
     run_abs = f"{repo.state_abs}/runs/{run}"
     try:
         fields = parse_json(read_state(f"{run_abs}/{_FILE}") or b"")
-        found = Conversation(run=run, **{**fields, "turns": tuple(fields["turns"])})
+        conversation = Conversation(run=run, **{**fields, "turns": tuple(fields["turns"])})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UsageError(f"--resume {run}: {run_abs}/{_FILE} cannot be read: {error}") from error
     facts = (read_result(run_abs) or {}).get("headless") or {}
     ref = f"{FAILED_REFS}/{run}"
-    return found._replace(
+    return conversation._replace(
         passed=facts.get("status") == "passed",
         outcome=facts.get("outcome", ""),
         commit=facts.get("commit", ""),
@@ -109,11 +111,11 @@ def missing_work(repo: Repo, ref: str, *, run_abs: str) -> bytes:
     check = ("apply", "--check", "--whitespace=nowarn")
     if not patch or not repo.git.ask(*check, "--reverse", stdin=patch).exit_status:
         return b""
-    found = repo.git.ask(*check, stdin=patch)
-    if found.exit_status:
-        said = found.stderr.decode("utf-8", "replace").strip().replace("error: ", "")
+    applied = repo.git.ask(*check, stdin=patch)
+    if applied.exit_status:
+        reason = applied.stderr.decode("utf-8", "replace").strip().replace("error: ", "")
         raise GitError(
-            f"the changes of the earlier run do not apply here:\n  {said}",
+            f"the changes of the earlier run do not apply here:\n  {reason}",
             f"Stash your own changes (git stash), or inspect them: git show {ref}",
         )
     return patch

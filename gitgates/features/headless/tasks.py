@@ -103,10 +103,10 @@ def read_tasks(path: str) -> tuple[QueueTask, ...]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}", _EXAMPLE) from error
     problems: list[str] = []
-    found = _tasks(path, document, problems)
+    tasks = _tasks(path, document, problems)
     if problems:
         raise ConfigError("\n".join(problems))
-    return tuple(found)
+    return tuple(tasks)
 
 
 def _tasks(path: str, document: dict[str, Any], problems: list[str]) -> list[QueueTask]:
@@ -118,62 +118,62 @@ def _tasks(path: str, document: dict[str, Any], problems: list[str]) -> list[Que
         got = f"got {v.show(tables)}, expected" if "tasks" in document else "expected"
         problems.append(f"{path}: tasks: {got} an array of tables. {_EXAMPLE}")
         return []
-    found: list[QueueTask] = []
+    tasks: list[QueueTask] = []
     for number, table in enumerate(tables):
-        where = f"{path}: tasks[{number}]"
+        location = f"{path}: tasks[{number}]"
         if not isinstance(table, dict):
-            problems.append(f"{where}: got {v.show(table)}, expected a table. {_EXAMPLE}")
+            problems.append(f"{location}: got {v.show(table)}, expected a table. {_EXAMPLE}")
             continue
         before = len(problems)
-        fields = _fields(where, table, problems)
-        _read_prompt(where, fields, os.path.dirname(path), problems)
+        fields = _fields(location, table, problems)
+        _read_prompt(location, fields, os.path.dirname(path), problems)
         has = {"prompt" if name == "prompt_file" else name for name in table}
-        problems += [f"{where}: has no `{name}`" for name in ("id", "prompt") if name not in has]
+        problems += [f"{location}: has no `{name}`" for name in ("id", "prompt") if name not in has]
         if len(problems) == before:
             fields.setdefault("branch", f"headless/{fields['id']}")
-            found.append(QueueTask(**fields))
-            problems += _twice(where, found)
-    return found
+            tasks.append(QueueTask(**fields))
+            problems += _twice(location, tasks)
+    return tasks
 
 
-def _fields(where: str, table: dict[str, Any], problems: list[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _fields(location: str, table: dict[str, Any], problems: list[str]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
     for name, value in table.items():
         if name not in _TYPES:
             hint = v.did_you_mean(name, tuple(_TYPES))
-            problems.append(f"{where}.{name}: unknown key. {hint}".rstrip())
+            problems.append(f"{location}.{name}: unknown key. {hint}".rstrip())
             continue
         try:
-            found[name] = _TYPES[name].parse(value)
+            fields[name] = _TYPES[name].parse(value)
         except v.BadValue as bad:
             got = v.show(bad.part_of(value))
-            text = f"{where}.{name}{bad.index}: got {got}, expected {bad.expected}. {bad.hint}"
+            text = f"{location}.{name}{bad.index}: got {got}, expected {bad.expected}. {bad.hint}"
             problems.append(text.rstrip())
-    return found
+    return fields
 
 
-def _read_prompt(where: str, fields: dict[str, Any], folder: str, problems: list[str]) -> None:
+def _read_prompt(location: str, fields: dict[str, Any], folder: str, problems: list[str]) -> None:
     """Put the content of `prompt_file` in the place of `prompt`."""
     if "prompt_file" not in fields:
         return
     if "prompt" in fields:
-        problems.append(f"{where}: has both `prompt` and `prompt_file`; remove one")
+        problems.append(f"{location}: has both `prompt` and `prompt_file`; remove one")
     name = fields.pop("prompt_file")
     try:
         with open(os.path.join(folder, name), "rb") as file:
             fields["prompt"] = _filled(file.read(_LONGEST_BYTES).decode("utf-8-sig").strip())
     except OSError as error:
-        problems.append(f"{where}.prompt_file: {name}: {error.strerror}")
+        problems.append(f"{location}.prompt_file: {name}: {error.strerror}")
     except UnicodeDecodeError:
-        problems.append(f"{where}.prompt_file: {name}: is not valid UTF-8, expected text")
+        problems.append(f"{location}.prompt_file: {name}: is not valid UTF-8, expected text")
     except v.BadValue:
-        problems.append(f"{where}.prompt_file: {name}: is empty, expected text")
+        problems.append(f"{location}.prompt_file: {name}: is empty, expected text")
 
 
-def _twice(where: str, tasks: list[QueueTask]) -> list[str]:
+def _twice(location: str, tasks: list[QueueTask]) -> list[str]:
     *earlier, last = tasks
     return [
-        f"{where}.{name}: `{getattr(last, name)}` is defined twice"
+        f"{location}.{name}: `{getattr(last, name)}` is defined twice"
         for name in ("id", "branch")
         if any(getattr(task, name).casefold() == getattr(last, name).casefold() for task in earlier)
     ]

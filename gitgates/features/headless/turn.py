@@ -60,31 +60,35 @@ def run_turn(
         stdin_abs = f"{folder_abs}/prompt.txt"
         replace_file(stdin_abs, start.stdin)
     withheld = withheld_from_agents()
-    theirs = {name: value for name, value in repo.env.items() if name not in withheld}
+    env = {name: value for name, value in repo.env.items() if name not in withheld}
     errors_abs = f"{folder_abs}/stderr.log"
     descendants = Descendants(f"{RUN_NAME}={repo.env[RUN_NAME]}")
     argv = ("/bin/sh", "-c", _APART, errors_abs, descendants.cgroup_abs, *start.argv)
-    command = Command(argv, repo.root_abs, theirs, stdin_abs)
+    command = Command(argv, repo.root_abs, env, stdin_abs)
     log_abs = f"{folder_abs}/stdout.log"
     output, ending = run_process(command, log_abs, limit_s, on_tick, descendants=descendants)
-    said = client.read(output)
+    turn = client.read(output)
     if ending.timed_out:
-        return said._replace(error=f"it did not finish within {limit_s:.0f} s", timed_out=True)
-    if ending.exit_status != 0 and said.error in ("", UNREADABLE):
+        return turn._replace(error=f"it did not finish within {limit_s:.0f} s", timed_out=True)
+    if ending.exit_status != 0 and turn.error in ("", UNREADABLE):
         how = f"exit status {ending.exit_status}"
         if ending.signal is not None:
             how = f"killed by {Signals(ending.signal).name}"
-        said = said._replace(error=how)
-    if said.error and (tail := _tail(errors_abs)):
-        said = said._replace(error=f"{said.error}\n{tail}")
-    return said
+        turn = turn._replace(error=how)
+    if turn.error and (tail := _tail(errors_abs)):
+        turn = turn._replace(error=f"{turn.error}\n{tail}")
+    return turn
 
 
 def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -> Turn:
     """Subtract from a client's totals what earlier turns of the same conversation used."""
     for name in client.totals:
         total = getattr(turn, name)
-        before = sum(one.get(name, 0) for one in earlier if one.get("session") == turn.session)
+        before = sum(
+            earlier_turn.get(name, 0)
+            for earlier_turn in earlier
+            if earlier_turn.get("session") == turn.session
+        )
         if total is not None and total >= before:  # else the client has begun to count anew
             turn = turn._replace(**{name: round(total - before, 6)})
     return turn

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LOCK_S = 60.0  # then git is asked all the same
 
 
-class Where(Record):
+class Location(Record):
     """Where a run works."""
 
     branch: str = ""  # a new one
@@ -52,18 +52,18 @@ def worktrees_lock(repo: Repo) -> Iterator[None]:
 
 @contextmanager
 def in_worktree(
-    repo: Repo, where: Where, link: tuple[str, ...], say: Callable[[str], None]
+    repo: Repo, location: Location, link: tuple[str, ...], say: Callable[[str], None]
 ) -> Iterator[Repo]:
-    """Yield a worktree of `where.start` on a new branch; remove it unless something is only there.
+    """Yield a worktree on a new branch at `location.start`; remove it if nothing would be lost.
 
     Ignored files and folders that gates need (`link`) are symlinks to those of `repo`.
     Raises: GitError, StateError.
     """
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    branch = where.branch or f"headless/{stamp}-{os.getpid()}"
-    folder_abs = where.folder_abs or f"{repo.root_abs}.headless-{stamp}-{os.getpid()}"
+    branch = location.branch or f"headless/{stamp}-{os.getpid()}"
+    folder_abs = location.folder_abs or f"{repo.root_abs}.headless-{stamp}-{os.getpid()}"
     git = repo.git
-    begun_at = _beginning(repo, where.start)
+    begun_at = _beginning(repo, location.start)
     if os.path.lexists(folder_abs):  # git makes the branch before it says so
         hint = "Another run is using it, or left it behind: git worktree list"
         raise GitError(f"{folder_abs}: already exists", hint)
@@ -106,16 +106,16 @@ def _beginning(repo: Repo, start: str) -> str:
 def _remove(repo: Repo, folder_abs: str) -> str:
     """Remove a worktree, or return why it stays."""
     env = _without_git_dir(repo)
-    there = repo.git._replace(cwd_abs=folder_abs, env=env)
-    if there.ask("rev-list", "-1", "HEAD", "--not", "--branches").stdout:
+    git = repo.git._replace(cwd_abs=folder_abs, env=env)
+    if git.ask("rev-list", "-1", "HEAD", "--not", "--branches").stdout:
         return "its HEAD has commits that are on no branch"
     if _has_checkpoint(folder_abs, env):
         return "it holds the checkpoint of its run"
     removed = repo.git.ask("worktree", "remove", folder_abs)
     if not removed.exit_status:
         return ""
-    said = removed.stderr.decode("utf-8", "replace").strip()
-    return said.removeprefix(f"fatal: '{folder_abs}' ").partition(", use --force")[0]
+    reason = removed.stderr.decode("utf-8", "replace").strip()
+    return reason.removeprefix(f"fatal: '{folder_abs}' ").partition(", use --force")[0]
 
 
 def _has_checkpoint(folder_abs: str, env: dict[str, str]) -> bool:
