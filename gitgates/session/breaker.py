@@ -1,6 +1,6 @@
 """Limit how often an agent is blocked: the attempts of a cycle, and the circuit breaker.
 
-Nothing here relies on the host: its own cap is reset by any tool call, and `stop_hook_active` tells
+Nothing here relies on the host: its own cap is reset by any tool call, and `stop_hook_active` shows
 only that some hook has blocked before. What counts is in the session's journal.
 
 Policies that tell the agent how often it was kept ask `rule` or `reached` themselves, and write
@@ -133,6 +133,6 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _is_counted(entry: object) -> bool:
-    """Return whether an entry counts the block, or says that it is to be the last one."""
+    """Return whether an entry counts the block, or marks it as the last one."""
     is_block = isinstance(entry, RoundEntry) and entry.outcome == BLOCKED
     return is_block or isinstance(entry, StopEntry)

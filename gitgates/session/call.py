@@ -48,8 +48,8 @@ class Changes(Record):
     """The files of an event."""
 
     paths: tuple[str, ...] | None  # None: it is not about files
-    gone: tuple[str, ...] = ()
-    note: str = ""  # what is to be known of that
+    deleted: tuple[str, ...] = ()
+    note: str = ""  # on how they were determined
 
 
 class Call:
@@ -66,7 +66,7 @@ class Call:
     ) -> None:
         self.payload = payload
         self.kind = payload.kind
-        self.raw = raw  # the payload as it came, for gates that ask for it
+        self.raw = raw  # the payload as received, for gates that ask for it
         self.repo = repo
         self.env = repo.env
         self.is_dry = is_dry  # a verb asks, and no event: nothing is written, and no gate runs
@@ -81,7 +81,7 @@ class Call:
             ""  # the folder of the run that its gates are an attempt of; empty: a new one
         )
         self.has_limit = not is_dry  # False: no host gives up waiting
-        self.listener: Listener | None = None  # hears how the gates go on
+        self.listener: Listener | None = None  # gets the progress of the gates
         self.more_s = 0.0  # what policies may take beside the gates
         self.last_before = ""  # the key of the event before this one
         self.entries: list[Fact] = []  # of the journal, in order

@@ -128,7 +128,7 @@ def _find_nonce(repo: Repo, nonce: str) -> tuple[str, Fact | None]:
                 continue
             facts = Journal(path_abs).read()
         except OSError:
-            continue  # one that cannot be read is nobody's who could be meant
+            continue  # an unreadable one cannot be the caller's
         for fact in of_kind(facts, CallerEntry):
             if fact.get("nonce") == nonce:
                 return name_of(path_abs), fact

@@ -53,7 +53,7 @@ _NO_SETTINGS = f"no [tool.gitgates] found; {_UNCHECKED}"
 _BUG = "internal error; please report this bug"
 _ANSWER_S = 2.0  # before the host loses patience
 _TWICE = 2
-# exit status → the code of an error that an agent is told
+# exit status → the code of an error in messages to an agent
 _CODES = {73: "state-not-writable", 74: "git-failed", 75: "lock-busy", 78: "configuration"}
 
 
@@ -68,7 +68,7 @@ def respond(
         trouble = f"the payload cannot be read: {bad}"
     except KeyboardInterrupt:
         trouble = "interrupted; no decision was made"
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
+    except BaseException as error:  # noqa: BLE001 - no failure may stop the agent
         trouble = f"{_BUG}: {_trace(error)}"
     _report(trouble, calls, env, say)
     return b""
@@ -85,9 +85,9 @@ def _respond(
     payload = host.decode(raw, env)
     host = agent_host(payload.host or host.NAME)  # another may run the hooks of its settings
     if payload.unread:
-        from gitgates.session.unread import told_once  # no client that we know comes here
+        from gitgates.session.unread import warning_once  # no client that we know comes here
 
-        warning = told_once(payload, host.TITLE, env, say)
+        warning = warning_once(payload, host.TITLE, env, say)
         if not payload.kind:
             return host.encode(payload, warning)
     if not payload.kind:
@@ -135,7 +135,7 @@ def _report(
     try:
         calls = calls or [Call(Payload(), repo, say=say) for repo in find_repos(Payload(), env)]
         calls[0].note(text)
-    except Exception as error:  # noqa: BLE001 - there is nowhere left to tell of it
+    except Exception as error:  # noqa: BLE001 - there is no place left to report it
         say(f"{text} ({error})")
 
 
@@ -206,8 +206,8 @@ def _in_force(call: Call, config: Config | None) -> Config | None:
         call.read()
         return session_rules.settings_in_force(call, config)
     except OSError:
-        return config  # the journal: it is read again, and that is said
-    except Exception as error:  # noqa: BLE001 - a policy that goes by rules fails in itself, then
+        return config  # the journal: it is read again, which reports the error
+    except Exception as error:  # noqa: BLE001 - a policy that needs the rules will fail by itself
         call.note(f"{_BUG}: {_trace(error)}")
         return config
 
@@ -256,7 +256,7 @@ def decide_alone(call: Call) -> Verdict:
     ]
 
     def failed(_name: str, error: Exception) -> Verdict:
-        raise error  # nobody watches: what is not checked must not pass
+        raise error  # no person sees a warning: what is not checked must not pass
 
     verdict = ask(call, policies, failed)
     _record(call, verdict, "")
@@ -430,7 +430,7 @@ def _structured(call: Call, name: str, error: Exception, way_out: str) -> str:
 def _keep(call: Call, verdict: Verdict) -> Verdict:
     """Record the verdict, for later rounds and for a second delivery.
 
-    Raises: OSError where that is not possible: a block that nobody counts has no end.
+    Raises: OSError where that is not possible: uncounted blocks could repeat for ever.
     """
     if verdict.level == BLOCK and call.payload.kind in ENDINGS and not call.journal.is_intact():
         path_abs = call.journal.path_abs

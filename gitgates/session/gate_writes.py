@@ -52,7 +52,7 @@ class FilesBefore:
             before = self._ids or _in_tree(self._call.repo, self._tree, paths)
             after = _stored(self._call.repo, paths)
         except (GitgatesError, OSError):
-            return []  # then it counts, as what nobody knows
+            return []  # then the changes count, as unknown ones do
         compared = [path for path in sorted(set(paths)) if self._tree or path in before]
         writes = [[path, before.get(path, ""), after.get(path, "")] for path in compared]
         return [write for write in writes if write[1] != write[2]]

@@ -117,7 +117,7 @@ def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
 def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
     """Return the plan of an event; git is asked for paths if a gate needs them."""
     is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
-    # Where unstaged work is hidden, git tells what is staged as well.
+    # Where unstaged work is hidden, git is asked for the staged paths as well.
     is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
     if event.paths is None and is_needed:
         from gitgates.git.paths import with_paths  # only where a gate is about paths

@@ -179,7 +179,7 @@ def record(
 
 
 def gates_met(decision: Decision, env: Mapping[str, str]) -> dict[str, str]:
-    """Return gate → how it ended; `unmatched` by any path is told from `skipped` by a person.
+    """Return gate → how it ended; `unmatched` by any path differs from `skipped` by a person.
 
     How hooks end that pre-commit runs itself is not known yet: they are `skipped`, too.
     """

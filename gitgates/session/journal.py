@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 else:
     _T, Generic = None, {None: object}  # a base that takes no notice of its type argument
 
-# What reading an entry fails with that somebody else has written, or a hand has damaged.
+# The errors on reading an entry that another program has written or damaged.
 NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 _NAMES = tuple(HOOK_OF.values())
-# Where a session begins, where a prompt does, and whom else the rules are told.
+# Where a session begins, where a prompt does, and who else gets the rules.
 _ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
-    # Those of the hooks themselves first: in that order they stand in an agent's settings.
+    # Those of the hooks themselves first: that is their order in an agent's settings.
     rows = sorted(_about_agents(config), key=lambda row: not row.passive)
     required = [need for need in _needs_of(rows, config) if need.kind in AGENT_KINDS]
     if required:
@@ -124,13 +124,13 @@ def agent_hooks(config: Config) -> list[Hook]:
 
 
 def are_writers_followed(call: Call) -> bool:
-    """Return whether a policy asks who has written what, so the journal has to tell."""
+    """Return whether a policy asks who has written what, so that the journal must record it."""
     predicates = functions_of(call.config, "follows_writers", call.kind)
     return any(follows(call.config) for follows in predicates)
 
 
 def are_all_writers_heard(call: Call) -> bool:
-    """Return whether events tell of each tool that may write."""
+    """Return whether there is an event for each tool that may write."""
     predicates = functions_of(call.config, "hears_all_writers", call.kind)
     return any(hears(call.config) for hears in predicates)
 

@@ -38,7 +38,7 @@ _COMMAND = (
 )
 # What output may be passed on to, and what shows where one is. None has an option that writes.
 _FILTERS = ("head", "tail", "wc", "cat", "grep", "cut", "nl", "cd", "ls", "pwd", "echo")
-# What a blocked agent is told to run, and what shows a change.
+# The commands in messages to a blocked agent, and those that show a change.
 _SHOWING = (
     *(f"gitgates review {verb}" for verb in ("done", "skip", "post", "status", "diff", "request")),
     *("gitgates cannot-fix", "git diff", "git log", "git show", "git status"),
@@ -83,7 +83,7 @@ def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...
 def only_shows(command: str, more: tuple[str, ...] = ()) -> bool:
     """Return whether a shell command changes no file. `more`: how others begin that do not."""
     first = command.split(maxsplit=1)[:1]
-    # Most commands are told by their first word; a comment may stand before it, or a quote.
+    # The first word decides on most commands; a comment or a quote may precede it.
     if not first or (first[0].isalnum() and first[0] not in _PROGRAMS):
         return False
     return not refuse_tool("shell", "", command, (*_SHOWING, *more))
@@ -129,7 +129,7 @@ def split_commands(text: str) -> list[list[str]] | None:
 
     Commands may be joined by `&&`, `||`, `;`, `|` and line ends, and their output thrown away.
     """
-    import re  # most commands are told by their first word
+    import re  # the first word decides on most commands
 
     from gitgates.shell.syntax import parse, read
 

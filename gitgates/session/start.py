@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 _MOST_STASHES = 20
-_LONGEST_EDIT = 1 << 16  # characters of one whose lines are told apart from others'
+_LONGEST_EDIT = 1 << 16  # characters of an edit whose lines are distinguished from others'
 _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
 _UNKNOWN = "the start of this session is not recorded here"
 _NOW = "HEAD, so all differences from HEAD count as its work"
 
-always = True  # the first tool may be refused, where no start of the session is told of
+always = True  # where a host has no event for the start of a session, the first tool may be refused
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
@@ -51,7 +51,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if call.is_deferred:
         call.record(DeferredEntry(call.prompt))
     is_prompt = payload.kind == "prompt" and not payload.automatic
-    # Where the first that we hear of is an end, the work is done: it is measured otherwise.
+    # If the first event is an end, the work is done already, and is measured otherwise.
     is_first = not (session.base or session.no_base) and payload.kind not in ENDINGS
     if is_prompt or (is_first and payload.kind != "prompt"):
         call.record(_snapshot(call))
@@ -99,7 +99,7 @@ def _stashes(call: Call) -> tuple[str, ...]:
 def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
     """Stop the main thread after a sub-agent's STOP, if this event can.
 
-    A new prompt of the person is not stopped: they have been told, and go on all the same.
+    A new prompt of the person is not stopped: they have seen the message, and continue.
     """
     payload, why = call.payload, call.session.stop
     if payload.kind == "prompt" and not payload.automatic:
@@ -196,7 +196,7 @@ def line_marks(text: str) -> list[int]:
 
 
 def _begins_turn(call: Call) -> bool:
-    """Return whether an event comes after the end of a turn, in a host that tells of no prompts.
+    """Return whether an event comes after the end of a turn, in a host without events for prompts.
 
     An end of a turn that was blocked is none, and one that follows another may be a repetition.
     """
@@ -210,7 +210,7 @@ def _begins_turn(call: Call) -> bool:
 
 
 def with_session_option(call: Call, verdict: Verdict) -> Verdict:
-    """Return a block that names the session if commands could not tell it from others."""
+    """Return a block that names the session if commands could not identify it."""
     name = call.payload.host or DEFAULT_AGENT
     host, has_variable = agent_host(name), name in AGENTS and bool(AGENTS[name].session)
     if verdict.level < BLOCK or has_variable or host.PROTOCOL.changes:

@@ -1,7 +1,7 @@
 """Report changes of gates, settings and agents to the person at a stop. Blocks nothing.
 
 Gates, hooks, and what keeps git from seeing files are read as a session begins, without git, and
-kept as digests in its journal (`watched`). Each stop compares, and tells of each change once.
+kept as digests in its journal (`watched`). Each stop compares, and reports each change once.
 """
 
 from __future__ import annotations

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from gitgates.core.agent_types import Payload
 
 
-def told_once(
+def warning_once(
     payload: Payload, title: str, env: Mapping[str, str], say: Callable[[str], None]
 ) -> Verdict:
     """Return the message for the person about a payload from the hooks of an agent.
 
-    Nothing where that was told in this session, or where nothing is configured.
+    Nothing if that was reported in this session, or if nothing is configured.
     """
     text = (
         f"gitgates: {payload.unread} is unknown to {title}, whose hooks sent it: it is neither "

@@ -1,8 +1,8 @@
 """Find the files that the session's own tools wrote, and those that somebody else changed.
 
 As long as it used none that may write any file, whatever else has changed meanwhile, somebody else
-has changed: the person, or another session. The journal tells of tools that events have told of;
-others stand in the transcript.
+has changed: the person, or another session. The journal has the tools that events have reported;
+others are in the transcript.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def own_files_now(call: Call) -> list[str] | None:
     since = [*facts[at + 1 :], *elsewhere]
     if _is_idle(facts[:at], point, since):
         return []
-    knows_tools = are_all_writers_heard(call)  # events tell of each tool that writes
+    knows_tools = are_all_writers_heard(call)  # there is an event for each tool that writes
     has_agents = any(task.kind == "subagent" for task in call.payload.background)
     # What a sub-agent does is in no transcript of the session.
     may_be_unseen = not knows_tools and (bool(call.payload.agent_id) or has_agents)
@@ -68,7 +68,7 @@ def own_files_now(call: Call) -> list[str] | None:
     if call.kind == "before-tool":  # what is about to run has not run yet
         events = [fact for fact in events if fact.get("key") != call.key]
     events = [*_running(facts[:at]), *events]
-    # Not every client tells of it.
+    # Not every client reports it.
     tells = knows_tools and any(fact.get("agent") for fact in events)
     quiet = (*UNCHANGING, "writes", *(("agent",) if tells else ()))
     marks = {fact.get("key") for fact in of_kind(facts, ToolRefusedEntry, ToolHarmlessEntry)}

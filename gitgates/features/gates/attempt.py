@@ -42,7 +42,7 @@ _OTHERS = (
     " A failure caused by them is not yours to fix: report it with `gitgates cannot-fix`, and "
     "name the file."
 )
-_LATER = 2000  # characters of what the agent is told with the next prompt
+_LATER = 2000  # characters of the message to the agent with the next prompt
 _TRY_AGAIN = "Fix the obstacle if you are allowed to, then end your turn again."
 _END_NOW = (
     "\n\nStop working: end now, with a short report of what is done and what is not. The main "
@@ -84,7 +84,7 @@ class StopAttempt:
         except GitgatesError as error:
             return self._could_not_run(str(error))
         if any(visit.result.changed_paths for visit in decision.visits):
-            self._tree = ""  # not all gates have seen what is there now
+            self._tree = ""  # not all gates have seen the present content
         baselines: Baselines = {}
         learnt: list[BaselineEntry] = []
         if any(gate.baseline for gate in run.gates.values()):

@@ -38,9 +38,9 @@ class BaselineFailures(Record):
     """A gate's failures from before the session."""
 
     failures: tuple[Failure, ...] = ()  # those that are still there
-    note: str = ""  # why they count all the same
-    excused: str = ""  # why nothing that the gate says counts
-    person_note: str = ""  # the same for people, once
+    note: str = ""  # why they count nevertheless
+    excused: str = ""  # why the gate's result does not count
+    person_note: str = ""  # the same for people, in the first report only
 
 
 def suppress_baseline(

@@ -45,7 +45,7 @@ def command(gate: str, reason: str, session: str | None, caller: str) -> int:
         )
     env = environ.read()
     if run := env.get("GITGATES_HEADLESS"):  # that waits for the gate, not the agent's own session
-        # Its gates run at the end of each turn: what is said in the first one is not too early.
+        # Its gates run at the end of each turn: a report in the first one is not too early.
         path_abs = session_journal(repo.state_abs, f"headless-{run}").path_abs
         waiting = {path_abs: _waiting_prompts(path_abs, gate) or ("",)}
     else:
@@ -79,7 +79,7 @@ def _check_gate(gate: str, config: Config) -> None:
 def _find_waiting(repo: Repo, gate: str, caller: Caller | None) -> dict[str, tuple[str, ...]]:
     """Return the journals of the session, and the prompts that the reason is for.
 
-    There is one in each worktree that the session has come to. Where nothing tells whose command
+    There is one in each worktree that the session has entered. Where nothing shows whose command
     this is, the session is meant that waits for the gate, if it is the only one: never simply the
     latest.
     """
@@ -111,7 +111,7 @@ def _waiting_prompts(path_abs: str, gate: str) -> tuple[str, ...]:
     try:
         session = fold(Journal(path_abs).read())
     except OSError:
-        return ()  # whoever's it is, it is not the one that asks
+        return ()  # it is not the caller's, whose journal has been read
     # A built-in gate has rounds of its own, beside those of the others.
     last = {
         (round_.hook, round_.agent): round_

@@ -67,7 +67,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
         verdict = decide_event(call)
     if express(payload, verdict.level)[0] >= BLOCK:
-        # Nothing else is said then, but what blocks, too.
+        # Then only messages of what blocks are passed on.
         return (so_far if so_far.level >= BLOCK else Verdict(entries=so_far.entries)).joined(
             verdict
         )
@@ -84,7 +84,7 @@ def _decide_ending(call: Call) -> Verdict:
         call.rests_on["gates"] = "nothing has changed since the session began"
         # What has been undone needs no warning any more.
         return Verdict(entries=(ToldEntry(),) if call.session.warnings else ())
-    # What runs gates takes as long to load as git takes to tell what has changed.
+    # Loading what runs gates takes as long as asking git what has changed.
     from gitgates.features.gates.attempt import StopAttempt
     from gitgates.features.gates.event import plan_run
 

@@ -403,7 +403,7 @@ def _require_committer(repo: Repo, *, commits: bool) -> None:
 
 
 def _junit_abs(path: str) -> str:
-    """Return where the JUnit file goes: that it cannot is said before an hour of work."""
+    """Return the path of the JUnit file; an error is reported before an hour of work."""
     folder, name = os.path.split(os.path.abspath(path))
     if path and (not name or os.path.isdir(path) or not os.access(folder, os.W_OK)):
         raise UsageError(f"--junit {path}: cannot be written")

@@ -175,7 +175,7 @@ class _Pool:
         self.console.said(f"{task.id}: {row['status']}: {row['outcome']}")
 
     def row(self, task: QueueTask) -> dict[str, Any]:
-        """Return what the report says of a task."""
+        """Return the row of a task in the report."""
         now = self.place(task).progress()
         if now is None or now.task != task.digest:
             now = queue.Progress(task=task.digest, state="waiting", branch=task.branch)

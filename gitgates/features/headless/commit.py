@@ -67,7 +67,7 @@ def prepare(
     update_index(git, sorted(removed), "--force-remove")
     update_index(git, mine, "--add", "--replace")
     mixed = tuple(path for path in both if not _add_without_earlier(point, repo, git, path))
-    # Gates see those as they are; nobody commits them.
+    # Gates see those as they are; they are never committed.
     update_index(git, mixed, "--add", "--replace")
     return Prepared(git, tuple(paths), mixed, git.out("write-tree").decode().strip())
 
@@ -134,7 +134,7 @@ def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> 
     base = git.out("hash-object", "-w", "--stdin", f"--path={path}", stdin=earlier).decode().strip()
     users = git._replace(env={**git.env, "GIT_INDEX_FILE": f"{point.folder_abs}/index"})
     if users.resolve(f":0:{path}") not in (base, git.resolve(f"{point.head}:{path}")):
-        return False  # what was staged would be nowhere any more
+        return False  # what was staged would be lost
     now = git.out("hash-object", "-w", f"--path={path}", "--", path)
     merged = _merge(git, ours, base, now.decode().strip())
     if merged is None:

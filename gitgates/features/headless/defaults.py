@@ -11,7 +11,7 @@ from gitgates.core.types import Config, Gate, Hook
 
 HOOK = "headless"
 
-# A file that tells the language → its gates: name, command, seconds.
+# A file that identifies the language → its gates: name, command, seconds.
 LANGUAGES: tuple[tuple[tuple[str, ...], tuple[tuple[str, str, float], ...]], ...] = (
     (("go.mod",), (("Run tests", "go test ./...", 300.0), ("Build", "go build ./...", 120.0))),
     (("package.json",), (("Run tests", "npm test", 300.0),)),

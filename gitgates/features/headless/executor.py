@@ -181,7 +181,7 @@ class Executor:
         self.session = turn.session or self.session
         took_s = round(time.monotonic() - began_s, 3)
         fields = {name: value for name, value in turn._asdict().items() if value not in ("", None)}
-        del fields["timed_out"]  # as its error says
+        del fields["timed_out"]  # its error has that
         self.turns.append({"attempt": self.attempts + 1, "seconds": took_s, **fields})
         self.listener.said(f"turn {number} of {client.name}: {turn_cost(self.turns[-1])}")
         self._save_conversation()
@@ -333,7 +333,7 @@ class Executor:
         if len(rounds) > before:
             outcome = rounds[-1].outcome
         if outcome == PASSED and verdict.level >= BLOCK:
-            outcome = BLOCKED  # another policy than the gates has said so
+            outcome = BLOCKED  # a policy other than the gates has blocked
         visits = self._last_decision().visits
         if outcome == PASSED and all(visit.result.status in UNCHECKED for visit in visits):
             outcome = "unchecked"
@@ -399,7 +399,7 @@ class Executor:
         message_abs = f"{self.point.folder_abs}/message"
         with open(message_abs, "w", encoding="utf-8", errors="replace") as file:
             file.write(self._message(turn))
-        # Whatever is configured for the cleanup: `#12` begins no comment.
+        # Overrides the configured cleanup: `#12` does not begin a comment.
         how = ("-q", "--cleanup=whitespace", "-F", message_abs)
         argv = ("git", "-C", self.repo.root_abs, "commit", *how)
         command = Command(argv, self.repo.root_abs, prepared.git.env)

@@ -22,7 +22,7 @@ def own_commits(point: Checkpoint, repo: Repo) -> list[str]:
     if not head or head in before:
         return []
     revisions = "".join([f"{head}\n", *(f"^{commit}\n" for commit in before)])
-    # A commit of before may be gone, with its branch.
+    # A commit in `before` may no longer exist, if its branch was deleted.
     ask = ("--no-replace-objects", "rev-list", "--ignore-missing", "--stdin")
     return repo.git.out(*ask, stdin=revisions.encode()).decode().split()
 

@@ -22,12 +22,12 @@ _PASSING = re.compile(
     re.IGNORECASE,
 )
 _OURS = "it did not finish within "  # a turn that we have ended
-# Waiting mends none of these.
+# Waiting resolves none of these.
 _LASTING = re.compile(r"insufficient.quota|credit balance|billing|payment", re.IGNORECASE)
 
 
 def is_passing(error: str) -> bool:
-    """Return whether a client's error is one that may be gone in a moment."""
+    """Return whether a client's error may be temporary."""
     if error.startswith(_OURS):
         return False
     return bool(_PASSING.search(error)) and not _LASTING.search(error)

@@ -53,7 +53,7 @@ def _digest(path_abs: str) -> dict[str, str]:
 
 
 def differing(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    """Return the names of what is not as it was."""
+    """Return the names of what has changed."""
     return sorted({name for name, _digest in before.items() ^ now.items()})
 
 

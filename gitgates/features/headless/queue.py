@@ -8,7 +8,7 @@
 
 Each task is done by a process of its own, which alone writes its progress. An attempt writes down
 its run, branch and worktree before it makes them. It is finished when its result is written, or
-when its branch has the commit of the run: whoever finds a killed attempt can tell.
+when its branch has the commit of the run: so a killed attempt can be recognised as finished.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _SLUG = re.compile(r"[^A-Za-z0-9_-]+")
 _ORPHANS_S = 30.0  # what a killed attempt has started is ended by its watchdogs before that
-_UNWATCHED_S = 20.0  # of these, when whatever of it still runs is ended
+_UNWATCHED_S = 20.0  # of these, when its remaining processes are ended
 _VERSION = 1
 
 

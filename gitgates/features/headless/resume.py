@@ -1,4 +1,4 @@
-"""Going on in the conversation of an earlier run: what is kept of it, and its work restored."""
+"""Continuing the conversation of an earlier run: what is kept of it, and its work restored."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def save_conversation(run_abs: str, conversation: dict[str, Any]) -> None:
 def find_conversation(repo: Repo, name: str) -> Conversation:
     """Return the conversation of a run: its name, the beginning of that, or `latest`.
 
-    Raises: UsageError if there is none that can be gone on with.
+    Raises: UsageError if there is none that can be continued.
     """
     run_names = [
         run

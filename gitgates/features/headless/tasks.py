@@ -1,6 +1,6 @@
 """The tasks of a queue: a TOML file with `[[tasks]]`, read value by value. Cold.
 
-Whatever is wrong with it is reported at once, with its place.
+All problems are reported at once, each with its place.
 """
 
 from __future__ import annotations

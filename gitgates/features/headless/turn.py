@@ -89,7 +89,7 @@ def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -
             for earlier_turn in earlier
             if earlier_turn.get("session") == turn.session
         )
-        if total is not None and total >= before:  # else the client has begun to count anew
+        if total is not None and total >= before:  # else the client has restarted its count
             turn = turn._replace(**{name: round(total - before, 6)})
     return turn
 
@@ -115,7 +115,7 @@ def run_process(
 
     `on_tick` is called now and then until it ends; `descendants` are ended after it.
 
-    Raises: Interrupted after a signal, when everything that was started is gone.
+    Raises: Interrupted after a signal, when all started processes have ended.
     """
     capture = Capture(_MOST_OUTPUT, log_abs, _MOST_OUTPUT)
     watch = Watchdog()  # ends it where we are killed

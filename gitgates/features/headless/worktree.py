@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 
-_LOCK_S = 60.0  # then git is asked all the same
+_LOCK_S = 60.0  # after that, git is asked without the lock
 
 
 class Location(Record):
@@ -64,7 +64,7 @@ def in_worktree(
     folder_abs = location.folder_abs or f"{repo.root_abs}.headless-{stamp}-{os.getpid()}"
     git = repo.git
     begun_at = _beginning(repo, location.start)
-    if os.path.lexists(folder_abs):  # git makes the branch before it says so
+    if os.path.lexists(folder_abs):  # git creates the branch before it reports that
         hint = "Another run is using it, or left it behind: git worktree list"
         raise GitError(f"{folder_abs}: already exists", hint)
     with worktrees_lock(repo):
