@@ -19,6 +19,8 @@ from typing import NamedTuple
 import pytest
 import size
 
+from gitgates.hosts import AGENTS
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "gitgates"
 OWN_FOLDERS = ("gitgates", "docs", "tests")
@@ -288,6 +290,7 @@ def test_no_parameter_is_a_tuple_of_unlike_things() -> None:
 def test_every_module_is_imported() -> None:
     """By another one, or by its name: verbs, and the modules of coding agents."""
     by_name = {text for facts in _facts().values() for text in facts.texts}
+    by_name |= {f"gitgates.hosts.agents.{name}" for name in AGENTS}
     unused = [
         module.name
         for module in _modules()
