@@ -47,13 +47,13 @@ class Proposal(Record):
     def table(self) -> dict[str, object]:
         """Return its keys as the configuration writes them."""
         task = self.task
-        found: dict[str, object] = {}
+        keys: dict[str, object] = {}
         if description := task.description.strip() or self.word.description:
-            found["description"] = description
-        found |= {"command": task.command} if task.command else {}
-        found |= {"timeout": self.word.timeout, **task.keys}
-        found |= {"writes": True} if self.writes else {}
-        return found
+            keys["description"] = description
+        keys |= {"command": task.command} if task.command else {}
+        keys |= {"timeout": self.word.timeout, **task.keys}
+        keys |= {"writes": True} if self.writes else {}
+        return keys
 
 
 # `run-s lint test:*`
@@ -75,63 +75,67 @@ class Tasks:
         self.all = tasks
         self._by_call = {_call(task.command): task for task in reversed(tasks)}
 
-    def known(self, command: str) -> Task | None:
+    def find(self, command: str) -> Task | None:
         """Return the task that a command calls."""
         words = _call(command).split()
         calls = (" ".join(words[:count]) for count in (3, 2, 1))
         return next((self._by_call[call] for call in calls if call in self._by_call), None)
 
-    def called(self, task: Task) -> list[Task]:
+    def callees(self, task: Task) -> list[Task]:
         """Return the tasks that a task calls, or needs."""
-        own = [other for other in self.all if _runner(other) == _runner(task)]
+        siblings = [other for other in self.all if _runner(other) == _runner(task)]
         names = [*task.needs]
-        found = []
+        called = []
         for line in lines_of(task.body):
             if many := _MANY.match(line):
                 names += many[1].replace('"', "").replace("'", "").split()
-            elif (other := self.known(line)) and not other.is_default:
-                found.append(other)
-        needed = [other for name in names for other in own if fnmatchcase(other.name, name)]
-        return [other for other in needed + found if other is not task]
+            elif (other := self.find(line)) and not other.is_default:
+                called.append(other)
+        needed = [other for name in names for other in siblings if fnmatchcase(other.name, name)]
+        return [other for other in needed + called if other is not task]
 
     def lines(self, task: Task) -> list[str]:
         """Return the commands that a task runs, through other tasks, too."""
-        found: list[str] = []
-        seen: list[Task] = []
+        commands: list[str] = []
+        visited: list[Task] = []
         todo = [task]
         while todo:
-            one = todo.pop(0)
-            if one in seen:
+            current = todo.pop(0)
+            if current in visited:
                 continue
-            seen.append(one)
-            called = self.called(one)
+            visited.append(current)
+            called = self.callees(current)
             todo += called
-            lines = lines_of(one.body)
-            found += [x for x in lines if not _MANY.match(x) and self.known(x) not in called]
+            lines = lines_of(current.body)
+            commands += [
+                line for line in lines if not _MANY.match(line) and self.find(line) not in called
+            ]
             if not lines and not called:
-                found.append(one.command)  # nothing is known of what it runs
-        return found
+                commands.append(current.command)  # what it runs is not known
+        return commands
 
 
 def _call(command: str) -> str:
     """Return a command in a normal form, equal for calls of the same task."""
     command = command.replace("$(MAKE)", "make").replace("${MAKE}", "make")
-    while found := _LEAD.match(command):
-        command = command[found.end() :]
+    while match := _LEAD.match(command):
+        command = command[match.end() :]
     return _PACKAGE.sub("npm run ", command, count=1)
 
 
-def choose(found: list[Task]) -> tuple[list[Proposal], list[str]]:
+def choose(candidates: list[Task]) -> tuple[list[Proposal], list[str]]:
     """Return the gates, at most one for each word and language, and why a task was left out.
 
     The project's own word wins over a tool's default, and a runner of the whole project over one of
     a language. What a hook manager runs already comes on top, in the hooks where it runs.
     """
-    tasks = Tasks([task for task in found if not task.hooks])
-    proposals = [_by_manager(task, tasks) for task in found if task.hooks]
+    tasks = Tasks([task for task in candidates if not task.hooks])
+    proposals = [_by_manager(task, tasks) for task in candidates if task.hooks]
     run = {program for proposal in proposals for program in proposal.programs}
-    done = {(kind_of(program), language_of(program)) for program in run}
-    tasks.all = [one for one in tasks.all if not (one.is_default and (one.name, one.scope) in done)]
+    covered = {(kind_of(program), language_of(program)) for program in run}
+    tasks.all = [
+        task for task in tasks.all if not (task.is_default and (task.name, task.scope) in covered)
+    ]
     notes: list[str] = []
     usable = []
     for task in tasks.all:
@@ -166,7 +170,7 @@ def _checking(task: Task, usable: list[Task], tasks: Tasks) -> Task:
     if not any(map(is_fixing, lines)):
         return task
     runs = set(map(program_of, lines))
-    same = (one for one in usable if one.is_ci and program_of(one.body) in runs)
+    same = (other for other in usable if other.is_ci and program_of(other.body) in runs)
     return next(same, task)
 
 
@@ -203,22 +207,22 @@ def _by_word(name: str, word: Word, task: Task, tasks: Tasks) -> Proposal:
         writes=writes and not task.is_default,
         fast=word.fast and not is_slow,
         programs=programs,
-        parts=frozenset(one.command for one in tasks.called(task)),
+        parts=frozenset(callee.command for callee in tasks.callees(task)),
     )
 
 
 def _programs(lines: list[str]) -> frozenset[str]:
-    found = frozenset(program_of(one) for line in lines for one in tasks_of(line))
-    return found | {runs for program, runs in DATA["implies"].items() if program in found}
+    programs = frozenset(program_of(command) for line in lines for command in tasks_of(line))
+    return programs | {runs for program, runs in DATA["implies"].items() if program in programs}
 
 
 def _by_manager(task: Task, tasks: Tasks) -> Proposal:
     """Return a gate for a command of a hook manager; tasks of the project keep their names."""
-    known = tasks.known(task.command) if task.command else None
+    callee = tasks.find(task.command) if task.command else None
     name = task.name
-    if known and not known.keys:
-        word = find_word(known.name)
-        name = word.name if word else known.name
+    if callee and not callee.keys:
+        word = find_word(callee.name)
+        name = word.name if word else callee.name
     lines = tasks.lines(task)
     if task.command and any(map(is_fixing, lines)):
         task = task._replace(keys={**task.keys, "writes": True})
@@ -238,34 +242,36 @@ def _by_manager(task: Task, tasks: Tasks) -> Proposal:
 
 def _merge_same(proposals: list[Proposal]) -> list[Proposal]:
     """Merge gates with the same command, and number equal names."""
-    found: dict[str, Proposal] = {}
+    merged: dict[str, Proposal] = {}
     for proposal in proposals:
         task = proposal.task
-        same = [one for one in found.values() if _is_same(one, proposal)]
+        same = [earlier for earlier in merged.values() if _is_same(earlier, proposal)]
         if not same:
             name, count = proposal.name, 1
-            while name in found:
+            while name in merged:
                 count += 1
                 name = f"{proposal.name}-{count}"
-            found[name] = proposal._replace(name=name)
+            merged[name] = proposal._replace(name=name)
             continue
-        one = same[0]
-        hooks = (*one.task.hooks, *task.hooks)
-        if proposal.word.name and not one.task.keys.get("writes"):
+        earlier = same[0]
+        hooks = (*earlier.task.hooks, *task.hooks)
+        if proposal.word.name and not earlier.task.keys.get("writes"):
             hooks = (*hooks, *USUAL[1:])
-        one = one._replace(task=one.task._replace(hooks=tuple(dict.fromkeys(hooks))))
-        one = one._replace(managed=one.managed | proposal.managed)
-        found[one.name] = one._replace(word=proposal.word if proposal.word.name else one.word)
-    return list(found.values())
+        earlier = earlier._replace(task=earlier.task._replace(hooks=tuple(dict.fromkeys(hooks))))
+        earlier = earlier._replace(managed=earlier.managed | proposal.managed)
+        merged[earlier.name] = earlier._replace(
+            word=proposal.word if proposal.word.name else earlier.word
+        )
+    return list(merged.values())
 
 
-def _is_same(one: Proposal, other: Proposal) -> bool:
+def _is_same(earlier: Proposal, later: Proposal) -> bool:
     """Return whether two gates run the same."""
-    if not other.task.command or one.task.keys.get("pass_files"):
+    if not later.task.command or earlier.task.keys.get("pass_files"):
         return False
-    is_about_all = not one.task.keys.get("files") and bool(one.task.hooks)
-    return one.task.command == other.task.command or (
-        is_about_all and one.programs == other.programs
+    is_about_all = not earlier.task.keys.get("files") and bool(earlier.task.hooks)
+    return earlier.task.command == later.task.command or (
+        is_about_all and earlier.programs == later.programs
     )
 
 
@@ -275,15 +281,15 @@ def _best(word: Word, tasks: list[Task]) -> list[Task]:
     Defaults come last, then counts the earlier source; of one runner, the better spelling.
     """
     spelled = [task for task in tasks if find_word(task.name) is word]
-    found: dict[str, Task] = {}
+    by_scope: dict[str, Task] = {}
     # What CI runs for no language that is known counts where nothing else does.
-    for task in [one for one in spelled if one.scope or not one.is_ci] or spelled:
-        other = found.setdefault(task.scope, task)
+    for task in [task for task in spelled if task.scope or not task.is_ci] or spelled:
+        other = by_scope.setdefault(task.scope, task)
         is_own = not (task.is_default or other.is_default)
-        rank, best = (word.spellings.index(spell(one.name)) for one in (task, other))
+        rank, best = (word.spellings.index(spell(candidate.name)) for candidate in (task, other))
         if is_own and _runner(task) == _runner(other) and rank < best:
-            found[task.scope] = task
-    return [found[""]] if "" in found else list(found.values())
+            by_scope[task.scope] = task
+    return [by_scope[""]] if "" in by_scope else list(by_scope.values())
 
 
 def _runner(task: Task) -> str:
@@ -300,20 +306,20 @@ def assign_hooks(
     What the project runs before a commit already is what runs there; else the gates that are fast.
     Before a push and by hand runs all that only looks, for what a rebase brings and for CI.
     """
-    known = any("pre-commit" in proposal.task.hooks for proposal in proposals)
+    has_commit_gates = any("pre-commit" in proposal.task.hooks for proposal in proposals)
     hooks: dict[str, list[Proposal]] = {}
     for proposal in proposals:
-        wanted = proposal.task.hooks
-        if not wanted and proposal.writes and proposal.fast:
-            wanted = () if known else ("pre-commit", "manual")
-        elif not wanted:
-            wanted = USUAL if proposal.fast and not known else USUAL[1:]
+        hook_names = proposal.task.hooks
+        if not hook_names and proposal.writes and proposal.fast:
+            hook_names = () if has_commit_gates else ("pre-commit", "manual")
+        elif not hook_names:
+            hook_names = USUAL if proposal.fast and not has_commit_gates else USUAL[1:]
         if proposal.managed and not take_over:
             only_looks = not (proposal.task.keys.keys() & {"writes", "pass_hook_input"})
             only_looks &= not all(hook.endswith("-msg") for hook in proposal.managed)
-            wanted = tuple(dict.fromkeys((*wanted, *(USUAL[2:] if only_looks else ()))))
-            wanted = tuple(hook for hook in wanted if hook not in proposal.managed)
-        for hook in wanted:
+            hook_names = tuple(dict.fromkeys((*hook_names, *(USUAL[2:] if only_looks else ()))))
+            hook_names = tuple(hook for hook in hook_names if hook not in proposal.managed)
+        for hook in hook_names:
             hooks.setdefault(hook, []).append(proposal)
     hooks["pre-commit"] = _in_parts(hooks.get("pre-commit", []))
     placed = {hook: _without_duplicates(gates) for hook, gates in hooks.items()}
@@ -321,13 +327,13 @@ def assign_hooks(
     names = {hook: [p.name for p in placed[hook]] for hook in order if placed.get(hook)}
     used = {name for gates in names.values() for name in gates}
     unused = [proposal for proposal in proposals if proposal.name not in used]
-    return names, [f"{one.task.command}: {_why_unused(one)}" for one in unused]
+    return names, [f"{proposal.task.command}: {_why_unused(proposal)}" for proposal in unused]
 
 
-def _why_unused(one: Proposal) -> str:
-    if one.managed:
-        return f"{one.task.manager} keeps running it"
-    if one.writes:
+def _why_unused(proposal: Proposal) -> str:
+    if proposal.managed:
+        return f"{proposal.task.manager} keeps running it"
+    if proposal.writes:
         return "it rewrites files; other gates run before a commit"
     return "the other gates cover it"
 
@@ -335,7 +341,7 @@ def _why_unused(one: Proposal) -> str:
 def _in_parts(gates: list[Proposal]) -> list[Proposal]:
     """Leave out a `check` that calls others: what else it runs waits for the push."""
     commands = {gate.task.command for gate in gates}
-    return [one for one in gates if one.word.name != "check" or not one.parts & commands]
+    return [gate for gate in gates if gate.word.name != "check" or not gate.parts & commands]
 
 
 def _without_duplicates(gates: list[Proposal]) -> list[Proposal]:
@@ -343,17 +349,17 @@ def _without_duplicates(gates: list[Proposal]) -> list[Proposal]:
 
     What a hook manager runs stays: it may be about other files.
     """
-    kept = list(gates)
+    remaining = list(gates)
     # The largest first, and of two equal ones the fixer, then the later.
-    rank = {one.name: (-len(one.programs), not one.writes, -i) for i, one in enumerate(gates)}
-    for gate in sorted(gates, key=lambda one: rank[one.name]):
-        others = [other for other in kept if other is not gate]
+    rank = {gate.name: (-len(gate.programs), not gate.writes, -i) for i, gate in enumerate(gates)}
+    for gate in sorted(gates, key=lambda gate: rank[gate.name]):
+        others = [other for other in remaining if other is not gate]
         run = frozenset[str]().union(*(other.programs for other in others))
         looks = [other.programs for other in others if not other.writes]
         formatters = {program for program in gate.programs if kind_of(program) == "format"}
-        is_done = gate.programs <= run or (
+        is_covered = gate.programs <= run or (
             gate.writes and formatters & frozenset[str]().union(*looks)
         )
-        if is_done and not gate.task.hooks:
-            kept = others
-    return kept
+        if is_covered and not gate.task.hooks:
+            remaining = others
+    return remaining

@@ -65,8 +65,8 @@ _PARAMETER = re.compile(r"""(?<!["'\w])\$\{?1\}?(?!["'\w])""")
 def find(project: Project) -> tuple[list[Task], list[str]]:
     """Return the gates for commands of hook managers, and notes on what cannot be converted."""
     tasks: list[Task] = []
-    named = sorted(name for name in project.names - {*READS} if name.startswith(_NAMED))
-    notes = [f"{name}: {_BY_HAND}" for name in named]
+    unread = sorted(name for name in project.names - {*READS} if name.startswith(_NAMED))
+    notes = [f"{name}: {_BY_HAND}" for name in unread]
     for source in (_pre_commit, _lefthook, _node):
         try:
             tasks += source(project, notes)
@@ -85,10 +85,10 @@ def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
         return []
     default = texts(settings.get("default_stages"))
     stages = [texts(hook.get("stages")) or default for hook in hooks]
-    named = {_OLD_STAGES.get(stage, stage) for one in stages for stage in one}
+    named_hooks = {_OLD_STAGES.get(stage, stage) for names in stages for stage in names}
     usual = ("pre-commit", "pre-push", "manual")
-    run = [hook for hook in usual if not all(stages) or hook in named]
-    run += [hook for hook in HOOKS if hook in named and hook not in run]
+    run = [hook for hook in usual if not all(stages) or hook in named_hooks]
+    run += [hook for hook in HOOKS if hook in named_hooks and hook not in run]
     ids = _FILES["ids"]
     lines = [
         str(hook.get("entry") or ids.get(str(hook["id"]), hook["id"]))
@@ -117,7 +117,7 @@ def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
 def _lefthook(project: Project, notes: list[str]) -> list[Task]:
     name = next((name for name in _LEFTHOOK if name in project.texts), "")
     settings = project.load(name) if name else {}
-    found = []
+    tasks = []
     elsewhere = [key for key in ("extends", "remotes", "remote") if key in settings]
     notes += [f"{name}: {key}: {_BY_HAND}" for key in elsewhere]
     for hook in HOOKS:
@@ -126,13 +126,15 @@ def _lefthook(project: Project, notes: list[str]) -> list[Task]:
         if options.get("scripts"):
             notes.append(f"{name}: {hook}.scripts: {_BY_HAND}")
         for job in jobs:
-            where = f"{name}: {hook}: {job['name'] or job.get('run') or 'a job'}"
+            location = f"{name}: {hook}: {job['name'] or job.get('run') or 'a job'}"
             if why_not := _why_not(job):
-                notes.append(f"{where}: {why_not}; create a gate for it by hand")
+                notes.append(f"{location}: {why_not}; create a gate for it by hand")
             elif job.get("skip") is not True:
-                found.append(_job(job, where, hook))
-                notes += [f"{where}: its `skip`; the gate always runs"] if job.get("skip") else []
-    return found
+                tasks.append(_job(job, location, hook))
+                notes += (
+                    [f"{location}: its `skip`; the gate always runs"] if job.get("skip") else []
+                )
+    return tasks
 
 
 def _why_not(job: dict[str, object]) -> str:
@@ -154,17 +156,17 @@ def _why_not(job: dict[str, object]) -> str:
 
 def _items(value: object) -> Iterator[dict[str, object]]:
     """Yield the commands or jobs of lefthook; a group's jobs inherit its patterns."""
-    named = [{**table(job), "name": name} for name, job in table(value).items()]
-    for job in tables(value) or named:
+    commands = [{**table(job), "name": name} for name, job in table(value).items()]
+    for job in tables(value) or commands:
         inner = table(job.get("group")).get("jobs")
         inherited = {key: job[key] for key in _INHERITED if key in job}
         if inner:
-            yield from _items([{**inherited, **table(one)} for one in inner])
+            yield from _items([{**inherited, **table(inner_job)} for inner_job in inner])
         else:
             yield {"name": "", **job}
 
 
-def _job(job: dict[str, object], where: str, hook: str) -> Task:
+def _job(job: dict[str, object], location: str, hook: str) -> Task:
     """Return a job that a gate can express as a task."""
     run = " ".join(str(job[key]).strip() for key in ("run", "args") if job.get(key))
     places = {*_PLACE.findall(run)}
@@ -185,7 +187,7 @@ def _job(job: dict[str, object], where: str, hook: str) -> Task:
     return Task(
         name=str(job["name"] or name_of(command)),
         command=command.removesuffix(' "$@"') if "pass_files" in keys else command,
-        source=where,
+        source=location,
         body=command,
         hooks=(hook,),
         manager="lefthook",
@@ -197,12 +199,12 @@ def _below(root: str, globs: list[str]) -> list[str]:
     """Return patterns for what is in a folder; a glob with a slash names its whole path already."""
     if not root:
         return globs
-    inside = ("" if "/" in one.removeprefix("**/") else f"{root}/**/" for one in globs)
-    found = [
-        start + one.removeprefix("**/" if start else "")
-        for start, one in zip(inside, globs, strict=True)
+    prefixes = ("" if "/" in glob.removeprefix("**/") else f"{root}/**/" for glob in globs)
+    patterns = [
+        prefix + glob.removeprefix("**/" if prefix else "")
+        for prefix, glob in zip(prefixes, globs, strict=True)
     ]
-    return found or [f"{root}/"]
+    return patterns or [f"{root}/"]
 
 
 def _only_set(**keys: object) -> dict[str, object]:
@@ -211,7 +213,7 @@ def _only_set(**keys: object) -> dict[str, object]:
 
 def _node(project: Project, notes: list[str]) -> list[Task]:
     """Return what husky and simple-git-hooks run, lint-staged among it."""
-    found = []
+    tasks = []
     for script in _scripts(project):
         lines = [line.strip() for line in script.body.replace("\r", "").split("\n")]
         lines = [line for line in lines if not _IGNORED.match(line) and "gitgates" not in line]
@@ -219,15 +221,17 @@ def _node(project: Project, notes: list[str]) -> list[Task]:
             notes.append(f"{script.source}: is a script; create gates for it by hand")
             continue
         parts = (part.strip() for line in lines for part in line.split("&&"))
-        tasks = [task for part in parts if part for task in _of_line(part, script, project, notes)]
-        found += [task._replace(manager=script.manager) for task in tasks]
-    return found
+        script_tasks = [
+            task for part in parts if part for task in _of_line(part, script, project, notes)
+        ]
+        tasks += [task._replace(manager=script.manager) for task in script_tasks]
+    return tasks
 
 
 def _of_line(command: str, script: Task, project: Project, notes: list[str]) -> list[Task]:
     """Return the gates for one command of a hook."""
-    named = table(load_or_empty(project, "package.json"), "scripts")
-    run = named.get(command.rsplit(maxsplit=1)[-1])  # one of package.json may be it
+    scripts = table(load_or_empty(project, "package.json"), "scripts")
+    run = scripts.get(command.rsplit(maxsplit=1)[-1])  # the last word may name a script
     if any(map(_LINT_STAGED_CALL.match, (command, run if isinstance(run, str) else ""))):
         return _lint_staged(script.name, project, notes)
     return [_command(command, script.name, script.source, project)]
@@ -238,25 +242,25 @@ def _scripts(project: Project) -> Iterator[Task]:
     package = load_or_empty(project, "package.json")
     husky, simple = husky_folder(project), "simple-git-hooks"
     scripts = {hook: project.texts.get(f"{husky}/{hook}") for hook in HOOKS}
-    places = [(simple, f"{name}: ", project.load(name)) for name in _SIMPLE]
-    places += [
+    sources = [(simple, f"{name}: ", project.load(name)) for name in _SIMPLE]
+    sources += [
         (simple, "package.json: simple-git-hooks.", table(package, "simple-git-hooks")),
         ("husky 4", "package.json: husky.hooks.", table(package, "husky", "hooks")),
         ("yorkie", "package.json: gitHooks.", table(package, "gitHooks")),
         ("husky", f"{husky}/", scripts),
     ]
-    for manager, where, hooks in places:
+    for manager, prefix, hooks in sources:
         for hook in HOOKS:
             if isinstance(text := hooks.get(hook), str):
-                yield Task(hook, "", f"{where}{hook}", body=text, manager=manager)
+                yield Task(hook, "", f"{prefix}{hook}", body=text, manager=manager)
 
 
 def husky_folder(project: Project) -> str:
     """Return the folder of husky's scripts: the one that a script of package.json names."""
     scripts = table(load_or_empty(project, "package.json"), "scripts")
     calls = (_HUSKY_CALL.search(str(scripts.get(name, ""))) for name in _HUSKY_SCRIPTS)
-    named = next((call[1] for call in calls if call and call[1]), HUSKY)
-    return named.removeprefix("./").rstrip("/")
+    folder = next((call[1] for call in calls if call and call[1]), HUSKY)
+    return folder.removeprefix("./").rstrip("/")
 
 
 def husky_files(project: Project) -> tuple[str, ...]:
@@ -265,13 +269,13 @@ def husky_files(project: Project) -> tuple[str, ...]:
     return tuple(f"{folder}/{hook}" for hook in HOOKS) if is_inside(folder) else ()
 
 
-def _command(line: str, hook: str, where: str, project: Project, /) -> Task:
+def _command(line: str, hook: str, source: str, project: Project, /) -> Task:
     """Return one command of a hook as a gate."""
     command = _PARAMETER.sub('"$1"', line).replace("$HUSKY_GIT_PARAMS", '"$@"')
     return Task(
         name=hook if hook.endswith("-msg") else name_of(command),
         command=_local(command, project),
-        source=where,
+        source=source,
         body=command,
         hooks=(hook,),
         keys=_only_set(pass_hook_input='"$' in command, writes=is_fixing(command)),
@@ -281,21 +285,23 @@ def _command(line: str, hook: str, where: str, project: Project, /) -> Task:
 def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
     """Return what lint-staged runs: a gate for each list of commands."""
     package = load_or_empty(project, "package.json")
-    where = "package.json: lint-staged"
+    source = "package.json: lint-staged"
     options = package.get("lint-staged", package.get("nano-staged"))
     for name in _LINT_STAGED:
         if name in project.texts:
-            options, where = project.load(name), name
+            options, source = project.load(name), name
     by_commands: dict[tuple[str, ...], list[str]] = {}
     for glob, value in table(options).items():
-        given = (one.strip() for one in texts(value))
-        commands = tuple(one for one in given if one and not one.startswith("git add"))
+        stripped = (command.strip() for command in texts(value))
+        commands = tuple(
+            command for command in stripped if command and not command.startswith("git add")
+        )
         globs = _expand(glob.removeprefix("./"))
-        if commands and not any(set(one) & set("!()|") for one in globs):
+        if commands and not any(set(pattern) & set("!()|") for pattern in globs):
             by_commands.setdefault(commands, []).extend(globs)
         else:
-            notes.append(f"{where}: {glob}: {_BY_HAND}")
-    found = []
+            notes.append(f"{source}: {glob}: {_BY_HAND}")
+    tasks = []
     for commands, doubled in by_commands.items():
         globs = list(dict.fromkeys(doubled))
         kinds = [kind_of(program_of(command)) for command in commands]
@@ -303,37 +309,39 @@ def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
         writes = not all(kinds) or any(map(is_fixing, commands))
         local = [_local(command, project) for command in commands]
         last = local if len(local) == 1 else [f'{command} "$@"' for command in local]
-        main = next((one for one, kind in zip(commands, kinds, strict=True) if kind), commands[0])
+        main = next(
+            (command for command, kind in zip(commands, kinds, strict=True) if kind), commands[0]
+        )
         keys = _only_set(
             files=[] if globs == ["*"] else globs, pass_files=True, writes=writes, restage=writes
         )
-        found.append(
+        tasks.append(
             Task(
                 name=name_of(main) if len(by_commands) > 1 else "lint-staged",
                 command=" && ".join(last),
-                source=where,
+                source=source,
                 body="\n".join(commands),
                 hooks=(hook,),
                 keys=keys,
             )
         )
-    return found
+    return tasks
 
 
 def _local(command: str, project: Project) -> str:
     """Return a command that finds the programs of node_modules, as lint-staged does."""
     program = command.partition(" ")[0]
     package = load_or_empty(project, "package.json")
-    asked = {**table(package, "devDependencies"), **table(package, "dependencies")}
-    is_local = program in asked or f"node_modules/.bin/{program}" in project.names
+    dependencies = {**table(package, "devDependencies"), **table(package, "dependencies")}
+    is_local = program in dependencies or f"node_modules/.bin/{program}" in project.names
     return local_tool(command, project) if is_local else command
 
 
 def _expand(glob: str) -> list[str]:
     """Expand braces: `*.{js,ts}` becomes two patterns; so do `*.ts?(x)` and `*.@(js|ts)`."""
-    glob = _ANY.sub(lambda one: f"{{{one[1].replace('|', ',')}}}", _MAYBE.sub(r"{,\1}", glob))
-    found = _BRACES.search(glob)
-    if not found or glob.count("{") > _MOST_BRACES:
+    glob = _ANY.sub(lambda match: f"{{{match[1].replace('|', ',')}}}", _MAYBE.sub(r"{,\1}", glob))
+    braces = _BRACES.search(glob)
+    if not braces or glob.count("{") > _MOST_BRACES:
         return [glob] if glob else []
-    ends = [glob[: found.start()] + part + glob[found.end() :] for part in found[1].split(",")]
-    return [one for end in ends for one in _expand(end)]
+    ends = [glob[: braces.start()] + part + glob[braces.end() :] for part in braces[1].split(",")]
+    return [pattern for end in ends for pattern in _expand(end)]

@@ -66,23 +66,23 @@ class Project(Record):
         text = self.texts[name].removeprefix("\ufeff")
         if name.endswith((".ini", ".cfg", ".flake8")):
             return read_ini(name, text)
-        found: Any
+        settings: Any
         kind, shape = "YAML", "mapping"
         try:
             if name.endswith(".toml"):
                 kind = "TOML"
-                found = parse_toml(text.replace("\r\n", "\n"))
+                settings = parse_toml(text.replace("\r\n", "\n"))
             elif name.endswith(".json"):
                 kind, shape = "JSON", "object"
-                found = parse_json(text)
+                settings = parse_json(text)
             else:
-                found = load(text)
+                settings = load(text)
         except (ValueError, RecursionError, yaml.YAMLError) as error:
             why = f"is not valid {kind}: {' '.join(str(error).split())}"
             raise BadFile(name, why) from error
-        if not isinstance(found, dict):
+        if not isinstance(settings, dict):
             raise BadFile(name, f"is not a {kind} {shape}")
-        return found
+        return settings
 
 
 def read_ini(name: str, text: str) -> dict[str, Any]:
@@ -117,22 +117,22 @@ def texts(value: object) -> tuple[str, ...]:
 
 def read_files(root_abs: str, names: tuple[str, ...]) -> tuple[dict[str, str], list[str]]:
     """Return the text of each existing file, and which could not be read and why."""
-    found: dict[str, str] = {}
+    contents: dict[str, str] = {}
     troubles: list[str] = []
-    there = {*list_folder(root_abs)}
+    root_names = {*list_folder(root_abs)}
     for name in names:
         path_abs = os.path.join(root_abs, name)
         # On a file system that folds case, `makefile` would be found as `Makefile` too.
-        if (name in there or "/" in name) and os.path.isfile(path_abs):
+        if (name in root_names or "/" in name) and os.path.isfile(path_abs):
             try:
-                found[name] = read_text(path_abs)
+                contents[name] = read_text(path_abs)
             except ValueError as error:
                 troubles.append(f"{name}: cannot be read: {error}; ignored")
-    return found, troubles
+    return contents, troubles
 
 
 def read_text(path_abs: str) -> str:
-    """Return the text of a file. Raises: ValueError if it cannot be read, or is no text of ours."""
+    """Return the text of a file. Raises: ValueError if it cannot be read as UTF-8 text."""
     longest = _LONGEST_LOCK_BYTES if path_abs.endswith(".lock") else _LONGEST_BYTES
     try:
         with open(path_abs, "rb", opener=open_regular) as file:
@@ -150,15 +150,15 @@ def list_files(
     root_abs: str, folder: str = "", *, depth: int = 1, programs: bool = False
 ) -> set[str]:
     """Return the files of a folder inside the project; of `programs` what can be executed."""
-    found = set()
+    files = set()
     for name in list_folder(os.path.join(root_abs, folder)) if is_inside(folder) else ():
         path = f"{folder}/{name}"
         path_abs = os.path.join(root_abs, path)
         if os.path.isfile(path_abs):
-            found |= {path} if not programs or os.access(path_abs, os.X_OK) else set()
+            files |= {path} if not programs or os.access(path_abs, os.X_OK) else set()
         elif depth > 1:
-            found |= list_files(root_abs, path, depth=depth - 1, programs=programs)
-    return found
+            files |= list_files(root_abs, path, depth=depth - 1, programs=programs)
+    return files
 
 
 def list_folder(folder_abs: str) -> list[str]:

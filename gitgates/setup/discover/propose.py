@@ -61,9 +61,9 @@ def read_project(root_abs: str, path: str = "") -> tuple[Project, list[str]]:
     for folder in (tools.WORKFLOWS, *_TESTS):
         names |= list_files(root_abs, folder)
     project = Project(texts={}, names=frozenset(names))
-    wanted = (*runners.FILES, *tools.READS, *managers.READS, *tools.workflows(project))
-    wanted += tuple(runners.task_scripts(project))
-    texts, troubles = read_files(root_abs, tuple(dict.fromkeys(wanted)))
+    file_names = (*runners.FILES, *tools.READS, *managers.READS, *tools.workflows(project))
+    file_names += tuple(runners.task_scripts(project))
+    texts, troubles = read_files(root_abs, tuple(dict.fromkeys(file_names)))
     project = project._replace(texts=texts)
     for name in (*_included(project), *managers.husky_files(project)):
         if os.path.isdir(os.path.join(root_abs, name)):
@@ -72,21 +72,23 @@ def read_project(root_abs: str, path: str = "") -> tuple[Project, list[str]]:
             more, unreadable = read_files(root_abs, (name,))
             texts |= more
             troubles += unreadable
-    # A shim of pyenv, asdf or mise is there whether or not what it starts is.
-    path = os.pathsep.join(one for one in path.split(os.pathsep) if "shims" not in one.split("/"))
+    # A shim of pyenv, asdf or mise exists whether or not the program that it starts does.
+    path = os.pathsep.join(
+        directory for directory in path.split(os.pathsep) if "shims" not in directory.split("/")
+    )
     in_path = frozenset(name for name in tools.IN_PATH if shutil.which(name, path=path))
     return Project(texts=texts, names=frozenset(names), in_path=in_path), troubles
 
 
 def _included(project: Project) -> list[str]:
-    found: list[str] = []
+    included: list[str] = []
     for name in runners.FILES:
         if name in project.texts:
             try:
-                found += runners.included_files(name, project)
+                included += runners.included_files(name, project)
             except BadFile:
-                continue  # said when its tasks are looked for
-    return found
+                continue  # reported when its tasks are read
+    return included
 
 
 def find_tasks(project: Project) -> tuple[list[Task], list[str], list[str]]:
@@ -112,9 +114,11 @@ def inspect_project(
     used = {name for gates in hooks.values() for name in gates}
     return Inspection(
         languages=tools.find_languages(project),
-        proposals=tuple(one for one in proposals if one.name in used),
+        proposals=tuple(proposal for proposal in proposals if proposal.name in used),
         hooks=hooks,
-        managers=tuple(dict.fromkeys(one.task.manager for one in proposals if one.managed)),
+        managers=tuple(
+            dict.fromkeys(proposal.task.manager for proposal in proposals if proposal.managed)
+        ),
         left_out=(*by_hand, *unusable, *doubled),
         troubles=(*unreadable, *broken),
     )
@@ -153,7 +157,7 @@ def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:
 
 def propose(
     root_abs: str,
-    found: Inspection,
+    inspection: Inspection,
     failed: dict[str, str] | None = None,
     *,
     remarks: dict[str, str] | None = None,
@@ -168,7 +172,7 @@ def propose(
     failed = failed or {}
     raw = load.read_files(root_abs)
     config = read_shared(raw)
-    addition = _missing(found, failed, config)
+    addition = _missing(inspection, failed, config)
     if with_agent and not any(
         hook.gates and kind_of(hook.name) in AGENT_KINDS for hook in config.hooks
     ):
@@ -178,26 +182,32 @@ def propose(
     return make_edit(raw, addition._replace(comments=comments))
 
 
-def _missing(found: Inspection, failed: dict[str, str], config: Config) -> Addition:
+def _missing(inspection: Inspection, failed: dict[str, str], config: Config) -> Addition:
     """Return the gates that the configuration lacks, and the hooks that are to run them.
 
     A gate that some hook runs already is added to no other: whoever wrote it chose.
     """
-    there = {gate.name: gate for gate in config.gates}
+    existing = {gate.name: gate for gate in config.gates}
     commands = {gate.command for gate in config.gates if gate.command}
-    known = {*there, *failed}
-    missing = [one for one in found.proposals if one.name not in known]
-    new = {one.name: one.table() for one in missing if one.task.command not in commands}
-    chosen = {name for hook in config.hooks for name in reachable(hook.gates, there)}
-    waiting = new.keys() | (there.keys() - chosen - failed.keys())
+    excluded = {*existing, *failed}
+    missing = [proposal for proposal in inspection.proposals if proposal.name not in excluded]
+    new = {
+        proposal.name: proposal.table()
+        for proposal in missing
+        if proposal.task.command not in commands
+    }
+    chosen = {name for hook in config.hooks for name in reachable(hook.gates, existing)}
+    waiting = new.keys() | (existing.keys() - chosen - failed.keys())
     hooks = {
         hook: [name for name in gates if name in waiting]
-        for hook, gates in found.hooks.items()
+        for hook, gates in inspection.hooks.items()
         # A project that has hooks and none of this name does without it.
-        if hook != "manual" or hook in {one.name for one in config.hooks} or not config.hooks
+        if hook != "manual"
+        or hook in {configured.name for configured in config.hooks}
+        or not config.hooks
     }
-    listed = {hook: {"gates": gates} for hook, gates in hooks.items() if gates}
-    return Addition(gates=new, hooks=listed)
+    tables = {hook: {"gates": gates} for hook, gates in hooks.items() if gates}
+    return Addition(gates=new, hooks=tables)
 
 
 def _with_agent(addition: Addition, config: Config) -> Addition:
@@ -205,8 +215,8 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
 
     Before it may stop: all that looks, and a review. After an edit: what is given that file.
     """
-    there = {gate.name: gate._asdict() for gate in config.gates}
-    gates = {**addition.gates, **there}
+    existing = {gate.name: gate._asdict() for gate in config.gates}
+    gates = {**addition.gates, **existing}
     lists: list[tuple[str, Any]] = [(hook.name, hook.gates) for hook in config.hooks]
     lists += [(hook, table["gates"]) for hook, table in addition.hooks.items()]
     late = [name for hook, names in lists if hook in USUAL[1:] for name in names]

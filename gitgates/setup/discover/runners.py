@@ -51,8 +51,8 @@ def find_runner_tasks(project: Project) -> tuple[list[Task], list[str]]:
     tasks = [task for folder in MISE_FOLDERS for task in _mise_programs(folder, project)]
     troubles: dict[str, str] = {}
     for runner, files in _FILES.items():
-        there = [name for name in files if name in project.texts]
-        for name in there[:1] if _RUNNERS[runner].get("first_only") else there:
+        present = [name for name in files if name in project.texts]
+        for name in present[:1] if _RUNNERS[runner].get("first_only") else present:
             try:
                 find = _OWN.get(runner) or partial(_in_table, _RUNNERS[runner])
                 tasks += find(name, project)
@@ -71,16 +71,18 @@ def _in_table(row: dict[str, Any], name: str, project: Project) -> list[Task]:
     call = row["call"].replace("{prefix}", runner_prefix(project))
     call = call.replace("{manager}", package_manager(project))
     settings = project.load(name)
-    tasks = table(settings, *row["path"])
-    if _WIREIT in tasks.values():  # which has what they run in a table of its own
-        own = table(settings, _WIREIT)
-        tasks = {task: own.get(task) if run == _WIREIT else run for task, run in tasks.items()}
+    entries = table(settings, *row["path"])
+    if _WIREIT in entries.values():  # which has what they run in a table of its own
+        wireit_tasks = table(settings, _WIREIT)
+        entries = {
+            task: wireit_tasks.get(task) if run == _WIREIT else run for task, run in entries.items()
+        }
         row = {**row, "run": ["command"], "needs": ["dependencies"]}
-    found = [_task(row, task, value, f"{name}: ", call=call) for task, value in tasks.items()]
+    tasks = [_task(row, task, value, f"{name}: ", call=call) for task, value in entries.items()]
     is_table = "run" in row and _WIREIT not in settings
     if "{manager}" in row["call"]:
-        found = [task._replace(once=_once(task, project)) for task in found]
-    return [task for task in found if is_table or (task.body and _NO_TESTS not in task.body)]
+        tasks = [task._replace(once=_once(task, project)) for task in tasks]
+    return [task for task in tasks if is_table or (task.body and _NO_TESTS not in task.body)]
 
 
 def _once(task: Task, project: Project) -> str:
@@ -96,30 +98,30 @@ def _once(task: Task, project: Project) -> str:
     return plain[:start] + local_tool(plain[start:], project)
 
 
-def _task(row: dict[str, Any], name: str, value: object, where: str, *, call: str) -> Task:
+def _task(row: dict[str, Any], name: str, value: object, prefix: str, *, call: str) -> Task:
     run, needs = row.get("run", [""]), row.get("needs", ())
     # A list of poe names tasks; anything else that is not a table of options is what runs.
     is_list = isinstance(value, list) and "sequence" in needs
     options = value if isinstance(value, dict) else {"sequence" if is_list else run[0]: value}
     lines, inner, called = _steps(options.get(key) for key in run)
     needed, more, also = _steps(options.get(key) for key in needs)
-    described = (options.get(key) for key in ("description", "desc", "help"))
+    descriptions = (options.get(key) for key in ("description", "desc", "help"))
     command = f"{call}{shlex.quote(name)}"
     return Task(
         name=name,
         command="npm test" if command == "npm run test" else command,
-        source=where + row.get("source", "task {}").format(name),
+        source=prefix + row.get("source", "task {}").format(name),
         scope=row.get("scope", ""),
         body="\n".join((*lines, *inner, *more)),
         needs=(*needed, *also, *called),
         is_private=name.startswith("_") or any(options.get(key) for key in _PRIVATE),
-        description=next((one for one in described if isinstance(one, str)), ""),
+        description=next((text for text in descriptions if isinstance(text, str)), ""),
     )
 
 
 def _steps(values: Iterable[object]) -> tuple[list[str], list[str], list[str]]:
     """Return the texts in lists, the commands in tables in there, and the tasks that those call."""
-    found: list[str] = []
+    lines: list[str] = []
     commands: list[str] = []
     called: list[str] = []
     for value in values:
@@ -128,50 +130,52 @@ def _steps(values: Iterable[object]) -> tuple[list[str], list[str], list[str]]:
                 commands += (*texts(item.get("cmd")), *texts(item.get("shell")))
                 called += [name for key in _CALLS for name in texts(item.get(key))]
             else:
-                found.append(" ".join(texts(item)))
-    return [text for text in found if text.strip()], commands, called
+                lines.append(" ".join(texts(item)))
+    return [text for text in lines if text.strip()], commands, called
 
 
 def _mise(name: str, project: Project) -> list[Task]:
     """Return the tasks of one file of mise, and those of what it includes."""
     row = _RUNNERS["mise"]
-    found = _in_table(row, name, project)
+    tasks = _in_table(row, name, project)
     for file in included_files(name, project):
         if file in project.texts:
-            found += _in_table({**row, "path": ()}, file, project)
-        found += _mise_programs(file, project)
-    return found
+            tasks += _in_table({**row, "path": ()}, file, project)
+        tasks += _mise_programs(file, project)
+    return tasks
 
 
 def _mise_programs(folder: str, project: Project) -> list[Task]:
     """Return the tasks of a folder: `lint/js.sh` is `lint:js`."""
-    found = []
+    tasks = []
     for file in sorted(name for name in project.names if name.startswith(f"{folder}/")):
         name = file.removeprefix(f"{folder}/").partition(".")[0].replace("/", ":")
-        found.append(Task(name=name, command=f"mise run {shlex.quote(name)}", source=file))
-    return found
+        tasks.append(Task(name=name, command=f"mise run {shlex.quote(name)}", source=file))
+    return tasks
 
 
 # Python's runners
 
 
 def _hatch(name: str, project: Project) -> list[Task]:
-    settings, where = project.load(name), name
+    settings, location = project.load(name), name
     if name == _PYPROJECT:
-        settings, where = table(settings, "tool", "hatch"), f"{name}: tool.hatch"
+        settings, location = table(settings, "tool", "hatch"), f"{name}: tool.hatch"
     envs = table(settings, "envs")
-    found = [
-        Task(name=task, command=command, source=f"{where} envs.{env}", scope=PYTHON, body=command)
+    tasks = [
+        Task(
+            name=task, command=command, source=f"{location} envs.{env}", scope=PYTHON, body=command
+        )
         for env, (task, command) in DATA["hatch"].items()
         if env in envs
     ]
     for env in sorted(envs, key=lambda env: env != "default"):
         call = "hatch run " if env == "default" else f"hatch run {env}:"
         for task, value in table(envs[env], "scripts").items():
-            source = f"{where} envs.{env}.scripts.{task}"
+            source = f"{location} envs.{env}.scripts.{task}"
             body = "\n".join(_steps([value])[0])
-            found.append(Task(task, f"{call}{shlex.quote(task)}", source, scope=PYTHON, body=body))
-    return found
+            tasks.append(Task(task, f"{call}{shlex.quote(task)}", source, scope=PYTHON, body=body))
+    return tasks
 
 
 _SESSION = re.compile(r"(?:\w+\.)*session(?:\(.*?\bname='(?P<name>[^']*)'|\b)")
@@ -185,7 +189,7 @@ def _nox(name: str, project: Project) -> list[Task]:
             tree = ast.parse(project.texts[name].removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadFile(name, f"is not valid Python: {error}") from error
-    found = []
+    tasks = []
     for function in tree.body:
         for decorator in getattr(function, "decorator_list", ()):
             if match := _SESSION.match(ast.unparse(decorator)):
@@ -193,8 +197,8 @@ def _nox(name: str, project: Project) -> list[Task]:
                 call = in_environment("nox", project)
                 command, source = f"{call} -s {shlex.quote(session)}", f"{name}: session {session}"
                 body = "\n".join(_session_lines(function))
-                found.append(Task(session, command, source, scope=PYTHON, body=body))
-    return found
+                tasks.append(Task(session, command, source, scope=PYTHON, body=body))
+    return tasks
 
 
 def _session_lines(function: ast.AST) -> list[str]:
@@ -236,7 +240,7 @@ def included_files(name: str, project: Project) -> tuple[str, ...]:
     """Return the files and folders that a task file includes by their names. Raises: BadFile."""
     if name in _FILES["mise"]:
         return texts(table(project.load(name), "task_config").get("includes"))
-    includes = next((_INCLUDES[one] for one in _INCLUDES if name in _FILES[one]), None)
+    includes = next((_INCLUDES[runner] for runner in _INCLUDES if name in _FILES[runner]), None)
     return tuple(includes.findall(project.texts[name])) if includes else ()
 
 
@@ -279,17 +283,17 @@ def _make(name: str, project: Project) -> list[Task]:
 
 def _just(name: str, project: Project) -> list[Task]:
     """Return the recipes of a justfile; one that cannot be called as it is is private."""
-    found: list[Task] = []
+    recipes: list[Task] = []
     is_private = False
     for line in _text(name, project).split("\n"):
         if attribute := _ATTRIBUTE.match(line):
             is_private = is_private or "private" in attribute["words"]
-        elif line.startswith((" ", "\t")) and found:
-            body = f"{found[-1].body}\n{line.strip().lstrip('@-')}"
-            found[-1] = found[-1]._replace(body=body.removeprefix("\n"))
+        elif line.startswith((" ", "\t")) and recipes:
+            body = f"{recipes[-1].body}\n{line.strip().lstrip('@-')}"
+            recipes[-1] = recipes[-1]._replace(body=body.removeprefix("\n"))
         elif (recipe := _RECIPE.match(line)) and not _NO_RECIPE.match(line):
             has_arguments = _OPTIONAL.sub("", recipe["parameters"]).strip()
-            found.append(
+            recipes.append(
                 Task(
                     name=recipe["name"],
                     command=f"just {recipe['name']}",
@@ -300,7 +304,7 @@ def _just(name: str, project: Project) -> list[Task]:
                 )
             )
             is_private = False
-    return found
+    return recipes
 
 
 # scripts
@@ -312,14 +316,14 @@ _ASKS = re.compile(r"\$\{1:?\?|\[ *\$# -(?:lt|eq|ne) ")
 
 def task_scripts(project: Project) -> list[str]:
     """Return the scripts that are named like a task, `scripts/lint`, the first folder's first."""
-    found = []
+    scripts = []
     for folder in SCRIPT_FOLDERS:
         for name in sorted(project.names):
-            where, _, file = name.rpartition("/")
+            parent, _, file = name.rpartition("/")
             stem, dot, end = file.partition(".")
-            if where == folder and (end == "sh" or not dot) and find_word(stem):
-                found.append(name)
-    return found
+            if parent == folder and (end == "sh" or not dot) and find_word(stem):
+                scripts.append(name)
+    return scripts
 
 
 def _script(name: str, project: Project) -> list[Task]:

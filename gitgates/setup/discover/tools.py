@@ -55,7 +55,8 @@ def find_defaults(project: Project) -> list[Task]:
     """Return a task for each tool that is set up."""
     tasks = []
     for scope, tool in _TOOLS:
-        source = next((found for sign in tool["signs"] if (found := _source(project, sign))), "")
+        sources = (_source(project, sign) for sign in tool["signs"])
+        source = next(filter(None, sources), "")
         if source:
             command, missing = _resolve(tool["command"], scope, project)
             tasks.append(
@@ -101,14 +102,14 @@ def _resolve(command: str, scope: str, project: Project) -> tuple[str, str]:
     """
     program = command.partition(" ")[0]
     if scope == JAVASCRIPT:
-        is_there = f"node_modules/.bin/{program}" in project.names
-        missing = "" if is_there else f"node_modules/.bin/{program} not found"
+        is_installed = f"node_modules/.bin/{program}" in project.names
+        missing = "" if is_installed else f"node_modules/.bin/{program} not found"
         return local_tool(command, project), missing
     if scope != PYTHON:
         return command, ""
     call = in_environment(program, project)
-    is_there = call != program or program in project.in_path
-    missing = "" if is_there else f"neither locked, nor in {', '.join(ENVIRONMENTS)} or PATH"
+    is_available = call != program or program in project.in_path
+    missing = "" if is_available else f"neither locked, nor in {', '.join(ENVIRONMENTS)} or PATH"
     return call + command.removeprefix(program), missing
 
 
@@ -119,7 +120,7 @@ def in_environment(program: str, project: Project) -> str:
         if locked.search(project.texts.get(lock, "")):
             option = _option_of_uv(program, project) if manager == "uv" else ""
             return f"{manager} run {option}{program}"
-    folder = next((one for one in ENVIRONMENTS if f"{one}/{program}" in project.names), "")
+    folder = next((folder for folder in ENVIRONMENTS if f"{folder}/{program}" in project.names), "")
     return f"{folder}/{program}" if folder else program
 
 
@@ -148,15 +149,15 @@ def _option_of_uv(program: str, project: Project) -> str:
 
 def _members(name: str, groups: dict[str, object], above: tuple[str, ...]) -> tuple[str, ...]:
     """Return the requirements of a group, and of those that it includes."""
-    included = [str(one.get("include-group")) for one in tables(groups.get(name))]
-    found = texts(groups.get(name))
+    included = [str(member.get("include-group")) for member in tables(groups.get(name))]
+    requirements = texts(groups.get(name))
     for other in included if name not in above else ():
-        found += _members(other, groups, (*above, name))
-    return found
+        requirements += _members(other, groups, (*above, name))
+    return requirements
 
 
 def _packages(requirements: tuple[str, ...]) -> set[str]:
-    names = (found[1] for text in requirements if (found := _REQUIREMENT.match(text)))
+    names = (match[1] for text in requirements if (match := _REQUIREMENT.match(text)))
     return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
 
 
@@ -170,9 +171,9 @@ def local_tool(command: str, project: Project) -> str:
 def package_manager(project: Project) -> str:
     """Return npm, pnpm, yarn or bun: the one that package.json names, else the lock file's."""
     package = load_or_empty(project, "package.json")
-    named = str(package.get("packageManager", "")).partition("@")[0]
-    if named in _NODE_LOCKS.values():
-        return named
+    manager = str(package.get("packageManager", "")).partition("@")[0]
+    if manager in _NODE_LOCKS.values():
+        return manager
     return next((manager for lock, manager in _NODE_LOCKS.items() if lock in project.names), "npm")
 
 
@@ -186,7 +187,7 @@ def load_or_empty(project: Project, file: str) -> dict[str, object]:
     try:
         return project.load(file)
     except BadFile:
-        return {}  # said when its tasks are looked for
+        return {}  # reported when its tasks are read
 
 
 # CI
@@ -225,7 +226,7 @@ def _events(workflow: dict[str, object]) -> set[str]:
 
 def _is_called(name: str, project: Project) -> bool:
     """Return whether a workflow is called by another one that checks a change."""
-    callers = [load_or_empty(project, one) for one in workflows(project) if one != name]
+    callers = [load_or_empty(project, other) for other in workflows(project) if other != name]
     return "workflow_call" in _events(load_or_empty(project, name)) and any(
         str(table(job).get("uses", "")).endswith(name)
         for caller in callers
@@ -243,7 +244,7 @@ def _ci_task(line: str, source: str, project: Project) -> Task | None:
     if first in _RUNNERS:
         return None  # their own files say more
     command, missing = line, ""
-    bare = line[found.end() :] if (found := _BARE.match(line)) else line
+    bare = line[match.end() :] if (match := _BARE.match(line)) else line
     if scope in (PYTHON, JAVASCRIPT) and bare.startswith(first):
         line = bare
         bare = bare.replace("ruff check", "ruff check --no-fix")  # its settings may say `fix`

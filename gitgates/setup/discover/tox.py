@@ -2,7 +2,7 @@
 
 tox accepts any name made of factors that it knows (`tox -e pyright` where `typing-pyright` is
 listed), runs no command in it, and passes. So names are those of `env_list` and of the
-environments' own tables, and of each is found out what it would run.
+environments' own tables, and what each would run is determined.
 
 Source: tox.wiki, reference/config; tox 4.67 (config/loader/ini/factor.py).
 """
@@ -40,8 +40,8 @@ class ToxFile(Record):
     """The environments of one file."""
 
     source: str
-    listed: tuple[str, ...]  # names of env_list
-    own: tuple[str, ...]  # names of environments with a table of their own
+    env_list: tuple[str, ...]  # names of env_list
+    env_tables: tuple[str, ...]  # names of environments with a table of their own
     commands: Callable[[str], str]  # name → what it runs: lines of a shell
 
 
@@ -51,13 +51,13 @@ def find(name: str, project: Project) -> list[Task]:
     if settings is None:
         return []
     groups: dict[str, list[str]] = {}
-    for env in dict.fromkeys((*settings.listed, *settings.own)):
+    for env in dict.fromkeys((*settings.env_list, *settings.env_tables)):
         if word := _word(env, settings.commands(env)):
             groups.setdefault(word, []).append(env)
-    found = {word: _installed(envs, project) for word, envs in groups.items()}
-    if not {"test", "tests"} & found.keys() and (env := _plain(settings, project)):
-        found["test"] = env
-    return [_task(word, env, settings, project) for word, env in found.items()]
+    env_of = {word: _installed(envs, project) for word, envs in groups.items()}
+    if not {"test", "tests"} & env_of.keys() and (env := _plain(settings, project)):
+        env_of["test"] = env
+    return [_task(word, env, settings, project) for word, env in env_of.items()]
 
 
 def _word(env: str, commands: str) -> str:
@@ -73,15 +73,17 @@ def _word(env: str, commands: str) -> str:
 
 def _plain(settings: ToxFile, project: Project) -> str:
     """Return the environment that runs the tests where none is named so; empty if there is none."""
-    versions = [env for env in settings.listed if any(map(_INTERPRETER.fullmatch, env.split("-")))]
+    versions = [
+        env for env in settings.env_list if any(map(_INTERPRETER.fullmatch, env.split("-")))
+    ]
     is_bare = not versions or any(_INTERPRETER.fullmatch(env) for env in versions)
     if is_bare and _kinds(settings.commands(_PLAIN)) & {"test", ""}:
         return _PLAIN
     envs = [
-        env for env in (*versions, *settings.listed) if "test" in _kinds(settings.commands(env))
+        env for env in (*versions, *settings.env_list) if "test" in _kinds(settings.commands(env))
     ]
     same = [env for env in envs if _word(env, "") == _word(envs[0], "")]
-    no_tests = _PLAIN if is_bare and not {*settings.listed} - {*versions} else ""
+    no_tests = _PLAIN if is_bare and not {*settings.env_list} - {*versions} else ""
     return _installed(same, project) if same else no_tests
 
 
@@ -91,13 +93,13 @@ def _kinds(commands: str) -> set[str]:
 
 def _installed(envs: list[str], project: Project) -> str:
     """Return the environment of the latest interpreter that is here; else the first."""
-    here = [
+    installed = [
         (int(version[1]), -number)
         for number, env in enumerate(envs)
         for factor in env.split("-")
         if (version := _VERSION.fullmatch(factor)) and f"python3.{version[1]}" in project.in_path
     ]
-    return envs[-max(here)[1]] if here else envs[0]
+    return envs[-max(installed)[1]] if installed else envs[0]
 
 
 def _task(word: str, env: str, settings: ToxFile, project: Project) -> Task:
@@ -135,36 +137,36 @@ def _read(name: str, project: Project) -> ToxFile | None:
 def _read_ini(name: str, values: dict[str, Any], section: str) -> ToxFile:
     start = "testenv:"
     tables_of = {
-        env: values[one]
-        for one in values
-        if one.startswith(start)
-        for env in _names(one.removeprefix(start))
+        env: values[heading]
+        for heading in values
+        if heading.startswith(start)
+        for env in _names(heading.removeprefix(start))
     }
     core, base = table(values, section), table(values, "testenv")
 
     def commands(env: str) -> str:
         value = table(tables_of, env).get("commands", base.get("commands", ""))
-        text = _REFERENCE.sub(lambda one: table(values, one[1]).get(one[2], ""), value)
+        text = _REFERENCE.sub(lambda match: table(values, match[1]).get(match[2], ""), value)
         lines = _lines_for({*env.split("-")}, text.replace("\\\n", " "))
         return _POSARGS.sub("", "\n".join(lines)).strip()
 
-    listed = _names(core.get("env_list") or core.get("envlist") or "")
-    return ToxFile(name, tuple(listed), tuple(tables_of), commands)
+    env_list = _names(core.get("env_list") or core.get("envlist") or "")
+    return ToxFile(name, tuple(env_list), tuple(tables_of), commands)
 
 
 def _names(text: str) -> list[str]:
     """Expand `3.1{0-4}-tests, {lint,docs}`."""
-    found: list[str] = []
+    names: list[str] = []
     for name in _NAME.findall(_without_comments(text)):
         *pieces, last = re.split(_BRACES, name)
         parts = [
             [piece] if number % 2 == 0 else _alternatives(piece)
             for number, piece in enumerate((*pieces, last))
         ]
-        found += ("".join(combination) for combination in product(*parts))
-        if len(found) > _MOST:
-            return found[:_MOST]
-    return [name.strip("-") for name in found if name.strip("-")]
+        names += ("".join(combination) for combination in product(*parts))
+        if len(names) > _MOST:
+            return names[:_MOST]
+    return [name.strip("-") for name in names if name.strip("-")]
 
 
 def _without_comments(text: str) -> str:
@@ -172,12 +174,14 @@ def _without_comments(text: str) -> str:
 
 
 def _alternatives(text: str) -> list[str]:
-    found: list[str] = []
-    for one in text.split(","):
-        numbers = _RANGE.fullmatch(one.strip())
+    alternatives: list[str] = []
+    for alternative in text.split(","):
+        numbers = _RANGE.fullmatch(alternative.strip())
         low, high = map(int, numbers.groups()) if numbers else (0, -1)
-        found += map(str, range(low, min(high, low + _MOST) + 1)) if numbers else [one.strip()]
-    return found
+        alternatives += (
+            map(str, range(low, min(high, low + _MOST) + 1)) if numbers else [alternative.strip()]
+        )
+    return alternatives
 
 
 def _lines_for(factors: set[str], text: str) -> Iterator[str]:
@@ -187,7 +191,10 @@ def _lines_for(factors: set[str], text: str) -> Iterator[str]:
         if condition is None:
             yield line.strip()
         elif any(
-            all((one.lstrip("!") in factors) != one.startswith("!") for one in group.split("-"))
+            all(
+                (factor.lstrip("!") in factors) != factor.startswith("!")
+                for factor in group.split("-")
+            )
             for group in _names(condition[1])
         ):
             yield condition[2]
@@ -200,14 +207,14 @@ def _read_toml(name: str, values: dict[str, Any]) -> ToxFile:
     bases = {env: base for base in table(values, "env_base") for env in _generated(values, base)}
 
     def commands(env: str) -> str:
-        own = table(values, "env", env) or table(values, "env_base", bases.get(env, ""))
-        value = own.get("commands", table(values, "env_run_base").get("commands"))
+        env_table = table(values, "env", env) or table(values, "env_base", bases.get(env, ""))
+        value = env_table.get("commands", table(values, "env_run_base").get("commands"))
         factors = {*env.split("-")}
         lines = [" ".join(line) for line in _arguments(value, factors, values)]
         return _POSARGS.sub("", "\n".join(lines)).strip()
 
-    listed = [env for item in _list(values.get("env_list")) for env in _listed(item)]
-    return ToxFile(name, tuple(listed), (*table(values, "env"), *bases), commands)
+    env_list = [env for item in _list(values.get("env_list")) for env in _env_names(item)]
+    return ToxFile(name, tuple(env_list), (*table(values, "env"), *bases), commands)
 
 
 def _list(value: object) -> list[Any]:
@@ -219,7 +226,7 @@ def _generated(values: dict[str, Any], base: str) -> list[str]:
     return ["-".join((base, *names)) for names in product(*map(_factors, groups))]
 
 
-def _listed(item: object) -> list[str]:
+def _env_names(item: object) -> list[str]:
     if not isinstance(item, dict):
         return list(texts(item))
     if "product" not in item:

@@ -26,8 +26,8 @@ class Word(Record):
 
 def pattern(name: str) -> re.Pattern[str]:
     """Return one of the patterns of `commands.toml`."""
-    found = DATA["patterns"][name]
-    return re.compile(found if isinstance(found, str) else "|".join(found))
+    expression = DATA["patterns"][name]
+    return re.compile(expression if isinstance(expression, str) else "|".join(expression))
 
 
 WORDS = tuple(
@@ -89,8 +89,8 @@ def lines_of(body: str) -> list[str]:
 
 
 def _without_prefix(line: str) -> str:
-    while found := _PREFIX.match(line):
-        line = line[found.end() :]
+    while match := _PREFIX.match(line):
+        line = line[match.end() :]
     return line
 
 
@@ -116,11 +116,11 @@ def program_of(line: str) -> str:
 
 def tasks_of(line: str) -> list[str]:
     """Return a command for each task that a runner is asked for: `turbo run lint test` has two."""
-    found = _SEVERAL.match(line)
-    if not found:
+    match = _SEVERAL.match(line)
+    if not match:
         return [line]
-    names = _COMMAS.split(found["tasks"].strip())
-    return [f"{found['call']}{name}{line[found.end() :]}" for name in names]
+    names = _COMMAS.split(match["tasks"].strip())
+    return [f"{match['call']}{name}{line[match.end() :]}" for name in names]
 
 
 def asks_for_tests(program: str) -> bool:
@@ -133,8 +133,8 @@ def asks_for_tests(program: str) -> bool:
 def name_of(command: str) -> str:
     """Return a name for a gate that runs a command."""
     first, *rest = program_of(command).split() or ["hook"]
-    named = [word for word in rest if word != "run" and not word.startswith("-")]
-    name = named[0] if named and first in _PROGRAMS["callers"] else first
+    arguments = [word for word in rest if word != "run" and not word.startswith("-")]
+    name = arguments[0] if arguments and first in _PROGRAMS["callers"] else first
     return re.sub(r"[^\w-]+", "-", name.rpartition("/")[2].partition(".")[0]).strip("-") or "hook"
 
 
