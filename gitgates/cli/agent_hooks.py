@@ -286,7 +286,7 @@ def _select_files(
     config: Config, agent: str, folder_abs: str, repo: Repo
 ) -> tuple[dict[str, str], list[str]]:
     """Return the configured files in a folder, and messages about sub-agents."""
-    texts, host = agent_files.wanted(config, agent), agent_settings(agent)
+    texts, host = agent_files.needed_texts(config, agent), agent_settings(agent)
     there = agent_files.agents_in(folder_abs, agent) if texts else {}
     remarks = []
     for one in agents_wanted(config) if texts else ():

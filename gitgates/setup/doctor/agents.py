@@ -363,7 +363,7 @@ def check_wanted_agents(config: Config, repo: Repo, found: list[Source]) -> Iter
 def _check_files(config: Config, folder_abs: str, source: Source, repo: Repo) -> Iterator[Finding]:
     """Find files that install-hooks would update."""
     try:
-        wanted = agent_files.wanted(config, source.agent)
+        wanted = agent_files.needed_texts(config, source.agent)
         files = agent_files.plan(folder_abs, wanted, source.agent)
     except GitgatesError as error:
         yield source.note(error.message, "fix the file")._replace(where=folder_abs)

@@ -208,7 +208,7 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
     by, settings = worktree.joined.get(file.hook, ("", FILE))
     is_served = manager.name in FRAMEWORK and file.hook in worktree.framework.our_stages
     runs_us = is_served or manager.name == by
-    beside = read_hook(file.path_abs + manager.kept) if manager.kept else None
+    beside = read_hook(file.path_abs + manager.previous_suffix) if manager.previous_suffix else None
     is_over_ours = beside is not None and beside.kind == "shim"
     if runs_us and not file.executable:
         yield _off(file, worktree)
@@ -216,7 +216,9 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
         what = f"is {manager.name}'s, installed over gitgates': it runs {beside.hook} first"
         join = worktree.command(f"{_INSTALL} --via {manager.name}")
         yield _note(file, worktree, what, "" if runs_us else join)
-        yield check_shim(beside, f"{worktree.shown(file.path_abs)}{manager.kept}", worktree)
+        yield check_shim(
+            beside, f"{worktree.shown(file.path_abs)}{manager.previous_suffix}", worktree
+        )
         if runs_us:
             yield _double(file, worktree, manager.name)
     elif runs_us and by in _COPIES and b"gitgates" not in content(file.path_abs):

@@ -23,37 +23,40 @@ _MARK = "# written by `gitgates install-hooks --agent {}`, which keeps it up to 
 _MARKED = re.compile(rf"^{_MARK.format('[a-z]+')}([0-9a-f]+)\r?\n", re.MULTILINE)
 
 MISSING, CURRENT, OLD, EDITED, FOREIGN = "missing", "current", "old", "edited", "foreign"
-DANGLING = "dangling"  # somebody's link, to what is not there
+DANGLING = "dangling"  # somebody's link, to what does not exist
 WRITTEN = (MISSING, OLD)
 
 
 class AgentFile(Record):
-    """One file: its present and its wanted text."""
+    """One file: its present and its expected text."""
 
     path: str  # relative to the folder of the settings
     before: str | None  # None: there is none
-    after: str | None  # with its mark; None: it is not wanted
+    after: str | None  # with its mark; None: it is not needed
     state: str  # MISSING, CURRENT, OLD, EDITED, FOREIGN, DANGLING
 
 
-def wanted(config: Config, agent: str) -> dict[str, str]:
+def needed_texts(config: Config, agent: str) -> dict[str, str]:
     """Return the files that a configuration needs, with their texts."""
     host = agent_settings(agent)
-    files = [host.agent_definitions(one.name, one.model) for one in agents_wanted(config)]
+    files = [
+        host.agent_definitions(definition.name, definition.model)
+        for definition in agents_wanted(config)
+    ]
     return {path: _mark(text, agent) for texts in files for path, text in texts.items()}
 
 
-def plan(folder_abs: str, wanted: Mapping[str, str], agent: str) -> tuple[AgentFile, ...]:
-    """Return the state of the wanted files, and of other gitgates files in the same folders.
+def plan(folder_abs: str, texts: Mapping[str, str], agent: str) -> tuple[AgentFile, ...]:
+    """Return the state of the needed files, and of other gitgates files in the same folders.
 
     Raises: ConfigError if one of them cannot be read.
     """
-    found = []
-    for path in dict.fromkeys((*wanted, *_ours(folder_abs, agent))):
-        path_abs, after = os.path.join(folder_abs, path), wanted.get(path)
+    files = []
+    for path in dict.fromkeys((*texts, *_ours(folder_abs, agent))):
+        path_abs, after = os.path.join(folder_abs, path), texts.get(path)
         text = user_file.read(path_abs)
-        found.append(AgentFile(path, text, after, _state(path_abs, text, after)))
-    return tuple(found)
+        files.append(AgentFile(path, text, after, _state(path_abs, text, after)))
+    return tuple(files)
 
 
 def apply(folder_abs: str, file: AgentFile) -> None:
@@ -78,21 +81,21 @@ def apply(folder_abs: str, file: AgentFile) -> None:
 def agents_in(folder_abs: str, agent: str) -> dict[str, str]:
     """Return the sub-agents that are defined below a folder of settings: name → the file."""
     host = agent_settings(agent)
-    found: dict[str, str] = {}
+    definitions: dict[str, str] = {}
     for path in _below(folder_abs, agent):
         text = user_file.content(os.path.join(folder_abs, path)).decode("utf-8", "replace")
         if name := host.agent_name(text):
-            found.setdefault(name, path)
-    return found
+            definitions.setdefault(name, path)
+    return definitions
 
 
 def _below(folder_abs: str, agent: str) -> list[str]:
     """Return the files of sub-agents, relative to the folder of the settings."""
     folder = agent_settings(agent).AGENTS
     walked = os.walk(os.path.join(folder_abs, folder)) if folder else ()
-    paths = [os.path.join(where, name) for where, _folders, names in walked for name in names]
-    found = [os.path.relpath(path, folder_abs) for path in paths if path.endswith(".md")]
-    return sorted(found, key=lambda path: (path.count("/"), path))
+    paths = [os.path.join(parent, name) for parent, _folders, names in walked for name in names]
+    definitions = [os.path.relpath(path, folder_abs) for path in paths if path.endswith(".md")]
+    return sorted(definitions, key=lambda path: (path.count("/"), path))
 
 
 def _ours(folder_abs: str, agent: str) -> list[str]:
@@ -102,7 +105,7 @@ def _ours(folder_abs: str, agent: str) -> list[str]:
     return [path for path in paths if mark in user_file.content(os.path.join(folder_abs, path))]
 
 
-def _state(path_abs: str, text: str | None, wanted_text: str | None) -> str:
+def _state(path_abs: str, text: str | None, expected: str | None) -> str:
     is_link = os.path.islink(path_abs)
     if text is None:
         return DANGLING if is_link else MISSING
@@ -111,7 +114,7 @@ def _state(path_abs: str, text: str | None, wanted_text: str | None) -> str:
         return FOREIGN
     if _digest(_MARKED.sub("", text, count=1)) != marked[1]:
         return EDITED
-    return CURRENT if _plain(text) == wanted_text else OLD
+    return CURRENT if _plain(text) == expected else OLD
 
 
 def _mark(text: str, agent: str) -> str:

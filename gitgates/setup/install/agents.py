@@ -30,28 +30,28 @@ if TYPE_CHECKING:
     from gitgates.hosts.settings.json_settings import AgentSettings
 
 
-DETECTED = "detected"  # in place of an agent's name: those that are here
+DETECTED = "detected"  # in place of an agent's name: those that are detected on this machine
 
 
 def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the agents that are here: name → what shows that."""
-    found = {}
+    """Return the agents that are used here: name → what shows that."""
+    signs = {}
     for name in AGENTS:
         host = agent_host(name)
-        own = host.settings_files(root_abs, env).get("project", "")
-        folders = (os.path.dirname(own).removesuffix("/plugins"), host.home(env))
-        there = [f"{folder} is there" for folder in folders if folder and os.path.isdir(folder)]
+        project_file = host.settings_files(root_abs, env).get("project", "")
+        folders = (os.path.dirname(project_file).removesuffix("/plugins"), host.home(env))
+        reasons = [f"{folder} is there" for folder in folders if folder and os.path.isdir(folder)]
         if program := shutil.which(name, path=env.get("PATH")):
-            there.insert(0, f"its program is {program}")
-        if there:
-            found[name] = there[0]
-    return found
+            reasons.insert(0, f"its program is {program}")
+        if reasons:
+            signs[name] = reasons[0]
+    return signs
 
 
 def entries(config: Config, agent: str) -> tuple[Entry, ...]:
     """Return the hook entries that a configuration and its policies need."""
     hooks = {hook.name: hook for hook in config.hooks}
-    found = []
+    needed = []
     for need in _needs(config, agent):
         event, tools = HOOK_OF[need.kind], tools_of(need, agent)
         # No patterns mean all, and an empty list none.
@@ -59,55 +59,57 @@ def entries(config: Config, agent: str) -> tuple[Entry, ...]:
             limit_s = host_limit_s(config, hooks.get(event, Hook(name=event))) + need.more_s
             limit_s = min(limit_s, agent_host(agent).SETTINGS.most_s.get(need.kind, limit_s))
             matcher = agent_settings(agent).matcher(need.kind, tools, need.agents)
-            found.append(Entry(event, math.ceil(limit_s), matcher))
-    return tuple(found)
+            needed.append(Entry(event, math.ceil(limit_s), matcher))
+    return tuple(needed)
 
 
-def joined(wanted: tuple[Entry, ...], there: Iterable[InstalledHook]) -> tuple[Entry, ...]:
-    """Return entries that do for what is installed already as well: for other repositories."""
-    found = {one.event: one for one in wanted}
-    for hook in there:
-        own = found.get(hook.event, Entry(hook.event, 0, hook.matcher))
-        limit_s = max(own.timeout_s, math.ceil(hook.timeout_s))
-        matcher = own.matcher if own.matcher == hook.matcher else None
-        found[hook.event] = Entry(hook.event, limit_s, matcher)
-    return tuple(found.values())
+def joined(needed: tuple[Entry, ...], installed: Iterable[InstalledHook]) -> tuple[Entry, ...]:
+    """Return entries that also cover what is already installed, for other repositories."""
+    by_event = {entry.event: entry for entry in needed}
+    for hook in installed:
+        entry = by_event.get(hook.event, Entry(hook.event, 0, hook.matcher))
+        limit_s = max(entry.timeout_s, math.ceil(hook.timeout_s))
+        matcher = entry.matcher if entry.matcher == hook.matcher else None
+        by_event[hook.event] = Entry(hook.event, limit_s, matcher)
+    return tuple(by_event.values())
 
 
 def limits(config: Config, agent: str) -> list[str]:
     """Return what gates cannot do in an agent, for each hook that has gates."""
     host = agent_host(agent)
     channels = dict(host.PROTOCOL.events.values())
-    found = []
-    if not host.PROTOCOL.hands_tokens and any(one.is_required for one in agents_wanted(config)):
-        found.append(
+    limitations = []
+    if not host.PROTOCOL.hands_tokens and any(
+        reviewer.is_required for reviewer in agents_wanted(config)
+    ):
+        limitations.append(
             f"{host.TITLE} cannot tell an independent reviewer from the agent, although one is "
             "required; any review is accepted there"
         )
     if host.NO_GIT_HOOKS and (names := _hooks_of_git(config)):
-        found.append(f"{', '.join(names)}: {host.NO_GIT_HOOKS}")
+        limitations.append(f"{', '.join(names)}: {host.NO_GIT_HOOKS}")
     for hook in agent_hooks(config):
         kind, can = kind_of(hook.name), channels.get(kind_of(hook.name))
         most_s = host.SETTINGS.most_s.get(kind)
         if can is None:
-            found.append(f"{host.TITLE} has no event {hook.name}: its gates do not run there")
+            limitations.append(f"{host.TITLE} has no event {hook.name}: its gates do not run there")
         elif why := host.PROTOCOL.cannot.get(kind):
-            found.append(f"{hook.name}: {why}")
+            limitations.append(f"{hook.name}: {why}")
         elif not (can.block or can.deny):
-            found.append(
+            limitations.append(
                 f"{host.TITLE} cannot be blocked at {hook.name}: its gates only warn there"
             )
         if can and most_s and most_s < host_limit_s(config, hook):
-            found.append(
+            limitations.append(
                 f"{host.TITLE} ends {hook.name} after {most_s} s, and then lets everything through;"
                 f" its gates may take until {math.ceil(host_limit_s(config, hook))} s"
             )
-    return found
+    return limitations
 
 
 def _hooks_of_git(config: Config) -> list[str]:
     gated = [hook.name for hook in config.hooks if hook.gates]
-    return [one.name for one in GIT_HOOKS if one.name in (*gated, *git_hooks(config))]
+    return [point.name for point in GIT_HOOKS if point.name in (*gated, *git_hooks(config))]
 
 
 def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
@@ -115,9 +117,9 @@ def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
     if need.tools is None:
         return None
     names = agent_host(agent).TOOLS.names
-    named = [*need.tools, *(name for kind in need.tool_kinds for name in names[kind])]
+    patterns = [*need.tools, *(name for kind in need.tool_kinds for name in names[kind])]
     reads = [f"!{name}" for name in names["reads"] if need.but_reads]
-    return tuple(dict.fromkeys((*named, *reads)))
+    return tuple(dict.fromkeys((*patterns, *reads)))
 
 
 def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str:
@@ -126,18 +128,18 @@ def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str])
     Raises: UsageError if the agent has none of that scope; StateError if there is no home.
     """
     host = agent_host(agent)
-    found = host.settings_files(root_abs, env)
+    files = host.settings_files(root_abs, env)
     if scope not in host.FILES.settings:
         raise UsageError(
             no_scope(agent, scope), f"Use another scope: --scope {' | '.join(host.FILES.settings)}"
         )
-    if scope not in found:
-        others = " | ".join(found)
+    if scope not in files:
+        others = " | ".join(files)
         raise StateError(
             f"HOME is {_home_as_set(env)}, so there are no settings for the scope {scope}",
             f"Set it, or use another scope: --scope {others}" if others else "Set it.",
         )
-    return found[scope]
+    return files[scope]
 
 
 def _home_as_set(env: Mapping[str, str]) -> str:
@@ -173,8 +175,14 @@ def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str
 def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
     """Return the settings that a client ignores because of closer ones."""
     host = agent_host(agent)
-    there = [one for one in host.settings_files(root_abs, env).values() if os.path.exists(one)]
-    return [f"{host.TITLE} reads {there[0]}, not {one}" for one in there[1:] if host.SETTINGS.hides]
+    existing = [
+        path for path in host.settings_files(root_abs, env).values() if os.path.exists(path)
+    ]
+    return [
+        f"{host.TITLE} reads {existing[0]}, not {path}"
+        for path in existing[1:]
+        if host.SETTINGS.hides
+    ]
 
 
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
@@ -190,17 +198,17 @@ def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
     beside = _beside()
     # JSON cannot hold a path that is not valid UTF-8.
     is_text = beside.encode("utf-8", "replace").decode() == beside
-    is_there = os.access(beside, os.X_OK) and is_text
-    if scope != "project" and is_there:
+    is_usable = os.access(beside, os.X_OK) and is_text
+    if scope != "project" and is_usable:
         return f"{shlex.quote(beside)}{bare(agent).removeprefix('gitgates')}", ""
-    known = f" (only {beside}, which is found only in its virtual environment)" if is_there else ""
-    return bare(agent), not_in_path(known)
+    hint = f" (only {beside}, which is found only in its virtual environment)" if is_usable else ""
+    return bare(agent), not_in_path(hint)
 
 
-def not_in_path(known: str = "") -> str:
-    """Return the message that `gitgates` was not found in PATH; `known`: where it is."""
+def not_in_path(hint: str = "") -> str:
+    """Return the message that `gitgates` was not found in PATH; `hint`: where it is."""
     return (
-        f"`gitgates` was not found in PATH, where these hooks look for it{known}\n"
+        f"`gitgates` was not found in PATH, where these hooks look for it{hint}\n"
         "  To install it there: pipx install gitgates"
     )
 
@@ -213,8 +221,10 @@ def program_of(command: str, agent: str) -> str | None:
 
 def is_known(program: str, env: Mapping[str, str]) -> bool:
     """Return whether a program is this gitgates, or the one that a person's own PATH finds."""
-    known = (_beside(), _find(env, in_venvs=False), _find(env, in_venvs=True))
-    return os.path.realpath(program) in {os.path.realpath(one) for one in known if one}
+    candidates = (_beside(), _find(env, in_venvs=False), _find(env, in_venvs=True))
+    return os.path.realpath(program) in {
+        os.path.realpath(candidate) for candidate in candidates if candidate
+    }
 
 
 def is_in_path(env: Mapping[str, str]) -> bool:
@@ -223,37 +233,37 @@ def is_in_path(env: Mapping[str, str]) -> bool:
 
 
 def put(
-    text: str | None, wanted: tuple[Entry, ...], command: str, *, host: AgentSettings, file: str
+    text: str | None, needed: tuple[Entry, ...], command: str, *, host: AgentSettings, file: str
 ) -> str | None:
     """Return the text with exactly these gitgates hooks. None: no file.
 
     Raises: ConfigError if the text cannot be read, or they could not be taken out again.
     """
     before = None if text is None else host.remove(text, file)
-    after = host.add(before, wanted, command, file)
+    after = host.add(before, needed, command, file)
     if after is not None and host.remove(after, file) != before:
         raise ConfigError(
             f"{file}: hooks cannot be added in a way that can be undone",
-            f"Add them by hand; nothing was changed:\n{host.add(None, wanted, command, file)}",
+            f"Add them by hand; nothing was changed:\n{host.add(None, needed, command, file)}",
         )
     return text if host.is_same(text, after, file) else after
 
 
 def _needs(config: Config, agent: str) -> list[Need]:
     """Return the events of an agent that are needed, in the order of a session."""
-    found = {need.kind: need for need in needs(config)}
+    by_kind = {need.kind: need for need in needs(config)}
     host = agent_host(agent)
     before: tuple[ToolKind, ...] = ()
-    if "session-start" in found and not host.has("session-start"):
-        # What is there before the first change stands for what was there at the start.
+    if "session-start" in by_kind and not host.has("session-start"):
+        # The state before the first change stands for that at the start.
         before = ("writes", "shell")
-    elif "after-tool" in found and not host.PROTOCOL.tells_edits:
+    elif "after-tool" in by_kind and not host.PROTOCOL.tells_edits:
         before = ("writes",)
     if before:
         need = Need("before-tool", tools=(), tool_kinds=before)
-        found["before-tool"] = join(found.get("before-tool", need), need)
-    kinds = [kind for kind in HOOK_OF if kind in found and host.has(kind)]
-    return [found[kind] for kind in kinds]
+        by_kind["before-tool"] = join(by_kind.get("before-tool", need), need)
+    kinds = [kind for kind in HOOK_OF if kind in by_kind and host.has(kind)]
+    return [by_kind[kind] for kind in kinds]
 
 
 def _beside() -> str:

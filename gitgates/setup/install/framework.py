@@ -53,18 +53,18 @@ def by_hand(stages: tuple[str, ...], file: str) -> str:
     """Return the hooks as lines of `repos`, or as a table of it in TOML."""
     if not file.endswith(".toml"):
         return blocks.yaml_lines(_repos(stages)["repos"])
-    pairs = [
+    tables = [
         ", ".join(f"{key} = {json.dumps(value)}" for key, value in hook_of(stage).items())
         for stage in stages
     ]
-    hooks = "".join(f"  {{ {one} }},\n" for one in pairs)
+    hooks = "".join(f"  {{ {table} }},\n" for table in tables)
     return f'[[repos]]\nrepo = "local"\nhooks = [\n{hooks}]\n'
 
 
 def add_yaml(text: str | None, stages: tuple[str, ...], file: str, command: str) -> str | None:
     """Return the text with the hooks for these stages at the end of `repos`. None: not possible.
 
-    Raises: ConfigError where the text is not valid YAML, or its `repos` is no list of lines.
+    Raises: ConfigError where the text is not valid YAML, or its `repos` is not a list of lines.
     """
     if text is None:
         return f"# made by `{command}`\nrepos:\n{blocks.block(command, by_hand(stages, file))}"
@@ -117,11 +117,11 @@ def run_pre_commit(verb: str, names: tuple[str, ...], env: Mapping[str, str]) ->
     types = [word for name in hooks for word in ("--hook-type", name)]
     if not types:
         return ""
-    done = call((sys.executable, "-m", "pre_commit", verb, *types), env)
-    said = os.fsdecode(done.stdout + done.stderr).strip()
-    if done.exit_status:
-        raise GitError(f"pre-commit {verb} failed: {said}", "Run it by hand; the rest is done.")
-    return said
+    completed = call((sys.executable, "-m", "pre_commit", verb, *types), env)
+    output = os.fsdecode(completed.stdout + completed.stderr).strip()
+    if completed.exit_status:
+        raise GitError(f"pre-commit {verb} failed: {output}", "Run it by hand; the rest is done.")
+    return output
 
 
 def _repos(stages: tuple[str, ...]) -> dict[str, Any]:
@@ -131,13 +131,13 @@ def _repos(stages: tuple[str, ...]) -> dict[str, Any]:
 def _with_empty_list(text: str, file: str) -> str:
     """Write `repos: []` where our block was all that the list held, because it may not be empty."""
     try:
-        said = blocks.load_yaml(text, file)
+        document = blocks.load_yaml(text, file)
     except ConfigError:
         return text
-    if not isinstance(said, dict) or said.get("repos", ()) is not None:
+    if not isinstance(document, dict) or document.get("repos", ()) is not None:
         return text
-    found = text.splitlines(keepends=True)
-    return "".join(f"repos: []{x[6:]}" if x.startswith("repos:") else x for x in found)
+    lines = text.splitlines(keepends=True)
+    return "".join(f"repos: []{line[6:]}" if line.startswith("repos:") else line for line in lines)
 
 
 class Framework(Record):

@@ -1,7 +1,7 @@
 """Install shims in a hooks folder, and uninstall them. Other hooks are never lost.
 
 A shim is the small sh script that git finds there, and that starts us. A hook that already exists
-is renamed, and our entry runs it first. Where one cannot be, that is found out before the first
+is renamed, and our entry runs it first. Whether each of them can be is checked before the first
 file is touched.
 """
 
@@ -98,7 +98,7 @@ def read_hook(path_abs: str) -> HookFile:
     executable = os.path.isfile(path_abs) and os.access(path_abs, os.X_OK)
     if is_ours(path_abs):
         lines = os.fsdecode(text).splitlines()
-        values = {name: _word(value) for name, _, value in (x.partition("=") for x in lines)}
+        values = {name: _word(value) for name, _, value in (line.partition("=") for line in lines)}
         is_current = _body(text) == _body(render(values.get("hook", "")))
         python, home = values.get("python", ""), values.get("home", "")
         return HookFile(path_abs, "shim", executable, None, python, home, is_current)
@@ -143,10 +143,10 @@ def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
     """
     files = [read_hook(os.path.join(folder_abs, hook)) for hook in hooks]
     try:
-        done = [(file.path_abs, _uninstall_one(file)) for file in files]
+        messages = [(file.path_abs, _uninstall_one(file)) for file in files]
     except OSError as error:
         raise _cannot_write(folder_abs, error) from error
-    return [(path_abs, what) for path_abs, what in done if what]
+    return [(path_abs, message) for path_abs, message in messages if message]
 
 
 def _refuse_conflicts(files: list[HookFile]) -> None:
@@ -172,11 +172,11 @@ def _refuse_conflicts(files: list[HookFile]) -> None:
 
 def _refuse_hooks_that_need_their_name(files: list[HookFile]) -> None:
     """Refuse previous hooks that depend on their name and would do nothing under another."""
-    found = [file for file in files if file.is_another and file.executable and _needs_name(file)]
-    if not found:
+    refused = [file for file in files if file.is_another and file.executable and _needs_name(file)]
+    if not refused:
         return
-    names = "\n".join(f"  {file.path_abs}" for file in found)
-    lines = "\n".join(f'    gitgates git-hook --via=own {file.hook} "$@"' for file in found)
+    names = "\n".join(f"  {file.path_abs}" for file in refused)
+    lines = "\n".join(f'    gitgates git-hook --via=own {file.hook} "$@"' for file in refused)
     raise StateError(
         "an existing hook depends on its own name ($0), and would be renamed; nothing was "
         "changed:\n"
@@ -237,8 +237,8 @@ def _uninstall_one(file: HookFile) -> str:
     if file.has_kept:
         os.rename(file.kept_abs, file.path_abs)
         what += f"; the previous hook was restored ({kept_name})"
-        if manager and manager.kept and is_ours(file.path_abs + manager.kept):
-            os.unlink(file.path_abs + manager.kept)
+        if manager and manager.previous_suffix and is_ours(file.path_abs + manager.previous_suffix):
+            os.unlink(file.path_abs + manager.previous_suffix)
     return what
 
 
@@ -248,21 +248,21 @@ def _uninstall_aside(file: HookFile) -> str:
     The hook from before ours goes there, unless it is an older one of the same manager.
     """
     kept_name, manager = os.path.basename(file.kept_abs), file.manager
-    said = ""
-    if manager and manager.kept and is_ours(file.path_abs + manager.kept):
-        aside_abs = file.path_abs + manager.kept
+    message = ""
+    if manager and manager.previous_suffix and is_ours(file.path_abs + manager.previous_suffix):
+        aside_abs = file.path_abs + manager.previous_suffix
         name = os.path.basename(aside_abs)
-        said = f"{manager.name}'s is left unchanged; the gitgates hook was removed ({name})"
+        message = f"{manager.name}'s is left unchanged; the gitgates hook was removed ({name})"
         os.unlink(aside_abs)
         if file.has_kept and recognise(content(file.kept_abs)) != manager:
             os.rename(file.kept_abs, aside_abs)
-            return f"{said}; the previous hook is {name} again"
+            return f"{message}; the previous hook is {name} again"
     if not file.has_kept:
-        return said
+        return message
     if manager and file.is_copied:
         os.unlink(file.kept_abs)
-        return said or f"{manager.name}'s is left unchanged; its copy {kept_name} was removed"
-    return f"{said or 'not a gitgates hook, left unchanged'}; so is {kept_name} next to it"
+        return message or f"{manager.name}'s is left unchanged; its copy {kept_name} was removed"
+    return f"{message or 'not a gitgates hook, left unchanged'}; so is {kept_name} next to it"
 
 
 def _cannot_write(folder_abs: str, error: OSError) -> StateError:

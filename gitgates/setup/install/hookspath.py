@@ -44,16 +44,16 @@ def hooks_folder(repo: Repo) -> HooksFolder:
 
     Raises: GitError where git cannot read its configuration.
     """
-    found = repo.git.configured(
+    completed = repo.git.configured(
         "config", "--show-scope", "--show-origin", "-z", "--get-all", "core.hooksPath"
     )
-    if found.exit_status == 1 and not found.stdout:
+    if completed.exit_status == 1 and not completed.stdout:
         return default_folder(repo)
-    if found.exit_status:
-        said = os.fsdecode(found.stderr).strip()
-        raise GitError(f"core.hooksPath cannot be read: {said}", "See: git config --list")
+    if completed.exit_status:
+        problem = os.fsdecode(completed.stderr).strip()
+        raise GitError(f"core.hooksPath cannot be read: {problem}", "See: git config --list")
     # The last one counts: git lists them from the farthest scope to the nearest.
-    scope, origin, value = os.fsdecode(found.stdout).split("\0")[-_FIELDS - 1 : -1]
+    scope, origin, value = os.fsdecode(completed.stdout).split("\0")[-_FIELDS - 1 : -1]
     path = os.fsdecode(repo.git.configured("rev-parse", "--git-path", "hooks").stdout).rstrip("\n")
     return HooksFolder(os.path.normpath(os.path.join(repo.root_abs, path)), value, scope, origin)
 
@@ -98,24 +98,24 @@ def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
     """Return notes on a folder that is not git's usual one."""
     if not folder.scope:
         return []
-    said = [f"{setting(folder)}: hooks are installed there"]
+    notes = [f"{setting(folder)}: hooks are installed there"]
     if folder.scope == "worktree":
-        said.append(
+        notes.append(
             "that setting applies only to this worktree: other worktrees have their own hooks"
         )
     if folder.is_shared:
-        said.append("every repository that this setting applies to runs them")
+        notes.append("every repository that this setting applies to runs them")
     inside = os.path.realpath(folder.path_abs).startswith(os.path.realpath(repo.root_abs) + "/")
     in_git = f"{os.sep}.git{os.sep}" in folder.path_abs + os.sep
     if inside and not in_git:
-        said.append("that folder is in the working tree; the hooks contain paths of this machine")
-    return said
+        notes.append("that folder is in the working tree; the hooks contain paths of this machine")
+    return notes
 
 
 def setting(folder: HooksFolder) -> str:
     """Name the setting: its value, its scope and where it is set."""
-    where = folder.origin.removeprefix("file:").rstrip(":")
-    return f"core.hooksPath is `{folder.value}` ({folder.scope} setting, {where})"
+    file = folder.origin.removeprefix("file:").rstrip(":")
+    return f"core.hooksPath is `{folder.value}` ({folder.scope} setting, {file})"
 
 
 def unset_command(folder: HooksFolder) -> str:

@@ -36,7 +36,7 @@ _ENDS = re.compile(r"^(exit|exec)\b|<<", re.MULTILINE)
 _COMMENTS = re.compile(r"(?:#[^\n]*\n)*")
 # Behind these, or on another line than they, `&& ours` would not do what it says.
 _NOT_PLAIN = re.compile(r"[\n#\\]|<<|[&|;]\s*$|^\s*$|\b(exec|exit|return)\b")
-# The script's last command is its status no more, and where that is `a && b`, -e lets it fail.
+# The script's last command no longer decides its status, and where that is `a && b`, -e ignores it.
 _FAILED = "[ $? -eq 0 ] || exit 1\n"
 # What git says on standard input can be read once only, so that the script is given it again.
 _TWICE = """\
@@ -85,33 +85,35 @@ def add_lefthook_yaml(
 def _lefthook_additions(
     document: object, hooks: tuple[str, ...], file: str
 ) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
-    """Yield what is to be added, and where; the hooks that are not there at once, and first.
+    """Yield what is to be added, and where; the missing hooks come first, all at once.
 
     What is added later goes above what stands below: never into another block of ours.
     """
-    known = document if isinstance(document, dict) else {}
-    missing = [hook for hook in hooks if hook not in known]
+    existing = document if isinstance(document, dict) else {}
+    missing = [hook for hook in hooks if hook not in existing]
     if missing:
         yield (), {hook: _lefthook_entry(hook, file) for hook in missing}
     for hook in hooks:
-        if hook in known:
-            entry = _lefthook_entry(hook, file, known[hook])
-            there = [key for key in entry if isinstance(known[hook], dict) and key in known[hook]]
-            yield (hook, *there), {hook: entry}
+        if hook in existing:
+            entry = _lefthook_entry(hook, file, existing[hook])
+            shared = [
+                key for key in entry if isinstance(existing[hook], dict) and key in existing[hook]
+            ]
+            yield (hook, *shared), {hook: entry}
 
 
-def _lefthook_entry(hook: str, file: str, there: object = None) -> dict[str, Any]:
+def _lefthook_entry(hook: str, file: str, existing: object = None) -> dict[str, Any]:
     """Return our command as it goes into a hook, which may hold jobs.
 
     Lefthook is never to skip it: it does so where no path has changed, and compares a push with
-    what is checked out, not with what is pushed. A command that is given files, and a file that is
-    there, is run always.
+    what is checked out, not with what is pushed. It always runs a command whose `files` lists a
+    file that exists.
     """
     call = f"gitgates git-hook --via=lefthook {hook} {_LEFTHOOK_ARGUMENTS.get(hook, '{0}')}"
     keys: dict[str, str | bool] = {"files": f"echo {file}", "run": f"true {{files}} && {call}"}
     if HOOK_POINTS[hook].reads_stdin:
         keys["use_stdin"] = True
-    if isinstance(there, dict) and "jobs" in there:
+    if isinstance(existing, dict) and "jobs" in existing:
         return {"jobs": [{"name": _LEFTHOOK_JOB, **keys}]}
     return {"commands": {_LEFTHOOK_COMMAND: keys}}
 
@@ -130,13 +132,13 @@ def add_script(text: str | None, hooks: tuple[str, ...], file: str, command: str
         return blocks.block(command, f"{call(HUSKY, hook)}\n")
     if "\r" in text:
         return None
-    ours = _lines(HUSKY, hook)
+    lines = _lines(HUSKY, hook)
     if HOOK_POINTS[hook].reads_stdin:
         comments = _COMMENTS.match(text)
-        return blocks.insert(text, comments.end() if comments else 0, blocks.block(command, ours))
+        return blocks.insert(text, comments.end() if comments else 0, blocks.block(command, lines))
     if _ENDS.search(text) or text.rstrip("\n").endswith("\\"):
         return None
-    return blocks.insert(text, len(text), blocks.block(command, _FAILED + ours))
+    return blocks.insert(text, len(text), blocks.block(command, _FAILED + lines))
 
 
 def script_by_hand(hooks: tuple[str, ...], _file: str) -> str:
@@ -171,7 +173,7 @@ def add_json(text: str | None, hooks: tuple[str, ...], file: str, command: str) 
 
 def json_by_hand(hooks: tuple[str, ...], _file: str) -> str:
     """Return the calls as lines of the object that simple-git-hooks reads."""
-    return "".join(f"  {json.dumps(h)}: {json.dumps(call(SIMPLE, h))}\n" for h in hooks)
+    return "".join(f"  {json.dumps(hook)}: {json.dumps(call(SIMPLE, hook))}\n" for hook in hooks)
 
 
 def without_json(text: str, file: str) -> str:
@@ -188,8 +190,8 @@ def without_json(text: str, file: str) -> str:
             text = json_text.remove(text, holder, holder.parts.index(node))
             continue
         command = text[node.start : node.end]
-        for ours in (_before(hook), _behind(hook)):
-            command = command.replace(ours, "", 1)
+        for addition in (_before(hook), _behind(hook)):
+            command = command.replace(addition, "", 1)
         text = text[: node.start] + command + text[node.end :]
     return text
 

@@ -26,18 +26,18 @@ _PACKAGES = (".simple-git-hooks.json", "simple-git-hooks.json", "package.json")
 
 
 class Manager(Record):
-    """One of them."""
+    """One hook manager."""
 
     name: str
-    marks: tuple[bytes, ...]  # any of these in a hook tells it
+    marks: tuple[bytes, ...]  # any of these in a hook identifies it
     settings: tuple[str, ...]  # its settings files; {hook}: one for each hook
-    kept: str = ""  # what it adds to the name of a hook that was there
+    previous_suffix: str = ""  # what it adds to the name of a hook that existed before
     runs_kept: bool = False
     new: str = ""  # the settings file that is made if there is none
     # text or None, hooks, file, the command that does it → text; None: the entry cannot go there
     add: Mapping[str, Callable[[str | None, tuple[str, ...], str, str], str | None]] = {}
     by_hand: Callable[[tuple[str, ...], str], str] | None = None  # the lines that a person adds
-    take_up: str = ""  # the command with which it takes up what its file says
+    take_up: str = ""  # the command with which it applies its file
 
 
 MANAGERS = (
@@ -154,8 +154,8 @@ def additions(
     Raises: ConfigError if a file is not understood, with the lines to add by hand.
     """
     row = _BY_NAME[manager]
-    there = [file for file in row.settings if os.path.lexists(os.path.join(root_abs, file))]
-    files = {file: hooks for file in (*there, row.new)[:1] if "-local" not in file}
+    existing = [file for file in row.settings if os.path.lexists(os.path.join(root_abs, file))]
+    files = {file: hooks for file in (*existing, row.new)[:1] if "-local" not in file}
     if manager == entry.HUSKY:
         files = {f"{_husky_folder(folder, root_abs)}/{hook}": (hook,) for hook in hooks}
     if "" in files:
@@ -164,10 +164,10 @@ def additions(
             f"Add to each hook by hand, such as: {entry.call(manager, 'pre-commit')}",
         )
     changes = []
-    for file, some in (files or {row.new: hooks}).items():
+    for file, file_hooks in (files or {row.new: hooks}).items():
         before = user_file.read(os.path.join(root_abs, file))
         clean = None if before is None else remove(before, file)
-        changes.append(FileChange(file, before, add(clean, manager, file, some), some))
+        changes.append(FileChange(file, before, add(clean, manager, file, file_hooks), file_hooks))
     return changes
 
 
@@ -178,30 +178,30 @@ def removals(
 
     Raises: ConfigError where a file is not understood.
     """
-    found = []
+    changes = []
     for file in _files(managers, root_abs, folder):
         before = user_file.read(os.path.join(root_abs, file))
         if before and (blocks.is_in(before) or "gitgates git-hook --via=" in before):
             after = remove(before, file)
             if after != before:
-                found.append(FileChange(file, before, after, hooks_in(before)))
-    return found
+                changes.append(FileChange(file, before, after, hooks_in(before)))
+    return changes
 
 
 def present(root_abs: str, folder: HooksFolder, hooks: tuple[str, ...]) -> dict[str, str]:
     """Return the managers with hooks or settings here, each with the file found."""
-    found: dict[str, str] = {}
+    file_of: dict[str, str] = {}
     for hook in hooks:
         path_abs = os.path.join(folder.path_abs, hook)
         manager = recognise(user_file.content(path_abs))
         if manager and manager.add:
-            found.setdefault(manager.name, os.path.relpath(path_abs, root_abs))
+            file_of.setdefault(manager.name, os.path.relpath(path_abs, root_abs))
     for name in VIA:
         alike = FRAMEWORK if name in FRAMEWORK else (name,)
         files = _files((name,), root_abs, folder)
         file = next((file for file in files if _is_configured(file, root_abs, hooks)), "")
-        found |= {name: file} if file and not found.keys() & set(alike) else {}
-    return found
+        file_of |= {name: file} if file and not file_of.keys() & set(alike) else {}
+    return file_of
 
 
 def entries(root_abs: str, folder: HooksFolder) -> list[tuple[str, str, str]]:
@@ -248,10 +248,10 @@ def _husky_folder(folder: HooksFolder, root_abs: str) -> str:
 def _files(managers: tuple[str, ...], root_abs: str, folder: HooksFolder) -> list[str]:
     """Return the files that may hold entries of ours."""
     scripts = _husky_folder(folder, root_abs)
-    found = dict.fromkeys(
+    paths = dict.fromkeys(
         file.replace(".husky", scripts).format(hook=hook)
         for manager in managers
         for file in _BY_NAME[manager].settings
         for hook in (entry.HUSKYS if "{" in file else ("",))
     )
-    return [file for file in found if os.path.isfile(os.path.join(root_abs, file))]
+    return [file for file in paths if os.path.isfile(os.path.join(root_abs, file))]

@@ -20,7 +20,7 @@ _WHY_NOT = {
 
 
 def select(
-    config: Config | None, named: tuple[str, ...] = (), via: str = ""
+    config: Config | None, requested: tuple[str, ...] = (), via: str = ""
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the named or configured hooks, and messages about those that are left out.
 
@@ -28,35 +28,35 @@ def select(
 
     Raises: UsageError for a name that cannot be installed; ConfigError if none is left.
     """
-    known = _STAGES if via in FRAMEWORK else CLIENT_HOOKS
-    for name in named:
-        _require_known(name, known, via)
-    names = named
-    if config and not named:
+    supported = _STAGES if via in FRAMEWORK else CLIENT_HOOKS
+    for name in requested:
+        _require_supported(name, supported, via)
+    names = requested
+    if config and not requested:
         names = (
             *(hook.name for hook in config.hooks),
             *git_hooks(config),
         )  # those of policies, too
-    left_out = _left_out(config, via) if config and not named else []
-    wanted = {*names, *(by for by, of in STANDS_IN_FOR.items() if of in names)}
-    found = tuple(name for name in known if name in wanted)
-    if not found:
+    left_out = _left_out(config, via) if config and not requested else []
+    selected = {*names, *(by for by, of in STANDS_IN_FOR.items() if of in names)}
+    hooks = tuple(name for name in supported if name in selected)
+    if not hooks:
         raise _nothing(config, left_out, via)
     if via == HUSKY:
-        unknown = [name for name in found if name not in HUSKYS]
+        unknown = [name for name in hooks if name not in HUSKYS]
         left_out += [f"`{name}` is not a hook of husky: skipped" for name in sorted(unknown)]
-        found = tuple(name for name in found if name in HUSKYS)
-    return found, left_out
+        hooks = tuple(name for name in hooks if name in HUSKYS)
+    return hooks, left_out
 
 
-def _require_known(name: str, known: tuple[str, ...], via: str) -> None:
-    if name in known:
+def _require_supported(name: str, supported: tuple[str, ...], via: str) -> None:
+    if name in supported:
         return
     if via in FRAMEWORK:
-        known_ = f"Known: {', '.join(known)}"
-        raise UsageError(f"`{name}` is not a stage of the pre-commit framework", known_)
+        hint = f"Known: {', '.join(supported)}"
+        raise UsageError(f"`{name}` is not a stage of the pre-commit framework", hint)
     if name not in HOOK_POINTS:
-        hint = did_you_mean(name, known) or "For a list, see: git help hooks"
+        hint = did_you_mean(name, supported) or "For a list, see: git help hooks"
         raise UsageError(f"`{name}` is not a hook of git", hint)
     raise UsageError(_why_not(name))
 
@@ -66,11 +66,15 @@ def _left_out(config: Config, via: str) -> list[str]:
     gits = [point for point in points if point.host == "git"]
     if via in FRAMEWORK:
         return [
-            f"`{one.name}` is not a stage of {via}: skipped" for one in gits if not one.framework
+            f"`{point.name}` is not a stage of {via}: skipped"
+            for point in gits
+            if not point.framework
         ]
-    said = [_why_not(one.name) for one in gits if not one.client]
-    is_for_agents = any(HOOK_POINTS[one.name].host == "agent" and one.gates for one in config.hooks)
-    return [*said, _FOR_AGENTS] if is_for_agents else said
+    reasons = [_why_not(point.name) for point in gits if not point.client]
+    is_for_agents = any(
+        HOOK_POINTS[hook.name].host == "agent" and hook.gates for hook in config.hooks
+    )
+    return [*reasons, _FOR_AGENTS] if is_for_agents else reasons
 
 
 def _why_not(name: str) -> str:
@@ -87,10 +91,10 @@ def _nothing(config: Config | None, left_out: list[str], via: str) -> ConfigErro
             "the configuration defines no stage of the pre-commit framework",
             'Add one, for example: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
         )
-    said = "".join(f"\n  {why}" for why in left_out)
+    reasons = "".join(f"\n  {why}" for why in left_out)
     prefix = "tool.gitgates." if config and "pyproject.toml" in config.sources else ""
     return ConfigError(
-        f"the configuration defines no git hook to install{said}",
+        f"the configuration defines no git hook to install{reasons}",
         f'Add one, for example: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
         "  Or name it: gitgates install-hooks --hook-type pre-commit",
     )

@@ -294,7 +294,7 @@ def test_a_pipe_in_its_place_is_not_waited_for(ready: Repo) -> None:
 )
 def test_what_is_wanted(review: Review, paths: list[str]) -> None:
     config = with_tables(Config(hooks=(Hook(name="Stop", gates=("review",)),)), review)
-    assert list(agent_files.wanted(config, "claude")) == paths
+    assert list(agent_files.needed_texts(config, "claude")) == paths
 
 
 def test_the_settings_of_a_review(ready: Repo) -> None:
