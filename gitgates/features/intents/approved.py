@@ -1,7 +1,7 @@
 """The intents that agents may work on in a session: those that a person approved.
 
 These are the ones of HEAD as the session began; or what a person has approved since, or before it
-if the file is still as it was then. Another file in the working tree gives nothing.
+if the file is still as it was then. Any other content of the working tree does not apply.
 """
 
 from __future__ import annotations
@@ -50,11 +50,15 @@ def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
     settings = find_settings(config)
     if settings is None:
         return Intents(file="")
-    paths = [f"{one}/{FOLDER}/{session}.jsonl" for one in repo.states_abs] if session else []
-    found = first_rules([fact for path_abs in paths for fact in Journal(path_abs).read()])
-    if found is None or "intents" not in found:
-        found = rules_now(repo, config, head="HEAD")
-    return _read(settings.file, with_approvals(found, repo.states_abs))
+    paths = (
+        [f"{state_abs}/{FOLDER}/{session}.jsonl" for state_abs in repo.states_abs]
+        if session
+        else []
+    )
+    rules = first_rules([fact for path_abs in paths for fact in Journal(path_abs).read()])
+    if rules is None or "intents" not in rules:
+        rules = rules_now(repo, config, head="HEAD")
+    return _read(settings.file, with_approvals(rules, repo.states_abs))
 
 
 def rules_at(repo: Repo, config: Config, head: str) -> Fact:
@@ -63,7 +67,7 @@ def rules_at(repo: Repo, config: Config, head: str) -> Fact:
 
 
 def is_unapproved(repo: Repo, config: Config, intents: Intents) -> bool:
-    """Return whether the file in the working tree says something else than `intents`."""
+    """Return whether the file in the working tree differs from `intents`."""
     try:
         return load(repo, config).intents != intents.intents
     except IntentsError:
@@ -86,20 +90,24 @@ def approve_intents(repo: Repo, config: Config) -> None:
 
 def is_approved_since(repo: Repo, since_s: float) -> bool:
     """Return whether a person has approved intents, or a scope of one, since. Raises: OSError."""
-    return any("intents" in one and one["t"] >= since_s for one in approvals(repo.state_abs))
+    return any(
+        "intents" in approval and approval["t"] >= since_s for approval in approvals(repo.state_abs)
+    )
 
 
 def _approved(repo: Repo, config: Config, file: str, head: str) -> Fact:
     """Return the intents of a commit, as they are in a journal.
 
-    Those of the working tree are meant where a person has approved just them.
+    Those of the working tree are returned where a person has approved exactly these.
     """
-    approved = [one["intents"] for one in approvals(repo.state_abs) if "intents" in one]
+    approved = [
+        approval["intents"] for approval in approvals(repo.state_abs) if "intents" in approval
+    ]
     try:
         if approved and _plain(load(repo, config).intents) == approved[-1]:
             return {"intents": approved[-1]}
     except IntentsError:
-        pass  # what HEAD has may be right
+        pass  # the intents of HEAD may be valid
     try:
         return {"intents": _plain(_committed(repo, head, file))}
     except IntentsError as error:
@@ -108,8 +116,8 @@ def _approved(repo: Repo, config: Config, file: str, head: str) -> Fact:
 
 def _committed(repo: Repo, head: str, file: str) -> tuple[Intent, ...]:
     """Return the intents that a commit has; none where there is no such commit or file."""
-    asked = repo.git.ask("cat-file", "blob", f"{head}:{file}")
-    return () if asked.exit_status else parse_intents(file, asked.stdout)
+    blob = repo.git.ask("cat-file", "blob", f"{head}:{file}")
+    return () if blob.exit_status else parse_intents(file, blob.stdout)
 
 
 def _read(file: str, rules: Fact) -> Intents:
@@ -119,9 +127,11 @@ def _read(file: str, rules: Fact) -> Intents:
 
 
 def _intent(fields: Fact) -> Intent:
-    """Return the intent that `plain` has made such fields of; unknown ones are left out."""
-    return Intent(**{name: one for name, one in unplain(fields).items() if name in Intent._fields})
+    """Return the intent with fields as `plain` has written them; unknown ones are left out."""
+    return Intent(
+        **{name: value for name, value in unplain(fields).items() if name in Intent._fields}
+    )
 
 
 def _plain(intents: tuple[Intent, ...]) -> list[Fact]:
-    return [plain(one._asdict()) for one in intents]
+    return [plain(intent._asdict()) for intent in intents]

@@ -1,9 +1,9 @@
-"""Compare what has really changed in the working tree with the scope of intents.
+"""Compare what has actually changed in the working tree with the scope of intents.
 
-A shell command names no file, so nobody can tell beforehand what it writes. After each one,
-and at an end of work, the working tree is compared with what it was when that was done last. What
-is in the scope of any intent that is held in this worktree, and what a tool of any session has
-announced, is taken for theirs; so is what others have committed. The rest is taken for the agent's.
+A shell command names no file, so what it writes is not known beforehand. After each command, and at
+an end of work, the working tree is compared with its content at the last comparison. Changes in the
+scope of any intent that is held in this worktree, those that a tool of any session has announced,
+and those that others have committed are allowed. The rest is attributed to the agent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gitgates.features.intents.facts import (
 )
 from gitgates.features.intents.gatekeeper import (
     holder_of_call,
-    named,
+    join_paths,
     renewed_leases,
     request,
     settings_of,
@@ -82,21 +82,20 @@ def _at_end(call: Call, leases: Leases) -> Verdict:
     agent, scopes = call.payload.agent_id, _Scopes(call, leases)
     entries = _find_outside(call, scopes)[1]
     facts = [*call.entries, *map(fact_of, entries)]
-    paths = scopes.without(_differing(call, _found(facts, agent)))
+    paths = scopes.without(_differing(call, _recorded_outside(facts, agent)))
     if not paths:
         return Verdict(entries=entries)
     sent = IntentSentBackEntry(call.prompt, agent)
     times = sum(
-        (one.get("prompt"), one.get("agent")) == tuple(sent)
-        for one in of_kind(call.entries, IntentSentBackEntry)
+        (entry.get("prompt"), entry.get("agent")) == tuple(sent)
+        for entry in of_kind(call.entries, IntentSentBackEntry)
     )
     if times < _MOST_SENT_BACK:
         text = _text(call, leases, scopes.file, paths, what="This work has changed")
         text += f"\nYou are sent back for this ({times + 1} of {_MOST_SENT_BACK} times)."
         return Verdict(BLOCK, to_agent=text, entries=(*entries, sent))
-    text = (
-        f"gitgates: the agent was allowed to stop with changes outside its intent: {named(paths)}"
-    )
+    text = "gitgates: the agent was allowed to stop with changes outside its intent: "
+    text += join_paths(paths)
     return Verdict(WARN, to_person=text, entries=(*entries, IntentLetGoEntry(agent)))
 
 
@@ -104,10 +103,14 @@ class _Scopes:
     """What may be changed in a worktree: the scopes of all intents that are held in it."""
 
     def __init__(self, call: Call, leases: Leases) -> None:
-        here, intents = call.repo.git_dir_abs, intents_in_force(call)
-        # Those that have just ended, too: what was done for them is there.
-        held = [one.intent for one in leases.values() if one.is_recent and one.git_dir_abs == here]
-        self._intents = [intent for intent in intents.active if intent.id in held]
+        git_dir_abs, intents = call.repo.git_dir_abs, intents_in_force(call)
+        # Those that have just ended, too: their changes are still in the working tree.
+        held_ids = [
+            lease.intent
+            for lease in leases.values()
+            if lease.is_recent and lease.git_dir_abs == git_dir_abs
+        ]
+        self._intents = [intent for intent in intents.active if intent.id in held_ids]
         self._ignore_case = call.repo.ignores_case
         self._all, self.file = intents, intents.file
         is_own = held_by(leases, holder_of_call(call)) is not None
@@ -115,49 +118,55 @@ class _Scopes:
 
     def without(self, paths: Iterable[str]) -> list[str]:
         """Return the paths that are in no scope."""
-        return [path for path in paths if not any(self._has(one, path) for one in self._intents)]
+        return [
+            path for path in paths if not any(self._has(intent, path) for intent in self._intents)
+        ]
 
     def _has(self, intent: Intent, path: str) -> bool:
         return is_in_scope(self._all, intent, path, ignore_case=self._ignore_case)
 
 
 def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Any, ...]]:
-    """Return what has changed outside any scope since this was done last, and its entries.
+    """Return what has changed outside any scope since the last comparison, and its entries.
 
-    What was found before, and is as it was before that, was undone.
+    A file recorded earlier that is now as it was before that change was undone.
     """
-    taken = time.time()  # the entry is written only after gates, which may change files
+    compared_s = time.time()  # the entry is written only after gates, which may change files
     now = call.point
     if not now.tree:
-        return [], ()  # that there is no snapshot was said
-    here = IntentPointEntry(now.tree, now.head, taken)
+        return [], ()  # the missing snapshot was already reported
+    point = IntentPointEntry(now.tree, now.head, compared_s)
     start = _last_point(call)
     if start.tree == now.tree or not scopes.are_judged:
-        return [], (here,)
+        return [], (point,)
     try:
         before, after = trees(Span(call.repo, start, now, tuple(call.elsewhere)))
         outside = scopes.without(_changed(call, before, after))
         if not outside:
-            return [], (here,)
-        known = _found(call.entries)
-        again = set(_differing(call, {path: known[path] for path in outside if path in known}))
+            return [], (point,)
+        recorded = _recorded_outside(call.entries)
+        again = set(
+            _differing(call, {path: recorded[path] for path in outside if path in recorded})
+        )
     except GitError as error:
         call.note(f"changes outside the intent cannot be determined: {error.message}")
-        return [], (here,)
+        return [], (point,)
     announced = _announced(call, start.stamp)
     if scopes.file in outside and is_approved_since(call.repo, start.stamp):
         announced.add(scopes.file)
-    new = [one for one in outside if one not in known and one not in announced][:_MOST_RECORDED]
-    found = IntentOutsideEntry(call.payload.agent_id, before, new)
-    return sorted({*new, *again}), (here, found) if new else (here,)
+    new = [path for path in outside if path not in recorded and path not in announced][
+        :_MOST_RECORDED
+    ]
+    outside_entry = IntentOutsideEntry(call.payload.agent_id, before, new)
+    return sorted({*new, *again}), (point, outside_entry) if new else (point,)
 
 
 def _last_point(call: Call) -> Point:
-    """Return what was there when changes were looked for last, or when the prompt came."""
+    """Return the content at the last comparison, or when the prompt was submitted."""
     for fact in reversed(
         of_kind(call.entries, SnapshotEntry, IntentPointEntry, IntentSelectedEntry)
     ):
-        # Other snapshots are taken at an end, whose changes are yet to be looked at.
+        # Other snapshots are taken at an end of work, whose changes were not compared yet.
         is_start = "transcript" in fact and "running" not in fact
         if (is_start or not is_a(fact, SnapshotEntry)) and fact.get("tree"):
             head = str(fact.get("head", ""))
@@ -167,7 +176,7 @@ def _last_point(call: Call) -> Point:
 
 def _announced(call: Call, since_s: float) -> set[str]:
     """Return the files that a tool of any session has named since, or that gates have written."""
-    found: set[str] = set()
+    announced: set[str] = set()
     for path_abs in sessions(call.repo.state_abs):
         try:
             if os.stat(path_abs).st_mtime < since_s:
@@ -177,33 +186,36 @@ def _announced(call: Call, since_s: float) -> set[str]:
             continue
         for fact in of_kind(facts, IntentWriteEntry, GatesWroteEntry):
             if stamp_of(fact) >= since_s:
-                found.update(map(str, fact.get("paths", ())))
-    return found
+                announced.update(map(str, fact.get("paths", ())))
+    return announced
 
 
-def _found(facts: Iterable[Fact], agent: str = "") -> dict[str, str]:
-    """Return the files that were found outside, and the tree before that.
+def _recorded_outside(facts: Iterable[Fact], agent: str = "") -> dict[str, str]:
+    """Return the files recorded as changed outside any scope, each with the tree before that.
 
-    `agent`: a sub-agent, whose own are meant; empty: all. Those that it was let go with are none.
+    `agent`: only those of this sub-agent; empty: all. Those that it was let go with are left out.
     """
-    found: dict[str, str] = {}
+    tree_by_path: dict[str, str] = {}
     for fact in facts:
         is_meant = agent in ("", fact.get("agent"))
         if is_a(fact, IntentLetGoEntry) and fact.get("agent") in ("", agent):
-            found.clear()
+            tree_by_path.clear()
         elif is_meant and is_a(fact, IntentOutsideEntry):
-            found = {**dict.fromkeys(map(str, fact["paths"]), str(fact["tree"])), **found}
-    return found
+            tree_by_path = {
+                **dict.fromkeys(map(str, fact["paths"]), str(fact["tree"])),
+                **tree_by_path,
+            }
+    return tree_by_path
 
 
-def _differing(call: Call, found: Mapping[str, str]) -> list[str]:
-    """Return the files that differ from what they were in their tree, sorted.
+def _differing(call: Call, tree_by_path: Mapping[str, str]) -> list[str]:
+    """Return the files that differ from their content in their tree, sorted.
 
     Raises: GitError where one of the trees does not exist.
     """
     differ: list[str] = []
-    for tree in dict.fromkeys(found.values()):
-        paths = [path for path, one in found.items() if one == tree]
+    for tree in dict.fromkeys(tree_by_path.values()):
+        paths = [path for path, path_tree in tree_by_path.items() if path_tree == tree]
         differ += _changed(call, tree, call.point.tree, *paths)
     return sorted(differ)
 
@@ -217,13 +229,13 @@ def _changed(call: Call, before: str, after: str, *paths: str) -> list[str]:
 
 
 def _text(call: Call, leases: Leases, file: str, paths: list[str], *, what: str) -> str:
-    own = held_by(leases, holder_of_call(call))
-    where = f"the scope of {own.intent}" if own else "the scope of any intent that is held here"
-    lines = [f"gitgates: {what} files outside {where}: {named(paths)}", "Undo that."]
+    lease = held_by(leases, holder_of_call(call))
+    scope = f"the scope of {lease.intent}" if lease else "the scope of any intent that is held here"
+    lines = [f"gitgates: {what} files outside {scope}: {join_paths(paths)}", "Undo that."]
     others = [path for path in paths if path != file]  # which no scope can have
-    if own and others:
+    if lease and others:
         lines[1] = "Undo that, or ask for the files, and undo it until they are approved:"
-        lines.append(request(own.intent, others[0]))
+        lines.append(request(lease.intent, others[0]))
     if file in paths:
         lines.append(f"{file} defines what agents may work on; only a person may change it.")
     return "\n".join([*lines, "Leave changes by somebody else unchanged, and say so."])

@@ -21,8 +21,8 @@ def check(repo: Repo, config: Config) -> Iterator[Finding]:
         intents = load(repo, config)
     except IntentsError as error:
         for line in error.message.splitlines():
-            where, _, what = line.partition(": ")
-            yield Finding("problem", "intents", where, what, error.hint)
+            location, _, what = line.partition(": ")
+            yield Finding("problem", "intents", location, what, error.hint)
         return
     total, active = counted(len(intents.intents), "intent"), len(intents.active)
     if settings.required and not active:

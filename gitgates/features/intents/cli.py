@@ -73,14 +73,18 @@ def open_intents() -> tuple[Repo, Intents]:
 def list_intents(path: str | None, fmt: str) -> int:
     """List the intents, in the order of the file; with --path, the closest first."""
     repo, intents = open_intents()
-    shown = intents.intents
+    matching = intents.intents
     if path is not None:
-        shown = nearest(shown, repo.relative(path), len(shown), ignore_case=repo.ignores_case)
+        matching = nearest(
+            matching, repo.relative(path), len(matching), ignore_case=repo.ignores_case
+        )
     if fmt == "json":
-        listed = [one._asdict() for one in shown]
-        print_json({"version": _VERSION, "file": intents.file, "intents": listed})
+        documents = [intent._asdict() for intent in matching]
+        print_json({"version": _VERSION, "file": intents.file, "intents": documents})
         return errors.OK
-    rows: list[tuple[str, ...]] = [(one.id, one.status, one.priority, one.title) for one in shown]
+    rows: list[tuple[str, ...]] = [
+        (intent.id, intent.status, intent.priority, intent.title) for intent in matching
+    ]
     if rows:
         click.echo(table(rows), nl=False)
     else:
@@ -135,29 +139,43 @@ def validate(fmt: str) -> int:
 def status(name: str | None, fmt: str) -> int:
     """Show the intents that can be selected, their holders, and requests waiting for a person."""
     repo, intents = open_intents()
-    shown = (find_intent(intents, name),) if name else intents.active
-    names = [intent.id for intent in shown]
-    waiting = [one for one in open_requests(repo, intents) if not name or one.intent in names]
+    displayed = (find_intent(intents, name),) if name else intents.active
+    names = [intent.id for intent in displayed]
+    waiting = [
+        request for request in open_requests(repo, intents) if not name or request.intent in names
+    ]
     leases = read_leases(repo.shared_state_abs)
-    live = {name: one for name, one in leases.items() if one.is_live}
+    live = {name: lease for name, lease in leases.items() if lease.is_live}
     if fmt == "json":
-        listed = [
-            {"id": one.id, "title": one.title, "status": one.status, "held": _held(live, one.id)}
-            for one in shown
+        documents = [
+            {
+                "id": intent.id,
+                "title": intent.title,
+                "status": intent.status,
+                "held": _holder_document(live, intent.id),
+            }
+            for intent in displayed
         ]
-        asked = [one._asdict() for one in waiting]
-        print_json({"version": _VERSION, "intents": listed, "scope_requests": asked})
+        request_documents = [request._asdict() for request in waiting]
+        print_json({"version": _VERSION, "intents": documents, "scope_requests": request_documents})
         return errors.OK
     rows: list[tuple[str, ...]] = [
-        (one.id, one.status, one.title, live[one.id].holding if one.id in live else "")
-        for one in shown
+        (
+            intent.id,
+            intent.status,
+            intent.title,
+            live[intent.id].holding if intent.id in live else "",
+        )
+        for intent in displayed
     ]
     click.echo(table(rows) if rows else "no intent can be selected\n", nl=False)
-    for one in waiting:
-        click.echo(f"{one.intent} requests {_quoted(one.pattern)}: {visible_line(one.reason)}")
-        where = "" if one.root == repo.root_abs else f", in {visible_line(one.root)}"
-        approve = _approve_command(one.intent, one.pattern)
-        click.echo(f"  since {one.time}{where}; to approve it: {approve}")
+    for request in waiting:
+        click.echo(
+            f"{request.intent} requests {_quoted(request.pattern)}: {visible_line(request.reason)}"
+        )
+        location = "" if request.root == repo.root_abs else f", in {visible_line(request.root)}"
+        approve = _approve_command(request.intent, request.pattern)
+        click.echo(f"  since {request.time}{location}; to approve it: {approve}")
     return errors.OK
 
 
@@ -176,10 +194,10 @@ def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str
     Exit status 0: requested, or already in the scope. 64: unknown intent, or no valid pattern.
     """
     repo, intents = open_intents()
-    told = identify(repo, environ.read(), nonce=caller) if caller else None
-    session = told.session if told else calling_session(environ.read())
+    identified = identify(repo, environ.read(), nonce=caller) if caller else None
+    session = identified.session if identified else calling_session(environ.read())
     request = ask(repo, intents, name, pattern, reason=reason, session=session)
-    _tell(fmt, name, pattern, state="requested" if request else "in-scope")
+    _print_state(fmt, name, pattern, state="requested" if request else "in-scope")
     return errors.OK
 
 
@@ -202,22 +220,24 @@ def approve_scope(name: str, pattern: str, *, refuse: bool, token: str, fmt: str
     by hand.
     """
     repo, intents = open_intents()
-    waiting = {(one.intent, one.pattern): one for one in open_requests(repo, intents)}
+    waiting = {
+        (request.intent, request.pattern): request for request in open_requests(repo, intents)
+    }
     request = waiting.get((name, pattern)) or new_request(repo, name, pattern)
     if refuse:
         require_person(repo, _APPROVE, token)
         record(repo, REFUSED, request)
-        _tell(fmt, name, pattern, state="refused")
+        _print_state(fmt, name, pattern, state="refused")
     elif path_abs := _approve(repo, request, token):
         record(repo, APPROVED, request)
-        _tell(fmt, name, pattern, state="approved", path_abs=path_abs)
+        _print_state(fmt, name, pattern, state="approved", path_abs=path_abs)
     else:
-        _tell(fmt, name, pattern, state="in-scope")
+        _print_state(fmt, name, pattern, state="in-scope")
     return errors.OK
 
 
-def _tell(fmt: str, name: str, pattern: str, *, state: str, path_abs: str = "") -> None:
-    """Print what has become of a request: requested, in-scope, approved or refused."""
+def _print_state(fmt: str, name: str, pattern: str, *, state: str, path_abs: str = "") -> None:
+    """Print the state of a request: requested, in-scope, approved or refused."""
     if fmt == "json":
         print_json({"version": _VERSION, "intent": name, "pattern": pattern, "state": state})
         return
@@ -235,8 +255,8 @@ def _tell(fmt: str, name: str, pattern: str, *, state: str, path_abs: str = "") 
 def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
     """Write a pattern into the intents file, as a person; return its path, or empty if it is there.
 
-    Raises: UsageError if no person says so, or it makes no sense; ConfigError where the file has to
-    be changed by hand, or is wrong.
+    Raises: UsageError without a person's approval, or if it makes no sense; ConfigError where the
+    file has to be changed by hand, or is wrong.
     """
     if request.root != repo.root_abs and os.path.exists(f"{request.root}/.git"):
         other = find_repo(request.root, environ.read())
@@ -275,13 +295,13 @@ def _quoted(pattern: str) -> str:
     return quote(visible_line(pattern))
 
 
-def _held(live: Leases, name: str) -> dict[str, str] | None:
+def _holder_document(live: Leases, name: str) -> dict[str, str] | None:
     """Return who holds an intent, and since when and until when; None if nobody does."""
-    if (one := live.get(name)) is None:
+    if (lease := live.get(name)) is None:
         return None
-    times = {"since": utc(one.acquired_s), "until": utc(one.until_s)}
-    return {**one.holder._asdict(), **times}
+    times = {"since": utc(lease.acquired_s), "until": utc(lease.until_s)}
+    return {**lease.holder._asdict(), **times}
 
 
-for _one in (select, release):
-    command.add_command(_one)
+for _verb in (select, release):
+    command.add_command(_verb)

@@ -36,12 +36,12 @@ def select(name: str, *, session: str, agent: str, caller: str) -> int:
     It is held until it is released, another one is selected, or nothing was heard of the agent for
     a while (`ttl`). A sub-agent selects its own. Exit status 75: somebody else holds it.
     """
-    repo, found = _caller(session, agent, caller)
+    repo, resolved_caller = _caller(session, agent, caller)
     click.echo(
         intent_select.select(
             *(repo, configuration(repo), name),
-            holder=Holder(found.session, found.agent),
-            journal=found.journals[0],
+            holder=Holder(resolved_caller.session, resolved_caller.agent),
+            journal=resolved_caller.journals[0],
         ),
         nl=False,
     )
@@ -54,8 +54,9 @@ def select(name: str, *, session: str, agent: str, caller: str) -> int:
 @_caller_option
 def release(session: str, agent: str, caller: str) -> int:
     """Release the intent that is held, so others can select it."""
-    repo, found = _caller(session, agent, caller)
-    click.echo(f"released: {intent_select.release(repo, Holder(found.session, found.agent))}")
+    repo, resolved_caller = _caller(session, agent, caller)
+    holder = Holder(resolved_caller.session, resolved_caller.agent)
+    click.echo(f"released: {intent_select.release(repo, holder)}")
     return errors.OK
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitgates.core.types import BLOCK, Verdict
 from gitgates.features.intents.approved import intents_of_session
 from gitgates.features.intents.file import find_settings
-from gitgates.features.intents.gatekeeper import named
+from gitgates.features.intents.gatekeeper import join_paths
 from gitgates.features.intents.lease import read_leases
 from gitgates.features.intents.scope import is_in_scope
 from gitgates.git.object_store import reading_git
@@ -27,28 +27,30 @@ _NAMES = ("-z", "--name-only", "--no-renames", "--no-ext-diff", "--no-relative")
 def decide_commit(call: HookCall) -> Verdict:
     """Refuse an agent's commit with files outside the scope of its session's intents."""
     repo, session = call.repo, calling_session(call.env)
-    held = [
-        one.intent
-        for one in read_leases(repo.shared_state_abs).values()
-        if one.holder.session == file_name(session) or not session  # whose variable is missing
+    held_ids = [
+        lease.intent
+        for lease in read_leases(repo.shared_state_abs).values()
+        if lease.holder.session == file_name(session) or not session  # whose variable is missing
     ]
     settings = find_settings(call.config)
-    if not held and not (settings and settings.required):
+    if not held_ids and not (settings and settings.required):
         return Verdict()
     intents = intents_of_session(repo, call.config, session and file_name(session))
-    scopes = [one for one in intents.active if one.id in held]
+    scopes = [intent for intent in intents.active if intent.id in held_ids]
     ignore_case = repo.ignores_case
-    there, gone = staged_paths(repo, merging=call.event.name == "pre-merge-commit")
+    staged, deleted = staged_paths(repo, merging=call.event.name == "pre-merge-commit")
     outside = [
         path
-        for path in sorted((*there, *gone))
-        if not any(is_in_scope(intents, one, path, ignore_case=ignore_case) for one in scopes)
+        for path in sorted((*staged, *deleted))
+        if not any(is_in_scope(intents, intent, path, ignore_case=ignore_case) for intent in scopes)
     ]
     outside = _changed_in_session(repo, session, outside)
     if not outside:
         return Verdict()
-    where = f"the scope of {' and '.join(held)}" if held else "any scope: no intent is selected"
-    text = f"gitgates: these files are outside {where}: {named(outside)}. "
+    scope_text = (
+        f"the scope of {' and '.join(held_ids)}" if held_ids else "any scope: no intent is selected"
+    )
+    text = f"gitgates: these files are outside {scope_text}: {join_paths(outside)}. "
     return Verdict(BLOCK, to_agent=f"{text}Remove them from the commit: git restore --staged FILE")
 
 

@@ -37,24 +37,24 @@ def context_text(intent: Intent, recent: Sequence[str], budget: int) -> str:
     whole = head + "".join(_block(title, lines) for title, lines in blocks) + end
     if len(whole) <= budget:
         return whole
-    left = budget - len(head) - len(end)
-    left -= len(_left_out(intent, {title: len(lines) for title, lines in blocks}))
-    kept, dropped = "", {}
+    remaining = budget - len(head) - len(end)
+    remaining -= len(_omission_note(intent, {title: len(lines) for title, lines in blocks}))
+    text, dropped = "", {}
     for title, lines in blocks:
-        fitting = _fitting(title, lines, left)
+        fitting = _fitting(title, lines, remaining)
         if fitting:
-            kept += _block(title, lines[:fitting])
-            left -= len(_block(title, lines[:fitting]))
+            text += _block(title, lines[:fitting])
+            remaining -= len(_block(title, lines[:fitting]))
         if fitting < len(lines):
             dropped[title] = len(lines) - fitting
-    return head + kept + _left_out(intent, dropped) + end
+    return head + text + _omission_note(intent, dropped) + end
 
 
-def _fitting(title: str, lines: list[str], left: int) -> int:
+def _fitting(title: str, lines: list[str], remaining: int) -> int:
     """Return how many lines of a block fit, from its first on."""
-    count, left = 0, left - len(_block(title, []))
-    while count < len(lines) and len(lines[count]) <= left:
-        left -= len(lines[count])
+    count, remaining = 0, remaining - len(_block(title, []))
+    while count < len(lines) and len(lines[count]) <= remaining:
+        remaining -= len(lines[count])
         count += 1
     return count
 
@@ -63,7 +63,7 @@ def _block(title: str, lines: list[str]) -> str:
     return f"{title}:\n{''.join(lines)}"
 
 
-def _left_out(intent: Intent, dropped: dict[str, int]) -> str:
+def _omission_note(intent: Intent, dropped: dict[str, int]) -> str:
     what = ", ".join(f"{title.partition(' (')[0].lower()} ({n})" for title, n in dropped.items())
     return f"Omitted to fit: {what}. In full: gitgates intent show {intent.id}\n"
 

@@ -1,7 +1,7 @@
 """Add a pattern to the scope of an intent, as text: every other byte of the file is left unchanged.
 
-Cold: loads PyYAML or tomlkit. What comes of it is read back; where it says anything but what was
-there and the new pattern, nothing is done.
+Cold: loads PyYAML or tomlkit. The changed text is parsed; where it differs from the old intents
+by more than the new pattern, nothing is changed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def add_pattern(text: str, file: str, name: str, pattern: str) -> str | None:
         return None
     changed = _in_toml(text, at, pattern) if file.endswith(".toml") else _in_yaml(text, at, pattern)
     scope = (*before[at].owned_scope, pattern)
-    wanted = (*before[:at], before[at]._replace(owned_scope=scope), *before[at + 1 :])
+    expected = (*before[:at], before[at]._replace(owned_scope=scope), *before[at + 1 :])
     differ = (at for at, pair in enumerate(zip(text, changed, strict=False)) if len({*pair}) > 1)
     is_insertion = changed.endswith(text[next(differ, len(text)) :])
-    return changed if is_insertion and parse(changed, file) == (wanted, ()) else None
+    return changed if is_insertion and parse(changed, file) == (expected, ()) else None
 
 
 def _in_yaml(text: str, at: int, pattern: str) -> str:

@@ -38,7 +38,7 @@ class IntentSettings(Record):
     required: bool
     ask: tuple[str, ...]  # patterns of what a person is asked about
     ttl_s: float  # how long a selection holds without an event of its holder
-    context_bytes: int  # the most that an agent is told of its intent
+    context_bytes: int  # the maximum size of an intent's context
 
 
 def load(repo: Repo, config: Config) -> Intents:
@@ -83,20 +83,20 @@ def find_intent(intents: Intents, name: str) -> Intent:
 
     Raises: UsageError if there is none.
     """
-    if found := intents.get(name):
-        return found
+    if intent := intents.get(name):
+        return intent
     from gitgates.config.values import did_you_mean
     from gitgates.core.clean import visible_line  # cold: only a mistake needs them
 
-    known = tuple(intent.id for intent in intents.intents)
-    hint = did_you_mean(name, known) or "To list all: gitgates intent list"
+    known_ids = tuple(intent.id for intent in intents.intents)
+    hint = did_you_mean(name, known_ids) or "To list all: gitgates intent list"
     raise UsageError(f"{intents.file}: no intent `{visible_line(name)}`", hint)
 
 
 def read_file(root_abs: str, file: str) -> bytes | None:
     """Return the bytes of an intents file; None if there is none.
 
-    Raises: IntentsError where it is a link, no regular file, too long, or cannot be read.
+    Raises: IntentsError where it is a link, not a regular file, too long, or cannot be read.
     """
     path_abs = os.path.join(root_abs, file)
     try:
@@ -127,7 +127,7 @@ def _checked(root_abs: str, file: str, raw: bytes) -> tuple[Intent, ...]:
 def parse_intents(
     file: str, raw: bytes, problems: list[Problem] | None = None
 ) -> tuple[Intent, ...]:
-    """Return the intents in the bytes of a file. `problems`: those that are known of it.
+    """Return the intents in the bytes of a file. `problems`: those detected before.
 
     Raises: IntentsError with every problem.
     """
@@ -154,12 +154,12 @@ def _error(problems: list[Problem]) -> IntentsError:
 
 
 def _read_cache(path_abs: str, file: str, raw: bytes) -> tuple[Intent, ...] | None:
-    """Return the intents compiled from exactly these bytes, if they are there."""
+    """Return the intents compiled from exactly these bytes; None if there are none."""
     try:
-        key, known_file, known, frozen = read_cached(path_abs)
-        if key != _KEY or known_file != file or known != raw:
+        key, cached_file, cached_raw, frozen = read_cached(path_abs)
+        if key != _KEY or cached_file != file or cached_raw != raw:
             return None
-        return tuple(Intent(*one) for one in frozen)
+        return tuple(Intent(*fields) for fields in frozen)
     except (ValueError, TypeError):
         return None  # not there, or of another version
 

@@ -1,6 +1,6 @@
 """The gatekeeper of intents: whether a tool may be used that is about to write.
 
-`judge`, which is pure, decides; the rest finds out what it decides on, and words it.
+`judge`, which is pure, decides; the rest collects its input and writes the texts.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
 
         return name_caller(call, so_far)
     if so_far.level >= BLOCK or paths == () or not (is_shell or payload.tool_kind == "writes"):
-        return so_far  # what lies outside of the repository is not ours
+        return so_far  # nothing outside the repository is checked
     settings = settings_of(call)
     try:
         intents = intents_in_force(call)
     except IntentsError:
         if paths == (settings.file,) or (is_shell and _only_reads(call)):
-            return so_far  # nothing keeps it from being mended
+            return so_far  # a broken file can always be fixed
         raise
-    own = judge(
+    verdict = judge(
         intents,
         leases,
         holder_of_call(call),
@@ -64,12 +64,12 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
     if is_shell:
         from gitgates.session.shell_commands import name_caller
 
-        is_refused = own.level >= BLOCK and not _only_reads(call)
-        return so_far.joined(own) if is_refused else name_caller(call, so_far)
-    if own.level < BLOCK and paths:
-        # So that it is nobody's by chance, when changes are looked for.
-        own = own._replace(entries=(IntentWriteEntry(paths),))
-    return so_far.joined(own)
+        is_refused = verdict.level >= BLOCK and not _only_reads(call)
+        return so_far.joined(verdict) if is_refused else name_caller(call, so_far)
+    if verdict.level < BLOCK and paths:
+        # So that a later comparison does not attribute these files to a shell command.
+        verdict = verdict._replace(entries=(IntentWriteEntry(paths),))
+    return so_far.joined(verdict)
 
 
 def judge(
@@ -85,28 +85,30 @@ def judge(
 
     `paths`: relative to the root, links resolved; None: unknown ones.
     """
-    own = held_by(leases, holder)
-    intent = intents.get(own.intent) if own else None
-    if own is None:
+    lease = held_by(leases, holder)
+    intent = intents.get(lease.intent) if lease else None
+    if lease is None:
         lost = lost_by(leases, holder)
         if lost:
             why = f"{lost.intent}, which you held, expired and was taken over by {lost.holder}."
-            return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
+            return _refused(f"{why}\n{describe_active(intents, leases, holder)}\n{_OR_RELEASE}")
         if settings.required:
-            return _refused(f"{NEEDED}\n{listed(intents, leases, holder)}")
+            return _refused(f"{NEEDED}\n{describe_active(intents, leases, holder)}")
     elif intent is None or not intent.is_active:
         became = intent.status if intent else f"no longer in {intents.file}"
-        why = f"{own.intent}, which you hold, is {became}; nothing may be written for it."
-        return _refused(f"{why}\n{listed(intents, leases, holder)}\n{_OR_RELEASE}")
+        why = f"{lease.intent}, which you hold, is {became}; nothing may be written for it."
+        return _refused(f"{why}\n{describe_active(intents, leases, holder)}\n{_OR_RELEASE}")
     else:
         for path in paths or ():
             if not is_in_scope(intents, intent, path, ignore_case=ignore_case):
                 return _refused(
                     out_of_scope(intents, leases, intent, path, ignore_case=ignore_case)
                 )
-    asked = [one for one in paths or () if _matches(one, settings.ask, ignore_case=ignore_case)]
-    if asked:
-        text = f"gitgates: a person must permit changes of {named(asked)}"
+    asked_paths = [
+        path for path in paths or () if _matches(path, settings.ask, ignore_case=ignore_case)
+    ]
+    if asked_paths:
+        text = f"gitgates: a person must permit changes of {join_paths(asked_paths)}"
         return Verdict(ask=True, to_agent=f"{text} (`ask` of [tool.gitgates.intents]).")
     return Verdict()
 
@@ -121,7 +123,7 @@ def _matches(path: str, patterns: tuple[str, ...], *, ignore_case: bool) -> bool
     from gitgates.engine.match import matches, parse
 
     if ignore_case:
-        path, patterns = path.casefold(), tuple(one.casefold() for one in patterns)
+        path, patterns = path.casefold(), tuple(pattern.casefold() for pattern in patterns)
     return matches(path, [*map(parse, patterns)])
 
 
@@ -131,10 +133,10 @@ def _only_reads(call: Call) -> bool:
     return is_reading(call.payload.command)
 
 
-# What an agent is told.
+# Texts for the agent.
 
 
-def listed(intents: Intents, leases: Leases, holder: Holder) -> str:
+def describe_active(intents: Intents, leases: Leases, holder: Holder) -> str:
     """Return a line for each intent that can be selected, who has it, and how to select it."""
     active = intents.active
     if not active:
@@ -147,7 +149,8 @@ def listed(intents: Intents, leases: Leases, holder: Holder) -> str:
             f" `{APPROVE}`."
         )
     lines = [
-        f"  gitgates intent select {one.id}  # {_described(one, leases, holder)}" for one in active
+        f"  gitgates intent select {intent.id}  # {_described(intent, leases, holder)}"
+        for intent in active
     ]
     more = len(lines) - _MOST_LISTED
     rest = [f"  and {more} more: gitgates intent list"] if more > 0 else []
@@ -157,37 +160,37 @@ def listed(intents: Intents, leases: Leases, holder: Holder) -> str:
 def _described(intent: Intent, leases: Leases, holder: Holder) -> str:
     scope = ", ".join(intent.owned_scope[:_MOST_PATTERNS])
     more = ", …" if len(intent.owned_scope) > _MOST_PATTERNS else ""
-    there = leases.get(intent.id)
-    taken = f": {there.holding}" if there and there.is_live and there.holder != holder else ""
-    return f"{intent.title} ({scope}{more}){taken}"
+    lease = leases.get(intent.id)
+    holding = f": {lease.holding}" if lease and lease.is_live and lease.holder != holder else ""
+    return f"{intent.title} ({scope}{more}){holding}"
 
 
 def out_of_scope(
-    intents: Intents, leases: Leases, own: Intent, path: str, *, ignore_case: bool
+    intents: Intents, leases: Leases, selected: Intent, path: str, *, ignore_case: bool
 ) -> str:
     """Return why a path may not be written, the nearest intents, and how to ask for more."""
     from gitgates.features.intents.scope import can_be_inside, nearest
 
     if path == intents.file:
         return (
-            f"{named([path])} defines what agents may work on: it is in no scope. Leave it "
+            f"{join_paths([path])} defines what agents may work on: it is in no scope. Leave it "
             "unchanged; for more files:"
-            f" gitgates intent scope-expansion-request {own.id} …"
+            f" gitgates intent scope-expansion-request {selected.id} …"
         )
-    others = tuple(one for one in intents.active if one.id != own.id)
+    others = tuple(intent for intent in intents.active if intent.id != selected.id)
     near = nearest(others, path, _MOST_NEAREST, ignore_case=ignore_case)
-    holder = leases[own.id].holder
-    scope = ", ".join(own.owned_scope)
-    lines = [f"{named([path])} is outside the scope of {own.id}: {scope}"]
+    holder = leases[selected.id].holder
+    scope = ", ".join(selected.owned_scope)
+    lines = [f"{join_paths([path])} is outside the scope of {selected.id}: {scope}"]
     if near:
         lines.append("Closest other intents:")
-        lines += [f"  {one.id}: {_described(one, leases, holder)}" for one in near]
+        lines += [f"  {intent.id}: {_described(intent, leases, holder)}" for intent in near]
         lines.append(f"Switch to one if it matches your task: gitgates intent select {near[0].id}")
     if can_be_inside(path):
         lines.append(
-            f"If {own.id} needs this file, request it, and continue with what is in scope:"
+            f"If {selected.id} needs this file, request it, and continue with what is in scope:"
         )
-        lines.append(request(own.id, path))
+        lines.append(request(selected.id, path))
     return "\n".join(lines)
 
 
@@ -204,7 +207,7 @@ def request(intent_id: str, path: str) -> str:
     return f'  gitgates intent scope-expansion-request {intent_id} {pattern} --reason "…"'
 
 
-def named(paths: Sequence[str]) -> str:
+def join_paths(paths: Sequence[str]) -> str:
     """Return a few paths, for an agent: a name can have line ends."""
     from gitgates.core.clean import first_few, visible_line
 

@@ -1,4 +1,4 @@
-"""What a handoff says of the intent that is held."""
+"""The intent that is held, for a handoff."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ def state(call: Call, caller: Caller) -> dict[str, str]:
     if find_settings(call.config) is None:
         return {}
     leases = read_leases(call.repo.shared_state_abs)
-    own = held_by(leases, holder_of(caller.session, caller.agent))
-    return {"intent": own.intent} if own else {}
+    lease = held_by(leases, holder_of(caller.session, caller.agent))
+    return {"intent": lease.intent} if lease else {}

@@ -1,7 +1,7 @@
 """Leases of intents: who holds which one, and until when. Worktrees share them.
 
-All are in one file, which is replaced under its lock: whoever changes a lease compares it with what
-is there then (compare-and-swap), so of two who acquire one intent exactly one gets it. Nobody
+All are in one file, which is replaced under its lock: whoever changes a lease compares it with the
+current content (compare-and-swap), so of two who acquire one intent exactly one gets it. Nobody
 has to give a lease back: without a renewal it expires after its time to live. An expired lease can
 be acquired by anybody; its former holder renews it if nobody has done that.
 """
@@ -89,83 +89,83 @@ def read_leases(shared_state_abs: str) -> Leases:
     except OSError as error:
         raise StateError(f"{path_abs}: cannot be read: {error.strerror}") from error
     try:
-        return {one["intent"]: _lease(one) for one in loads(raw or b"[]")}
+        return {fields["intent"]: _lease(fields) for fields in loads(raw or b"[]")}
     except (KeyError, RecursionError, TypeError, ValueError):
-        return {}  # of a power failure: no holder has survived that
+        return {}  # damaged by a power failure, which no holder survived
 
 
 def held_by(leases: Leases, holder: Holder) -> Lease | None:
     """Return the lease of a holder, live or expired; None if it has none."""
-    return next((one for one in leases.values() if one.holder == holder), None)
+    return next((lease for lease in leases.values() if lease.holder == holder), None)
 
 
 def lost_by(leases: Leases, holder: Holder) -> Lease | None:
     """Return the lease that has replaced that of a holder when it was expired; None if none has."""
-    return next((one for one in leases.values() if one.former == holder), None)
+    return next((lease for lease in leases.values() if lease.former == holder), None)
 
 
 def acquire(
     shared_state_abs: str, intent: str, holder: Holder, *, ttl_s: float, git_dir_abs: str
 ) -> Lease:
-    """Acquire an intent, in place of what the holder has had; return its lease.
+    """Acquire an intent, in place of the one that the holder had; return its lease.
 
-    That is another holder's where one has it. Raises: StateError, LockError.
+    The lease is another holder's where that one has the intent. Raises: StateError, LockError.
     """
-    found: list[Lease] = []
+    outcome: list[Lease] = []
 
     def change(leases: Leases) -> Leases:
-        there = leases.get(intent)
-        if there and there.holder != holder and there.is_live:
-            found.append(there)
+        current = leases.get(intent)
+        if current and current.holder != holder and current.is_live:
+            outcome.append(current)
             return leases
         now = time.time()
-        is_own = there is not None and there.holder == holder
-        is_taken_over = there is not None and not is_own and not there.ended
-        own = Lease(
+        is_own = current is not None and current.holder == holder
+        is_taken_over = current is not None and not is_own and not current.ended
+        lease = Lease(
             intent=intent,
             holder=holder,
-            acquired_s=there.acquired_s if there and is_own else now,
+            acquired_s=current.acquired_s if current and is_own else now,
             renewed_s=now,
             ttl_s=ttl_s,
             git_dir_abs=git_dir_abs,
-            former=there.holder if there and is_taken_over else None,
+            former=current.holder if current and is_taken_over else None,
         )
-        found.append(own)
-        return {**_without(leases, holder), intent: own}
+        outcome.append(lease)
+        return {**_without(leases, holder), intent: lease}
 
     _swap(shared_state_abs, change)
-    return found[0]
+    return outcome[0]
 
 
 def renew(shared_state_abs: str, holder: Holder, git_dir_abs: str) -> Leases:
-    """Renew what a holder has, expired or not, if that is due; return all leases.
+    """Renew the lease of a holder, expired or not, if that is due; return all leases.
 
     Raises: StateError, LockError.
     """
     leases = read_leases(shared_state_abs)
-    known = held_by(leases, holder)
-    if known is None:
+    lease = held_by(leases, holder)
+    if lease is None:
         return leases
-    age_s = abs(time.time() - known.renewed_s)
-    if not known.ended and age_s < known.ttl_s * _DUE and known.git_dir_abs == git_dir_abs:
+    age_s = abs(time.time() - lease.renewed_s)
+    if not lease.ended and age_s < lease.ttl_s * _DUE and lease.git_dir_abs == git_dir_abs:
         return leases
 
-    def renewed(one: Lease) -> Lease:
-        return one._replace(renewed_s=time.time(), git_dir_abs=git_dir_abs, ended=False)
+    def renewed(lease: Lease) -> Lease:
+        return lease._replace(renewed_s=time.time(), git_dir_abs=git_dir_abs, ended=False)
 
-    return _replace_own(shared_state_abs, lambda one: one == holder, renewed)
+    return _replace_own(shared_state_abs, lambda candidate: candidate == holder, renewed)
 
 
 def release(shared_state_abs: str, holder: Holder) -> Lease | None:
-    """Remove the lease of a holder; return what it was, or the one that it has lost.
+    """Remove the lease of a holder; return it, or the one that the holder has lost.
 
     Raises: StateError, LockError.
     """
     leases = read_leases(shared_state_abs)
-    was = held_by(leases, holder) or lost_by(leases, holder)
-    if was:
+    lease = held_by(leases, holder) or lost_by(leases, holder)
+    if lease:
         _swap(shared_state_abs, lambda leases: _without(leases, holder))
-    return was
+    return lease
 
 
 def end(shared_state_abs: str, holder: Holder) -> None:
@@ -174,18 +174,18 @@ def end(shared_state_abs: str, holder: Holder) -> None:
     Raises: StateError, LockError.
     """
 
-    def is_meant(one: Holder) -> bool:
-        return one.session == holder.session and holder.agent in ("", one.agent)
+    def is_meant(candidate: Holder) -> bool:
+        return candidate.session == holder.session and holder.agent in ("", candidate.agent)
 
-    _replace_own(shared_state_abs, is_meant, lambda one: one._replace(ended=True))
+    _replace_own(shared_state_abs, is_meant, lambda lease: lease._replace(ended=True))
 
 
 def _without(leases: Leases, holder: Holder) -> Leases:
     """Return leases with nothing of a holder, neither what it has nor what it has lost."""
     return {
-        name: one._replace(former=None) if one.former == holder else one
-        for name, one in leases.items()
-        if one.holder != holder
+        name: lease._replace(former=None) if lease.former == holder else lease
+        for name, lease in leases.items()
+        if lease.holder != holder
     }
 
 
@@ -197,7 +197,9 @@ def _replace_own(
     """Change the leases of some holders; return all."""
 
     def changed(leases: Leases) -> Leases:
-        return {n: change(one) if is_meant(one.holder) else one for n, one in leases.items()}
+        return {
+            n: change(lease) if is_meant(lease.holder) else lease for n, lease in leases.items()
+        }
 
     return _swap(shared_state_abs, changed)
 
@@ -215,8 +217,10 @@ def _swap(shared_state_abs: str, change: Callable[[Leases], Leases]) -> Leases:
             after = change(before)
             if after != before:
                 oldest_s = time.time() - _FORGOTTEN_S
-                kept = [one._asdict() for one in after.values() if one.renewed_s > oldest_s]
-                replace_file(path_abs, dumps(kept).encode("ascii"), sync=False)
+                documents = [
+                    lease._asdict() for lease in after.values() if lease.renewed_s > oldest_s
+                ]
+                replace_file(path_abs, dumps(documents).encode("ascii"), sync=False)
         finally:
             os.close(fd)
     except OSError as error:

@@ -1,6 +1,6 @@
 """The text of an intents file to intents and problems. Pure; cold: loads a parser of YAML or TOML.
 
-A problem does not end the reading, so all are told at once.
+A problem does not end the reading, so all are reported at once.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def parse(text: str, file: str) -> tuple[tuple[Intent, ...], tuple[Problem, ...]
 
 
 class _Unreadable(Exception):
-    """The text is not valid YAML, or no TOML."""
+    """The text is not valid YAML or TOML."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.message)
@@ -54,7 +54,7 @@ class _Unreadable(Exception):
 
 
 class _Reader:
-    """What is read of one file: the line of each place, and the problems."""
+    """The state of reading one file: the line of each place, and the problems."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -63,11 +63,11 @@ class _Reader:
 
     def wrong(self, place: Place, message: str, hint: str = "") -> None:
         """Note a problem at a place, or at what is nearest to it."""
-        name = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)
+        name = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place)
         near = next((place[:n] for n in range(len(place), -1, -1) if place[:n] in self.lines), None)
-        where = self.file if near is None else f"{self.file}:{self.lines[near]}"
-        where += f": {name[1:]}" if name else ""
-        self.problems.append(Problem(where, message, hint))
+        location = self.file if near is None else f"{self.file}:{self.lines[near]}"
+        location += f": {name[1:]}" if name else ""
+        self.problems.append(Problem(location, message, hint))
 
     def read_yaml(self, text: str) -> Any:  # noqa: ANN401 - any YAML
         """Return the document as texts, lists and dicts; None if there is none."""
@@ -100,19 +100,19 @@ class _Reader:
         if node.id == "scalar":
             return node.value
         if node.id == "sequence":
-            return [self._flatten(one, (*place, at)) for at, one in enumerate(node.value)]
-        found: dict[str, Any] = {}
+            return [self._flatten(child, (*place, at)) for at, child in enumerate(node.value)]
+        mapping: dict[str, Any] = {}
         for key, value in node.value:
             name = key.value if key.id == "scalar" else "?"
-            if name in found:
+            if name in mapping:
                 self.lines[*place, name] = key.start_mark.line + 1
                 self.wrong((*place, name), "is defined twice", "Keep only one.")
             self.lines[*place, name] = key.start_mark.line + 1
-            found[name] = self._flatten(value, (*place, name))
-        return found
+            mapping[name] = self._flatten(value, (*place, name))
+        return mapping
 
     def read_toml(self, text: str) -> Any:  # noqa: ANN401 - any TOML
-        """Return the document. tomllib knows no lines: those of headers and keys are looked for."""
+        """Return the document. tomllib reports no lines, so headers and keys are searched for."""
         try:
             document = parse_toml(text)
         except (ValueError, RecursionError) as error:
@@ -120,12 +120,12 @@ class _Reader:
         self.lines[()] = 1
         count = 0
         place: Place = ()
-        for at, one in enumerate(text.split("\n"), 1):
-            if re.match(rf"\s*\[\[\s*{ROOT_KEY}\s*\]\]", one):
+        for at, line in enumerate(text.split("\n"), 1):
+            if re.match(rf"\s*\[\[\s*{ROOT_KEY}\s*\]\]", line):
                 place, count = (ROOT_KEY, count), count + 1
                 self.lines[place] = at
-            elif found := re.match(r"\s*\[*\s*([\w-]+)\s*[]=]", one):
-                self.lines.setdefault((*place, found[1]), at)
+            elif match := re.match(r"\s*\[*\s*([\w-]+)\s*[]=]", line):
+                self.lines.setdefault((*place, match[1]), at)
         return document
 
     def intents(self, document: object) -> tuple[Intent, ...]:
@@ -141,30 +141,30 @@ class _Reader:
                 self._unknown((key,), (ROOT_KEY,))
         rows = document.get(ROOT_KEY, [])
         if not isinstance(rows, list):
-            if rows != "":  # a key of YAML with nothing behind it
+            if rows != "":  # a YAML key without a value
                 self.wrong((ROOT_KEY,), f"got {show(rows)}, expected a list of intents", _EXAMPLE)
             return ()
-        found = [self._intent((ROOT_KEY, at), row) for at, row in enumerate(rows)]
-        self._refuse_same_ids(found)
-        return tuple(found)
+        intents = [self._intent((ROOT_KEY, at), row) for at, row in enumerate(rows)]
+        self._refuse_same_ids(intents)
+        return tuple(intents)
 
-    def _unknown(self, place: Place, known: tuple[str, ...]) -> None:
+    def _unknown(self, place: Place, known_keys: tuple[str, ...]) -> None:
         key = str(place[-1])
         if not key.startswith("x-"):  # which are for others, as in OpenAPI and Compose
             hint = (
-                did_you_mean(key, known)
-                or f"Known: {', '.join(known)}; custom keys start with `x-`."
+                did_you_mean(key, known_keys)
+                or f"Known: {', '.join(known_keys)}; custom keys start with `x-`."
             )
             self.wrong(place, "is not a known key", hint)
 
-    def _refuse_same_ids(self, found: list[Intent]) -> None:
+    def _refuse_same_ids(self, intents: list[Intent]) -> None:
         first: dict[str, int] = {}
-        for at, name in enumerate(intent.id for intent in found):
+        for at, name in enumerate(intent.id for intent in intents):
             before = first.setdefault(name.casefold(), at)
             if before != at and name:
                 line = self.lines.get((ROOT_KEY, before, "id"), 0)
-                there = f"in line {line}" if line else f"as number {before + 1}"
-                message = f"got {show(name)}, which is the id of another intent {there}"
+                position = f"in line {line}" if line else f"as number {before + 1}"
+                message = f"got {show(name)}, which is the id of another intent {position}"
                 self.wrong((ROOT_KEY, at, "id"), message, "Give each intent a unique id.")
 
     def _intent(self, place: Place, row: object) -> Intent:
@@ -189,13 +189,13 @@ class _Reader:
         return Intent(**fields)
 
     def _list(self, place: Place, value: object, parse: Parse) -> tuple[Any, ...]:
-        entries = [] if value == "" else value  # a key of YAML with nothing behind it
+        entries = [] if value == "" else value  # a YAML key without a value
         if not isinstance(entries, list):
             self.wrong(place, f"got {show(value)}, expected a list of strings")
             return ()
-        if parse is _pattern and all(str(one).startswith("!") for one in entries):
+        if parse is _pattern and all(str(entry).startswith("!") for entry in entries):
             self.wrong(place, f"got {show(value)}, expected at least one pattern such as src/**")
-        return tuple(self._read((*place, at), one, parse) for at, one in enumerate(entries))
+        return tuple(self._read((*place, at), entry, parse) for at, entry in enumerate(entries))
 
     def _read(self, place: Place, value: object, parse: Parse) -> object:
         try:

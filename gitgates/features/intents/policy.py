@@ -38,7 +38,7 @@ def needs(config: Config) -> tuple[Need, ...]:
     )
 
 
-# What is said beside the reason where that is so.
+# The text beside the reason where `fails_closed` applies.
 WAY_OUT = (
     "Where intents are required, nothing may be written while this cannot be decided. Do not "
     "try to bypass it: tell the person, who can fix it; or remove `required` from "
@@ -110,8 +110,8 @@ def labels(call: Call) -> dict[str, str]:
     )
 
     holder = holder_of(call.payload.session, call.payload.agent_id)
-    own = held_by(read_leases(call.repo.shared_state_abs), holder)
-    return {"intent": own.intent} if own else {}
+    lease = held_by(read_leases(call.repo.shared_state_abs), holder)
+    return {"intent": lease.intent} if lease else {}
 
 
 def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent, or of git
@@ -131,9 +131,9 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
 
         return so_far.joined(decide_commit(call))
     if call.kind in ("session-start", "subagent-start", "before-compact"):
-        from gitgates.features.intents.session_context import tell
+        from gitgates.features.intents.session_context import decide_context
 
-        return so_far.joined(tell(call))
+        return so_far.joined(decide_context(call))
     is_plain = call.kind in _SHELLS and call.payload.tool_kind != "shell"
     if is_plain or call.kind == "prompt":
         from gitgates.features.intents.gatekeeper import renewed_leases

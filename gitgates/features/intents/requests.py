@@ -1,6 +1,6 @@
 """Requests for a larger scope, and the answers of a person. They are entries of the ledger.
 
-What is approved stands in the intents file. The ledger tells who asked for it, and why. Cold.
+Approved patterns are in the intents file. The ledger records who asked for them, and why. Cold.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ScopeRequest(Record):
     pattern: str
     root: str  # of the worktree, absolute
     reason: str = ""
-    session: str = ""  # of the agent that asked; empty: nobody knows
+    session: str = ""  # of the agent that asked; empty: unknown
     time: str = ""
 
 
@@ -43,10 +43,10 @@ def ask(
     Raises: UsageError where it makes no sense; StateError where it cannot be written.
     """
     intent = find_intent(intents, name)
-    said = " ".join(reason.split())[:_LONGEST]
-    if not said:
+    reason_line = " ".join(reason.split())[:_LONGEST]
+    if not reason_line:
         raise UsageError("--reason is empty", "Say what needs to change there.")
-    request = new_request(repo, name, pattern)._replace(reason=said, session=session)
+    request = new_request(repo, name, pattern)._replace(reason=reason_line, session=session)
     if pattern in intent.owned_scope:
         return None
     record(repo, REQUESTED, request)
@@ -56,7 +56,7 @@ def ask(
 def new_request(repo: Repo, name: str, pattern: str) -> ScopeRequest:
     """Return a request without a reason.
 
-    Raises: UsageError where the pattern can be none of a scope.
+    Raises: UsageError where a scope cannot have such a pattern.
     """
     why = wrong_pattern(pattern)
     if pattern.startswith(("!", "-")):
@@ -76,26 +76,26 @@ def record(repo: Repo, what: str, request: ScopeRequest) -> None:
     try:
         write_ledger(repo.shared_state_abs, what, fields)
     except OSError as error:
-        where = repo.shared_state_abs
-        raise StateError(f"{where}: cannot be written: {error.strerror}") from error
+        folder_abs = repo.shared_state_abs
+        raise StateError(f"{folder_abs}: cannot be written: {error.strerror}") from error
 
 
 def open_requests(repo: Repo, intents: Intents) -> tuple[ScopeRequest, ...]:
-    """Return the requests of all worktrees that were not answered, in the order of asking.
+    """Return the requests of all worktrees that were not answered, the oldest first.
 
-    One of this worktree, or of one that is gone, is answered, too, where a person has written it
-    into the scope by hand.
+    One of this worktree, or of one that no longer exists, is answered, too, where a person has
+    added it to the scope by hand.
     """
-    found: dict[tuple[str, str, str], ScopeRequest] = {}
+    pending: dict[tuple[str, str, str], ScopeRequest] = {}
     for entry in read_ledger(repo.shared_state_abs):
         if entry.get("what") not in (REQUESTED, APPROVED, REFUSED):
             continue
-        one = ScopeRequest(**{key: str(entry.get(key, "")) for key in ScopeRequest._fields})
-        key = one.intent, one.pattern, one.root
-        found.pop(key, None)
-        intent = intents.get(one.intent)
-        is_here = one.root == repo.root_abs or not os.path.exists(f"{one.root}/.git")
-        is_there = is_here and intent and one.pattern in intent.owned_scope
+        request = ScopeRequest(**{key: str(entry.get(key, "")) for key in ScopeRequest._fields})
+        key = request.intent, request.pattern, request.root
+        pending.pop(key, None)
+        intent = intents.get(request.intent)
+        is_here = request.root == repo.root_abs or not os.path.exists(f"{request.root}/.git")
+        is_there = is_here and intent and request.pattern in intent.owned_scope
         if entry["what"] == REQUESTED and not is_there:
-            found[key] = one
-    return tuple(found.values())
+            pending[key] = request
+    return tuple(pending.values())

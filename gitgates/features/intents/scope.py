@@ -57,7 +57,7 @@ def nearest(
             scope = tuple(pattern.casefold() for pattern in scope)
         common = max([_common(parse(pattern), folded) for pattern in scope], default=0)
         ranked.append((is_inside(intent, path, ignore_case=ignore_case), common, intent))
-    ranked.sort(key=lambda one: one[:2], reverse=True)  # which keeps the order of equals
+    ranked.sort(key=lambda entry: entry[:2], reverse=True)  # which keeps the order of equals
     return tuple(intent for inside, common, intent in ranked[:most] if inside or common)
 
 

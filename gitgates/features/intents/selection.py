@@ -7,7 +7,7 @@ from gitgates.features.intents import lease as leases_of
 from gitgates.features.intents.approved import intents_of_session
 from gitgates.features.intents.facts import IntentSelectedEntry
 from gitgates.features.intents.file import settings_of
-from gitgates.features.intents.gatekeeper import listed
+from gitgates.features.intents.gatekeeper import describe_active
 from gitgates.features.intents.lease import Holder, acquire, read_leases
 from gitgates.features.intents.session_context import context_of
 from gitgates.git.snapshot import take
@@ -40,49 +40,51 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
     intent = intents.get(name)
     if intent is None or not intent.is_active:
         why = f"{intent.id} is {intent.status}" if intent else f"{intents.file}: no such intent"
-        raise UsageError(f"{why}; it cannot be selected", listed(intents, leases, holder))
-    own = acquire(
+        raise UsageError(f"{why}; it cannot be selected", describe_active(intents, leases, holder))
+    lease = acquire(
         *(repo.shared_state_abs, intent.id, holder),
         ttl_s=settings.ttl_s,
         git_dir_abs=repo.git_dir_abs,
     )
-    if own.holder != holder:
-        others = listed(intents, read_leases(repo.shared_state_abs), holder)
+    if lease.holder != holder:
+        others = describe_active(intents, read_leases(repo.shared_state_abs), holder)
         hint = (
             f"The lease is extended while its holder works. Wait, or select another one:\n{others}"
         )
-        if own.holder == Holder(holder.session):
+        if lease.holder == Holder(holder.session):
             hint += f"\n{_OWN_SESSION}"
-        raise LockError(f"{intent.id} is {own.holding}", hint)
+        raise LockError(f"{intent.id} is {lease.holding}", hint)
     selected = IntentSelectedEntry(holder.agent, intent.id)
     if not settings.required and not _is_judged(repo, leases, holder):
         now = take(repo)  # what it has changed before, without an intent, does not count
         selected = selected._replace(tree=now.tree, head=now.head)
     _note(journal, selected)
     lines = [f"{intent.id} is held by {holder} now."]
-    if own.former:
-        lines.append(f"It was taken over from {own.former}, whose lease had expired.")
+    if lease.former:
+        lines.append(f"It was taken over from {lease.former}, whose lease had expired.")
     return "\n".join([*lines, context_of(repo, config, intent, settings.context_bytes)])
 
 
 def release(repo: Repo, holder: Holder) -> str:
-    """Release what a holder has, or has lost; return its id.
+    """Release the intent that a holder has, or has lost; return its id.
 
     Raises: UsageError if it has none; StateError, LockError.
     """
-    was = leases_of.release(repo.shared_state_abs, holder)
-    if was is None:
+    lease = leases_of.release(repo.shared_state_abs, holder)
+    if lease is None:
         raise UsageError(
             f"{holder} holds no intent", "To see who holds which: gitgates intent status"
         )
-    return was.intent
+    return lease.intent
 
 
 def _is_judged(repo: Repo, leases: Leases, holder: Holder) -> bool:
     """Return whether what a session changes in this worktree is compared with a scope already."""
     return any(
-        one.is_live and one.holder.session == holder.session and one.git_dir_abs == repo.git_dir_abs
-        for one in leases.values()
+        lease.is_live
+        and lease.holder.session == holder.session
+        and lease.git_dir_abs == repo.git_dir_abs
+        for lease in leases.values()
     )
 
 

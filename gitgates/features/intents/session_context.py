@@ -10,8 +10,8 @@ from gitgates.features.intents.facts import IntentContextEntry
 from gitgates.features.intents.gatekeeper import (
     NEEDED,
     OFFERED,
+    describe_active,
     holder_of_call,
-    listed,
     renewed_leases,
     settings_of,
 )
@@ -31,33 +31,36 @@ _RECORDED = "intent-context"
 _AGAIN = "You hold this intent; do not change anything outside its scope."
 
 
-def tell(call: Call) -> Verdict:
+def decide_context(call: Call) -> Verdict:
     """Record the context of the held intent before a compaction, and return it afterwards.
 
-    Whoever holds none is told of the intents; the person, of a file that does not count.
+    An agent without an intent gets the list of intents; the person, a note on a file that does not
+    apply.
     """
     leases, holder = renewed_leases(call), holder_of_call(call)
-    own = held_by(leases, holder)
+    lease = held_by(leases, holder)
     is_recorded = call.kind == "before-compact"
-    if is_recorded and own is None:
+    if is_recorded and lease is None:
         return Verdict()
     intents, settings = intents_in_force(call), settings_of(call)
-    told = Verdict()
+    verdict = Verdict()
     if call.kind == "session-start" and is_unapproved(call.repo, call.config, intents):
-        told = Verdict(WARN, to_person=describe_unapproved(intents.file))
-    intent = intents.get(own.intent) if own else None
-    if own is None or intent is None or not intent.is_active:
+        verdict = Verdict(WARN, to_person=describe_unapproved(intents.file))
+    intent = intents.get(lease.intent) if lease else None
+    if lease is None or intent is None or not intent.is_active:
         if is_recorded or not (settings.required or intents.active):
-            return told
+            return verdict
         head = NEEDED if settings.required else OFFERED
-        return told._replace(to_agent=f"gitgates: {head}\n{listed(intents, leases, holder)}")
+        return verdict._replace(
+            to_agent=f"gitgates: {head}\n{describe_active(intents, leases, holder)}"
+        )
     if is_recorded:
         text = context_of(call.repo, call.config, intent, settings.context_bytes)
         return Verdict(entries=(IntentContextEntry(holder.agent, intent.id, text),))
     text = _recorded(call, intent.id) or context_of(
         call.repo, call.config, intent, settings.context_bytes
     )
-    return told._replace(to_agent=f"{text}{_AGAIN}")
+    return verdict._replace(to_agent=f"{text}{_AGAIN}")
 
 
 def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:
@@ -69,7 +72,7 @@ def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:
         recent = functions_of(config, "recent_work", "after-tool")
         last = [line for of in recent for line in of(repo, {"intent": intent.id}, _MOST_RECENT)]
     except OSError:
-        last = []  # it is a help, and no more
+        last = []  # recent work is optional
     return context_text(intent, last, budget)
 
 
@@ -78,5 +81,5 @@ def _recorded(call: Call, intent: str) -> str:
     if call.payload.source != "compact":
         return ""
     agent, entries = call.payload.agent_id, of_kind(call.entries, IntentContextEntry)
-    last: Fact = next((one for one in reversed(entries) if one.get("agent") == agent), {})
+    last: Fact = next((entry for entry in reversed(entries) if entry.get("agent") == agent), {})
     return str(last.get("text", "")) if last.get("intent") == intent else ""
