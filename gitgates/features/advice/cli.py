@@ -1,4 +1,4 @@
-"""`gitgates advice`: what agents are to know, and commands at moments of their work."""
+"""`gitgates advice`: guidance for agents, and commands at moments of their work."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ _FIELDS = (
         "--hook-timeout",
         type=int,
         metavar="SECONDS",
-        help="Seconds, Seconds, 1 to 300; default 30.",
+        help="Seconds, 1 to 300; default 30.",
     ),
     click.option("--hook-on-failure", metavar="HOW", help="block, warn (default) or ignore."),
 )
-_WHO = tuple(
+_IDENTITY_OPTIONS = tuple(
     click.option(f"--{name}", default="", help=f"Act as this {name}.") for name in _TARGETS
 )
-_ONE = click.argument("name", metavar="ID")
+_ID_ARGUMENT = click.argument("name", metavar="ID")
 
 
 def _with(options: tuple[Any, ...]) -> Callable[[Decorated], Decorated]:
@@ -110,7 +110,7 @@ def command() -> None:
 def add_advice(title: str, *, local: bool, **fields: Any) -> int:  # noqa: ANN401 - click's
     """Add an advice. Without --hook-command, it is guidance shown to agents."""
     repo = current_repo()
-    table = {"title": title, "created_at": utc(time.time()), **_given(fields)}
+    table = {"title": title, "created_at": utc(time.time()), **_without_none(fields)}
     _add_all(repo, {"advice": table}, [], local=local)
     return OK
 
@@ -124,28 +124,28 @@ def _add_all(
     """
     raw = read_files(repo.root_abs)
     config = load(repo.root_abs)
-    taken = {one.id for one in advice_of(config)} if config else set()
-    found: list[Advice] = []
-    named: list[dict[str, Any]] = []
+    ids = {advice.id for advice in advice_of(config)} if config else set()
+    parsed: list[Advice] = []
+    tables_with_id: list[dict[str, Any]] = []
     for source, table in tables.items():
-        name = str(table.get("id") or new_id(str(table.get("title", "")), taken))
-        if name in taken:
+        name = str(table.get("id") or new_id(str(table.get("title", "")), ids))
+        if name in ids:
             problems.append(Problem(source, f"advice `{name}` already exists"))
-        taken.add(name)
-        named.append({"id": name, **table})
-        one, wrong = parse_advice(named[-1], source)
-        found.append(one)
+        ids.add(name)
+        tables_with_id.append({"id": name, **table})
+        advice, wrong = parse_advice(tables_with_id[-1], source)
+        parsed.append(advice)
         problems += wrong
     if problems:
         raise UsageError(describe_problems(problems), "Nothing was written.")
-    if named:
-        _save(repo, add(raw, named, local=local))
+    if tables_with_id:
+        _save(repo, add(raw, tables_with_id, local=local))
         ignore_local_settings(repo)
-    for one in found:
-        click.echo(visible_line(describe(one)))
+    for advice in parsed:
+        click.echo(visible_line(describe(advice)))
 
 
-def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
@@ -160,18 +160,18 @@ def _save(repo: Repo, edit: Edit) -> None:
 def list_advice(*, every: bool, fmt: str) -> int:
     """List all advice, with its hook and whom it is for."""
     advice = advice_of(configuration(current_repo()))
-    _print(tuple(one for one in advice if every or one.status in LIVE), fmt)
+    _print(tuple(entry for entry in advice if every or entry.status in LIVE), fmt)
     return OK
 
 
 def _print(advice: tuple[Advice, ...], fmt: str) -> None:
     if fmt == "json":
-        print_json({"version": VERSION, "advice": [_document(one) for one in advice]})
+        print_json({"version": VERSION, "advice": [_document(entry) for entry in advice]})
         return
-    for one in advice:
-        closed = "" if one.status in LIVE else f" {one.status}"
-        click.echo(f"  {visible_line(describe(one))}{closed}")
-        if target := target_of(one):
+    for entry in advice:
+        closed = "" if entry.status in LIVE else f" {entry.status}"
+        click.echo(f"  {visible_line(describe(entry))}{closed}")
+        if target := target_of(entry):
             click.echo(f"  Target: {visible_line(target)}")
     if not advice:
         click.echo("gitgates: no advice", err=True)
@@ -184,30 +184,30 @@ def _document(advice: Advice) -> dict[str, Any]:
 
 
 @command.command("show")
-@_ONE
+@_ID_ARGUMENT
 @format_option
 def show(name: str, fmt: str) -> int:
     """Show one advice in full."""
-    one = _find(current_repo(), name)
+    advice = _find(current_repo(), name)
     if fmt == "json":
-        print_json({"version": VERSION, "advice": [_document(one)]})
+        print_json({"version": VERSION, "advice": [_document(advice)]})
         return OK
-    for key, value in _document(one).items():
-        shown = f"{value:g}" if isinstance(value, float) else str(value)
-        if shown:
-            click.echo(f"{key + ':':<16} {visible_line(shown)}")
+    for key, value in _document(advice).items():
+        text = f"{value:g}" if isinstance(value, float) else str(value)
+        if text:
+            click.echo(f"{key + ':':<16} {visible_line(text)}")
     return OK
 
 
 def _find(repo: Repo, name: str) -> Advice:
-    for one in advice_of(configuration(repo)):
-        if one.id == name:
-            return one
+    for advice in advice_of(configuration(repo)):
+        if advice.id == name:
+            return advice
     raise UsageError(f"no advice `{name}`", "To list all: gitgates advice list --all")
 
 
 @command.command("edit")
-@_ONE
+@_ID_ARGUMENT
 @click.option("--title")
 @click.option("--status", help="open, pinned, closed or tombstone.")
 @_with(_FIELDS)
@@ -218,7 +218,7 @@ def edit_advice(name: str, *, token: str, **fields: Any) -> int:  # noqa: ANN401
 
     Weakening an advice that blocks needs a person: a terminal, or a token.
     """
-    values = {key: None if value == "" else value for key, value in _given(fields).items()}
+    values = {key: None if value == "" else value for key, value in _without_none(fields).items()}
     if not values:
         raise UsageError("nothing to change", "Specify a change, such as --hook-timeout 60")
     _change(name, values, "advice edit", token)
@@ -226,7 +226,7 @@ def edit_advice(name: str, *, token: str, **fields: Any) -> int:  # noqa: ANN401
 
 
 @command.command("close")
-@_ONE
+@_ID_ARGUMENT
 @_token("advice close")
 @edits_files
 def close(name: str, *, token: str) -> int:
@@ -258,7 +258,7 @@ def _change(name: str, values: dict[str, Any], action: str, token: str) -> None:
 
 
 @command.command("remove")
-@_ONE
+@_ID_ARGUMENT
 @_token("advice remove")
 @edits_files
 def remove_advice(name: str, *, token: str) -> int:
@@ -277,23 +277,23 @@ def remove_advice(name: str, *, token: str) -> int:
 
 @command.command("hooks")
 @click.option("--trigger", type=click.Choice(TRIGGERS), help="Only those of this trigger.")
-@_with(_WHO)
+@_with(_IDENTITY_OPTIONS)
 @click.option("--dry-run", is_flag=True, help="Show what would run, and where, without running it.")
 @format_option
 def hooks(trigger: str | None, *, dry_run: bool, fmt: str, **who: str) -> int:
     """List the hooks that apply to the caller, in the order in which they run."""
     repo = current_repo()
     config = configuration(repo)
-    found = hooks_at(advice_of(config), _who(who), (trigger,) if trigger else TRIGGERS)
+    matching = hooks_at(advice_of(config), _who(who), (trigger,) if trigger else TRIGGERS)
     if dry_run and fmt == "text":
-        for one in found:
+        for advice in matching:
             click.echo(
-                f"would run at {one.hook_trigger}: {visible_line(one.hook_command)} "
-                f"({one.id}, in {os.getcwd()}, at most {one.hook_timeout_s:g} s; "
-                f"{one.hook_on_failure})"
+                f"would run at {advice.hook_trigger}: {visible_line(advice.hook_command)} "
+                f"({advice.id}, in {os.getcwd()}, at most {advice.hook_timeout_s:g} s; "
+                f"{advice.hook_on_failure})"
             )
         return OK
-    _print(tuple(found), fmt)
+    _print(tuple(matching), fmt)
     return OK
 
 
@@ -303,7 +303,7 @@ def _who(options: Mapping[str, str]) -> Identity:
 
 @command.command("run")
 @click.option("--trigger", type=click.Choice(TRIGGERS), required=True, help="The moment.")
-@_with(_WHO)
+@_with(_IDENTITY_OPTIONS)
 def run(trigger: str, **who: str) -> int:
     """Run the hooks of a trigger now, in the current folder.
 
@@ -321,7 +321,7 @@ def run_hooks(repo: Repo, config: Config, trigger: str, who: Identity) -> int:
 
     Raises: GitgatesError where they cannot be run.
     """
-    from gitgates.features.advice.git_hooks import run_by_hand  # what runs gates takes long to load
+    from gitgates.features.advice.git_hooks import run_by_hand  # what runs gates is slow to load
 
     terminal, began_s = stdout(), time.time()
     console = Console(terminal)

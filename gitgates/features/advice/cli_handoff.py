@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 _LONGEST = 300
-_NOTHING_SAID = "(no message)"
+_NO_MESSAGE = "(no message)"
 
 
 @click.command("handoff")
@@ -50,7 +50,7 @@ def command(to: str, message: str, session: str) -> int:
         click.echo("gitgates: nothing was handed over", err=True)
         return status
     data = {"to": to, "root": repo.root_abs, **_state(repo, config, caller)}
-    draft = Message(TOPIC, message.strip() or _NOTHING_SAID, data=data)
+    draft = Message(TOPIC, message.strip() or _NO_MESSAGE, data=data)
     if caller:
         draft = draft._replace(session=caller.session, agent=caller.agent)
     name = post_message(repo, draft)
@@ -60,7 +60,7 @@ def command(to: str, message: str, session: str) -> int:
 
 
 def _caller(repo: Repo, session: str) -> Caller | None:
-    """Return whose work it is; None where no session is known. Raises: as `find_caller`."""
+    """Return the session that hands over; None where none is known. Raises: as `find_caller`."""
     try:
         return find_caller(repo, environ.read(), session=session)
     except UsageError:
@@ -70,28 +70,28 @@ def _caller(repo: Repo, session: str) -> Caller | None:
 
 
 def _state(repo: Repo, config: Config, caller: Caller | None) -> dict[str, object]:
-    """Return what is known of the work.
+    """Return the state of the work, for the message.
 
-    Raises: GitError, StateError if what is there now cannot be told.
+    Raises: GitError, StateError if the working tree cannot be read.
     """
     if caller is None:
         from gitgates.git.snapshot import take
 
         return {"snapshot": take(repo).tree}
     call = dry_call(repo, config, "turn-end", caller)
-    known: dict[str, object] = {"snapshot": call.snapshot.tree, "failures": _failures(call)}
+    state: dict[str, object] = {"snapshot": call.snapshot.tree, "failures": _failures(call)}
     for module in feature_parts("handoff"):
-        state = module.state(call, caller)
-        known |= {name: plain_line(text, _LONGEST) for name, text in state.items()}
-    return known
+        texts = module.state(call, caller)
+        state |= {name: plain_line(text, _LONGEST) for name, text in texts.items()}
+    return state
 
 
 def _failures(call: Call) -> list[str]:
     """Return the gates that did not pass when the session stopped last."""
     last = {
-        (one.hook, one.agent, one.gates): one
-        for one in call.session.rounds
-        if one.hook in RETRY_HOOKS and one.gates not in policy_gates()
+        (entry.hook, entry.agent, entry.gates): entry
+        for entry in call.session.rounds
+        if entry.hook in RETRY_HOOKS and entry.gates not in policy_gates()
     }
-    found = [f"{gate} ({status})" for one in last.values() for gate, status in one.statuses]
-    return list(dict.fromkeys(found))
+    failures = [f"{gate} ({status})" for entry in last.values() for gate, status in entry.statuses]
+    return list(dict.fromkeys(failures))

@@ -19,31 +19,31 @@ def tables_of(
 ) -> tuple[dict[str, dict[str, Any]], int]:
     """Return the tables by their places in the file, and how many beads are of another type.
 
-    Empty values are left out. A line that is no bead, or has fields of a hook and is no advice, is
-    a problem.
+    Empty values are left out. A line that is not a bead, or has fields of a hook but another
+    type, is a problem.
     """
     tables: dict[str, dict[str, Any]] = {}
     others = 0
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
-        where = f"{source}:{number}"
+        location = f"{source}:{number}"
         try:
             bead = parse_json(line)
-            json.dumps(bead, ensure_ascii=False).encode()  # half a surrogate pair is no text
+            json.dumps(bead, ensure_ascii=False).encode()  # half a surrogate pair is not text
         except (ValueError, RecursionError) as error:
-            problems.append(Problem(where, f"is not valid JSON: {error}"))
+            problems.append(Problem(location, f"is not valid JSON: {error}"))
             continue
         if not isinstance(bead, dict):
-            problems.append(Problem(where, f"got {show(bead)}, expected an object"))
+            problems.append(Problem(location, f"got {show(bead)}, expected an object"))
         elif bead.get("issue_type") == "advice":
-            tables[where] = _table(bead)
+            tables[location] = _table(bead)
         else:
             others += 1
             kind = show(bead.get("issue_type", ""))
             message = f"applies only to the type advice, not {kind}"
             problems += [
-                Problem(f"{where}: {key}", message)
+                Problem(f"{location}: {key}", message)
                 for key in bead
                 if key.startswith(_HOOK) and bead[key]
             ]

@@ -1,6 +1,6 @@
-"""Add, change and remove advice in the settings files; every other byte stays.
+"""Add, change and remove advice in the settings files; every other byte is left unchanged.
 
-A change is made in the text of one table alone, by tomlkit, and read back. Cold.
+tomlkit changes the text of one table alone; the new file is parsed and compared. Cold.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from gitgates.features.advice.keys import TABLE, id_of, slug
 
 # Before each header, and each comment right above one.
 _PART = re.compile(r"^(?=(?:[ \t]*#.*\n)*[ \t]*\[)", re.MULTILINE)
-# From an empty line on, what is about no table.
+# From an empty line on: comments that belong to no table.
 _REST = re.compile(r"^[ \t\r]*\n(?:[ \t\r]*(?:#.*)?\n)*(?:#.*)?\Z", re.MULTILINE)
 
 
 def parse_advice(table: dict[str, Any], source: str) -> tuple[Advice, tuple[Problem, ...]]:
-    """Return an advice that was given in another way than by the files, checked as theirs is."""
+    """Return an advice from a table of another source, checked like one in the settings files."""
     config, problems = parse((Document(source, (), {TABLE.name: [table]}),))
     return advice_of(config)[0], problems
 
 
-def new_id(title: str, taken: Container[str]) -> str:
+def new_id(title: str, existing_ids: Container[str]) -> str:
     """Return an id for a title that no other advice has."""
     name = slug(title) or TABLE.name
     names = chain([name], (f"{name}-{number}" for number in count(2)))
-    return next(one for one in names if one not in taken)
+    return next(candidate for candidate in names if candidate not in existing_ids)
 
 
 def add(raw: edit.Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edit:
@@ -58,15 +58,15 @@ def add(raw: edit.Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edi
 
 
 def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
-    """Return the edit that sets keys of an advice; None takes a key out.
+    """Return the edit that sets keys of an advice; None removes a key.
 
     Raises: ConfigError as above; UsageError if there is no such advice.
     """
     file, place, expected, tables = _find(raw, name)
     if "title" in values and "id" not in tables[place]:
-        values = {"id": name, **values}  # which the title has made so far
-    wanted = {**tables[place], **values}
-    tables[place] = {key: value for key, value in wanted.items() if value is not None}
+        values = {"id": name, **values}  # so far derived from the title
+    merged = {**tables[place], **values}
+    tables[place] = {key: value for key, value in merged.items() if value is not None}
     refusal = _by_hand(file, name, [tables[place]])
     before, block, after = _cut(edit.text_of(raw, file), file, place, refusal)
     try:
@@ -84,7 +84,7 @@ def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
 
 
 def remove(raw: edit.Raw, name: str) -> edit.Edit:
-    """Return the edit that takes an advice out.
+    """Return the edit that removes an advice.
 
     Raises: ConfigError as above; UsageError if there is no such advice.
     """
@@ -94,12 +94,12 @@ def remove(raw: edit.Raw, name: str) -> edit.Edit:
     del tables[place]
     if not tables:
         del edit.at(expected, load.PREFIXES[file])[TABLE.name]
-    kept = len(before.rstrip("\n")) + 1  # the end of that line, as it is
-    return _checked(raw, file, before[:kept] + after, expected=expected, refusal=refusal)
+    end = len(before.rstrip("\n")) + 1  # with its line end as it is
+    return _checked(raw, file, before[:end] + after, expected=expected, refusal=refusal)
 
 
 def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]]:
-    """Return where an advice is: file, number, the parsed file, and all advice in that."""
+    """Return the location of an advice: file, index, the parsed file, and all advice in it."""
     for file in load.FILES:
         parsed: Any = parse_toml(edit.text_of(raw, file))
         try:
@@ -113,7 +113,7 @@ def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]
 
 
 def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, str, str]:
-    """Return the text before a table of the array, its own, and what comes behind."""
+    """Return the text before a table of the array, that of the table, and that after it."""
     parts = _PART.split(text)
     header = "[[" + ".".join((*load.PREFIXES[file], TABLE.name))
     starts = [re.sub(r"[\s'\"]", "", part.partition("]")[0]) for part in parts]
@@ -129,25 +129,25 @@ def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, s
 def _checked(
     raw: edit.Raw, file: str, text: str, *, expected: object, refusal: ConfigError
 ) -> edit.Edit:
-    """Return an edit whose new text says what it should, and makes no problems."""
+    """Return the edit of a file to a text, which must parse to the expected tables."""
     try:
-        found = parse_toml(text)
+        parsed = parse_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise refusal from error
-    if edit.as_json(_unempty(found)) != edit.as_json(_unempty(expected)):
+    if edit.as_json(_unempty(parsed)) != edit.as_json(_unempty(expected)):
         raise refusal
     return edit.with_text(edit.Edit(file=file), raw, text)
 
 
 def _unempty(tables: Any) -> Any:  # noqa: ANN401 - as tomllib has them
-    """Return tables without those that are empty: a header that was only a prefix is gone."""
+    """Return tables without those that are empty: a header that was only a prefix is left out."""
     if not isinstance(tables, dict):
         return tables
-    return {k: found for k, v in tables.items() if (found := _unempty(v)) != {}}
+    return {k: nested for k, v in tables.items() if (nested := _unempty(v)) != {}}
 
 
-def _by_hand(file: str, name: str, wanted: list[dict[str, Any]]) -> ConfigError:
-    lines = edit.to_toml((*load.PREFIXES[file], TABLE.name), wanted) if wanted else ""
+def _by_hand(file: str, name: str, tables: list[dict[str, Any]]) -> ConfigError:
+    lines = edit.to_toml((*load.PREFIXES[file], TABLE.name), tables) if tables else ""
     return ConfigError(
         f"{file}: `{name}` cannot be changed without rewriting other parts of the file",
         f"Write each [[…{TABLE.name}]] with a header of its own, or change it by hand"

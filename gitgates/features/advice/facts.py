@@ -25,14 +25,14 @@ class AdviceEntry(LazyRecord):
 
 
 class HookRuns(Record):
-    """What hooks of advice have come to in a session."""
+    """The latest results of advice hooks in a session."""
 
     ran: Mapping[str, tuple[str, str]] = {}  # id and content → status, and the snapshot
 
 
-def _ran(state: Fact, fact: Fact) -> None:
+def _fold_run(state: Fact, fact: Fact) -> None:
     key = f"{fact['id']}:{fact['hash']}"
     state["ran"][key] = (str(fact["status"]), str(fact.get("tree", "")))
 
 
-HOOK_RUNS: Projection[HookRuns] = Projection(HookRuns, {AdviceEntry: _ran})
+HOOK_RUNS: Projection[HookRuns] = Projection(HookRuns, {AdviceEntry: _fold_run})

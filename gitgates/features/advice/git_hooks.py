@@ -50,19 +50,21 @@ class AdviceCall(git_hooks.HookCall):
         self.hook = self.config.hooks[-1]
 
     def run(self) -> None:
-        """Run the hooks and record it; what is ignored is in no decision.
+        """Run the hooks and record the results; ignored hooks are in no decision.
 
-        Raises: GitgatesError where they cannot be run, or that cannot be recorded.
+        Raises: GitgatesError where they cannot be run or recorded.
         """
         git_gates.decide(self, Verdict())
         if not (self.decision and self.plan):
             return
         try:
-            for ran in records(self.decision, self.hooks):
-                write_ledger(self.repo.shared_state_abs, "advice", fact_of(ran))
+            for entry in records(self.decision, self.hooks):
+                write_ledger(self.repo.shared_state_abs, "advice", fact_of(entry))
         except OSError as error:
-            where = self.repo.shared_state_abs
-            raise StateError(f"{where}: advice cannot be recorded: {error.strerror}") from error
+            folder_abs = self.repo.shared_state_abs
+            raise StateError(
+                f"{folder_abs}: advice cannot be recorded: {error.strerror}"
+            ) from error
         self.decision = without_ignored(self.plan, self.decision, self.hooks)
         names = ignored(self.hooks)
         self.plan = self.plan._replace(
@@ -72,7 +74,7 @@ class AdviceCall(git_hooks.HookCall):
 
 
 class _Silent(Listener):
-    """The listener that passes on all but how those end whose failure is ignored."""
+    """The listener that passes on all events but those of hooks whose failure is ignored."""
 
     def __init__(self, listener: Listener, call: AdviceCall) -> None:
         self._listener, self._call = listener, call
@@ -87,12 +89,12 @@ class _Silent(Listener):
         self._listener.planned(plan)
 
     def started(self, gate: str) -> None:
-        """Pass it on, unless it is one of them."""
+        """Pass it on, unless the failure of the gate is ignored."""
         if gate not in ignored(self._call.hooks):
             self._listener.started(gate)
 
     def ended(self, result: GateResult, plan: Plan) -> None:
-        """Pass it on, unless it is one of them."""
+        """Pass it on, unless the failure of the gate is ignored."""
         if result.gate not in ignored(self._call.hooks):
             self._listener.ended(result, plan)
 
@@ -108,26 +110,32 @@ class _Silent(Listener):
 def decide_hook(call: git_hooks.HookCall) -> Verdict:
     """Run the advice of a hook of git beside its gates; return the verdict."""
     who = identify(call.env)
-    own = AdviceCall(call.event, call.repo, call.listener, trigger=call.kind, who=who)
-    own.options = call.options
-    own.configure(call.config)
-    if not own.hooks or call.is_dry or call.only:
+    advice_call = AdviceCall(call.event, call.repo, call.listener, trigger=call.kind, who=who)
+    advice_call.options = call.options
+    advice_call.configure(call.config)
+    if not advice_call.hooks or call.is_dry or call.only:
         return Verdict()
-    own.run()
-    if own.decision and own.plan:
-        decisions = (call.decision, own.decision) if call.decision else (own.decision,)
+    advice_call.run()
+    if advice_call.decision and advice_call.plan:
+        decisions = (
+            (call.decision, advice_call.decision) if call.decision else (advice_call.decision,)
+        )
         call.decision = join(decisions)
-        call.plan = joined_plan(call.plan, own.plan) if call.plan else own.plan
-        return Verdict(own.decision.verdict)
+        call.plan = joined_plan(call.plan, advice_call.plan) if call.plan else advice_call.plan
+        return Verdict(advice_call.decision.verdict)
     return Verdict()
 
 
 def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
     """Return the plan of the advice of a hook of git; None if there is none."""
-    own = AdviceCall(event, repo, Listener(), trigger=kind_of(event.name), who=identify(repo.env))
-    own.configure(config)
+    advice_call = AdviceCall(
+        event, repo, Listener(), trigger=kind_of(event.name), who=identify(repo.env)
+    )
+    advice_call.configure(config)
     skips = skipped_gates(repo.env)
-    return make_plan(own.config, own.hook, event, skips) if own.hooks else None
+    return (
+        make_plan(advice_call.config, advice_call.hook, event, skips) if advice_call.hooks else None
+    )
 
 
 def run_by_hand(

@@ -1,6 +1,6 @@
 """Which advice is for whom, in which order, and an advice hook as a gate. Pure.
 
-Rig, role and agent of an advice must all be those of who asks, where it names them.
+The rig, role and agent that an advice names must all be those of the caller.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _SPECIFIC = ("agent", "role", "rig")  # the most specific first
 
 
 class Advice(Record):
-    """Guidance for agents, or with a command what runs at a moment of their work."""
+    """Guidance for agents; with a command, a hook that runs at a moment of their work."""
 
     id: str
     title: str
     description: str
     status: str  # open, pinned, closed, tombstone
     priority: int  # 0 is the highest
-    created_at: str  # ISO 8601 in UTC; empty: not told
+    created_at: str  # ISO 8601 in UTC; empty: unknown
     rig: str  # whom it is for; empty: any
     role: str
     agent: str
@@ -48,7 +48,7 @@ def advice_of(config: Config) -> tuple[Advice, ...]:
 
 
 class Identity(Record):
-    """Who asks: the names that targets of advice are compared with."""
+    """The caller: the names that targets of advice are compared with."""
 
     rig: str = ""
     role: str = ""
@@ -63,7 +63,7 @@ class Identity(Record):
 def identify(
     env: Mapping[str, str], agent_type: str = "", *, rig: str = "", role: str = "", agent: str = ""
 ) -> Identity:
-    """Return who asks: by options, by the environment, or by the host's type of the agent."""
+    """Return the caller: by options, by the environment, or by the host's type of the agent."""
     return Identity(
         rig=rig or env.get("GITGATES_RIG", ""),
         role=role or env.get("GITGATES_ROLE", ""),
@@ -76,15 +76,15 @@ def applicable(advice: Sequence[Advice], who: Identity) -> list[Advice]:
 
     Then by priority, then the oldest first, then as they are written.
     """
-    found = [one for one in advice if one.status in LIVE and _is_for(one, who)]
+    matching = [entry for entry in advice if entry.status in LIVE and _is_for(entry, who)]
     # Without its Z, a whole second comes before its fractions.
-    return sorted(found, key=lambda a: (_distance(a), a.priority, a.created_at.rstrip("Z")))
+    return sorted(matching, key=lambda a: (_distance(a), a.priority, a.created_at.rstrip("Z")))
 
 
 def hooks_at(advice: Sequence[Advice], who: Identity, triggers: Sequence[str]) -> list[Advice]:
-    """Return the advice with a command that applies at some triggers, in that order of those."""
-    found = [one for one in applicable(advice, who) if one.hook_command]
-    return [one for trigger in triggers for one in found if one.hook_trigger == trigger]
+    """Return the advice with a command that applies at some triggers, in their order."""
+    hooks = [hook for hook in applicable(advice, who) if hook.hook_command]
+    return [hook for trigger in triggers for hook in hooks if hook.hook_trigger == trigger]
 
 
 def _is_for(advice: Advice, who: Identity) -> bool:
@@ -101,23 +101,24 @@ def _distance(advice: Advice) -> int:
 
 
 def content_hash(advice: Advice) -> str:
-    """Return the digest of all that an advice says, its hook included."""
-    import hashlib  # where one has run
+    """Return the digest of all fields of an advice, its hook included."""
+    import hashlib  # only where a hook has run
 
-    said = "".join(f"{value}\0" for value in advice)
-    return hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()
+    content = "".join(f"{value}\0" for value in advice)
+    return hashlib.sha256(content.encode("utf-8", "replace")).hexdigest()
 
 
 def with_hooks(config: Config, hook: Hook, hooks: Sequence[Advice], folder: str = ".") -> Config:
-    """Return a configuration in which a hook runs advice, one after another and each to its end."""
-    gates = tuple(_gate(one, folder) for one in hooks)
-    own = hook._replace(
+    """Return a configuration in which a hook runs all advice, one after another."""
+    gates = tuple(_gate(advice, folder) for advice in hooks)
+    advice_hook = hook._replace(
         gates=tuple(gate.name for gate in gates),
         strategy="collect",
-        timeout_s=sum(gate.timeout_s for gate in gates) + len(gates),  # each meets its own first
+        timeout_s=sum(gate.timeout_s for gate in gates)
+        + len(gates),  # each reaches its own limit first
     )
-    others = tuple(one for one in config.hooks if one.name != hook.name)
-    return config._replace(jobs=1, gates=gates, hooks=(*others, own))
+    others = tuple(other for other in config.hooks if other.name != hook.name)
+    return config._replace(jobs=1, gates=gates, hooks=(*others, advice_hook))
 
 
 def _gate(advice: Advice, folder: str) -> Gate:
@@ -150,32 +151,32 @@ def target_of(advice: Advice) -> str:
 def guidance(advice: Sequence[Advice], who: Identity, longest: int) -> str:
     """Return the commands that will run, and the advice without one; what does not fit is counted.
 
-    One whose failure is ignored is not told.
+    A command whose failure is ignored is left out.
     """
     lines = [text for trigger in TRIGGERS if (text := _moment(advice, who, trigger))]
     head = [_HOOKS_HEAD, *lines] if lines else []
-    told = [one for one in applicable(advice, who) if not one.hook_command]
-    if told:
+    entries = [entry for entry in applicable(advice, who) if not entry.hook_command]
+    if entries:
         head.append("Advice for your work here:")
-    kept, room = [], longest - sum(len(line) + 1 for line in lines)
-    for one in told:
-        line = f"- {one.title}" + (f": {_flat(one)}" if one.description else "")
+    fitting, room = [], longest - sum(len(line) + 1 for line in lines)
+    for entry in entries:
+        line = f"- {entry.title}" + (f": {_flat(entry)}" if entry.description else "")
         room -= len(line) + 1
         if room < 0:
             break
-        kept.append(line)
-    if len(kept) < len(told):
-        kept.append(f"(and {len(told) - len(kept)} more: gitgates advice list)")
-    return "\n".join([*head, *kept])
+        fitting.append(line)
+    if len(fitting) < len(entries):
+        fitting.append(f"(and {len(entries) - len(fitting)} more: gitgates advice list)")
+    return "\n".join([*head, *fitting])
 
 
 def _moment(advice: Sequence[Advice], who: Identity, trigger: str) -> str:
     """Return a line on the commands of a trigger; empty for none."""
-    found = [one for one in hooks_at(advice, who, (trigger,)) if one.hook_on_failure != "ignore"]
-    named = ", ".join(
-        one.title + (" (blocks)" if one.hook_on_failure == "block" else "") for one in found
+    hooks = [hook for hook in hooks_at(advice, who, (trigger,)) if hook.hook_on_failure != "ignore"]
+    titles = ", ".join(
+        hook.title + (" (blocks)" if hook.hook_on_failure == "block" else "") for hook in hooks
     )
-    line = f"- {trigger}: {named}" if found else ""
+    line = f"- {trigger}: {titles}" if hooks else ""
     return line if len(line) <= _LONGEST_LINE else line[: _LONGEST_LINE - 1] + "…"
 
 

@@ -76,16 +76,16 @@ def _priority(value: object) -> int:
 def _time(value: object) -> str:
     expected = 'a time such as "2026-01-31T12:00:00Z"'
     try:
-        found = datetime.fromisoformat(value) if isinstance(value, str) else value
+        time = datetime.fromisoformat(value) if isinstance(value, str) else value
     except ValueError:
         raise BadValue(expected) from None
-    if isinstance(found, date) and not isinstance(found, datetime):
-        found = datetime(found.year, found.month, found.day)  # noqa: DTZ001 - below
-    if not isinstance(found, datetime):
+    if isinstance(time, date) and not isinstance(time, datetime):
+        time = datetime(time.year, time.month, time.day)  # noqa: DTZ001 - below
+    if not isinstance(time, datetime):
         raise BadValue(expected)
-    found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    time = time if time.tzinfo else time.replace(tzinfo=UTC)
     try:
-        return found.astimezone(UTC).isoformat().replace("+00:00", "Z")
+        return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
     except OverflowError:
         raise BadValue(expected) from None
 
@@ -180,11 +180,11 @@ def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
         of_hook = [key.field for key in written if key.name.startswith("hook_")]
         if "hook_command" in of_hook and "hook_trigger" not in of_hook:
             hint = "Add one: session-end, before-commit, before-push or before-handoff."
-            where = settings.where(*path)
-            yield Problem(where, "has a `hook_command` but no `hook_trigger`", hint)
+            location = settings.where(*path)
+            yield Problem(location, "has a `hook_command` but no `hook_trigger`", hint)
         for field in of_hook if "hook_command" not in of_hook else ():
-            where = settings.where(*path, field=field)
-            yield Problem(where, "requires `hook_command`")
+            location = settings.where(*path, field=field)
+            yield Problem(location, "requires `hook_command`")
 
 
 TABLE = Table(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
-_AROUND_S = 15.0  # a snapshot, and ending what does not want to end
+_AROUND_S = 15.0  # for a snapshot, and for killing processes that do not end
 _LONGEST = 2000  # characters of guidance
 # trigger → the events that it may be at
 _EVENTS: dict[str, tuple[EventKind, ...]] = {
@@ -34,32 +34,32 @@ _BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return session starts, where advice is given, and the events of its hooks."""
-    live = [one for one in advice_of(config) if one.status in LIVE]
+    """Return session starts, where advice is shown, and the events of its hooks."""
+    live = [entry for entry in advice_of(config) if entry.status in LIVE]
     seconds: dict[EventKind, float] = dict.fromkeys(_BEGINNINGS if live else (), 0.0)
-    for one in live:
-        for kind in _EVENTS.get(one.hook_trigger, ()):
-            seconds[kind] = seconds.get(kind, 0.0) + one.hook_timeout_s
-    found = {kind: Need(kind=kind, more_s=s + _AROUND_S) for kind, s in seconds.items()}
-    if own := found.get("before-tool"):
-        found["before-tool"] = own._replace(tools=(), tool_kinds=("shell",))
-    return tuple(found.values())
+    for entry in live:
+        for kind in _EVENTS.get(entry.hook_trigger, ()):
+            seconds[kind] = seconds.get(kind, 0.0) + entry.hook_timeout_s
+    need_by_kind = {kind: Need(kind=kind, more_s=s + _AROUND_S) for kind, s in seconds.items()}
+    if tool_need := need_by_kind.get("before-tool"):
+        need_by_kind["before-tool"] = tool_need._replace(tools=(), tool_kinds=("shell",))
+    return tuple(need_by_kind.values())
 
 
 def person_verbs(call: Call) -> list[tuple[str, ...]]:
-    """Return the verbs that take away advice that blocks."""
-    live = [one for one in advice_of(call.config) if one.status in LIVE]
-    blocking = [one.id for one in live if one.hook_on_failure == "block"]
-    return [("advice", verb, one) for one in blocking for verb in ("close", "edit", "remove")]
+    """Return the verbs that remove or weaken blocking advice."""
+    live = [entry for entry in advice_of(call.config) if entry.status in LIVE]
+    blocking_ids = [entry.id for entry in live if entry.hook_on_failure == "block"]
+    return [("advice", verb, name) for name in blocking_ids for verb in ("close", "edit", "remove")]
 
 
 def runs_commands(config: Config) -> bool:
     """Return whether any advice has a command."""
-    return any(one.hook_command for one in advice_of(config))
+    return any(entry.hook_command for entry in advice_of(config))
 
 
 def plan_of(event: Event, repo: Repo, config: Config) -> Plan | None:
-    """Return what runs beside the gates of a hook of git; None for nothing."""
+    """Return the plan that runs beside the gates of a hook of git; None if there is none."""
     from gitgates.features.advice import git_hooks  # only to explain it
 
     return git_hooks.plan_of(event, repo, config)
@@ -69,7 +69,7 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
     """Run the hooks of this moment, unless it is refused already; or show the guidance."""
     if call.kind in ("before-commit", "before-push"):
         from gitgates.features.advice.git_hooks import (
-            decide_hook,  # an agent's events need none of it
+            decide_hook,  # an agent's events do not need it
         )
 
         return so_far if so_far.level >= BLOCK else so_far.joined(decide_hook(call))
@@ -90,9 +90,9 @@ def _at(call: Call, who: Identity) -> list[Advice]:
 
 
 def _before_tool(call: Call, who: Identity) -> list[Advice]:
-    """Return what is to run before a shell command, which a hook of git will not run."""
+    """Return the hooks to run before a shell command that no hook of git will run."""
     advice, command = advice_of(call.config), call.payload.command
-    found: list[Advice] = []
+    due: list[Advice] = []
     for trigger, verb in (("before-commit", "commit"), ("before-push", "push")):
         hooks = hooks_at(advice, who, (trigger,))
         # Most commands have nothing to do with git.
@@ -100,6 +100,6 @@ def _before_tool(call: Call, who: Identity) -> list[Advice]:
             from gitgates.features.advice.run import due_here
 
             # Git's hook does not know the type of a sub-agent.
-            known = hooks_at(advice, identify(call.env), (trigger,))
-            found += due_here(call, verb, hooks, known)
-    return found
+            git_hook_advice = hooks_at(advice, identify(call.env), (trigger,))
+            due += due_here(call, verb, hooks, git_hook_advice)
+    return due

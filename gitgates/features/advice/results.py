@@ -18,21 +18,23 @@ if TYPE_CHECKING:
 def without_ignored(plan: Plan, decision: Decision, hooks: Sequence[Advice]) -> Decision:
     """Return the decision without the hooks whose failure is ignored, which are not reported."""
     names = ignored(hooks)
-    visits = tuple(one for one in decision.visits if one.result.gate not in names)
+    visits = tuple(visit for visit in decision.visits if visit.result.gate not in names)
     level = max((visit.verdict for visit in visits), default=ALLOW)
     walk = Walk(due=(), verdict=level, visits=visits, not_run=decision.not_run)
-    kept = decide(plan, walk)
-    return kept._replace(notes=decision.notes, results=decision.results, run_abs=decision.run_abs)
+    reported = decide(plan, walk)
+    return reported._replace(
+        notes=decision.notes, results=decision.results, run_abs=decision.run_abs
+    )
 
 
 def ignored(hooks: Sequence[Advice]) -> set[str]:
     """Return the names of the gates whose failure is ignored."""
-    return {f"{PREFIX}{one.id}" for one in hooks if one.hook_on_failure == "ignore"}
+    return {f"{PREFIX}{hook.id}" for hook in hooks if hook.hook_on_failure == "ignore"}
 
 
 def records(decision: Decision, hooks: Sequence[Advice], tree: str = "") -> list[AdviceEntry]:
     """Return what is recorded of each hook that has run, on a snapshot."""
-    by_name = {f"{PREFIX}{one.id}": one for one in hooks}
+    by_name = {f"{PREFIX}{hook.id}": hook for hook in hooks}
     return [
         AdviceEntry(
             id=advice.id,

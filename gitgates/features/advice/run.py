@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from gitgates.features.advice.items import Advice
     from gitgates.session.call import Call
 
-_MOST_LINES, _LONGEST_LINE = 3, 200  # of output that a person is shown at once
-_LATER = 2000  # characters of what the agent is told with the next prompt
+_MOST_LINES, _LONGEST_LINE = 3, 200  # of output shown to a person at once
+_LATER = 2000  # characters of the feedback for the agent with the next prompt
 _OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked"}
 _HOOKS = {"commit": "pre-commit", "push": "pre-push"}
-# Where other managers may have been told to run ours. Source: setup/install/managers.py.
+# Where other managers may be configured to run ours. Source: setup/install/managers.py.
 _ENTRIES = (
     *(".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml", ".husky/{hook}"),
     *("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml"),
@@ -43,7 +43,7 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
     if call.kind == "turn-end" and not call.ends_work:
         return Verdict()
     if is_end:
-        hooks = [one for one in hooks if _is_due(call, one)]
+        hooks = [hook for hook in hooks if _is_due(call, hook)]
     config = with_hooks(call.config, Hook(name=payload.event), hooks, _folder(call))
     event = Event(payload.host, payload.event, call.repo.root_abs, payload=payload)
     plan = make_plan(config, config.hooks[-1], event, skipped_gates(call.env))
@@ -54,24 +54,24 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
     run = GateRun(call, plan, config)
     tree = call.snapshot.tree if is_end else ""
     decision = run.run()
-    told = without_ignored(plan, decision, hooks)
-    verdict = _verdict(run, told)
-    if told.verdict:
-        run.save(told, verdict.to_agent)
+    reported = without_ignored(plan, decision, hooks)
+    verdict = _verdict(run, reported)
+    if reported.verdict:
+        run.save(reported, verdict.to_agent)
     entries: list[Any] = records(decision, hooks, tree)
-    if call.kind != "turn-end":  # there, rounds are those of gates, and what the breaker counts
-        entries.append(run.entry(_OUTCOMES[verdict.level], deciding(told)))
+    if call.kind != "turn-end":  # there, the rounds that the breaker counts are those of gates
+        entries.append(run.entry(_OUTCOMES[verdict.level], deciding(reported)))
     return verdict._replace(entries=(*entries, *verdict.entries))
 
 
 def _is_due(call: Call, advice: Advice) -> bool:
     """Return whether a hook is to run at an end: not twice on the same content, unless it blocks.
 
-    What blocks has to pass, as often as the breaker lets it.
+    A blocking hook has to pass; the breaker limits its runs.
     """
     status, tree = call.state(HOOK_RUNS).ran.get(f"{advice.id}:{content_hash(advice)}", ("", ""))
-    may_be_over = status == "passed" or advice.hook_on_failure != "block"
-    return not (status and may_be_over and tree == call.snapshot.tree)
+    may_be_skipped = status == "passed" or advice.hook_on_failure != "block"
+    return not (status and may_be_skipped and tree == call.snapshot.tree)
 
 
 def _folder(call: Call) -> str:
@@ -84,38 +84,40 @@ def _folder(call: Call) -> str:
     return folder if is_inside and not call.is_elsewhere else "."
 
 
-def _verdict(run: GateRun, told: Decision) -> Verdict:
+def _verdict(run: GateRun, reported: Decision) -> Verdict:
     call, payload = run.call, run.call.payload
-    level = express(payload, told.verdict)[0]
+    level = express(payload, reported.verdict)[0]
     if call.kind == "before-compact":
         level = min(level, WARN)
     if not level:
         return Verdict()
-    said = run.report(told)._replace(leads_to=level)
+    report = run.report(reported)._replace(leads_to=level)
     if level == BLOCK:
-        return Verdict(BLOCK, to_agent=feedback(said))
-    to_person = warning_text(said) + _first_lines(told)
+        return Verdict(BLOCK, to_agent=feedback(report))
+    to_person = warning_text(report) + _first_lines(reported)
     if payload.can.context:
-        return Verdict(WARN, to_agent=feedback(said), to_person=to_person)
-    later = WarningEntry("advice", feedback(said, _LATER))
+        return Verdict(WARN, to_agent=feedback(report), to_person=to_person)
+    later = WarningEntry("advice", feedback(report, _LATER))
     return Verdict(WARN, to_person=to_person, entries=(later,))
 
 
-def _first_lines(told: Decision) -> str:
-    """Return the first lines of what hooks that did not pass have put out, for a person."""
+def _first_lines(reported: Decision) -> str:
+    """Return the first lines of the output of hooks that did not pass, for a person."""
     from gitgates.core.clean import plain_line  # only where one has failed
 
-    outputs = (one.result.output.decode("utf-8", "replace") for one in told.visits if one.verdict)
+    outputs = (
+        visit.result.output.decode("utf-8", "replace") for visit in reported.visits if visit.verdict
+    )
     lines = [line for text in outputs for line in text.splitlines() if line.strip()]
     return "".join(f"\n  | {plain_line(line, _LONGEST_LINE)}" for line in lines[:_MOST_LINES])
 
 
 def due_here(
-    call: Call, verb: str, hooks: Sequence[Advice], known: Sequence[Advice]
+    call: Call, verb: str, hooks: Sequence[Advice], git_hook_advice: Sequence[Advice]
 ) -> Sequence[Advice]:
     """Return the hooks to run before a shell command that is about to commit, or push.
 
-    Those are all where no hook of git is ours, else those that are not known to it.
+    All of them where the git hook does not run ours, else those that it does not run itself.
     """
     from gitgates.shell.no_verify import skips_hooks
     from gitgates.shell.syntax import read
@@ -126,11 +128,11 @@ def due_here(
         return ()
     if any(skips_hooks(verb, words[1:]) for words in calls) or not _runs_ours(call, _HOOKS[verb]):
         return hooks
-    return [one for one in hooks if one not in known]
+    return [hook for hook in hooks if hook not in git_hook_advice]
 
 
 def _git_words(words: Sequence[str]) -> list[str]:
-    """Return the words of a git command from its verb on; none if it is no command of git."""
+    """Return the words of a git command from its verb on; none for other commands."""
     if not words or os.path.basename(words[0]) != "git":
         return []
     from gitgates.shell.repositories import GIT_WITH_VALUE
@@ -142,10 +144,10 @@ def _git_words(words: Sequence[str]) -> list[str]:
 
 
 def _runs_ours(call: Call, hook: str) -> bool:
-    """Return whether git's hook is ours, or another manager's that was told to run ours."""
-    asked = call.repo.git.configured("rev-parse", "--git-path", f"hooks/{hook}")
+    """Return whether git's hook is ours, or another manager's that runs ours."""
+    hook_path = call.repo.git.configured("rev-parse", "--git-path", f"hooks/{hook}")
     root_abs = call.repo.root_abs
-    path_abs = os.path.join(root_abs, os.fsdecode(asked.stdout).rstrip("\n"))
+    path_abs = os.path.join(root_abs, os.fsdecode(hook_path.stdout).rstrip("\n"))
     if not os.access(path_abs, os.X_OK):
         return False
     entry = re.compile(rb"gitgates (?:git-hook --via=[a-z-]+|pre-commit-hook) " + hook.encode())
