@@ -19,7 +19,7 @@ from gitgates.core.types import Config
 from gitgates.features.intents.file import IntentSettings
 from gitgates.features.intents.file import load as load_intents
 from gitgates.features.trace.content import FileContent
-from gitgates.features.trace.known import recall, remember
+from gitgates.features.trace.content_cache import recall, remember
 from gitgates.git.repo import find_repo
 from gitgates.git.snapshot import flagged_paths, take
 from gitgates.store.slots import take_slot

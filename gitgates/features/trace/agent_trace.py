@@ -1,7 +1,7 @@
 """The trace in the published format Agent Trace (https://agent-trace.dev), one record a line.
 
-What that format has no field for is in `metadata`: all of our record, under `gitgates`. Blocks that
-were removed have no range. Of the model nothing is known.
+The whole record is in `metadata`, under `gitgates`, for what the format has no field for. Removed
+blocks have no range. The model is unknown.
 """
 
 from __future__ import annotations

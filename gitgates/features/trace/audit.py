@@ -1,7 +1,7 @@
 """Check the trace ledger against its hashes, and prune it so that it can still be checked.
 
-Pruning takes the oldest records away and leaves an anchor as the first line: who did it and when,
-how many records are gone, and of each writer with records left the last one that is gone.
+Pruning removes the oldest records and leaves an anchor as the first line: who did it and when, how
+many records were removed, and for each writer with remaining records the last removed one.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 _NONE: Link = (0, "")
 _BEGINNING = b'{"v": '
-_SEALED = 66  # bytes: the digest and what closes the line
+_SEALED = 66  # bytes: the digest and the end of the line
 
 
 class Verification(Record):
-    """What checking the whole ledger found."""
+    """The result of checking the whole ledger."""
 
     records: int
-    problems: tuple[str, ...]  # in the order of the ledger; empty: all is as it was written
+    problems: tuple[str, ...]  # in the order of the ledger; empty: it is intact
     notes: tuple[str, ...]  # torn lines, and what was pruned
 
 
@@ -52,14 +52,14 @@ def verify(common_dir_abs: str) -> Verification:
     Raises: OSError where the ledger cannot be read.
     """
     path_abs = ledger_abs(common_dir_abs)
-    held = lock(path_abs, shared=True)
+    lock_fd = lock(path_abs, shared=True)
     try:
         raw, heads = read_lines(path_abs), _heads(path_abs)
-        for one in late_records(path_abs, held) if held >= 0 else ():
-            heads.setdefault(head_name(writer_of(one)), one)
+        for record in late_records(path_abs, lock_fd) if lock_fd >= 0 else ():
+            heads.setdefault(head_name(writer_of(record)), record)
     finally:
-        if held >= 0:
-            os.close(held)
+        if lock_fd >= 0:
+            os.close(lock_fd)
     return _check(raw, heads)
 
 
@@ -68,14 +68,14 @@ def _check(raw: bytes, heads: dict[str, Fact | None]) -> Verification:
     notes: list[str] = []
     anchored: dict[Writer, Link] = {}
     last: dict[Writer, Link] = {}
-    seen: set[Link] = set()
+    links: set[Link] = set()
     lines = raw.split(b"\n")
     for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
         try:
             record = read_record(line)
         except ValueError as error:
-            # What a killed writer leaves is the beginning of a record. If it was a whole one, its
-            # number is missing, too.
+            # A killed writer leaves the beginning of a record. A damaged whole record leaves a
+            # gap in the numbers, too.
             _body, seal, end = line.rpartition(SEAL)
             is_short = len(end) < _SEALED if seal else not end.endswith(b"}")
             is_torn = line.startswith(_BEGINNING) and is_short
@@ -89,35 +89,36 @@ def _check(raw: bytes, heads: dict[str, Fact | None]) -> Verification:
             anchored |= _links_of(record)
             continue
         writer = writer_of(record)
-        # One that was pruned away with its head begins anew.
+        # A writer that was pruned with its head starts again.
         before = [last[writer]] if writer in last else [anchored.get(writer, _NONE), _NONE]
         if (record["n"] - 1, record["prev"]) not in before:
-            said = f"record {record['n']} of {_name(writer)} does not follow {before[0][0]}"
-            problems.append(f"line {number} ({record['id']}): {said}")
+            problem = f"record {record['n']} of {_name(writer)} does not follow {before[0][0]}"
+            problems.append(f"line {number} ({record['id']}): {problem}")
         last[writer] = record["n"], record["sha256"]
-        seen.add(last[writer])
-    problems += _check_heads(heads, last, seen.union(anchored.values()))
-    return Verification(records=len(seen), problems=tuple(problems), notes=tuple(notes))
+        links.add(last[writer])
+    problems += _check_heads(heads, last, links.union(anchored.values()))
+    return Verification(records=len(links), problems=tuple(problems), notes=tuple(notes))
 
 
 def _check_heads(
-    heads: dict[str, Fact | None], last: dict[Writer, Link], seen: set[Link]
+    heads: dict[str, Fact | None], last: dict[Writer, Link], links: set[Link]
 ) -> list[str]:
-    """Compare the ledger with the heads, which say what each writer has written last."""
+    """Compare the ledger with the heads, which have the last record of each writer."""
     problems = []
     for name, head in heads.items():
         if head is None:
             problems.append(f"{name} is damaged: truncation cannot be ruled out")
-        elif (head["n"], head["sha256"]) not in seen:
+        elif (head["n"], head["sha256"]) not in links:
             writer = writer_of(head)
             problems.append(
                 f"record {head['n']} of {_name(writer)} is missing, and possibly others: the "
                 "end was truncated. The last one present is"
                 f" {last.get(writer, _NONE)[0]}"
             )
-    missing = [one for one in last if head_name(one) not in heads]
+    headless = [writer for writer in last if head_name(writer) not in heads]
     return problems + [
-        f"the head of {_name(one)} is missing: truncation cannot be ruled out" for one in missing
+        f"the head of {_name(writer)} is missing: truncation cannot be ruled out"
+        for writer in headless
     ]
 
 
@@ -138,21 +139,21 @@ def _name(writer: Writer) -> str:
 def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> int:
     """Remove the oldest records: those from before a time, or all but so many; return how many.
 
-    `by`: who wants that. Raises: ValueError where the ledger does not verify, OSError where it
-    cannot be written.
+    `by`: the person, for the anchor. Raises: ValueError where the ledger does not verify, OSError
+    where it cannot be written.
     """
     path_abs = ledger_abs(common_dir_abs)
-    held = lock(path_abs)
+    lock_fd = lock(path_abs)
     try:
-        catch_up(path_abs, held)
+        catch_up(path_abs, lock_fd)
         raw = read_lines(path_abs)
-        found = _check(raw, _heads(path_abs))
-        if found.problems:
-            raise ValueError(found.problems[0])
+        verification = _check(raw, _heads(path_abs))
+        if verification.problems:
+            raise ValueError(verification.problems[0])
         links: dict[Writer, Link] = {}
-        staying: set[Writer] = set()
-        gone, earlier = 0, 0
-        kept: list[bytes] = []
+        remaining_writers: set[Writer] = set()
+        removed, earlier = 0, 0
+        remaining: list[bytes] = []
         for line in raw.split(b"\n"):
             try:
                 record = read_record(line)
@@ -162,30 +163,41 @@ def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> 
                 earlier, links = record["pruned"], _links_of(record)
                 continue
             writer = writer_of(record)
-            is_old = record["time"] < before or 0 <= keep < found.records - gone
-            if kept or not is_old:
-                kept += [line, b"\n"]
-                staying.add(writer)
+            is_old = record["time"] < before or 0 <= keep < verification.records - removed
+            if remaining or not is_old:
+                remaining += [line, b"\n"]
+                remaining_writers.add(writer)
             else:
-                gone += 1
+                removed += 1
                 links[writer] = record["n"], record["sha256"]
-        if gone:
-            anchor = {"pruned": earlier + gone, "by": by, "time": utc(time.time())}
-            _replace(path_abs, anchor, b"".join(kept), links=links, staying=staying)
-            note_end(path_abs, held)
+        if removed:
+            anchor = {"pruned": earlier + removed, "by": by, "time": utc(time.time())}
+            _replace(
+                path_abs,
+                anchor,
+                b"".join(remaining),
+                links=links,
+                remaining_writers=remaining_writers,
+            )
+            note_end(path_abs, lock_fd)
     finally:
-        os.close(held)
-    return gone
+        os.close(lock_fd)
+    return removed
 
 
 def _replace(
-    path_abs: str, anchor: Fact, kept: bytes, *, links: dict[Writer, Link], staying: set[Writer]
+    path_abs: str,
+    anchor: Fact,
+    remaining: bytes,
+    *,
+    links: dict[Writer, Link],
+    remaining_writers: set[Writer],
 ) -> None:
-    """Write the pruned ledger. Who has no records left has no head either, and begins anew."""
-    heads = {one: read_head(head_abs_of(path_abs, one)) for one in links}
-    listed = [[*one, *link] for one, link in links.items() if heads[one]]
-    line = sealed({"v": VERSION, **anchor, "writers": listed})
-    replace_file(path_abs, line + kept)
+    """Write the pruned ledger. A writer without remaining records loses its head."""
+    heads = {writer: read_head(head_abs_of(path_abs, writer)) for writer in links}
+    rows = [[*writer, *link] for writer, link in links.items() if heads[writer]]
+    line = sealed({"v": VERSION, **anchor, "writers": rows})
+    replace_file(path_abs, line + remaining)
     for writer, head in heads.items():
-        if writer not in staying or not head:
+        if writer not in remaining_writers or not head:
             remove_file(head_abs_of(path_abs, writer))

@@ -1,9 +1,9 @@
 """Find the writer of each line of a file: by replaying the trace, and by hashes of content.
 
 The records of a file's versions say which lines each call has replaced, so the writers of a
-version that is recorded follow from them alone. What has changed since, by nobody in the trace, is
-compared with the newest versions whose content git still has. What no version has any more, such
-as a block in another file, is looked for by its hash: as it is, then without its indentation.
+version that is recorded follow from them alone. Later changes, by nobody in the trace, are
+compared with the newest versions whose content git still has. Lines that no version has any more,
+such as a block in another file, are found by their hash: as they are, then without indentation.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from gitgates.store.log import Fact
 
     Step: TypeAlias = tuple[Fact, Fact]  # a record, and one file of it
-    Found: TypeAlias = tuple[Fact, str]  # the record that wrote a line, and how that was found
+    Attribution: TypeAlias = tuple[Fact, str]  # the record that wrote a line, and how it was found
 
 RECORDED, CONTENT, REINDENTED = "recorded", "content", "re-indented"
-_MOST_VERSIONS = 20  # that the present one is compared with
-_LONG = 1000  # lines; above, those that come again and again are not compared
-_LEAST = 20  # characters of a block: the hash of less says nothing
+_MOST_VERSIONS = 20  # that the current one is compared with
+_LONG = 1000  # lines; above, frequently repeated lines are not compared
+_LEAST = 20  # characters of a block: a shorter one matches by chance
 
 
 class BlamedBlock(Record):
@@ -49,8 +49,8 @@ class Versions:
     """The versions of files that the records of the ledger have made."""
 
     def __init__(self, records: list[Fact]) -> None:
-        self.steps: list[Step] = [(one, file) for one in records for file in one["files"]]
-        self._first: dict[str, int] = {}  # hash → the step that made it; -1: it was there before
+        self.steps: list[Step] = [(record, file) for record in records for file in record["files"]]
+        self._first: dict[str, int] = {}  # hash → the step that made it; -1: it existed before
         for number, (_record, file) in enumerate(self.steps):
             self._first.setdefault(file["before"] or "", -1)
             self._first.setdefault(file["after"], number)
@@ -60,11 +60,11 @@ class Versions:
         return self._first.get(digest, -1) if digest else -1
 
     def new(self) -> list[Step]:
-        """Return the steps that made a version which was not there before.
+        """Return the steps that made a version that did not exist before.
 
-        One that undoes another, takes from a stash, or copies has written none of what is there.
+        A step that undoes another, restores a stash, or copies has written none of its lines.
         """
-        return [one for at, one in enumerate(self.steps) if self.first(one[1]["after"]) == at]
+        return [step for at, step in enumerate(self.steps) if self.first(step[1]["after"]) == at]
 
     def of_file(self, path: str) -> Iterator[int]:
         """Yield the steps that made versions of a file, the newest first."""
@@ -75,73 +75,77 @@ class Versions:
                 names.update([file["was"]] if file.get("was") else [])
                 yield number
 
-    def writers(self, number: int) -> list[Found | None]:
+    def writers(self, number: int) -> list[Attribution | None]:
         """Return the record that wrote each line of the version that a step made."""
         chain, count = [], self.steps[number][1]["lines"]
         number = self.first(self.steps[number][1]["after"])
         while number >= 0:
             chain.append(number)
             file = self.steps[number][1]
-            count = file["lines"] + sum(one["old"][1] - one["new"][1] for one in file["blocks"])
+            count = file["lines"] + sum(
+                block["old"][1] - block["new"][1] for block in file["blocks"]
+            )
             number = self.first(file["before"])
-        found: list[Found | None] = [None] * count
-        for one in reversed(chain):
-            found = _replay(found, *self.steps[one])
-        return found
+        attributions: list[Attribution | None] = [None] * count
+        for step in reversed(chain):
+            attributions = _replay(attributions, *self.steps[step])
+        return attributions
 
 
-def _replay(before: list[Found | None], record: Fact, file: Fact) -> list[Found | None]:
-    after: list[Found | None] = []
-    done = 0
+def _replay(before: list[Attribution | None], record: Fact, file: Fact) -> list[Attribution | None]:
+    after: list[Attribution | None] = []
+    copied = 0
     for block in file["blocks"]:
         first, count = block["old"]
-        own: Found = (record, RECORDED)
-        after += [*before[done : first - 1], *[own] * block["new"][1]]
-        done = first - 1 + count
-    return after + before[done:]
+        attribution: Attribution = (record, RECORDED)
+        after += [*before[copied : first - 1], *[attribution] * block["new"][1]]
+        copied = first - 1 + count
+    return after + before[copied:]
 
 
 def blame(records: list[Fact], path: str, now: FileContent, stores: list[str]) -> list[BlamedBlock]:
     """Return who wrote the lines of a text file that is at `path` now.
 
-    `stores`: folders of git objects, in which content of earlier versions is looked for.
+    `stores`: folders of git objects, with the content of earlier versions.
     """
     versions = Versions(records)
     made_by = versions.first(now.sha256)
-    found = versions.writers(made_by) if made_by >= 0 else _compare(versions, path, now, stores)
+    attributions = (
+        versions.writers(made_by) if made_by >= 0 else _compare(versions, path, now, stores)
+    )
     for is_loose in (False, True):
-        _match_blocks(versions.new(), now.lines, found, is_loose=is_loose)
-    return _blocks(found)
+        _match_blocks(versions.new(), now.lines, attributions, is_loose=is_loose)
+    return _blocks(attributions)
 
 
 def _compare(
     versions: Versions, path: str, now: FileContent, stores: list[str]
-) -> list[Found | None]:
+) -> list[Attribution | None]:
     """Find lines in the newest versions of a file whose content git has."""
-    found: list[Found | None] = [None] * len(now.lines)
+    attributions: list[Attribution | None] = [None] * len(now.lines)
     steps = {at: versions.steps[at][1] for at in islice(versions.of_file(path), _MOST_VERSIONS)}
     texts = {at: file["blob"] for at, file in steps.items() if file["kind"] == "text"}
     contents = _read_blobs(stores, {*filter(None, texts.values())})
     for number, blob in texts.items():
         if blob not in contents:
             continue
-        writers, then = versions.writers(number), of_bytes(contents[blob])
-        matcher = SequenceMatcher(None, then.marks, now.marks, autojunk=len(now.marks) > _LONG)
+        writers, version = versions.writers(number), of_bytes(contents[blob])
+        matcher = SequenceMatcher(None, version.marks, now.marks, autojunk=len(now.marks) > _LONG)
         for old, new, size in matcher.get_matching_blocks():
             for offset in range(size):
-                found[new + offset] = found[new + offset] or writers[old + offset]
-    return found
+                attributions[new + offset] = attributions[new + offset] or writers[old + offset]
+    return attributions
 
 
 def _read_blobs(stores: list[str], ids: set[str]) -> dict[str, bytes]:
     """Return the contents of blobs that are in folders of objects; others are left out.
 
-    By dulwich, in this process: many are expected to be gone, and of a partial clone git would
-    fetch each one, with the programs that the repository's configuration names for that.
+    By dulwich, in this process: many are expected to be missing, and in a partial clone git
+    would fetch each one, with the programs that the repository's configuration names for that.
     """
     if not ids:
         return {}
-    from dulwich.object_store import DiskObjectStore  # takes 70 ms; seldom is anything compared
+    from dulwich.object_store import DiskObjectStore  # takes 70 ms; most calls compare nothing
     from dulwich.objects import ObjectID
 
     contents: dict[str, bytes] = {}
@@ -158,35 +162,43 @@ def _read_blobs(stores: list[str], ids: set[str]) -> dict[str, bytes]:
 
 
 def _match_blocks(
-    steps: list[Step], lines: Sequence[bytes], found: list[Found | None], *, is_loose: bool
+    steps: list[Step],
+    lines: Sequence[bytes],
+    attributions: list[Attribution | None],
+    *,
+    is_loose: bool,
 ) -> None:
     """Find blocks by their hash among the lines that have no writer yet, long ones first.
 
-    Of equal ones, the first that was written counts.
+    Of equal blocks, the one written first counts.
     """
     field, hash_of = ("loose", loose_hash) if is_loose else ("sha256", block_hash)
     how = REINDENTED if is_loose else CONTENT
-    known: dict[int, dict[int, dict[str, Fact]]] = {}  # first line → length → hash → record
+    known_blocks: dict[int, dict[int, dict[str, Fact]]] = {}  # first line → length → hash → record
     for record, file in steps:
         for block in file["blocks"]:
             if field in block:
-                of_length = known.setdefault(block["first"], {}).setdefault(block["new"][1], {})
+                of_length = known_blocks.setdefault(block["first"], {}).setdefault(
+                    block["new"][1], {}
+                )
                 of_length.setdefault(block[field], record)
     marks = [first_mark(line) for line in lines]
-    places = [(length, at) for at, mark in enumerate(marks) for length in known.get(mark, ())]
+    places = [
+        (length, at) for at, mark in enumerate(marks) for length in known_blocks.get(mark, ())
+    ]
     for length, at in sorted(places, key=lambda place: (-place[0], place[1])):
         window = lines[at : at + length]
-        if len(window) < length or any(found[at : at + length]):
+        if len(window) < length or any(attributions[at : at + length]):
             continue
-        by = known[marks[at]][length].get(hash_of(window))
+        by = known_blocks[marks[at]][length].get(hash_of(window))
         if by and sum(len(line.strip()) for line in window) >= _LEAST:
-            found[at : at + length] = [(by, how)] * length
+            attributions[at : at + length] = [(by, how)] * length
 
 
-def _blocks(found: Iterable[Found | None]) -> list[BlamedBlock]:
+def _blocks(attributions: Iterable[Attribution | None]) -> list[BlamedBlock]:
     blocks: list[BlamedBlock] = []
-    for number, one in enumerate(found, 1):
-        record, how = one or (None, "")
+    for number, attribution in enumerate(attributions, 1):
+        record, how = attribution or (None, "")
         if blocks and blocks[-1].record is record and blocks[-1].how == how:
             blocks[-1] = blocks[-1]._replace(end=number)
         else:

@@ -32,7 +32,7 @@ _VERSION = 1
 _EXPORT = ".orchestration/agent_trace.jsonl"
 _PRUNE = "trace prune"
 _DAY_S = 24 * 3600.0
-_WHO = ("intent", "session", "agent", "agent_type", "tool", "time")
+_WRITER_FIELDS = ("intent", "session", "agent", "agent_type", "tool", "time")
 
 
 @click.group("trace")
@@ -55,21 +55,28 @@ def command() -> int:
 def show(intent: str, session: str, path: str, fmt: str) -> int:
     """Show the records of the trace, the newest last."""
     repo = current_repo()
-    wanted = _relative(repo, path) if path else ""
-    found = [
-        one
-        for one in _records(repo)
-        if (not intent or one["intent"] == intent)
-        and one["session"].startswith(session)
-        and (not wanted or any(wanted in (f["path"], f.get("was")) for f in one["files"]))
+    path_in_repo = _relative(repo, path) if path else ""
+    records = [
+        record
+        for record in _records(repo)
+        if (not intent or record["intent"] == intent)
+        and record["session"].startswith(session)
+        and (
+            not path_in_repo
+            or any(path_in_repo in (f["path"], f.get("was")) for f in record["files"])
+        )
     ]
     if fmt == "json":
-        print_json({"version": _VERSION, "records": found})
-    for one in found if fmt == "text" else ():
-        click.echo(f"{visible_line(one['intent']) or '-'}  {ledger.summary(one)}")
-    if not found:
-        said = "no matching records" if intent or session or wanted else "the trace has no records"
-        click.echo(f"gitgates: {said}", err=True)
+        print_json({"version": _VERSION, "records": records})
+    for record in records if fmt == "text" else ():
+        click.echo(f"{visible_line(record['intent']) or '-'}  {ledger.summary(record)}")
+    if not records:
+        message = (
+            "no matching records"
+            if intent or session or path_in_repo
+            else "the trace has no records"
+        )
+        click.echo(f"gitgates: {message}", err=True)
     return errors.OK
 
 
@@ -96,13 +103,15 @@ def blame(file: str, fmt: str) -> int:
             what = "is not a file" if os.path.lexists(file) else "does not exist"
         raise errors.UsageError(f"{file} {what}: writers are only known for lines of text")
     stores = [f"{repo.common_dir_abs}/objects", f"{repo.shared_state_abs}/objects"]
-    there = [one for one in stores if os.path.isdir(one)]
-    found = lines.blame(_records(repo), path, now, there)
+    existing = [folder for folder in stores if os.path.isdir(folder)]
+    blocks = lines.blame(_records(repo), path, now, existing)
     if fmt == "json":
-        print_json({"version": _VERSION, "path": path, "blocks": [_as_json(one) for one in found]})
-    elif found:
+        print_json(
+            {"version": _VERSION, "path": path, "blocks": [_as_json(block) for block in blocks]}
+        )
+    elif blocks:
         head = ("lines", "intent", "session", "tool", "time", "how")
-        sys.stdout.write(table([head, *map(_row, found)]))
+        sys.stdout.write(table([head, *map(_row, blocks)]))
     return errors.OK
 
 
@@ -116,19 +125,19 @@ def verify(fmt: str) -> int:
     """
     repo = current_repo()
     try:
-        found = audit.verify(repo.common_dir_abs)
+        verification = audit.verify(repo.common_dir_abs)
     except OSError as error:
         raise _unreadable(repo, error) from error
     if fmt == "json":
-        print_json({"version": _VERSION, "ok": not found.problems, **found._asdict()})
-        return errors.BLOCKED if found.problems else errors.OK
-    for text in (*found.problems, *found.notes):
+        print_json({"version": _VERSION, "ok": not verification.problems, **verification._asdict()})
+        return errors.BLOCKED if verification.problems else errors.OK
+    for text in (*verification.problems, *verification.notes):
         click.echo(visible_line(text))
-    if not found.problems and found.records:
-        click.echo(f"{counted(found.records, 'record')}, all intact")
-    elif not found.problems:
+    if not verification.problems and verification.records:
+        click.echo(f"{counted(verification.records, 'record')}, all intact")
+    elif not verification.problems:
         click.echo("the ledger has no records; nothing was verified")
-    return errors.BLOCKED if found.problems else errors.OK
+    return errors.BLOCKED if verification.problems else errors.OK
 
 
 @command.command("export")
@@ -145,7 +154,7 @@ def export(output: str) -> int:
     Writes the whole trace, and overwrites the file.
     """
     repo = current_repo()
-    lines = [json.dumps(agent_trace(one), ensure_ascii=False) for one in _records(repo)]
+    lines = [json.dumps(agent_trace(record), ensure_ascii=False) for record in _records(repo)]
     # A path need not be text, and half of a surrogate pair is not valid JSON to other programs.
     data = unicode_only("".join(f"{line}\n" for line in lines)).encode()
     if output == "-":
@@ -186,11 +195,11 @@ def prune(keep: int | None, older_than: int | None, token: str) -> int:
     by = f"session {session}, with a token of {name}" if session else name
     before = utc(time.time() - older_than * _DAY_S) if older_than is not None else ""
     try:
-        gone = audit.prune(
+        removed = audit.prune(
             repo.common_dir_abs, by, before=before, keep=-1 if keep is None else keep
         )
-        if gone:
-            write_ledger(repo.shared_state_abs, "trace-pruned", {"by": by, "records": gone})
+        if removed:
+            write_ledger(repo.shared_state_abs, "trace-pruned", {"by": by, "records": removed})
     except ValueError as error:
         hint = "See: gitgates trace verify"
         raise errors.StateError(
@@ -198,7 +207,7 @@ def prune(keep: int | None, older_than: int | None, token: str) -> int:
         ) from error
     except OSError as error:
         raise _unreadable(repo, error) from error
-    click.echo(f"{gone} records removed")
+    click.echo(f"{removed} records removed")
     return errors.OK
 
 
@@ -210,8 +219,8 @@ def _records(repo: Repo) -> list[Fact]:
 
 
 def _unreadable(repo: Repo, error: OSError) -> errors.StateError:
-    where = error.filename or ledger.ledger_abs(repo.common_dir_abs)
-    return errors.StateError(f"{where}: {error.strerror}", "Check the permissions of that file.")
+    location = error.filename or ledger.ledger_abs(repo.common_dir_abs)
+    return errors.StateError(f"{location}: {error.strerror}", "Check the permissions of that file.")
 
 
 def _relative(repo: Repo, file: str) -> str:
@@ -228,9 +237,9 @@ def _relative(repo: Repo, file: str) -> str:
 
 def _as_json(block: BlamedBlock) -> dict[str, object]:
     record = block.record
-    who = {name: record[name] if record else "" for name in _WHO}
-    found = {"record": record["id"] if record else "", "how": block.how}
-    return {"start": block.start, "end": block.end, **who, **found}
+    writer = {name: record[name] if record else "" for name in _WRITER_FIELDS}
+    source = {"record": record["id"] if record else "", "how": block.how}
+    return {"start": block.start, "end": block.end, **writer, **source}
 
 
 def _row(block: BlamedBlock) -> tuple[str, ...]:
@@ -239,5 +248,5 @@ def _row(block: BlamedBlock) -> tuple[str, ...]:
     if not record:
         return lines, "-", "nobody in the trace", "", "", ""
     texts = (record["intent"] or "-", ledger.who(record), record["tool"])
-    known = map(visible_line, texts)
-    return lines, *known, f"{record['time'][:19]}Z", block.how
+    columns = map(visible_line, texts)
+    return lines, *columns, f"{record['time'][:19]}Z", block.how

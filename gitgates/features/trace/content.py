@@ -1,4 +1,4 @@
-"""What a file holds, as hashes: of the whole, of each line, and of the blocks that were changed.
+"""The content of a file as hashes: of the whole, of each line, and of changed blocks.
 
 Lines are compared, and blocks hashed, without their line ends: a checkout may have others.
 """
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     Kind: TypeAlias = Literal["text", "binary", "link", "huge", "gone"]
     Span: TypeAlias = tuple[int, int]  # of lines, half-open, from 0
 
-LARGEST = 1 << 20  # bytes; what is larger is not read
-_SNIFFED = 8000  # bytes that are looked at for a NUL, as git does
+LARGEST = 1 << 20  # bytes; a larger file is not read
+_SNIFFED = 8000  # bytes that are searched for a NUL, as git does
 _MANY = 100_000  # pairs of lines to compare
-_TOO_MANY = 400_000_000  # numbers in a column, one a line: they would take minutes
+_TOO_MANY = 400_000_000  # a column of numbers, one a line, would take minutes
 _MOST_BLOCKS = 200
 
 
 class FileContent(Record):
-    """What was at a path."""
+    """The content at a path."""
 
     kind: Kind
-    sha256: str = ""  # empty where there was nothing, or too much
+    sha256: str = ""  # empty where there is no file, or it is too large
     blob: str = ""  # git's own id of the same bytes
     marks: tuple[int, ...] = ()  # of the lines of a text: equal ones have equal marks
     lines: tuple[bytes, ...] = ()
@@ -45,17 +45,17 @@ HUGE = FileContent(kind="huge")
 
 
 def read(path_abs: str) -> FileContent:
-    """Return what is at a path now; a link is not followed, and a folder is not a file.
+    """Return the content at a path; a link is not followed, and a folder is not a file.
 
     Raises: OSError where it cannot be read.
     """
     try:
-        found = os.lstat(path_abs)
-        if stat.S_ISLNK(found.st_mode):
+        status = os.lstat(path_abs)
+        if stat.S_ISLNK(status.st_mode):
             return of_link(os.fsencode(os.readlink(path_abs)))
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return GONE
-        if found.st_size > LARGEST:
+        if status.st_size > LARGEST:
             return HUGE
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
             return of_bytes(file.read())
@@ -93,21 +93,21 @@ def block_hash(lines: Sequence[bytes]) -> str:
 
 
 def loose_hash(lines: Sequence[bytes]) -> str:
-    """Return the same without the white space around each line: it survives a re-indentation."""
+    """Return their hash without the white space around lines: re-indentation does not change it."""
     return block_hash([line.strip() for line in lines])
 
 
 def file_change(
-    path: str, before: FileContent | None, after: FileContent, was: str = ""
+    path: str, before: FileContent | None, after: FileContent, old_path: str = ""
 ) -> Fact | None:
-    """Return how a file has changed, as the ledger has it; None if it has not.
+    """Return the change of a file, in the format of the ledger; None if there is none.
 
-    `before`: None if that is not known. `was`: its path then, if another.
+    `before`: None if unknown. `old_path`: its path before, if another.
     """
     is_same = before and (before.kind, before.sha256) == (after.kind, after.sha256)
-    if is_same and not was and after.kind != "huge":
+    if is_same and not old_path and after.kind != "huge":
         return None
-    operation = "rename" if was else "edit"
+    operation = "rename" if old_path else "edit"
     if after.kind == "gone":
         operation = "delete"
     elif before and before.kind == "gone":
@@ -115,7 +115,7 @@ def file_change(
     return {
         "path": path,
         "operation": operation,
-        **({"was": was} if was else {}),
+        **({"was": old_path} if old_path else {}),
         "kind": before.kind if before and after.kind == "gone" else after.kind,
         "before": before.sha256 if before else None,
         "after": after.sha256,
@@ -126,10 +126,10 @@ def file_change(
 
 
 def changed_blocks(before: FileContent, after: FileContent) -> list[Fact]:
-    """Return each block of lines that differs, as the ledger has it.
+    """Return each block of lines that differs, in the format of the ledger.
 
-    `old` and `new` are its first line, from 1, and its number of lines; of none, the line that it
-    would stand before. One with lines has the hashes of what is there now.
+    `old` and `new` are its first line, from 1, and its number of lines; of an empty one, the line
+    that it would be before. A block with new lines has their hashes.
     """
     if "huge" in (before.kind, after.kind):
         return []
@@ -147,27 +147,27 @@ def _hashes(lines: Sequence[bytes]) -> Fact:
 
 
 def first_mark(line: bytes) -> int:
-    """Return a mark of the first line of a block: it tells quickly where none can begin."""
+    """Return a mark of the first line of a block, to find quickly where it may begin."""
     return crc32(line.strip())
 
 
-def _differences(one: Sequence[int], two: Sequence[int]) -> list[tuple[Span, Span]]:
-    """Return the spans that differ; too many are one."""
-    start, shorter = 0, min(len(one), len(two))
-    while start < shorter and one[start] == two[start]:
+def _differences(before: Sequence[int], after: Sequence[int]) -> list[tuple[Span, Span]]:
+    """Return the spans that differ; too many are merged into one."""
+    start, shorter = 0, min(len(before), len(after))
+    while start < shorter and before[start] == after[start]:
         start += 1
     end = 0
-    while end < shorter - start and one[-1 - end] == two[-1 - end]:
+    while end < shorter - start and before[-1 - end] == after[-1 - end]:
         end += 1
-    old, new = one[start : len(one) - end], two[start : len(two) - end]
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
     if not old and not new:
         return []
     whole = [((start, start + len(old)), (start, start + len(new)))]
     if set(old).isdisjoint(new) or len(old) * len(new) > _TOO_MANY:
         return whole
-    from difflib import SequenceMatcher  # takes long to load; most edits are of one place
+    from difflib import SequenceMatcher  # slow to load; most edits are in one place
 
-    # In long texts, lines that come again and again take too long to compare with each other.
+    # In long texts, frequently repeated lines take too long to compare with each other.
     matcher = SequenceMatcher(None, old, new, autojunk=len(old) * len(new) > _MANY)
     parts = [
         ((start + i1, start + i2), (start + j1, start + j2))

@@ -1,14 +1,13 @@
 """The trace ledger: append-only, shared by worktrees, one chain of SHA-256 hashes for each writer.
 
 A writer is a session and an agent id. Each of its records has its number, the hash of the one
-before, and last a hash of all that stands before it in its line. What a writer's newest record is
-stands in a head file beside the ledger, so an end that was cut off is noticed. How long the
-ledger was when all heads were right stands in the lock file: what follows was appended by a process
-that was killed before it wrote the head, and no append has to read the rest. All of it is in
-`gitgates/trace/` in the common git folder: in the tree, it would change each snapshot and conflict
-in each merge.
+before, and last a hash of everything before it in its line. A head file beside the ledger has each
+writer's newest record, so a truncated end is detected. The lock file has the length of the ledger
+when all heads were up to date: later records were appended by a process that was killed before it
+wrote the head, and no append has to read the rest. All of it is in `gitgates/trace/` in the common
+git folder: in the tree, it would change each snapshot and conflict in each merge.
 
-That detects accidents and careless edits. Whoever may write these files can make all of them anew.
+This detects accidents and careless edits. Whoever may write these files can forge all of them.
 """
 
 from __future__ import annotations
@@ -57,9 +56,9 @@ def append(common_dir_abs: str, record: Fact) -> Fact:
     """
     path_abs = ledger_abs(common_dir_abs)
     writer = writer_of(record)
-    held = lock(path_abs)
+    lock_fd = lock(path_abs)
     try:
-        catch_up(path_abs, held, writer)
+        catch_up(path_abs, lock_fd, writer)
         head = read_head(head_abs_of(path_abs, writer)) or {}
         number, digest = head.get("n", 0), head.get("sha256", "")
         first = {"v": VERSION, "id": _uuid(), "time": utc(time.time(), milliseconds=True)}
@@ -67,14 +66,14 @@ def append(common_dir_abs: str, record: Fact) -> Fact:
         append_lines(path_abs, lambda _fd, _size: line)
         written = read_record(line)
         write_head(path_abs, writer, (number + 1, written["sha256"]))
-        note_end(path_abs, held)
+        note_end(path_abs, lock_fd)
     finally:
-        os.close(held)
+        os.close(lock_fd)
     return written
 
 
 def records(common_dir_abs: str) -> list[Fact]:
-    """Return all records whose own hash is right, in the order of writing.
+    """Return all records whose own hash is correct, in the order of writing.
 
     Raises: OSError where the ledger cannot be read.
     """
@@ -96,12 +95,12 @@ def recent(common_dir_abs: str, labels: Mapping[str, str], n: int) -> list[str]:
 
     Raises: OSError where the ledger cannot be read.
     """
-    found = [one for one in newest(common_dir_abs) if labels.items() <= one.items()]
-    return [summary(one) for one in found[::-1][:n]]
+    matching = [record for record in newest(common_dir_abs) if labels.items() <= record.items()]
+    return [summary(record) for record in matching[::-1][:n]]
 
 
 def summary(record: Fact) -> str:
-    """Return a record as one line: when, who, with which tool, which lines of which files."""
+    """Return a record as one line: its time, writer, tool, files and their lines."""
     from gitgates.core.clean import first_few, visible_line  # cold: records are read by people
 
     files = first_few([*map(_file_summary, record["files"])], _MOST_NAMED, record.get("more", 0))
@@ -110,51 +109,51 @@ def summary(record: Fact) -> str:
 
 def who(record: Fact) -> str:
     """Return the writer of a record, as the beginnings of its session and agent."""
-    return "/".join(one[:_SHORT] for one in writer_of(record) if one)
+    return "/".join(part[:_SHORT] for part in writer_of(record) if part)
 
 
 def _file_summary(file: Fact) -> str:
     spans = [block["new"] for block in file["blocks"]]
     lines = [f"{at}-{at + count - 1}" if count > 1 else f"{at}" for at, count in spans if count]
-    was = f" from {file['was']}" if file.get("was") else ""
-    where = f" {','.join(lines)}" if lines and file["operation"] != "create" else ""
-    return f"{file['operation']} {file['path']}{was}{where}"
+    origin = f" from {file['was']}" if file.get("was") else ""
+    ranges = f" {','.join(lines)}" if lines and file["operation"] != "create" else ""
+    return f"{file['operation']} {file['path']}{origin}{ranges}"
 
 
 def read_record(line: bytes) -> Fact:
     """Return the record of a line, without its line end.
 
-    Raises: ValueError where it is none, or its own hash is not that of its content.
+    Raises: ValueError where it is not a record, or its own hash does not match its content.
     """
     body, seal, end = line.rstrip(b"\n").rpartition(SEAL)
     digest = sha256(body + b"}").hexdigest()
     if not seal or end != digest.encode() + _END:
         raise ValueError("it does not match its own hash")
-    found = parse_lines([body + b"}"])[0]
-    if not (_has(found, _RECORD) or _has(found, _ANCHOR)) or found.get("v") != VERSION:
+    record = parse_lines([body + b"}"])[0]
+    if not (_has(record, _RECORD) or _has(record, _ANCHOR)) or record.get("v") != VERSION:
         raise ValueError("it is not a record known to this version")
-    return {**found, "sha256": digest}
+    return {**record, "sha256": digest}
 
 
 def _records(raw: bytes) -> list[Fact]:
     """Return the records in a part of the ledger."""
-    found = []
+    records = []
     for line in raw.split(b"\n"):
         try:
-            found.append(read_record(line))
+            records.append(read_record(line))
         except ValueError:
-            continue  # torn, or damaged, which `verify` tells
-    return [one for one in found if "files" in one]
+            continue  # torn, or damaged, which `verify` reports
+    return [record for record in records if "files" in record]
 
 
 def sealed(fields: Fact) -> bytes:
-    """Return a line of the ledger: fields, and last the hash of them."""
+    """Return a line of the ledger: fields, and last their hash."""
     body = dumps(fields).encode("ascii")
     return body[:-1] + SEAL + sha256(body).hexdigest().encode() + _END + b"\n"
 
 
 def _uuid() -> str:
-    """Return a random UUID (version 4), without what `import uuid` loads."""
+    """Return a random UUID (version 4), without `import uuid`, which is slow."""
     raw = bytearray(os.urandom(16))
     raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
     text = raw.hex()
@@ -164,7 +163,7 @@ def _uuid() -> str:
 def lock(path_abs: str, *, shared: bool = False) -> int:
     """Lock the ledger for writing, or reading; return the descriptor to close.
 
-    -1 where it is to be read, and nobody has written it yet. Raises: OSError.
+    -1 where `shared` is set and there is no ledger yet. Raises: OSError.
     """
     folder_abs = os.path.dirname(path_abs)
     lock_abs = f"{folder_abs}/lock"
@@ -174,36 +173,36 @@ def lock(path_abs: str, *, shared: bool = False) -> int:
     elif not os.path.lexists(lock_abs):
         return -1
     flags = os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT
-    held = lock_file(lock_abs, shared=shared, wait_s=_LOCK_WAIT_S, flags=flags)
-    if held < 0:
+    lock_fd = lock_file(lock_abs, shared=shared, wait_s=_LOCK_WAIT_S, flags=flags)
+    if lock_fd < 0:
         raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
-    return held
+    return lock_fd
 
 
-def note_end(path_abs: str, held: int) -> None:
-    """Note in the locked file that all heads are right, for a ledger of this length."""
-    os.pwrite(held, b"%20d" % length_of(path_abs), 0)
+def note_end(path_abs: str, lock_fd: int) -> None:
+    """Note in the locked file that all heads are up to date, for a ledger of this length."""
+    os.pwrite(lock_fd, b"%20d" % length_of(path_abs), 0)
 
 
-def late_records(path_abs: str, held: int) -> list[Fact]:
-    """Return the records since then: a process that was killed has written no head for them.
+def late_records(path_abs: str, lock_fd: int) -> list[Fact]:
+    """Return the records since then: a process was killed before it wrote a head for them.
 
-    There are none where it is shorter now: it was cut off, and heads that are gone are missed then.
+    None where the ledger is shorter now: it was truncated, and `verify` reports missing heads.
     """
-    noted, size = os.pread(held, 20, 0).strip(), length_of(path_abs)
+    noted, size = os.pread(lock_fd, 20, 0).strip(), length_of(path_abs)
     end = int(noted) if noted.isdigit() else 0
     return _records(read_lines(path_abs, end)) if size > end else []
 
 
-def catch_up(path_abs: str, held: int, writer: Writer | None = None) -> None:
-    """Write the heads that a killed process has not written; that of a writer if it is damaged."""
-    own_abs = head_abs_of(path_abs, writer) if writer else ""
-    if os.path.lexists(own_abs) and not read_head(own_abs):
-        os.ftruncate(held, 0)
-    late = {writer_of(one): one for one in late_records(path_abs, held)}
-    for by, one in late.items():
-        if one["n"] > (read_head(head_abs_of(path_abs, by)) or {"n": 0})["n"]:
-            write_head(path_abs, by, (one["n"], one["sha256"]))
+def catch_up(path_abs: str, lock_fd: int, writer: Writer | None = None) -> None:
+    """Write the heads that a killed process has not written, and a damaged one of `writer`."""
+    head_abs = head_abs_of(path_abs, writer) if writer else ""
+    if os.path.lexists(head_abs) and not read_head(head_abs):
+        os.ftruncate(lock_fd, 0)
+    late = {writer_of(record): record for record in late_records(path_abs, lock_fd)}
+    for by, record in late.items():
+        if record["n"] > (read_head(head_abs_of(path_abs, by)) or {"n": 0})["n"]:
+            write_head(path_abs, by, (record["n"], record["sha256"]))
 
 
 def write_head(path_abs: str, writer: Writer, link: Link) -> None:
@@ -213,7 +212,7 @@ def write_head(path_abs: str, writer: Writer, link: Link) -> None:
 
 
 def writer_of(record: Fact) -> Writer:
-    """Return who wrote a record, or whose head it is."""
+    """Return the writer of a record or a head."""
     return record["session"], record["agent"]
 
 
@@ -228,10 +227,10 @@ def head_name(writer: Writer) -> str:
 
 
 def read_head(head_abs: str) -> Fact | None:
-    """Return what a head says; None if it is damaged, or not there."""
-    found = parse_lines([read_state(head_abs) or b""])[0]
-    return found if _has(found, _HEAD) else None
+    """Return the fields of a head; None if it is damaged or missing."""
+    head = parse_lines([read_state(head_abs) or b""])[0]
+    return head if _has(head, _HEAD) else None
 
 
-def _has(found: Fact | None, fields: Mapping[str, type]) -> TypeGuard[Fact]:
-    return found is not None and all(type(found.get(one)) is fields[one] for one in fields)
+def _has(record: Fact | None, fields: Mapping[str, type]) -> TypeGuard[Fact]:
+    return record is not None and all(type(record.get(name)) is fields[name] for name in fields)

@@ -1,7 +1,7 @@
-"""What files were like when the trace saw them last: hashes of their lines, kept for a day.
+"""A cache of file contents, as hashes of their lines, for a day.
 
-Before a tool writes a file, and after each call that is recorded, so the next one is compared
-with that. A worktree has its own, for all its sessions.
+Written before a tool writes a file, and after each call that is recorded; the next call is compared
+with that. Each worktree has its own, for all its sessions.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from gitgates.features.trace.content import FileContent
 from gitgates.store.files import make_folder, read_cached, remove_file, replace_cached
 from gitgates.store.log import file_name
 
-_KEPT_S = 24 * 3600.0
+_MAX_AGE_S = 24 * 3600.0
 _VERSION = 1
 
 
 def remember(state_abs: str, path: str, content: FileContent) -> None:
-    """Note what is at a path. Raises: OSError."""
+    """Store the content at a path. Raises: OSError."""
     name_abs = _name_abs(state_abs, path)
     if not os.path.exists(name_abs):
         _make_room(os.path.dirname(name_abs))
@@ -27,10 +27,15 @@ def remember(state_abs: str, path: str, content: FileContent) -> None:
 
 
 def recall(state_abs: str, path: str, since: float = 0.0) -> FileContent | None:
-    """Return what was at a path; None if nothing was noted since then."""
-    version, noted, stamp, fields = read_cached(_name_abs(state_abs, path)) or (0, "", 0.0, ())
-    is_meant = (version, noted) == (_VERSION, path) and stamp >= since
-    return FileContent(*fields) if is_meant else None
+    """Return the stored content of a path; None if none was stored since then."""
+    version, cached_path, stamp, fields = read_cached(_name_abs(state_abs, path)) or (
+        0,
+        "",
+        0.0,
+        (),
+    )
+    is_current = (version, cached_path) == (_VERSION, path) and stamp >= since
+    return FileContent(*fields) if is_current else None
 
 
 def _name_abs(state_abs: str, path: str) -> str:
@@ -40,10 +45,10 @@ def _name_abs(state_abs: str, path: str) -> str:
 def _make_room(folder_abs: str) -> None:
     make_folder(os.path.dirname(folder_abs))
     make_folder(folder_abs)
-    oldest = time.time() - _KEPT_S
+    oldest = time.time() - _MAX_AGE_S
     for entry in os.scandir(folder_abs):
         try:
             if entry.stat(follow_symlinks=False).st_mtime < oldest:
                 remove_file(entry.path)
         except FileNotFoundError:
-            continue  # another process does the same
+            continue  # removed by another process
