@@ -18,7 +18,7 @@ from gitgates.features.evidence.commit_evidence import (
     UNCHECKED,
 )
 from gitgates.features.evidence.verification import (
-    Verified,
+    VerifiedCommit,
     range_of,
     run_missing,
     unpushed,
@@ -33,7 +33,7 @@ _SHORT = 7
 _BYPASSED = "bypassed the gates"
 
 
-# \b: click leaves the lines that follow as they are.
+# \b: click does not wrap the lines that follow.
 _HELP = """List the commits of RANGE, and whether they passed their gates.
 
 RANGE is as in `git log`, such as origin/main..HEAD. Default: the commits that are not in the
@@ -72,15 +72,20 @@ a gate checked nothing.
 def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> int:
     """List commits, and whether they passed the gates of their hook."""
     repo = current_repo()
-    asked = unpushed(repo.git) if revisions is None else range_of(repo.git, revisions)
-    found = verify(repo, asked, _say)
+    commit_range = unpushed(repo.git) if revisions is None else range_of(repo.git, revisions)
+    verified_commits = verify(repo, commit_range, _say)
     failed: set[str] = set()
-    if run_it and (todo := [one for one in found if one.missing(strict=strict)]):
+    if run_it and (
+        todo := [verified for verified in verified_commits if verified.missing(strict=strict)]
+    ):
         listener = Console(stdout()) if fmt == "text" else Listener()
-        failed = {one.commit.id for one in todo if not _runs(one, listener, strict=strict)}
-        found = verify(repo, asked, _say)
+        failed = {
+            verified.commit.id for verified in todo if not _runs(verified, listener, strict=strict)
+        }
+        verified_commits = verify(repo, commit_range, _say)
     rows = [
-        _listed(one, one.missing(strict=strict), failed=one.commit.id in failed) for one in found
+        _row(verified, verified.missing(strict=strict), failed=verified.commit.id in failed)
+        for verified in verified_commits
     ]
     if fmt == "json":
         print_json({"version": _VERSION, "commits": rows})
@@ -94,39 +99,39 @@ def _say(text: str) -> None:
     click.echo(f"gitgates: {text}", err=True)
 
 
-def _runs(found: Verified, listener: Console | Listener, *, strict: bool) -> bool:
-    """Run what is missing on a commit; return whether it passes."""
-    call = run_missing(found, current_repo(), listener, strict=strict)
+def _runs(verified: VerifiedCommit, listener: Console | Listener, *, strict: bool) -> bool:
+    """Run the missing gates on a commit; return whether it passes."""
+    call = run_missing(verified, current_repo(), listener, strict=strict)
     if isinstance(listener, Console) and call.decision and call.plan:
         stdout().write(listener.closing(call.decision, call.plan))
     return bool(call.decision and call.decision.verdict < BLOCK)
 
 
-def _listed(found: Verified, missing: tuple[str, ...], *, failed: bool) -> dict[str, Any]:
+def _row(verified: VerifiedCommit, missing: tuple[str, ...], *, failed: bool) -> dict[str, Any]:
     return {
-        "commit": found.commit.id,
-        "tree": found.commit.tree,
-        "subject": found.commit.subject,
-        "hook": found.event.name,
-        "state": "failed" if failed else _state(found, missing),
+        "commit": verified.commit.id,
+        "tree": verified.commit.tree,
+        "subject": verified.commit.subject,
+        "hook": verified.event.name,
+        "state": "failed" if failed else _state(verified, missing),
         "missing": list(missing),
-        "gates": dict(found.gates),
-        "problem": found.problem,
+        "gates": dict(verified.gates),
+        "problem": verified.problem,
     }
 
 
-def _state(found: Verified, missing: tuple[str, ...]) -> str:
-    """Return what is known of a commit, in the words of the help: the worst of its gates."""
-    if found.problem or missing:
-        is_idle = missing and all(found.gates[name] == UNCHECKED for name in missing)
+def _state(verified: VerifiedCommit, missing: tuple[str, ...]) -> str:
+    """Return the state of a commit, in the words of the help: the worst of its gates."""
+    if verified.problem or missing:
+        is_idle = missing and all(verified.gates[name] == UNCHECKED for name in missing)
         return UNCHECKED if is_idle else _BYPASSED
-    ends = found.gates.values()
-    known = (SKIPPED, SQUASHED, ELSEWHERE, GATED)
-    return next((end for end in known if end in ends), "nothing to check")
+    ends = verified.gates.values()
+    worst_first = (SKIPPED, SQUASHED, ELSEWHERE, GATED)
+    return next((end for end in worst_first if end in ends), "nothing to check")
 
 
 def _print(rows: list[dict[str, Any]]) -> None:
-    """Print the commits, with the gates that make a state what it is."""
+    """Print the commits, with the gates that determine their state."""
     if not rows:
         click.echo("no commits to verify")
         return

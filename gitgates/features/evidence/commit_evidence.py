@@ -1,7 +1,7 @@
 """Evidence of what gates have checked, by content: in the spool of hooks, and in git notes.
 
-A line says how gates have ended on one tree, and what tree the paths were compared with: what was
-not changed between those two was not checked by a gate that is about paths.
+A line has the status of gates on one tree, and the tree that the paths were compared with: a gate
+that takes paths has not checked what is the same in both.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ MISSING = "missing"
 UNCHECKED = "nothing was checked"
 _VERSION = 1
 _NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
-_UNKNOWN = "?"  # a base that is no longer here
-_MOST_AMENDS = 5  # that the same patch is looked for behind: each takes a process
+_UNKNOWN = "?"  # a base that no longer exists
+_MOST_AMENDS = 5  # behind which the same patch is searched for: each takes a process
 _LOCK_WAIT_S = 3.0
-_AT_ONCE = 100  # patches that git is asked for, and that are in memory
+_AT_ONCE = 100  # patches that git computes, and that are in memory
 
 
 class CheckedTree(Record):
-    """How gates have ended in one run."""
+    """The status of gates in one run."""
 
     tree: str
     base: str  # the tree that paths were compared with; empty for none
@@ -50,16 +50,16 @@ class CheckedTree(Record):
     config: str  # the digest of the configuration
     time: int
     gates: Mapping[str, str]  # gate → status; `unmatched`: no path matched it
-    patch: str = ""  # a digest of what differs between the two trees
+    patch: str = ""  # a digest of the difference between the two trees
 
     def to_line(self) -> bytes:
         """Return it as a line of a note; the same evidence makes the same line."""
         fields = {**self._asdict(), "gates": dict(sorted(self.gates.items())), "v": _VERSION}
-        del fields["tree"]  # which the note is about
+        del fields["tree"]  # the note is attached to it
         return dumps(dict(sorted(fields.items()))).encode("ascii")
 
     def has_run(self, gate: str) -> bool:
-        """Return whether a gate has run, and so has let the commit pass."""
+        """Return whether a gate has run, and so did not block the commit."""
         return self.gates.get(gate, "not-run") not in _NOT_RUN
 
     def covers(self, gate: str) -> bool:
@@ -68,9 +68,9 @@ class CheckedTree(Record):
 
 
 class CommitEvidence:
-    """All evidence that is here. What hooks have recorded is moved into notes first.
+    """All evidence of a repository. Lines that hooks have recorded are moved into notes first.
 
-    `changes`: the pairs of trees that will be asked about, in that order.
+    `changes`: the pairs of trees that will be looked up, in that order.
     """
 
     def __init__(
@@ -80,8 +80,8 @@ class CommitEvidence:
         self._git = reading_git(repo)
         lines = _read_spool(repo)
         self._new: dict[str, list[CheckedTree]] = {}  # by tree
-        for one in self._complete(lines):
-            self._new.setdefault(one.tree, []).append(one)
+        for checked in self._complete(lines):
+            self._new.setdefault(checked.tree, []).append(checked)
         try:
             if lines:
                 numbers = noted_lines(repo.shared_state_abs, self._new)
@@ -90,50 +90,56 @@ class CommitEvidence:
                     for tree, new in self._new.items()
                 }
                 add_lines(repo, texts)
-                _remove(repo, lines)  # killed before this, the same lines are added again: once
+                # If killed before this, the lines are added again, without duplicates.
+                _remove(repo, lines)
         except (GitError, OSError) as error:
             say(f"{repo.evidence_abs}: cannot be moved into git notes: {error}")
         self._notes = Notes(repo)
-        self.read(one for pair in self._changes for one in pair)
-        self._known: dict[str, list[CheckedTree]] = {}  # by tree
+        self.read(tree for pair in self._changes for tree in pair)
+        self._evidence: dict[str, list[CheckedTree]] = {}  # by tree
         self._patches: dict[str, list[CheckedTree]] | None = None
         self._digests: dict[tuple[str, str], str] = {}
-        # By gate: what it was given, and the trees that this was in.
-        self._seen: dict[str, dict[Blob, set[str]]] = {}
-        self._gates: dict[str, dict[str, Gate]] = {}  # by tree, by name: as its configuration says
+        # By gate: the blobs that it has checked, and the trees that they were in.
+        self._checked_blobs: dict[str, dict[Blob, set[str]]] = {}
+        self._gates: dict[str, dict[str, Gate]] = {}  # by tree, by name: as configured there
 
     def _complete(self, lines: list[bytes]) -> list[CheckedTree]:
         """Return the evidence in lines of the spool, with bases as trees, and with patches."""
-        found = [one for one in map(_from_spool, lines) if one]
-        trees = trees_of(self._git, (e.base for e in found if e.base))
-        found = [e._replace(base=e.base and trees.get(e.base, _UNKNOWN)) for e in found]
-        digests = patch_digests(self._git, [(e.base, e.tree) for e in found])
-        return [e._replace(patch=digests.get((e.base, e.tree), "")) for e in found]
+        checked_trees = [checked for checked in map(_from_spool, lines) if checked]
+        trees = trees_of(self._git, (e.base for e in checked_trees if e.base))
+        checked_trees = [
+            e._replace(base=e.base and trees.get(e.base, _UNKNOWN)) for e in checked_trees
+        ]
+        digests = patch_digests(self._git, [(e.base, e.tree) for e in checked_trees])
+        return [e._replace(patch=digests.get((e.base, e.tree), "")) for e in checked_trees]
 
     def read(self, trees: Iterable[str]) -> None:
-        """Read the notes of trees at once, before `of` is asked for each. Raises: GitError."""
+        """Read the notes of trees at once, before `of` is called for each. Raises: GitError."""
         self._notes.read(trees)
 
     def of(self, tree: str) -> list[CheckedTree]:
         """Return the evidence of one tree."""
-        if tree not in self._known:
+        if tree not in self._evidence:
             noted = [_from_note(tree, line) for line in self._notes.lines(tree)]
-            self._known[tree] = [*(one for one in noted if one), *self._new.get(tree, ())]
-        return self._known[tree]
+            self._evidence[tree] = [
+                *(checked for checked in noted if checked),
+                *self._new.get(tree, ()),
+            ]
+        return self._evidence[tree]
 
     def _all(self) -> list[CheckedTree]:
         """Return the evidence of all trees."""
         trees = dict.fromkeys([*self._notes, *self._new])
         self.read(trees)
-        return [e for one in trees for e in self.of(one)]
+        return [e for tree in trees for e in self.of(tree)]
 
     def find(self, gate: Gate, base: str, tree: str, paths: Iterable[str] = ()) -> str:
-        """Return what is known of a gate on the change from one tree to another.
+        """Return the state of a gate for the change from one tree to another.
 
-        `paths`: those of the change that the gate is about.
+        `paths`: those of the change that the gate matches.
         """
-        own = self.of(tree)
-        if not takes_paths(gate) and any(e.has_run(gate.name) for e in own):
+        evidence = self.of(tree)
+        if not takes_paths(gate) and any(e.has_run(gate.name) for e in evidence):
             return GATED
         steps = self._steps(gate.name, tree, base)
         if steps[-1] == (base, True):
@@ -142,65 +148,68 @@ class CommitEvidence:
             for e in self._with_patch(base, at):
                 if e.covers(gate.name) and (has_run or e.has_run(gate.name)):
                     return ELSEWHERE
-        if takes_paths(gate) and self._has_seen(gate, base, tree, paths):
-            # A revert, for example. Files that were never together are as on another base.
-            return GATED if any(e.covers(gate.name) for e in own) else ELSEWHERE
-        ends = {e.gates.get(gate.name) for e in own}
+        if takes_paths(gate) and self._has_checked(gate, base, tree, paths):
+            # A revert, for example. Files that were never in one tree count as on another base.
+            return GATED if any(e.covers(gate.name) for e in evidence) else ELSEWHERE
+        ends = {e.gates.get(gate.name) for e in evidence}
         if "unchecked" in ends:
             return UNCHECKED
         return SKIPPED if "skipped" in ends else MISSING
 
     def _steps(self, gate: str, tree: str, base: str) -> list[tuple[str, bool]]:
-        """Return the trees back from one to what its paths were compared with, and so on to `base`.
+        """Return the trees from one back to that its paths were compared with, and so on to `base`.
 
-        More than one step is an amend: there, only what it changed was checked, and before it the
-        rest. Each comes with whether the gate has run on the way.
+        More than one step is an amend, which checked only its own changes; steps before it
+        checked the rest. Each has whether the gate has run on the way.
         """
         steps = [(tree, False)]
-        seen = set(steps)
-        for at, has_run in steps:  # which grows while it is walked
+        visited = set(steps)
+        for at, has_run in steps:  # grows during the iteration
             for e in self.of(at):
                 step = e.base, has_run or e.has_run(gate)
-                if e.covers(gate) and step not in seen:
-                    seen.add(step)
+                if e.covers(gate) and step not in visited:
+                    visited.add(step)
                     steps.append(step)
                     if step == (base, True):
                         return steps
         return steps
 
-    def _has_seen(self, gate: Gate, base: str, tree: str, paths: Iterable[str]) -> bool:
-        """Return whether a gate that checks the same was given each of these paths as it is."""
-        wanted = {os.fsencode(path) for path in paths}
+    def _has_checked(self, gate: Gate, base: str, tree: str, paths: Iterable[str]) -> bool:
+        """Return whether an equal gate has checked each of these paths with this content."""
+        raw_paths = {os.fsencode(path) for path in paths}
         changed = changed_blobs(self._git, [(base, tree)]).get((base, tree), set())
-        blobs = {blob for blob in changed if blob[0] in wanted}
-        seen = self._given(gate.name)
-        if not blobs or not blobs <= seen.keys():
+        blobs = {blob for blob in changed if blob[0] in raw_paths}
+        trees_by_blob = self._blobs_checked_by(gate.name)
+        if not blobs or not blobs <= trees_by_blob.keys():
             return False
-        self._read_gates(set().union(*(seen[blob] for blob in blobs)))
-        return all(any(self._is_same(gate, one) for one in seen[blob]) for blob in blobs)
+        self._read_gates(set().union(*(trees_by_blob[blob] for blob in blobs)))
+        return all(
+            any(self._is_same(gate, other_tree) for other_tree in trees_by_blob[blob])
+            for blob in blobs
+        )
 
-    def _given(self, gate: str) -> dict[Blob, set[str]]:
-        """Return what a gate was ever given, each with the trees that this was in."""
-        if gate not in self._seen:
+    def _blobs_checked_by(self, gate: str) -> dict[Blob, set[str]]:
+        """Return each blob that a gate has ever checked, with the trees that it was in."""
+        if gate not in self._checked_blobs:
             pairs = [(e.base, e.tree) for e in self._all() if e.has_run(gate)]
-            seen: dict[Blob, set[str]] = {}
+            trees_by_blob: dict[Blob, set[str]] = {}
             for pair, blobs in changed_blobs(self._git, pairs).items():
                 for blob in blobs:
-                    seen.setdefault(blob, set()).add(pair[1])
-            self._seen[gate] = seen
-        return self._seen[gate]
+                    trees_by_blob.setdefault(blob, set()).add(pair[1])
+            self._checked_blobs[gate] = trees_by_blob
+        return self._checked_blobs[gate]
 
     def _read_gates(self, trees: set[str]) -> None:
-        """Read the gates that the configurations in these trees have."""
-        wanted = sorted(trees - self._gates.keys())
-        for tree, config in zip(wanted, configurations(self._git, wanted), strict=True):
+        """Read the gates in the configurations of these trees."""
+        unread = sorted(trees - self._gates.keys())
+        for tree, config in zip(unread, configurations(self._git, unread), strict=True):
             gates = () if isinstance(config, ConfigError) else config.gates
             self._gates[tree] = {gate.name: gate for gate in gates}
 
     def _is_same(self, gate: Gate, tree: str) -> bool:
-        """Return whether the gate of that name in another tree checks the same."""
-        known = self._gates[tree].get(gate.name)
-        return known is not None and _checks(known) == _checks(gate)
+        """Return whether the gate of that name in another tree runs the same check."""
+        other = self._gates[tree].get(gate.name)
+        return other is not None and _checks(other) == _checks(gate)
 
     def _with_patch(self, base: str, tree: str) -> list[CheckedTree]:
         """Return the evidence of the same change on any base."""
@@ -209,20 +218,20 @@ class CommitEvidence:
             for e in self._all():
                 self._patches.setdefault(e.patch, []).append(e)
         if self._patches and (base, tree) not in self._digests:
-            one = base, tree
-            at = self._changes.index(one) if one in self._changes else len(self._changes)
-            wanted = self._changes[at : at + _AT_ONCE] or [one]
-            self._digests |= {**dict.fromkeys(wanted, _UNKNOWN), **patch_digests(self._git, wanted)}
+            change = base, tree
+            at = self._changes.index(change) if change in self._changes else len(self._changes)
+            batch = self._changes[at : at + _AT_ONCE] or [change]
+            self._digests |= {**dict.fromkeys(batch, _UNKNOWN), **patch_digests(self._git, batch)}
         return self._patches.get(self._digests.get((base, tree), _UNKNOWN), [])
 
 
 def _checks(gate: Gate) -> tuple[object, ...]:
-    """Return what makes a gate another check when it changes, whatever its name."""
+    """Return the fields that define the check of a gate, whatever its name."""
     return gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.pass_files
 
 
 def _from_spool(line: bytes) -> CheckedTree | None:
-    """Read a line of a hook; None for one that was torn when its writer was killed."""
+    """Read a line of a hook; None for one torn by a killed writer."""
     fields = os.fsdecode(line).split("\t")
     if len(fields) != len(CheckedTree._fields) or fields[0] != str(_VERSION):
         return None
@@ -235,16 +244,16 @@ def _from_spool(line: bytes) -> CheckedTree | None:
 
 
 def _from_note(tree: str, line: bytes) -> CheckedTree | None:
-    """Read a line of a note; None for what others have written there."""
+    """Read a line of a note; None for other content."""
     try:
-        found = loads(line.decode("ascii"))
-        if found.pop("v") != _VERSION:
+        fields = loads(line.decode("ascii"))
+        if fields.pop("v") != _VERSION:
             return None
-        one = CheckedTree(tree=tree, **found)
-        one.gates.items()
+        checked = CheckedTree(tree=tree, **fields)
+        checked.gates.items()
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return one if all(type(text) is str for text in (one.base, one.patch)) else None
+    return checked if all(type(text) is str for text in (checked.base, checked.patch)) else None
 
 
 def _is_id(text: str) -> bool:
@@ -256,7 +265,7 @@ def _read_spool(repo: Repo) -> list[bytes]:
 
 
 def _remove(repo: Repo, lines: list[bytes]) -> None:
-    """Remove lines from the spool; what was appended since they were read stays.
+    """Remove lines from the spool; lines appended since they were read are left.
 
     Raises: OSError.
     """
@@ -264,7 +273,7 @@ def _remove(repo: Repo, lines: list[bytes]) -> None:
     if fd < 0:
         raise OSError("another process holds its lock")
     try:
-        left = [line + b"\n" for line in _read_spool(repo) if line not in lines]
-        replace_file(repo.evidence_abs, b"".join(left))
+        remaining = [line + b"\n" for line in _read_spool(repo) if line not in lines]
+        replace_file(repo.evidence_abs, b"".join(remaining))
     finally:
         os.close(fd)

@@ -1,4 +1,4 @@
-"""The configurations that are in commits, not the one of the working tree."""
+"""The configurations in commits, not the one of the working tree."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ _LARGEST = 1 << 26  # bytes of a configuration
 
 
 def configurations(git: Git, ids: Sequence[str]) -> list[Config | ConfigError]:
-    """Return the configuration that is in each commit or tree, or what is wrong with it.
+    """Return the configuration in each commit or tree, or the error in it.
 
     Raises: GitError.
     """
-    blobs = read_blobs(git, (f"{one}:{name}" for one in ids for name in FILES), _LARGEST)
-    known: dict[tuple[bytes | None, ...], Config | ConfigError] = {}
-    found = [tuple(blobs.get(f"{one}:{name}") for name in FILES) for one in ids]
-    for raw in found:
-        if raw not in known:
+    blobs = read_blobs(git, (f"{revision}:{name}" for revision in ids for name in FILES), _LARGEST)
+    config_by_content: dict[tuple[bytes | None, ...], Config | ConfigError] = {}
+    contents = [tuple(blobs.get(f"{revision}:{name}") for name in FILES) for revision in ids]
+    for raw in contents:
+        if raw not in config_by_content:
             try:
-                known[raw] = checked(raw) or Config()
+                config_by_content[raw] = checked(raw) or Config()
             except ConfigError as error:
-                known[raw] = error
-    return [known[raw] for raw in found]
+                config_by_content[raw] = error
+    return [config_by_content[raw] for raw in contents]

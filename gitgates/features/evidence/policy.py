@@ -1,4 +1,4 @@
-"""Refuse pushes with commits that bypassed their gates; run what is missing before."""
+"""Refuse pushes with commits that bypassed their gates; run missing gates before."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def decide(call: HookCall, so_far: Verdict) -> Verdict:
-    """Verify the commits that are pushed; end at the first that does not pass."""
+    """Verify the pushed commits; stop at the first that does not pass."""
     if so_far.level >= BLOCK:
         return so_far
-    # Cold: whoever asks what this policy needs loads none of it.
+    # Cold: `needs` alone loads none of it.
     from gitgates.features.evidence.verification import pushed, run_missing, verify
 
     event, repo = call.event, call.repo
     revisions = pushed(event.refs, event.argv[0] if event.argv else "", repo.git)
-    for found in verify(repo, revisions, call.say) if revisions else ():
-        if found.problem:
-            return so_far.joined(Verdict(BLOCK, to_person=f"{found.title}: {found.problem}"))
-        if not found.missing():
+    for verified in verify(repo, revisions, call.say) if revisions else ():
+        if verified.problem:
+            return so_far.joined(Verdict(BLOCK, to_person=f"{verified.title}: {verified.problem}"))
+        if not verified.missing():
             continue
-        ran = run_missing(found, repo, call.listener)
-        if ran.decision and ran.decision.verdict >= BLOCK:
-            call.plan, call.config, call.decision = ran.plan, ran.config, ran.decision
-            return so_far.joined(Verdict(BLOCK, to_person=f"{found.title}: not pushed"))
-        if ran.decision and (idle := unchecked_gates(ran.decision)):
-            text = f"{found.title}: not pushed: nothing was checked by `{'`, `'.join(idle)}`"
+        rerun = run_missing(verified, repo, call.listener)
+        if rerun.decision and rerun.decision.verdict >= BLOCK:
+            call.plan, call.config, call.decision = rerun.plan, rerun.config, rerun.decision
+            return so_far.joined(Verdict(BLOCK, to_person=f"{verified.title}: not pushed"))
+        if rerun.decision and (idle := unchecked_gates(rerun.decision)):
+            text = f"{verified.title}: not pushed: nothing was checked by `{'`, `'.join(idle)}`"
             return so_far.joined(Verdict(BLOCK, to_person=text))
     return so_far

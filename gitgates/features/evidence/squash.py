@@ -1,7 +1,7 @@
-"""Find the commits that a squash was made of: a forge merges a branch, and commits that as one.
+"""Find the commits of a squash: a forge merges a branch, and commits it as one commit.
 
-Git keeps no trace of it. But a branch that is still here, or was checked out here, merges with the
-parent of the squash into the very same tree.
+Git does not record that. But a branch that still exists, or was checked out here, merges with the
+parent of the squash into the same tree.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ def gated_heads(repo: Repo, evidence: CommitEvidence) -> list[str]:
     logged = ("log", "--walk-reflogs", "--format=%H", f"--max-count={_MOST_REFLOG}", "HEAD")
     former = git.ask(*logged).stdout.decode().split()
     trees = trees_of(git, [*tips, *former])
-    heads = [one for one in dict.fromkeys([*tips, *former]) if one in trees]
+    heads = [head for head in dict.fromkeys([*tips, *former]) if head in trees]
     evidence.read(trees.values())
-    return [one for one in heads if evidence.of(trees[one])][:_MOST_HEADS]
+    return [head for head in heads if evidence.of(trees[head])][:_MOST_HEADS]
 
 
 def merged_head(repo: Repo, squash: Commit, heads: list[str]) -> str:
     """Return the head whose merge into the parent of a commit is its tree; empty if there is none.
 
-    Git does that without a working tree since 2.38. Raises: GitError, OSError.
+    Git can do that without a working tree since 2.38. Raises: GitError, OSError.
     """
     git = storing_git(repo)
     for head in heads:
-        done = git.ask("merge-tree", "--write-tree", "--no-messages", f"{squash.id}^", head)
-        if done.exit_status not in (0, 1):
-            continue  # nothing in common, or this git cannot do it
-        if done.stdout.decode().strip() == squash.tree:
+        merge = git.ask("merge-tree", "--write-tree", "--no-messages", f"{squash.id}^", head)
+        if merge.exit_status not in (0, 1):
+            continue  # no common history, or git is too old
+        if merge.stdout.decode().strip() == squash.tree:
             return head
     return ""

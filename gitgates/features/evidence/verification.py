@@ -1,7 +1,7 @@
-"""Verify that commits have passed the gates of their own hook, and run what is missing.
+"""Verify that commits have passed the gates of their own hook, and run missing ones.
 
-Each commit is planned again, with the configuration that is in it and the paths that it changes.
-What of that plan nobody has recorded is missing.
+Each commit is planned again, with the configuration in it and the paths that it changes. A gate of
+that plan without a record is missing.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _SHORT = 7
 _NOT_CODE = "refs/notes/"
 
 
-class Verified(Record):
-    """What is known of one commit."""
+class VerifiedCommit(Record):
+    """One commit, and the state of its gates."""
 
     commit: Commit
     event: Event  # its hook, and its paths
     config: Config
-    gates: Mapping[str, str]  # those that had to run → as in commit_evidence.py
-    problem: str = ""  # with its configuration, so that its gates are not known
+    gates: Mapping[str, str]  # those that had to run → their state, as in commit_evidence.py
+    problem: str = ""  # with its configuration, so that its gates are unknown
 
     def missing(self, *, strict: bool = False) -> tuple[str, ...]:
-        """Return the gates that have checked nothing; `strict`: of this very content."""
+        """Return the gates that have checked nothing; `strict`: of exactly this content."""
         return tuple(
             name
-            for name, found in self.gates.items()
-            if found in (MISSING, UNCHECKED) or (strict and found != GATED)
+            for name, end in self.gates.items()
+            if end in (MISSING, UNCHECKED) or (strict and end != GATED)
         )
 
     @property
@@ -60,101 +60,122 @@ class Verified(Record):
         return f"{self.commit.id[:_SHORT]} {self.commit.subject}"
 
 
-def verify(repo: Repo, revisions: tuple[str, ...], say: Callable[[str], None]) -> list[Verified]:
-    """Return what is known of commits, parents first. `revisions` as git-log(1) takes them.
+def verify(
+    repo: Repo, revisions: tuple[str, ...], say: Callable[[str], None]
+) -> list[VerifiedCommit]:
+    """Return commits with the state of their gates, parents first. `revisions`: as for git-log(1).
 
     Raises: GitError.
     """
     commits = list_commits(repo.git, *revisions) if revisions else []
-    # Even without commits, so that what hooks have recorded is in notes.
+    # Even without commits, so that records of hooks are moved into notes.
     evidence = CommitEvidence(repo, say, ((c.parents[0], c.tree) for c in commits))
-    configs = configurations(repo.git, [one.id for one in commits])
-    found = [_judge(repo, *one, evidence) for one in zip(commits, configs, strict=True)]
-    return _name_squashes(repo, found, evidence)
+    configs = configurations(repo.git, [commit.id for commit in commits])
+    verified_commits = [
+        _judge(repo, commit, config, evidence)
+        for commit, config in zip(commits, configs, strict=True)
+    ]
+    return _mark_squashes(repo, verified_commits, evidence)
 
 
-def _name_squashes(repo: Repo, found: list[Verified], evidence: CommitEvidence) -> list[Verified]:
-    """Return the same, with what is missing of a squash whose commits were all gated, as that."""
-    if not any(MISSING in one.gates.values() for one in found):
-        return found
+def _mark_squashes(
+    repo: Repo, verified_commits: list[VerifiedCommit], evidence: CommitEvidence
+) -> list[VerifiedCommit]:
+    """Return the commits, with missing gates of a squash of gated commits marked as SQUASHED."""
+    if not any(MISSING in verified.gates.values() for verified in verified_commits):
+        return verified_commits
     heads = gated_heads(repo, evidence)
-    return [_squash_of(repo, one, heads, evidence) or one for one in found]
+    return [
+        _squash_of(repo, verified, heads, evidence) or verified for verified in verified_commits
+    ]
 
 
 def _squash_of(
-    repo: Repo, found: Verified, heads: list[str], evidence: CommitEvidence
-) -> Verified | None:
-    """Return a commit as the squash of one of these heads; None if it is none."""
-    if MISSING not in found.gates.values() or len(found.commit.parents) > 1:
+    repo: Repo, verified: VerifiedCommit, heads: list[str], evidence: CommitEvidence
+) -> VerifiedCommit | None:
+    """Return a commit as the squash of one of these heads; None if it is not one."""
+    if MISSING not in verified.gates.values() or len(verified.commit.parents) > 1:
         return None
-    if not (head := merged_head(repo, found.commit, heads)):
+    if not (head := merged_head(repo, verified.commit, heads)):
         return None
-    commits = list_commits(repo.git, head, "--not", f"{found.commit.id}^")
-    configs = configurations(repo.git, [one.id for one in commits])
-    judged = [_judge(repo, *one, evidence) for one in zip(commits, configs, strict=True)]
-    if any(one.problem or one.missing() for one in judged):
+    commits = list_commits(repo.git, head, "--not", f"{verified.commit.id}^")
+    configs = configurations(repo.git, [commit.id for commit in commits])
+    judged = [
+        _judge(repo, commit, config, evidence)
+        for commit, config in zip(commits, configs, strict=True)
+    ]
+    if any(branch_commit.problem or branch_commit.missing() for branch_commit in judged):
         return None
-    gated = {name for one in judged for name, end in one.gates.items() if end != SKIPPED}
+    gated = {
+        name
+        for branch_commit in judged
+        for name, end in branch_commit.gates.items()
+        if end != SKIPPED
+    }
     gates = {
         name: SQUASHED if end == MISSING and name in gated else end
-        for name, end in found.gates.items()
+        for name, end in verified.gates.items()
     }
-    return found._replace(gates=gates)
+    return verified._replace(gates=gates)
 
 
 def _judge(
     repo: Repo, commit: Commit, config: Config | ConfigError, evidence: CommitEvidence
-) -> Verified:
-    """Plan a commit again, and look for evidence of each gate that had to run."""
+) -> VerifiedCommit:
+    """Plan a commit again, and find the evidence of each gate that had to run."""
     name = "pre-merge-commit" if len(commit.parents) > 1 else "pre-commit"
     event = Event("git", name, repo.root_abs, paths=commit.paths, gone=commit.gone)
     if isinstance(config, ConfigError):
-        return Verified(commit, event, Config(), {}, config.message)
+        return VerifiedCommit(commit, event, Config(), {}, config.message)
     plan = make_plan(config, find_hook(config, name) or Hook(name), event, {})
     due = (step for step in plan.steps if step.gate.name in plan.listed and not step.skip)
     base, tree = commit.parents[0], commit.tree
     gates = {step.gate.name: evidence.find(step.gate, base, tree, step.paths) for step in due}
-    return Verified(commit, event, config, gates)
+    return VerifiedCommit(commit, event, config, gates)
 
 
 def run_missing(
-    found: Verified, repo: Repo, listener: Listener, *, strict: bool = False
+    verified: VerifiedCommit, repo: Repo, listener: Listener, *, strict: bool = False
 ) -> HookCall:
-    """Run what is missing on a commit, in a private checkout, and record it if it passes.
+    """Run missing gates on a commit, in a private checkout, and record them if they pass.
 
     Raises: as `run_plan` and `check_out`.
     """
-    gates = found.missing(strict=strict)
-    listener.said(f"{found.title}: running {', '.join(gates)}")
-    call = HookCall(found.event, repo, listener, gates)
-    call.configure(found.config)
-    call.decision = run_in_checkout(call, found.event, found.commit.id)
+    gates = verified.missing(strict=strict)
+    listener.said(f"{verified.title}: running {', '.join(gates)}")
+    call = HookCall(verified.event, repo, listener, gates)
+    call.configure(verified.config)
+    call.decision = run_in_checkout(call, verified.event, verified.commit.id)
     if call.decision.verdict < BLOCK:
         record(
-            *(repo, found.commit.tree, found.commit.parents[0]),
-            hook=found.event.name,
-            config=found.config.digest,
+            *(repo, verified.commit.tree, verified.commit.parents[0]),
+            hook=verified.event.name,
+            config=verified.config.digest,
             gates=gates_met(call.decision, repo.env),
         )
     return call
 
 
 def pushed(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...]:
-    """Return the revisions that a push brings to a remote; nothing where it brings no commit."""
+    """Return the revisions that a push adds to a remote; nothing where it adds no commit."""
     tips = [
         git.resolve(f"{ref.local_id}^{{commit}}")
         for ref in refs
         if ref.local_id.strip("0") and not ref.remote_ref.startswith(_NOT_CODE)
     ]
-    known = [ref.remote_id for ref in refs if ref.remote_id.strip("0")]
-    found = [tip for tip in dict.fromkeys(tips) if tip]
-    return ("--ignore-missing", *found, "--not", *known, f"--remotes={remote}") if found else ()
+    remote_ids = [ref.remote_id for ref in refs if ref.remote_id.strip("0")]
+    commit_ids = [tip for tip in dict.fromkeys(tips) if tip]
+    return (
+        ("--ignore-missing", *commit_ids, "--not", *remote_ids, f"--remotes={remote}")
+        if commit_ids
+        else ()
+    )
 
 
 def unpushed(git: Git) -> tuple[str, ...]:
     """Return the revisions from the upstream of the current branch to HEAD.
 
-    Without one: what no remote has. Nothing before the first commit.
+    Without an upstream: those that no remote has. Nothing before the first commit.
     """
     if not git.resolve("HEAD"):
         return ()
@@ -163,13 +184,17 @@ def unpushed(git: Git) -> tuple[str, ...]:
 
 
 def range_of(git: Git, text: str) -> tuple[str, ...]:
-    """Return the revisions of a range that a person named.
+    """Return the revisions of a range from the command line.
 
-    Raises: UsageError where it names none.
+    Raises: UsageError where it is not one.
     """
-    asked = git.ask("rev-parse", "--revs-only", "--end-of-options", text)
-    revisions = tuple(line for line in asked.stdout.decode().split() if not line.startswith("--"))
+    parsed = git.ask("rev-parse", "--revs-only", "--end-of-options", text)
+    revisions = tuple(line for line in parsed.stdout.decode().split() if not line.startswith("--"))
     ids = [revision.lstrip("^") for revision in revisions]
-    if asked.exit_status or not ids or not all(git.resolve(f"{one}^{{commit}}") for one in ids):
+    if (
+        parsed.exit_status
+        or not ids
+        or not all(git.resolve(f"{commit_id}^{{commit}}") for commit_id in ids)
+    ):
         raise UsageError(f"`{text}` is not a range of commits", "For example: origin/main..HEAD")
     return revisions
