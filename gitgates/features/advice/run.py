@@ -123,7 +123,9 @@ def due_here(
     from gitgates.shell.syntax import read
 
     line = read(call.payload.command)
-    calls = [words for one in line.commands if (words := _git_words(one.words))[:1] == [verb]]
+    calls = [
+        words for command in line.commands if (words := _git_words(command.words))[:1] == [verb]
+    ]
     if not (calls or line.trouble):
         return ()
     if any(skips_hooks(verb, words[1:]) for words in calls) or not _runs_ours(call, _HOOKS[verb]):
