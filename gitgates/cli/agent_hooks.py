@@ -71,7 +71,7 @@ def install(
         return
     _require_inside(repo, scope, path_abs, *_written(folder_abs, files))
     before = user_file.read(path_abs)
-    there = settings.read(before, name).ours if before else ()
+    there = settings.read(before, name).our_hooks if before else ()
     _require_none_hidden(repo, agent, path_abs, before)
     wanted = agents.joined(wanted, there) if agents.is_personal(agent) else wanted
     after = agents.put(before, wanted, start, host=settings, file=name)
@@ -257,7 +257,9 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
 def installed(agent: str, repo: Repo) -> dict[str, str]:
     """Return the settings that contain gitgates hooks: scope → file."""
     files = agent_host(agent).settings_files(repo.root_abs, environ.read())
-    return {one: path_abs for one, path_abs in files.items() if read_settings(agent, path_abs).ours}
+    return {
+        one: path_abs for one, path_abs in files.items() if read_settings(agent, path_abs).our_hooks
+    }
 
 
 def read_settings(agent: str, path_abs: str) -> HookSettings:

@@ -75,7 +75,7 @@ def _limits(config: Config, root_abs: str) -> list[str]:
     found = []
     for agent in AGENTS:
         own = agent_host(agent).settings_files(root_abs, environ.read())
-        if any(agent_hooks.read_settings(agent, path_abs).ours for path_abs in own.values()):
+        if any(agent_hooks.read_settings(agent, path_abs).our_hooks for path_abs in own.values()):
             found += limits(config, agent)
     return found
 

@@ -117,8 +117,8 @@ def agent_settings(name: str) -> AgentSettings:
     Raises: KeyError if there is none of that name.
     """
     host = agent_host(name)
-    found: AgentSettings = _module(host.SETTINGS.module).Settings(host)
-    return found
+    settings: AgentSettings = _module(host.SETTINGS.module).Settings(host)
+    return settings
 
 
 def turn_end_of(name: str) -> bytes:
@@ -137,8 +137,8 @@ def agent_servers(name: str) -> AgentServers | None:
     Raises: KeyError if there is no such agent.
     """
     module = agent_host(name).SERVERS
-    found: AgentServers | None = _module(module) if module else None
-    return found
+    servers: AgentServers | None = _module(module) if module else None
+    return servers
 
 
 def calling_session(env: Mapping[str, str]) -> str:

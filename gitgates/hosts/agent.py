@@ -4,9 +4,9 @@ Most clients have taken over the protocol of Claude Code, and differ in names an
 understand. So the fields that are read here have its names: a host renames its own (`rename`), and
 says in which form it takes an answer.
 
-Reading is tolerant: a field that is missing or of another type counts as not said, and only what is
-no JSON object at all is refused. Whatever is answered goes with exit status 0, because most clients
-take 2 for "block", and everything else for "the hook is broken, go on".
+Reading is tolerant: a field that is missing or of another type counts as absent, and only what is
+not a JSON object at all is refused. Each answer has the exit status 0, because most clients take 2
+for "block", and everything else for "the hook is broken, go on".
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gitgates.core.types import Level, Verdict
 
 _BOM = b"\xef\xbb\xbf"
-_OWN = "hookSpecificOutput"
+_HOOK_OUTPUT = "hookSpecificOutput"
 _EXIT_BLOCK = 2
 _SESSION_ELSEWHERE = ("conversation_id", "trajectory_id")  # fields of agents that we do not know
 # Names of tools that several clients have → the tools of Claude Code that do the same.
@@ -102,7 +102,7 @@ class Tools(Record):
     # `_OTHER_NAMES` need not be repeated.
     other_names: dict[str, tuple[str, ...]] = {}
     path_fields: tuple[str, ...] = ("file_path", "path")  # of `tool_input`, with a tool's file
-    ours: str = "mcp__gitgates__"  # how the names of the tools of our own server begin
+    server_prefix: str = "mcp__gitgates__"  # how the names of the tools of our own server begin
 
 
 class Files(Record):
@@ -131,7 +131,7 @@ class SettingsFormat(Record):
     handler: dict[str, Any] = {}  # and each hook
     hides: bool = False  # whether those of a project are read instead of a person's own
     runs_once: bool = False  # whether the same command in two files is run once
-    fields: dict[str, str] = {}  # where hooks are no groups: what `event`, `matcher`, `name` are
+    fields: dict[str, str] = {}  # where hooks have no groups: what `event`, `matcher`, `name` are
     whole: bool = False  # whether a matcher has to match the whole name of a tool
     expression: str = "{}"  # and how a matcher stands there
     guarded: bool = False  # whether a program that is missing, or fails, is taken for a refusal
@@ -188,7 +188,7 @@ class AgentHost:
 
     def has(self, kind: EventKind) -> bool:
         """Return whether it has an event."""
-        return any(one == kind for one, _can in self.PROTOCOL.events.values())
+        return any(event_kind == kind for event_kind, _can in self.PROTOCOL.events.values())
 
     # Who runs a command, and where files are.
 
@@ -198,20 +198,20 @@ class AgentHost:
         A relative HOME counts as not set: each program would take it for another folder.
         """
         homes = (env.get(name, "") for name in (self.FILES.home_parent_variable, "HOME"))
-        own = next(filter(os.path.isabs, homes), "")
+        parent = next(filter(os.path.isabs, homes), "")
         return env.get(self.FILES.home_variable) or (
-            f"{own}/{self.FILES.home or self.FILES.folder}" if own else ""
+            f"{parent}/{self.FILES.home or self.FILES.folder}" if parent else ""
         )
 
     def scopes(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
         """Return the folders of settings, agents and skills: scope → one, nearest first."""
-        own = self.home(env)
-        folders = {"user": os.path.abspath(own) if own else ""}
-        found = {
+        user_folder = self.home(env)
+        folders = {"user": os.path.abspath(user_folder) if user_folder else ""}
+        by_scope = {
             scope: folders.get(scope, f"{root_abs}/{self.FILES.folder}")
             for scope in self.FILES.settings
         }
-        return {scope: folder for scope, folder in found.items() if folder}
+        return {scope: folder for scope, folder in by_scope.items() if folder}
 
     def settings_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
         """Return the settings that there may be: scope → file, nearest first."""
@@ -222,9 +222,12 @@ class AgentHost:
 
     def switch_files(self, root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
         """Return the files that may switch all hooks off, beside the settings: file → its scope."""
-        own = self.home(env)
-        found = {f"{root_abs}/{file}": "project" for file in self.OFF.files}
-        return {**found, **{f"{own}/{file}": "user" for file in self.OFF.own_files if own}}
+        user_folder = self.home(env)
+        project_files = {f"{root_abs}/{file}": "project" for file in self.OFF.files}
+        return {
+            **project_files,
+            **{f"{user_folder}/{file}": "user" for file in self.OFF.own_files if user_folder},
+        }
 
     def may_be_off(self, content: bytes) -> bool:
         """Return whether a file speaks of what switches all hooks off: then it is to be parsed."""
@@ -254,8 +257,11 @@ class AgentHost:
     def folders_of(self, root_abs: str, env: Mapping[str, str]) -> list[str]:
         """Return the folders that agents and skills are defined in."""
         projects = dict.fromkeys((root_abs, env.get(self.ENVIRONMENT.project) or root_abs))
-        own = self.home(env)
-        return [*(f"{folder}/{self.FILES.folder}" for folder in projects), *([own] if own else [])]
+        user_folder = self.home(env)
+        return [
+            *(f"{folder}/{self.FILES.folder}" for folder in projects),
+            *([user_folder] if user_folder else []),
+        ]
 
     def plugin_of(self, _env: Mapping[str, str]) -> str:
         """Return the folder of the plugin that started gitgates; empty if none did."""
@@ -273,7 +279,7 @@ class AgentHost:
         """Return the calls of tools in one line of a transcript."""
         from gitgates.core.agent_types import ToolCall  # few read a transcript
 
-        return [ToolCall()]  # of nobody knows what
+        return [ToolCall()]  # an unknown one
 
     def conversation_start_in(self, _head: bytes) -> float:
         """Return when the conversation of a transcript began, since the epoch; 0: unknown."""
@@ -281,90 +287,90 @@ class AgentHost:
 
     # Its payloads.
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows.
 
         `hook_event_name` stays the client's. `event_id` tells it from later ones that say the same.
         """
-        return found
+        return fields
 
     def decode(self, data: bytes, env: Mapping[str, str]) -> Payload:
         """Parse a payload.
 
-        Raises: BadPayload where it is not valid JSON object.
+        Raises: BadPayload where it is not a valid JSON object.
         """
-        found = _table_of(data)
-        if guest := self.guest_of(found, env):
+        fields = _table_of(data)
+        if guest := self.guest_of(fields, env):
             __import__(guest)
             other: AgentHost = sys.modules[guest].HOST
-            if other.is_speaking(found, env):
-                return other.payload_of(other.rename(found), env)
-        payload = self.payload_of(self.rename(found), env)
-        if unread := self._unread(found, payload) if self.SETTINGS.is_shared else "":
-            named = (text_of(found, name) for name in _SESSION_ELSEWHERE)
-            session = payload.session or next(filter(None, named), "")
+            if other.is_speaking(fields, env):
+                return other.payload_of(other.rename(fields), env)
+        payload = self.payload_of(self.rename(fields), env)
+        if unread := self._unread(fields, payload) if self.SETTINGS.is_shared else "":
+            sessions = (text_of(fields, name) for name in _SESSION_ELSEWHERE)
+            session = payload.session or next(filter(None, sessions), "")
             return payload._replace(unread=unread, session=session)
         return payload
 
-    def guest_of(self, _found: dict[str, Any], _env: Mapping[str, str]) -> str:
+    def guest_of(self, _fields: dict[str, Any], _env: Mapping[str, str]) -> str:
         """Return the module of the agent that may have sent a payload by these settings, or ""."""
         return ""
 
-    def is_speaking(self, _found: dict[str, Any], _env: Mapping[str, str]) -> bool:
-        """Return whether a payload that came by another agent's settings is of this one."""
+    def is_speaking(self, _fields: dict[str, Any], _env: Mapping[str, str]) -> bool:
+        """Return whether a payload that came through another agent's settings is from this one."""
         return False
 
-    def _unread(self, found: dict[str, Any], payload: Payload) -> str:
-        """Return what of a payload is in no words of this host; empty: nothing."""
-        event, inside = text_of(found, "hook_event_name"), found.get("tool_input")
+    def _unread(self, fields: dict[str, Any], payload: Payload) -> str:
+        """Return which part of a payload this host does not know; empty: none."""
+        event, inside = text_of(fields, "hook_event_name"), fields.get("tool_input")
         if event in self.PROTOCOL.ignored:
             return ""
         if event not in self.PROTOCOL.events and not payload.kind:
             return f"the event `{event}`" if event else ""
-        if not payload.session and any(name in found for name in _SESSION_ELSEWHERE):
+        if not payload.session and any(name in fields for name in _SESSION_ELSEWHERE):
             return f"an event `{event}` without a session"
         is_foreign = payload.tool_kind == "other" and not payload.tool.startswith(_MCP)
         runs = is_foreign and isinstance(inside, dict) and "command" in inside
         return f"the tool `{payload.tool}`" if runs else ""
 
-    def payload_of(self, found: dict[str, Any], env: Mapping[str, str]) -> Payload:
+    def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return what a payload with these fields says."""
-        tool_input = found.get("tool_input")
+        tool_input = fields.get("tool_input")
         inside = tool_input if isinstance(tool_input, dict) else {}
-        response = found.get("tool_response")
-        event = text_of(found, "hook_event_name")
+        response = fields.get("tool_response")
+        event = text_of(fields, "hook_event_name")
         kind, can = self.PROTOCOL.events.get(event, ("", Channels()))
-        tool = text_of(found, "tool_name")
+        tool = text_of(fields, "tool_name")
         tool_kind = self._tool_kind(tool)
         return Payload(
             host=self.NAME,
             event=HOOK_OF.get(kind, event),
             kind=kind,
             can=can,
-            session=text_of(found, "session_id"),
-            prompt_id=text_of(found, "prompt_id"),
-            event_id=text_of(found, "event_id"),
-            cwd_abs=path_of(found, "cwd"),
+            session=text_of(fields, "session_id"),
+            prompt_id=text_of(fields, "prompt_id"),
+            event_id=text_of(fields, "event_id"),
+            cwd_abs=path_of(fields, "cwd"),
             project_abs=env.get(self.ENVIRONMENT.project, ""),
-            agent_id=text_of(found, "agent_id"),
-            agent_type=text_of(found, "agent_type"),
-            mode=text_of(found, "permission_mode"),
+            agent_id=text_of(fields, "agent_id"),
+            agent_type=text_of(fields, "agent_type"),
+            mode=text_of(fields, "permission_mode"),
             tool=tool,
             tool_names=self.other_names_of(tool),
             tool_kind=tool_kind,
-            tool_use_id=text_of(found, "tool_use_id"),
+            tool_use_id=text_of(fields, "tool_use_id"),
             paths=self.paths_in(inside),
             command=text_of(inside, "command") if tool_kind != "writes" else "",
             tool_input=inside if tool_kind in ("shell", "ours") else {},
             edits=self.edits_in(inside),
             failed=isinstance(response, dict) and response.get("success") is False,
-            skill=text_of(inside, "skill") or text_of(found, "command_name"),
-            prompt=text_of(found, "prompt"),
-            source=text_of(found, "source"),
-            last_message=text_of(found, "last_assistant_message"),
-            transcript_abs=path_of(found, "transcript_path"),
-            again=found.get("stop_hook_active") is True,
-            background=tasks_in(found.get("background_tasks")),
+            skill=text_of(inside, "skill") or text_of(fields, "command_name"),
+            prompt=text_of(fields, "prompt"),
+            source=text_of(fields, "source"),
+            last_message=text_of(fields, "last_assistant_message"),
+            transcript_abs=path_of(fields, "transcript_path"),
+            again=fields.get("stop_hook_active") is True,
+            background=tasks_in(fields.get("background_tasks")),
         )
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
@@ -376,7 +382,7 @@ class AgentHost:
         return edits_in(tool_input)
 
     def _tool_kind(self, tool: str) -> ToolKind:
-        if tool.startswith(self.TOOLS.ours):
+        if tool.startswith(self.TOOLS.server_prefix):
             return "ours"
         return self.tools.get(tool, "other" if tool else "")
 
@@ -399,48 +405,53 @@ class AgentHost:
         elif level == BLOCK:
             body |= self.blocked(payload.kind, reason)
         elif to_agent and reaches_agent(payload.can, level):
-            body |= self.told(payload.kind, to_agent)
+            body |= self.agent_message(payload.kind, to_agent)
         elif to_agent and level != STOP and verdict.level:
-            person = person or to_agent  # nobody else would hear of it
+            person = person or to_agent  # otherwise it would reach nobody
         changes = self._changes(payload, verdict) if level < BLOCK else {}
-        if own := {**body.pop(_OWN, {}), **changes}:
-            body[_OWN] = {"hookEventName": self.own_event(payload.kind), **own}
+        if output := {**body.pop(_HOOK_OUTPUT, {}), **changes}:
+            body[_HOOK_OUTPUT] = {"hookEventName": self.own_event(payload.kind), **output}
         if person and (self.PROTOCOL.person or not body):
-            body |= self._said(payload, person)
+            body |= self._person_message(payload, person)
         return dumps(body).encode("ascii") if body else b""
 
-    def _said(self, payload: Payload, person: str) -> dict[str, Any]:
+    def _person_message(self, payload: Payload, person: str) -> dict[str, Any]:
         if self.PROTOCOL.person:
             return {self.PROTOCOL.person: person}
-        return self.told(payload.kind, person) if payload.can.context else {}  # or nobody hears it
+        # Without a field for the person, the agent passes it on.
+        return self.agent_message(payload.kind, person) if payload.can.context else {}
 
     def own_event(self, kind: EventKind) -> str:
         """Return the client's name of an event."""
-        return next(event for event, (one, _can) in self.PROTOCOL.events.items() if one == kind)
+        return next(
+            event
+            for event, (event_kind, _can) in self.PROTOCOL.events.items()
+            if event_kind == kind
+        )
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
         """Return the form of a block, where no tool call is denied."""
         if kind in self.PROTOCOL.only_tells:
-            return self.told(kind, reason)
+            return self.agent_message(kind, reason)
         return _decision(self.PROTOCOL.blocks, "deny", reason)
 
-    def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
+    def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
         """Return the form of a text for the agent."""
-        said = {"additionalContext": text}
-        return {_OWN: said} if self.PROTOCOL.tells == "own" else said
+        message = {"additionalContext": text}
+        return {_HOOK_OUTPUT: message} if self.PROTOCOL.tells == "own" else message
 
     def _changes(self, payload: Payload, verdict: Verdict) -> dict[str, Any]:
         """Return what changes a tool's input.
 
         Without a decision, so its permission is asked for as ever. It replaces all of it.
         """
-        said = {"command": verdict.command, "caller": verdict.caller}
-        changed = {name: text for name, text in said.items() if text}
+        overrides = {"command": verdict.command, "caller": verdict.caller}
+        changed = {name: text for name, text in overrides.items() if text}
         whole = {**payload.tool_input, **changed}
         return {self.PROTOCOL.changes: whole} if changed and self.PROTOCOL.changes else {}
 
     def is_block(self, exit_status: int | None, stdout: bytes) -> bool:
-        """Return whether an answer, whoever it is from, blocks an event that can be blocked."""
+        """Return whether an answer of any hook blocks an event that can be blocked."""
         if exit_status == _EXIT_BLOCK:
             return True
         try:
@@ -449,9 +460,9 @@ class AgentHost:
             return False
         if not isinstance(answer, dict):
             return False
-        own = answer.get(_OWN)
+        output = answer.get(_HOOK_OUTPUT)
         words = {self.PROTOCOL.denies, self.PROTOCOL.blocks}
-        denies = isinstance(own, dict) and own.get("permissionDecision") == "deny"
+        denies = isinstance(output, dict) and output.get("permissionDecision") == "deny"
         stops = answer.get("continue") is False
         return ("permission" in words and denies) or stops or answer.get("decision") in words
 
@@ -484,7 +495,9 @@ class AgentHost:
 
 def _decision(form: str, permission: str, reason: str) -> dict[str, Any]:
     if form == "permission":
-        return {_OWN: {"permissionDecision": permission, "permissionDecisionReason": reason}}
+        return {
+            _HOOK_OUTPUT: {"permissionDecision": permission, "permissionDecisionReason": reason}
+        }
     return {"decision": form, "reason": reason}
 
 
@@ -499,9 +512,9 @@ def _table_of(data: bytes) -> dict[str, Any]:
     if not data.strip():
         raise BadPayload("no input on standard input")
     try:
-        found = loads(data.removeprefix(_BOM).decode("utf-8", "surrogateescape"))
+        fields = loads(data.removeprefix(_BOM).decode("utf-8", "surrogateescape"))
     except (ValueError, RecursionError) as error:
         raise BadPayload(f"not valid JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise BadPayload(f"expected a JSON object, not {type(found).__name__}")
-    return found
+    if not isinstance(fields, dict):
+        raise BadPayload(f"expected a JSON object, not {type(fields).__name__}")
+    return fields

@@ -49,7 +49,7 @@ def cut(text: str) -> str:
         return ""
     from gitgates.core.clean import plain  # most events are answered with nothing
 
-    text = plain(text.encode("utf-8", "replace"))  # a file's name may be no text
+    text = plain(text.encode("utf-8", "replace"))  # a file's name need not be text
     if len(text) <= _LONGEST // 2:
         return text
     units = text.encode("utf-16-le", "replace")  # two bytes for each that JavaScript counts

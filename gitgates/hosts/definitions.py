@@ -14,22 +14,22 @@ _NAMED = re.compile(r"^name:[ \t]*([\"']?)(.+?)\1[ \t]*(?:[ \t]#.*)?\r?$", re.MU
 
 def definition(name: str, model: str) -> str:
     """Return the file of our plugin's agent, named so; without a model, it has the session's."""
-    shown = model if _NAME.fullmatch(model) else json.dumps(model)
+    literal = model if _NAME.fullmatch(model) else json.dumps(model)
     text = packaged(f"agents/{PLUGIN_AGENT}.md")
     text = text.replace(f"\nname: {PLUGIN_AGENT}\n", f"\nname: {name}\n")
-    return text.replace("\nmodel: opus\n", f"\nmodel: {shown}\n" if model else "\n")
+    return text.replace("\nmodel: opus\n", f"\nmodel: {literal}\n" if model else "\n")
 
 
-def can_be_named(name: str, own: tuple[str, ...]) -> bool:
+def can_be_named(name: str, reserved: tuple[str, ...]) -> bool:
     """Return whether a file may have that name: not a plugin's, a pattern, or the client's own."""
-    return bool(_NAME.fullmatch(name)) and name.lower() not in own
+    return bool(_NAME.fullmatch(name)) and name.lower() not in reserved
 
 
 def name_in(text: str) -> str:
     """Return the name of the sub-agent that a file defines; empty if none."""
     head = _HEAD.search(text)
-    named = _NAMED.search(head[1]) if head else None
-    return named[2].strip() if named else ""
+    match = _NAMED.search(head[1]) if head else None
+    return match[2].strip() if match else ""
 
 
 def packaged(name: str) -> str:

@@ -71,10 +71,9 @@ def client(name: str) -> Client:
 
     Raises: KeyError where there is none.
     """
-    module = CLIENTS[name]
-    __import__(module)
-    found = sys.modules[module]
-    return Client(name=name, start=found.start, read=found.read, totals=found.TOTALS)
+    __import__(CLIENTS[name])
+    module = sys.modules[CLIENTS[name]]
+    return Client(name=name, start=module.start, read=module.read, totals=module.TOTALS)
 
 
 def refused_option(name: str, arguments: tuple[str, ...]) -> str:
@@ -84,13 +83,15 @@ def refused_option(name: str, arguments: tuple[str, ...]) -> str:
     """
     __import__(CLIENTS[name])
     refused: dict[str, str] = getattr(sys.modules[CLIENTS[name]], "REFUSED", {})
-    return next((f"{one}: {refused[one]}" for one in arguments if one in refused), "")
+    return next(
+        (f"{argument}: {refused[argument]}" for argument in arguments if argument in refused), ""
+    )
 
 
 def any_client(command: str) -> Client:
     """Return a client that a command starts; `{prompt}` in it, or its input, is the prompt.
 
-    Raises: ValueError where the command is no shell words.
+    Raises: ValueError where the command cannot be split into shell words.
     """
     words = shlex.split(command)
     if not words:
@@ -109,15 +110,15 @@ def any_client(command: str) -> Client:
 
 def json_lines(output: bytes) -> list[dict[str, Any]]:
     """Return the JSON objects of an output with one a line; other lines are left out."""
-    found = []
+    objects = []
     for line in output.split(b"\n"):
         try:
             event = parse_json(line)
         except ValueError:
             continue
         if isinstance(event, dict):
-            found.append(event)
-    return found
+            objects.append(event)
+    return objects
 
 
 def shortened(text: str) -> str:

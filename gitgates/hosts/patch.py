@@ -10,13 +10,13 @@ _FILE_LINES = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** 
 
 def paths_of(patch: str) -> tuple[str, ...]:
     """Return the files of a patch, as it names them; blanks before a name belong to it."""
-    found = [
+    paths = [
         line.strip().removeprefix(start)
         for line in _lines(patch)
         for start in _FILE_LINES
         if line.strip().startswith(start)
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(paths))
 
 
 def edits_of(patch: str) -> tuple[Replacement, ...]:

@@ -1,4 +1,4 @@
-"""Read the fields of an agent's payload: what is missing, or of another type, is not said. Pure."""
+"""Read the fields of an agent's payload: a missing one, or one of another type, is absent. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVERYWHERE = ("replace_all", "allow_multiple", "change_all")  # whether it repl
 def text_of(table: dict[str, Any], name: str) -> str:
     """Return a text of a table; empty if there is none."""
     value = table.get(name)
-    # Half of a surrogate pair is no text.
+    # Half of a surrogate pair cannot be encoded.
     return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 

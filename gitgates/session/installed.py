@@ -21,7 +21,7 @@ def is_installed(agent: str, env: Mapping[str, str]) -> bool:
             hooks = settings.read(read_regular(path_abs).decode("utf-8"), path_abs, scope)
         except (OSError, UnicodeDecodeError, GitgatesError):
             continue  # the client cannot read it either
-        if hooks.ours and not hooks.off:
+        if hooks.our_hooks and not hooks.off:
             return True
     return False
 

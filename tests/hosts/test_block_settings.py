@@ -143,7 +143,7 @@ def test_a_block_that_is_not_ours_alone_is_left_alone(vibe: AgentSettings, text:
     with pytest.raises(ConfigError) as raised:
         vibe.remove(text, FILE)
     assert f"remove the hooks that run `{COMMAND}`" in raised.value.hint
-    assert vibe.read(text, FILE).ours
+    assert vibe.read(text, FILE).our_hooks
 
 
 def test_half_a_block_is_left_alone(vibe: AgentSettings) -> None:

@@ -353,7 +353,7 @@ def test_a_file_that_somebody_has_changed_is_left_alone() -> None:
     text, settings = put(None), agent_settings("opencode")
     assert text
     changed = text.replace("await run(", "({}) || await run(")
-    loose = {one.loose for one in settings.read(changed, "").ours}
+    loose = {one.loose for one in settings.read(changed, "").our_hooks}
     assert loose == {"the plugin was edited after gitgates wrote it; remove it first"}
     pair = Pair(".opencode/plugins/gitgates.js", text.encode(), changed.encode())
     gone = [one.detail for one in find_in_agent_settings((pair,), "reviewer")]
@@ -371,7 +371,7 @@ def test_a_file_of_another_version_is_brought_up_to_date(monkeypatch: pytest.Mon
         patch.setattr(Path, "read_text", lambda *_args: "const CONFIG = {}\n")
         older = put(None)
     assert older
-    assert len(settings.read(older, "").ours) == len(ALL)
+    assert len(settings.read(older, "").our_hooks) == len(ALL)
     assert [*settings.read(older, "").troubles] == ["was written by another version of gitgates"]
     assert put(older) == text
     assert settings.read(text or "", "").troubles == {}

@@ -163,7 +163,7 @@ def test_hooks_are_put_in_and_taken_out_byte_for_byte(repo: Repo, name: str) -> 
     for text in texts:
         after = agents.put(text, entries, command, host=settings, file="settings")
         assert after
-        found = settings.read(after, "settings").ours
+        found = settings.read(after, "settings").our_hooks
         assert sorted(one.event for one in found) == sorted(one.event for one in entries)
         for one in found:
             entry = next(entry for entry in entries if entry.event == one.event)
@@ -174,7 +174,9 @@ def test_hooks_are_put_in_and_taken_out_byte_for_byte(repo: Repo, name: str) -> 
         assert settings.remove(after, "settings") == text
         fewer = agents.put(after, entries[:1], command, host=settings, file="settings")
         assert fewer
-        assert [one.event for one in settings.read(fewer, "settings").ours] == [entries[0].event]
+        assert [one.event for one in settings.read(fewer, "settings").our_hooks] == [
+            entries[0].event
+        ]
 
 
 @pytest.mark.parametrize("name", OTHERS)

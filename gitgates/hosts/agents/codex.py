@@ -122,24 +122,24 @@ class Codex(AgentHost):
         ),
     )
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        found = {**found, "prompt_id": found.get("turn_id")}
-        if found.get("agent_id") and found.get("hook_event_name") == "UserPromptSubmit":
-            found["hook_event_name"] = "a sub-agent's task"  # which is no event for us
-        tool, tool_input = found.get("tool_name"), found.get("tool_input")
+        fields = {**fields, "prompt_id": fields.get("turn_id")}
+        if fields.get("agent_id") and fields.get("hook_event_name") == "UserPromptSubmit":
+            fields["hook_event_name"] = "a sub-agent's task"  # which is not an event for us
+        tool, tool_input = fields.get("tool_name"), fields.get("tool_input")
         if tool in (_PATCH, _BASH) and isinstance(tool_input, dict):
             command = text_of(tool_input, "command")
             folder, text = ("", command) if tool == _PATCH else _patch_in(command)
             if text:
-                found |= {"tool_name": _PATCH, "tool_input": {_TEXT: text, _FOLDER: folder}}
-        return found
+                fields |= {"tool_name": _PATCH, "tool_input": {_TEXT: text, _FOLDER: folder}}
+        return fields
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files of a patch."""
         folder = path_of(tool_input, _FOLDER)
-        found = paths_of(path_of(tool_input, _TEXT))
-        return tuple(os.path.join(folder, path) for path in found)
+        paths = paths_of(path_of(tool_input, _TEXT))
+        return tuple(os.path.join(folder, path) for path in paths)
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
         """Return what a patch does to its files: the lines of each of its parts."""
@@ -158,12 +158,12 @@ def _patch_in(command: str) -> tuple[str, str]:
         return "", ""
     import re  # few commands apply a patch
 
-    found = re.fullmatch(_HEAD, head)
+    match = re.fullmatch(_HEAD, head)
     lines = rest.split("\n")
-    ends = [number for number, line in enumerate(lines) if found and line.strip() == found[5]]
-    if not (found and ends[:1] == [len(lines) - 1]):
+    ends = [number for number, line in enumerate(lines) if match and line.strip() == match[5]]
+    if not (match and ends[:1] == [len(lines) - 1]):
         return "", ""
-    return found[1] or found[2] or found[3] or "", "\n".join(lines[:-1])
+    return match[1] or match[2] or match[3] or "", "\n".join(lines[:-1])
 
 
 HOST = Codex()

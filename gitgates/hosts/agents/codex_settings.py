@@ -43,8 +43,8 @@ class CodexSettings(AgentSettings):
         Its expressions are Rust's, which cannot leave tools out, and for a wrong one the hook is
         skipped. We let through what is left out.
         """
-        found = super().matcher(kind, tools, agents)
-        return None if found and "(?!" in found else found
+        matcher = super().matcher(kind, tools, agents)
+        return None if matcher and "(?!" in matcher else matcher
 
     def read(self, text: str, file: str, scope: str = "") -> HookSettings:
         """Parse a settings file.
@@ -52,9 +52,11 @@ class CodexSettings(AgentSettings):
         Raises: ConfigError as `add`.
         """
         root = self._parse(text, file)
-        said = [f"has the key `{key}`" for key in (root.value if root else ()) if key not in _KEYS]
-        said += ["begins with a byte order mark"] if text.startswith("\ufeff") else []
-        troubles = {f"{why}: {self.host.TITLE} ignores the file": "" for why in said}
+        reasons = [
+            f"has the key `{key}`" for key in (root.value if root else ()) if key not in _KEYS
+        ]
+        reasons += ["begins with a byte order mark"] if text.startswith("\ufeff") else []
+        troubles = {f"{reason}: {self.host.TITLE} ignores the file": "" for reason in reasons}
         return super().read(text, file, scope)._replace(troubles=troubles)
 
     def is_off(self, text: str, file: str) -> bool | None:
@@ -73,8 +75,8 @@ class CodexSettings(AgentSettings):
 
     def trust_file(self, env: Mapping[str, str]) -> str:
         """Return the file that says which hooks are trusted."""
-        own = self.host.home(env)
-        return f"{own}/config.toml" if own else ""
+        home = self.host.home(env)
+        return f"{home}/config.toml" if home else ""
 
     def is_trusted(self, trusted: str, settings_abs: str, text: str) -> bool | None:
         """Return whether each gitgates hook is trusted in its current form; None: unknown."""
@@ -87,11 +89,11 @@ class CodexSettings(AgentSettings):
             states = {key: dict(state) for key, state in hooks.get("state", {}).items()}
         except (tomllib.TOMLDecodeError, AttributeError, TypeError, ValueError):
             return None
-        found = self._parse(text, settings_abs)
+        settings = self._parse(text, settings_abs)
         return all(
             states.get(f"{settings_abs}:{key}", {}).get("trusted_hash") == value
             and states[f"{settings_abs}:{key}"].get("enabled") is not False
-            for key, value in self._hashes(found.value.get("hooks", {}) if found else {})
+            for key, value in self._hashes(settings.value.get("hooks", {}) if settings else {})
         )
 
     def _hashes(self, hooks: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -99,19 +101,19 @@ class CodexSettings(AgentSettings):
         for event, groups in hooks.items():
             name = re.sub(r"\B([A-Z])", r"_\1", event).lower()
             for number, group in enumerate(groups):
-                found = group.get("hooks") if isinstance(group, dict) else None
-                for index, one in enumerate(found if isinstance(found, list) else ()):
-                    if self._is_removable(one):
+                handlers = group.get("hooks") if isinstance(group, dict) else None
+                for index, handler in enumerate(handlers if isinstance(handlers, list) else ()):
+                    if self._is_removable(handler):
                         matcher = None if event in _NO_MATCHER else group.get("matcher")
-                        yield f"{name}:{number}:{index}", _hash(name, matcher, one)
+                        yield f"{name}:{number}:{index}", _hash(name, matcher, handler)
 
 
 def _hash(name: str, matcher: object, hook: dict[str, Any]) -> str:
-    known = {"async": False, "timeout": _USUAL_S, "type": "command"}
-    known |= {key: hook[key] for key in _HASHED if key in hook}
-    whole = {"event_name": name, "hooks": [known], "matcher": matcher}
-    said = {key: value for key, value in whole.items() if value is not None}
-    text = json.dumps(said, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    handler = {"async": False, "timeout": _USUAL_S, "type": "command"}
+    handler |= {key: hook[key] for key in _HASHED if key in hook}
+    whole = {"event_name": name, "hooks": [handler], "matcher": matcher}
+    identity = {key: value for key, value in whole.items() if value is not None}
+    text = json.dumps(identity, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
     return f"sha256:{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()}"
 
 

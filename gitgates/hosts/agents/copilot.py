@@ -2,9 +2,9 @@
 
 It refuses a tool where a hook before it ends with another status than 0, and it runs the hooks of
 Claude Code's settings of a project, too. Inside of a sub-agent, the session of most events is that
-sub-agent's id, and the agent that has started it is told beside: the session, unless that is a
-sub-agent itself; the events of such a one are of a session of their own. In place of single edits,
-some models have patches, whose text stands where an object of fields would.
+sub-agent's id, and another field names the agent that has started it: the session, unless that is a
+sub-agent itself, whose events belong to a session of their own. In place of single edits, some
+models have patches, whose text stands where an object of fields would.
 
 Source: recorded from Copilot CLI 1.0.102.
 """
@@ -123,36 +123,36 @@ class Copilot(AgentHost):
         ),
     )
 
-    def guest_of(self, _found: dict[str, Any], env: Mapping[str, str]) -> str:
+    def guest_of(self, _fields: dict[str, Any], env: Mapping[str, str]) -> str:
         """Return the module of another that may have sent it: this one tells hooks its folder."""
         return "" if env.get(self.ENVIRONMENT.project) else "gitgates.hosts.agents.vscode"
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        event, agent = found.get("hook_event_name"), found.get("agent_id")
-        if event is None and agent and "agentName" in found:
+        event, agent = fields.get("hook_event_name"), fields.get("agent_id")
+        if event is None and agent and "agentName" in fields:
             event = "SubagentStart"  # the one event that does not say its name
         if agent and event in _OF_SUBAGENTS:
             event = f"{event} of a sub-agent"
-        result, patch = found.get("tool_result"), found.get("tool_input")
-        session = found.get("session_id") or found.get("sessionId")
-        found = {
-            **found,
+        result, patch = fields.get("tool_result"), fields.get("tool_input")
+        session = fields.get("session_id") or fields.get("sessionId")
+        fields = {
+            **fields,
             "hook_event_name": event,
-            "session_id": (agent and found.get("parent_agent_id")) or session,
-            "event_id": str(found.get("timestamp") or ""),
-            "transcript_path": found.get("transcript_path") or found.get("transcriptPath"),
+            "session_id": (agent and fields.get("parent_agent_id")) or session,
+            "event_id": str(fields.get("timestamp") or ""),
+            "transcript_path": fields.get("transcript_path") or fields.get("transcriptPath"),
         }
-        if found.get("source") == "new":
-            found["source"] = "startup"
+        if fields.get("source") == "new":
+            fields["source"] = "startup"
         if isinstance(result, dict):
-            found["tool_response"] = {"success": result.get("result_type") == "success"}
-        tool = text_of(found, "tool_name")
+            fields["tool_response"] = {"success": result.get("result_type") == "success"}
+        tool = text_of(fields, "tool_name")
         if tool.startswith(_SERVER):
-            found["tool_name"] = f"{self.TOOLS.ours}{tool.removeprefix(_SERVER)}"
+            fields["tool_name"] = f"{self.TOOLS.server_prefix}{tool.removeprefix(_SERVER)}"
         if isinstance(patch, str):
-            found["tool_input"] = {_PATCH: patch}
-        return found
+            fields["tool_input"] = {_PATCH: patch}
+        return fields
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files that a tool works on."""

@@ -37,8 +37,8 @@ def read(output: bytes) -> Turn:
             case "session.error":
                 failure = str(fields.get("message") or "unknown")
             case "model.call_failure":
-                said = fields.get("errorMessage") or "the model gave no answer"
-                failure = f"{fields.get('statusCode') or ''} {said}".strip()
+                message = fields.get("errorMessage") or "the model gave no answer"
+                failure = f"{fields.get('statusCode') or ''} {message}".strip()
             case "result":
                 session = str(event.get("sessionId") or "")
                 status = event.get("exitCode")

@@ -35,8 +35,8 @@ class CopilotSettings(AgentSettings):
         self, kind: EventKind, tools: tuple[str, ...] | None, agents: tuple[str, ...] | None
     ) -> str | None:
         """Return the matcher of an event; None for all. It has to fit the whole name."""
-        found = super().matcher(kind, tools, agents)
-        return f"{found}.*" if found and found.startswith("^(?!") else found
+        matcher = super().matcher(kind, tools, agents)
+        return f"{matcher}.*" if matcher and matcher.startswith("^(?!") else matcher
 
     def agent_definitions(self, name: str, model: str) -> dict[str, str]:
         """Return the file of the agent of the plugin: path → text."""
@@ -66,11 +66,16 @@ class CopilotSettings(AgentSettings):
 
         lines = [line for line in trusted.splitlines() if not line.lstrip().startswith("//")]
         try:
-            known = loads("\n".join(lines))
-            named = [*known.get("trustedFolders", ()), *known.get("trusted_folders", ())]
+            config = loads("\n".join(lines))
+            trusted_folders = [
+                *config.get("trustedFolders", ()),
+                *config.get("trusted_folders", ()),
+            ]
         except (ValueError, RecursionError, AttributeError, TypeError):
             return None
-        return any(f"{folder}/".startswith(f"{str(one).rstrip('/')}/") for one in named)
+        return any(
+            f"{folder}/".startswith(f"{str(ancestor).rstrip('/')}/") for ancestor in trusted_folders
+        )
 
 
 Settings = CopilotSettings

@@ -92,7 +92,7 @@ class Droid(AgentHost):
             "Task": ("Agent",),
             "FetchUrl": ("WebFetch",),
         },
-        ours="gitgates___",
+        server_prefix="gitgates___",
     )
     FILES = Files(
         folder=".factory",
@@ -110,10 +110,10 @@ class Droid(AgentHost):
         own_files=("settings.json",),
     )
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        is_prompt = found.get("hook_event_name") == "UserPromptSubmit"
-        return {**found, "prompt_id" if is_prompt else "event_id": found.get("message_id")}
+        is_prompt = fields.get("hook_event_name") == "UserPromptSubmit"
+        return {**fields, "prompt_id" if is_prompt else "event_id": fields.get("message_id")}
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files that a tool works on."""

@@ -85,7 +85,7 @@ class Gemini(AgentHost):
             "invoke_agent": ("Agent", "Task"),
             "activate_skill": ("Skill",),
         },
-        ours="mcp_gitgates_",
+        server_prefix="mcp_gitgates_",
     )
     FILES = Files(
         folder=".gemini",
@@ -105,20 +105,20 @@ class Gemini(AgentHost):
         value="false",
     )
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        tool_input, response = found.get("tool_input"), found.get("tool_response")
-        prompt = text_of(found, "prompt")
-        if prompt.startswith(_CONTEXT):  # what hooks have told at the start of the session
+        tool_input, response = fields.get("tool_input"), fields.get("tool_response")
+        prompt = text_of(fields, "prompt")
+        if prompt.startswith(_CONTEXT):  # what hooks added at the start of the session
             prompt = prompt.partition(_CONTEXT_END)[2].lstrip()
-        last = found.get("prompt_response")
-        found = {**found, "prompt": prompt, "last_assistant_message": last}
-        found["event_id"] = found.get("timestamp")
-        if found.get("tool_name") == "activate_skill" and isinstance(tool_input, dict):
-            found["tool_input"] = {**tool_input, "skill": tool_input.get("name")}
+        last = fields.get("prompt_response")
+        fields = {**fields, "prompt": prompt, "last_assistant_message": last}
+        fields["event_id"] = fields.get("timestamp")
+        if fields.get("tool_name") == "activate_skill" and isinstance(tool_input, dict):
+            fields["tool_input"] = {**tool_input, "skill": tool_input.get("name")}
         if isinstance(response, dict) and response.get("error"):
-            found["tool_response"] = {"success": False}
-        return found
+            fields["tool_response"] = {"success": False}
+        return fields
 
 
 HOST = Gemini()

@@ -21,13 +21,13 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 def read(output: bytes) -> Turn:
     """Parse the output of the client: one JSON object, behind whatever else it printed."""
     try:
-        said = parse_json(output[output.index(b"{") :])
-        models = (said.get("stats") or {}).get("models") or {}
+        report = parse_json(output[output.index(b"{") :])
+        models = (report.get("stats") or {}).get("models") or {}
         counted = [(model.get("tokens") or {}).get("total") or 0 for model in models.values()]
-        error = said.get("error") or {}
+        error = report.get("error") or {}
         return Turn(
-            session=str(said.get("session_id") or ""),
-            text=shortened(str(said.get("response") or "")),
+            session=str(report.get("session_id") or ""),
+            text=shortened(str(report.get("response") or "")),
             tokens=sum(map(int, counted)),
             error=str(error.get("message") or "unknown") if error else "",
         )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from gitgates.hosts.settings.base import HookSettings
 
-_LISTED = "`hooksConfig.disabled` lists them: Gemini CLI does not run the gitgates hooks"
+_DISABLED = "`hooksConfig.disabled` lists them: Gemini CLI does not run the gitgates hooks"
 
 
 class GeminiSettings(AgentSettings):
@@ -26,12 +26,16 @@ class GeminiSettings(AgentSettings):
 
     def settings_of(self, table: dict[str, Any]) -> HookSettings:
         """Return what the table of a settings file says."""
-        found = super().settings_of(table)
+        settings = super().settings_of(table)
         switches = table.get("hooksConfig")
-        listed = switches.get("disabled") if isinstance(switches, dict) else None
-        if isinstance(listed, list) and any(one.command in listed for one in found.ours):
-            found = found._replace(troubles={_LISTED: "remove them from `hooksConfig.disabled`"})
-        return found
+        disabled = switches.get("disabled") if isinstance(switches, dict) else None
+        if isinstance(disabled, list) and any(
+            hook.command in disabled for hook in settings.our_hooks
+        ):
+            settings = settings._replace(
+                troubles={_DISABLED: "remove them from `hooksConfig.disabled`"}
+            )
+        return settings
 
     def trust_file(self, env: Mapping[str, str]) -> str:
         """Return the file that says which folders are trusted."""
@@ -51,12 +55,12 @@ class GeminiSettings(AgentSettings):
         if not isinstance(rules, dict):
             return None
         folder = f"{os.path.dirname(os.path.dirname(settings_abs))}/"
-        found = {}
+        matching = {}
         for path, rule in rules.items():
             within = os.path.dirname(path) if rule == "TRUST_PARENT" else path
             if folder.startswith(f"{within.rstrip('/')}/"):
-                found[path] = rule
-        return found[max(found, key=len)] != "DO_NOT_TRUST" if found else None
+                matching[path] = rule
+        return matching[max(matching, key=len)] != "DO_NOT_TRUST" if matching else None
 
 
 Settings = GeminiSettings

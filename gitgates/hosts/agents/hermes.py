@@ -106,10 +106,10 @@ class Hermes(AgentHost):
         variables=("HERMES_SAFE_MODE", "HERMES_IGNORE_USER_CONFIG"),
     )
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        event, tool = found.get("hook_event_name"), text_of(found, "tool_name")
-        extra, tool_input = found.get("extra"), found.get("tool_input")
+        event, tool = fields.get("hook_event_name"), text_of(fields, "tool_name")
+        extra, tool_input = fields.get("extra"), fields.get("tool_input")
         extra = extra if isinstance(extra, dict) else {}
         inside = tool_input if isinstance(tool_input, dict) else {}
         is_child = extra.get("platform") == "subagent"
@@ -121,9 +121,9 @@ class Hermes(AgentHost):
         if tool == "skill_view":
             inside = {"skill": inside.get("name")}
         return {
-            **found,
+            **fields,
             "hook_event_name": event,
-            "agent_id": found.get("session_id") if is_child else "",
+            "agent_id": fields.get("session_id") if is_child else "",
             "tool_input": inside,
             "tool_use_id": extra.get("tool_call_id"),
             "tool_response": {"success": extra.get("status") != "error"},
@@ -140,7 +140,7 @@ class Hermes(AgentHost):
         """Return what a tool does to a file, in order."""
         return super().edits_in(tool_input) or edits_of(text_of(tool_input, "patch"))
 
-    def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
+    def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
         """Return the form of a text for the agent."""
         return {"context": text}
 

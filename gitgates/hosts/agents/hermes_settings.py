@@ -27,15 +27,18 @@ class HermesSettings(YamlSettings):
 
     def is_trusted(self, trusted: str, _settings_abs: str, text: str) -> bool | None:
         """Return whether each gitgates hook is approved in its current form; None: unknown."""
-        found = self.load(text, "")
-        if found.get(_ALL) is True:
+        settings = self.load(text, "")
+        if settings.get(_ALL) is True:
             return True
         try:
-            approved = [(one["event"], one["command"]) for one in parse_json(trusted)["approvals"]]
+            approved = [
+                (approval["event"], approval["command"])
+                for approval in parse_json(trusted)["approvals"]
+            ]
         except (ValueError, LookupError, TypeError):
             return None
-        ours = [(at, one) for at, one in self.handlers(found, "") if self.is_ours(one)]
-        return all((event, one["command"]) in approved for event, one in ours)
+        hooks = [(event, hook) for event, hook in self.handlers(settings, "") if self.is_ours(hook)]
+        return all((event, hook["command"]) in approved for event, hook in hooks)
 
 
 Settings = HermesSettings

@@ -115,28 +115,28 @@ class Kimi(AgentHost):
         most_s={kind: _MOST_S for kind, _can in PROTOCOL.events.values()},
     )
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        found = {
-            **found,
-            "tool_use_id": found.get("tool_call_id"),
-            "agent_type": found.get("agent_name"),
-            "last_assistant_message": found.get("response"),
+        fields = {
+            **fields,
+            "tool_use_id": fields.get("tool_call_id"),
+            "agent_type": fields.get("agent_name"),
+            "last_assistant_message": fields.get("response"),
         }
-        prompt, tool_input = found.get("prompt"), found.get("tool_input")
+        prompt, tool_input = fields.get("prompt"), fields.get("tool_input")
         if isinstance(prompt, list):
-            parts = [text_of(one, "text") for one in prompt if isinstance(one, dict)]
-            found["prompt"] = "\n".join(filter(None, parts))
+            parts = [text_of(part, "text") for part in prompt if isinstance(part, dict)]
+            fields["prompt"] = "\n".join(filter(None, parts))
         if isinstance(tool_input, dict) and tool_input.get("mode") == "append":
             rest = {key: tool_input[key] for key in tool_input if key != "content"}
-            found["tool_input"] = {
+            fields["tool_input"] = {
                 **rest,
                 "old_string": "",
                 "new_string": text_of(tool_input, "content"),
             }
-        return found
+        return fields
 
-    def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
+    def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
         """Return the form of a text for the agent."""
         return {"message": text}
 

@@ -97,7 +97,7 @@ class OpenCode(AgentHost):
             "webfetch": ("WebFetch",),
             "todowrite": ("TodoWrite",),
         },
-        ours="gitgates_",
+        server_prefix="gitgates_",
     )
     FILES = Files(
         folder=".opencode",
@@ -125,23 +125,27 @@ class OpenCode(AgentHost):
 
     def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
         """Return the files that define a skill."""
-        of = ("skills", "skill")
-        return [f"{folder}/{one}/{name}/SKILL.md" for folder in folders for one in of]
+        subfolders = ("skills", "skill")
+        return [
+            f"{folder}/{subfolder}/{name}/SKILL.md"
+            for folder in folders
+            for subfolder in subfolders
+        ]
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields that `decode` knows."""
-        tool_input, prompt = found.get("tool_input"), text_of(found, "prompt")
+        tool_input, prompt = fields.get("tool_input"), text_of(fields, "prompt")
         if len(prompt) > 1 and prompt[0] == prompt[-1] == '"':
-            found = {**found, "prompt": prompt[1:-1]}  # `run` quotes it
+            fields = {**fields, "prompt": prompt[1:-1]}  # `run` quotes it
         if not isinstance(tool_input, dict):
-            return found
+            return fields
         inside = {_NAMES.get(field, field): value for field, value in tool_input.items()}
-        if found.get("tool_name") == "skill":
+        if fields.get("tool_name") == "skill":
             inside["skill"] = inside.get("name")
         if isinstance(inside.get("edits"), list):
-            edits = (one for one in inside["edits"] if isinstance(one, dict))
-            inside["edits"] = [{_NAMES.get(k, k): v for k, v in one.items()} for one in edits]
-        return {**found, "tool_input": inside}
+            edits = (edit for edit in inside["edits"] if isinstance(edit, dict))
+            inside["edits"] = [{_NAMES.get(k, k): v for k, v in edit.items()} for edit in edits]
+        return {**fields, "tool_input": inside}
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files that a tool works on."""

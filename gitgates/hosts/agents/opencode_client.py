@@ -36,8 +36,8 @@ def read(output: bytes) -> Turn:
             case "error":
                 failure = event.get("error") or {}
                 fields = failure.get("data") or {}
-                said = fields.get("message") or failure.get("name") or "unknown"
-                error = f"{fields.get('statusCode') or ''} {said}".strip()
+                message = fields.get("message") or failure.get("name") or "unknown"
+                error = f"{fields.get('statusCode') or ''} {message}".strip()
             case _:
                 pass
     if tokens is None and not error:

@@ -100,9 +100,9 @@ class OpenHands(AgentHost):
         whole=True,
     )
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        tool, tool_input = found.get("tool_name"), found.get("tool_input")
+        tool, tool_input = fields.get("tool_name"), fields.get("tool_input")
         inside = tool_input if isinstance(tool_input, dict) else {}
         inside = {name: value for name, value in inside.items() if value is not None}
         if tool == EDITOR:
@@ -110,13 +110,13 @@ class OpenHands(AgentHost):
             tool = f"{EDITOR}{VIEW}" if action == "view" else EDITOR
             if action == "insert":
                 inside["old_str"] = ""
-        response = found.get("tool_response")
+        response = fields.get("tool_response")
         is_error = isinstance(response, dict) and response.get("is_error") is True
         return {
-            "hook_event_name": found.get("event_type"),
-            "session_id": found.get("session_id"),
-            "cwd": found.get("working_dir"),
-            "prompt": found.get("message"),
+            "hook_event_name": fields.get("event_type"),
+            "session_id": fields.get("session_id"),
+            "cwd": fields.get("working_dir"),
+            "prompt": fields.get("message"),
             "tool_name": tool,
             "tool_input": inside,
             "tool_response": {"success": not is_error},
@@ -126,13 +126,13 @@ class OpenHands(AgentHost):
         self, kind: EventKind, root_abs: str, session: str, file: str = ""
     ) -> dict[str, Any]:
         """Return the payload of an event in a session that is begun in a folder, about its file."""
-        found = super().sample(kind, root_abs, session, file)
+        payload = super().sample(kind, root_abs, session, file)
         renamed = {
-            "event_type": found["hook_event_name"],
+            "event_type": payload["hook_event_name"],
             "working_dir": root_abs,
-            "message": found.get("prompt"),
+            "message": payload.get("prompt"),
         }
-        return {**found, **renamed}
+        return {**payload, **renamed}
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
         """Return the call of a tool that writes a file."""

@@ -34,11 +34,11 @@ class OpenHandsSettings(AgentSettings):
 
     def _own_names(self, patterns: tuple[str, ...] | None) -> tuple[str, ...] | None:
         """Return patterns for the tools that the client knows."""
-        found = super()._own_names(patterns)
-        if found is None:
+        names = super()._own_names(patterns)
+        if names is None:
             return None
-        known = [one.removesuffix(VIEW) for one in found if one != f"!{EDITOR}{VIEW}"]
-        return tuple(dict.fromkeys(known)) or None
+        supported = [name.removesuffix(VIEW) for name in names if name != f"!{EDITOR}{VIEW}"]
+        return tuple(dict.fromkeys(supported)) or None
 
 
 def _refuse(table: Node, file: str, how: str, *, small_only: bool = False) -> None:

@@ -114,33 +114,33 @@ class Qwen(AgentHost):
         variables=("QWEN_CODE_SAFE_MODE", "QWEN_CODE_SIMPLE"),
     )
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        found = {**found}
-        if typed := text_of(found, _TYPED):
-            found["prompt"] = typed
-        elif text_of(found, "hook_event_name") == _PROMPT and not text_of(found, "prompt"):
-            found["hook_event_name"] = "ToolResult"
-        tasks = found.get("background_tasks")
-        found["background_tasks"] = [
+        fields = {**fields}
+        if typed := text_of(fields, _TYPED):
+            fields["prompt"] = typed
+        elif text_of(fields, "hook_event_name") == _PROMPT and not text_of(fields, "prompt"):
+            fields["hook_event_name"] = "ToolResult"
+        tasks = fields.get("background_tasks")
+        fields["background_tasks"] = [
             {"type": "subagent" if "agent_type" in task else "", **task}
             for task in (tasks if isinstance(tasks, list) else ())
-            if isinstance(task, dict) and task.get("id") != (found.get("agent_id") or "")
+            if isinstance(task, dict) and task.get("id") != (fields.get("agent_id") or "")
         ]
-        return found
+        return fields
 
-    def payload_of(self, found: dict[str, Any], env: Mapping[str, str]) -> Payload:
+    def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return what a payload with these fields says."""
-        payload = super().payload_of(found, env)
-        is_automatic = payload.kind == "prompt" and not text_of(found, _TYPED)
+        payload = super().payload_of(fields, env)
+        is_automatic = payload.kind == "prompt" and not text_of(fields, _TYPED)
         return payload._replace(automatic=is_automatic)
 
     def sample(
         self, kind: EventKind, root_abs: str, session: str, file: str = ""
     ) -> dict[str, Any]:
         """Return the payload of an event in a session that is begun in a folder, about its file."""
-        found = super().sample(kind, root_abs, session, file)
-        return {**found, _TYPED: found["prompt"]} if "prompt" in found else found
+        payload = super().sample(kind, root_abs, session, file)
+        return {**payload, _TYPED: payload["prompt"]} if "prompt" in payload else payload
 
 
 HOST = Qwen()

@@ -22,16 +22,18 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 def read(output: bytes) -> Turn:
     """Parse the client's output: one array of JSON objects, the last of which is the result."""
     try:
-        said = parse_json(output[output.index(b"[") :])[-1]
-        text = str(said.get("result") or "")
-        error = said.get("error") or {}
-        why = text or str(error.get("message") or said.get("subtype") or "unknown")
-        refused = {str(one.get("tool_name")) for one in said.get("permission_denials") or ()}
+        report = parse_json(output[output.index(b"[") :])[-1]
+        text = str(report.get("result") or "")
+        error = report.get("error") or {}
+        why = text or str(error.get("message") or report.get("subtype") or "unknown")
+        refused = {
+            str(denial.get("tool_name")) for denial in report.get("permission_denials") or ()
+        }
         return Turn(
-            session=str(said.get("session_id") or ""),
+            session=str(report.get("session_id") or ""),
             text=shortened(text),
-            tokens=int((said.get("usage") or {}).get("total_tokens") or 0),
-            error=why if said.get("is_error") else "",
+            tokens=int((report.get("usage") or {}).get("total_tokens") or 0),
+            error=why if report.get("is_error") else "",
             refused=", ".join(sorted(refused)),
         )
     except (ValueError, AttributeError, TypeError, IndexError):

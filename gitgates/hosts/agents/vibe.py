@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
 
 _END = "post_agent"
-_OWN = "hook_specific_output"
+_HOOK_OUTPUT = "hook_specific_output"
 # The payload has the name inside of the client; people, and patterns, have the one of the model.
 _MODEL_NAMES = {"file_system.search_replace": "edit", "skill.read": "skill"}
 _GROUPS = ("file_system.", "self.")
@@ -90,35 +90,35 @@ class Vibe(AgentHost):
         runs_once=True,
     )
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows.
 
         A sub-agent has a session of its own, and ends it by the event that ends a turn.
         """
-        tool = text_of(found, "tool_name")
+        tool = text_of(fields, "tool_name")
         name = _MODEL_NAMES.get(tool, tool)
         for group in _GROUPS:
             name = name.removeprefix(group)
-        found = {
-            **found,
+        fields = {
+            **fields,
             "tool_name": name.replace(".", "_"),
-            "tool_use_id": found.get("tool_call_id"),
+            "tool_use_id": fields.get("tool_call_id"),
             "transcript_path": "",  # a folder
         }
-        tool_input = found.get("tool_input")
+        tool_input = fields.get("tool_input")
         if isinstance(tool_input, dict):
-            found["tool_input"] = _renamed_input(name, tool_input)
-        if found.get("tool_status") not in (None, "success"):
-            found["tool_response"] = {"success": False}
-        if parent := text_of(found, "parent_session_id"):
-            found |= {"session_id": parent, "agent_id": found.get("session_id")}
-            if found.get("hook_event_name") == _END:
-                found["hook_event_name"] = f"{_END} of a sub-agent"
-        return found
+            fields["tool_input"] = _renamed_input(name, tool_input)
+        if fields.get("tool_status") not in (None, "success"):
+            fields["tool_response"] = {"success": False}
+        if parent := text_of(fields, "parent_session_id"):
+            fields |= {"session_id": parent, "agent_id": fields.get("session_id")}
+            if fields.get("hook_event_name") == _END:
+                fields["hook_event_name"] = f"{_END} of a sub-agent"
+        return fields
 
-    def told(self, _kind: EventKind, text: str) -> dict[str, Any]:
+    def agent_message(self, _kind: EventKind, text: str) -> dict[str, Any]:
         """Return the form of a text for the agent."""
-        return {_OWN: {"additional_context": text}}
+        return {_HOOK_OUTPUT: {"additional_context": text}}
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
         """Return the call of a tool that writes a file."""
@@ -129,8 +129,8 @@ class Vibe(AgentHost):
         self, kind: EventKind, root_abs: str, session: str, file: str = ""
     ) -> dict[str, Any]:
         """Return the payload of an event in a session that is begun in a folder, about its file."""
-        found = super().sample(kind, root_abs, session, file)
-        return {**found, "tool_call_id": found.get("tool_use_id")}
+        payload = super().sample(kind, root_abs, session, file)
+        return {**payload, "tool_call_id": payload.get("tool_use_id")}
 
 
 def _renamed_input(tool: str, tool_input: dict[str, Any]) -> dict[str, Any]:

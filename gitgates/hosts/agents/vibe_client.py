@@ -24,7 +24,7 @@ def read(output: bytes) -> Turn:
     try:
         entries = parse_json(output[output.index(b"[") :])
         session = str(entries[-1].get("sessionId") or "")
-        last = next(one for one in reversed(entries) if one.get("role") == "assistant")
+        last = next(entry for entry in reversed(entries) if entry.get("role") == "assistant")
         texts = [str(part.get("text") or "") for part in last.get("content") or ()]
         return Turn(session=session, text=shortened("\n".join(texts)))
     except (ValueError, AttributeError, TypeError, IndexError, StopIteration):

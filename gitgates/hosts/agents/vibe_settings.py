@@ -28,15 +28,17 @@ class VibeSettings(BlockSettings):
         from gitgates.core.limits import parse_toml
 
         try:
-            found = parse_toml(trusted)
+            folders = parse_toml(trusted)
         except tomllib.TOMLDecodeError:
             return None
-        if not all(isinstance(found.get(one, []), list) for one in ("trusted", "untrusted")):
+        if not all(
+            isinstance(folders.get(answer, []), list) for answer in ("trusted", "untrusted")
+        ):
             return None
         folder = settings_abs.rpartition(f"/{self.host.FILES.folder}/")[0]
         while folder:
             for answer in ("untrusted", "trusted"):
-                if folder in (found.get(answer, [])):
+                if folder in (folders.get(answer, [])):
                     return answer == "trusted"
             folder = folder.rpartition("/")[0]
         return False

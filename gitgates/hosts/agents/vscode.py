@@ -119,7 +119,7 @@ class VSCode(AgentHost):
             "file_search": ("Glob",),
             "runSubagent": ("Agent", "Task"),
         },
-        ours=_SERVER,
+        server_prefix=_SERVER,
     )
     FILES = Files(folder=".github")
     SETTINGS = SettingsFormat(usual_s=30.0)
@@ -128,43 +128,43 @@ class VSCode(AgentHost):
         mention="chat.",
     )
 
-    def is_speaking(self, found: Mapping[str, Any], env: Mapping[str, str]) -> bool:
+    def is_speaking(self, fields: Mapping[str, Any], env: Mapping[str, str]) -> bool:
         """Return whether a payload that came by another agent's settings is of this one."""
-        if "hookEventName" in found and "hook_event_name" not in found:
+        if "hookEventName" in fields and "hook_event_name" not in fields:
             return True
-        is_like = isinstance(found.get("timestamp"), str) and "hook_event_name" in found
-        has_more = "transcript_path" in found or "tool_use_id" in found
-        others = env.get(_OTHERS_HOOK) or any(name in found for name in _OF_OTHERS)
+        is_like = isinstance(fields.get("timestamp"), str) and "hook_event_name" in fields
+        has_more = "transcript_path" in fields or "tool_use_id" in fields
+        others = env.get(_OTHERS_HOOK) or any(name in fields for name in _OF_OTHERS)
         return is_like and has_more and not others
 
-    def rename(self, found: dict[str, Any]) -> dict[str, Any]:
+    def rename(self, fields: dict[str, Any]) -> dict[str, Any]:
         """Return a payload with the names of fields, and of values, that `decode` knows."""
-        found = _renamed(found, _FIELDS)
-        tool_input = found.get("tool_input")
+        fields = _renamed(fields, _FIELDS)
+        tool_input = fields.get("tool_input")
         if isinstance(tool_input, dict):
             inside = _renamed(tool_input, _INPUT)
             if isinstance(inside.get("edits"), list):
-                edits = (one for one in inside["edits"] if isinstance(one, dict))
-                inside["edits"] = [_renamed(one, _INPUT) for one in edits]
+                edits = (edit for edit in inside["edits"] if isinstance(edit, dict))
+                inside["edits"] = [_renamed(edit, _INPUT) for edit in edits]
             task = inside.get("task")
             if isinstance(task, dict):  # create_and_run_task
                 inside.setdefault("command", _command_of(task))
-            found["tool_input"] = inside
-        if found.get("source") == "new":
-            found["source"] = "startup"
+            fields["tool_input"] = inside
+        if fields.get("source") == "new":
+            fields["source"] = "startup"
         # Both deliveries of one event have the same.
-        return {**found, "event_id": str(found.get("timestamp") or "")}
+        return {**fields, "event_id": str(fields.get("timestamp") or "")}
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files that a tool works on."""
         from gitgates.hosts.patch import paths_of  # only tools have them
 
-        several = [tool_input, *_tables(tool_input.get("edits"))]
-        found = [path for one in several for path in super(VSCode, self).paths_in(one)]
+        tables = [tool_input, *_tables(tool_input.get("edits"))]
+        paths = [path for table in tables for path in super(VSCode, self).paths_in(table)]
         files = tool_input.get(_FILES)
-        listed: list[object] = files if isinstance(files, list) else []
-        found += [path for path in listed if isinstance(path, str)]
-        return tuple(dict.fromkeys((*found, *paths_of(path_of(tool_input, _PATCH)))))
+        names: list[object] = files if isinstance(files, list) else []
+        paths += [name for name in names if isinstance(name, str)]
+        return tuple(dict.fromkeys((*paths, *paths_of(path_of(tool_input, _PATCH)))))
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
         """Return what a tool does to a file, in order."""
@@ -174,10 +174,10 @@ class VSCode(AgentHost):
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
         """Return the form of a block: at an end, in both places where versions look for it."""
-        found = super().blocked(kind, reason)
+        answer = super().blocked(kind, reason)
         if kind in ("turn-end", "subagent-end"):
-            found["hookSpecificOutput"] = {"decision": "block", "reason": reason}
-        return found
+            answer["hookSpecificOutput"] = {"decision": "block", "reason": reason}
+        return answer
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
         """Return the call of a tool that writes a file, as a payload has it."""
@@ -189,11 +189,11 @@ class VSCode(AgentHost):
 
 def _renamed(table: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     """Return a table with other names; one that already exists counts."""
-    found = {name: value for name, value in table.items() if name not in names}
+    renamed = {name: value for name, value in table.items() if name not in names}
     for name, other in names.items():
         if name in table:
-            found.setdefault(other, table[name])
-    return found
+            renamed.setdefault(other, table[name])
+    return renamed
 
 
 def _command_of(task: dict[str, Any]) -> str:
@@ -203,7 +203,7 @@ def _command_of(task: dict[str, Any]) -> str:
 
 
 def _tables(value: object) -> list[dict[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []
 
 
 HOST = VSCode()

@@ -56,7 +56,7 @@ class HookSettings(Record):
     plugins: Mapping[str, bool] = {}  # name → whether it is enabled
 
     @property
-    def ours(self) -> tuple[InstalledHook, ...]:
+    def our_hooks(self) -> tuple[InstalledHook, ...]:
         """The hooks that start gitgates."""
         return tuple(hook for hook in self.hooks if hook.is_ours)
 
@@ -77,9 +77,9 @@ def guarded(command: str, *, always: bool = False) -> str:
 
 def unguarded(command: str) -> str:
     """Return a command without the guard around it."""
-    found = _GUARDED.fullmatch(command)
-    inner = (found[2] or found[3]) if found else ""
-    return inner if found and inner.startswith(f"{found[1]} ") else command
+    match = _GUARDED.fullmatch(command)
+    inner = (match[2] or match[3]) if match else ""
+    return inner if match and inner.startswith(f"{match[1]} ") else command
 
 
 def is_our_command(command: object, agent: str) -> bool:
@@ -114,9 +114,9 @@ def split(patterns: tuple[str, ...]) -> list[str]:
 
 def left_out(parts: list[str]) -> list[str]:
     """Return what is left out in the end: not what is named as well."""
-    named = [part for part in parts if not part.startswith(_BUT)]
-    but = [part.removeprefix(_BUT) for part in parts if part.startswith(_BUT)]
-    return [name for name in but if not any(_fits(part, name) for part in named)]
+    included = [part for part in parts if not part.startswith(_BUT)]
+    excluded = [part.removeprefix(_BUT) for part in parts if part.startswith(_BUT)]
+    return [name for name in excluded if not any(_fits(part, name) for part in included)]
 
 
 def expression(part: str) -> str:

@@ -26,13 +26,13 @@ class BlockSettings(AgentSettings):
     """Settings in lines, for a client that reads TOML."""
 
     def add(
-        self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str
+        self, text: str | None, entries: tuple[Entry, ...], command: str, file: str
     ) -> str | None:
         """Return the text with the hooks in a block at its end. None: no file.
 
         Raises: ConfigError if the text cannot be read, or that would change what it says.
         """
-        tables = [(self.own_event(one.event), self.table_of(one, command)) for one in wanted]
+        tables = [(self.own_event(entry.event), self.table_of(entry, command)) for entry in entries]
         if text is not None:
             self.others(self.load(text, file), file)
         if not tables:
@@ -53,11 +53,11 @@ class BlockSettings(AgentSettings):
         Raises: ConfigError if the text cannot be read, if something else stands in the block, or a
         hook of ours outside it.
         """
-        wanted = self.others(self.load(text, file), file)
+        expected = self.others(self.load(text, file), file)
         rest = blocks.without(text, file)
-        found = self.load(rest or "", file)
-        is_out = not any(self.is_ours(one) for _event, one in self.handlers(found, file))
-        if not (is_out and self.others(found, file) == wanted):
+        remaining = self.load(rest or "", file)
+        is_removed = not any(self.is_ours(hook) for _event, hook in self.handlers(remaining, file))
+        if not (is_removed and self.others(remaining, file) == expected):
             raise ConfigError(
                 f"{file}: the block between the gitgates comments contains other settings, or "
                 "a gitgates hook is outside it",
@@ -103,25 +103,27 @@ class BlockSettings(AgentSettings):
         """Parse the settings. Raises: ConfigError."""
         return blocks.load_toml(text, file)
 
-    def handlers(self, found: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def handlers(self, settings: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each hook: its event, and its table.
 
         Raises: ConfigError where the settings have another shape.
         """
-        tables = found.get(_KEY, [])
-        if not (isinstance(tables, list) and all(isinstance(one, dict) for one in tables)):
+        tables = settings.get(_KEY, [])
+        if not (isinstance(tables, list) and all(isinstance(table, dict) for table in tables)):
             raise ConfigError(f"{file}: `{_KEY}` is not an array of tables", "Fix it first.")
-        for one in tables:
-            yield str(one.get(self.host.SETTINGS.fields["event"], "")), one
+        for table in tables:
+            yield str(table.get(self.host.SETTINGS.fields["event"], "")), table
 
-    def others(self, found: dict[str, Any], file: str) -> dict[str, Any]:
+    def others(self, settings: dict[str, Any], file: str) -> dict[str, Any]:
         """Return the settings without gitgates hooks and empty lists of hooks.
 
         Raises: ConfigError as `handlers`.
         """
-        theirs = [one for _event, one in self.handlers(found, file) if not self.is_ours(one)]
-        rest = {key: value for key, value in found.items() if key != _KEY}
-        return {**rest, _KEY: theirs} if theirs else rest
+        foreign = [
+            table for _event, table in self.handlers(settings, file) if not self.is_ours(table)
+        ]
+        rest = {key: value for key, value in settings.items() if key != _KEY}
+        return {**rest, _KEY: foreign} if foreign else rest
 
     def append(
         self, text: str | None, tables: list[tuple[str, dict[str, Any]]], file: str, by: str
@@ -134,9 +136,9 @@ class BlockSettings(AgentSettings):
         return "".join(
             f"[[{_KEY}]]\n"
             + "".join(
-                f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in one.items()
+                f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in table.items()
             )
-            for _event, one in tables
+            for _event, table in tables
         )
 
 

@@ -72,13 +72,13 @@ class AgentSettings:
     # Our hooks in a text
 
     def add(
-        self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str
+        self, text: str | None, entries: tuple[Entry, ...], command: str, file: str
     ) -> str | None:
         """Return the text with the hooks appended. None: no file.
 
         Raises: ConfigError if the text cannot be read, or has another shape than settings have.
         """
-        groups = {self.own_event(one.event): self.group_of(one, command) for one in wanted}
+        groups = {self.own_event(entry.event): self.group_of(entry, command) for entry in entries}
         if text is None:
             table: dict[str, Any] = {event: [group] for event, group in groups.items()}
             for key in reversed(self.host.SETTINGS.events_at):
@@ -102,7 +102,7 @@ class AgentSettings:
             text = after
 
     def hidden(
-        self, older: str, text: str | None, wanted: tuple[Entry, ...], file: str
+        self, older: str, text: str | None, entries: tuple[Entry, ...], file: str
     ) -> list[str]:
         """Return the events whose hooks in older settings no longer run once these are installed.
 
@@ -110,17 +110,23 @@ class AgentSettings:
         """
         root = json_text.parse(older, file) if older.strip(json_text.SPACE) else None
         hooks = root.get("hooks") if root else None
-        there = {one.event for one in self.read(text or "", file).hooks}
-        ours = {self.own_event(one.event) for one in wanted if one.event not in there}
-        return [one.key for one in (hooks.parts if hooks else ()) if one.parts and one.key in ours]
+        installed = {hook.event for hook in self.read(text or "", file).hooks}
+        added = {self.own_event(entry.event) for entry in entries if entry.event not in installed}
+        return [
+            event.key
+            for event in (hooks.parts if hooks else ())
+            if event.parts and event.key in added
+        ]
 
     def is_same(self, text: str | None, after: str | None, file: str) -> bool:
-        """Return whether a text has the wanted gitgates hooks.
+        """Return whether a text has the same gitgates hooks as the one after the change.
 
         Raises: ConfigError as `add`.
         """
-        there, needed = (Counter(self.read(one or "", file).ours) for one in (text, after))
-        return there == needed
+        installed, needed = (
+            Counter(self.read(settings or "", file).our_hooks) for settings in (text, after)
+        )
+        return installed == needed
 
     def group_of(self, entry: Entry, command: str) -> dict[str, Any]:
         """Return the entry for the list of an event."""
@@ -135,7 +141,7 @@ class AgentSettings:
         return {**matcher, "hooks": [{**hook, **self.host.SETTINGS.handler, **self.more_of(kind)}]}
 
     def more_of(self, _kind: EventKind) -> dict[str, Any]:
-        """Return what else a hook of an event says."""
+        """Return the further keys of a hook for an event."""
         return {}
 
     def own_event(self, event: str) -> str:
@@ -153,20 +159,20 @@ class AgentSettings:
             root = below
         for at, event in enumerate(root.parts if root else ()):
             for nth, group in enumerate(event.parts if isinstance(event.value, list) else ()):
-                listed = group.get("hooks")
-                for index, handler in enumerate(listed.items if listed else ()):
-                    if root and listed and self._is_removable(handler.value):
+                hooks = group.get("hooks")
+                for index, handler in enumerate(hooks.items if hooks else ()):
+                    if root and hooks and self._is_removable(handler.value):
                         # Somebody may have written more into the group than we do.
                         is_plain = {member.key for member in group.members} <= {"matcher", "hooks"}
-                        if len(listed.parts) > 1 or not is_plain:
-                            return json_text.remove(text, listed, index)
+                        if len(hooks.parts) > 1 or not is_plain:
+                            return json_text.remove(text, hooks, index)
                         return self._pruned(text, [*path, (root, at), (event, nth)])
         return text
 
     def _pruned(self, text: str, path: list[tuple[Node, int]]) -> str | None:
         after = json_text.prune(text, path)
-        made = json.dumps(self.host.SETTINGS.head, indent=2, ensure_ascii=False)
-        return None if self.host.SETTINGS.head and after == f"{made}\n" else after
+        head = json.dumps(self.host.SETTINGS.head, indent=2, ensure_ascii=False)
+        return None if self.host.SETTINGS.head and after == f"{head}\n" else after
 
     def _is_removable(self, hook: Any) -> bool:  # noqa: ANN401 - any JSON
         is_plain = isinstance(hook, dict) and hook.get("args") is None
@@ -176,7 +182,7 @@ class AgentSettings:
     def _parse(self, text: str, file: str) -> Node | None:
         """Return the settings; None if the file is empty.
 
-        Raises: ConfigError if they are no JSON, or what is to hold hooks can hold none.
+        Raises: ConfigError if they are not valid JSON, or a key for hooks has another type.
         """
         if not text.strip(json_text.SPACE):
             return None
@@ -184,11 +190,11 @@ class AgentSettings:
         json_text.require(root, dict, "the file", file)
         table, name = root, ""
         for key in self.host.SETTINGS.events_at:
-            found, name = table.get(key), f"{name}.{key}" if name else key
-            if found is None:
+            below, name = table.get(key), f"{name}.{key}" if name else key
+            if below is None:
                 return root
-            json_text.require(found, dict, f"`{name}`", file)
-            table = found
+            json_text.require(below, dict, f"`{name}`", file)
+            table = below
         for event in table.parts:
             key = (event.key or "").encode("utf-8", "replace").decode()
             if (
@@ -209,10 +215,12 @@ class AgentSettings:
 
     def settings_of(self, table: dict[str, Any]) -> HookSettings:
         """Return what the table of a settings file says."""
-        found = table
+        events = table
         for key in self.host.SETTINGS.events_at:
-            found = found.get(key, {})
-        hooks = tuple(self.hook_of(*one) for one in _handlers(found))
+            events = events.get(key, {})
+        hooks = tuple(
+            self.hook_of(event, group, handler) for event, group, handler in _handlers(events)
+        )
         return HookSettings(hooks=hooks, off=self._is_off(table))
 
     def is_off(self, text: str, file: str) -> bool | None:
@@ -276,11 +284,11 @@ class AgentSettings:
     ) -> str | None:
         """Return the matcher of an event; None for all, or if it has no matcher."""
         if kind in TOOL_EVENTS:
-            found = tool_matcher(self._own_names(tools))
+            matcher = tool_matcher(self._own_names(tools))
             return (
-                f"{found}.*"
-                if found and found.startswith("^(?!") and self.host.SETTINGS.whole
-                else found
+                f"{matcher}.*"
+                if matcher and matcher.startswith("^(?!") and self.host.SETTINGS.whole
+                else matcher
             )
         return agent_matcher(agents) if kind in ("subagent-start", "subagent-end") else None
 
@@ -288,12 +296,12 @@ class AgentSettings:
         """Return patterns, and the client's own names of the tools that they are about."""
         if patterns is None:
             return None
-        found = []
+        names = []
         for part in split(patterns):
             name = part.removeprefix("!")
-            own = [tool for tool in self.host.tools if name in self.host.other_names_of(tool)]
-            found += [part, *(part.replace(name, tool) for tool in own)]
-        return tuple(dict.fromkeys(found))
+            tools = [tool for tool in self.host.tools if name in self.host.other_names_of(tool)]
+            names += [part, *(part.replace(name, tool) for tool in tools)]
+        return tuple(dict.fromkeys(names))
 
     # Sub-agents, and the command that starts one: files of ours beside the settings
 
@@ -324,10 +332,10 @@ def _handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict
     """Yield each hook of settings: its event, its group, and itself."""
     for event, groups in hooks.items():
         for group in groups if isinstance(groups, list) else ():
-            found = group.get("hooks") if isinstance(group, dict) else None
-            for one in found if isinstance(found, list) else ():
-                if isinstance(one, dict):
-                    yield event, group, one
+            handlers = group.get("hooks") if isinstance(group, dict) else None
+            for handler in handlers if isinstance(handlers, list) else ():
+                if isinstance(handler, dict):
+                    yield event, group, handler
 
 
 def tool_matcher(patterns: tuple[str, ...] | None) -> str | None:

@@ -35,7 +35,7 @@ class PluginSettings(AgentSettings):
         """The files in a repository that define a sub-agent."""
         return re.compile(rf"(?:^|/){re.escape(self.host.FILES.folder)}/agents?/.+\.md$")
 
-    def add(self, text: str | None, wanted: tuple[Entry, ...], command: str, file: str) -> str:
+    def add(self, text: str | None, entries: tuple[Entry, ...], command: str, file: str) -> str:
         """Return the plugin's text.
 
         Raises: ConfigError if another file is there.
@@ -45,7 +45,7 @@ class PluginSettings(AgentSettings):
                 f"{file}: already exists, was not created by gitgates, and is left unchanged",
                 "Rename it, and try again.",
             )
-        hooks = {self.own_event(one.event): _hook_of(one) for one in wanted}
+        hooks = {self.own_event(entry.event): _hook_of(entry) for entry in entries}
         return self._text({"host": self.host.NAME, "command": shlex.split(command), "hooks": hooks})
 
     def remove(self, text: str, file: str) -> str | None:
@@ -61,12 +61,12 @@ class PluginSettings(AgentSettings):
         return None if _HEAD.match(_plain(text)) else text
 
     def is_same(self, text: str | None, after: str | None, _file: str) -> bool:
-        """Return whether a text is the wanted one."""
+        """Return whether a text is the same as the one after the change."""
         return text is not None and after is not None and _plain(text) == after
 
     def read(self, text: str, _file: str, _scope: str = "") -> HookSettings:
         """Return the events of the plugin; empty if gitgates did not write it."""
-        text, mend = _plain(text), f"gitgates install-hooks --agent {self.host.NAME}"
+        text, fix = _plain(text), f"gitgates install-hooks --agent {self.host.NAME}"
         line = _CONFIG.search(text) if _HEAD.match(text) else None
         if line is None:
             return HookSettings()
@@ -77,9 +77,9 @@ class PluginSettings(AgentSettings):
             hooks = tuple(self._read_hook(config, event, loose) for event in config["hooks"])
             is_current = bool(loose) or self._text(config) == text
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
-            return HookSettings(troubles={"cannot be read": f"remove it; then: {mend}"})
+            return HookSettings(troubles={"cannot be read": f"remove it; then: {fix}"})
         what = "was written by another version of gitgates"
-        return HookSettings(hooks, troubles={} if is_current else {what: mend})
+        return HookSettings(hooks, troubles={} if is_current else {what: fix})
 
     def _read_hook(self, config: dict[str, Any], event: str, loose: str) -> InstalledHook:
         command, hook = shlex.join(config["command"]), config["hooks"][event]

@@ -22,53 +22,55 @@ class YamlSettings(BlockSettings):
 
     def load(self, text: str, file: str) -> dict[str, Any]:
         """Parse the settings. Raises: ConfigError."""
-        found = blocks.load_yaml(text, file)
-        if not isinstance(found, dict | None):
+        settings = blocks.load_yaml(text, file)
+        if not isinstance(settings, dict | None):
             raise ConfigError(f"{file}: is not a mapping", "Fix it first; it was not changed.")
-        return found or {}
+        return settings or {}
 
-    def handlers(self, found: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    def handlers(self, settings: dict[str, Any], file: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each hook: its event, and its table.
 
         Raises: ConfigError where the settings have another shape.
         """
-        events = found.get(_KEY)
+        events = settings.get(_KEY)
         if not isinstance(events, dict | None):
             raise ConfigError(f"{file}: `{_KEY}` is not a mapping", "Fix it first.")
         for event, tables in (events or {}).items():
-            for one in tables if isinstance(tables, list) else ():
-                if isinstance(one, dict):
-                    yield str(event), one
+            for table in tables if isinstance(tables, list) else ():
+                if isinstance(table, dict):
+                    yield str(event), table
 
-    def others(self, found: dict[str, Any], file: str) -> dict[str, Any]:
+    def others(self, settings: dict[str, Any], file: str) -> dict[str, Any]:
         """Return the settings without gitgates hooks and empty lists of hooks.
 
         Raises: ConfigError as `handlers`.
         """
-        ours = [one for _event, one in self.handlers(found, file) if self.is_ours(one)]
-        events = found.get(_KEY) or {}
-        theirs = {
-            event: [one for one in tables if one not in ours]
+        our_tables = [
+            table for _event, table in self.handlers(settings, file) if self.is_ours(table)
+        ]
+        events = settings.get(_KEY) or {}
+        foreign = {
+            event: [table for table in tables if table not in our_tables]
             if isinstance(tables, list)
             else tables
             for event, tables in events.items()
         }
-        left = {event: tables for event, tables in theirs.items() if tables not in ([], None)}
-        rest = {key: value for key, value in found.items() if key != _KEY}
-        return {**rest, _KEY: left} if left else rest
+        remaining = {event: tables for event, tables in foreign.items() if tables not in ([], None)}
+        rest = {key: value for key, value in settings.items() if key != _KEY}
+        return {**rest, _KEY: remaining} if remaining else rest
 
     def append(
         self, text: str | None, tables: list[tuple[str, dict[str, Any]]], file: str, by: str
     ) -> str | None:
         """Return the text with these hooks in blocks; None if that would change what it says."""
-        found = self.load(text or "", file)
-        there = found.get(_KEY) or {}
-        rest = {event: [one] for event, one in tables if event not in there}
+        settings = self.load(text or "", file)
+        existing = settings.get(_KEY) or {}
+        rest = {event: [table] for event, table in tables if event not in existing}
         additions: list[tuple[tuple[str, ...], dict[str, Any]]] = [
-            ((_KEY, event), {event: [one]}) for event, one in tables if event in there
+            ((_KEY, event), {event: [table]}) for event, table in tables if event in existing
         ]
         if rest:  # first: what follows the last of a list would come into its block
-            additions.insert(0, ((_KEY,) if _KEY in found else (), rest))
+            additions.insert(0, ((_KEY,) if _KEY in settings else (), rest))
         for path, adds in additions:
             text = blocks.append_yaml(text, path, {_KEY: adds}, file=file, command=by)
             if text is None:
@@ -77,7 +79,7 @@ class YamlSettings(BlockSettings):
 
     def lines_of(self, tables: list[tuple[str, dict[str, Any]]]) -> str:
         """Return hooks as lines."""
-        return blocks.yaml_lines({_KEY: {event: [one] for event, one in tables}})
+        return blocks.yaml_lines({_KEY: {event: [table] for event, table in tables}})
 
 
 Settings = YamlSettings

@@ -301,7 +301,7 @@ def assign_hooks(
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Return hook → its gates, and why a gate is in none.
 
-    What a hook manager goes on running in a hook is no gate there, unless it is taken over.
+    What a hook manager keeps running in a hook is not a gate there, unless it is taken over.
 
     What the project runs before a commit already is what runs there; else the gates that are fast.
     Before a push and by hand runs all that only looks, for what a rebase brings and for CI.

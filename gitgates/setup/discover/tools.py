@@ -236,7 +236,7 @@ def _is_called(name: str, project: Project) -> bool:
 
 
 def _ci_task(line: str, source: str, project: Project) -> Task | None:
-    """Return a line as a task; None for what is no check, or one of a part only."""
+    """Return a line as a task; None if it is not a check, or checks only a part."""
     program = program_of(line)
     kind, scope, first = kind_of(program), language_of(program), program.partition(" ")[0]
     if not kind or _NOT_PLAIN.search(line) or _IN_PART.search(line) or is_fixing(line):

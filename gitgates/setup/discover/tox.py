@@ -21,7 +21,7 @@ from gitgates.setup.discover.tools import in_environment
 from gitgates.setup.discover.words import PYTHON, find_word, kind_of, lines_of, program_of
 
 _PYPROJECT = "pyproject.toml"
-_MOST = 2000  # names; more are no list that people wrote
+_MOST = 2000  # names; people do not write longer lists
 _DEEPEST = 5  # of references to references
 _PLAIN = "py"  # the environment with the interpreter that tox itself runs on
 _INTERPRETER = re.compile(r"py(?:py|thon)?(?:[23]?\.?\d*)t?|[23]\.\d+t?")

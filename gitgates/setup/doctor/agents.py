@@ -64,7 +64,7 @@ class Source(Record):
     @property
     def own_hooks(self) -> tuple[InstalledHook, ...]:
         """The hooks that start gitgates."""
-        return self.settings.ours
+        return self.settings.our_hooks
 
     @property
     def custom(self) -> dict[str, str]:

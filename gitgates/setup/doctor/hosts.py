@@ -63,7 +63,7 @@ def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
     path_abs = host.settings_files(repo.root_abs, repo.env).get(source.scope, "")
     if main_abs := main_settings(source.agent, source.scope, repo):
         path_abs = main_abs
-        if [*_read(source, main_abs).ours] != [*source.own_hooks]:
+        if [*_read(source, main_abs).our_hooks] != [*source.own_hooks]:
             what = (
                 f"{host.TITLE} runs the hooks of {main_abs} instead, and the gitgates hooks "
                 "there differ"

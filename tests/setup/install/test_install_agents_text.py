@@ -47,7 +47,7 @@ def value(text: str) -> Any:
 
 
 def ours(text: str) -> dict[str, Any]:
-    return {hook.event: hook for hook in CLIENT.read(text, FILE).ours}
+    return {hook.event: hook for hook in CLIENT.read(text, FILE).our_hooks}
 
 
 # What is written

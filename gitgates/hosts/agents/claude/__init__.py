@@ -160,31 +160,31 @@ class Claude(AgentHost):
         """Return the folder of the plugin that started gitgates; empty if none did."""
         return env.get(_PLUGIN, "")
 
-    def guest_of(self, found: dict[str, Any], _env: Mapping[str, str]) -> str:
+    def guest_of(self, fields: dict[str, Any], _env: Mapping[str, str]) -> str:
         """Return the module of another that may have sent it: this one sends no time."""
         return (
             "gitgates.hosts.agents.vscode"
-            if "timestamp" in found or "hookEventName" in found
+            if "timestamp" in fields or "hookEventName" in fields
             else ""
         )
 
-    def payload_of(self, found: dict[str, Any], env: Mapping[str, str]) -> Payload:
+    def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return what a payload with these fields says."""
-        payload = super().payload_of(found, env)
+        payload = super().payload_of(fields, env)
         prompt, source = payload.prompt, payload.source
-        tool_input = found.get("tool_input")
+        tool_input = fields.get("tool_input")
         inside = tool_input if isinstance(tool_input, dict) else {}
         return payload._replace(
             attended=env.get(_ATTENDED) != "0",
             automatic=prompt.lstrip().startswith(_PSEUDO_PREFIXES) or source in _PSEUDO_SOURCES,
-            scheduled=_scheduled(found, inside),
+            scheduled=_scheduled(fields, inside),
         )
 
     def calls_in(self, line: bytes) -> list[ToolCall]:
         """Return the calls of tools in one line of a transcript.
 
-        By their structure: a text that mentions one is none. What is not valid JSON is an unknown
-        call; whatever else is not understood is passed over: the format is not promised.
+        By their structure: a text that mentions one does not count. What is not valid JSON is an
+        unknown call; whatever else is not understood is ignored: the format is not guaranteed.
         """
         if _TOOL_USE.encode() not in line:
             return []
@@ -193,8 +193,8 @@ class Claude(AgentHost):
         except (ValueError, RecursionError):
             return [ToolCall()]
         try:
-            said = record["message"]["content"] if record.get("type") == "assistant" else []
-            return [self._call(one) for one in said if one["type"] == _TOOL_USE]
+            blocks = record["message"]["content"] if record.get("type") == "assistant" else []
+            return [self._call(block) for block in blocks if block["type"] == _TOOL_USE]
         except _NOT_OURS:
             return []
 
@@ -209,21 +209,21 @@ class Claude(AgentHost):
                 return stamp
         return 0.0
 
-    def _call(self, one: dict[str, Any]) -> ToolCall:
-        said = one["input"] if isinstance(one.get("input"), dict) else {}
+    def _call(self, block: dict[str, Any]) -> ToolCall:
+        tool_input = block["input"] if isinstance(block.get("input"), dict) else {}
         return ToolCall(
-            kind=self.tools.get(str(one["name"]), "other"),
-            path=str(said.get("file_path") or said.get("notebook_path") or ""),
-            command=str(said.get("command", "")),
-            tool_use_id=str(one.get("id", "")),
+            kind=self.tools.get(str(block["name"]), "other"),
+            path=str(tool_input.get("file_path") or tool_input.get("notebook_path") or ""),
+            command=str(tool_input.get("command", "")),
+            tool_use_id=str(block.get("id", "")),
         )
 
 
-def _scheduled(found: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
+def _scheduled(fields: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
     """Return the prompts that a tool, or the end of a turn, schedules."""
-    crons = found.get("session_crons")
+    crons = fields.get("session_crons")
     tables = [item for item in crons if isinstance(item, dict)] if isinstance(crons, list) else []
-    if found.get("tool_name") in _SCHEDULERS:
+    if fields.get("tool_name") in _SCHEDULERS:
         tables.append(tool_input)
     texts = (text_of(table, "prompt").strip() for table in tables)
     return tuple(text for text in texts if text)

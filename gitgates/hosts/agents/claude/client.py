@@ -27,19 +27,21 @@ def start(prompt: str, session: str, more: tuple[str, ...]) -> Start:
 def read(output: bytes) -> Turn:
     """Parse the output of the client: one JSON object, last in its output."""
     try:
-        said = parse_json(output.strip().rpartition(b"\n")[2])
-        usage = said.get("usage") or {}
-        text = str(said.get("result") or "")
-        cost = said.get("total_cost_usd")
-        errors = " ".join(map(str, said.get("errors") or ()))
-        error = text or errors or str(said.get("subtype") or "unknown")
-        refused = {str(one.get("tool_name")) for one in said.get("permission_denials") or ()}
+        report = parse_json(output.strip().rpartition(b"\n")[2])
+        usage = report.get("usage") or {}
+        text = str(report.get("result") or "")
+        cost = report.get("total_cost_usd")
+        errors = " ".join(map(str, report.get("errors") or ()))
+        error = text or errors or str(report.get("subtype") or "unknown")
+        refused = {
+            str(denial.get("tool_name")) for denial in report.get("permission_denials") or ()
+        }
         return Turn(
-            session=str(said.get("session_id") or ""),
+            session=str(report.get("session_id") or ""),
             text=shortened(text),
             tokens=sum(int(usage.get(name) or 0) for name in _COUNTED),
             cost_usd=float(cost) if isinstance(cost, int | float) else None,
-            error=error if said.get("is_error") else "",
+            error=error if report.get("is_error") else "",
             refused=", ".join(sorted(refused)),
         )
     except (ValueError, AttributeError, TypeError):

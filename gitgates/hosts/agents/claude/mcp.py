@@ -48,10 +48,10 @@ def remove(text: str, file: str) -> str | None:
     """
     root = _parse(text, file)
     servers = root.get(_SERVERS) if root else None
-    ours = servers.get(SERVER) if servers else None
-    if root is None or servers is None or ours is None or not is_ours(ours.value):
+    server = servers.get(SERVER) if servers else None
+    if root is None or servers is None or server is None or not is_ours(server.value):
         return text
-    path = [(root, root.parts.index(servers)), (servers, servers.parts.index(ours))]
+    path = [(root, root.parts.index(servers)), (servers, servers.parts.index(server))]
     return json_text.prune(text, path)
 
 

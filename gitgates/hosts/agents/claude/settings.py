@@ -80,27 +80,31 @@ class ClaudeSettings(AgentSettings):
 
     def hook_of(self, event: str, group: dict[str, Any], handler: dict[str, Any]) -> InstalledHook:
         """Return one hook, and what keeps the client from waiting for it."""
-        found = super().hook_of(event, group, handler)
-        is_said = isinstance(handler.get("timeout"), int | float)
-        return found._replace(
-            timeout_s=found.timeout_s if is_said else _USUAL_OF.get(event, HOST.SETTINGS.usual_s),
-            is_ours=found.is_ours and "args" not in handler,
+        hook = super().hook_of(event, group, handler)
+        has_timeout = isinstance(handler.get("timeout"), int | float)
+        return hook._replace(
+            timeout_s=hook.timeout_s
+            if has_timeout
+            else _USUAL_OF.get(event, HOST.SETTINGS.usual_s),
+            is_ours=hook.is_ours and "args" not in handler,
             loose=_why_not_awaited(group, handler),
         )
 
     def plugin(self) -> HookSettings:
         """Return what the plugin says; its command tolerates a missing gitgates."""
-        found = self.read(packaged("hooks/hooks.json"), "hooks.json")
-        return found._replace(hooks=tuple(hook._replace(command=BARE) for hook in found.hooks))
+        settings = self.read(packaged("hooks/hooks.json"), "hooks.json")
+        return settings._replace(
+            hooks=tuple(hook._replace(command=BARE) for hook in settings.hooks)
+        )
 
     def agent_definitions(self, name: str, model: str) -> dict[str, str]:
         """Return the files of the agent and the command of the plugin: path → text."""
         command = packaged("skills/review/SKILL.md")
         command = command.replace(f"`gitgates:{definitions.PLUGIN_AGENT}`", f"`{name}`")
-        own = {}
+        agents = {}
         if self.may_define(name):
-            own = {f"{self.AGENTS}/{name}.md": definitions.definition(name, model)}
-        return {**own, _COMMAND: command}
+            agents = {f"{self.AGENTS}/{name}.md": definitions.definition(name, model)}
+        return {**agents, _COMMAND: command}
 
     def may_define(self, name: str) -> bool:
         """Return whether a gitgates file can define that agent: not for a plugin, or a pattern."""
@@ -119,11 +123,11 @@ def _why_not_awaited(group: dict[str, Any], handler: dict[str, Any]) -> str:
     for key, value in {**handler, "matcher": group.get("matcher", "")}.items():
         types = _TYPES.get(key)
         if type(value) not in types if types else value not in _AS_IF_NOT_SAID:
-            shown = json.dumps(value)
-            return f"its `{key}` is {shown}: Claude Code may skip it, or not wait for it"
+            literal = json.dumps(value)
+            return f"its `{key}` is {literal}: Claude Code may skip it, or not wait for it"
     return ""
 
 
 def _table(table: dict[str, Any], key: str) -> dict[str, Any]:
-    found = table.get(key)
-    return found if isinstance(found, dict) else {}
+    subtable = table.get(key)
+    return subtable if isinstance(subtable, dict) else {}
