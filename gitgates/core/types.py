@@ -86,7 +86,7 @@ class Event(Record):
     message_file_abs: str = ""
     note: str = ""  # what the person should know about how the paths were chosen
     payload: Payload | None = None  # of an agent's event
-    gone: tuple[str, ...] = ()  # paths that were there, for gates that are given none
+    deleted: tuple[str, ...] = ()  # paths that were there, for gates that are given none
     within_framework: bool = False  # the pre-commit framework runs us, and its own hooks
     with_untracked: bool = False  # among `paths` are some that git does not know and nobody named
 

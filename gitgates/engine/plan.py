@@ -103,7 +103,7 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
     from gitgates.engine.match import select  # where no gate has patterns, none are matched
 
     paths = select(event.paths, gate.files, gate.exclude)
-    if not paths and matches_deleted(gate) and select(event.gone, gate.files, gate.exclude):
+    if not paths and matches_deleted(gate) and select(event.deleted, gate.files, gate.exclude):
         return Step(gate=gate, note=note)  # what is gone may break what needed it
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
 
@@ -137,7 +137,7 @@ def _without_command(name: str, event: Event) -> Step:
 
 def _no_match(event: Event, gate: Gate) -> str:
     if not event.paths:
-        return "files were only deleted" if event.gone else "no path has changed"
+        return "files were only deleted" if event.deleted else "no path has changed"
     if gate.files == ():
         return "`files` is empty"
     return f"none of {len(event.paths)} paths match"

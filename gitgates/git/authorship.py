@@ -7,8 +7,8 @@ what others have done is in the first one, too. So is what was committed on anot
 stashed, before the session began: the same content of a file, or a commit that makes the same
 change once more.
 
-Which commits were made here tells the reflog of HEAD. Whose name one bears tells nothing: a
-person's own commits of yesterday, merged in, are none of the session's, and a colleague's that the
+The reflog of HEAD tells which commits were made here. The name of the author tells nothing: a
+person's own commits of yesterday, merged in, are not the session's, but a colleague's that the
 session rebases are.
 
 In doubt, a commit is the session's: one review too many can be answered, one too few is not seen.
@@ -43,7 +43,7 @@ _SWITCH = "checkout: moving from "
 _GONE = b"000000"
 _PICKS = ("cherry-pick", "commit (cherry-pick)", "rebase", "am: ")
 _MOST_OLDER = 300  # commits that are looked through for the origin of a content
-_MOST_BRANCHES = 16  # that were left with work on them
+_MOST_BRANCHES = 16  # that were abandoned with work on them
 
 
 class ReflogEntry(Record):
@@ -76,16 +76,16 @@ class Span(Record):
 def trees(span: Span) -> tuple[str, str]:
     """Return the trees before and after the session's own changes.
 
-    Where no commit has come or gone, these are the snapshots. So they are where the commits are
-    gone, or nothing can be stored: then what others have done counts, too.
+    Where no commit was added or removed, these are the snapshots. So they are where the commits no
+    longer exist, or nothing can be stored: then what others have done counts, too.
     """
-    seen = span.start.tree, span.now.tree
+    snapshots = span.start.tree, span.now.tree
     if not span.start.head or not span.now.head:
-        return seen
+        return snapshots
     try:
         return _exclude_others(span)
     except (GitError, OSError):
-        return seen
+        return snapshots
 
 
 def _exclude_others(span: Span) -> tuple[str, str]:
@@ -94,21 +94,21 @@ def _exclude_others(span: Span) -> tuple[str, str]:
     logs = [read_reflog(folder) for folder in (repo.git_dir_abs, *span.also)]
     recent = [entries_since(log, start) for log in logs]
     entries = [entry for log in recent for entry in log]
-    made = {entry.new for entry in entries if makes_commit(entry.message)}
-    if made:  # in the second before the start, too
+    own_commits = {entry.new for entry in entries if makes_commit(entry.message)}
+    if own_commits:  # in the second before the start, too
         since = ("rev-list", "--ignore-missing", f"^{start.head}", "--stdin")
-        made &= set(git.out(*since, stdin=_lines(made)).decode().split())
+        own_commits &= set(git.out(*since, stdin=_lines(own_commits)).decode().split())
     tips = (now.head, *merge_heads(repo))  # what is being merged is there before its commit
     differ = start.tree != now.tree
-    older = _older_commits(git, span, entries, made) if differ else OlderCommits()
-    if tips == (start.head,) and not (made or older.all or span.stashes):
+    older = _older_commits(git, span, entries, own_commits) if differ else OlderCommits()
+    if tips == (start.head,) and not (own_commits or older.all or span.stashes):
         return start.tree, now.tree
-    picked = _picked(git, older.all, entries, made)
-    made -= picked
+    picked = _picked(git, older.all, entries, own_commits)
+    own_commits -= picked
     history = git.lines("rev-list", *tips, f"^{start.head}") if set(tips) != {start.head} else []
-    unknown = set(history) - made - picked
+    unknown = set(history) - own_commits - picked
     elsewhere = _commits_without_reflog(span, unknown, recent[0]) if unknown else set()
-    touched = _files_changed_in(git, made | elsewhere) | _files_changed_by_head(
+    touched = _files_changed_in(git, own_commits | elsewhere) | _files_changed_by_head(
         git, span, recent[0]
     )
     differs = {path: file for path, _was, file in changes_between(git, start.tree, now.tree)}
@@ -116,19 +116,19 @@ def _exclude_others(span: Span) -> tuple[str, str]:
     if not touched.issuperset(differs):
         switched = last_switch(recent[0]) not in ("", start.head)
         others = _files_of_others(git, span, tips, has_switched=switched)
-    known = _files_in(git, older.pushed)
-    if known:
-        known -= _files_in(git, made)
-    known |= _files_in(git, older.before) | _files_in_stashes(git, span.stashes)
-    kept = {
+    older_files = _files_in(git, older.pushed)
+    if older_files:
+        older_files -= _files_in(git, own_commits)
+    older_files |= _files_in(git, older.before) | _files_in_stashes(git, span.stashes)
+    foreign = {
         path: file
         for path, file in differs.items()
-        if (path, file) in known or ((path, file) in others and path not in touched)
+        if (path, file) in older_files or ((path, file) in others and path not in touched)
     }
     busy = [entry for entry in entries if not span.is_idle(entry.stamp)]
-    left = (made & {entry.new for entry in busy}).difference(history)
-    before = with_files(repo, start.tree, kept) if kept else start.tree
-    return before, _with_left_branches(git, span, left)
+    abandoned = (own_commits & {entry.new for entry in busy}).difference(history)
+    before = with_files(repo, start.tree, foreign) if foreign else start.tree
+    return before, _with_abandoned_branches(git, span, abandoned)
 
 
 def _files_of_others(
@@ -138,14 +138,14 @@ def _files_of_others(
 
     Where another branch was checked out, that is all in which it differs from the start.
     """
-    found: set[tuple[bytes, File]] = set()
+    files: set[tuple[bytes, File]] = set()
     for tip in tips:
         base = span.start.head
         joined = git.ask("merge-base", base, tip)
         if not has_switched and not joined.exit_status:
             base = joined.stdout.split()[0].decode()
-        found.update((path, file) for path, _was, file in changes_between(git, base, tip))
-    return found
+        files.update((path, file) for path, _was, file in changes_between(git, base, tip))
+    return files
 
 
 class OlderCommits(Record):
@@ -161,39 +161,43 @@ class OlderCommits(Record):
 
 
 def _older_commits(
-    git: Git, span: Span, entries: Iterable[ReflogEntry], made: Collection[str]
+    git: Git, span: Span, entries: Iterable[ReflogEntry], own_commits: Collection[str]
 ) -> OlderCommits:
     start = span.start
     # A branch that was checked out and rebased has the older commits no more.
-    left = {entry.new for entry in entries if not makes_commit(entry.message)}.difference(made)
-    shown = ("--no-merges", "--no-commit-header", "--format=%H %ct", f"--max-count={_MOST_OLDER}")
+    visited = {entry.new for entry in entries if not makes_commit(entry.message)}.difference(
+        own_commits
+    )
+    options = ("--no-merges", "--no-commit-header", "--format=%H %ct", f"--max-count={_MOST_OLDER}")
     refs = ("--ignore-missing", f"^{start.head}", "--branches", "--remotes", "--tags", "--stdin")
-    there = git.ask("rev-list", *shown, *refs, stdin=_lines(left))
-    lines = (line.split(" ") for line in there.stdout.decode().splitlines())
-    commits = [(one, int(stamp)) for one, stamp in lines if one not in made]
-    late = [one for one, stamp in commits if stamp >= int(start.stamp)]
+    listing = git.ask("rev-list", *options, *refs, stdin=_lines(visited))
+    lines = (line.split(" ") for line in listing.stdout.decode().splitlines())
+    commits = [(commit, int(stamp)) for commit, stamp in lines if commit not in own_commits]
+    late = [commit for commit, stamp in commits if stamp >= int(start.stamp)]
     remote = ("rev-list", f"--max-count={_MOST_OLDER}", "--remotes", "--not", start.head)
-    theirs = set(git.lines(*remote)) if late else set()
+    on_remote = set(git.lines(*remote)) if late else set()
     return OlderCommits(
-        before=tuple(one for one, stamp in commits if stamp < int(start.stamp)),
-        pushed=tuple(one for one in late if one in theirs),
+        before=tuple(commit for commit, stamp in commits if stamp < int(start.stamp)),
+        pushed=tuple(commit for commit in late if commit in on_remote),
     )
 
 
 def _picked(
-    git: Git, older: Collection[str], entries: Iterable[ReflogEntry], made: Collection[str]
+    git: Git, older: Collection[str], entries: Iterable[ReflogEntry], own_commits: Collection[str]
 ) -> set[str]:
     """Return the commits of the session that repeat an older one: the same change, elsewhere."""
-    picks = {entry.new for entry in entries if entry.message.startswith(_PICKS)}.intersection(made)
+    picks = {entry.new for entry in entries if entry.message.startswith(_PICKS)}.intersection(
+        own_commits
+    )
     if not (picks and older):
         return set()
-    known = {patch for patch, _commit in _patch_ids(git, older)}
-    return {commit for patch, commit in _patch_ids(git, picks) if patch in known}
+    older_patches = {patch for patch, _commit in _patch_ids(git, older)}
+    return {commit for patch, commit in _patch_ids(git, picks) if patch in older_patches}
 
 
 def _patch_ids(git: Git, commits: Iterable[str]) -> list[tuple[str, str]]:
-    shown = ("diff-tree", "--stdin", "-r", "-p", "--root", "--no-ext-diff", "--no-textconv")
-    patches = git.out(*shown, stdin=_lines(commits))
+    args = ("diff-tree", "--stdin", "-r", "-p", "--root", "--no-ext-diff", "--no-textconv")
+    patches = git.out(*args, stdin=_lines(commits))
     lines = git.out("patch-id", "--stable", stdin=patches).decode().splitlines()
     return [(patch, commit) for patch, commit in (line.split(" ") for line in lines)]
 
@@ -202,20 +206,20 @@ def _files_in(git: Git, commits: Collection[str]) -> set[tuple[bytes, File]]:
     """Return the files that commits changed, with their content there."""
     if not commits:
         return set()
-    shown = (*_RAW, "--stdin", "--root", "--no-commit-id")
-    return set(_parsed(git.out(*shown, stdin=_lines(commits))))
+    args = (*_RAW, "--stdin", "--root", "--no-commit-id")
+    return set(_parsed(git.out(*args, stdin=_lines(commits))))
 
 
 def _files_in_stashes(git: Git, stashes: Iterable[str]) -> set[tuple[bytes, File]]:
     """Return the files that were stashed, untracked ones included, with their content there."""
-    found: set[tuple[bytes, File]] = set()
+    files: set[tuple[bytes, File]] = set()
     for stash in stashes:
         # A third parent has the untracked files.
         for args in ((f"{stash}^1", stash), ("--root", "--no-commit-id", f"{stash}^3")):
-            listed = git.ask(*_RAW, *args)
-            if not listed.exit_status:
-                found.update(_parsed(listed.stdout))
-    return found
+            diff = git.ask(*_RAW, *args)
+            if not diff.exit_status:
+                files.update(_parsed(diff.stdout))
+    return files
 
 
 def _parsed(raw: bytes) -> list[tuple[bytes, File]]:
@@ -237,17 +241,17 @@ def _commits_without_reflog(
     what comes from a remote or from a worktree that existed before, nor what it rebases onto.
     """
     git = span.repo.git
-    shown = ("--no-commit-header", "--no-walk=unsorted", "--stdin", "--format=%H %ct")
-    listed = git.out("rev-list", *shown, stdin=_lines(unknown)).decode().splitlines()
-    commits = (line.split(" ") for line in listed)
-    made = {one for one, stamp in commits if int(stamp) >= int(span.start.stamp)}
-    if not made:
-        return made
+    options = ("--no-commit-header", "--no-walk=unsorted", "--stdin", "--format=%H %ct")
+    lines = git.out("rev-list", *options, stdin=_lines(unknown)).decode().splitlines()
+    commits = (line.split(" ") for line in lines)
+    recent = {commit for commit, stamp in commits if int(stamp) >= int(span.start.stamp)}
+    if not recent:
+        return recent
     steps = ((entry.new, entry.message.partition(": ")[0]) for entry in entries)
     rebased = {new for new, step in steps if step.endswith("(start)")}
     onto = ("--ignore-missing", "--not", "--remotes", *rebased)
-    local = git.out("rev-list", *onto, "--not", "--stdin", stdin=_lines(made))
-    return made.intersection(local.decode().split()) - _commits_in_other_worktrees(span)
+    local = git.out("rev-list", *onto, "--not", "--stdin", stdin=_lines(recent))
+    return recent.intersection(local.decode().split()) - _commits_in_other_worktrees(span)
 
 
 def _commits_in_other_worktrees(span: Span) -> set[str]:
@@ -264,42 +268,42 @@ def _files_changed_by_head(git: Git, span: Span, entries: Iterable[ReflogEntry])
     Where they are not the session's work, they are in the tree of the start. Each row of entries
     counts as one: a rebase of the person's makes hundreds.
     """
-    found: set[bytes] = set()
+    paths: set[bytes] = set()
     before = span.start.head
     for is_idle, row in groupby(entries, lambda entry: span.is_idle(entry.stamp)):
         *_, last = row
         if is_idle and last.new != before:
-            found.update(path for path, _was, _file in changes_between(git, before, last.new))
+            paths.update(path for path, _was, _file in changes_between(git, before, last.new))
         before = last.new
-    return found
+    return paths
 
 
 def _files_changed_in(git: Git, commits: Collection[str]) -> set[bytes]:
     """Return the files that commits changed; of a merge, those that differ from each parent."""
     if not commits:
         return set()
-    shown = ("--format=", "--name-only", "-z", "--root", "--no-renames", "--diff-merges=combined")
+    output = ("--format=", "--name-only", "-z", "--root", "--no-renames", "--diff-merges=combined")
     plain = ("--no-ext-diff", "--no-relative", "--ignore-submodules=none")
-    args = ("log", "--no-walk=unsorted", "--ignore-missing", "--stdin", *shown, *plain)
+    args = ("log", "--no-walk=unsorted", "--ignore-missing", "--stdin", *output, *plain)
     return {name.lstrip(b"\n") for name in git.out(*args, stdin=_lines(commits)).split(b"\0")}
 
 
-def _with_left_branches(git: Git, span: Span, left: Collection[str]) -> str:
-    """Return the current tree with the session's commits on branches that it has left.
+def _with_abandoned_branches(git: Git, span: Span, abandoned: Collection[str]) -> str:
+    """Return the current tree with the session's commits on branches that it has abandoned.
 
     A mere checkout is to hide nothing. Commits that no branch has any more have been amended,
-    rebased or given up; of what is there in another form, nothing is taken over.
+    rebased or dropped: nothing is taken over from them.
     """
     tree, head = span.now.tree, span.now.head
-    if not left:
+    if not abandoned:
         return tree
     parents = git.out("rev-list", "--parents", "--branches", "--not", head, span.start.head)
     on_branches = [line.split() for line in parents.decode().splitlines()]
-    kept = {one: above for one, *above in on_branches if one in left}
-    inner = {parent for above in kept.values() for parent in above}
-    touched = _files_changed_in(git, kept)
+    parents_by_commit = {commit: above for commit, *above in on_branches if commit in abandoned}
+    inner = {parent for above in parents_by_commit.values() for parent in above}
+    touched = _files_changed_in(git, parents_by_commit)
     spans = []
-    for tip in [one for one in kept if one not in inner][-_MOST_BRANCHES:]:
+    for tip in [commit for commit in parents_by_commit if commit not in inner][-_MOST_BRANCHES:]:
         joined = git.ask("merge-base", head, tip)
         if not joined.exit_status:
             base = joined.stdout.split()[0].decode()
@@ -318,26 +322,30 @@ def with_changes(repo: Repo, onto: str, spans: Iterable[tuple[str, str, tuple[st
     Raises: GitError where a tree does not exist; OSError where nothing can be stored.
     """
     git = reading_git(repo)
-    taken: dict[bytes, File] = {}
+    applied: dict[bytes, File] = {}
     others: dict[bytes, set[File]] = {}  # what such files were like before
     for before, after, left_out in spans:
-        kept = set(map(os.fsencode, left_out))
+        excluded = set(map(os.fsencode, left_out))
         differs = {path for path, _was, _file in changes_between(git, before, onto)}
         changes = changes_between(git, before, after)
-        own = {
-            path: was
-            for path, was, _file in changes
-            if path in kept or (was != taken[path] if path in taken else path in differs)
+        diverged = {
+            path: old
+            for path, old, _file in changes
+            if path in excluded or (old != applied[path] if path in applied else path in differs)
         }
-        for path, was in own.items():
-            others.setdefault(path, set()).add(was)
+        for path, old in diverged.items():
+            others.setdefault(path, set()).add(old)
         # Under another name it is the same file.
-        moved = {own[path][1] for path, _was, file in changes if path in own and file[0] == _GONE}
-        for path, was, file in changes:
-            is_renamed = was[0] == _GONE and file[1] in moved
-            if path not in own and not is_renamed and file not in others.get(path, ()):
-                taken[path] = file
-    return with_files(repo, onto, taken) if taken else onto
+        moved = {
+            diverged[path][1]
+            for path, _was, file in changes
+            if path in diverged and file[0] == _GONE
+        }
+        for path, old, file in changes:
+            is_renamed = old[0] == _GONE and file[1] in moved
+            if path not in diverged and not is_renamed and file not in others.get(path, ()):
+                applied[path] = file
+    return with_files(repo, onto, applied) if applied else onto
 
 
 def changes_between(git: Git, before: str, after: str) -> list[tuple[bytes, File, File]]:
@@ -373,7 +381,7 @@ def with_files(repo: Repo, tree: str, files: Mapping[bytes, File]) -> str:
 
 
 def _lines(commits: Iterable[str]) -> bytes:
-    return "".join(f"{one}\n" for one in commits).encode()
+    return "".join(f"{commit}\n" for commit in commits).encode()
 
 
 def read_reflog(git_dir_abs: str) -> tuple[ReflogEntry, ...]:
@@ -385,8 +393,8 @@ def read_reflog(git_dir_abs: str) -> tuple[ReflogEntry, ...]:
             lines = file.read().splitlines()
     except OSError:
         return ()
-    found = (_entry(os.fsdecode(line)) for line in lines)
-    return tuple(entry for entry in found if entry)
+    parsed = (_entry(os.fsdecode(line)) for line in lines)
+    return tuple(entry for entry in parsed if entry)
 
 
 def entries_since(entries: tuple[ReflogEntry, ...], start: Point) -> tuple[ReflogEntry, ...]:
@@ -419,8 +427,8 @@ def makes_commit(message: str) -> bool:
 
 def last_switch(entries: tuple[ReflogEntry, ...]) -> str:
     """Return the commit that another branch was last checked out at; empty if none was."""
-    found = [entry.new for entry in entries if entry.message.startswith(_SWITCH)]
-    return found[-1] if found else ""
+    switches = [entry.new for entry in entries if entry.message.startswith(_SWITCH)]
+    return switches[-1] if switches else ""
 
 
 def _entry(line: str) -> ReflogEntry | None:

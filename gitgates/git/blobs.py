@@ -32,10 +32,10 @@ def read_blobs(git: Git, ids: Iterable[str]) -> Iterator[dict[str, bytes]]:
 
 def _sizes(git: Git, ids: Iterable[str]) -> dict[str, int]:
     """Return the size of each blob that git has."""
-    asked = _lines(dict.fromkeys(ids))
-    lines = git.out("cat-file", "--batch-check", "--buffer", stdin=asked) if asked else b""
-    found = [line.split(" ") for line in lines.decode().splitlines()]
-    return {words[0]: int(words[2]) for words in found if words[1] == "blob"}
+    query = _lines(dict.fromkeys(ids))
+    lines = git.out("cat-file", "--batch-check", "--buffer", stdin=query) if query else b""
+    rows = [line.split(" ") for line in lines.decode().splitlines()]
+    return {words[0]: int(words[2]) for words in rows if words[1] == "blob"}
 
 
 def _grouped(sizes: dict[str, int]) -> Iterator[list[str]]:

@@ -97,8 +97,8 @@ def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
         linked, notes = _make_links(repo, slot.folder_abs, link)
         if submodules:
             notes.append(f"submodules are not checked out: {', '.join(submodules)}")
-        own = _make_repository(repo, slot, commit, linked)
-        return Checkout(own, slot, notes)
+        private_repo = _make_repository(repo, slot, commit, linked)
+        return Checkout(private_repo, slot, notes)
     except BaseException as error:
         slot.release()
         if isinstance(error, OSError):
@@ -134,22 +134,24 @@ def _git_inside(repo: Repo, slot: Slot) -> Git:
 def _populate(slot: Slot, git: Git, tree: str, settings: bytes) -> list[str]:
     """Make the folder equal to a tree; return its submodules."""
     match slot.state():
-        case (2, str(known), bytes(said)) if said == settings and _update(slot, git, known, tree):
+        case (2, str(previous), bytes(used)) if used == settings and _update(
+            slot, git, previous, tree
+        ):
             pass
         case _:
             slot.empty()
             make_folder(slot.folder_abs, exist_ok=False)
             _read_tree(git, tree)
-    listed = git.names("ls-files", "--stage", "-z")
-    submodules = [entry.partition("\t")[2] for entry in listed if entry.startswith("160000")]
+    entries = git.names("ls-files", "--stage", "-z")
+    submodules = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000")]
     if not submodules:  # which git does not clean
         slot.end(2, tree, settings)  # 2: the version of this
     return submodules
 
 
-def _update(slot: Slot, git: Git, known: str, tree: str) -> bool:
+def _update(slot: Slot, git: Git, previous_tree: str, tree: str) -> bool:
     """Remove what gates left, and write what differs; False if everything is to be written."""
-    differs = git.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", known, tree)
+    differs = git.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", previous_tree, tree)
     names = {name.rpartition(b"/")[2] for name in differs.stdout.split(b"\0")}
     # Other attributes: files that are the same to git are to be written in another way.
     if differs.exit_status or b".gitattributes" in names:
@@ -174,11 +176,13 @@ def _checkout_settings(repo: Repo) -> bytes:
     # Exit status 1: nothing is set.
     settings = git.ask("config", "-z", "--get-regexp", _LAYOUT).stdout
     # The user's own attributes. Source: gitattributes(5).
-    named = git.ask("config", "--type=path", "--get", "core.attributesFile")
+    configured = git.ask("config", "--type=path", "--get", "core.attributesFile")
     config_abs = repo.env.get("XDG_CONFIG_HOME", "") or f"{repo.env.get('HOME', '')}/.config"
     usual = f"{config_abs}/git/attributes"
-    own = usual if named.exit_status else os.fsdecode(named.stdout).rstrip("\n")
-    files = (f"{repo.common_dir_abs}/info/attributes", os.path.join(repo.root_abs, own))
+    attributes_file = (
+        usual if configured.exit_status else os.fsdecode(configured.stdout).rstrip("\n")
+    )
+    files = (f"{repo.common_dir_abs}/info/attributes", os.path.join(repo.root_abs, attributes_file))
     return b"\0\0".join((settings, *map(_read, files)))
 
 
@@ -214,8 +218,8 @@ def _ignoring_themselves(repo: Repo, names: list[str]) -> set[str]:
     # Git refuses to look beyond a symbolic link.
     folders = [name for name in names if os.path.isfile(f"{repo.root_abs}/{name}/.gitignore")]
     folders = [name for name in folders if not os.path.islink(f"{repo.root_abs}/{name}")]
-    found = repo.git.ignored(f"{name}/any" for name in folders)
-    return {name.rpartition("/")[0] for name in found}
+    ignored = repo.git.ignored(f"{name}/any" for name in folders)
+    return {name.rpartition("/")[0] for name in ignored}
 
 
 def _link(source_abs: str, root_abs: str, name: str) -> bool:
@@ -277,11 +281,11 @@ def _head(git: Git, commit: str) -> str:
 
 
 def _refs(git: Git) -> bytes:
-    listed = git.ask("for-each-ref", "--format=%(objectname) %(refname)").stdout
-    kept = [
-        line for line in listed.splitlines() if not line.partition(b" ")[2].startswith(_NOT_COPIED)
+    refs = git.ask("for-each-ref", "--format=%(objectname) %(refname)").stdout
+    copied = [
+        line for line in refs.splitlines() if not line.partition(b" ")[2].startswith(_NOT_COPIED)
     ]
-    return b"".join(line + b"\n" for line in kept)
+    return b"".join(line + b"\n" for line in copied)
 
 
 def _config(repo: Repo) -> bytes:

@@ -35,7 +35,7 @@ class Commit(Record):
     tree: str
     parents: tuple[str, ...]  # their trees; one that is empty for the first commit
     paths: tuple[str, ...]
-    gone: tuple[str, ...]
+    deleted: tuple[str, ...]
     subject: str
 
 
@@ -45,40 +45,42 @@ def list_commits(git: Git, *revisions: str) -> list[Commit]:
     Raises: GitError where they name no commit.
     """
     fields = git.out(*_LOG, f"--format={'%x00'.join(_FIELDS)}", *revisions, "--").split(b"\0")[:-1]
-    found = [
+    rows = [
         tuple(field.decode("utf-8", "replace") for field in fields[at : at + len(_FIELDS)])
         for at in range(0, len(fields), len(_FIELDS))
     ]
-    trees = trees_of(git, (parent for one in found for parent in one[2].split()))
-    parents = {one[0]: tuple(trees.get(p, "") for p in one[2].split() or ("",)) for one in found}
-    pairs = [(parent, tree) for id_, tree, *_ in found for parent in parents[id_]]
+    trees = trees_of(git, (parent for row in rows for parent in row[2].split()))
+    parents = {row[0]: tuple(trees.get(p, "") for p in row[2].split() or ("",)) for row in rows}
+    pairs = [(parent, tree) for id_, tree, *_ in rows for parent in parents[id_]]
     raw = _differences(git, pairs, _PATHS)
     commits = []
-    for id_, tree, _parents, subject in found:
+    for id_, tree, _parents, subject in rows:
         # Of a merge: what differs from all parents, as before it was committed.
         sides = [raw_paths(raw[parent, tree]) for parent in parents[id_]]
-        there, gone = (tuple(sorted(set.intersection(*one))) for one in zip(*sides, strict=True))
-        commits.append(Commit(id_, tree, parents[id_], there, gone, subject))
+        paths, deleted = (
+            tuple(sorted(set.intersection(*sets))) for sets in zip(*sides, strict=True)
+        )
+        commits.append(Commit(id_, tree, parents[id_], paths, deleted, subject))
     return commits
 
 
 def trees_of(git: Git, names: Iterable[str]) -> dict[str, str]:
-    """Return the tree of each commit or tree that is here; names that are not are left out."""
-    wanted = list(dict.fromkeys(names))
-    asked = "".join(f"{name}^{{tree}}\n" for name in wanted).encode()
-    said = git.out("cat-file", "--batch-check=%(objectname)", stdin=asked) if wanted else b""
-    lines = said.decode("utf-8", "replace").splitlines()
-    return {name: line for name, line in zip(wanted, lines, strict=True) if " " not in line}
+    """Return the tree of each commit or tree that exists; other names are left out."""
+    unique = list(dict.fromkeys(names))
+    query = "".join(f"{name}^{{tree}}\n" for name in unique).encode()
+    output = git.out("cat-file", "--batch-check=%(objectname)", stdin=query) if unique else b""
+    lines = output.decode("utf-8", "replace").splitlines()
+    return {name: line for name, line in zip(unique, lines, strict=True) if " " not in line}
 
 
 def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
-    """Return a digest of each patch between two trees; none where it is empty, or one is not here.
+    """Return a digest of each patch between two trees; none if empty, or if a tree is missing.
 
     As a patch id it is of the lines, with context, and not of where they are. White space is in it.
     """
-    wanted = list(pairs)
-    here = trees_of(git, (tree for pair in wanted for tree in pair if tree)).keys() | {""}
-    patches = _differences(git, (pair for pair in wanted if here >= {*pair}), _PATCH)
+    pairs = list(pairs)
+    available = trees_of(git, (tree for pair in pairs for tree in pair if tree)).keys() | {""}
+    patches = _differences(git, (pair for pair in pairs if available >= {*pair}), _PATCH)
     return {
         pair: hashlib.sha256(_PLACES.sub(b"@@", patch)).hexdigest()
         for pair, patch in patches.items()
@@ -87,39 +89,39 @@ def patch_digests(git: Git, pairs: Iterable[Pair]) -> dict[Pair, str]:
 
 
 def changed_blobs(git: Git, pairs: Iterable[Pair]) -> dict[Pair, set[Blob]]:
-    """Return what differs between two trees, as it is in the second; none where one is not here.
+    """Return what differs between two trees, as it is in the second; none where a tree is missing.
 
     That is the path, and its mode and blob; nothing of a path that is gone.
     """
-    wanted = list(pairs)
-    here = trees_of(git, (tree for pair in wanted for tree in pair if tree)).keys() | {""}
-    found = _differences(git, (pair for pair in wanted if here >= {*pair}), _PATHS)
-    return {pair: _blobs(raw) for pair, raw in found.items()}
+    pairs = list(pairs)
+    available = trees_of(git, (tree for pair in pairs for tree in pair if tree)).keys() | {""}
+    diffs = _differences(git, (pair for pair in pairs if available >= {*pair}), _PATHS)
+    return {pair: _blobs(raw) for pair, raw in diffs.items()}
 
 
 def _blobs(raw: bytes) -> set[Blob]:
     """Read `--raw -z`: `:OLD-MODE MODE OLD-BLOB BLOB STATUS`, the path. Source: git-diff(1)."""
     fields = raw.split(b"\0")
     entries = [
-        (one.split(b" "), path) for one, path in zip(fields[::2], fields[1::2], strict=False)
+        (meta.split(b" "), path) for meta, path in zip(fields[::2], fields[1::2], strict=False)
     ]
-    return {(path, one[1] + one[3]) for one, path in entries if one[4] != b"D"}
+    return {(path, meta[1] + meta[3]) for meta, path in entries if meta[4] != b"D"}
 
 
 def _differences(git: Git, pairs: Iterable[Pair], form: tuple[str, ...]) -> dict[Pair, bytes]:
     """Return what `git diff-tree` prints of each pair of trees, all in one process."""
-    wanted = list(dict.fromkeys(pairs))
-    if not wanted:
+    unique = list(dict.fromkeys(pairs))
+    if not unique:
         return {}
     # Git knows it even where it is not stored.
     empty = git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    heads = [f"{old or empty} {new}\n".encode() for old, new in wanted]
+    heads = [f"{old or empty} {new}\n".encode() for old, new in unique]
     printed = git.out("diff-tree", "--stdin", *_PLAIN, *form, stdin=b"".join(heads))
-    found, at = {}, 0
-    for number, pair in enumerate(wanted):
+    diffs, at = {}, 0
+    for number, pair in enumerate(unique):
         begin = at + len(heads[number])
         is_last = number + 1 == len(heads)
         # No patch can hold the id of the tree that it leads to.
         at = len(printed) if is_last else printed.index(heads[number + 1], begin)
-        found[pair] = printed[begin:at]
-    return found
+        diffs[pair] = printed[begin:at]
+    return diffs

@@ -28,7 +28,7 @@ _NO_SPACE = (*_PLAIN, "-w", "--ignore-blank-lines")
 _NUMBERS = ("diff-tree", "-r", "-z", "--numstat", "--raw", "--no-abbrev", *_NO_SPACE, *_RENAMES)
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", *_PLAIN)
 _PATCH = ("diff-tree", "-r", "-p", "--full-index")
-_SHOWN = (*_PATCH, "-U3", "--src-prefix=a/", "--dst-prefix=b/", *_PLAIN)
+_UNIFIED = (*_PATCH, "-U3", "--src-prefix=a/", "--dst-prefix=b/", *_PLAIN)
 _HUNKS = (*_PATCH, "-U0", "--diff-filter=MR", *_NO_SPACE, *_RENAMES)
 # Neither the user's own attributes nor settings that a session can make say what is a text.
 _SETTINGS = (("core.attributesFile", os.devnull), ("core.bigFileThreshold", "512m"))
@@ -54,7 +54,7 @@ _TEXT_ENDINGS = (
 _TEXT_NAMES = ("Makefile", "Dockerfile", "Rakefile", "Gemfile", "Justfile", "Jenkinsfile")
 
 _ATTRIBUTES = ".gitattributes"
-_ASKED = ("linguist-generated", "linguist-vendored", "diff")
+_ATTRIBUTE_NAMES = ("linguist-generated", "linguist-vendored", "diff")
 # In front of an attribute that excuses nothing, because the session has set it.
 NOT_BELIEVED = "!"
 
@@ -66,17 +66,17 @@ def changes(span: Span) -> tuple[Changed, ...]:
     """
     git = _reading(span)
     before, after = trees(span)
-    found = {one.path: one for one in _differences(git, before, after)}
-    said, doubtful = _attributes(git, span, before, list(found))
-    names = [one.path for one in found.values() if one.binary]
+    by_path = {change.path: change for change in _differences(git, before, after)}
+    attributes, doubtful = _attributes(git, span, before, list(by_path))
+    names = [change.path for change in by_path.values() if change.binary]
     names = [path for path in names if path in doubtful or is_text_by_name(path)]
     for path, added, removed in _counted_as_text(git, before, after, names):
-        one = found[path]
-        most = max(one.added, added), max(one.removed, removed)
-        found[path] = one._replace(binary=False, added=most[0], removed=most[1])
-    for path, attribute in said.items():
-        found[path] = found[path]._replace(attribute=attribute)
-    return tuple(sorted(found.values()))
+        change = by_path[path]
+        most = max(change.added, added), max(change.removed, removed)
+        by_path[path] = change._replace(binary=False, added=most[0], removed=most[1])
+    for path, attribute in attributes.items():
+        by_path[path] = by_path[path]._replace(attribute=attribute)
+    return tuple(sorted(by_path.values()))
 
 
 def patch_id(span: Span) -> str:
@@ -91,9 +91,9 @@ def patch_id(span: Span) -> str:
     # The diff is hardly larger than the files that differ.
     if before == after or _size_of(git, _objects(git, before, after).values()) > _MOST_BYTES:
         return ""
-    diff = git.out(*_SHOWN, "--no-renames", before, after)
-    made = git.out("patch-id", "--stable", stdin=diff).split()
-    return made[0].decode() if made else ""
+    diff = git.out(*_UNIFIED, "--no-renames", before, after)
+    fields = git.out("patch-id", "--stable", stdin=diff).split()
+    return fields[0].decode() if fields else ""
 
 
 def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
@@ -103,14 +103,16 @@ def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
     """
     git = _reading(span)
     before, after = trees(span)
-    found = {one.path: one for one in _differences(git, before, after)}
-    wanted = [found[path] for path in sorted(set(paths)) if path in found]
-    shown = b""
+    by_path = {change.path: change for change in _differences(git, before, after)}
+    selected = [by_path[path] for path in sorted(set(paths)) if path in by_path]
+    patch = b""
     for is_text in (False, True):  # git takes one NUL for a sign of no text
-        names = [(one.path, one.was) for one in wanted if _is_hidden_text(one) is is_text]
-        options = (*_SHOWN, *(("--text",) if is_text else ()), *_RENAMES, before, after, "--")
-        shown += b"".join(git.out(*options, *chunk) for chunk in _chunks(names))
-    return shown
+        names = [
+            (change.path, change.was) for change in selected if _is_hidden_text(change) is is_text
+        ]
+        options = (*_UNIFIED, *(("--text",) if is_text else ()), *_RENAMES, before, after, "--")
+        patch += b"".join(git.out(*options, *chunk) for chunk in _chunks(names))
+    return patch
 
 
 def is_text_by_name(path: str) -> bool:
@@ -119,8 +121,8 @@ def is_text_by_name(path: str) -> bool:
     return name in _TEXT_NAMES or name.lower().endswith(_TEXT_ENDINGS)
 
 
-def _is_hidden_text(one: Changed) -> bool:
-    return one.binary and is_text_by_name(one.path)
+def _is_hidden_text(change: Changed) -> bool:
+    return change.binary and is_text_by_name(change.path)
 
 
 def _reading(span: Span) -> Git:
@@ -140,9 +142,9 @@ def _differences(git: Git, before: str, after: str) -> Iterator[Changed]:
     numbers: Numbers = {}
     for field in fields:
         if field.startswith(b":"):
-            was = next(fields)
-            path = next(fields) if b" R" in field else was
-            metas[path], names[path] = field, was
+            old_path = next(fields)
+            path = next(fields) if b" R" in field else old_path
+            metas[path], names[path] = field, old_path
         elif field:
             added, removed, path = field.split(b"\t", 2)
             if not path:  # a rename: both names follow
@@ -218,16 +220,19 @@ def _edited_in_notebooks(git: Git, notebooks: dict[bytes, bytes]) -> dict[bytes,
     from collections import Counter  # seldom needed
 
     sides = {path: _ids(meta).decode().split("..") for path, meta in notebooks.items()}
-    names = [one for both in sides.values() for one in both if one.strip("0")]
+    names = [object_id for both in sides.values() for object_id in both if object_id.strip("0")]
     contents = read_blobs(git, names, _LARGEST)
-    found = {}
+    edited = {}
     for path, both in sides.items():
-        known = [contents.get(one) if one.strip("0") else b'{"cells": []}' for one in both]
-        old, new = map(_sources, known)
+        versions = [
+            contents.get(object_id) if object_id.strip("0") else b'{"cells": []}'
+            for object_id in both
+        ]
+        old, new = map(_sources, versions)
         if old is not None and new is not None:
-            gone, come = Counter(old) - Counter(new), Counter(new) - Counter(old)
-            found[path] = max(gone.total(), come.total())
-    return found
+            removed, added = Counter(old) - Counter(new), Counter(new) - Counter(old)
+            edited[path] = max(removed.total(), added.total())
+    return edited
 
 
 def _sources(content: bytes | None) -> list[str] | None:
@@ -249,12 +254,12 @@ def _counted_as_text(
     git: Git, before: str, after: str, paths: list[str]
 ) -> Iterator[tuple[str, int, int]]:
     """Yield each file that git takes for binary, with the lines added and removed as in a text."""
-    shown = (*_PATCH, "-U0", "--text", "--no-renames", *_NO_SPACE, before, after, "--")
+    args = (*_PATCH, "-U0", "--text", "--no-renames", *_NO_SPACE, before, after, "--")
     sizes = _objects(git, before, after) if paths else {}
     for path in paths:  # each alone: few are like that; git's own numbers know no --text
         if _size_of(git, [sizes[path]]) > _MOST_BYTES:
             continue
-        hunks = re.split(rb"^@@ .*\n", git.out(*shown, path), flags=re.MULTILINE)[1:]
+        hunks = re.split(rb"^@@ .*\n", git.out(*args, path), flags=re.MULTILINE)[1:]
         bodies = (hunk.partition(b"\ndiff --git ")[0] for hunk in hunks)
         signs = [line[:1] for body in bodies for line in body.split(b"\n")]
         yield path, signs.count(b"+"), signs.count(b"-")
@@ -273,9 +278,11 @@ def _ids(meta: bytes) -> bytes:
 
 def _size_of(git: Git, pairs: Iterable[bytes]) -> int:
     """Return how many bytes objects have together; `pairs`: `OLD..NEW`."""
-    names = {one for pair in pairs for one in pair.split(b"..") if one.strip(b"0")}
-    asked = b"".join(one + b"\n" for one in sorted(names))
-    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=asked).splitlines()
+    names = {
+        object_id for pair in pairs for object_id in pair.split(b"..") if object_id.strip(b"0")
+    }
+    query = b"".join(object_id + b"\n" for object_id in sorted(names))
+    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=query).splitlines()
     # A submodule's commit is not here: `… missing`.
     return sum(int(size) for size in sizes if size.isdigit())
 
@@ -285,12 +292,12 @@ def _chunks(paths: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
     chunk: list[str] = []
     size = 0
     for names in paths:
-        known = [name for name in names if name]
-        length = sum(len(os.fsencode(name)) + 1 for name in known)
+        arguments = [name for name in names if name]
+        length = sum(len(os.fsencode(name)) + 1 for name in arguments)
         if chunk and size + length > _MOST_ARGS:
             yield chunk
             chunk, size = [], 0
-        chunk += known
+        chunk += arguments
         size += length
     if chunk:
         yield chunk
@@ -311,21 +318,23 @@ def _attributes(
     files = _attribute_files(span.repo.root_abs, paths)
     if not files and not os.path.exists(info_abs):
         return {}, set()  # most often; a .gitattributes that is gone excuses nothing
-    raw = git.out("check-attr", "-z", "--stdin", *_ASKED, stdin=nul_ended(paths)).split(b"\0")
-    said: dict[str, str] = {}
+    raw = git.out("check-attr", "-z", "--stdin", *_ATTRIBUTE_NAMES, stdin=nul_ended(paths)).split(
+        b"\0"
+    )
+    attributes: dict[str, str] = {}
     special: set[str] = set()
     for name, attribute, value in zip(raw[0::3], raw[1::3], raw[2::3], strict=False):
         path = os.fsdecode(name)
         if attribute == b"diff" and value != b"unspecified":
             special.add(path)
         if attribute == b"diff" and value == b"unset":
-            said.setdefault(path, "-diff")
+            attributes.setdefault(path, "-diff")
         if attribute != b"diff" and value.lower() in (b"set", b"true"):
-            said.setdefault(path, os.fsdecode(attribute))
+            attributes.setdefault(path, os.fsdecode(attribute))
     is_of_before = not any(path.rpartition("/")[2] == _ATTRIBUTES for path in paths)
     if is_of_before and _is_older(info_abs, span.start.stamp) and _all_in_tree(git, before, files):
-        return said, set()
-    return {path: NOT_BELIEVED + one for path, one in said.items()}, special
+        return attributes, set()
+    return {path: NOT_BELIEVED + attribute for path, attribute in attributes.items()}, special
 
 
 def _attribute_files(root_abs: str, paths: list[str]) -> list[str]:
@@ -342,10 +351,10 @@ def _attribute_files(root_abs: str, paths: list[str]) -> list[str]:
 
 def _all_in_tree(git: Git, tree: str, files: list[str]) -> bool:
     """Return whether all these files are in a tree."""
-    there: set[str] = set()
+    tracked: set[str] = set()
     for chunk in _chunks((name, "") for name in files):
-        there.update(git.names("ls-tree", "-z", "--name-only", tree, "--", *chunk))
-    return there.issuperset(files)
+        tracked.update(git.names("ls-tree", "-z", "--name-only", tree, "--", *chunk))
+    return tracked.issuperset(files)
 
 
 def _is_older(path_abs: str, stamp: float) -> bool:

@@ -51,12 +51,12 @@ class Unstaged:
 
     def __init__(self) -> None:
         self.staged: list[str] = []
-        self.shown: dict[str, str] = {}  # path → the blob that the index has there
+        self.modified: dict[str, str] = {}  # path → the blob that the index has there
         self.unseen: list[str] = []  # announced with `git add -N`, not part of the commit
         self.submodules: list[str] = []
 
     def __bool__(self) -> bool:
-        return bool(self.shown or self.unseen)
+        return bool(self.modified or self.unseen)
 
 
 def find_unstaged(git: Git) -> Unstaged:
@@ -64,24 +64,24 @@ def find_unstaged(git: Git) -> Unstaged:
 
     Source: git-status(1), "Porcelain Format Version 2".
     """
-    found = Unstaged()
-    asked = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
-    for line in git.out(*asked).split(b"\0"):
+    unstaged = Unstaged()
+    args = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
+    for line in git.out(*args).split(b"\0"):
         if line[:2] != b"1 ":
             continue  # what is unmerged cannot be committed
         _one, status, _sub, _in_head, mode, _worktree, _head_blob, blob, name = line.split(b" ", 8)
         path = os.fsdecode(name)
         if mode not in (_SUBMODULE, _NOTHING) and status[:1] != b".":
-            found.staged.append(path)
+            unstaged.staged.append(path)
         if status[1:] == b".":
             continue
         if mode == _SUBMODULE:
-            found.submodules.append(path)
+            unstaged.submodules.append(path)
         elif mode == _NOTHING:
-            found.unseen.append(path)
+            unstaged.unseen.append(path)
         else:
-            found.shown[path] = blob.decode("ascii")
-    return found
+            unstaged.modified[path] = blob.decode("ascii")
+    return unstaged
 
 
 class EventFiles:
@@ -99,10 +99,10 @@ class EventFiles:
         """Record the present state of the files as the expected one."""
         self._stats = self._stat_all()
         self._contents: dict[str, tuple[int, int]] = {}
-        left = _MOST_READ
+        remaining = _MOST_READ
         for path, (size, *_times) in self._stats.items():
-            if size <= left:
-                left -= size
+            if size <= remaining:
+                remaining -= size
                 self._contents[path] = self._content(path)
 
     def written_since(self, began_ns: int, hidden: Mapping[str, str]) -> tuple[str, ...]:
@@ -123,20 +123,20 @@ class EventFiles:
         before, self._stats = self._stats, self._stat_all()
         touched = [path for path in self.paths if self._stats.get(path) != before.get(path)]
         now = {path: self._content(path) for path in touched}
-        found = [path for path in touched if now[path] != self._contents.get(path)]
+        differing = [path for path in touched if now[path] != self._contents.get(path)]
         self._contents |= now
-        return tuple(sorted(found))
+        return tuple(sorted(differing))
 
     def _stat_all(self) -> dict[str, tuple[int, int, int, int]]:
         """Return size, inode, mtime and ctime in ns of each existing file."""
-        found = {}
+        stats = {}
         for path in self.paths:
             try:
                 now = os.lstat(os.path.join(self._git.cwd_abs, path))
             except OSError:
                 continue
-            found[path] = now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns
-        return found
+            stats[path] = now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns
+        return stats
 
     def _content(self, path: str) -> tuple[int, int]:
         return _content(os.path.join(self._git.cwd_abs, path))
@@ -173,26 +173,26 @@ def restage(repo: Repo, paths: tuple[str, ...]) -> tuple[str, ...]:
 
     Raises: GitError after that.
     """
-    found = _restage_in(repo.git, paths)
+    restaged = _restage_in(repo.git, paths)
     if "/next-index-" in repo.env.get("GIT_INDEX_FILE", ""):
         env = {**repo.env, "GIT_INDEX_FILE": f"{repo.git_dir_abs}/index.lock"}
-        _restage_in(repo._replace(env=env).git, found)
-    return found
+        _restage_in(repo._replace(env=env).git, restaged)
+    return restaged
 
 
 def _restage_in(git: Git, paths: tuple[str, ...]) -> tuple[str, ...]:
-    listed = git.names("ls-files", "-z", "--", *paths) if paths else []
-    there = [path for path in listed if os.path.isfile(os.path.join(git.cwd_abs, path))]
-    if not there:
+    tracked = git.names("ls-files", "-z", "--", *paths) if paths else []
+    existing = [path for path in tracked if os.path.isfile(os.path.join(git.cwd_abs, path))]
+    if not existing:
         return ()
-    names = nul_ended(there)
+    names = nul_ended(existing)
     end = time.monotonic() + _LOCK_WAIT_S
-    while (done := git.ask("update-index", "-z", "--stdin", stdin=names)).exit_status:
-        if b".lock" not in done.stderr or time.monotonic() > end:
-            said = os.fsdecode(done.stderr).strip()
-            raise GitError(f"the changes of a gate cannot be staged: {said}")
+    while (completed := git.ask("update-index", "-z", "--stdin", stdin=names)).exit_status:
+        if b".lock" not in completed.stderr or time.monotonic() > end:
+            message = os.fsdecode(completed.stderr).strip()
+            raise GitError(f"the changes of a gate cannot be staged: {message}")
         time.sleep(_POLL_S)
-    return tuple(sorted(there))
+    return tuple(sorted(existing))
 
 
 def update_index(git: Git, paths: Iterable[str], *options: str) -> None:
@@ -270,8 +270,8 @@ class CommittedIndex:
         if not os.path.exists(index_abs):
             return set()
         env = {**self._repo.env, "GIT_INDEX_FILE": index_abs}
-        listed = self._repo._replace(env=env).git.out("ls-files", "--stage", "-z")
-        return set(listed.split(b"\0")) - {b""}
+        entries = self._repo._replace(env=env).git.out("ls-files", "--stage", "-z")
+        return set(entries.split(b"\0")) - {b""}
 
 
 def remove_stale_copies(git_dir_abs: str, pid: int) -> None:
@@ -281,12 +281,12 @@ def remove_stale_copies(git_dir_abs: str, pid: int) -> None:
 
 def named_index(repo: Repo) -> tuple[str, bool]:
     """Return the index that git commits from, and whether it is not the worktree's own."""
-    own = os.path.join(repo.git_dir_abs, "index")
-    named = repo.env.get("GIT_INDEX_FILE", "")
-    if not named:
-        return own, False
-    named_abs = os.path.join(repo.root_abs, named)
-    return named_abs, os.path.realpath(named_abs) != os.path.realpath(own)
+    default_abs = os.path.join(repo.git_dir_abs, "index")
+    configured = repo.env.get("GIT_INDEX_FILE", "")
+    if not configured:
+        return default_abs, False
+    named_abs = os.path.join(repo.root_abs, configured)
+    return named_abs, os.path.realpath(named_abs) != os.path.realpath(default_abs)
 
 
 def copy_index(source_abs: str, target_abs: str) -> None:
@@ -309,10 +309,10 @@ def copy_index(source_abs: str, target_abs: str) -> None:
 def is_copy(target_abs: str, source: os.stat_result) -> bool:
     """Return whether a file is as `copy_index` made it: what git writes has the time of writing."""
     try:
-        found = os.lstat(target_abs)
+        target = os.lstat(target_abs)
     except OSError:
         return False
-    return (found.st_size, found.st_mtime_ns) == (source.st_size, source.st_mtime_ns)
+    return (target.st_size, target.st_mtime_ns) == (source.st_size, source.st_mtime_ns)
 
 
 def committed_tree(repo: Repo) -> str:
@@ -326,10 +326,10 @@ def committed_tree(repo: Repo) -> str:
     index_abs, _is_other = named_index(repo)
     try:
         with open(index_abs, "rb", buffering=0) as file:
-            known = cached_tree(file.read())
+            tree = cached_tree(file.read())
     except FileNotFoundError:  # nothing was ever staged
-        known = ""
-    return known or write_tree(repo, index_abs)
+        tree = ""
+    return tree or write_tree(repo, index_abs)
 
 
 def cached_tree(index: bytes) -> str:
@@ -370,7 +370,7 @@ def write_tree(repo: Repo, index_abs: str) -> str:
 
 def _stat(path_abs: str) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(path_abs)
+        status = os.stat(path_abs)
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return status.st_mtime_ns, status.st_size, status.st_ino

@@ -68,7 +68,7 @@ def wholly_ignored(repo: Repo, ignored: list[str]) -> list[str]:
 
 def list_changed(repo: Repo) -> list[str]:
     """Return what differs from HEAD, staged or not."""
-    asked = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
+    args = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
     # The path follows 8 fields, and in a conflict 10. Source: git-status(1).
-    lines = repo.git.names(*asked, "--ignore-submodules=none")
+    lines = repo.git.names(*args, "--ignore-submodules=none")
     return [line.split(" ", 8 if line[0] == "1" else 10)[-1] for line in lines if line[0] in "1u"]

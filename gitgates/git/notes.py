@@ -40,10 +40,10 @@ class Notes:
         self._contents: dict[str, bytes] = {}  # of blobs that were read
         if not self.tip:
             return
-        listed = repo.git.ask("ls-tree", "-r", "-z", self.tip)
-        if listed.exit_status:
+        listing = repo.git.ask("ls-tree", "-r", "-z", self.tip)
+        if listing.exit_status:
             raise GitError(f"{REF}: its files cannot be read", "See: git fsck")
-        for entry in nul_split(listed.stdout):
+        for entry in nul_split(listing.stdout):
             fields, _, path = entry.partition("\t")
             mode, _kind, blob = fields.split(" ")
             if mode.startswith(_FILE):
@@ -93,11 +93,13 @@ def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
         if not files:
             return
         # Not forced: git refuses it where somebody else has written notes since.
-        done = repo.git.ask("fast-import", "--quiet", "--done", stdin=_commit(notes.tip, files))
-        if not done.exit_status:
+        completed = repo.git.ask(
+            "fast-import", "--quiet", "--done", stdin=_commit(notes.tip, files)
+        )
+        if not completed.exit_status:
             return
-    said = os.fsdecode(done.stderr).strip()
-    raise GitError(f"{REF} cannot be written: {said}")
+    message = os.fsdecode(completed.stderr).strip()
+    raise GitError(f"{REF} cannot be written: {message}")
 
 
 def _commit(parent: str, files: list[tuple[str, bytes]]) -> bytes:

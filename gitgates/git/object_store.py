@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
 LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
-_OWN = "GIT_OBJECT_DIRECTORY"
-_OTHERS = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
+_OBJECTS = "GIT_OBJECT_DIRECTORY"
+_ALTERNATES = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
 
 def reading_git(repo: Repo) -> Git:
     """Return git for reading commands, with the private objects as an alternate."""
-    ours = _folder(repo)
-    if not os.path.isdir(ours):
+    private_abs = _folder(repo)
+    if not os.path.isdir(private_abs):
         return repo.git  # git complains about a folder that is not there
-    return Git(cwd_abs=repo.root_abs, env={**repo.env, _OTHERS: _joined(ours, repo)})
+    return Git(cwd_abs=repo.root_abs, env={**repo.env, _ALTERNATES: _joined(private_abs, repo)})
 
 
 def storing_git(repo: Repo) -> Git:
@@ -36,19 +36,19 @@ def storing_git(repo: Repo) -> Git:
 
     Raises: OSError where that cannot be made.
     """
-    ours = _folder(repo)
-    make_folder(ours)
-    env = {**repo.env, _OWN: ours, _OTHERS: _joined(_users(repo), repo)}
+    private_abs = _folder(repo)
+    make_folder(private_abs)
+    env = {**repo.env, _OBJECTS: private_abs, _ALTERNATES: _joined(_users(repo), repo)}
     return Git(cwd_abs=repo.root_abs, env=env)
 
 
 def sources(repo: Repo) -> list[str]:
     """Return all object directories, each as a line of `objects/info/alternates`."""
-    ours = _folder(repo)
+    private_abs = _folder(repo)
     # Git complains about a folder that is not there.
-    found = [_users(repo), ours] if os.path.isdir(ours) else [_users(repo)]
-    return [quoted(folder_abs) for folder_abs in found] + [
-        part for part in (repo.env.get(_OTHERS, ""),) if part
+    folders = [_users(repo), private_abs] if os.path.isdir(private_abs) else [_users(repo)]
+    return [quoted(folder_abs) for folder_abs in folders] + [
+        part for part in (repo.env.get(_ALTERNATES, ""),) if part
     ]
 
 
@@ -70,18 +70,20 @@ def has(repo: Repo, object_id: str) -> bool:
 
 def prune(repo: Repo, now_s: float) -> int:
     """Remove objects in no snapshot of the last month; return how many."""
-    gone = 0
+    removed = 0
     try:
-        folders = [one for one in os.scandir(_folder(repo)) if one.is_dir(follow_symlinks=False)]
+        folders = [
+            entry for entry in os.scandir(_folder(repo)) if entry.is_dir(follow_symlinks=False)
+        ]
         # A killed git leaves tmp_obj_… files, which age the same way.
         for entry in [entry for folder in folders for entry in os.scandir(folder.path)]:
             is_file = entry.is_file(follow_symlinks=False)
             if is_file and entry.stat().st_mtime < now_s - KEPT_S:
                 os.unlink(entry.path)
-                gone += 1
+                removed += 1
     except OSError:
-        return gone  # another run prunes, or nothing can be written: it is tried again
-    return gone
+        return removed  # another run prunes, or nothing can be written: it is tried again
+    return removed
 
 
 def _folder(repo: Repo) -> str:
@@ -90,12 +92,14 @@ def _folder(repo: Repo) -> str:
 
 def _users(repo: Repo) -> str:
     """Return the repository's own object folder. A relative name is git's, from the root."""
-    named = repo.env.get(_OWN, "")
-    return os.path.join(repo.root_abs, named) if named else f"{repo.common_dir_abs}/objects"
+    configured = repo.env.get(_OBJECTS, "")
+    return (
+        os.path.join(repo.root_abs, configured) if configured else f"{repo.common_dir_abs}/objects"
+    )
 
 
 def _joined(folder_abs: str, repo: Repo) -> str:
-    return os.pathsep.join(filter(None, (quoted(folder_abs), repo.env.get(_OTHERS, ""))))
+    return os.pathsep.join(filter(None, (quoted(folder_abs), repo.env.get(_ALTERNATES, ""))))
 
 
 def quoted(text: str) -> str:
@@ -109,23 +113,23 @@ def read_blobs(git: Git, names: Iterable[str], largest: int = LARGEST) -> dict[s
 
     Raises: GitError where git cannot be asked.
     """
-    wanted = list(dict.fromkeys(names))
-    if not wanted:
+    unique = list(dict.fromkeys(names))
+    if not unique:
         return {}
-    asked = b"".join(os.fsencode(name) + b"\n" for name in wanted)
-    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=asked).splitlines()
+    query = b"".join(os.fsencode(name) + b"\n" for name in unique)
+    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=query).splitlines()
     small = [
         name
-        for name, size in zip(wanted, sizes, strict=True)
+        for name, size in zip(unique, sizes, strict=True)
         if size.isdigit() and int(size) <= largest
     ]
-    asked = b"".join(os.fsencode(name) + b"\n" for name in small)
-    data = git.out("cat-file", "--batch=%(objectsize)", stdin=asked) if small else b""
-    found: dict[str, bytes] = {}
+    query = b"".join(os.fsencode(name) + b"\n" for name in small)
+    data = git.out("cat-file", "--batch=%(objectsize)", stdin=query) if small else b""
+    contents: dict[str, bytes] = {}
     at = 0
     for name in small:
         end = data.index(b"\n", at)
         size = int(data[at:end])
-        found[name] = data[end + 1 : end + 1 + size]
+        contents[name] = data[end + 1 : end + 1 + size]
         at = end + size + 2
-    return found
+    return contents

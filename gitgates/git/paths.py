@@ -31,7 +31,7 @@ def with_paths(event: Event, repo: Repo) -> Event:
     """Return the event with its paths, if any."""
     if (paths := _paths_of(event, repo)) is None:
         return event
-    return event._replace(paths=paths[0], gone=paths[1])
+    return event._replace(paths=paths[0], deleted=paths[1])
 
 
 def _paths_of(event: Event, repo: Repo) -> Paths | None:
@@ -63,10 +63,10 @@ def _paths_of(event: Event, repo: Repo) -> Paths | None:
 
 def pushed_id(git: Git) -> str:
     """Return the pushed id; for a first push, the framework passes only the branch."""
-    named = git.env.get("PRE_COMMIT_TO_REF", "")
+    commit_id = git.env.get("PRE_COMMIT_TO_REF", "")
     branch = git.env.get("PRE_COMMIT_LOCAL_BRANCH", "")
-    if named or not branch:
-        return named
+    if commit_id or not branch:
+        return commit_id
     return git.resolve(branch)
 
 
@@ -91,33 +91,33 @@ def staged_paths(repo: Repo, *, merging: bool) -> Paths:
     asks: it names the other parents in the environment, before it writes MERGE_HEAD.
     """
     git = repo.git
-    there, gone = raw_paths(git.out(*_STAGED))
-    named = [name.removeprefix("GITHEAD_") for name in git.env if name.startswith("GITHEAD_")]
-    for parent in named if merging else merge_heads(repo):
-        other_there, other_gone = raw_paths(git.out(*_STAGED, parent))
-        there &= other_there
-        gone &= other_gone
-    return _sorted(there, gone)
+    files, deleted = raw_paths(git.out(*_STAGED))
+    parents = [name.removeprefix("GITHEAD_") for name in git.env if name.startswith("GITHEAD_")]
+    for parent in parents if merging else merge_heads(repo):
+        other_files, other_deleted = raw_paths(git.out(*_STAGED, parent))
+        files &= other_files
+        deleted &= other_deleted
+    return _sorted(files, deleted)
 
 
 def changed_paths(git: Git) -> Paths:
     """Return what differs from HEAD in the working tree: staged, unstaged and untracked."""
     # Before the first commit: the empty tree.
     head = git.resolve("HEAD") or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    tracked, gone = raw_paths(git.out("diff", "--ignore-submodules=all", *_DIFF, head))
+    tracked, deleted = raw_paths(git.out("diff", "--ignore-submodules=all", *_DIFF, head))
     untracked = git.names("ls-files", "-z", "--others", "--exclude-standard", "--full-name")
     # `git diff HEAD` lists an intent-to-add file too; an embedded repository ends in a slash.
     new = {name for name in untracked if not name.endswith("/")}
-    there = _existing_files(git.cwd_abs, tracked | new)
-    return _sorted(there, gone - there)
+    files = _existing_files(git.cwd_abs, tracked | new)
+    return _sorted(files, deleted - files)
 
 
 def tracked_paths(git: Git) -> tuple[str, ...]:
     """Return every tracked file that exists."""
-    listed = git.out("ls-files", "-z", "--stage").split(b"\0")
+    entries = git.out("ls-files", "-z", "--stage").split(b"\0")
     names = {
         os.fsdecode(name)
-        for mode_name in listed
+        for mode_name in entries
         if mode_name[:6] in _REGULAR and (name := mode_name.partition(b"\t")[2])
     }
     return tuple(sorted(_existing_files(git.cwd_abs, names)))
@@ -149,23 +149,23 @@ def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:
     what both sides have; the deletion of a ref changes nothing. What the pushed tip no longer holds
     is deleted.
     """
-    known = [ref.remote_id for ref in refs if _is_id(ref.remote_id)]
-    there: set[str] = set()
-    gone: set[str] = set()
+    remote_tips = [ref.remote_id for ref in refs if _is_id(ref.remote_id)]
+    files: set[str] = set()
+    deleted: set[str] = set()
     for tip in sorted({ref.local_id for ref in refs if _is_id(ref.local_id)}):
         if not git.resolve(f"{tip}^{{commit}}"):
             continue  # a tag of a tree or a blob
         touched = git.names(
             *("log", "--format=", "--name-only", "-z", "--no-renames", "--diff-merges=combined"),
             *("--no-ext-diff", "--no-relative", "--ignore-missing", "--ignore-submodules=all"),
-            *(tip, "--not", *known, f"--remotes={remote}"),
+            *(tip, "--not", *remote_tips, f"--remotes={remote}"),
         )
         names = {name.lstrip("\n") for name in touched}
-        listed = git.out("ls-tree", "-r", "-z", "--full-tree", tip).split(b"\0")
-        modes = {os.fsdecode(e.partition(b"\t")[2]): e[:6] for e in listed}
-        there |= {name for name in names if modes.get(name) in _REGULAR}
-        gone |= names - modes.keys()
-    return _sorted(there, gone)
+        entries = git.out("ls-tree", "-r", "-z", "--full-tree", tip).split(b"\0")
+        modes = {os.fsdecode(e.partition(b"\t")[2]): e[:6] for e in entries}
+        files |= {name for name in names if modes.get(name) in _REGULAR}
+        deleted |= names - modes.keys()
+    return _sorted(files, deleted)
 
 
 def raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
@@ -175,13 +175,13 @@ def raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
     """
     fields = raw.split(b"\0")
     pairs = list(zip(fields[0::2], fields[1::2], strict=False))
-    there = {os.fsdecode(path) for meta, path in pairs if meta[8:14] in _REGULAR}
-    gone = {os.fsdecode(path) for meta, path in pairs if meta[-1:] == b"D"}
-    return there, gone
+    files = {os.fsdecode(path) for meta, path in pairs if meta[8:14] in _REGULAR}
+    deleted = {os.fsdecode(path) for meta, path in pairs if meta[-1:] == b"D"}
+    return files, deleted
 
 
-def _sorted(there: set[str], gone: set[str]) -> Paths:
-    return tuple(sorted(there)), tuple(sorted(gone))
+def _sorted(files: set[str], deleted: set[str]) -> Paths:
+    return tuple(sorted(files)), tuple(sorted(deleted))
 
 
 def merge_heads(repo: Repo) -> list[str]:

@@ -61,7 +61,7 @@ class Git(Record):
         """
         return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin)
 
-    def ask_all(self, *asked: tuple[str, ...]) -> list[CompletedProcess]:
+    def ask_all(self, *commands: tuple[str, ...]) -> list[CompletedProcess]:
         """Run several git commands in parallel; return their statuses and outputs.
 
         They must not write what another one reads.
@@ -70,19 +70,19 @@ class Git(Record):
         """
         env = {**self.env, "LC_ALL": "C"}
         running: list[RunningProcess] = []
-        done: list[CompletedProcess] = []
+        completed: list[CompletedProcess] = []
         try:
-            for args in asked:
+            for args in commands:
                 argv = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX, *args)
                 running.append(start_program(argv, env, apart=self.apart))
             while running:
-                done.append(communicate(running.pop(0), b""))
+                completed.append(communicate(running.pop(0), b""))
         except OSError as error:
             raise _not_run(error) from error
         finally:
-            for one in running:
-                kill_program(one)
-        return done
+            for process in running:
+                kill_program(process)
+        return completed
 
     def configured(self, *args: str) -> CompletedProcess:
         """Run a git command that starts no hooks, with core.hooksPath as configured.
@@ -114,16 +114,18 @@ class Git(Record):
 
         Raises: GitError where it fails.
         """
-        done = self.ask(*args, stdin=stdin)
-        if done.exit_status:
-            said = os.fsdecode(done.stderr).strip() or f"exit status {done.exit_status}"
-            raise GitError(f"git {args[0]} failed in {self.cwd_abs}: {said}")
-        return done.stdout
+        completed = self.ask(*args, stdin=stdin)
+        if completed.exit_status:
+            message = (
+                os.fsdecode(completed.stderr).strip() or f"exit status {completed.exit_status}"
+            )
+            raise GitError(f"git {args[0]} failed in {self.cwd_abs}: {message}")
+        return completed.stdout
 
     def resolve(self, name: str) -> str:
         """Return the id of a commit or another object; empty if there is none of that name."""
-        done = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name)
-        return "" if done.exit_status else done.stdout.decode().split()[-1]
+        completed = self.ask("rev-parse", "--verify", "--quiet", "--end-of-options", name)
+        return "" if completed.exit_status else completed.stdout.decode().split()[-1]
 
     def lines(self, *args: str) -> list[str]:
         """Run git and return the lines of its output."""
@@ -138,8 +140,8 @@ class Git(Record):
         """Return which of the names git ignores; with `--no-index`, also what it tracks."""
         # `check-ignore` refuses what our other git commands are told about their names.
         ask = ("--no-literal-pathspecs", "check-ignore", "-z", "--stdin", *args)
-        asked = nul_ended(names)
-        return nul_split(self.ask(*ask, stdin=asked).stdout) if asked else []
+        stdin = nul_ended(names)
+        return nul_split(self.ask(*ask, stdin=stdin).stdout) if stdin else []
 
 
 def nul_ended(names: Iterable[str]) -> bytes:
@@ -246,11 +248,11 @@ def find_repo(cwd_abs: str, env: Mapping[str, str]) -> Repo:
     where git does not trust it.
     """
     if "GIT_DIR" not in env and "GIT_WORK_TREE" not in env:
-        found = _search_parents(cwd_abs, env)
-        if found and (_is_own(found) or _is_safe(cwd_abs, env)):
-            return found
-    elif "GIT_WORK_TREE" not in env and (found := _read_linked(cwd_abs, env)):
-        return found
+        repo = _search_parents(cwd_abs, env)
+        if repo and (_is_own(repo) or _is_safe(cwd_abs, env)):
+            return repo
+    elif "GIT_WORK_TREE" not in env and (repo := _read_linked(cwd_abs, env)):
+        return repo
     return _ask_git(cwd_abs, env)
 
 
@@ -288,10 +290,10 @@ def _is_own(repo: Repo) -> bool:
     if _DIFFERENT_OWNER in repo.env:
         return False
     user, sudo = os.geteuid(), repo.env.get("SUDO_UID", "")
-    ours = {user, int(sudo)} if user == 0 and sudo.isdecimal() else {user}
+    owners = {user, int(sudo)} if user == 0 and sudo.isdecimal() else {user}
     try:
         for path_abs in (repo.root_abs, f"{repo.root_abs}/.git", repo.git_dir_abs):
-            if os.lstat(path_abs).st_uid not in ours:
+            if os.lstat(path_abs).st_uid not in owners:
                 return False
     except OSError:
         return False
@@ -303,12 +305,12 @@ def _is_safe(cwd_abs: str, env: Mapping[str, str]) -> bool:
 
     Raises: OwnershipError where it does not.
     """
-    asked = Git(cwd_abs=cwd_abs, env=env).ask("rev-parse", "--git-dir")
-    why, _, mend = os.fsdecode(asked.stderr).strip().partition("\n")
-    if "safe.directory" in mend:
+    completed = Git(cwd_abs=cwd_abs, env=env).ask("rev-parse", "--git-dir")
+    why, _, fix = os.fsdecode(completed.stderr).strip().partition("\n")
+    if "safe.directory" in fix:
         what = f"{cwd_abs}: git does not trust this repository: {why.removeprefix('fatal: ')}"
-        raise OwnershipError(what, "\n  ".join(line.strip() for line in mend.splitlines() if line))
-    return not asked.exit_status
+        raise OwnershipError(what, "\n  ".join(line.strip() for line in fix.splitlines() if line))
+    return not completed.exit_status
 
 
 def _read_linked(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
@@ -319,9 +321,9 @@ def _read_linked(cwd_abs: str, env: Mapping[str, str]) -> Repo | None:
     git_dir_abs = os.path.join(cwd_abs, env["GIT_DIR"])
     if not os.path.isfile(os.path.join(git_dir_abs, "commondir")):
         return None
-    found = _search_parents(cwd_abs, env)
-    if found and os.path.realpath(found.git_dir_abs) == os.path.realpath(git_dir_abs):
-        return found
+    repo = _search_parents(cwd_abs, env)
+    if repo and os.path.realpath(repo.git_dir_abs) == os.path.realpath(git_dir_abs):
+        return repo
     return None
 
 

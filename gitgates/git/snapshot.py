@@ -59,7 +59,7 @@ _NO_FACTS: Facts = ((-1,), [], None, "", "", 0.0)
 
 
 class SnapshotError(GitError):
-    """Git cannot read the whole working tree, so snapshot not found."""
+    """Git cannot read the whole working tree, so there is no snapshot."""
 
 
 class Snapshot(Record):
@@ -140,14 +140,14 @@ def _take_locked(repo: Repo, began_ns: int) -> Snapshot:
 
 
 def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Snapshot:
-    known = known_signature, flagged, known_state, tree, *_stored = _read_facts(repo)
+    previous = known_signature, flagged, known_state, tree, *_stored = _read_facts(repo)
     git, signature = _copy_users_index(repo, known_signature)
-    asked: list[tuple[str, ...]] = [_DIFFERENCES, _UNTRACKED]
+    commands: list[tuple[str, ...]] = [_DIFFERENCES, _UNTRACKED]
     if signature != known_signature:
-        asked.append(_FLAGS)
+        commands.append(_FLAGS)
     if not (commit := read_head(repo)):
-        asked.append(_HEAD)
-    differences, untracked, *rest = git.ask_all(*asked)
+        commands.append(_HEAD)
+    differences, untracked, *rest = git.ask_all(*commands)
     if not commit:
         commit = rest.pop().stdout.decode().strip()
     if flags := rest:
@@ -155,12 +155,12 @@ def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Sn
         entries = nul_split(flags[0].stdout)
         flagged = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
         known_state = None
-    gone, changed, modules = _read_differences(git, differences)
+    deleted, changed, modules = _read_differences(git, differences)
     new, left_out = _read_untracked(git, untracked, {entry.path for entry in hidden})
-    state = gone, [(path, _stat(git, path)) for path in (*changed, *new)]
+    state = deleted, [(path, _stat(git, path)) for path in (*changed, *new)]
     is_plain = not (modules or hidden)
     if not (is_plain and state == known_state and object_store.has(repo, tree)):
-        update_index(git, gone, "--force-remove")
+        update_index(git, deleted, "--force-remove")
         update_index(git, (*changed, *modules, *new), "--add", "--remove", "--replace")
         if modules:
             # What only has another commit checked out is in the tree now; the rest is not.
@@ -168,11 +168,11 @@ def _take_with(repo: Repo, hidden: tuple[StashedPath, ...], began_ns: int) -> Sn
         if hidden:
             _add_saved(git, repo, hidden)
         tree = git.out("write-tree").decode().strip()
-    stored_s = _store_all(git, repo, tree, head=commit, known=known)
+    stored_s = _store_all(git, repo, tree, head=commit, previous=previous)
     # What was written since it began may have been read before, and look the same afterwards.
     is_settled = all(max(times[-2:], default=0) < began_ns for _path, times in state[1])
     facts = (signature, flagged, state if is_plain and is_settled else None, tree, commit, stored_s)
-    if facts != known:
+    if facts != previous:
         replace_cached(_facts_abs(repo), (_VERSION, *facts), sync=False)
     return Snapshot(
         tree=tree,
@@ -219,38 +219,40 @@ def _copy_users_index(repo: Repo, copied: tuple[int, ...]) -> tuple[Git, tuple[i
     return git, signature
 
 
-def _read_differences(git: Git, done: CompletedProcess) -> tuple[list[str], list[str], list[str]]:
-    """Return what is gone, what has changed, and the submodules that have."""
-    if done.exit_status:
-        said = os.fsdecode(done.stderr).strip() or f"exit status {done.exit_status}"
-        raise GitError(f"git diff-files failed in {git.cwd_abs}: {said}")
-    fields = done.stdout.split(b"\0")
-    found: dict[str, bytes] = {}  # of a conflict, git lists more than one version
+def _read_differences(
+    git: Git, completed: CompletedProcess
+) -> tuple[list[str], list[str], list[str]]:
+    """Return the deleted paths, the changed ones, and the changed submodules."""
+    if completed.exit_status:
+        message = os.fsdecode(completed.stderr).strip() or f"exit status {completed.exit_status}"
+        raise GitError(f"git diff-files failed in {git.cwd_abs}: {message}")
+    fields = completed.stdout.split(b"\0")
+    metas: dict[str, bytes] = {}  # of a conflict, git lists more than one version
     for meta, name in zip(fields[0::2], fields[1::2], strict=False):
         path = os.fsdecode(name)
-        if found.get(path, b"")[-1:] != b"D":
-            found[path] = meta
-    gone = [path for path, meta in found.items() if meta[-1:] == b"D"]
-    modules = [path for path in found.keys() - set(gone) if _SUBMODULE in found[path][1:14]]
-    return gone, sorted(found.keys() - {*gone, *modules}), sorted(modules)
+        if metas.get(path, b"")[-1:] != b"D":
+            metas[path] = meta
+    deleted = [path for path, meta in metas.items() if meta[-1:] == b"D"]
+    modules = [path for path in metas.keys() - set(deleted) if _SUBMODULE in metas[path][1:14]]
+    return deleted, sorted(metas.keys() - {*deleted, *modules}), sorted(modules)
 
 
 def _read_untracked(
-    git: Git, done: CompletedProcess, shown: set[str]
+    git: Git, completed: CompletedProcess, stashed: set[str]
 ) -> tuple[list[str], dict[str, str]]:
-    """Return what is untracked, but what another run shows; and what is left out, and why."""
-    said = os.fsdecode(done.stderr).strip()
+    """Return untracked paths without stashed ones; and what is left out, and why."""
+    message = os.fsdecode(completed.stderr).strip()
     # An unreadable folder is only a warning to git: what is in it would be missing unseen.
-    if done.exit_status or "could not open" in said:
-        raise GitError(f"git cannot list untracked files: {said}")
+    if completed.exit_status or "could not open" in message:
+        raise GitError(f"git cannot list untracked files: {message}")
     new: list[str] = []
     left_out: dict[str, str] = {}
     # Of another name than .git, git takes its own folder for anybody's.
     git_dir = os.path.relpath(git.env["GIT_DIR"], git.cwd_abs) + "/"
-    for path in nul_split(done.stdout):
+    for path in nul_split(completed.stdout):
         if path.endswith("/"):
             left_out[path.rstrip("/")] = "a repository of its own"
-        elif not (path in shown or path.startswith(git_dir)):
+        elif not (path in stashed or path.startswith(git_dir)):
             if (*_stat(git, path), 0, 0)[1] > LIMIT_BYTES:
                 left_out[path] = f"larger than {LIMIT_BYTES >> 20} MiB"
             else:
@@ -267,13 +269,13 @@ def _stat(git: Git, path: str) -> tuple[int, ...]:
     return now.st_mode, now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns
 
 
-def _store_all(git: Git, repo: Repo, tree: str, *, head: str, known: Facts) -> float:
+def _store_all(git: Git, repo: Repo, tree: str, *, head: str, previous: Facts) -> float:
     """Store all objects that HEAD does not have in our directory, out of reach of git gc.
 
     Some of it may be in the user's, staged once: git does not store it again by itself.
     Return when that was done last.
     """
-    *_rest, known_tree, known_head, stored_s = known
+    *_rest, known_tree, known_head, stored_s = previous
     if (known_tree, known_head) == (tree, head) and time.time() - stored_s < _STORED_S:
         return stored_s
     missing = object_store.keep(repo, _ids_beside_head(git, tree, head))
@@ -291,8 +293,8 @@ def _store_all(git: Git, repo: Repo, tree: str, *, head: str, known: Facts) -> f
 def _ids_beside_head(git: Git, tree: str, head: str) -> list[str]:
     """Return the ids in `tree`, itself included, that HEAD does not have."""
     if not head:
-        listed = git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
-        metas = [entry.partition(b"\t")[0].split(b" ") for entry in listed if entry]
+        entries = git.out("ls-tree", "-r", "-t", "-z", tree).split(b"\0")
+        metas = [entry.partition(b"\t")[0].split(b" ") for entry in entries if entry]
         ids = [meta[2].decode() for meta in metas if meta[0] != _SUBMODULE]
     else:
         raw = ("diff-tree", "-r", "-t", "--raw", "-z", "--no-renames", "--no-abbrev")
@@ -318,8 +320,8 @@ def _why_unprovable(
 
 
 def _first_few(paths: list[str]) -> str:
-    shown = ", ".join(f"`{path}`" for path in paths[:_FIRST_PATHS])
-    return shown + (", …" if len(paths) > _FIRST_PATHS else "")
+    names = ", ".join(f"`{path}`" for path in paths[:_FIRST_PATHS])
+    return names + (", …" if len(paths) > _FIRST_PATHS else "")
 
 
 def _find_hidden(state_abs: str) -> tuple[StashedPath, ...]:
@@ -343,7 +345,7 @@ def _find_hidden(state_abs: str) -> tuple[StashedPath, ...]:
         return ()  # that run has just ended
     if journal.pid == os.getpid():
         return ()
-    return tuple(one for one in journal.entries if not one.saved or one.saved in saved)
+    return tuple(entry for entry in journal.entries if not entry.saved or entry.saved in saved)
 
 
 def _add_saved(git: Git, repo: Repo, hidden: tuple[StashedPath, ...]) -> None:
@@ -363,14 +365,14 @@ def _add_saved(git: Git, repo: Repo, hidden: tuple[StashedPath, ...]) -> None:
         names: list[str] = []
         for entry in hidden:
             if entry.saved:
-                found = _link(rescue.at("saved", entry.saved), folder_abs, entry.path)
-                if found != [entry.path]:  # a folder, of which git may ignore something
-                    ignored = set(git.ignored(found, "--no-index"))
-                    found = [name for name in found if name not in ignored]
-                names += found
+                paths = _link(rescue.at("saved", entry.saved), folder_abs, entry.path)
+                if paths != [entry.path]:  # a folder, of which git may ignore something
+                    ignored = set(git.ignored(paths, "--no-index"))
+                    paths = [name for name in paths if name not in ignored]
+                names += paths
         # As a working tree of its own, so that filters see each file under its name.
-        there = git._replace(cwd_abs=folder_abs, env={**git.env, "GIT_WORK_TREE": folder_abs})
-        update_index(there, names, "--add", "--replace")
+        stash_git = git._replace(cwd_abs=folder_abs, env={**git.env, "GIT_WORK_TREE": folder_abs})
+        update_index(stash_git, names, "--add", "--replace")
     finally:
         remove_tree(folder_abs)
 
@@ -378,13 +380,13 @@ def _add_saved(git: Git, repo: Repo, hidden: tuple[StashedPath, ...]) -> None:
 def _link(saved_abs: str, folder_abs: str, path: str) -> list[str]:
     """Link a saved file, or all in a saved folder, below `folder_abs`; return the paths."""
     if os.path.isdir(saved_abs) and not os.path.islink(saved_abs):
-        found: list[str] = []
+        paths: list[str] = []
         inside = sorted(os.listdir(saved_abs))
         if ".git" in inside:
             return []  # a repository of its own is in no snapshot
         for name in inside:
-            found += _link(f"{saved_abs}/{name}", folder_abs, f"{path}/{name}")
-        return found
+            paths += _link(f"{saved_abs}/{name}", folder_abs, f"{path}/{name}")
+        return paths
     target_abs = os.path.join(folder_abs, path)
     os.makedirs(os.path.dirname(target_abs), exist_ok=True)
     os.link(saved_abs, target_abs, follow_symlinks=False)

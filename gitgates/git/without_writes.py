@@ -24,30 +24,30 @@ _BLOBS = (b"100644", b"100755")
 def without_writes(repo: Repo, start: str, now: str, writes: Iterable[Write]) -> str:
     """Return the tree `now` without writes that came after the tree `start`, in order.
 
-    Where `start` has the content that one of them left, it has those before it, too.
+    Where `start` has the content that a write produced, it has those before it, too.
 
     Raises: GitError where a tree does not exist; OSError where nothing can be stored.
     """
-    found: dict[bytes, list[Write]] = {}
-    for one in writes:
-        found.setdefault(os.fsencode(one.path), []).append(one)
+    by_path: dict[bytes, list[Write]] = {}
+    for write in writes:
+        by_path.setdefault(os.fsencode(write.path), []).append(write)
     git = reading_git(repo)
-    taken: dict[bytes, tuple[bytes, bytes]] = {}
-    for path, was, file in changes_between(git, start, now) if found else ():
-        if path not in found:
+    replaced: dict[bytes, tuple[bytes, bytes]] = {}
+    for path, old_file, file in changes_between(git, start, now) if by_path else ():
+        if path not in by_path:
             continue
-        old, content = _id(was), _id(file)
-        kept = found[path]
-        known = [at for at, one in enumerate(kept) if one.after == old]
-        for one in reversed(kept[known[-1] + 1 :] if known else kept):
-            content = one.before if content == one.after else _undone(repo, git, one, content)
+        old, content = _id(old_file), _id(file)
+        path_writes = by_path[path]
+        matching = [at for at, write in enumerate(path_writes) if write.after == old]
+        for write in reversed(path_writes[matching[-1] + 1 :] if matching else path_writes):
+            content = write.before if content == write.after else _undone(repo, git, write, content)
         if content != _id(file):
-            mode = file[0] if file[0] in _BLOBS else was[0]
-            gone = b"000000", _NONE * len(file[1])
-            taken[path] = (
-                (mode if mode in _BLOBS else _BLOBS[0], content.encode()) if content else gone
+            mode = file[0] if file[0] in _BLOBS else old_file[0]
+            removal = b"000000", _NONE * len(file[1])
+            replaced[path] = (
+                (mode if mode in _BLOBS else _BLOBS[0], content.encode()) if content else removal
             )
-    return with_files(repo, now, taken) if taken else now
+    return with_files(repo, now, replaced) if replaced else now
 
 
 def _id(file: tuple[bytes, bytes]) -> str:
@@ -56,11 +56,11 @@ def _id(file: tuple[bytes, bytes]) -> str:
 
 def _undone(repo: Repo, git: Git, write: Write, content: str) -> str:
     """Return the id of a content without a write that others have built upon."""
-    ids = [one for one in (write.before, write.after, content) if one]
+    ids = [blob_id for blob_id in (write.before, write.after, content) if blob_id]
     blobs = {"": b"", **read_blobs(git, ids)}
     if not content or not {write.before, write.after, content}.issubset(blobs):
         return content  # it is huge
-    before, after, now = (blobs[one] for one in (write.before, write.after, content))
+    before, after, now = (blobs[blob_id] for blob_id in (write.before, write.after, content))
     text = b"".join(undo(_lines(before), _lines(after), _lines(now)))
     if text == blobs[content]:
         return content
@@ -81,33 +81,33 @@ def undo(before: list[bytes], after: list[bytes], now: list[bytes]) -> list[byte
     for tag, start, end, other, _end in _compare(after, now):
         if tag == "equal":
             place |= {at: other + at - start for at in range(start, end)}
-    found = [[line] for line in (*now, b"")]  # what is there instead of each line, and at the end
-    found[-1] = []
+    slots = [[line] for line in (*now, b"")]  # what is there instead of each line, and at the end
+    slots[-1] = []
     for tag, old, old_end, new, new_end in _compare(before, after):
         if tag != "equal":
-            _put_back(found, before[old:old_end], range(new, new_end), place)
-    return [line for lines in found for line in lines]
+            _put_back(slots, before[old:old_end], range(new, new_end), place)
+    return [line for lines in slots for line in lines]
 
 
-def _compare(one: list[bytes], other: list[bytes]) -> Sequence[tuple[str, int, int, int, int]]:
+def _compare(old: list[bytes], new: list[bytes]) -> Sequence[tuple[str, int, int, int, int]]:
     from difflib import SequenceMatcher  # cold: only where gates have written
 
-    return SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    return SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
 
 
 def _put_back(
-    found: list[list[bytes]], lines: list[bytes], written: range, place: dict[int, int]
+    slots: list[list[bytes]], lines: list[bytes], written: range, place: dict[int, int]
 ) -> None:
     """Put lines back in place of those that were `written`, as far as they are still there."""
     first = written.start
     if len(lines) == len(written):  # each for itself
         for at, line in zip(written, lines, strict=True):
             if at in place:
-                found[place[at]] = [line]
+                slots[place[at]] = [line]
     elif written and all(at in place for at in written):
         for at in written:
-            found[place[at]] = []
-        found[place[first]] = lines
+            slots[place[at]] = []
+        slots[place[first]] = lines
     elif not written and (first == 0 or {first - 1, first} & place.keys()):
         at = place.get(first, place.get(first - 1, -1) + 1)
-        found[at] = [*lines, *found[at]]
+        slots[at] = [*lines, *slots[at]]

@@ -63,22 +63,22 @@ def _is_id(field: bytes) -> bool:
 
 
 def decode_by_hand(
-    hook: str, paths: tuple[str, ...], gone: tuple[str, ...], places: tuple[str, str]
+    hook: str, paths: tuple[str, ...], deleted: tuple[str, ...], places: tuple[str, str]
 ) -> Event:
     """Return the event of a hook run by hand. `places` are the root and its git folder.
 
-    `gone` are paths that are deleted. Where the hook is about a commit message, that is the one
-    path named, or else the message of the commit made last.
+    `deleted` are paths that no longer exist. A hook about a commit message gets the one path
+    named, or else the message of the last commit.
     """
     root_abs, git_dir_abs = places
-    event = Event(host="manual", name=hook, root_abs=root_abs, paths=paths, gone=gone)
+    event = Event(host="manual", name=hook, root_abs=root_abs, paths=paths, deleted=deleted)
     if HOOK_POINTS[hook].scope != "message":
         return event
     last = posixpath.relpath(posixpath.join(git_dir_abs, _MESSAGE_FILE), root_abs)
     message = paths[0] if len(paths) == 1 else last
     message_abs = posixpath.normpath(posixpath.join(root_abs, message))
     return event._replace(
-        paths=(message,), gone=(), argv=(message_abs,), message_file_abs=message_abs
+        paths=(message,), deleted=(), argv=(message_abs,), message_file_abs=message_abs
     )
 
 

@@ -254,7 +254,7 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
 
 
 def _heading(plan: Plan) -> str:
-    paths, gone = plan.event.paths or (), plan.event.gone
+    paths, gone = plan.event.paths or (), plan.event.deleted
     on = f"on {counted(len(paths), 'path')}: {_first(paths)}" if paths else "no path has changed"
     if gone and not paths:
         on = f"on {counted(len(gone), 'deleted path')}: {_first(gone)}"

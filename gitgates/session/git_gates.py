@@ -129,6 +129,6 @@ def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
         # The framework does not name deleted files; git is asked only where that may matter.
         from gitgates.git.paths import with_paths
 
-        deleted = with_paths(event, repo).gone
-        plan = make_plan(config, hook, event._replace(gone=deleted), skipped_gates(repo.env))
+        deleted = with_paths(event, repo).deleted
+        plan = make_plan(config, hook, event._replace(deleted=deleted), skipped_gates(repo.env))
     return plan

@@ -102,13 +102,13 @@ class Difference(Record):
 
     changed: tuple[str, ...]
     added: tuple[str, ...]
-    gone: tuple[str, ...]
+    deleted: tuple[str, ...]
     untracked: tuple[str, ...]  # was tracked, is there, and is ignored instead
 
     @property
     def paths(self) -> tuple[str, ...]:
         """All of them, sorted."""
-        return tuple(sorted({*self.changed, *self.added, *self.gone, *self.untracked}))
+        return tuple(sorted({*self.changed, *self.added, *self.deleted, *self.untracked}))
 
 
 def folder_of(repo: Repo, run: str = "") -> str:
@@ -218,7 +218,7 @@ def compare(point: Checkpoint, repo: Repo) -> Difference:
             p for p, was in point.paths.items() if p in there and there[p][:2] != was[:2]
         ),
         added=tuple(p for p in now if p not in point.paths and not point.was_ignored(p)),
-        gone=tuple(path for path in point.paths if path not in there),
+        deleted=tuple(path for path in point.paths if path not in there),
         untracked=tuple(repo.git.ignored(unlisted, "--no-index")),
     )
 

@@ -73,11 +73,11 @@ def _check_out(git: Git, rescue: Rescue, unstaged: Unstaged) -> None:
             f"{rescue.folder_abs}: cannot be created: {error.strerror}",
             "Nothing was checked. Commit with no unstaged changes, or make its folder writable.",
         ) from error
-    if not unstaged.shown:
+    if not unstaged.modified:
         return
     prefix = f"--prefix={rescue.at('shown')}/"
-    git.out("checkout-index", "-z", "--stdin", prefix, stdin=nul_ended(unstaged.shown))
-    for path in unstaged.shown:
+    git.out("checkout-index", "-z", "--stdin", prefix, stdin=nul_ended(unstaged.modified))
+    for path in unstaged.modified:
         if not os.path.lexists(rescue.at("shown", path)):
             raise GitError(f"git wrote no copy of `{path}` as it is being committed")
 
@@ -88,7 +88,7 @@ def _plan(
     """Return the paths to move and to check out, and the folders to create for that."""
     entries: list[StashedPath] = []
     made: dict[str, None] = {}
-    for path in (*unstaged.unseen, *unstaged.shown):
+    for path in (*unstaged.unseen, *unstaged.modified):
         for folder in _folders(path):
             found = mode_of(os.path.join(root_abs, folder))
             if found is None:
@@ -100,7 +100,7 @@ def _plan(
                 made[folder] = None
         blocked = any(folder in made for folder in _folders(path))
         exists = not blocked and mode_of(os.path.join(root_abs, path)) is not None
-        blob, shown_abs = unstaged.shown.get(path, ""), rescue.at("shown", path)
+        blob, shown_abs = unstaged.modified.get(path, ""), rescue.at("shown", path)
         entries.append(
             StashedPath(
                 path=path,

@@ -112,7 +112,7 @@ def test_a_folder_that_became_a_link_is_a_folder_again(repo: Repo) -> None:
     (repo.path / "d").rename(repo.path.parent / "moved")
     (repo.path / "d").symlink_to("../moved")
     found = checkpoint.compare(point, where(repo))
-    assert (found.gone, found.added) == (("d/e/f",), ("d",))
+    assert (found.deleted, found.added) == (("d/e/f",), ("d",))
     roll_back(point, where(repo))
     assert state(repo) == before
 

@@ -124,7 +124,7 @@ def _judge(
 ) -> VerifiedCommit:
     """Plan a commit again, and find the evidence of each gate that had to run."""
     name = "pre-merge-commit" if len(commit.parents) > 1 else "pre-commit"
-    event = Event("git", name, repo.root_abs, paths=commit.paths, gone=commit.gone)
+    event = Event("git", name, repo.root_abs, paths=commit.paths, deleted=commit.deleted)
     if isinstance(config, ConfigError):
         return VerifiedCommit(commit, event, Config(), {}, config.message)
     plan = make_plan(config, find_hook(config, name) or Hook(name), event, {})

@@ -193,7 +193,7 @@ class StopAttempt:
         call, event = self._call, self._run.plan.event
         try:
             changed = sorted(
-                {*(event.paths or ()), *event.gone}.intersection(changed_by_others(call))
+                {*(event.paths or ()), *event.deleted}.intersection(changed_by_others(call))
             )
         except GitgatesError as error:
             call.say(str(error))

@@ -29,7 +29,7 @@ def plan_run(call: Call, changes: Changes) -> GateRun | None:
         name=call.payload.event,
         root_abs=call.repo.root_abs,
         paths=changes.paths,
-        gone=changes.deleted,
+        deleted=changes.deleted,
         stdin=call.raw,
         payload=call.payload,
     )

@@ -60,7 +60,7 @@ def prepare(
     paths = sorted({*difference.paths, *committed_paths(git, point.head, head)})
     unknown = set(paths).difference(difference.changed, difference.added, point.paths)
     missing = {path for path in unknown if not mode_at(os.path.join(repo.root_abs, path))}
-    removed = missing.union(difference.gone, difference.untracked)
+    removed = missing.union(difference.deleted, difference.untracked)
     present = [path for path in paths if path not in removed and path not in unknown]
     mine = [path for path in present if whole or path not in point.dirty]
     both = [path for path in present if not whole and path in point.dirty]
