@@ -54,17 +54,17 @@ def make_folder(path_abs: str, *, exist_ok: bool = True) -> None:
         path_abs = os.path.dirname(path_abs)
 
 
-def _share(place: str | int, found: os.stat_result) -> None:
+def _share(place: str | int, status: os.stat_result) -> None:
     """Give a file or folder of ours the bits that are shared; a folder, its group to what is in it.
 
     Source: git's path.c, adjust_shared_perm.
     """
     bits = _shared[0]
-    if stat.S_ISDIR(found.st_mode):
+    if stat.S_ISDIR(status.st_mode):
         bits |= (bits & 0o444) >> 2 | stat.S_ISGID
-    wanted = stat.S_IMODE(found.st_mode) | bits
-    if found.st_uid == os.geteuid() and wanted != stat.S_IMODE(found.st_mode):
-        os.chmod(place, wanted)
+    mode = stat.S_IMODE(status.st_mode) | bits
+    if status.st_uid == os.geteuid() and mode != stat.S_IMODE(status.st_mode):
+        os.chmod(place, mode)
 
 
 def open_regular(path_abs: str, flags: int, mode: int = 0o666) -> int:
@@ -186,10 +186,10 @@ def _hash(content: bytes) -> bytes:
 def length_of(path_abs: str) -> int:
     """Return how many bytes a regular file has; -1 if there is none."""
     try:
-        found = os.stat(path_abs)
+        status = os.stat(path_abs)
     except (OSError, ValueError):
         return -1
-    return found.st_size if stat.S_ISREG(found.st_mode) else -1
+    return status.st_size if stat.S_ISREG(status.st_mode) else -1
 
 
 def read_tail(path_abs: str, since: int, most: int = _LONGEST_TAIL) -> bytes | None:
@@ -267,10 +267,10 @@ def replace_unchanged(root_abs: str, file: str, before: bytes | None, after: byt
         try:
             # A read-only file is meant so; replacing it would need only the folder's permission.
             with open(path_abs, "rb+", opener=open_regular) as stream:
-                found = stream.read()
+                current = stream.read()
         except FileNotFoundError:
-            found = None
-        if found != before:
+            current = None
+        if current != before:
             raise ConfigError(
                 f"{file}: was changed by another process in the meantime; nothing was written",
                 "Run the command again.",

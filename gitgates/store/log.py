@@ -75,12 +75,12 @@ def parse_lines(lines: list[bytes]) -> list[Fact | None]:
         # At once, in half of the time: a session of a day has thousands of lines. What a torn one
         # leaves open is closed by no other, because those are whole and no text has two lines: then
         # each is read alone.
-        found = loads(b"[" + b",\n".join(lines) + b"]")
+        objects = loads(b"[" + b",\n".join(lines) + b"]")
     except (ValueError, RecursionError):
-        found = []
+        objects = []
     return (
-        [one if isinstance(one, dict) else None for one in found]
-        if len(found) == len(lines)
+        [entry if isinstance(entry, dict) else None for entry in objects]
+        if len(objects) == len(lines)
         else [*map(_parse, lines)]
     )
 
@@ -152,11 +152,11 @@ class Journal:
 
     def _parse(self, raw: bytes) -> list[Fact]:
         self._read_to += raw.rfind(b"\n") + 1
-        found = parse_lines([line for line in raw.split(b"\n") if line])
-        facts = [fact for fact in found if fact is not None]
-        self.torn = len(found) - len(facts)
+        parsed = parse_lines([line for line in raw.split(b"\n") if line])
+        facts = [fact for fact in parsed if fact is not None]
+        self.torn = len(parsed) - len(facts)
         # Which versions are known, whoever reads a kind of entry says: session/journal.py.
-        return [one for one in facts if isinstance(one.get("v"), int) and "what" in one]
+        return [fact for fact in facts if isinstance(fact.get("v"), int) and "what" in fact]
 
 
 class EventLock:
@@ -201,7 +201,7 @@ def git_dir_of(path_abs: str) -> str:
 
 def sessions(state_abs: str) -> list[str]:
     """Return the journals of a worktree, the newest last."""
-    found: list[tuple[int, str]] = []
+    journals: list[tuple[int, str]] = []
     try:
         names = os.listdir(f"{state_abs}/{FOLDER}")
     except OSError:
@@ -210,10 +210,10 @@ def sessions(state_abs: str) -> list[str]:
         path_abs = f"{state_abs}/{FOLDER}/{name}"
         try:
             if name.endswith(".jsonl"):
-                found.append((os.stat(path_abs).st_mtime_ns, path_abs))
+                journals.append((os.stat(path_abs).st_mtime_ns, path_abs))
         except FileNotFoundError:
             continue  # somebody is tidying up
-    return [path_abs for _changed, path_abs in sorted(found)]
+    return [path_abs for _changed, path_abs in sorted(journals)]
 
 
 def file_name(session: str) -> str:
@@ -254,8 +254,12 @@ def read_metrics(shared_state_abs: str, tree: str = "") -> list[Fact]:
 
     Each has `gate`, `commit`, `tree` and `time`, which are texts, and `metrics`: numbers by name.
     """
-    found = _entries(f"{shared_state_abs}/{METRICS}", tree.encode())
-    return [one for one in found if is_measured(one) and one["tree"] == (tree or one["tree"])]
+    entries = _entries(f"{shared_state_abs}/{METRICS}", tree.encode())
+    return [
+        entry
+        for entry in entries
+        if is_measured(entry) and entry["tree"] == (tree or entry["tree"])
+    ]
 
 
 def is_measured(entry: Fact) -> bool:
@@ -264,7 +268,7 @@ def is_measured(entry: Fact) -> bool:
     return (
         all(isinstance(entry.get(name), str) for name in ("gate", "commit", "tree", "time"))
         and isinstance(numbers, dict)
-        and all(type(one) in (int, float) and abs(one) < _MOST for one in numbers.values())
+        and all(type(number) in (int, float) and abs(number) < _MOST for number in numbers.values())
     )
 
 

@@ -80,7 +80,7 @@ def post(shared_state_abs: str, draft: Message) -> Message:
         session=unicode_only(draft.session),
         agent=unicode_only(draft.agent),
         branch=unicode_only(draft.branch),
-        refs=_known(shared_state_abs, draft.refs),
+        refs=_existing_ids(shared_state_abs, draft.refs),
     )
     posted: list[Message] = []
 
@@ -107,13 +107,13 @@ def find(shared_state_abs: str, message_id: str) -> Message | None:
 
     Raises: StateError where the log cannot be read.
     """
-    wanted = {unicode_only(message_id), normalise_id(unicode_only(message_id))}
+    ids = {unicode_only(message_id), normalise_id(unicode_only(message_id))}
     try:
         for length in (_NEWEST_BYTES, sys.maxsize):  # most often, it is a new one
             lines = read_newest(shared_state_abs, length).split(b"\n")
-            named = [line for line in lines if any(one.encode() in line for one in wanted)]
-            found = parse_log(b"\n".join(named)).messages
-            if message := next((one for one in found if one.id in wanted), None):
+            candidates = [line for line in lines if any(id_.encode() in line for id_ in ids)]
+            messages = parse_log(b"\n".join(candidates)).messages
+            if message := next((candidate for candidate in messages if candidate.id in ids), None):
                 return message
     except OSError as error:
         raise _unreadable(shared_state_abs, error) from error
@@ -127,8 +127,8 @@ def read_newest(shared_state_abs: str, length: int) -> bytes:
     """
     path_abs = file_abs(shared_state_abs)
     start = max(length_of(path_abs) - length, 0)
-    found = read_lines(path_abs, start)
-    return found.partition(b"\n")[2] if start else found
+    lines = read_lines(path_abs, start)
+    return lines.partition(b"\n")[2] if start else lines
 
 
 def read_log(shared_state_abs: str) -> MessageLog:
@@ -151,11 +151,11 @@ def parse_log(raw: bytes) -> MessageLog:
     """Return the messages in a part of a log."""
     lines = [line for line in raw.split(b"\n") if line]
     read = zip(lines, map(_message, parse_lines(lines)), strict=True)
-    found = [(line, message) for line, message in read if message]
+    pairs = [(line, message) for line, message in read if message]
     return MessageLog(
-        messages=tuple(message for _line, message in found),
-        lines=tuple(line for line, _message in found),
-        left_out=len(lines) - len(found),
+        messages=tuple(message for _line, message in pairs),
+        lines=tuple(line for line, _message in pairs),
+        left_out=len(lines) - len(pairs),
     )
 
 
@@ -164,10 +164,10 @@ def message_at(line: bytes) -> Message | None:
     return _message(parse_lines([line])[0])
 
 
-def is_in(topic: str, wanted: str) -> bool:
+def is_in(topic: str, selector: str) -> bool:
     """Return whether a topic equals another, or is below it if that ends in `/`."""
-    is_above = wanted.endswith("/") or not wanted
-    return topic.startswith(wanted) if is_above else topic == wanted
+    is_above = selector.endswith("/") or not selector
+    return topic.startswith(selector) if is_above else topic == selector
 
 
 def file_abs(shared_state_abs: str) -> str:
@@ -234,7 +234,7 @@ def _check_text(text: str) -> None:
 
 
 def _check_topic(topic: str) -> None:
-    """Refuse a topic that could not be typed, shown on one line, or told from another."""
+    """Refuse a topic that could not be typed, shown on one line, or distinguished from another."""
     if not topic.strip("/ "):
         raise UsageError("the topic is empty", _TOPIC_HINT)
     if len(topic) > MOST_TOPIC:
@@ -251,15 +251,15 @@ def _check_topic(topic: str) -> None:
     raise UsageError(f"the topic `{shown(topic)}` {why}", _TOPIC_HINT)
 
 
-def _known(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ...]:
-    found = []
+def _existing_ids(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ...]:
+    ids = []
     for ref in dict.fromkeys(refs):
         message = find(shared_state_abs, ref)
         if message is None:
             hint = "Ids are shown by `gitgates journal post` and `read`."
             raise UsageError(f"no message `{shown(ref)}` to refer to", hint)
-        found.append(message.id)
-    return tuple(dict.fromkeys(found))
+        ids.append(message.id)
+    return tuple(dict.fromkeys(ids))
 
 
 def _last_number(fd: int, size: int) -> int:
@@ -284,7 +284,7 @@ def _message(fact: Fact | None) -> Message | None:
     refs, data = fact.get("refs", []), fact.get("data", {})
     if not isinstance(refs, list) or not isinstance(data, dict):
         return None
-    if not all(isinstance(one, str) for one in (*texts.values(), *refs)):
+    if not all(isinstance(text, str) for text in (*texts.values(), *refs)):
         return None
     message = Message(**texts, dirty=fact.get("dirty") is True, data=data, refs=tuple(refs))
     has_time = message.time[:19].translate(_EACH_DIGIT) == "0000-00-00T00:00:00"

@@ -38,11 +38,11 @@ def require_access(folder_abs: str) -> None:
 
 
 def _whose(what: str, path_abs: str) -> tuple[str, str]:
-    """Return what is wrong, with the owner of the state folder, and the command that mends it."""
+    """Return what is wrong, with the owner of the state folder, and the command that fixes it."""
     before, name, _rest = path_abs.rpartition(_FOLDER)
     folder_abs = f"{before}{name}"
-    mend = mend_owner(folder_abs)
-    return f"{what}; state of {owner_of(path_abs)} is in {folder_abs}", mend
+    fix = fix_owner_command(folder_abs)
+    return f"{what}; state of {owner_of(path_abs)} is in {folder_abs}", fix
 
 
 def owner_of(path_abs: str) -> str:
@@ -59,10 +59,10 @@ def _name(user: int) -> str:
         return str(user)
 
 
-def mend_owner(folder_abs: str) -> str:
+def fix_owner_command(folder_abs: str) -> str:
     """Return the command that gives this user access to a state folder of another user."""
-    found = os.lstat(folder_abs)
-    if found.st_uid == os.geteuid() and found.st_mode & _OWNERS != _OWNERS:
+    status = os.lstat(folder_abs)
+    if status.st_uid == os.geteuid() and status.st_mode & _OWNERS != _OWNERS:
         return f"chmod -R u+rwX '{folder_abs}'"
     if is_shared():
         return f"sudo chmod -R g+rwX '{folder_abs}'"

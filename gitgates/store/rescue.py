@@ -54,8 +54,8 @@ class StashedPath(Record):
 
     path: str
     saved: str = ""  # the number in saved/; empty: nothing was there
-    blob: str = ""  # what is shown in its place; empty: nothing
-    shown: str = ""  # `digest` of that
+    blob: str = ""  # the staged content that is put in its place; empty: nothing
+    staged_digest: str = ""  # `digest` of that
     mode: int = 0  # of that
     digest: str = ""  # of what is saved; empty: not known
 
@@ -88,11 +88,11 @@ class Rescue(Record):
 
     def texts(self) -> list[str]:
         """Return the absolute path of each file, link or folder that may be the person's."""
-        found = []
+        paths = []
         for name in ("saved", "out"):
             if os.path.isdir(self.at(name)):
-                found += [self.at(name, text) for text in sorted(os.listdir(self.at(name)))]
-        return found
+                paths += [self.at(name, text) for text in sorted(os.listdir(self.at(name)))]
+        return paths
 
     def write(self, journal: StashJournal) -> None:
         """Write and sync the journal.
@@ -121,9 +121,9 @@ class Rescue(Record):
             with open(self.at("journal"), "rb", opener=open_state) as file:
                 text, mark, rest = file.read().partition(_MARK)
             # First: whatever else a later version may write.
-            named = text.removeprefix(b"{'v': ").partition(b",")[0]
-            if named.isdigit() and int(named) > VERSION:
-                raise self._other_version(int(named))
+            written_version = text.removeprefix(b"{'v': ").partition(b",")[0]
+            if written_version.isdigit() and int(written_version) > VERSION:
+                raise self._other_version(int(written_version))
             fields = ast.literal_eval(text.decode("ascii"))
             version = fields.pop("v")
             # Without entries there is none, nor was there at first.
@@ -232,7 +232,7 @@ def prune_restored(state_abs: str, now_s: float | None = None, *, with_sizes: bo
     `with_sizes`: also too large ones, which costs a look at each. What cannot be removed stays.
     """
     now = time.time() if now_s is None else now_s
-    folder_abs, gone, unlinked = f"{state_abs}/restored", 0, 0
+    folder_abs, removed, unlinked = f"{state_abs}/restored", 0, 0
     try:
         for number, name in enumerate(sorted(os.listdir(folder_abs), key=restored_s, reverse=True)):
             run_abs = f"{folder_abs}/{name}"
@@ -240,10 +240,10 @@ def prune_restored(state_abs: str, now_s: float | None = None, *, with_sizes: bo
             is_much = number and (number >= _MOST_RESTORED or unlinked > _MOST_RESTORED_BYTES)
             if is_much or now - restored_s(name) > RESTORED_S:
                 remove_tree(run_abs)
-                gone += 1
+                removed += 1
     except OSError:
-        return gone
-    return gone
+        return removed
+    return removed
 
 
 def restored_s(token: str) -> float:
@@ -261,7 +261,7 @@ def is_large(journal: StashJournal) -> bool:
 def _unlinked_bytes(folder_abs: str) -> int:
     """Return the size of the files of a folder that have no other name."""
     stats = [entry.stat(follow_symlinks=False) for entry in os.scandir(folder_abs)]
-    return sum(one.st_size for one in stats if one.st_nlink == 1)
+    return sum(status.st_size for status in stats if status.st_nlink == 1)
 
 
 def _as_bytes(journal: StashJournal) -> bytes:
@@ -274,29 +274,32 @@ def _as_bytes(journal: StashJournal) -> bytes:
 def _journal_of(version: int, fields: dict[str, Any]) -> StashJournal:
     """Return the journal of any version so far; raises TypeError and the like where it is none.
 
-    At first, git's locks were told by their inodes, which says nothing: git itself names them.
+    The first journals identified git's locks by their inodes. Those are dropped: git itself names
+    the locks.
     """
     if not isinstance(fields.get("git_locks", {}), dict):
         fields["git_locks"] = {}
     plain = fields["entries"]
     if version == 1:
-        fields["entries"] = tuple(_first_entry(fields["root_abs"], one) for one in plain)
+        fields["entries"] = tuple(_first_entry(fields["root_abs"], entry) for entry in plain)
     else:
-        fields["entries"] = tuple(StashedPath(*one) for one in plain)
+        fields["entries"] = tuple(StashedPath(*entry) for entry in plain)
     return StashJournal(**fields)
 
 
 def _first_entry(root_abs: str, plain: tuple[Any, ...]) -> StashedPath:
     """Return an entry of version 1, which had inode, size, time and mode of what is shown."""
     path, saved, blob, mark, *saved_digest = plain
-    path_abs, shown = f"{root_abs}/{path}", ""
+    path_abs, staged_digest = f"{root_abs}/{path}", ""
     try:
         now = os.lstat(path_abs)
         is_shown = (now.st_ino, now.st_size, now.st_mtime_ns, now.st_mode) == mark
-        shown = digest(path_abs) if blob and is_shown else ""
+        staged_digest = digest(path_abs) if blob and is_shown else ""
     except OSError:
         pass  # nothing is there
-    return StashedPath(path, saved, blob, shown=shown, mode=mark[3], digest="".join(saved_digest))
+    return StashedPath(
+        path, saved, blob, staged_digest=staged_digest, mode=mark[3], digest="".join(saved_digest)
+    )
 
 
 def _checksum(text: bytes) -> bytes:
@@ -431,11 +434,11 @@ def _copy(source_abs: str, target_abs: str) -> None:
     Under that name it is whole from the first moment: half a copy, left by a kill, could be taken
     for somebody's text.
     """
-    found = os.lstat(source_abs)
-    if stat.S_ISLNK(found.st_mode):
+    status = os.lstat(source_abs)
+    if stat.S_ISLNK(status.st_mode):
         os.symlink(os.readlink(source_abs), target_abs)
         return
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EXDEV, "is not a file and is on another file system", source_abs)
     part_abs = partial_name(target_abs)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
@@ -444,8 +447,8 @@ def _copy(source_abs: str, target_abs: str) -> None:
             while data := source.read(1 << 20):
                 part.write(data)
             part.flush()
-            os.fchmod(part.fileno(), stat.S_IMODE(found.st_mode))
-            os.utime(part.fileno(), ns=(found.st_atime_ns, found.st_mtime_ns))
+            os.fchmod(part.fileno(), stat.S_IMODE(status.st_mode))
+            os.utime(part.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
             os.fsync(part.fileno())
         move_into_place(part_abs, target_abs)
         sync_folder(os.path.dirname(target_abs))

@@ -114,19 +114,19 @@ def prune(state_abs: str, keep: int, spare_abs: str = "", *, most: int = AT_ONCE
         names = run_ids(state_abs)
     except PermissionError:
         return 0
-    found = (f"{state_abs}/runs/{name}" for name in names[: max(len(names) - keep, 0)])
-    gone = 0
-    for run_abs in found:
-        if gone >= most:
+    candidates = (f"{state_abs}/runs/{name}" for name in names[: max(len(names) - keep, 0)])
+    removed = 0
+    for run_abs in candidates:
+        if removed >= most:
             break
         if run_abs == spare_abs or _is_young(f"{run_abs}/{OPEN}") or _is_under_way(run_abs):
             continue
         try:
             remove_tree(run_abs)
-            gone += 1
+            removed += 1
         except OSError:
             continue
-    return gone
+    return removed
 
 
 def _escape(char: str) -> str:

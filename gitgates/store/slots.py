@@ -38,8 +38,8 @@ class Slot:
         """Return the recorded state of its content; None if unknown."""
         if not is_regular(self.index_abs):
             return None
-        found = read_cached(self._state_abs)
-        return found if isinstance(found, tuple) else None
+        state = read_cached(self._state_abs)
+        return state if isinstance(state, tuple) else None
 
     def begin(self) -> None:
         """Mark its content as changing."""
@@ -110,7 +110,7 @@ def prune_slots(folder_abs: str) -> int:
 
     What cannot be removed stays.
     """
-    kept = gone = 0
+    unused = removed = 0
     for number in range(1, _MOST + 1):
         lock_abs = f"{folder_abs}/{number}.lock"
         try:
@@ -121,14 +121,14 @@ def prune_slots(folder_abs: str) -> int:
         if lock_fd < 0:
             continue
         slot = Slot(f"{folder_abs}/{number}", lock_fd)
-        kept += 1
+        unused += 1
         try:
-            if kept > KEPT_FREE or is_old:
+            if unused > KEPT_FREE or is_old:
                 slot.empty()
                 os.unlink(lock_abs)
-                gone += 1
+                removed += 1
         except (OSError, StateError):
             continue
         finally:
             slot.release()
-    return gone
+    return removed

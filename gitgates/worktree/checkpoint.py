@@ -127,16 +127,16 @@ def under_way(repo: Repo) -> str:
 def find_unsavable(repo: Repo, listing: Listing) -> list[str]:
     """Return messages about what a rollback could not restore if the run changed it."""
     others = [path for path in listing.others if path.endswith("/")]
-    found = [f"{path}: a repository of its own" for path in others]
-    found += [f"{path}: a submodule" for path in listing.submodules]
+    messages = [f"{path}: a repository of its own" for path in others]
+    messages += [f"{path}: a submodule" for path in listing.submodules]
     for path in listing.paths:
         path_abs = os.path.join(repo.root_abs, path)
         mode = mode_at(path_abs)
         if mode and stat.S_ISREG(mode) and not os.access(path_abs, os.R_OK):
-            found.append(f"{path}: cannot be read")
+            messages.append(f"{path}: cannot be read")
         elif mode and not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
-            found.append(f"{path}: neither a file nor a link")
-    return found
+            messages.append(f"{path}: neither a file nor a link")
+    return messages
 
 
 def take(repo: Repo, run: str, *, apart: bool = False) -> Checkpoint:
@@ -164,14 +164,14 @@ def take(repo: Repo, run: str, *, apart: bool = False) -> Checkpoint:
     )
     try:
         make_folder(f"{folder_abs}/files", exist_ok=False)
-        held, copies = _held_by(repo, head), list[str]()
+        stored, copies = _blobs_in(repo, head), list[str]()
         for path, content in point.paths.items():
-            if content.digest not in held and not stat.S_ISLNK(content.mode):
-                held.add(content.digest)
+            if content.digest not in stored and not stat.S_ISLNK(content.mode):
+                stored.add(content.digest)
                 copies.append(f"{folder_abs}/files/{content.digest}")
                 copy_file(os.path.join(repo.root_abs, path), copies[-1], sync=False)
         sync_files(copies)
-        _save_index(repo, folder_abs, held)
+        _save_index(repo, folder_abs, stored)
         save_hooks(repo, f"{folder_abs}/{SAVED}")
         if head:
             git.out("update-ref", f"{REFS}/{run}", head)
@@ -209,16 +209,16 @@ def load(folder_abs: str) -> Checkpoint:
 def compare(point: Checkpoint, repo: Repo) -> Difference:
     """Return the paths that differ from the checkpoint, without ignored ones."""
     listing = list_paths(repo)
-    now, listed = read_paths(repo, listing), listing.tracked
-    there = {**now, **_read(repo, [path for path in point.paths if path not in now])}
+    now, tracked = read_paths(repo, listing), listing.tracked
+    present = {**now, **_read(repo, [path for path in point.paths if path not in now])}
     # Without the index, or with nothing in it, git says nothing of what is tracked.
-    unlisted = [p for p in point.tracked if p in there and p not in listed] if listed else []
+    unlisted = [p for p in point.tracked if p in present and p not in tracked] if tracked else []
     return Difference(
         changed=tuple(
-            p for p, was in point.paths.items() if p in there and there[p][:2] != was[:2]
+            p for p, saved in point.paths.items() if p in present and present[p][:2] != saved[:2]
         ),
         added=tuple(p for p in now if p not in point.paths and not point.was_ignored(p)),
-        deleted=tuple(path for path in point.paths if path not in there),
+        deleted=tuple(path for path in point.paths if path not in present),
         untracked=tuple(repo.git.ignored(unlisted, "--no-index")),
     )
 
@@ -269,8 +269,8 @@ def remove_unfinished(repo: Repo) -> None:
     folder_abs = folder_of(repo)
     for run in os.listdir(folder_abs) if os.path.isdir(folder_abs) else []:
         if not os.path.lexists(f"{folder_abs}/{run}/checkpoint.json"):
-            own = f"{repo.common_dir_abs}/{REFS}/{run}.lock"
-            remove_abandoned([own, *shared_locks(repo)], changed_ns(f"{folder_abs}/{run}"))
+            ref_lock_abs = f"{repo.common_dir_abs}/{REFS}/{run}.lock"
+            remove_abandoned([ref_lock_abs, *shared_locks(repo)], changed_ns(f"{folder_abs}/{run}"))
             repo.git.ask("update-ref", "-d", f"{REFS}/{run}")
             remove_tree(f"{folder_abs}/{run}")
 
@@ -289,18 +289,18 @@ def mode_at(path_abs: str) -> int:
 def read_content(path_abs: str, algorithm: str) -> Content | None:
     """Return the content of a path; None if there is no file or link."""
     try:
-        found = os.lstat(path_abs)
+        status = os.lstat(path_abs)
     except OSError:
         return None
-    if stat.S_ISLNK(found.st_mode):
-        return Content(found.st_mode, os.readlink(path_abs), found.st_mtime_ns)
-    if not stat.S_ISREG(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
+        return Content(status.st_mode, os.readlink(path_abs), status.st_mtime_ns)
+    if not stat.S_ISREG(status.st_mode):
         return None
     with open(path_abs, "rb") as file:
-        made = hashlib.new(algorithm, b"blob %d\0" % found.st_size, usedforsecurity=False)
+        hasher = hashlib.new(algorithm, b"blob %d\0" % status.st_size, usedforsecurity=False)
         while data := file.read(1 << 20):
-            made.update(data)
-    return Content(found.st_mode, made.hexdigest(), found.st_mtime_ns)
+            hasher.update(data)
+    return Content(status.st_mode, hasher.hexdigest(), status.st_mtime_ns)
 
 
 def read_paths(repo: Repo, listing: Listing) -> dict[str, Content]:
@@ -318,12 +318,12 @@ def _read(repo: Repo, paths: list[str]) -> dict[str, Content]:
             folders[folder] = is_real(os.path.dirname(folder)) and stat.S_ISDIR(mode)
         return folders[folder]
 
-    found = (
+    contents = (
         (path, read_content(os.path.join(repo.root_abs, path), algorithm))
         for path in paths
         if is_real(os.path.dirname(path))
     )
-    return {path: content for path, content in found if content}
+    return {path: content for path, content in contents if content}
 
 
 def branches(repo: Repo) -> dict[str, str]:
@@ -335,10 +335,10 @@ def branches(repo: Repo) -> dict[str, str]:
 def folders(repo: Repo, listing: Listing, ignored: list[str]) -> dict[str, int]:
     """Return each folder with its permissions; not those that git ignores, or of others."""
     skipped = {path.rstrip("/") for path in (*ignored, *listing.others, *listing.submodules)}
-    found = {}
+    modes = {}
     for folder_abs, names, _files in os.walk(repo.root_abs):
         inside = os.path.relpath(folder_abs, repo.root_abs)
-        found[inside] = stat.S_IMODE(os.lstat(folder_abs).st_mode)
+        modes[inside] = stat.S_IMODE(os.lstat(folder_abs).st_mode)
         names[:] = [
             name
             for name in names
@@ -346,11 +346,11 @@ def folders(repo: Repo, listing: Listing, ignored: list[str]) -> dict[str, int]:
             and os.path.normpath(f"{inside}/{name}") not in skipped
             and not os.path.islink(f"{folder_abs}/{name}")
         ]
-    return found
+    return modes
 
 
-def _held_by(repo: Repo, head: str) -> set[str]:
-    """Return the objects of the files that a commit holds."""
+def _blobs_in(repo: Repo, head: str) -> set[str]:
+    """Return the ids of the blobs in a commit."""
     if not head:
         return set()
     entries = nul_split(repo.git.out("ls-tree", "-r", "-z", head))
@@ -369,18 +369,18 @@ def copy_file(path_abs: str, saved_abs: str, *, sync: bool = True) -> None:
             os.fsync(target.fileno())
 
 
-def _save_index(repo: Repo, folder_abs: str, held: set[str]) -> None:
+def _save_index(repo: Repo, folder_abs: str, stored: set[str]) -> None:
     """Copy the index, and pack the objects that it lists and HEAD does not have."""
     for name in os.listdir(repo.git_dir_abs):
         if name == "index" or name.startswith("sharedindex."):
             copy_file(f"{repo.git_dir_abs}/{name}", f"{folder_abs}/{name}")
     entries = nul_split(repo.git.out("ls-files", "-z", "--stage"))
     metas = [entry.partition("\t")[0].split(" ") for entry in entries]
-    head_ids = held - set(os.listdir(f"{folder_abs}/files"))
+    head_ids = stored - set(os.listdir(f"{folder_abs}/files"))
     ids = {digest for mode, digest, _stage in metas if mode != SUBMODULE} - head_ids
     if ids:
-        listed = "".join(f"{one}\n" for one in sorted(ids)).encode()
-        pack = repo.git.out("pack-objects", "--stdout", "-q", stdin=listed)
+        id_lines = "".join(f"{object_id}\n" for object_id in sorted(ids)).encode()
+        pack = repo.git.out("pack-objects", "--stdout", "-q", stdin=id_lines)
         replace_file(f"{folder_abs}/staged.pack", pack)
 
 

@@ -63,17 +63,17 @@ def collect_if_due(repo: Repo, config: Config, now_s: float | None = None) -> di
 
 
 def _prune_journals(sessions_abs: str, now: float) -> int:
-    gone = 0
+    removed = 0
     try:
         for entry in list(os.scandir(sessions_abs)):
             # A lock is of an event whose hook was killed. Whoever waits looks whether it is there.
             is_lock = entry.name.endswith(".lock")
             is_ours = entry.is_file(follow_symlinks=False) and entry.name.endswith(_OURS)
             if is_ours and _remove_unused(entry.path, now - (DAY_S if is_lock else KEPT_S)):
-                gone += not is_lock
+                removed += not is_lock
     except OSError:
-        return gone
-    return gone
+        return removed
+    return removed
 
 
 def _remove_unused(path_abs: str, before_s: float) -> bool:

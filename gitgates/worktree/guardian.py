@@ -94,20 +94,20 @@ def terminate_gates(token: str, groups: set[int]) -> None:
 
 
 def _groups_with(token: str) -> set[int]:
-    wanted = b"\0GITGATES_RUN=" + token.encode() + b"\0"
-    found: set[int] = set()
+    marker = b"\0GITGATES_RUN=" + token.encode() + b"\0"
+    groups: set[int] = set()
     try:
         pids = [name for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
-        return found
+        return groups
     for pid in pids:
         try:
             with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-                if token and wanted in b"\0" + file.read():
-                    found.add(os.getpgid(int(pid)))
+                if token and marker in b"\0" + file.read():
+                    groups.add(os.getpgid(int(pid)))
         except OSError:
             continue
-    return found
+    return groups
 
 
 def _send(groups: set[int], number: int) -> None:

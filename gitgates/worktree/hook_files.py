@@ -61,13 +61,13 @@ def _hooks_abs(repo: Repo) -> str:
 
 def _contents(folder_abs: str) -> dict[str, bytes]:
     """Return mode and content of all below a folder but git's samples; empty for no file."""
-    found = {}
+    contents = {}
     for parent_abs, _folders, names in os.walk(folder_abs):
         for name in names:
             if not name.endswith(".sample"):
                 path_abs = f"{parent_abs}/{name}"
-                found[os.path.relpath(path_abs, folder_abs)] = _read(path_abs)
-    return found
+                contents[os.path.relpath(path_abs, folder_abs)] = _read(path_abs)
+    return contents
 
 
 def _read(path_abs: str) -> bytes:

@@ -101,7 +101,7 @@ class Isolation:
     @property
     def hidden(self) -> dict[str, str]:
         """The paths of which only a part is being committed, with a `digest` of that part."""
-        return {e.path: e.shown for e in self._journal.entries} if self._journal else {}
+        return {e.path: e.staged_digest for e in self._journal.entries} if self._journal else {}
 
     def conflicting(self, paths: Iterable[str]) -> set[str]:
         """Return the paths where changes of gates conflict with stashed work."""
@@ -272,18 +272,18 @@ def pause_point(env: Mapping[str, str]) -> Callable[[str], None]:
     shipped code. The value is `STEP NUMBER FOLDER`: at the NUMBERth call for STEP, FOLDER/reached
     is made, and the run goes on when FOLDER/go is there.
     """
-    wanted = env.get("GITGATES_PAUSE_AT", "").split(" ", 2)
-    if len(wanted) < 3:  # noqa: PLR2004 - the three words above
+    words = env.get("GITGATES_PAUSE_AT", "").split(" ", 2)
+    if len(words) < 3:  # noqa: PLR2004 - the three words above
         return lambda _name: None
-    left = int(wanted[1])
+    remaining = int(words[1])
 
     def step(name: str) -> None:
-        nonlocal left
-        left -= name == wanted[0]
-        if name == wanted[0] and left == 0:
-            os.close(os.open(f"{wanted[2]}/reached", os.O_CREAT | os.O_WRONLY, 0o600))
+        nonlocal remaining
+        remaining -= name == words[0]
+        if name == words[0] and remaining == 0:
+            os.close(os.open(f"{words[2]}/reached", os.O_CREAT | os.O_WRONLY, 0o600))
             end = time.monotonic() + _LONGEST_PAUSE_S
-            while not os.path.exists(f"{wanted[2]}/go") and time.monotonic() < end:
+            while not os.path.exists(f"{words[2]}/go") and time.monotonic() < end:
                 time.sleep(0.005)
 
     return step

@@ -53,14 +53,14 @@ class Lock:
             make_folder(os.path.dirname(self._path_abs))
             self._fd = open_state(self._path_abs, os.O_RDWR | os.O_CREAT)
         began = time.monotonic()
-        said = False
+        is_announced = False
         while not lock_fd(self._fd, shared=not alone):
             waited = time.monotonic() - began
             if waited >= wait_s:
                 return False
             on_wait()
-            if waited >= _PATIENCE_S and not said:
-                said = True
+            if waited >= _PATIENCE_S and not is_announced:
+                is_announced = True
                 say(f"waiting for {self.holder()}")
             time.sleep(_POLL_S)
         text = f"gitgates (process {os.getpid()}) since {time.strftime('%Y-%m-%d %H:%M:%S')}\n"
@@ -133,14 +133,14 @@ def remove_abandoned(paths_abs: Iterable[str], since_ns: int) -> list[str]:
     Git waits for such a lock, and never removes it. One is abandoned that was made since
     `since_ns`, which is before that kill, and stays the same for longer than any git holds one.
     """
-    found = {path: at for path in paths_abs if (at := changed_ns(path)) and at >= since_ns}
+    abandoned = {path: at for path in paths_abs if (at := changed_ns(path)) and at >= since_ns}
     until_s = time.monotonic() + _ABANDONED_S
-    while found and time.monotonic() < until_s:
+    while abandoned and time.monotonic() < until_s:
         time.sleep(_POLL_S)
-        found = {path: at for path, at in found.items() if changed_ns(path) == at}
-    for path in found:
+        abandoned = {path: at for path, at in abandoned.items() if changed_ns(path) == at}
+    for path in abandoned:
         remove_file(path)
-    return [f"removed {path}, left by a killed git process" for path in found]
+    return [f"removed {path}, left by a killed git process" for path in abandoned]
 
 
 def shared_locks(repo: Repo) -> list[str]:
@@ -203,8 +203,8 @@ def unlock_worktree(git_dir_abs: str) -> None:
     path_abs = f"{git_dir_abs}/locked"
     try:
         with open(path_abs, "rb") as file:
-            ours = file.read() == _REASON
-        if ours:
+            is_ours = file.read() == _REASON
+        if is_ours:
             os.unlink(path_abs)
     except OSError:
         return

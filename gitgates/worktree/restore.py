@@ -78,15 +78,15 @@ class Restorer:
         failed: list[str] = []
         make_folder(self.rescue.at("out"))
         self._make_restored(journal.token)
-        made = frozenset(journal.made_folders)
+        created = frozenset(journal.made_folders)
         for number, entry in reversed(list(enumerate(journal.entries))):
             try:
                 self._restore_one(entry, number)
             except (OSError, GitgatesError) as error:
                 saved_abs = self.rescue.at("saved", entry.saved) if entry.saved else ""
-                where = f"; yours is in {saved_abs}" if saved_abs else ""
-                failed.append(f"`{entry.path}` cannot be restored: {error}{where}")
-            _remove_empty_folders(self.git.cwd_abs, entry.path, made)
+                location = f"; yours is in {saved_abs}" if saved_abs else ""
+                failed.append(f"`{entry.path}` cannot be restored: {error}{location}")
+            _remove_empty_folders(self.git.cwd_abs, entry.path, created)
         if failed:
             self.notes += remove_stale(journal.git_locks, journal.git_pid)
             hint = "Fix that, and run: gitgates recover"
@@ -124,14 +124,14 @@ class Restorer:
             kept_abs += "+"
         make_folder(os.path.dirname(kept_abs))
         move_aside(text_abs, kept_abs)
-        where = kept_abs
+        location = kept_abs
         if _is_file(kept_abs):
             stored = self.git.ask("hash-object", "-w", "--no-filters", "--", kept_abs)
             blob = stored.stdout.decode().strip()
             ref = f"{KEPT_REFS}/{self._stamp}/{blob[:12]}"
             if not (stored.exit_status or self.git.ask("update-ref", ref, blob).exit_status):
-                where += f" and {ref}"
-        self.notes.append(f"`{path}`: {why}; {what} is in {where}")
+                location += f" and {ref}"
+        self.notes.append(f"`{path}`: {why}; {what} is in {location}")
 
     def _make_restored(self, token: str) -> None:
         self.restored = restored_folder(self.repo.state_abs, token)
@@ -170,21 +170,21 @@ class Restorer:
 
     def _report_missing(self, entry: StashedPath, path_abs: str, saved_abs: str) -> None:
         """Report a stashed file that is neither in its place nor in the rescue folder."""
-        there = "nothing is there instead"
+        instead = "nothing is there instead"
         if mode_of(path_abs) is not None:
-            if entry.shown in ("", entry.digest) or digest(path_abs) != entry.shown:
+            if entry.staged_digest in ("", entry.digest) or digest(path_abs) != entry.staged_digest:
                 return
-            there = "the version being committed is there instead"
+            instead = "the version being committed is there instead"
         if os.path.lexists(self.restored.at(entry.saved)):
-            why = f"was restored, and then {there}; run: gitgates recover"
+            why = f"was restored, and then {instead}; run: gitgates recover"
             self.notes.append(f"`{entry.path}`: {why}")
             return
-        self.damaged.append(f"`{entry.path}`: yours is missing: {saved_abs} not found; {there}")
+        self.damaged.append(f"`{entry.path}`: yours is missing: {saved_abs} not found; {instead}")
 
     def _keep_damaged(self, entry: StashedPath, saved_abs: str) -> None:
         """Keep a stashed file that has changed since; leave the working tree alone."""
-        found = digest(saved_abs) or "no file"
-        why = f"yours is damaged ({found}; it was {entry.digest}) and was not restored"
+        actual = digest(saved_abs) or "no file"
+        why = f"yours is damaged ({actual}; it was {entry.digest}) and was not restored"
         self.keep(entry.path, saved_abs, why, what="what is left of it")
         self.damaged.append(self.notes.pop())
 
@@ -226,7 +226,7 @@ class Restorer:
 
     def _remove_shown(self, entry: StashedPath, out_abs: str) -> bool:
         """Remove what was moved out if it is the isolated content; return whether it was."""
-        if not entry.shown or digest(out_abs) != entry.shown:
+        if not entry.staged_digest or digest(out_abs) != entry.staged_digest:
             return False
         self._carry_mode(entry, out_abs)
         os.unlink(out_abs)
@@ -234,11 +234,17 @@ class Restorer:
 
     def _carry_mode(self, entry: StashedPath, out_abs: str) -> None:
         """Copy a change of the execute bit to the person's file."""
-        theirs, shown = os.lstat(out_abs).st_mode, entry.mode
+        current_mode, staged_mode = os.lstat(out_abs).st_mode, entry.mode
         saved_abs = self.rescue.at("saved", entry.saved)
-        if not entry.saved or (theirs ^ shown) & 0o111 == 0 or not os.path.isfile(saved_abs):
+        if (
+            not entry.saved
+            or (current_mode ^ staged_mode) & 0o111 == 0
+            or not os.path.isfile(saved_abs)
+        ):
             return
-        os.chmod(saved_abs, stat.S_IMODE(os.lstat(saved_abs).st_mode) & ~0o111 | theirs & 0o111)
+        os.chmod(
+            saved_abs, stat.S_IMODE(os.lstat(saved_abs).st_mode) & ~0o111 | current_mode & 0o111
+        )
         self.notes.append(f"`{entry.path}`: its execute bit was changed in the meantime")
 
     def _restore_deletion(self, entry: StashedPath, theirs_abs: str, path_abs: str) -> None:
@@ -294,11 +300,11 @@ class Restorer:
         is_file = entry.blob and stat.S_ISREG(entry.mode)
         base = _checked_out_bytes(self.git, entry.blob, entry.path) if is_file else None
         gate, writes = self.changed_by.get(entry.path, ("", False))
-        theirs = read_file(theirs_abs)
+        current = read_file(theirs_abs)
         # Only the beginning of what was shown: as a loss of power leaves it.
-        if base is None or (not gate and base.startswith(theirs)):
+        if base is None or (not gate and base.startswith(current)):
             return False
-        if not writes and theirs == _checked_out_bytes(self.git, f"HEAD:{entry.path}", entry.path):
+        if not writes and current == _checked_out_bytes(self.git, f"HEAD:{entry.path}", entry.path):
             return False  # it was reset, and there is no change to merge
         merged_abs = self._merge_texts(saved_abs, base, theirs_abs)
         if not merged_abs:
@@ -324,14 +330,14 @@ class Restorer:
         remove_file(merged_abs)
         with open(base_abs, "wb") as file:
             file.write(base)
-        done = self.git.ask("merge-file", "-p", "-q", ours_abs, base_abs, theirs_abs)
+        completed = self.git.ask("merge-file", "-p", "-q", ours_abs, base_abs, theirs_abs)
         os.unlink(base_abs)
-        if done.exit_status < 0:
+        if completed.exit_status < 0:
             raise GitError("git merge-file was killed")
-        if done.exit_status:
+        if completed.exit_status:
             return ""
         with open(merged_abs, "xb") as file:
-            file.write(done.stdout)
+            file.write(completed.stdout)
             os.fchmod(file.fileno(), stat.S_IMODE(os.lstat(ours_abs).st_mode))
             file.flush()
             os.fsync(file.fileno())
@@ -340,14 +346,14 @@ class Restorer:
 
 def _checked_out_bytes(git: Git, blob: str, path: str) -> bytes | None:
     """Return a blob as a checkout would write it; None if git does not have it (any more)."""
-    done = git.ask("cat-file", "--filters", f"--path={path}", blob)
-    return None if done.exit_status else done.stdout
+    completed = git.ask("cat-file", "--filters", f"--path={path}", blob)
+    return None if completed.exit_status else completed.stdout
 
 
-def _remove_empty_folders(root_abs: str, path: str, made: frozenset[str]) -> None:
+def _remove_empty_folders(root_abs: str, path: str, created: frozenset[str]) -> None:
     """Remove the empty folders that were created for isolated files."""
     folder = os.path.dirname(path)
-    while folder in made:
+    while folder in created:
         try:
             os.rmdir(os.path.join(root_abs, folder))
         except OSError:
@@ -372,7 +378,7 @@ def prune_kept(repo: Repo) -> int:
     What cannot be removed stays.
     """
     kept_abs = f"{repo.state_abs}/kept"
-    gone = 0
+    removed = 0
     try:
         for stamp in os.listdir(kept_abs):
             folder_abs = f"{kept_abs}/{stamp}"
@@ -382,7 +388,7 @@ def prune_kept(repo: Repo) -> int:
             for name in repo.git.lines(*refs):
                 repo.git.ask("update-ref", "-d", name)
             remove_tree(folder_abs)
-            gone += 1
+            removed += 1
     except OSError:
-        return gone
-    return gone
+        return removed
+    return removed

@@ -53,17 +53,17 @@ def list_missing(repo: Repo) -> list[Restored]:
     if not absent:
         return []
     stored, clean = _stored_ids(repo, absent), _clean(repo.git, absent)
-    found: dict[tuple[str, str], Restored] = {}
+    by_content: dict[tuple[str, str], Restored] = {}
     for link in absent:
         path = link.entry.path
         path_abs = os.path.join(repo.root_abs, path)
         if not _ids(repo.git, link) & stored:
             is_there = mode_of(path_abs) is not None
-            is_shown = is_there and digest(path_abs) == link.entry.shown
+            is_shown = is_there and digest(path_abs) == link.entry.staged_digest
             is_replaced = not is_there or is_shown or path in clean
             missing = Restored(path, link.second_abs, link.restored_s, is_replaced)
-            found.setdefault((path, digest(link.second_abs)), missing)
-    return list(found.values())
+            by_content.setdefault((path, digest(link.second_abs)), missing)
+    return list(by_content.values())
 
 
 def bring_back(repo: Repo, missing: Restored) -> str:
@@ -111,24 +111,24 @@ def _is_in_place(repo: Repo, link: _SecondLink) -> bool:
     """Return whether it is in its place, or was restored beside."""
     folder_abs, name = os.path.split(os.path.join(repo.root_abs, link.entry.path))
     beside = os.listdir(folder_abs) if os.path.isdir(folder_abs) else []
-    places = [name, *[one for one in beside if one.startswith(f"{name}{_BESIDE}")]]
+    places = [name, *[sibling for sibling in beside if sibling.startswith(f"{name}{_BESIDE}")]]
     return any(_is_equal(link.second_abs, f"{folder_abs}/{place}") for place in places)
 
 
 def _is_equal(second_abs: str, path_abs: str) -> bool:
     """Return whether a file or link has the same bytes; whether a folder has all of another one."""
     try:
-        second, there = os.lstat(second_abs), os.lstat(path_abs)
-        if os.path.samestat(second, there):
+        second, current = os.lstat(second_abs), os.lstat(path_abs)
+        if os.path.samestat(second, current):
             return True
-        if stat.S_IFMT(second.st_mode) != stat.S_IFMT(there.st_mode):
+        if stat.S_IFMT(second.st_mode) != stat.S_IFMT(current.st_mode):
             return False
         if stat.S_ISLNK(second.st_mode):
             return os.readlink(second_abs) == os.readlink(path_abs)
         if stat.S_ISDIR(second.st_mode):
             names = os.listdir(second_abs)
             return all(_is_equal(f"{second_abs}/{name}", f"{path_abs}/{name}") for name in names)
-        return second.st_size == there.st_size and read_file(second_abs) == read_file(path_abs)
+        return second.st_size == current.st_size and read_file(second_abs) == read_file(path_abs)
     except OSError:
         return False
 
@@ -139,21 +139,21 @@ def _stored_ids(repo: Repo, links: list[_SecondLink]) -> set[str]:
     since = int(min(link.restored_s for link in links)) - _LONGEST_S
     walk = ("log", "--all", "--reflog", "-m", "--full-history", f"--since=@{since}")
     raw = ("--format=", "--raw", "--no-abbrev", "--no-renames", "-z")
-    asked = repo.git.ask_all(
+    completed = repo.git.ask_all(
         ("ls-files", "-z", "--stage", "--", *paths), (*walk, *raw, "--", *paths)
     )
-    return {name for done in asked for name in _ID.findall(os.fsdecode(done.stdout))}
+    return {name for process in completed for name in _ID.findall(os.fsdecode(process.stdout))}
 
 
 def _ids(git: Git, link: _SecondLink) -> set[str]:
     """Return the blobs that git would make of a file or link: of its bytes, and with filters."""
     if stat.S_ISLNK(os.lstat(link.second_abs).st_mode):
         target = os.fsencode(os.readlink(link.second_abs))
-        asked = [git.ask("hash-object", "--stdin", stdin=target)]
+        completed = [git.ask("hash-object", "--stdin", stdin=target)]
     else:
         kinds = ("--no-filters", f"--path={link.entry.path}")
-        asked = git.ask_all(*[("hash-object", kind, "--", link.second_abs) for kind in kinds])
-    return {os.fsdecode(done.stdout).strip() for done in asked} - {""}
+        completed = git.ask_all(*[("hash-object", kind, "--", link.second_abs) for kind in kinds])
+    return {os.fsdecode(process.stdout).strip() for process in completed} - {""}
 
 
 def _clean(git: Git, links: list[_SecondLink]) -> set[str]:

@@ -205,8 +205,8 @@ def _remove_added(tree: _Tree, failed: list[str]) -> None:
 
 def _remove_locks(point: Checkpoint, repo: Repo) -> list[str]:
     """Remove the locks that a git has left which was killed during the run; return messages."""
-    own = f"{repo.common_dir_abs}/{REFS}/{point.run}.lock"
-    paths = [f"{repo.git_dir_abs}/HEAD.lock", own, *shared_locks(repo)]
+    ref_lock_abs = f"{repo.common_dir_abs}/{REFS}/{point.run}.lock"
+    paths = [f"{repo.git_dir_abs}/HEAD.lock", ref_lock_abs, *shared_locks(repo)]
     if point.branch:
         paths.append(f"{repo.common_dir_abs}/{point.branch}.lock")
     return remove_abandoned(paths, changed_ns(f"{point.folder_abs}/checkpoint.json"))
@@ -220,20 +220,20 @@ def _restore_refs(point: Checkpoint, repo: Repo, failed: list[str]) -> list[str]
     """
     now = branches(repo)
     why = ("-m", f"gitgates: roll back {point.run}")
-    gone = set() if point.apart else point.branches.keys() - now.keys()
-    lost = [name for name in point.branches if name == point.branch or name in gone]
-    asked: list[tuple[str, ...]] = [
+    deleted = set() if point.apart else point.branches.keys() - now.keys()
+    lost = [name for name in point.branches if name == point.branch or name in deleted]
+    commands: list[tuple[str, ...]] = [
         ("update-ref", *why, name, point.branches[name]) for name in lost
     ]
     if point.branch:
-        asked.append(("symbolic-ref", *why, "HEAD", point.branch))
+        commands.append(("symbolic-ref", *why, "HEAD", point.branch))
         if not point.head:
-            asked.append(("update-ref", "-d", point.branch))
+            commands.append(("update-ref", "-d", point.branch))
     else:
-        asked.append(("update-ref", *why, "--no-deref", "HEAD", point.head))
-    for one in asked:
+        commands.append(("update-ref", *why, "--no-deref", "HEAD", point.head))
+    for command in commands:
         try:
-            repo.git.out(*one)
+            repo.git.out(*command)
         except GitError as error:
             failed.append(error.message)
     return ref_notes(point, repo)
@@ -247,8 +247,8 @@ def ref_notes(point: Checkpoint, repo: Repo) -> list[str]:
             notes.append(f"{name} was deleted during the run; it was at {commit}")
         elif now[name] != commit and name != point.branch:
             notes.append(f"{name} was moved during the run, from {commit} to {now[name][:12]}")
-    made = sorted(now.keys() - point.branches.keys() - {point.branch})
-    return notes + [f"{name} was created during the run" for name in made]
+    created = sorted(now.keys() - point.branches.keys() - {point.branch})
+    return notes + [f"{name} was created during the run" for name in created]
 
 
 def restore_index(point: Checkpoint, repo: Repo) -> None:

@@ -49,8 +49,8 @@ def stash(
     root_abs = git.cwd_abs
     step("lay-out")
     _check_out(git, rescue, unstaged)
-    entries, made = _plan(root_abs, rescue, unstaged)
-    journal = draft._replace(entries=entries, made_folders=made)
+    entries, new_folders = _plan(root_abs, rescue, unstaged)
+    journal = draft._replace(entries=entries, made_folders=new_folders)
     step("journal")
     rescue.write(journal)
     for entry in entries:
@@ -87,31 +87,33 @@ def _plan(
 ) -> tuple[tuple[StashedPath, ...], tuple[str, ...]]:
     """Return the paths to move and to check out, and the folders to create for that."""
     entries: list[StashedPath] = []
-    made: dict[str, None] = {}
+    new_folders: dict[str, None] = {}
     for path in (*unstaged.unseen, *unstaged.modified):
         for folder in _folders(path):
-            found = mode_of(os.path.join(root_abs, folder))
-            if found is None:
-                made[folder] = None
-            elif not stat.S_ISDIR(found) and not any(e.path == folder for e in entries):
+            mode = mode_of(os.path.join(root_abs, folder))
+            if mode is None:
+                new_folders[folder] = None
+            elif not stat.S_ISDIR(mode) and not any(e.path == folder for e in entries):
                 # A file or link of the person's stands where the commit has a folder.
-                kept = digest(os.path.join(root_abs, folder))
-                entries.append(StashedPath(path=folder, saved=str(len(entries)), digest=kept))
-                made[folder] = None
-        blocked = any(folder in made for folder in _folders(path))
+                folder_digest = digest(os.path.join(root_abs, folder))
+                entries.append(
+                    StashedPath(path=folder, saved=str(len(entries)), digest=folder_digest)
+                )
+                new_folders[folder] = None
+        blocked = any(folder in new_folders for folder in _folders(path))
         exists = not blocked and mode_of(os.path.join(root_abs, path)) is not None
-        blob, shown_abs = unstaged.modified.get(path, ""), rescue.at("shown", path)
+        blob, staged_abs = unstaged.modified.get(path, ""), rescue.at("shown", path)
         entries.append(
             StashedPath(
                 path=path,
                 saved=str(len(entries)) if exists else "",
                 blob=blob,
-                shown=digest(shown_abs) if blob else "",
-                mode=os.lstat(shown_abs).st_mode if blob else 0,
+                staged_digest=digest(staged_abs) if blob else "",
+                mode=os.lstat(staged_abs).st_mode if blob else 0,
                 digest=digest(os.path.join(root_abs, path)) if exists else "",
             )
         )
-    return tuple(entries), tuple(made)
+    return tuple(entries), tuple(new_folders)
 
 
 def _stash_one(

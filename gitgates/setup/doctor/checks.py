@@ -27,7 +27,7 @@ from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path, check_sta
 from gitgates.setup.doctor.hosts import check_hosts
 from gitgates.setup.doctor.twice import check_twice
 from gitgates.setup.install.framework import FILE, Framework
-from gitgates.store.owners import mend_owner, owner_of
+from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.finding import Finding
 from gitgates.worktree import checkpoint
@@ -228,7 +228,7 @@ def check_owners(subject: Subject) -> Iterator[Finding]:
         if others := [path_abs for path_abs in _walk(folder_abs) if not _is_usable(path_abs)]:
             count, owner = counted(len(others), "path"), owner_of(others[0])
             what = f"{count} of {owner} cannot be read or written, such as {others[0]}"
-            yield Finding("problem", "owner", folder_abs, what, mend_owner(folder_abs))
+            yield Finding("problem", "owner", folder_abs, what, fix_owner_command(folder_abs))
 
 
 def _walk(folder_abs: str) -> Iterator[str]:
