@@ -71,7 +71,7 @@ class Place(Record):
     path_abs: str
     rule: str
     is_folder: bool = False
-    mention: str = ""  # writing it is guarded only where the change is about this; removing, ever
+    mention: str = ""  # writing is guarded only if the change is about this; removing, always
     forms: frozenset[str] = frozenset()  # of `resolved`
 
 
@@ -86,8 +86,8 @@ def guarded_places(call: Call, settings: str) -> Iterator[Place]:
         yield Place(path, "git_folder")
     yield Place(f"{common}/hooks", "hooks_folder", is_folder=True)
     if "hookspath" in settings:
-        asked = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
-        path = os.path.join(root, os.fsdecode(asked).rstrip("\n"))
+        hooks_path = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
+        path = os.path.join(root, os.fsdecode(hooks_path).rstrip("\n"))
         yield Place(path, "hooks_folder", is_folder=True)
     yield Place(f"{root}/{PYPROJECT}", "gate_settings", mention="gitgates")
     for name in (OWN_FILE, LOCAL_FILE, *_FRAMEWORK_FILES):
@@ -119,17 +119,17 @@ def git_settings(call: Call) -> str:
     """Return the text of git's settings, in lower case; included files and the system's are not."""
     # As git has it: a relative HOME is below where it is run, a relative XDG_CONFIG_HOME too.
     repo, home = call.repo, os.path.join(call.payload.cwd_abs, call.env.get("HOME", ""))
-    own = call.env.get("XDG_CONFIG_HOME") or f"{home}/.config"
-    own = os.path.join(call.payload.cwd_abs, own)
+    config_home = call.env.get("XDG_CONFIG_HOME") or f"{home}/.config"
+    config_home = os.path.join(call.payload.cwd_abs, config_home)
     files = (f"{repo.common_dir_abs}/config", f"{repo.git_dir_abs}/config.worktree")
-    found = b""
-    for path in (*files, f"{home}/.gitconfig", f"{own}/git/config"):
+    content = b""
+    for path in (*files, f"{home}/.gitconfig", f"{config_home}/git/config"):
         try:
             with open(path, "rb", buffering=0) as file:
-                found += file.read() + b"\n"
+                content += file.read() + b"\n"
         except OSError:
             continue
-    return found.decode("utf-8", "replace").lower()
+    return content.decode("utf-8", "replace").lower()
 
 
 def find_places(
@@ -143,7 +143,7 @@ def find_places(
     for place in places:
         if is_pattern and not os.path.lexists(place.path_abs):
             continue
-        for form in (one.split("/") for one in place.forms):
+        for form in (path.split("/") for path in place.forms):
             for goal in goals:
                 is_deep = len(goal) - len(form)  # in it, it, or around it
                 reaches = place.is_folder if is_deep > 0 else removes or not is_deep
@@ -152,42 +152,43 @@ def find_places(
 
 
 def _begin_alike(goal: list[str], form: list[str], *, is_pattern: bool) -> bool:
-    """Return whether two paths are the same as far as both go; the first may be a pattern."""
+    """Return whether one path begins with the other; the first may be a pattern."""
     pairs = tuple(zip(goal, form, strict=False))
     if not is_pattern:
-        return all(one == other for one, other in pairs)
+        return all(name == other for name, other in pairs)
     from fnmatch import fnmatchcase  # seldom needed
 
-    # For a shell, no pattern is a name that begins with a dot.
+    # In a shell, a pattern matches no name that begins with a dot.
     return all(
-        fnmatchcase(name, one) and (one[:1] == "." or name[:1] != ".") for one, name in pairs
+        fnmatchcase(name, pattern) and (pattern[:1] == "." or name[:1] != ".")
+        for pattern, name in pairs
     )
 
 
 def resolved(places: Iterable[Place]) -> tuple[Place, ...]:
-    """Return places as paths are looked for in them; that takes system calls for each."""
-    return tuple(one._replace(forms=_forms(one.path_abs)) for one in places)
+    """Return places with all forms of their paths; that takes system calls for each."""
+    return tuple(place._replace(forms=_forms(place.path_abs)) for place in places)
 
 
 def _forms(path: str) -> frozenset[str]:
     """Return a path, without links in its folder, and without any; in one case."""
     folder, name = os.path.split(os.path.normpath(path))
     real = os.path.realpath(path), os.path.join(os.path.realpath(folder), name)
-    return frozenset(one.casefold() for one in (os.path.normpath(path), *real))
+    return frozenset(form.casefold() for form in (os.path.normpath(path), *real))
 
 
-def touched(words: list[str], one: SimpleCommand) -> Iterator[tuple[str, bool]]:
+def touched(words: list[str], command: SimpleCommand) -> Iterator[tuple[str, bool]]:
     """Yield the paths that a command writes or removes, and whether it removes."""
-    for path in one.writes:
+    for path in command.writes:
         yield path, False
     program, *rest = _as_program(words[1:]) if words[:1] == ["git"] else words or [""]
     pairs = zip(["", *rest], rest, strict=False)
     plain = [word for last, word in pairs if word[:1] != "-" and last not in _EXCLUDING]
     if program in _REMOVERS or (program == "find" and "-delete" in rest):
         yield from ((path, program != "find") for path in plain)
-        yield from ((path, False) for path in one.fed)
+        yield from ((path, False) for path in command.fed)
     elif program in _CHANGERS or (program in _IN_PLACE and any(map(_is_in_place, rest))):
-        yield from ((path, False) for path in (*plain, *one.fed))
+        yield from ((path, False) for path in (*plain, *command.fed))
     elif program in _COPIERS and plain:
         sources, goal = plain[:-1], plain[-1]
         for at, word in enumerate(rest[:-1]):
@@ -196,7 +197,7 @@ def touched(words: list[str], one: SimpleCommand) -> Iterator[tuple[str, bool]]:
         yield goal, False
         yield from ((os.path.join(goal, os.path.basename(path)), False) for path in sources)
         yield from ((path, True) for path in sources if program == "mv")
-        yield from ((path, False) for path in one.fed if program == "mv")
+        yield from ((path, False) for path in command.fed if program == "mv")
     elif program in _FETCHERS:
         yield from ((path, False) for path in _fetched(program, rest))
     elif program == "dd":
@@ -204,7 +205,7 @@ def touched(words: list[str], one: SimpleCommand) -> Iterator[tuple[str, bool]]:
 
 
 def _fetched(program: str, words: list[str]) -> Iterator[str]:
-    """Yield where a program puts what it fetches or unpacks; a folder, if no file is named."""
+    """Yield where a program writes what it fetches or unpacks; a folder, if no file is named."""
     fetcher = _FETCHERS[program]
     if program.endswith("tar") and not _extracts(words):
         return
@@ -253,7 +254,7 @@ def linked(words: list[str]) -> Iterator[str]:
     plain = [word for word in words[1:] if not word.startswith("-")]
     goal = plain[-1] if len(plain) > 1 else ""
     for path in plain[:-1] or plain:
-        # What a symbolic link leads to is meant from where that is; the goal may be a folder.
+        # The target of a symbolic link is relative to the link; the goal may be a folder.
         yield from (os.path.join(folder, path) for folder in ("", os.path.dirname(goal), goal))
 
 

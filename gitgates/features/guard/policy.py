@@ -114,15 +114,19 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Refuse what a rule says, or have the person asked."""
+    """Refuse the tool call, or have the person asked, as the settings of the rule say."""
     kind = call.payload.tool_kind
-    found = _in_command(call) if kind == "shell" else _in_edit(call) if kind == "writes" else ()
+    violations = (
+        _in_command(call) if kind == "shell" else _in_edit(call) if kind == "writes" else ()
+    )
     settings = settings_of(call.config)
-    rated = [(_ANSWERS.index(getattr(settings, one.rule)), one) for one in found]
-    answer, worst = max(rated, key=lambda one: one[0], default=(0, None))
+    rated = [
+        (_ANSWERS.index(getattr(settings, violation.rule)), violation) for violation in violations
+    ]
+    answer, worst = max(rated, key=lambda rating: rating[0], default=(0, None))
     if not (answer and worst):
         return so_far
-    from gitgates.core.clean import plain_line  # most tool calls are none of ours
+    from gitgates.core.clean import plain_line  # most tool calls violate no rule
 
     why, instead = RULES[worst.rule]
     text = (
@@ -155,13 +159,13 @@ def _in_edit(call: Call) -> Iterable[Violation]:
         for place in find_places(absolute(path, payload.cwd_abs), places):
             if place.mention and not _is_about(place, payload):
                 continue
-            if place.rule == "gate_settings" and _may_mend(call):
+            if place.rule == "gate_settings" and _has_invalid_config(call):
                 continue
             yield Violation(place.rule, path)
 
 
-def _may_mend(call: Call) -> bool:
-    """Return whether something is wrong with the configuration."""
+def _has_invalid_config(call: Call) -> bool:
+    """Return whether the configuration is invalid, so that an edit may repair it."""
     from gitgates.config.load import inspect  # only where its files are edited
 
     return bool(inspect(call.repo.root_abs)[1])
@@ -197,10 +201,10 @@ def _has_other_table(before: str, after: str) -> bool:
     from gitgates.core.limits import parse_toml
 
     try:
-        one, other = (parse_toml(text).get("tool", {}) for text in (before, after))
+        current, changed = (parse_toml(text).get("tool", {}) for text in (before, after))
     except tomllib.TOMLDecodeError:
         return False
-    return bool(one.get("gitgates") != other.get("gitgates"))
+    return bool(current.get("gitgates") != changed.get("gitgates"))
 
 
 # Commands
@@ -216,10 +220,10 @@ def _in_command(call: Call) -> Iterable[Violation]:
     places = tuple(guarded_places(call, settings))
     if not _may_matter(text, settings, places, call.payload.cwd_abs):
         return ()
-    from gitgates.features.guard.rules import Known, find  # most commands do not matter
+    from gitgates.features.guard.rules import Context, find  # most commands do not matter
 
     has_agent = any(name in text.lower() for name in (*AGENTS, "@factory/"))
-    known = Known(
+    context = Context(
         cwd_abs=call.payload.cwd_abs,
         common_dir_abs=call.repo.common_dir_abs,
         places=resolved(places),
@@ -231,11 +235,11 @@ def _in_command(call: Call) -> Iterable[Violation]:
         unhooked=_unhooked,
         person_verbs=lambda: _person_verbs(call),
     )
-    return find(text, known)
+    return find(text, context)
 
 
 def _person_verbs(call: Call) -> list[tuple[str, ...]]:
-    """Return the verbs that are for a person to run, as the policies name them."""
+    """Return the verbs that are reserved for a person, as the policies declare them."""
     verbs_of = functions_of(call.config, "person_verbs", call.kind)
     return [("approve",), *(verb for of_policy in verbs_of for verb in of_policy(call))]
 
@@ -279,7 +283,7 @@ def _names(places: Iterable[Place]) -> set[str]:
 
 
 def _unasked(program: str) -> tuple[str, ...]:
-    """Return with which options an agent asks nobody, by the name of its program or package."""
+    """Return the options with which an agent does not ask for permission, by program or package."""
     for name in AGENTS:
         host = agent_host(name)
         if program in host.PROGRAMS:
@@ -316,5 +320,5 @@ def _output_of(call: Call, words: tuple[str, ...], cwd: str) -> str:
 
 
 def _alias(call: Call, name: str) -> str:
-    found = call.repo.git.ask("config", "--get", f"alias.{name}")
-    return os.fsdecode(found.stdout).strip()
+    process = call.repo.git.ask("config", "--get", f"alias.{name}")
+    return os.fsdecode(process.stdout).strip()

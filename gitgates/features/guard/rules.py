@@ -27,7 +27,7 @@ _SETTINGS = {
     "core.bare": "git_folder",
     "core.excludesfile": "git_exclude",
 }
-# Variables that switch hooks off, with the values that do; (): any but none.
+# Variables that switch hooks off, with the values that do; (): any value but an empty one.
 _VARIABLES = {
     "GITGATES": ("0",),
     "GITGATES_SKIP": (),
@@ -42,7 +42,7 @@ _VARIABLES = {
 }
 # Whom advice is for: another name than that of the agent avoids its hooks.
 _IDENTITY = ("GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT")
-# Others use this name, too; these programs run hooks.
+# Other programs use this name, too; these run hooks.
 _SHARED_NAME, _HOOK_RUNNERS = "SKIP", ("git", "gitgates", "pre-commit", "prek")
 _CONFIG_FILES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
 _UNINSTALLS = {
@@ -63,11 +63,11 @@ _CONFIG_VERBS = ("set", "unset", "edit", "remove-section", "rename-section")
 _CONFIG_WITH_VALUE = ("-f", "--file", "--type", "--default", "--comment", "--value", "--url")
 _CONFIG_WRITING = ("--add", "--unset", "--unset-all", "--replace-all", "--remove-section")
 TEMPORARY = "/tmp/mktemp"  # noqa: S108 - what `mktemp` makes is taken to be here, where nothing is
-_LONGEST_S = 2.0  # that a line is looked at
+_LONGEST_S = 2.0  # for checking one command line
 
 
-class Known(Record):
-    """What is known where a command is run."""
+class Context(Record):
+    """What is known about the place in which a command runs."""
 
     cwd_abs: str
     common_dir_abs: str = ""  # of the repository; empty: whatever is done is about it
@@ -75,31 +75,31 @@ class Known(Record):
     env: Mapping[str, str] = {}
     output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN
     alias: Callable[[str], str] = lambda _name: ""  # of git
-    # verbs of ours, with arguments, that are for a person to run
+    # our verbs, with arguments, that are reserved for a person
     person_verbs: Callable[[], Sequence[tuple[str, ...]]] = tuple
-    # programs that start an agent → options with which it asks nobody
+    # programs that start an agent → options with which it does not ask for permission
     unasked: Callable[[str], tuple[str, ...]] = lambda _program: ()
-    # whether one is started, with these words and variables, so that it runs no hooks
-    unhooked: Callable[[str, list[str], Mapping[str, str]], bool] = lambda *_started: False
-    # what a file would be, whole → whether our settings in it would be others
+    # whether these words and variables start an agent without its hooks
+    unhooked: Callable[[str, list[str], Mapping[str, str]], bool] = lambda *_command: False
+    # path and new content of a file → whether our settings in it change
     changes_table: Callable[[str, str], bool] = lambda _path, _text: True
 
 
-def find(text: str, known: Known) -> Iterator[Violation]:
+def find(text: str, context: Context) -> Iterator[Violation]:
     """Find what a command line does that is guarded."""
     until = time.monotonic() + _LONGEST_S
     line = read(
         text,
-        {**known.env, "PWD": known.cwd_abs},
-        known.output_of,
+        {**context.env, "PWD": context.cwd_abs},
+        context.output_of,
         is_folder=lambda path: (
-            path.startswith(TEMPORARY) or os.path.isdir(os.path.join(known.cwd_abs, path))
+            path.startswith(TEMPORARY) or os.path.isdir(os.path.join(context.cwd_abs, path))
         ),
     )
     trouble = line.trouble
-    repositories = Repositories(known.cwd_abs, known.common_dir_abs, UNKNOWN)
-    for one in line.commands:
-        yield from _in_command(one, known, repositories)
+    repositories = Repositories(context.cwd_abs, context.common_dir_abs, UNKNOWN)
+    for command in line.commands:
+        yield from _in_command(command, context, repositories)
         if time.monotonic() > until:
             trouble = NO_TIME
             break
@@ -108,36 +108,38 @@ def find(text: str, known: Known) -> Iterator[Violation]:
 
 
 def _in_command(
-    one: SimpleCommand, known: Known, repositories: Repositories
+    command: SimpleCommand, context: Context, repositories: Repositories
 ) -> Iterator[Violation]:
-    violations = [*_in_words(one, known, repositories), *_in_paths(one, known)]
-    if one.fallback:  # it may as well be run there
-        there = one._replace(cwd=one.fallback)
-        violations += [*_in_words(there, known, repositories), *_in_paths(there, known)]
-    for violation in violations:  # of a container nobody knows what of ours is in it
-        yield violation._replace(rule="unreadable") if one.elsewhere else violation
-    if one.words[:1] == ("git",):
-        repositories.note(one.cwd, list(one.words[1:]), one.env)
-    elif one.words[:1] == ("ln",):
-        repositories.note_link(one.cwd, list(one.words[1:]))
+    violations = [*_in_words(command, context, repositories), *_in_paths(command, context)]
+    if command.fallback:  # it may run in that folder instead
+        fallback = command._replace(cwd=command.fallback)
+        violations += [*_in_words(fallback, context, repositories), *_in_paths(fallback, context)]
+    for violation in violations:  # a container may hold any of our files
+        yield violation._replace(rule="unreadable") if command.elsewhere else violation
+    if command.words[:1] == ("git",):
+        repositories.note(command.cwd, list(command.words[1:]), command.env)
+    elif command.words[:1] == ("ln",):
+        repositories.note_link(command.cwd, list(command.words[1:]))
 
 
-def _in_words(one: SimpleCommand, known: Known, repositories: Repositories) -> Iterator[Violation]:
-    words = _plain_program(one.words)
+def _in_words(
+    command: SimpleCommand, context: Context, repositories: Repositories
+) -> Iterator[Violation]:
+    words = _plain_program(command.words)
     program = words[0] if words else ""
     is_git = program == "git"
-    ours = repositories.is_ours(one.cwd, words[1:] if is_git else [], one.env)
-    # Outside of any repository git does nothing; another program may go into one.
-    is_meant = bool(ours) if is_git else ours is not False
+    is_ours = repositories.is_ours(command.cwd, words[1:] if is_git else [], command.env)
+    # Outside of any repository git does nothing; another program may enter a repository.
+    is_meant = bool(is_ours) if is_git else is_ours is not False
     if is_meant:
-        for rule, what in _in_env({**one.env, **_exported(words)}, program, known):
+        for rule, what in _in_env({**command.env, **_exported(words)}, program, context):
             yield Violation(rule, what)
-    shown = " ".join(words).replace(UNKNOWN, "…")
-    for rule in _rules_of(words, one, known) if words else ():
+    text = " ".join(words).replace(UNKNOWN, "…")
+    for rule in _rules_of(words, command, context) if words else ():
         if is_meant or rule == "nested_agent" or (is_git and _is_for_all(words)):
-            yield Violation(rule, shown)
-    if words and known.unhooked(words[0], words[1:], one.env):
-        yield Violation("agent_settings", shown)
+            yield Violation(rule, text)
+    if words and context.unhooked(words[0], words[1:], command.env):
+        yield Violation("agent_settings", text)
 
 
 def _exported(words: list[str]) -> dict[str, str]:
@@ -157,35 +159,35 @@ def _is_for_all(words: list[str]) -> bool:
     return "config" in words and not {"--global", "--system"}.isdisjoint(words)
 
 
-def _in_paths(one: SimpleCommand, known: Known) -> Iterator[Violation]:
-    words = _plain_program(one.words)
-    for path, removes in touched(words, one):
+def _in_paths(command: SimpleCommand, context: Context) -> Iterator[Violation]:
+    words = _plain_program(command.words)
+    for path, removes in touched(words, command):
         if any(place in path for place in _OUR_PROGRAM):
             yield Violation("uninstall", path)
-        for place in _places(os.path.join(one.cwd, path), known, removes=removes):
-            if removes or _changes(place, path, one, known):
+        for place in _places(os.path.join(command.cwd, path), context, removes=removes):
+            if removes or _changes(place, path, command, context):
                 yield Violation(place.rule, path.replace(UNKNOWN, "…"))
     for path in linked(words):
-        for place in _places(os.path.join(one.cwd, path), known, removes=False):
+        for place in _places(os.path.join(command.cwd, path), context, removes=False):
             if place.is_folder or place.path_abs.endswith("/.git"):
                 yield Violation(place.rule, path.replace(UNKNOWN, "…"))
 
 
-def _changes(place: Place, path: str, one: SimpleCommand, known: Known) -> bool:
+def _changes(place: Place, path: str, command: SimpleCommand, context: Context) -> bool:
     """Return whether a command that writes a file changes what is guarded in it."""
     is_table = place.rule == "gate_settings" and place.mention
-    text = _whole_text(one, path) if is_table else None
+    text = _whole_text(command, path) if is_table else None
     if text is not None:
-        return known.changes_table(place.path_abs, text)
-    said = (*(word for word in one.words if word != path), one.stdin)
-    return any(place.mention in word for word in said)
+        return context.changes_table(place.path_abs, text)
+    words = (*(word for word in command.words if word != path), command.stdin)
+    return any(place.mention in word for word in words)
 
 
-def _whole_text(one: SimpleCommand, path: str) -> str | None:
-    """Return what a file is to be wholly; None where that is not known."""
-    text = printed(one) if path in one.replaces else None
-    if one.words[:1] == ("tee",) and one.words[1:] == (path,):
-        text = one.stdin
+def _whole_text(command: SimpleCommand, path: str) -> str | None:
+    """Return the whole new content of a file; None if it is unknown."""
+    text = printed(command) if path in command.replaces else None
+    if command.words[:1] == ("tee",) and command.words[1:] == (path,):
+        text = command.stdin
     return None if text is None or UNKNOWN in text else text
 
 
@@ -200,48 +202,48 @@ def _plain_program(words: tuple[str, ...]) -> list[str]:
     return [program, *rest]
 
 
-def _in_env(env: Mapping[str, str], program: str, known: Known) -> Iterator[tuple[str, str]]:
+def _in_env(env: Mapping[str, str], program: str, context: Context) -> Iterator[tuple[str, str]]:
     for name, value in env.items():
-        said = f"{name}={value}".replace(UNKNOWN, "…")
-        if program and _is_guarded(name, value, program, known):
-            yield "skip_variables", said
+        assignment = f"{name}={value}".replace(UNKNOWN, "…")
+        if program and _is_guarded(name, value, program, context):
+            yield "skip_variables", assignment
         elif name.startswith("GIT_CONFIG_KEY_"):
             key, number = value, name.removeprefix("GIT_CONFIG_KEY_")
-            for rule in _of_setting(key, env.get(f"GIT_CONFIG_VALUE_{number}", ""), known):
-                yield rule, said
+            for rule in _of_setting(key, env.get(f"GIT_CONFIG_VALUE_{number}", ""), context):
+                yield rule, assignment
         elif name == "GIT_CONFIG_PARAMETERS":
             for key, rule in _SETTINGS.items():
                 if key in value.lower():
-                    yield rule, said
+                    yield rule, assignment
         elif name in _CONFIG_FILES and value not in ("", os.devnull):
-            yield "hooks_path", said
+            yield "hooks_path", assignment
 
 
-def _is_guarded(name: str, value: str, program: str, known: Known) -> bool:
-    """Return whether a variable switches hooks off, or says that it is somebody else who asks."""
+def _is_guarded(name: str, value: str, program: str, context: Context) -> bool:
+    """Return whether a variable switches hooks off, or changes the identity of the agent."""
     if name in _IDENTITY:
-        return value != known.env.get(name, "")
-    wanted = _VARIABLES.get(name)
-    if wanted is None or (name == _SHARED_NAME and program not in _HOOK_RUNNERS):
+        return value != context.env.get(name, "")
+    disabling = _VARIABLES.get(name)
+    if disabling is None or (name == _SHARED_NAME and program not in _HOOK_RUNNERS):
         return False
-    return bool(value) and (not wanted or value in wanted)
+    return bool(value) and (not disabling or value in disabling)
 
 
-def _rules_of(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
+def _rules_of(words: list[str], command: SimpleCommand, context: Context) -> Iterator[str]:
     """Yield the rules that the words of a command are about, paths aside."""
     program, *rest = words
     plain = tuple(word for word in rest if not word.startswith("-"))
     if program == "git":
-        yield from _of_git(rest, one, known)
+        yield from _of_git(rest, command, context)
     elif "--help" in rest:
         return
     elif plain[:1] == (_UNINSTALLS.get(program),) or _uninstalls(program, rest, plain):
         yield "uninstall"
     elif program == "gitgates":
         has_token = any(word.partition("=")[0] == _TOKEN for word in rest)
-        if not has_token and any(plain[: len(verb)] == verb for verb in known.person_verbs()):
+        if not has_token and any(plain[: len(verb)] == verb for verb in context.person_verbs()):
             yield "person_verbs"
-    elif signs := known.unasked(program) or known.unasked(_package(one.words[0])):
+    elif signs := context.unasked(program) or context.unasked(_package(command.words[0])):
         values = (word.partition("=")[2].strip("'\"") for word in rest)
         pairs = (f"{name}={value}" for name, value in pairwise(rest) if name.startswith("-"))
         if not {*rest, *values, *pairs}.isdisjoint(signs):
@@ -249,7 +251,7 @@ def _rules_of(words: list[str], one: SimpleCommand, known: Known) -> Iterator[st
 
 
 def _uninstalls(program: str, words: list[str], plain: tuple[str, ...]) -> bool:
-    """Return whether a command takes gitgates itself away, or has overcommit take its hooks out."""
+    """Return whether a command uninstalls gitgates, or the hooks of overcommit."""
     if program == "overcommit":
         return "--uninstall" in words or "-u" in words
     is_named = any(_package(word).partition("[")[0] == "gitgates" for word in plain)
@@ -263,22 +265,22 @@ def _package(word: str) -> str:
     return f"{word[:1]}{name}".partition("==")[0]
 
 
-def _of_git(words: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
+def _of_git(words: list[str], command: SimpleCommand, context: Context) -> Iterator[str]:
     call = git_call(words)
     for setting in call.settings:
         key, _, value = setting.partition("=")
-        yield from _of_setting(key, value, known)
+        yield from _of_setting(key, value, context)
     verb, rest = call.verb, list(call.rest)
     if skips_hooks(verb, rest):
         yield "no_verify"
     elif verb == "config":
-        yield from _of_git_config(rest, known)
+        yield from _of_git_config(rest, context)
     elif verb == "update-index" and any(word in _HIDING for word in rest):
         yield "hidden_files"
     elif _writes_evidence(verb, rest):
         yield "state_folder"
-    elif text := known.alias(verb):
-        yield from _of_alias(text, rest, one, known)
+    elif text := context.alias(verb):
+        yield from _of_alias(text, rest, command, context)
 
 
 def _writes_evidence(verb: str, words: list[str]) -> bool:
@@ -291,18 +293,20 @@ def _writes_evidence(verb: str, words: list[str]) -> bool:
     )
 
 
-def _of_alias(text: str, rest: list[str], one: SimpleCommand, known: Known) -> Iterator[str]:
-    """Yield the rules that what an alias stands for is about."""
-    known = known._replace(alias=lambda _name: "")  # it may stand for itself
+def _of_alias(
+    text: str, rest: list[str], command: SimpleCommand, context: Context
+) -> Iterator[str]:
+    """Yield the rules that the expansion of an alias violates."""
+    context = context._replace(alias=lambda _name: "")  # it may refer to itself
     line = read(text[1:] if text.startswith("!") else f"git {text}").commands
     for at, inner in enumerate(line):
         more = rest if at == len(line) - 1 else []
-        whole = inner._replace(words=(*inner.words, *more), cwd=one.cwd)
-        everywhere = Repositories(known.cwd_abs, "", UNKNOWN)
-        yield from (found.rule for found in _in_command(whole, known, everywhere))
+        whole = inner._replace(words=(*inner.words, *more), cwd=command.cwd)
+        everywhere = Repositories(context.cwd_abs, "", UNKNOWN)
+        yield from (violation.rule for violation in _in_command(whole, context, everywhere))
 
 
-def _of_git_config(words: list[str], known: Known) -> Iterator[str]:
+def _of_git_config(words: list[str], context: Context) -> Iterator[str]:
     options: list[str] = []
     plain: list[str] = []
     while words:
@@ -314,21 +318,21 @@ def _of_git_config(words: list[str], known: Known) -> Iterator[str]:
         plain, writes = plain[1:], True
     is_read = any(word in _READING for word in options) or plain[:1] in (["get"], ["list"])
     if plain and not is_read and (writes or len(plain) > 1):
-        yield from _of_setting(plain[0], " ".join(plain[1:]), known)
+        yield from _of_setting(plain[0], " ".join(plain[1:]), context)
 
 
-def _of_setting(key: str, value: str, known: Known) -> Iterator[str]:
+def _of_setting(key: str, value: str, context: Context) -> Iterator[str]:
     key = key.lower()
     if key.startswith("alias."):
-        yield from _of_alias(value, [], SimpleCommand(), known)
+        yield from _of_alias(value, [], SimpleCommand(), context)
     # A whole section may be removed.
     yield from (rule for name, rule in _SETTINGS.items() if key in (name, name.partition(".")[0]))
 
 
-def _places(path: str, known: Known, *, removes: bool) -> Iterator[Place]:
-    # A shell drops what is no character of a path.
-    whole = os.path.join(known.cwd_abs, path.replace(UNKNOWN, ".").replace("\0", ""))
-    if UNKNOWN in path:  # it need not be what is there
-        return find_places(whole, known.places)
+def _places(path: str, context: Context, *, removes: bool) -> Iterator[Place]:
+    # A shell drops characters that cannot be in a path.
+    whole = os.path.join(context.cwd_abs, path.replace(UNKNOWN, ".").replace("\0", ""))
+    if UNKNOWN in path:  # it may differ from the existing path
+        return find_places(whole, context.places)
     is_pattern = not {*"*?["}.isdisjoint(path)
-    return find_places(whole, known.places, removes=removes, is_pattern=is_pattern)
+    return find_places(whole, context.places, removes=removes, is_pattern=is_pattern)

@@ -33,10 +33,12 @@ _limit = click.option(
 def _complete_topics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Complete topics, without error messages."""
     try:
-        known = dict.fromkeys(one.topic for one in messages.read_log(_state()).messages)
+        all_topics = dict.fromkeys(
+            message.topic for message in messages.read_log(_state()).messages
+        )
     except errors.GitgatesError:
         return []
-    return [topic for topic in known if topic.startswith(incomplete) and topic.isprintable()]
+    return [topic for topic in all_topics if topic.startswith(incomplete) and topic.isprintable()]
 
 
 @click.group("journal", invoke_without_command=True)
@@ -56,7 +58,7 @@ def command(context: click.Context) -> int:
 @click.option(
     "-m",
     "--message",
-    "given",
+    "texts",
     metavar="TEXT",
     multiple=True,
     help="Text; - for standard input, which is also read without -m. Each further -m is a new "
@@ -65,7 +67,7 @@ def command(context: click.Context) -> int:
 @click.option(
     "--ref", "refs", metavar="ID", multiple=True, help="Id of a message that this one refers to."
 )
-def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
+def post(topic: str, texts: tuple[str, ...], refs: tuple[str, ...]) -> int:
     """Append a message to TOPIC; print its id.
 
     A topic is one line, such as `build` or `review/parser`. The message also records the
@@ -74,7 +76,7 @@ def post(topic: str, given: tuple[str, ...], refs: tuple[str, ...]) -> int:
     """
     draft = Message(
         topic=topic,
-        text="\n\n".join(given) if given not in ((), ("-",)) else _standard_input(),
+        text="\n\n".join(texts) if texts not in ((), ("-",)) else _standard_input(),
         session=calling_session(environ.read()),
         refs=refs,
     )
@@ -94,16 +96,16 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
     """
     log = _log()
     later = _after(log, since) if since else log.messages
-    found = [one for one in later if messages.is_in(one.topic, topic)]
-    shown = found[-limit:]
+    matches = [message for message in later if messages.is_in(message.topic, topic)]
+    newest = matches[-limit:]
     if fmt == "json":
-        listed = [messages.as_json(one) for one in shown]
-        print_json({"version": _VERSION, "messages": listed, "total": len(found)})
+        documents = [messages.as_json(message) for message in newest]
+        print_json({"version": _VERSION, "messages": documents, "total": len(matches)})
         return errors.OK
-    sys.stdout.writelines(_message_text(one) for one in shown)
-    if not found:
+    sys.stdout.writelines(_message_text(message) for message in newest)
+    if not matches:
         click.echo(_nothing_in(log, topic, since), err=True)
-    _tell_more(len(found) - len(shown), "older", limit)
+    _report_more(len(matches) - len(newest), "older", limit)
     return errors.OK
 
 
@@ -142,17 +144,19 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
     from gitgates.features.messages.search import search as find_messages  # loads `re` and sqlite3
     from gitgates.features.messages.search import snippet
 
-    found = find_messages(_state(), " ".join(query), topic=topic, limit=limit)
-    parts = [(one, snippet(one.text, found.terms)) for one in found.messages]
+    matches = find_messages(_state(), " ".join(query), topic=topic, limit=limit)
+    excerpts = [(message, snippet(message.text, matches.terms)) for message in matches.messages]
     if fmt == "json":
-        listed = [{**messages.as_json(one), "snippet": part} for one, part in parts]
-        print_json({"version": _VERSION, "messages": listed, "total": found.total})
+        documents = [
+            {**messages.as_json(message), "snippet": excerpt} for message, excerpt in excerpts
+        ]
+        print_json({"version": _VERSION, "messages": documents, "total": matches.total})
         return errors.OK
-    for one, part in parts:
-        sys.stdout.write(f"{_head(one)}    {_on_one_line(part)}\n")
-    if not parts:
+    for message, excerpt in excerpts:
+        sys.stdout.write(f"{_head(message)}    {_on_one_line(excerpt)}\n")
+    if not excerpts:
         click.echo("gitgates: no matching message", err=True)
-    _tell_more(found.total - len(parts), "more", limit)
+    _report_more(matches.total - len(excerpts), "more", limit)
     return errors.OK
 
 
@@ -160,15 +164,15 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
 @format_option
 def topics(fmt: str) -> int:
     """List the topics, the one with the newest message first."""
-    found: dict[str, tuple[int, str]] = {}
-    for one in _log().messages:
-        found[one.topic] = (found.pop(one.topic, (0, ""))[0] + 1, one.time)
-    rows = [(topic, number, last) for topic, (number, last) in reversed(found.items())]
+    counts: dict[str, tuple[int, str]] = {}
+    for message in _log().messages:
+        counts[message.topic] = (counts.pop(message.topic, (0, ""))[0] + 1, message.time)
+    rows = [(topic, number, last) for topic, (number, last) in reversed(counts.items())]
     if fmt == "json":
-        listed = [
+        documents = [
             {"topic": topic, "messages": number, "last": last} for topic, number, last in rows
         ]
-        print_json({"version": _VERSION, "topics": listed})
+        print_json({"version": _VERSION, "topics": documents})
     elif not rows:
         sys.stdout.write("no messages\n")
     else:
@@ -218,10 +222,10 @@ def _log() -> MessageLog:
 
 
 def _after(log: MessageLog, since: str) -> tuple[Message, ...]:
-    ids = [one.id for one in log.messages]
-    for wanted in (since, normalise_id(since)):
-        if wanted in ids:
-            return log.messages[ids.index(wanted) + 1 :]
+    ids = [message.id for message in log.messages]
+    for message_id in (since, normalise_id(since)):
+        if message_id in ids:
+            return log.messages[ids.index(message_id) + 1 :]
     raise _unknown(since)
 
 
@@ -231,15 +235,15 @@ def _unknown(message_id: str) -> errors.UsageError:
 
 
 def _nothing_in(log: MessageLog, topic: str, since: str) -> str:
-    said = f"gitgates: no message in `{_on_one_line(topic)}`"
-    known = tuple(dict.fromkeys(one.topic for one in log.messages))
-    if any(messages.is_in(one, topic) for one in known):
-        return f"{said} after {_on_one_line(since)}" if since else said
-    near = did_you_mean(topic, known)
-    return f"{said}. {_on_one_line(near)}" if near else said
+    problem = f"gitgates: no message in `{_on_one_line(topic)}`"
+    all_topics = tuple(dict.fromkeys(message.topic for message in log.messages))
+    if any(messages.is_in(name, topic) for name in all_topics):
+        return f"{problem} after {_on_one_line(since)}" if since else problem
+    near = did_you_mean(topic, all_topics)
+    return f"{problem}. {_on_one_line(near)}" if near else problem
 
 
-def _tell_more(number: int, which: str, limit: int) -> None:
+def _report_more(number: int, which: str, limit: int) -> None:
     if number > 0:
         click.echo(f"gitgates: {number} {which}; --limit {limit + number} shows all", err=True)
 
@@ -247,18 +251,18 @@ def _tell_more(number: int, which: str, limit: int) -> None:
 def _standard_input() -> str:
     """Return standard input without its last newline.
 
-    Raises: UsageError where nobody says anything there, or too much is said.
+    Raises: UsageError if nothing is piped in, or the text is too long.
     """
     if sys.stdin is None or sys.stdin.isatty():
         raise errors.UsageError("the message is empty", "Use -m TEXT, or pipe it in.")
     raw = sys.stdin.buffer.read(MOST_TEXT + 3)
-    said = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
+    text = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
     if len(raw) > MOST_TEXT + 2:
         raise errors.UsageError(
             f"the text is longer than {MOST_TEXT} bytes",
             "Post a summary, and name the file with the rest.",
         )
-    return said
+    return text
 
 
 def _message_text(message: Message) -> str:
@@ -274,14 +278,14 @@ def _head(message: Message) -> str:
 
 
 def _circumstances(message: Message) -> str:
-    where = message.branch or ("detached" if message.commit else "no branch")
-    at = message.commit[:_SHORT_COMMIT] or "no commit"
+    branch = message.branch or ("detached" if message.commit else "no branch")
+    commit = message.commit[:_SHORT_COMMIT] or "no commit"
     more = {
         "session": message.session,
         "agent": message.agent,
         "refs": ", ".join(message.refs),
     }
-    parts = [f"{where} {at}, {'dirty' if message.dirty else 'clean'}"]
+    parts = [f"{branch} {commit}, {'dirty' if message.dirty else 'clean'}"]
     parts += [f"{name} {value}" for name, value in more.items() if value]
     parts += [json.dumps(dict(message.data))] if message.data else []
     return _on_one_line("; ".join(parts))

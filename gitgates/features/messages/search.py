@@ -1,6 +1,6 @@
 """Search the messages: with an index of SQLite's FTS5, or without one by reading all of them.
 
-The index lies beside the log. It is a cache, and made anew whenever the log has changed since. Only
+The index lies beside the log. It is a cache, rebuilt whenever the log has changed since. Only
 this module loads sqlite3.
 """
 
@@ -50,7 +50,7 @@ _WORD = re.compile(f"[{_ALONE}{_EMOJI}]|[^\\W_{_ALONE}]+")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _TERM = re.compile(r'"([^"]*)"?(\*?)|([^\s"]+)')
 _SNIPPET = 160
-_BEFORE = 60  # of that, what stands before the first word that was searched
+_BEFORE = 60  # of that, before the first match
 _NEAR = 30
 
 
@@ -62,7 +62,7 @@ class Term(Record):
 
 
 class SearchResult(Record):
-    """What was found."""
+    """The messages that match a query."""
 
     messages: tuple[Message, ...]  # the best first; without the index, the newest first
     total: int  # of all, those beyond the limit too
@@ -77,21 +77,21 @@ def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0
 
     Raises: UsageError where a query has no word; StateError where the log cannot be read.
     """
-    asked = terms(query)
-    if not asked:
+    query_terms = terms(query)
+    if not query_terms:
         raise UsageError(
             f"`{shown(query)}` contains no search term",
             'Use words, "a phrase", or a prefix: pars*',
         )
-    if found := _search_index(shared_state_abs, asked, unicode_only(topic), limit):
-        return found
-    wanted = [f" {term.words}{'' if term.begins else ' '}" for term in asked]
+    if matches := _search_index(shared_state_abs, query_terms, unicode_only(topic), limit):
+        return matches
+    phrases = [f" {term.words}{'' if term.begins else ' '}" for term in query_terms]
     matching = []
     for message in reversed(read_log(shared_state_abs).messages):
         both = f" {words(message.topic)} \n {words(message.text)} "
-        if is_in(message.topic, topic) and all(term in both for term in wanted):
+        if is_in(message.topic, topic) and all(phrase in both for phrase in phrases):
             matching.append(message)
-    return SearchResult(tuple(matching[: limit or None]), len(matching), asked)
+    return SearchResult(tuple(matching[: limit or None]), len(matching), query_terms)
 
 
 def words(text: str) -> str:
@@ -110,26 +110,26 @@ def words(text: str) -> str:
 
 def terms(query: str) -> tuple[Term, ...]:
     """Parse a query: `word`, `prefix*`, `"a phrase"`. Nothing else is special."""
-    found: list[Term] = []
+    parsed: list[Term] = []
     for quoted, star, bare in _TERM.findall(query):
         joined = words(bare or quoted)
         if joined:
-            found.append(Term(joined, begins=bare.endswith("*") if bare else bool(star)))
-    return tuple(dict.fromkeys(found))
+            parsed.append(Term(joined, begins=bare.endswith("*") if bare else bool(star)))
+    return tuple(dict.fromkeys(parsed))
 
 
-def snippet(text: str, asked: tuple[Term, ...]) -> str:
+def snippet(text: str, query_terms: tuple[Term, ...]) -> str:
     """Return a part of a text around the first match."""
     text = unicodedata.normalize("NFC", text)
-    wanted = tuple(word for term in asked for word in term.words.split())
-    begins = tuple(term.words.split()[-1] for term in asked if term.begins)
-    found = (
+    query_words = tuple(word for term in query_terms for word in term.words.split())
+    prefixes = tuple(term.words.split()[-1] for term in query_terms if term.begins)
+    starts = (
         match.start()
         for match in _WORD.finditer(text)
-        if (word := words(match[0])) in wanted or (begins and word.startswith(begins))
+        if (word := words(match[0])) in query_words or (prefixes and word.startswith(prefixes))
     )
     # Not in the middle of a word, where an end of one is near.
-    at = max(next(found, 0) - _BEFORE, 0)
+    at = max(next(starts, 0) - _BEFORE, 0)
     at = text.find(" ", at, at + _NEAR) + 1 or at if at else 0
     end = min(at + _SNIPPET, len(text))
     if end < len(text) and (gap := text.rfind(" ", end - _NEAR, end)) > 0:
@@ -139,7 +139,7 @@ def snippet(text: str, asked: tuple[Term, ...]) -> str:
 
 
 def _search_index(
-    shared_state_abs: str, asked: tuple[Term, ...], topic: str, limit: int
+    shared_state_abs: str, query_terms: tuple[Term, ...], topic: str, limit: int
 ) -> SearchResult | None:
     """Search the index; None if there can be none."""
     try:
@@ -155,11 +155,11 @@ def _search_index(
         try:
             if not _is_current(index, state):
                 _rebuild(index, log_abs, state)
-            return _look_up(index, asked, topic, limit)
+            return _look_up(index, query_terms, topic, limit)
         finally:
             index.close()
     except Error as error:
-        if "locked" not in str(error):  # but damaged: the next search makes it anew
+        if "locked" not in str(error):  # but damaged: the next search rebuilds it
             remove_file(path_abs)
             remove_file(f"{path_abs}-journal")
     except OSError:
@@ -169,15 +169,15 @@ def _search_index(
 
 def _is_current(index: Connection, state: str) -> bool:
     tables = index.execute("SELECT count(*) FROM sqlite_master WHERE name = 'log'").fetchone()
-    found = index.execute("SELECT * FROM log").fetchone() if tables == (1,) else None
-    return found is not None and found[0] == state
+    row = index.execute("SELECT * FROM log").fetchone() if tables == (1,) else None
+    return row is not None and row[0] == state
 
 
 def _rebuild(index: Connection, log_abs: str, state: str) -> None:
-    """Index the whole log; what is appended meanwhile makes it another one than `state` tells."""
+    """Index the whole log; if a line is appended meanwhile, the stored `state` is outdated."""
     index.executescript(_TABLES)
-    found = parse_log(read_lines(log_abs))
-    for line, message in zip(found.lines, found.messages, strict=True):
+    log = parse_log(read_lines(log_abs))
+    for line, message in zip(log.lines, log.messages, strict=True):
         row = (unicode_only(message.topic), line)
         number = index.execute("INSERT INTO messages (topic, line) VALUES (?, ?)", row).lastrowid
         text = (number, words(message.topic), words(message.text))
@@ -186,17 +186,21 @@ def _rebuild(index: Connection, log_abs: str, state: str) -> None:
     index.execute("COMMIT")
 
 
-def _look_up(index: Connection, asked: tuple[Term, ...], topic: str, limit: int) -> SearchResult:
-    match = " AND ".join(f'"{term.words}"{"*" if term.begins else ""}' for term in asked)
+def _look_up(
+    index: Connection, query_terms: tuple[Term, ...], topic: str, limit: int
+) -> SearchResult:
+    match = " AND ".join(f'"{term.words}"{"*" if term.begins else ""}' for term in query_terms)
     values: list[object] = [match]
-    where = _FROM
+    clauses = _FROM
     if topic.endswith("/"):
-        where += " AND substr(messages.topic, 1, ?) = ?"
+        clauses += " AND substr(messages.topic, 1, ?) = ?"
         values += [len(topic), topic]
     elif topic:
-        where += " AND messages.topic = ?"
+        clauses += " AND messages.topic = ?"
         values.append(topic)
-    (total,) = index.execute(f"SELECT count(*) {where}", values).fetchone()
-    rows = index.execute(f"SELECT line {where} {_BEST}", [*values, limit or -1])
+    (total,) = index.execute(f"SELECT count(*) {clauses}", values).fetchone()
+    rows = index.execute(f"SELECT line {clauses} {_BEST}", [*values, limit or -1])
     messages = (message_at(line) for (line,) in rows)
-    return SearchResult(tuple(one for one in messages if one), total, asked, indexed=True)
+    return SearchResult(
+        tuple(message for message in messages if message), total, query_terms, indexed=True
+    )
