@@ -68,14 +68,14 @@ _FEATURE_MODULES = {
     "verify": "evidence.cli",
 }
 
-# `recover` looks before it acts; `run` says even then what went wrong in the format asked for.
+# `recover` looks before it acts; `run` reports even then what went wrong, in the requested format.
 _HEAL_THEMSELVES = ("recover", "run")
 
 
 def load_verb(verb: str) -> click.Command:
     """Load the file of a verb, and return the verb."""
     file = _BESIDE.get(verb, verb).replace("-", "_")
-    name = f"features.{own}" if (own := _FEATURE_MODULES.get(verb)) else f"cli.{file}"
+    name = f"features.{feature}" if (feature := _FEATURE_MODULES.get(verb)) else f"cli.{file}"
     module = importlib.import_module(f"gitgates.{name}")
     command: click.Command = getattr(module, verb if verb in _BESIDE else "command")
     return command

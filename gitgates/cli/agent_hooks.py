@@ -30,7 +30,7 @@ _GUARD_ALONE = (
     "gitgates: the configuration defines no agent hooks: {} gets only the guard, and no gates "
     "run when it stops\n  To add gates: gitgates init --agent {}"
 )
-_SAID = {
+_CHANGES = {
     agent_files.MISSING: "written",
     agent_files.OLD: "updated",
     agent_files.CURRENT: "already exists",
@@ -56,7 +56,7 @@ def install(
         has_some = bool(agents.entries(config, agent))
         _add_hooks(repo, agent, may_ask=may_ask, yes=without_asking, has_some=has_some)
         config = configuration(repo)
-    wanted = agents.entries(config, agent)
+    entries = agents.entries(config, agent)
     settings, host = agent_settings(agent), agent_host(agent)
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
@@ -64,18 +64,18 @@ def install(
     texts, remarks = _select_files(config, agent, folder_abs, repo)
     files = agent_files.plan(folder_abs, texts, agent)
     if print_only:
-        click.echo(settings.add(None, wanted, start, name), nl=False)
+        click.echo(settings.add(None, entries, start, name), nl=False)
         for path, text in texts.items():
             file = shown(os.path.join(folder_abs, path), repo.root_abs)
             click.echo(f"\n{file}:\n\n{text}", nl=False)
         return
-    _require_inside(repo, scope, path_abs, *_written(folder_abs, files))
+    _require_inside(repo, scope, path_abs, *_files_to_write(folder_abs, files))
     before = user_file.read(path_abs)
-    there = settings.read(before, name).our_hooks if before else ()
+    present = settings.read(before, name).our_hooks if before else ()
     _require_none_hidden(repo, agent, path_abs, before)
-    wanted = agents.joined(wanted, there) if agents.is_personal(agent) else wanted
-    after = agents.put(before, wanted, start, host=settings, file=name)
-    how = added((one.event for one in wanted), before=bool(there))
+    entries = agents.joined(entries, present) if agents.is_personal(agent) else entries
+    after = agents.put(before, entries, start, host=settings, file=name)
+    how = added((entry.event for entry in entries), before=bool(present))
     replace(repo, path_abs, before, after, what="gitgates hooks", how=how)
     _write_files(folder_abs, files, repo)
     for remark in remarks:
@@ -85,11 +85,11 @@ def install(
         click.echo(f"gitgates: {what}")
     for what in settings.read(after or "", name, scope).troubles:
         click.echo(f"gitgates: {name}: {what}")
-    _tell_of_trust(repo, agent, scope)
+    _report_trust(repo, agent, scope)
     if missing:
         click.echo(f"gitgates: {missing}")
     if scope == "user":
-        _tell_of_others(agent)
+        _report_scope(agent)
     click.echo("next: gitgates doctor --prove")
     for gate in gates_on(config):
         click.echo(
@@ -99,7 +99,7 @@ def install(
         )
 
 
-def _tell_of_trust(repo: Repo, agent: str, scope: str) -> None:
+def _report_trust(repo: Repo, agent: str, scope: str) -> None:
     """Print where a client has its hooks from, and what it needs to run them."""
     host = agent_host(agent)
     if main := agents.main_settings(agent, scope, repo):
@@ -120,13 +120,13 @@ def _tell_of_trust(repo: Repo, agent: str, scope: str) -> None:
         )
 
 
-def _tell_of_others(agent: str) -> None:
+def _report_scope(agent: str) -> None:
     others = " or ".join(scope for scope in agent_host(agent).FILES.settings if scope != "user")
-    where = f" in the scope {others}" if others else ""
+    in_scopes = f" in the scope {others}" if others else ""
     click.echo(
         "gitgates: these settings apply to all your projects, and contain what this repository "
         "needs\n  If other repositories need more, install there"
-        f"{where}"
+        f"{in_scopes}"
     )
 
 
@@ -139,22 +139,22 @@ def expand(repo: Repo, names: tuple[str, ...], scope: str) -> list[str]:
     """
     if agents.DETECTED not in names:
         return [*dict.fromkeys(names)]
-    wanted = dict.fromkeys(name for name in names if name != agents.DETECTED)
+    selected = dict.fromkeys(name for name in names if name != agents.DETECTED)
     for name, why in agents.detected(repo.root_abs, environ.read()).items():
         click.echo(f"{agent_host(name).TITLE}: {why}")
-        if scope in agent_host(name).FILES.settings or name in wanted:
-            wanted[name] = None
+        if scope in agent_host(name).FILES.settings or name in selected:
+            selected[name] = None
             continue
         click.echo(
             f"gitgates: {agents.no_scope(name, scope)}: skipped\n  Install there as well:"
             f" gitgates install-hooks --agent {name} --scope user"
         )
-    if not wanted:
+    if not selected:
         raise UsageError(
             "no coding agent found, neither a program nor a settings folder",
             f"Specify one: --agent {' | '.join(AGENTS)}",
         )
-    return [*wanted]
+    return [*selected]
 
 
 def write_rules(repo: Repo, file: str, *, only_check: bool = False) -> None:
@@ -214,9 +214,9 @@ def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | No
         return
     older_abs = os.path.join(os.path.dirname(path_abs), host.FILES.older_settings)
     older, newer = shown(older_abs, repo.root_abs), shown(path_abs, repo.root_abs)
-    wanted = agents.entries(configuration(repo), agent)
+    entries = agents.entries(configuration(repo), agent)
     text = user_file.read(older_abs) or ""
-    if events := agent_settings(agent).hidden(text, before, wanted, older):
+    if events := agent_settings(agent).hidden(text, before, entries, older):
         raise ConfigError(
             f"{older}: has hooks at {', '.join(events)}, which {host.TITLE} no longer runs if "
             f"{newer} has some at the same event",
@@ -230,14 +230,18 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
     name = shown(path_abs, repo.root_abs)
     files = agent_files.plan(folder_abs, {}, agent)
-    _require_inside(repo, scope, path_abs, *_written(folder_abs, files))
+    _require_inside(repo, scope, path_abs, *_files_to_write(folder_abs, files))
     before = user_file.read(path_abs)
     after = None if before is None else agent_settings(agent).remove(before, name)
     if after == before:
         click.echo(f"{name}: no gitgates hooks")
     else:
         replace(repo, path_abs, before, after, what="gitgates hooks", how="removed")
-    others = {one: file for one, file in installed(agent, repo).items() if one != scope}
+    others = {
+        other_scope: other_abs
+        for other_scope, other_abs in installed(agent, repo).items()
+        if other_scope != scope
+    }
     folders = agent_host(agent).scopes(repo.root_abs, environ.read())
     if folder_abs not in map(folders.get, others):  # else those need them, too
         _write_files(folder_abs, files, repo)
@@ -245,10 +249,10 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
         user_file.remove_empty(os.path.dirname(path_abs))
         user_file.remove_empty(folder_abs)
         user_file.remove_empty(os.path.dirname(folder_abs))  # where they lie in a folder of it
-    for one, other_abs in others.items():
+    for other_scope, other_abs in others.items():
         click.echo(
             f"gitgates: hooks remain in {shown(other_abs, repo.root_abs)}\n"
-            f"  To remove them: gitgates uninstall-hooks --agent {agent} --scope {one}"
+            f"  To remove them: gitgates uninstall-hooks --agent {agent} --scope {other_scope}"
         )
     if not others:
         _take_rules(repo, agent)
@@ -258,12 +262,14 @@ def installed(agent: str, repo: Repo) -> dict[str, str]:
     """Return the settings that contain gitgates hooks: scope → file."""
     files = agent_host(agent).settings_files(repo.root_abs, environ.read())
     return {
-        one: path_abs for one, path_abs in files.items() if read_settings(agent, path_abs).our_hooks
+        scope: path_abs
+        for scope, path_abs in files.items()
+        if read_settings(agent, path_abs).our_hooks
     }
 
 
 def read_settings(agent: str, path_abs: str) -> HookSettings:
-    """Return what a settings file says; nothing where it cannot be read."""
+    """Return the hooks of a settings file; none where it cannot be read."""
     try:
         return agent_settings(agent).read(user_file.read(path_abs) or "", path_abs)
     except GitgatesError:
@@ -279,9 +285,11 @@ def _require_inside(repo: Repo, scope: str, *paths_abs: str) -> None:
         user_file.require_inside(repo.root_abs, *paths_abs)
 
 
-def _written(folder_abs: str, files: tuple[AgentFile, ...]) -> list[str]:
-    """Return the files that are written anew."""
-    return [os.path.join(folder_abs, one.path) for one in files if one.state in agent_files.WRITTEN]
+def _files_to_write(folder_abs: str, files: tuple[AgentFile, ...]) -> list[str]:
+    """Return the files that are to be written."""
+    return [
+        os.path.join(folder_abs, file.path) for file in files if file.state in agent_files.WRITTEN
+    ]
 
 
 def _select_files(
@@ -289,18 +297,20 @@ def _select_files(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the configured files in a folder, and messages about sub-agents."""
     texts, host = agent_files.needed_texts(config, agent), agent_settings(agent)
-    there = agent_files.agents_in(folder_abs, agent) if texts else {}
+    existing = agent_files.agents_in(folder_abs, agent) if texts else {}
     remarks = []
-    for one in agents_wanted(config) if texts else ():
-        own = f"{host.AGENTS}/{one.name}.md"
-        theirs = there.get(one.name, own)
-        if theirs != own:
-            texts.pop(own, None)
-            path = shown(os.path.join(folder_abs, theirs), repo.root_abs)
-            remarks.append(f"{path}: defines the agent `{one.name}`, and is used unchanged")
-        elif not host.may_define(one.name):
+    for reviewer in agents_wanted(config) if texts else ():
+        path = f"{host.AGENTS}/{reviewer.name}.md"
+        existing_path = existing.get(reviewer.name, path)
+        if existing_path != path:
+            texts.pop(path, None)
+            shown_path = shown(os.path.join(folder_abs, existing_path), repo.root_abs)
             remarks.append(
-                f"gitgates: no file written for the reviewer `{one.name}`: a plugin, or "
+                f"{shown_path}: defines the agent `{reviewer.name}`, and is used unchanged"
+            )
+        elif not host.may_define(reviewer.name):
+            remarks.append(
+                f"gitgates: no file written for the reviewer `{reviewer.name}`: a plugin, or "
                 f"{agent_host(agent).TITLE}itself, must provide it"
             )
     return texts, remarks
@@ -317,16 +327,16 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
             agent_files.apply(folder_abs, file)
         elif not is_wanted and file.state != agent_files.EDITED:
             continue
-        said = _SAID[file.state] if is_wanted or file.state != agent_files.OLD else "removed"
-        click.echo(f"{shown(os.path.join(folder_abs, file.path), repo.root_abs)}: {said}")
+        change = _CHANGES[file.state] if is_wanted or file.state != agent_files.OLD else "removed"
+        click.echo(f"{shown(os.path.join(folder_abs, file.path), repo.root_abs)}: {change}")
 
 
 def _take_rules(repo: Repo, agent: str) -> None:
-    """Take our block out of the files that no agent reads any more which has our hooks."""
-    left = {AGENTS[one].rules for one in AGENTS if installed(one, repo)}
-    for file in {AGENTS[one].rules: None for one in (agent, *AGENTS)}:
+    """Remove our block from the files that no agent with our hooks reads any more."""
+    still_read = {AGENTS[name].rules for name in AGENTS if installed(name, repo)}
+    for file in {AGENTS[name].rules: None for name in (agent, *AGENTS)}:
         path_abs = os.path.join(repo.root_abs, file)
-        if file in left or blocks.RULES.encode() not in user_file.content(path_abs):
+        if file in still_read or blocks.RULES.encode() not in user_file.content(path_abs):
             continue
         before = user_file.read(path_abs)
         after = None if before is None else blocks.without(before, file)
@@ -339,11 +349,11 @@ def replace(
     repo: Repo, path_abs: str, before: str | None, after: str | None, *, what: str, how: str
 ) -> None:
     """Replace a file if that changes it; print whether it did."""
-    said = f"{what} are already up to date"
+    outcome = f"{what} are already up to date"
     if after != before:
         user_file.replace(path_abs, before, after)
-        said = f"removed; it contained only {what}" if after is None else f"{what} were {how}"
-    click.echo(f"{shown(path_abs, repo.root_abs)}: {said}")
+        outcome = f"removed; it contained only {what}" if after is None else f"{what} were {how}"
+    click.echo(f"{shown(path_abs, repo.root_abs)}: {outcome}")
 
 
 def added(hooks: Iterable[str], *, before: bool) -> str:

@@ -32,24 +32,24 @@ def command(action: tuple[str, ...]) -> int:
     `gitgates approve rules` prints no token: the intents and policy settings currently in the files
     apply from now on, also in sessions that started with others.
     """
-    named = " ".join(action).removeprefix("gitgates ")
-    if named not in (*ACTIONS, _RULES):
-        hint = did_you_mean(named, (*ACTIONS, _RULES)) or f"Known: {', '.join(ACTIONS)}."
-        raise UsageError(f"no command that is approved by a person: {named!r}", hint)
+    action_name = " ".join(action).removeprefix("gitgates ")
+    if action_name not in (*ACTIONS, _RULES):
+        hint = did_you_mean(action_name, (*ACTIONS, _RULES)) or f"Known: {', '.join(ACTIONS)}."
+        raise UsageError(f"no command that is approved by a person: {action_name!r}", hint)
     repo = current_repo()
     if not (is_person_at_terminal(repo.env) and os.isatty(1)):
         raise UsageError(
             "rules can only be approved by a person in a terminal"
-            if named == _RULES
+            if action_name == _RULES
             else "a token is only printed to a terminal",
             "Run this in a terminal outside the agent, without redirecting its output.",
         )
-    if named == _RULES:
+    if action_name == _RULES:
         return _approve_rules(repo)
-    click.echo(new_token(repo, named))
+    click.echo(new_token(repo, action_name))
     click.echo(
-        f"gitgates: allows `gitgates {named} --token TOKEN` to {ACTIONS[named]}: once, within "
-        f"{LASTS_S / 60:.0f} minutes",
+        f"gitgates: allows `gitgates {action_name} --token TOKEN` to {ACTIONS[action_name]}: "
+        f"once, within {LASTS_S / 60:.0f} minutes",
         err=True,
     )
     return OK

@@ -40,9 +40,14 @@ def command(fmt: str) -> int:
     if config is None and not problems:
         raise no_configuration(root_abs)
     if fmt == "json":
-        found = [{"where": p.where, "message": p.message, "hint": p.hint} for p in problems]
+        problem_rows = [{"where": p.where, "message": p.message, "hint": p.hint} for p in problems]
         warnings = _warnings(config, root_abs) if config else []
-        document = {"version": 1, "ok": not problems, "problems": found, "warnings": warnings}
+        document = {
+            "version": 1,
+            "ok": not problems,
+            "problems": problem_rows,
+            "warnings": warnings,
+        }
         print_json(document)
     elif problems:
         click.echo(describe(list(problems)), err=True)
@@ -72,12 +77,15 @@ def _warnings(config: Config, root_abs: str) -> list[str]:
 
 def _limits(config: Config, root_abs: str) -> list[str]:
     """Return what gates cannot do in the agents whose settings here have our hooks."""
-    found = []
+    limitations = []
     for agent in AGENTS:
-        own = agent_host(agent).settings_files(root_abs, environ.read())
-        if any(agent_hooks.read_settings(agent, path_abs).our_hooks for path_abs in own.values()):
-            found += limits(config, agent)
-    return found
+        settings_files = agent_host(agent).settings_files(root_abs, environ.read())
+        if any(
+            agent_hooks.read_settings(agent, path_abs).our_hooks
+            for path_abs in settings_files.values()
+        ):
+            limitations += limits(config, agent)
+    return limitations
 
 
 @click.command("schema")

@@ -50,14 +50,16 @@ def command(fmt: str, *, proved: str | None) -> int:
         except (
             errors.GitError,
             OSError,
-        ) as error:  # what was found by looking is told all the same
-            known = error if isinstance(error, errors.GitError) else None
-            what, mend = (known.message, known.hint) if known else (str(error), "")
-            findings.append(Finding("problem", "proof", repo.root_abs, what, mend or _ROOM))
+        ) as error:  # the findings of the examination are reported all the same
+            git_error = error if isinstance(error, errors.GitError) else None
+            what, hint = (git_error.message, git_error.hint) if git_error else (str(error), "")
+            findings.append(Finding("problem", "proof", repo.root_abs, what, hint or _ROOM))
     is_wrong = any(finding.severity == "problem" for finding in findings)
     if fmt == "json":
-        listed = [{k: utf8(value) for k, value in one._asdict().items()} for one in findings]
-        document = {"version": _VERSION, "ok": not is_wrong, "findings": listed}
+        finding_rows = [
+            {k: utf8(value) for k, value in finding._asdict().items()} for finding in findings
+        ]
+        document = {"version": _VERSION, "ok": not is_wrong, "findings": finding_rows}
         text = json.dumps(document, indent=2) + "\n"
     else:
         text = _text(findings, colour=terminal.colour)

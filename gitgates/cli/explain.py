@@ -25,8 +25,8 @@ from gitgates.verbs.completion import complete_hooks, unknown_hook
 from gitgates.verbs.output import format_option, print_json, stdout
 from gitgates.verbs.repository import configuration, current_repo
 
-# What is said at these depends on the tool, the prompt or the sub-agent.
-_TOLD_BY_EVENT = (*TOOL_EVENTS, "prompt", "prompt-expansion", "subagent-start", "subagent-end")
+# The answers at these depend on the tool, the prompt or the sub-agent.
+_DEPEND_ON_EVENT = (*TOOL_EVENTS, "prompt", "prompt-expansion", "subagent-start", "subagent-end")
 
 
 class _Answers(Record):
@@ -79,20 +79,20 @@ def command(
         return OK
     if hook is None:
         raise UsageError("Missing argument 'HOOK'.", f"Hooks with gates: {with_gates(config)}.")
-    found = find_hook(config, hook) or Hook(name=hook)
+    configured = find_hook(config, hook) or Hook(name=hook)
     besides = asked_besides(config, kind_of(hook))
-    if not (found.gates or besides):
+    if not (configured.gates or besides):
         if fmt == "json":
             print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
         else:
-            named = with_gates(config)
-            click.echo(f"{hook}: has no gates, so nothing runs. Hooks with gates: {named}.")
+            other_hooks = with_gates(config)
+            click.echo(f"{hook}: has no gates, so nothing runs. Hooks with gates: {other_hooks}.")
         return OK  # a hook without gates is a choice, not a mistake
-    paths, gone = select_paths(options, repo)
-    event = githook.decode_by_hand(hook, paths, gone, (repo.root_abs, repo.git_dir_abs))
+    paths, deleted = select_paths(options, repo)
+    event = githook.decode_by_hand(hook, paths, deleted, (repo.root_abs, repo.git_dir_abs))
     answers = _ask(repo, config, event, session)
     plan = None if any(options.values()) else answers.plan
-    plan = plan or make_plan(config, found, event, environ.skipped_gates(environ.read()))
+    plan = plan or make_plan(config, configured, event, environ.skipped_gates(environ.read()))
     for other in answers.others:
         plan = joined_plan(plan, other)
     if note := _note(repo, config, hook, besides):
@@ -107,35 +107,38 @@ def command(
 
 
 def _note(repo: Repo, config: Config, hook: str, besides: tuple[str, ...]) -> str:
-    asked = ", ".join(besides)
-    texts = (_of_framework(repo, config, hook), asked and f"also evaluated: {asked}")
+    also_evaluated = ", ".join(besides)
+    texts = (
+        _of_framework(repo, config, hook),
+        also_evaluated and f"also evaluated: {also_evaluated}",
+    )
     return "; ".join(filter(None, texts))
 
 
 def _of_framework(repo: Repo, config: Config, hook: str) -> str:
-    """Return how a gate goes together with the own hook of the pre-commit framework."""
+    """Return how a gate relates to the hook of the pre-commit framework itself."""
     if not framework_gate(config, hook) or HOOK_POINTS[hook].host != "git":
         return ""
     from gitgates.setup.doctor.findings import survey  # asks git for all worktrees
     from gitgates.setup.doctor.twice import left_to_framework, stands_in
 
-    here = survey(repo).here
-    shim_abs = f"{here.folder.path_abs}/{hook}"
-    return stands_in(shim_abs, repo.root_abs, config) or left_to_framework(here, hook, config)
+    worktree = survey(repo).here
+    shim_abs = f"{worktree.folder.path_abs}/{hook}"
+    return stands_in(shim_abs, repo.root_abs, config) or left_to_framework(worktree, hook, config)
 
 
 def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
-    """Ask the policies that need an event, or say why they are not asked.
+    """Ask the policies that need an event, or return why they are not asked.
 
-    Raises: UsageError for a session that is named and has not been here; GitError, StateError if
-    what is there now cannot be told.
+    Raises: UsageError for a named session that is unknown here; GitError, StateError if
+    the present state cannot be determined.
     """
     kind = kind_of(event.name)
     if kind not in AGENT_KINDS:
-        asked = functions_of(config, "plan_of", kind)
-        others = tuple(plan for plan_of in asked if (plan := plan_of(event, repo, config)))
+        plan_functions = functions_of(config, "plan_of", kind)
+        others = tuple(plan for plan_of in plan_functions if (plan := plan_of(event, repo, config)))
         return _Answers(policies=tuple(ask_git_hook(event, repo, config)), others=others)
-    if kind in _TOLD_BY_EVENT:
+    if kind in _DEPEND_ON_EVENT:
         return _Answers(
             why_not="the answer of policies depends on the tool, the prompt or the sub-agent"
         )
@@ -157,11 +160,11 @@ def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:
 def _text(hook: str, answers: _Answers) -> str:
     """Return what policies say, as text; those that say nothing are left out."""
     lines = []
-    for one in answers.policies:
-        word = VERDICTS[one.level] if one.level != one.before else ""
-        text = "\n".join(filter(None, (one.note, one.to_person, one.to_agent)))
+    for answer in answers.policies:
+        word = VERDICTS[answer.level] if answer.level != answer.before else ""
+        text = "\n".join(filter(None, (answer.note, answer.to_person, answer.to_agent)))
         if word or text:
-            first, *more = ": ".join(filter(None, (one.policy, word, text))).split("\n")
+            first, *more = ": ".join(filter(None, (answer.policy, word, text))).split("\n")
             lines += [f"  {first}", *(f"    {line}".rstrip() for line in more)]
     if answers.session:
         lines = [f"{hook} in session {answers.session}, now:", *(lines or ["  no output"])]
@@ -178,13 +181,13 @@ def _fields(answers: _Answers) -> dict[str, Any]:
         "not_asked": answers.why_not,
         "policies": [
             {
-                "name": one.policy,
-                "verdict": VERDICTS[one.level],
-                "to_agent": utf8(one.to_agent),
-                "to_person": utf8(one.to_person),
-                "note": one.note,
+                "name": answer.policy,
+                "verdict": VERDICTS[answer.level],
+                "to_agent": utf8(answer.to_agent),
+                "to_person": utf8(answer.to_person),
+                "note": answer.note,
             }
-            for one in answers.policies
+            for answer in answers.policies
         ],
     }
 

@@ -1,4 +1,4 @@
-"""`gitgates init`: propose gates from what the project says about itself, and write them."""
+"""`gitgates init`: propose gates from the project's own files, and write them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gitgates.store.files import replace_unchanged
 from gitgates.verbs.output import dump, stdout
 from gitgates.verbs.repository import config_root, current_repo, edits_files
 
-_SAW_NOTHING = ("skipped", "unchecked")
+_CHECKED_NOTHING = ("skipped", "unchecked")
 _AT_ONCE_S = 0.1  # the shell alone takes a few milliseconds; tools that read files, longer
 _NOTHING = """\
 Looked in {root_abs} for tasks named test, check, lint, typecheck, build and format in
@@ -105,26 +105,28 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None, take_ov
         )
     cwd_abs = os.getcwd()
     root_abs = config_root(cwd_abs)
-    found = inspect_project(root_abs, environ.read(), take_over=take_over)
+    inspection = inspect_project(root_abs, environ.read(), take_over=take_over)
     for_agent = bool(agent) or wants_agent(root_abs)
-    edit = propose(root_abs, found, with_agent=for_agent)
-    for trouble in found.troubles:
+    edit = propose(root_abs, inspection, with_agent=for_agent)
+    for trouble in inspection.troubles:
         click.echo(trouble, err=True)
-    if not edit.adds and not found.proposals:
+    if not edit.adds and not inspection.proposals:
         prefix = "tool.gitgates." if edit.file == "pyproject.toml" else ""
-        notes = "".join(f"  left out: {note}\n" for note in found.left_out)
+        notes = "".join(f"  left out: {note}\n" for note in inspection.left_out)
         text = _NOTHING.format(root_abs=root_abs) + notes
         text += _EXAMPLE.format(file=edit.file, prefix=prefix)
         click.echo(text, nl=False, err=dry_run)
         _has_repository(cwd_abs)
         return errors.OK
-    click.echo(_shown(found, take_over=take_over), nl=False, err=dry_run)
+    click.echo(_proposals_text(inspection, take_over=take_over), nl=False, err=dry_run)
     if tries and edit.adds:
         trial = _try_gates(edit, yes=yes, err=dry_run)
         if trial is None:
             click.echo("nothing was run, and nothing was written", err=True)
             return errors.OK
-        edit = propose(root_abs, found, trial.failed, remarks=trial.remarks, with_agent=for_agent)
+        edit = propose(
+            root_abs, inspection, trial.failed, remarks=trial.remarks, with_agent=for_agent
+        )
         if not edit.adds:
             click.echo("no gate remains; nothing was written", err=True)
             click.echo("  Fix what failed, or write them anyway: gitgates init", err=True)
@@ -135,18 +137,18 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None, take_ov
     if _has_repository(cwd_abs) and edit.adds and not dry_run:
         has_agent = HOOK_OF["turn-end"] in edit.hooks
         names = [agent] if agent else agents_used(root_abs) or [DEFAULT_AGENT]
-        managers = () if take_over else found.managers
+        managers = () if take_over else inspection.managers
         click.echo(_next_step(edit.hooks, managers, names if has_agent else []))
     return errors.OK
 
 
 def _next_step(hooks: Iterable[str], managers: tuple[str, ...], agents: list[str]) -> str:
     """Return the commands that install the added hooks: those of git, those of agents."""
-    via = next((f" --via {one}" for one in managers if one in VIA), "")
+    via = next((f" --via {manager}" for manager in managers if manager in VIA), "")
     of_git = any(HOOK_POINTS[hook].host == "git" for hook in hooks)
     options = [via] if of_git else []
     options += ["".join(f" --agent {name}" for name in agents)] if agents else []
-    install = " and ".join(f"gitgates install-hooks{one}" for one in options)
+    install = " and ".join(f"gitgates install-hooks{option}" for option in options)
     return f"next: {install and f'{install}, and '}try the gates now: gitgates run"
 
 
@@ -160,28 +162,32 @@ def _has_repository(cwd_abs: str) -> bool:
     return True
 
 
-def _beside(found: Inspection, *, take_over: bool) -> Iterator[str]:
-    """Yield how the gates go together with the hook managers of a project."""
-    own = {one.name: one.task.manager for one in found.proposals if "pre-commit" in one.task.keys}
-    for manager in found.managers:
+def _beside(inspection: Inspection, *, take_over: bool) -> Iterator[str]:
+    """Yield how the gates relate to the hook managers of a project."""
+    framework_gates = {
+        proposal.name: proposal.task.manager
+        for proposal in inspection.proposals
+        if "pre-commit" in proposal.task.keys
+    }
+    for manager in inspection.managers:
         if take_over:
             yield f"uninstall {manager}; otherwise, the commands taken over from it run twice"
         else:
             yield (
                 f"{manager} keeps running its own commands; none of them is a gate of the same hook"
             )
-    for gate, manager in own.items():
+    for gate, manager in framework_gates.items():
         yield f"gate `{gate}` replaces {manager}'s own hook, which no longer runs"
 
 
-def _shown(found: Inspection, *, take_over: bool) -> str:
-    width = max((len(proposal.name) for proposal in found.proposals), default=0)
-    lines = [f"languages: {', '.join(found.languages)}"] if found.languages else []
-    for proposal in found.proposals:
+def _proposals_text(inspection: Inspection, *, take_over: bool) -> str:
+    width = max((len(proposal.name) for proposal in inspection.proposals), default=0)
+    lines = [f"languages: {', '.join(inspection.languages)}"] if inspection.languages else []
+    for proposal in inspection.proposals:
         command = plain_line(proposal.task.command or proposal.task.description, 50)
         lines.append(f"  {proposal.name:{width}}  {command}  ({proposal.task.source})")
-    lines += [f"  left out: {note}" for note in found.left_out]
-    lines += [f"  {line}" for line in _beside(found, take_over=take_over)]
+    lines += [f"  left out: {note}" for note in inspection.left_out]
+    lines += [f"  {line}" for line in _beside(inspection, take_over=take_over)]
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -193,9 +199,9 @@ class Trial(Record):
 
 
 def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
-    """Run the new gates of an edit in sequence; return which fail, which saw nothing, and why.
+    """Run the new gates of an edit in sequence; return which fail, which checked nothing, and why.
 
-    None: the person did not want that. Raises: GitError outside a repository.
+    None: the person declined. Raises: GitError outside a repository.
     """
     repo = current_repo()
     raw = (
@@ -227,9 +233,9 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
     console = Console(stdout())
     decision = run_plan(plan, config._replace(jobs=1), repo, console)
     results = [visit.result for visit in decision.visits]
-    passed = [one for one in results if one.status in ("passed", *_SAW_NOTHING)]
-    failed |= {one.gate: describe(one) for one in results if one not in passed}
-    remarks = {one.gate: remark for one in passed if (remark := emptiness_of(one))}
+    passed = [result for result in results if result.status in ("passed", *_CHECKED_NOTHING)]
+    failed |= {result.gate: describe(result) for result in results if result not in passed}
+    remarks = {result.gate: remark for result in passed if (remark := emptiness_of(result))}
     trial = Trial(failed=_with_commands(failed, gates), remarks=_with_commands(remarks, gates))
     for line in trial.failed.values():
         click.echo(f"  left out: {line}", err=err)
@@ -240,7 +246,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
 
 def emptiness_of(result: GateResult) -> str:
     """Return why a gate that passed may have looked at nothing; empty if there is no sign of it."""
-    if result.status in _SAW_NOTHING:
+    if result.status in _CHECKED_NOTHING:
         return describe(result)
     if result.duration_s < _AT_ONCE_S and not result.output.strip():
         return "passed immediately without output; verify that it checks something"
@@ -249,7 +255,7 @@ def emptiness_of(result: GateResult) -> str:
 
 def _with_commands(texts: dict[str, str], gates: list[Gate]) -> dict[str, str]:
     """Return `gate: command: text` for each gate, in the order of the gates."""
-    commands = {one.name: one.command or one.runner for one in gates if one.name in texts}
+    commands = {gate.name: gate.command or gate.runner for gate in gates if gate.name in texts}
     return {
         name: " ".join(f"{name}: {command}: {texts[name]}".split())
         for name, command in commands.items()

@@ -165,10 +165,10 @@ def install_for_agents(  # noqa: PLR0913 - one for each option
     files = [file for file, is_wanted in rules_files.items() if is_wanted and not print_only]
     for file in files:
         agent_hooks.write_rules(repo, file, only_check=True)
-    wanted = agent_hooks.expand(repo, names, scope)
-    for agent in wanted if mcp else ():
+    selected = agent_hooks.expand(repo, names, scope)
+    for agent in selected if mcp else ():
         agent_servers.require(agent, scope)
-    for agent in wanted:
+    for agent in selected:
         agent_hooks.install(repo, agent, scope=scope, print_only=print_only, without_asking=yes)
         if mcp:
             agent_servers.register(repo, agent, print_only=print_only)
@@ -193,12 +193,12 @@ def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     folder = hooks_folder(repo)
     require_usable(folder, force=force)
     user_file.require_inside(repo.root_abs, folder.path_abs)
-    found = managers.present(repo.root_abs, folder, hooks)
-    done = githooks.install(folder.path_abs, hooks, force=force)
-    show([(path_abs, _with_gate(path_abs, what, repo, config)) for path_abs, what in done], repo)
+    present = managers.present(repo.root_abs, folder, hooks)
+    changes = githooks.install(folder.path_abs, hooks, force=force)
+    show([(path_abs, _with_gate(path_abs, what, repo, config)) for path_abs, what in changes], repo)
     for remark in (*remarks(folder, repo), *left_out):
         click.echo(f"gitgates: {remark}")
-    for manager, file in found.items():
+    for manager, file in present.items():
         gates = {framework_gate(config, hook) for hook in hooks} - {""} if config else set()
         if gates and manager in managers.FRAMEWORK:
             click.echo(
@@ -237,7 +237,9 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
             f"Unset it: {unset_command(folder)}",
         )
     changes = managers.additions(manager, hooks, repo.root_abs, folder)
-    user_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
+    user_file.require_inside(
+        repo.root_abs, *(f"{repo.root_abs}/{change.file}" for change in changes)
+    )
     for change in changes:
         how = added(change.hooks, before=bool(managers.hooks_in(change.before or "")))
         path_abs = f"{repo.root_abs}/{change.file}"
@@ -247,17 +249,19 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
     if manager == "pre-commit":
         click.echo(framework.run_pre_commit("install", hooks, repo.env))
     if config and manager in managers.FRAMEWORK:
-        here = survey(repo).here
-        left_out += tuple(filter(None, (left_to_framework(here, hook, config) for hook in hooks)))
-    for one in dict.fromkeys(left_out):
-        click.echo(f"gitgates: {one}")
+        worktree = survey(repo).here
+        left_out += tuple(
+            filter(None, (left_to_framework(worktree, hook, config) for hook in hooks))
+        )
+    for remark in dict.fromkeys(left_out):
+        click.echo(f"gitgates: {remark}")
     if not agents.is_in_path(repo.env):
         click.echo(f"gitgates: {agents.not_in_path()}")
     if manager != "pre-commit":
         click.echo(f"next: {managers.next_command(manager, hooks, changes[0].file)}")
 
 
-def show(done: list[tuple[str, str]], repo: Repo) -> None:
+def show(changes: list[tuple[str, str]], repo: Repo) -> None:
     """Print what was done, each hook's path as short as it can be."""
-    for path_abs, what in done:
+    for path_abs, what in changes:
         click.echo(f"{user_file.shown(path_abs, repo.root_abs)}: {what}")

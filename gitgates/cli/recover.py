@@ -78,11 +78,11 @@ def command(
 
 def _bring_back(repo: Repo, missing: list[Restored]) -> bool:
     """Bring back what git has replaced, name the rest; return whether there was anything."""
-    for one in missing:
-        if one.is_replaced:
-            _bring_back_one(repo, one)
-    # What somebody has edited since is most often meant so.
-    for path in dict.fromkeys(one.path for one in missing if not one.is_replaced):
+    for file in missing:
+        if file.is_replaced:
+            _bring_back_one(repo, file)
+    # Later edits are most likely intended.
+    for path in dict.fromkeys(file.path for file in missing if not file.is_replaced):
         click.echo(f"{path} has changed since it was restored")
         click.echo(
             f"  to restore that content next to it: gitgates recover --restore {shlex.quote(path)}"
@@ -98,11 +98,11 @@ def _bring_back_one(repo: Repo, missing: Restored) -> None:
 
 def _restore(repo: Repo, path: str) -> int:
     """Bring back the last version of a path that was restored."""
-    found = next((one for one in list_missing(repo) if one.path == path), None)
-    if found is None:
+    latest = next((file for file in list_missing(repo) if file.path == path), None)
+    if latest is None:
         what = f"no missing file under `{path}` was restored in the last day"
         raise errors.UsageError(what, "See: gitgates recover --list")
-    _bring_back_one(repo, found)
+    _bring_back_one(repo, latest)
     return errors.OK
 
 
@@ -121,8 +121,8 @@ def _name_checkpoints(repo: Repo) -> bool:
 
 def _checkpoints(repo: Repo) -> list[Checkpoint]:
     """Return the checkpoints of headless runs that no run has dropped, of all worktrees."""
-    found = [point for one in repo.states_abs for point in checkpoint.left_behind(one)]
-    return [point for point in found if os.path.isdir(point.root_abs)]
+    points = [point for state_abs in repo.states_abs for point in checkpoint.left_behind(state_abs)]
+    return [point for point in points if os.path.isdir(point.root_abs)]
 
 
 def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
@@ -131,8 +131,8 @@ def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
 
     points = {point.run: point for point in _checkpoints(repo)}
     if run not in points:
-        named = ", ".join(points) or "none"
-        raise errors.UsageError(f"no checkpoint found for run `{run}`", f"Checkpoints: {named}.")
+        runs = ", ".join(points) or "none"
+        raise errors.UsageError(f"no checkpoint found for run `{run}`", f"Checkpoints: {runs}.")
     if points[run].root_abs != repo.root_abs:
         repo = find_repo(points[run].root_abs, environ.read())  # another worktree
         recover(repo, click.echo)
@@ -163,20 +163,20 @@ def _is_committed(repo: Repo, run: str) -> bool:
 
 
 def _list(repo: Repo) -> int:
-    found = [*_hidden(repo), *_kept(repo), *_restored(repo)]
-    for path, what, path_abs in found:
+    rows = [*_hidden_rows(repo), *_kept_rows(repo), *_restored_rows(repo)]
+    for path, what, path_abs in rows:
         click.echo(f"{path}  {what}{path_abs}")
-    if not _name_checkpoints(repo) and not found:
+    if not _name_checkpoints(repo) and not rows:
         click.echo("no stashed or kept files")
     return errors.OK
 
 
-def _show(repo: Repo, wanted: str) -> int:
+def _show(repo: Repo, name: str) -> int:
     """Print a text: the stashed one, otherwise the last kept one."""
-    texts = [*_hidden(repo), *reversed(_kept(repo)), *_restored(repo)]
-    path_abs = next((text_abs for path, _what, text_abs in texts if path == wanted), None)
+    texts = [*_hidden_rows(repo), *reversed(_kept_rows(repo)), *_restored_rows(repo)]
+    path_abs = next((text_abs for path, _what, text_abs in texts if path == name), None)
     if path_abs is None:
-        raise errors.UsageError(f"no stashed or kept file under `{wanted}`", "See: recover --list")
+        raise errors.UsageError(f"no stashed or kept file under `{name}`", "See: recover --list")
     try:
         with open(path_abs, "rb", opener=open_regular) as file:
             dump(file.read())
@@ -186,7 +186,7 @@ def _show(repo: Repo, wanted: str) -> int:
     return errors.OK
 
 
-def _hidden(repo: Repo) -> list[tuple[str, str, str]]:
+def _hidden_rows(repo: Repo) -> list[tuple[str, str, str]]:
     """Return each text in the rescue folder: its path, its kind, its file."""
     rescue = Rescue(f"{repo.state_abs}/rescue")
     if not rescue.is_in_use():
@@ -195,21 +195,21 @@ def _hidden(repo: Repo) -> list[tuple[str, str, str]]:
     return [(path, "hidden  ", path_abs) for path, path_abs in saved if os.path.isfile(path_abs)]
 
 
-def _kept(repo: Repo) -> list[tuple[str, str, str]]:
+def _kept_rows(repo: Repo) -> list[tuple[str, str, str]]:
     """Return each text that was kept aside, oldest first."""
     kept_abs = f"{repo.state_abs}/kept"
-    found = []
+    rows = []
     for folder_abs, _folders, names in os.walk(kept_abs):
         for name in names:
             path_abs = os.path.join(folder_abs, name)
             stamp, _, path = os.path.relpath(path_abs, kept_abs).partition("/")
-            found.append((path, f"kept  {stamp} ", path_abs))
-    return sorted(found, key=lambda text: text[1])
+            rows.append((path, f"kept  {stamp} ", path_abs))
+    return sorted(rows, key=lambda text: text[1])
 
 
-def _restored(repo: Repo) -> list[tuple[str, str, str]]:
+def _restored_rows(repo: Repo) -> list[tuple[str, str, str]]:
     """Return each text that was restored and no longer exists, newest first."""
-    return [(one.path, f"restored {one.when} ", one.second_abs) for one in list_missing(repo)]
+    return [(file.path, f"restored {file.when} ", file.second_abs) for file in list_missing(repo)]
 
 
 _WORDS = {
@@ -243,7 +243,9 @@ def gc() -> int:
     """Remove old state of this worktree."""
     repo = current_repo()
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
-    gone = collect(repo, config, most_runs=sys.maxsize)
-    removed = [f"{number} {_WORDS[what][number != 1]}" for what, number in gone.items() if number]
+    numbers = collect(repo, config, most_runs=sys.maxsize)
+    removed = [
+        f"{number} {_WORDS[what][number != 1]}" for what, number in numbers.items() if number
+    ]
     click.echo(f"removed {', '.join(removed)}" if removed else "nothing to remove")
     return errors.OK

@@ -90,14 +90,14 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
     Raises: UsageError where options contradict each other or a path does not exist.
     """
     from_ref, to_ref = options["from_ref"], options["to_ref"]
-    asked = {
+    selections = {
         "--staged": options["staged"],
         "--all-files": options["all_files"],
         "--files": options["files"],
         "--files0-from": options["files0_from"],
         "--from-ref": from_ref or to_ref,
     }
-    match [name for name, value in asked.items() if value]:
+    match [name for name, value in selections.items() if value]:
         case []:
             return facts.changed_paths(repo.git)
         case ["--staged"]:
@@ -105,9 +105,9 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
         case ["--all-files"]:
             return facts.tracked_paths(repo.git), ()
         case ["--files"]:
-            return _named(options["files"], repo), ()
+            return _expand_folders(options["files"], repo), ()
         case ["--files0-from"]:
-            return _named(_listed(options["files0_from"]), repo), ()
+            return _expand_folders(_names_from(options["files0_from"]), repo), ()
         case ["--from-ref"] if from_ref:
             return facts.range_paths(repo.git, from_ref, to_ref or "HEAD")
         case ["--from-ref"]:
@@ -116,7 +116,7 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
             raise UsageError(f"{' and '.join(given)} cannot be given together", "Choose one.")
 
 
-def _listed(source: str) -> tuple[str, ...]:
+def _names_from(source: str) -> tuple[str, ...]:
     try:
         if source == "-":
             content = sys.stdin.buffer.read()
@@ -131,8 +131,8 @@ def _listed(source: str) -> tuple[str, ...]:
     return tuple(os.fsdecode(name) for name in content.split(b"\0") if name)
 
 
-def _named(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
-    found: set[str] = set()
+def _expand_folders(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
+    paths: set[str] = set()
     for name in names:
         # Without links in its folders; a link at its end stays what it is.
         folder, last = os.path.split(name.rstrip("/") or name)
@@ -143,13 +143,17 @@ def _named(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
         if path == ".." or path.startswith("../"):
             raise UsageError(f"`{name}` is outside the repository {repo.root_abs}")
         if os.path.isdir(path_abs):
-            listed = repo.git.names("ls-files", "-z", "-c", "-o", "--exclude-standard", "--", path)
-            found |= {one for one in listed if os.path.isfile(os.path.join(repo.root_abs, one))}
+            files_inside = repo.git.names(
+                "ls-files", "-z", "-c", "-o", "--exclude-standard", "--", path
+            )
+            paths |= {
+                file for file in files_inside if os.path.isfile(os.path.join(repo.root_abs, file))
+            }
         elif os.path.lexists(path_abs):
-            found.add(path)
+            paths.add(path)
         else:
             raise UsageError(f"no such file: `{name}`", "Paths are relative to the current folder.")
-    return tuple(sorted(found))
+    return tuple(sorted(paths))
 
 
 @click.command("run", cls=PathCommand)
@@ -208,11 +212,13 @@ def command(
         if call.errors:
             raise call.errors[0]
     except (GitgatesError, OSError) as error:
-        known = error if isinstance(error, GitgatesError) else denied(error) or unwritable(error)
+        expected_error = (
+            error if isinstance(error, GitgatesError) else denied(error) or unwritable(error)
+        )
         if junit and isinstance(error, InterruptedRun):
             write_junit(junit, error.decision, error.plan.event.name)
-        if known and not isinstance(listener, Console):
-            terminal.write(listener.failed(known))
+        if expected_error and not isinstance(listener, Console):
+            terminal.write(listener.failed(expected_error))
         raise
     return githook.encode(call.decision)
 
@@ -231,14 +237,14 @@ def _run(
     if options["staged"] and name not in BEFORE_A_COMMIT:
         hint = "Omit the hook, or use: gitgates run --staged pre-commit"
         raise UsageError(f"--staged applies to commits, and `{name}` does not run on commits", hint)
-    paths, gone = select_paths(options, repo)
+    paths, deleted = select_paths(options, repo)
     if options["staged"]:  # the hook asks for its paths itself
         event = githook.decode(name, (), b"", repo.root_abs)
-        if not (paths or gone) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
+        if not (paths or deleted) and not repo.git.ask("diff", "--cached", "--quiet").exit_status:
             note = "nothing is staged; to stage your changes: git add"
             event = event._replace(note=note)
     else:
-        event = githook.decode_by_hand(hook.name, paths, gone, (repo.root_abs, repo.git_dir_abs))
+        event = githook.decode_by_hand(hook.name, paths, deleted, (repo.root_abs, repo.git_dir_abs))
         event = event._replace(with_untracked=not any(options.values()))
     call = handle(event, repo, listener, hook.gates if gates else ())
     if call.plan is None and not call.note and not call.errors:
@@ -258,10 +264,10 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
     hook = hook._replace(name=name)
     if not gates:
         return hook
-    known = tuple(gate.name for gate in config.gates)
+    defined = tuple(gate.name for gate in config.gates)
     for gate in gates:
-        if gate not in known:
-            hint = did_you_mean(gate, known) or f"Defined are: {', '.join(known) or 'none'}."
+        if gate not in defined:
+            hint = did_you_mean(gate, defined) or f"Defined are: {', '.join(defined) or 'none'}."
             raise UsageError(f"no gate `{gate}`", hint)
     return hook._replace(gates=tuple(dict.fromkeys(gates)))
 

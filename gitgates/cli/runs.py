@@ -72,15 +72,15 @@ def list_command(fmt: str, limit: int) -> int:
     `logs only`: all gates passed in a git hook, or the run was killed after one had printed
     something.
     """
-    found = _documents(current_repo(), limit)[::-1]
-    listed = [_listed(run_id, document) for run_id, document in found]
+    documents = _documents(current_repo(), limit)[::-1]
+    rows = [_row_fields(run_id, document) for run_id, document in documents]
     if fmt == "json":
-        print_json({"version": _VERSION, "runs": listed})
-    elif not found:
+        print_json({"version": _VERSION, "runs": rows})
+    elif not documents:
         click.echo("no runs found")
     else:
         head = ("run", "host", "hook", "attempts", "time", "result")
-        click.echo(table([head, *map(_row, listed)], right=(3, 4)), nl=False)
+        click.echo(table([head, *map(_row, rows)], right=(3, 4)), nl=False)
     return errors.OK
 
 
@@ -121,16 +121,16 @@ def restore(run_id: str, branch: str | None) -> int:
     git = current_repo().git
     refs = git.lines("for-each-ref", "--format=%(refname)", "--sort=refname", FAILED_REFS)
     runs_kept = [ref.rpartition("/")[2] for ref in refs]
-    found = [run for run in runs_kept if run.startswith(run_id)] or (
+    matches = [run for run in runs_kept if run.startswith(run_id)] or (
         runs_kept[-1:] if run_id == "latest" else []
     )
-    if len(found) != 1:
-        named = ", ".join(runs_kept[-_NAMED:]) or "none"
+    if len(matches) != 1:
+        newest = ", ".join(runs_kept[-_NAMED:]) or "none"
         raise errors.UsageError(
-            f"no changes of a failed run `{run_id}` found", f"Kept runs: {named}."
+            f"no changes of a failed run `{run_id}` found", f"Kept runs: {newest}."
         )
-    name = branch or f"headless-{found[0]}"
-    git.out("branch", "--no-track", name, f"{FAILED_REFS}/{found[0]}")
+    name = branch or f"headless-{matches[0]}"
+    git.out("branch", "--no-track", name, f"{FAILED_REFS}/{matches[0]}")
     click.echo(f"created branch {name}; to switch to it: git switch {name}")
     return errors.OK
 
@@ -146,9 +146,9 @@ def prune(keep: int | None) -> int:
     if keep is None:
         config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
         keep = config.keep_runs
-    gone = runs.prune(repo.state_abs, keep, most=sys.maxsize)
-    left = len(runs.run_ids(repo.state_abs))
-    click.echo(f"removed {counted(gone, 'run')}, {left} left")
+    removed = runs.prune(repo.state_abs, keep, most=sys.maxsize)
+    remaining = len(runs.run_ids(repo.state_abs))
+    click.echo(f"removed {counted(removed, 'run')}, {remaining} left")
     return errors.OK
 
 
@@ -157,14 +157,16 @@ def prune(keep: int | None) -> int:
 def stats(fmt: str) -> int:
     """Show statistics of gates, headless runs and metrics over the kept runs."""
     repo = current_repo()
-    known = [document for _, document in _documents(repo) if document]
-    gates, headless = gate_stats(known, _skipped(repo, known)), headless_stats(known)
+    documents = [document for _, document in _documents(repo) if document]
+    gates, headless = gate_stats(documents, _skipped(repo, documents)), headless_stats(documents)
     metrics = trends(read_metrics(repo.shared_state_abs))
     if fmt == "json":
         more = {"gates": gates, "headless": headless, "metrics": metrics}
-        print_json({"version": _VERSION, "runs": len(known), **more})
+        print_json({"version": _VERSION, "runs": len(documents), **more})
     else:
-        text = _stats_text(gates, len(known)) + _headless_text(headless) + _metrics_text(metrics)
+        text = (
+            _stats_text(gates, len(documents)) + _headless_text(headless) + _metrics_text(metrics)
+        )
         click.echo(text, nl=False)
     return errors.OK
 
@@ -172,44 +174,46 @@ def stats(fmt: str) -> int:
 def _documents(repo: Repo, newest: int = 0) -> list[tuple[str, dict[str, Any] | None]]:
     """Return id and result of runs, oldest first; None for an unreadable result.
 
-    `newest`: of so many of the newest; 0: of all. Those of another user are told of.
+    `newest`: only that many of the newest; 0: all. Those of another user are reported.
     """
-    known = runs.run_ids(repo.state_abs)[-newest:]
-    for run_id in known:
+    run_ids = runs.run_ids(repo.state_abs)[-newest:]
+    for run_id in run_ids:
         try:
             require_access(f"{repo.state_abs}/runs/{run_id}")
         except errors.StateError as error:
             click.echo(f"gitgates: {error}", err=True)
-            break  # one command mends them all
-    return [(run_id, artifacts.read_result(f"{repo.state_abs}/runs/{run_id}")) for run_id in known]
+            break  # one command fixes them all
+    return [
+        (run_id, artifacts.read_result(f"{repo.state_abs}/runs/{run_id}")) for run_id in run_ids
+    ]
 
 
-def _find(repo: Repo, said: str) -> str:
+def _find(repo: Repo, prefix: str) -> str:
     """Return the run with an id, a prefix of it, or `latest`.
 
     Raises: UsageError if there is none, or more than one.
     """
-    known = runs.run_ids(repo.state_abs)
-    if not known:
+    run_ids = runs.run_ids(repo.state_abs)
+    if not run_ids:
         raise errors.UsageError("no runs found", "To start one: gitgates run")
-    if said == "latest":
+    if prefix == "latest":
         runs_abs = f"{repo.state_abs}/runs"
         has_result = (
             run_id
-            for run_id in known[::-1]
+            for run_id in run_ids[::-1]
             if os.path.exists(f"{runs_abs}/{run_id}/{artifacts.RESULT}")
         )
-        return next(has_result, known[-1])
-    matching = [run_id for run_id in known if run_id.startswith(said)]
-    if said in matching:
-        return said
+        return next(has_result, run_ids[-1])
+    matching = [run_id for run_id in run_ids if run_id.startswith(prefix)]
+    if prefix in matching:
+        return prefix
     if len(matching) > 1:
         raise errors.UsageError(
-            f"`{said}` is an ambiguous prefix of {len(matching)} runs",
+            f"`{prefix}` is an ambiguous prefix of {len(matching)} runs",
             f"Newest: {_newest(matching)}.",
         )
     if not matching:
-        raise errors.UsageError(f"no run `{said}`", f"Newest: {_newest(known)}.")
+        raise errors.UsageError(f"no run `{prefix}`", f"Newest: {_newest(run_ids)}.")
     return matching[0]
 
 
@@ -217,11 +221,11 @@ def _newest(run_ids: list[str]) -> str:
     return ", ".join(run_ids[: -_NAMED - 1 : -1])
 
 
-def _skipped(repo: Repo, known: list[dict[str, Any]]) -> list[str]:
+def _skipped(repo: Repo, documents: list[dict[str, Any]]) -> list[str]:
     """Return a gate's name for each time that it was skipped here since the oldest kept run."""
-    if not known:
+    if not documents:
         return []
-    since = min(document["quality_gates"]["attempts"][0]["timestamp"] for document in known)
+    since = min(document["quality_gates"]["attempts"][0]["timestamp"] for document in documents)
     return [
         gate
         for entry in read_ledger(repo.shared_state_abs)
@@ -232,7 +236,7 @@ def _skipped(repo: Repo, known: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
+def _row_fields(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
     """Return the row of a run."""
     if document is None:
         return {"execution_id": run_id, "outcome": None}
@@ -254,41 +258,41 @@ def _listed(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
-def _stats_text(found: list[dict[str, Any]], number: int) -> str:
+def _stats_text(gates: list[dict[str, Any]], number: int) -> str:
     """Format the statistics of gates."""
-    if not found:
+    if not gates:
         return "no runs with results found\n"
-    all_bytes = sum(gate["fed_back_bytes"] for gate in found)
+    all_bytes = sum(gate["fed_back_bytes"] for gate in gates)
     rows = [("gate", *(head for head, _form, _meaning in COLUMNS.values()))]
-    for gate in found:
+    for gate in gates:
         cells = {field: _cell(gate[field], form) for field, (_, form, _) in COLUMNS.items()}
         if all_bytes:
             cells["fed_back_bytes"] += f" ({gate['fed_back_bytes'] / all_bytes:.0%})"
         rows.append((plain_line(gate["name"]), *cells.values()))
     flaps = [
         f"flaps: {plain_line(gate['name'])} on {plain_line(tree)}\n"
-        for gate in found
+        for gate in gates
         for tree in gate["flaps"]
     ]
     closing = f"of {counted(number, 'run')} with results\n"
     return table(rows, right=tuple(range(1, len(rows[0])))) + "".join(flaps) + closing
 
 
-def _headless_text(found: dict[str, Any]) -> str:
+def _headless_text(totals: dict[str, Any]) -> str:
     """Format the statistics of headless runs; empty where there are none."""
-    if not found["runs"]:
+    if not totals["runs"]:
         return ""
-    rate = f" ({found['fix_rate']:.0%})" if found["failed_at_first"] else ""
+    rate = f" ({totals['fix_rate']:.0%})" if totals["failed_at_first"] else ""
     rows: list[tuple[str, ...]] = [
-        ("headless runs", str(found["runs"])),
-        ("passed", str(found["passed"])),
+        ("headless runs", str(totals["runs"])),
+        ("passed", str(totals["passed"])),
         (
             "fixed by the agent",
-            f"{found['fixed']} of {found['failed_at_first']} that failed at first{rate}",
+            f"{totals['fixed']} of {totals['failed_at_first']} that failed at first{rate}",
         ),
-        ("attempts to pass", _cell(found["attempts_to_pass"], "{:g}")),
-        ("time to pass", _cell(found["seconds_to_pass"], "{:.1f} s")),
-        ("tokens to pass", _cell(found["tokens_to_pass"], "{:,}")),
+        ("attempts to pass", _cell(totals["attempts_to_pass"], "{:g}")),
+        ("time to pass", _cell(totals["seconds_to_pass"], "{:.1f} s")),
+        ("tokens to pass", _cell(totals["tokens_to_pass"], "{:,}")),
     ]
     return "\n" + table(rows)
 
@@ -300,10 +304,10 @@ def _metrics_text(metrics: list[dict[str, Any]]) -> str:
     rows: list[tuple[str, ...]] = [
         ("gate", "metric", "number", "first", "least", "most", "last", "")
     ]
-    for one in metrics:
-        values = [value["value"] for value in one["values"]]
+    for series in metrics:
+        values = [value["value"] for value in series["values"]]
         numbers = (values[0], min(values), max(values), values[-1])
-        names = (plain_line(one["gate"]), plain_line(one["metric"]), str(len(values)))
+        names = (plain_line(series["gate"]), plain_line(series["metric"]), str(len(values)))
         rows.append((*names, *(f"{number:.12g}" for number in numbers), sparkline(values)))
     return "\n" + table(rows, right=(2, 3, 4, 5, 6))
 

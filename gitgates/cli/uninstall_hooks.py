@@ -109,21 +109,21 @@ def command(
 
 def uninstall(repo: Repo, *, force: bool) -> None:
     """Take shims out of the folder that git looks in, and of its usual one; print what was done."""
-    found = False
+    any_removed = False
     current = hooks_folder(repo)
     usual = default_folder(repo)
     for folder in (current, usual) if current.path_abs != usual.path_abs else (current,):
         if folder.is_shared and not force:
-            if ours := _our_hooks_in(folder.path_abs):
-                what = f"{setting(folder)}: other repositories also run {', '.join(ours)} there"
+            if hooks := _our_hooks_in(folder.path_abs):
+                what = f"{setting(folder)}: other repositories also run {', '.join(hooks)} there"
                 _report_left(what, "To remove them anyway: gitgates uninstall-hooks --force")
-            found |= bool(ours)
+            any_removed |= bool(hooks)
             continue
-        done = githooks.uninstall(folder.path_abs, _ALL)
-        found |= bool(done)
-        show(done, repo)
-    found |= uninstall_via(managers.VIA, repo)
-    if not found:
+        changes = githooks.uninstall(folder.path_abs, _ALL)
+        any_removed |= bool(changes)
+        show(changes, repo)
+    any_removed |= uninstall_via(managers.VIA, repo)
+    if not any_removed:
         click.echo(f"gitgates: no gitgates hooks in {current.path_abs}")
 
 
@@ -131,11 +131,13 @@ def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
     """Remove the entries from managers' files; print and return whether there were any."""
     folder = hooks_folder(repo)
     changes = managers.removals(repo.root_abs, folder, names)
-    user_file.require_inside(repo.root_abs, *(f"{repo.root_abs}/{one.file}" for one in changes))
-    for one in changes:
-        path_abs, what = f"{repo.root_abs}/{one.file}", "gitgates hooks"
-        agent_hooks.replace(repo, path_abs, one.before, one.after, what=what, how="removed")
-        _apply_to_manager(one, repo, folder.path_abs)
+    user_file.require_inside(
+        repo.root_abs, *(f"{repo.root_abs}/{change.file}" for change in changes)
+    )
+    for change in changes:
+        path_abs, what = f"{repo.root_abs}/{change.file}", "gitgates hooks"
+        agent_hooks.replace(repo, path_abs, change.before, change.after, what=what, how="removed")
+        _apply_to_manager(change, repo, folder.path_abs)
     return bool(changes)
 
 
@@ -155,9 +157,9 @@ def _apply_to_manager(change: FileChange, repo: Repo, folder_abs: str) -> None:
         what = f"{manager} stays installed for the other hooks in that file"
         _report_left(what, f"If it is no longer needed: {manager} uninstall {types}")
         return
-    # Without the file, each hook of theirs refuses everything, also where it is none of ours.
-    if theirs := tuple(hook for hook in by if by[hook] == "pre-commit"):
-        click.echo(framework.run_pre_commit("uninstall", theirs, repo.env))
+    # Without the file, each of pre-commit's hooks refuses everything, also those that are not ours.
+    if hooks := tuple(hook for hook in by if by[hook] == "pre-commit"):
+        click.echo(framework.run_pre_commit("uninstall", hooks, repo.env))
     if types := _types(hook for hook in by if by[hook] == "prek"):
         what = "prek's hooks fail without that file"
         _report_left(what, f"To remove them: prek uninstall {types}")
@@ -182,13 +184,13 @@ def _report_remaining(repo: Repo) -> None:
         if githooks.read_hook(path_abs).kind == "custom":
             what = f"{shown(path_abs, repo.root_abs)} mentions gitgates"
             _report_left(what, "It is not managed by gitgates: check it by hand.")
-    seen = {folder.path_abs, default_folder(repo).path_abs}
+    visited = {folder.path_abs, default_folder(repo).path_abs}
     for worktree in others:
         path_abs = worktree.folder.path_abs
-        if path_abs not in seen and _our_hooks_in(path_abs):
+        if path_abs not in visited and _our_hooks_in(path_abs):
             what = f"hooks remain in {path_abs}, which the worktree {worktree.repo.root_abs} uses"
             _report_left(what, worktree.command("gitgates uninstall-hooks"))
-        seen.add(path_abs)
+        visited.add(path_abs)
     for agent in AGENTS:
         for scope, path_abs in agent_hooks.installed(agent, repo).items():
             name = shown(path_abs, repo.root_abs)
@@ -197,12 +199,12 @@ def _report_remaining(repo: Repo) -> None:
 
 
 def _our_hooks_in(folder_abs: str) -> list[str]:
-    """Return the hooks of ours in a folder."""
+    """Return our hooks in a folder."""
     return [hook for hook in _ALL if githooks.is_ours(os.path.join(folder_abs, hook))]
 
 
-def _report_left(what: str, mend: str) -> None:
-    click.echo(f"gitgates: {what}\n  {mend}")
+def _report_left(what: str, hint: str) -> None:
+    click.echo(f"gitgates: {what}\n  {hint}")
 
 
 def _states(repo: Repo) -> list[str]:
@@ -215,17 +217,17 @@ def _require_nothing_unrecovered(repo: Repo) -> None:
 
     Raises: StateError that names it.
     """
-    found: list[str] = []
+    paths_abs: list[str] = []
     for state_abs in _states(repo):
         rescue = Rescue(f"{state_abs}/rescue")
         if rescue.is_in_use():
-            found += rescue.texts() or [rescue.folder_abs]
+            paths_abs += rescue.texts() or [rescue.folder_abs]
         for folder_abs, _folders, files in os.walk(f"{state_abs}/kept"):
-            found += [os.path.join(folder_abs, name) for name in files]
+            paths_abs += [os.path.join(folder_abs, name) for name in files]
     for worktree in list_worktrees(repo)[0]:
-        found += [one.second_abs for one in list_missing(worktree.repo) if one.is_replaced]
-    if found:
-        names = "\n".join(f"  {path_abs}" for path_abs in found)
+        paths_abs += [file.second_abs for file in list_missing(worktree.repo) if file.is_replaced]
+    if paths_abs:
+        names = "\n".join(f"  {path_abs}" for path_abs in paths_abs)
         raise StateError(
             f"there are stashed or kept files; nothing was removed:\n{names}",
             "To list them: gitgates recover --list, in the worktree that they belong to. Copy "
