@@ -51,7 +51,7 @@ def command(file: str, *, dry_run: bool) -> int:
     edit = make_edit(read_files(root_abs), addition)
     for note in notes:
         click.echo(note, err=True)
-    for location in edit.kept:
+    for location in edit.conflicts:
         click.echo(f"{location}: already exists with a different value; left unchanged", err=True)
     if edit.problems:
         click.echo(describe(list(edit.problems)), err=True)

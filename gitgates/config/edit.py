@@ -47,7 +47,7 @@ class Edit(Record):
     gates: tuple[str, ...] = ()  # added
     hooks: tuple[str, ...] = ()  # added
     extended: tuple[tuple[str, tuple[str, ...]], ...] = ()  # hook, the gates appended to its list
-    kept: tuple[str, ...] = ()  # places that say something else than was wanted, and were left
+    conflicts: tuple[str, ...] = ()  # locations of other values, which stay
     problems: tuple[Problem, ...] = ()  # deferred ones of the new configuration
 
     @property
@@ -105,27 +105,29 @@ def _compare(current: Config, addition: Addition, file: str) -> Edit:
     """Find missing parts and conflicts, by parsed values."""
     tables = {"gates": addition.gates, "hooks": addition.hooks}
     document = Document(file, load.PREFIXES[file], tables)
-    wanted, problems = parse((document,))
+    added, problems = parse((document,))
     load.refuse(problems, "Nothing was written.")
     gates = {gate.name: gate for gate in current.gates}
     hooks = {hook.name: hook for hook in current.hooks}
-    kept = [document.where("gates", g.name) for g in wanted.gates if gates.get(g.name, g) != g]
+    conflicts = [
+        document.location("gates", g.name) for g in added.gates if gates.get(g.name, g) != g
+    ]
     extended = []
-    for hook in wanted.hooks:
-        there = hooks.get(hook.name, hook)
-        kept += [
-            document.where("hooks", hook.name, key.name)
+    for hook in added.hooks:
+        existing = hooks.get(hook.name, hook)
+        conflicts += [
+            document.location("hooks", hook.name, key.name)
             for key in HOOK_KEYS
-            if key.name != "gates" and getattr(there, key.field) != getattr(hook, key.field)
+            if key.name != "gates" and getattr(existing, key.field) != getattr(hook, key.field)
         ]
-        if missing := tuple(name for name in hook.gates if name not in there.gates):
+        if missing := tuple(name for name in hook.gates if name not in existing.gates):
             extended.append((hook.name, missing))
     return Edit(
         file=file,
-        gates=tuple(gate.name for gate in wanted.gates if gate.name not in gates),
-        hooks=tuple(hook.name for hook in wanted.hooks if hook.name not in hooks),
+        gates=tuple(gate.name for gate in added.gates if gate.name not in gates),
+        hooks=tuple(hook.name for hook in added.hooks if hook.name not in hooks),
         extended=tuple(extended),
-        kept=tuple(kept),
+        conflicts=tuple(conflicts),
     )
 
 
@@ -170,7 +172,7 @@ def _is_within(parts: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def at(node: Any, path: tuple[str, ...]) -> Any:  # noqa: ANN401 - of tomllib or tomlkit
-    """Return the table at a path; what is missing is made."""
+    """Return the table at a path; missing ones are created."""
     for name in path:
         node = node.setdefault(name, {})
     return node
@@ -193,7 +195,7 @@ def to_toml(path: tuple[str, ...], value: object) -> str:
     """Return the text of a value at a path."""
     document: dict[str, Any] = {}
     at(document, path[:-1])[path[-1]] = _readable(value)
-    # What nobody sees is shown to who reads the file; it says the same.
+    # Invisible characters are escaped for readers of the file; the value is the same.
     text = tomlkit.dumps(document)
     return "".join(char if visible(char) == char else f"\\U{ord(char):08x}" for char in text)
 
@@ -201,9 +203,9 @@ def to_toml(path: tuple[str, ...], value: object) -> str:
 def _readable(value: object) -> object:
     """Return a value in which a text full of double quotes will stand between single ones."""
     if isinstance(value, Mapping):
-        return {name: _readable(one) for name, one in value.items()}
+        return {name: _readable(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [_readable(one) for one in value]
+        return [_readable(entry) for entry in value]
     if isinstance(value, str) and value.isprintable() and "'" not in value and {*value} & {*'"\\'}:
         return tomlkit.string(value, literal=True)
     return value

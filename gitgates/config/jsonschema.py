@@ -87,8 +87,8 @@ def _properties(keys: tuple[Key, ...]) -> Schema:
 
 def _kind(hook: str) -> str:
     """Name the set of keys that a hook has: dozens of hooks share a few of them."""
-    own = [key.name for key in hook_keys(hook) if key.only_in]
-    return "-".join(["hook", *own]).replace("_", "-")
+    special_keys = [key.name for key in hook_keys(hook) if key.only_in]
+    return "-".join(["hook", *special_keys]).replace("_", "-")
 
 
 def _gate_name() -> Schema:

@@ -30,7 +30,7 @@ _TOOL_EVENTS = tuple(HOOK_OF[kind] for kind in TOOL_EVENTS)
 
 
 class Key(Record):
-    """One key: the type of its value, its default, what it means, where it may stand."""
+    """One key: the type of its value, its default, what it means, where it is allowed."""
 
     name: str  # as it is written
     type: v.ValueType
@@ -66,7 +66,7 @@ class Table(Record):
     keys: tuple[Key, ...]
     meaning: str
     example: str  # what to write where there is not a table
-    # What is wrong between its keys, or with it in the whole; `Settings` of read.py has the places.
+    # Conflicts between its keys, or with the rest; `Settings` of read.py has the locations.
     wrong: Callable[[Config, Any], Iterable[Problem]] | None = None
     # Of an array of tables: the id of one, or nothing; the keys that each has to have; what its
     # JSON Schema says beside the keys.
@@ -269,7 +269,7 @@ def hook_keys(hook: str) -> tuple[Key, ...]:
 
 
 def foreign_key(name: str) -> str:
-    """Say what to write in place of a key of another tool; empty for one that none has."""
+    """Return what to write in place of a key of another tool; empty for a key that none has."""
     # Cold: only a configuration with a mistake in it asks.
     import os
     import tomllib

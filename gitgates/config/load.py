@@ -136,7 +136,7 @@ def inspect(root_abs: str) -> tuple[Config | None, tuple[Problem, ...]]:
 
 
 def describe(problems: list[Problem]) -> str:
-    """Return one line a problem: the place, what is wrong, what to do."""
+    """Return one line for each problem: the location, the problem, the fix."""
     return "\n".join(
         f"{problem.where}: {problem.message}" + (f". {problem.hint}" if problem.hint else "")
         for problem in problems
@@ -165,8 +165,8 @@ def _read(path_abs: str, name: str) -> bytes | None:
 
 
 def _mentions_us(raw: tuple[bytes | None, ...]) -> bool:
-    pyproject, own, local = raw
-    return own is not None or local is not None or b"gitgates" in (pyproject or b"")
+    pyproject, gitgates_toml, local = raw
+    return gitgates_toml is not None or local is not None or b"gitgates" in (pyproject or b"")
 
 
 def parse_files(raw: tuple[bytes | None, ...]) -> tuple[Config | None, tuple[Problem, ...]]:
@@ -185,19 +185,19 @@ def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
     from gitgates.config.values import show
 
     tables = [_toml(content, name) for content, name in zip(raw, FILES, strict=True)]
-    pyproject, own, local = tables
+    pyproject, gitgates_toml, local = tables
     tool = (pyproject or {}).get("tool", {})
-    ours = tool.get("gitgates") if isinstance(tool, dict) else None
-    if ours is not None and not isinstance(ours, dict):
-        raise ConfigError(f"{PYPROJECT}: tool.gitgates: got {show(ours)}, expected a table")
-    if ours is not None and own is not None:
+    tool_table = tool.get("gitgates") if isinstance(tool, dict) else None
+    if tool_table is not None and not isinstance(tool_table, dict):
+        raise ConfigError(f"{PYPROJECT}: tool.gitgates: got {show(tool_table)}, expected a table")
+    if tool_table is not None and gitgates_toml is not None:
         raise ConfigError(
             f"{OWN_FILE}: settings are also in {PYPROJECT}, [tool.gitgates]",
             f"Use one file: move the keys of {OWN_FILE} to {PYPROJECT}, or vice versa.",
         )
     return tuple(
         Document(name, PREFIXES[name], table)
-        for name, table in zip(FILES, (ours, own, local), strict=True)
+        for name, table in zip(FILES, (tool_table, gitgates_toml, local), strict=True)
         if table is not None
     )
 
@@ -232,8 +232,8 @@ def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
 def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
     """Return the cached configuration of exactly these bytes, if there is one."""
     try:
-        key, known, frozen = read_cached(path_abs)
-        if key != _KEY or known != raw:
+        key, cached_raw, frozen = read_cached(path_abs)
+        if key != _KEY or cached_raw != raw:
             return None
         config = Config(*frozen)
         gates = tuple(Gate(*gate) for gate in config.gates)

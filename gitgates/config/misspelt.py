@@ -38,9 +38,9 @@ def meant_command(command: str | list[str]) -> str:
     """Return what to write instead of a command that cannot work; empty if it may."""
     words = [command] if isinstance(command, str) else command
     for word in words:
-        found = _PLACEHOLDER.search(word)
-        if found and not any(map(_NAMING.search, (word, " ".join(words)))):
-            return f"Remove {found[1]}, and add pass_files = true."
+        placeholder = _PLACEHOLDER.search(word)
+        if placeholder and not any(map(_NAMING.search, (word, " ".join(words)))):
+            return f"Remove {placeholder[1]}, and add pass_files = true."
     if isinstance(command, str):
         return ""
     program = words[0].split()

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from gitgates.config.read import Path
 
 # What a person may still adapt in a required gate, and in a hook that runs one (whose gates are
-# looked at apart): nothing that changes what is checked.
+# checked separately): nothing that changes what is checked.
 _FREE_FIELDS = ("description", "timeout_s", "env")
 _FREE_HOOK_FIELDS = ("gates", "strategy")
-_DEFAULTS = {"headless": {"strategy": "collect"}}  # every failure is told at once
+_DEFAULTS = {"headless": {"strategy": "collect"}}  # every failure is reported at once
 _MOST_NAMED = 50
-_STRICT = ("unstaged", "hide")  # gates see what is being committed: nobody is fooled by that
+_STRICT = ("unstaged", "hide")  # gates see what is being committed: that hides nothing
 
 
 def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]:
@@ -49,7 +49,7 @@ def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]
     for layer in local:
         problems += _required_changed(shared, layer)
         if not problems:
-            problems += _required_gone(shared, layer, config)
+            problems += _required_removed(shared, layer, config)
     _check(config, merged, problems)
     return config, tuple(problems)
 
@@ -57,11 +57,11 @@ def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]
 def _only_new_entries(shared: Settings, local: Settings) -> Iterator[Problem]:
     """Leave out local entries of arrays that the shared settings have: they could only weaken."""
     for array in [table.name for table in tables().values() if table.id_of]:
-        for name in local.named(array).keys() & shared.named(array).keys():
+        for name in local.tables_of(array).keys() & shared.tables_of(array).keys():
             del local.tables[array, name]
-            where, there = local.document.where(array, name), shared.document.source
-            message = f"is also in {there}, which takes precedence"
-            yield Problem(where, message, "Give the local one a different `id`.", deferred=True)
+            location, shared_file = local.document.location(array, name), shared.document.source
+            message = f"is also in {shared_file}, which takes precedence"
+            yield Problem(location, message, "Give the local one a different `id`.", deferred=True)
 
 
 def _merge(shared: Settings, local: list[Settings]) -> Settings:
@@ -78,21 +78,23 @@ def _merge(shared: Settings, local: list[Settings]) -> Settings:
 
 def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
     by_table = [row.table for row in POLICIES if row.by_table]
-    found: dict[str, Any] = {}
+    features: dict[str, Any] = {}
     for name, table in tables().items():
         if table.id_of:
-            entries = merged.named(name).values()
-            found |= {name: tuple(completed(name, one) for one in entries)} if entries else {}
+            entries = merged.tables_of(name).values()
+            features |= (
+                {name: tuple(completed(name, entry) for entry in entries)} if entries else {}
+            )
         elif name not in by_table or (name,) in merged.tables:
-            found[name] = completed(name, merged.tables.get((name,), {}))
+            features[name] = completed(name, merged.tables.get((name,), {}))
     config = Config(
         **merged.tables[()],
-        tables=found,
-        tuned=tuple(name for name, table in found.items() if table != defaults(name)),
-        gates=tuple(Gate(name=name, **table) for name, table in merged.named("gates").items()),
+        tables=features,
+        tuned=tuple(name for name, table in features.items() if table != defaults(name)),
+        gates=tuple(Gate(name=name, **table) for name, table in merged.tables_of("gates").items()),
         hooks=tuple(
             Hook(name=name, **{**_DEFAULTS.get(name, {}), **table})
-            for name, table in merged.named("hooks").items()
+            for name, table in merged.tables_of("hooks").items()
         ),
     )
     digest = hashlib.sha256(repr(config).encode("utf-8", "replace")).hexdigest()
@@ -102,28 +104,28 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
 def _required_changed(shared: Settings, local: Settings) -> Iterator[Problem]:
     """Find local settings of gates that the shared ones require."""
     for path in local.tables:
-        there = shared.tables.get(path, {})
-        if not there.get("required"):
+        shared_table = shared.tables.get(path, {})
+        if not shared_table.get("required"):
             continue
         is_gate = path[0] == "gates"
-        gate = Gate(name=path[1], **there)._asdict() if is_gate else {}
-        before = gate or completed(path[0], there)
+        gate = Gate(name=path[1], **shared_table)._asdict() if is_gate else {}
+        before = gate or completed(path[0], shared_table)
         what = "gate " if is_gate else "the gate " if path[0] in policy_gates() else ""
         message = f"{what}`{path[-1]}` is required and cannot be changed locally"
-        for where in _changed(before, local, path, free=_FREE_FIELDS if is_gate else ()):
-            yield Problem(where, message, _change_shared(shared))
+        for location in _changed(before, local, path, free=_FREE_FIELDS if is_gate else ()):
+            yield Problem(location, message, _change_shared(shared))
 
 
-def _required_gone(shared: Settings, local: Settings, config: Config) -> Iterator[Problem]:
-    """Find required gates that local settings keep from running in a hook, or on all of it."""
-    gates = {name: Gate(name=name, **table) for name, table in shared.named("gates").items()}
+def _required_removed(shared: Settings, local: Settings, config: Config) -> Iterator[Problem]:
+    """Find required gates that local settings keep from running in a hook, or on all its paths."""
+    gates = {name: Gate(name=name, **table) for name, table in shared.tables_of("gates").items()}
     merged = {gate.name: gate for gate in config.gates}
     policies = [
         row.gate
         for row in POLICIES
         if row.gate and shared.tables.get((row.table,), {}).get("required")
     ]
-    hooks = shared.named("hooks")
+    hooks = shared.tables_of("hooks")
     for hook in config.hooks:
         # What would run without the local settings: another hook's gates, maybe.
         table = hooks.get(hook.name, hooks.get(STANDS_IN_FOR.get(hook.name, hook.name), {}))
@@ -135,28 +137,28 @@ def _required_gone(shared: Settings, local: Settings, config: Config) -> Iterato
             if name in after:
                 continue
             if hook.gates != before.gates:
-                where = local.document.where("hooks", hook.name, "gates")
+                location = local.document.location("hooks", hook.name, "gates")
                 message = f"removes the required gate `{name}`"
-                yield Problem(where, message, f"Add `{name}` to the list again.")
+                yield Problem(location, message, f"Add `{name}` to the list again.")
             else:
                 message = f"breaks the chain of {hook.name} to the required gate `{name}`"
                 hint = f"Keep `on_pass` and `on_fail` as in {shared.document.source}."
-                yield Problem(local.document.where("gates"), message, hint)
+                yield Problem(local.document.location("gates"), message, hint)
         if required:
-            there, path = before._asdict(), ("hooks", hook.name)
-            for where in _changed(there, local, path, free=_FREE_HOOK_FIELDS):
+            shared_table, path = before._asdict(), ("hooks", hook.name)
+            for location in _changed(shared_table, local, path, free=_FREE_HOOK_FIELDS):
                 why = f"the required gate `{required[0]}` runs at {hook.name}"
-                yield Problem(where, f"cannot be changed locally: {why}", _change_shared(shared))
+                yield Problem(location, f"cannot be changed locally: {why}", _change_shared(shared))
 
 
 def _changed(
     before: Mapping[str, Any], local: Settings, path: Path, *, free: tuple[str, ...]
 ) -> Iterator[str]:
-    """Yield the places of a table, but for the free fields, in which local settings differ."""
+    """Yield the locations in a table where local settings differ, except for the free fields."""
     for field, value in local.tables.get(path, {}).items():
         is_free = field in free or (field, value) == _STRICT
         if not is_free and before[field] != value:
-            yield local.where(*path, field=field)
+            yield local.location(*path, field=field)
 
 
 def _change_shared(shared: Settings) -> str:
@@ -165,15 +167,15 @@ def _change_shared(shared: Settings) -> str:
 
 def reachable(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]:
     """Return the defined gates that the named ones lead to, themselves included, in order."""
-    found: dict[str, None] = {}
+    reached: dict[str, None] = {}
     waiting = list(names)
     for name in waiting:  # which grows while it is walked
         gate = gates.get(name)
-        if gate is None or name in found:
+        if gate is None or name in reached:
             continue
-        found[name] = None
+        reached[name] = None
         waiting += [action for action in (gate.on_pass, gate.on_fail) if action not in ACTIONS]
-    return tuple(found)
+    return tuple(reached)
 
 
 def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
@@ -183,16 +185,19 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
         problems += _wrong_in_gate(gate, gates, merged)
     for hook in config.hooks:
         problems += _wrong_in_hook(hook, gates, merged)
-    wrong = [
-        one for table in tables().values() if table.wrong for one in table.wrong(config, merged)
+    in_tables = [
+        problem
+        for table in tables().values()
+        if table.wrong
+        for problem in table.wrong(config, merged)
     ]
-    problems += [one for one in wrong if not one.deferred]
-    problems += [one for one in wrong if one.deferred] if not problems else []
+    problems += [problem for problem in in_tables if not problem.deferred]
+    problems += [problem for problem in in_tables if problem.deferred] if not problems else []
     if circle := _circle(gates):
         chain = " → ".join(f"`{name}`" for name in circle)
         message = f"its chain of actions is a cycle: {chain}"
         hint = "Make one of them end in CONTINUE, BLOCK or STOP."
-        problems.append(Problem(merged.where("gates", circle[0]), message, hint))
+        problems.append(Problem(merged.location("gates", circle[0]), message, hint))
 
 
 def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:
@@ -200,28 +205,28 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
     if gate.command is not None and gate.pre_commit is not None:
         hint = "Split it into two gates, and list both in the hook."
         message = "cannot be combined with `command`"
-        yield Problem(merged.where(*path, field="pre_commit"), message, hint)
-    # One that is written and makes no sense is reported already.
+        yield Problem(merged.location(*path, field="pre_commit"), message, hint)
+    # An invalid one is already reported.
     is_read = all(
         (*path, field) not in merged.origins or field in merged.tables[path]
         for field in ("command", "pre_commit")
     )
     if gate.command is None and gate.pre_commit is None and is_read:
         hint = f'Add command = "…" to `{gate.name}`.'
-        yield Problem(merged.where(*path), "has no `command`", hint, deferred=True)
+        yield Problem(merged.location(*path), "has no `command`", hint, deferred=True)
     if gate.restage and not gate.writes:
         hint = "Add writes = true to detect its changes."
         message = "requires `writes = true`"
-        yield Problem(merged.where(*path, field="restage"), message, hint)
+        yield Problem(merged.location(*path, field="restage"), message, hint)
     if gate.ratchet and not gate.metrics:
         message = "requires `metrics`"
-        yield Problem(merged.where(*path, field="ratchet"), message)
+        yield Problem(merged.location(*path, field="ratchet"), message)
     if gate.tolerance and not gate.ratchet:
         message = "requires `ratchet`"
-        yield Problem(merged.where(*path, field="tolerance"), message)
+        yield Problem(merged.location(*path, field="tolerance"), message)
     for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
         if target not in ACTIONS and target not in gates:
-            yield _undefined(merged.where(*path, field=field), target, (*ACTIONS, *gates))
+            yield _undefined(merged.location(*path, field=field), target, (*ACTIONS, *gates))
 
 
 def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:
@@ -230,29 +235,29 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
     if hook.name == "pre-push" and hook.unstaged == "hide":
         hint = "Use `checkout` (the default) or `keep`."
         message = "a push is about commits; stashing unstaged work does not check them out"
-        yield Problem(merged.where(*path, field="unstaged"), message, hint)
-    where = merged.where(*path, field="gates")
+        yield Problem(merged.location(*path, field="unstaged"), message, hint)
+    location = merged.location(*path, field="gates")
     unknown = [name for name in hook.gates if name not in (*gates, *policy_gates())]
-    yield from (_undefined(where, name, tuple(gates)) for name in unknown[:_MOST_NAMED])
+    yield from (_undefined(location, name, tuple(gates)) for name in unknown[:_MOST_NAMED])
     if len(unknown) > _MOST_NAMED:
         message = f"{len(unknown) - _MOST_NAMED} more gates are not defined"
-        yield Problem(where, message, deferred=True)
+        yield Problem(location, message, deferred=True)
     for name in hook.gates:
         if name in policy_gates() and hook.name not in ENDING_HOOKS:
             message = f"the built-in gate `{name}` decides whether an agent may stop"
             hint = f"List it in {' or '.join(ENDING_HOOKS)} instead."
-            yield Problem(where, message, hint, deferred=True)
+            yield Problem(location, message, hint, deferred=True)
     for name in reachable(hook.gates, gates):
         if gates[name].restage and point.scope == "staged" and hook.unstaged == "checkout":
             message = f"in a private checkout, gate `{name}` cannot restage what it fixes"
             hint = "Use `hide` (the default), or remove `restage`."
-            yield Problem(merged.where(*path, field="unstaged"), message, hint)
+            yield Problem(merged.location(*path, field="unstaged"), message, hint)
         if gates[name].pre_commit is not None and (point.host, point.scope) == ("git", "none"):
             message = f"gate `{name}` runs pre-commit hooks on paths, but {hook.name} has no paths"
-            yield Problem(where, message, "Use a gate with a command.")
+            yield Problem(location, message, "Use a gate with a command.")
 
 
-def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
+def _undefined(location: str, name: str, defined: tuple[str, ...]) -> Problem:
     if name in policy_gates():
         hint = f"`{name}` is a built-in gate: list it in a hook, not as an action."
     elif name in POLICY_NAMES:
@@ -260,8 +265,8 @@ def _undefined(where: str, name: str, known: tuple[str, ...]) -> Problem:
     elif name in ACTIONS:
         hint = f"`{name}` is an action, not a gate."
     else:
-        hint = did_you_mean(name, known) or "Define it with a command, or remove the name."
-    return Problem(where, f"gate `{visible_line(name)}` is not defined", hint, deferred=True)
+        hint = did_you_mean(name, defined) or "Define it with a command, or remove the name."
+    return Problem(location, f"gate `{visible_line(name)}` is not defined", hint, deferred=True)
 
 
 def _circle(gates: dict[str, Gate]) -> list[str]:

@@ -43,7 +43,7 @@ class Document(Record):
     prefix: tuple[str, ...]  # the table that holds our keys
     table: dict[str, Any]
 
-    def where(self, *path: str) -> str:
+    def location(self, *path: str) -> str:
         """Name a place in this file, such as `pyproject.toml: tool.gitgates.gates.lint`."""
         keys = (*self.prefix, *path)
         dotted = ".".join(key if _BARE_KEY.fullmatch(key) else show(key) for key in keys)
@@ -57,14 +57,14 @@ class Settings(Record):
     tables: dict[Path, dict[str, Any]]  # path → record field → value
     origins: dict[Path, Document]  # path, and path with a field that is written there, right or not
 
-    def named(self, section: str) -> dict[str, dict[str, Any]]:
+    def tables_of(self, section: str) -> dict[str, dict[str, Any]]:
         """Return the tables of one section, by name."""
         return {path[1]: table for path, table in self.tables.items() if path[:1] == (section,)}
 
-    def where(self, *path: str, field: str = "") -> str:
+    def location(self, *path: str, field: str = "") -> str:
         """Name a table, or a field of it, in the file that set it."""
         document = self.origins.get((*path, field) if field else path, self.document)
-        return document.where(*path, *([_key_name(path, field)] if field else []))
+        return document.location(*path, *([_key_name(path, field)] if field else []))
 
 
 def _key_name(path: Path, field: str) -> str:
@@ -83,12 +83,12 @@ def read_settings(document: Document, problems: list[Problem]) -> Settings:
     settings = Settings(document, {}, {})
     _read_table(settings, (), document.table, keys=TOP_KEYS, problems=problems)
     for kind in ("gates", "hooks"):
-        named = document.table.get(kind, {})
-        if not isinstance(named, dict):
-            message = f"got {show(named)}, expected one table per name"
-            problems.append(Problem(document.where(kind), message))
+        tables_by_name = document.table.get(kind, {})
+        if not isinstance(tables_by_name, dict):
+            message = f"got {show(tables_by_name)}, expected one table per name"
+            problems.append(Problem(document.location(kind), message))
             continue
-        for name, table in named.items():
+        for name, table in tables_by_name.items():
             _read_named(settings, (kind, name), table, problems)
     for feature in tables().values():
         if feature.id_of:
@@ -114,20 +114,20 @@ def _read_array(settings: Settings, feature: Table, problems: list[Problem]) -> 
     if not isinstance(entries, list):
         message = f"got {show(entries)}, expected an array of tables"
         hint = f"Try [[tool.gitgates.{feature.name}]] with {feature.example}"
-        problems.append(Problem(document.where(feature.name), message, hint))
+        problems.append(Problem(document.location(feature.name), message, hint))
         return
     for number, table in enumerate(entries):
-        where = f"{document.where(feature.name)}[{number}]"
+        location = f"{document.location(feature.name)}[{number}]"
         if not isinstance(table, dict):
-            problems.append(Problem(where, f"got {show(table)}, expected a table"))
+            problems.append(Problem(location, f"got {show(table)}, expected a table"))
             continue
         name = (feature.id_of(table) if feature.id_of else "") or f"{number}"
         if (feature.name, name) in settings.tables:
             hint = "Give one of them a different `id`."
-            problems.append(Problem(where, f"`{name}` is defined twice", hint))
+            problems.append(Problem(location, f"`{name}` is defined twice", hint))
             continue
         missing = [key for key in feature.needed if key not in table]
-        problems += [Problem(where, f"has no `{key}`") for key in missing]
+        problems += [Problem(location, f"has no `{key}`") for key in missing]
         _read_table(settings, (feature.name, name), table, keys=feature.keys, problems=problems)
         settings.tables[feature.name, name]["id"] = name
 
@@ -142,14 +142,14 @@ def _read_named(settings: Settings, path: Path, table: object, problems: list[Pr
         return
     message, hint = _wrong_name(path[0], name)
     if message:
-        problems.append(Problem(settings.document.where(*path), message, hint))
+        problems.append(Problem(settings.document.location(*path), message, hint))
         return
     keys = GATE_KEYS if is_gate else hook_keys(name)
     _read_table(settings, path, table, keys=keys, problems=problems)
 
 
 def _no_table(document: Document, path: Path, value: object, hint: str) -> Problem:
-    return Problem(document.where(*path), f"got {show(value)}, expected a table", hint)
+    return Problem(document.location(*path), f"got {show(value)}, expected a table", hint)
 
 
 def _read_table(
@@ -162,13 +162,13 @@ def _read_table(
 ) -> None:
     document = settings.document
     below = () if path else ("gates", "hooks", *tables())
-    known = (*(key.name for key in keys), *below)
+    allowed = (*(key.name for key in keys), *below)
     for name in table:
-        if name not in known:
-            is_told = len(problems) < _MOST_HINTS  # each takes a while to find
-            hint = _unknown_key_hint(document, path, name, known) if is_told else ""
-            problems.append(Problem(document.where(*path, name), "unknown key", hint))
-    found = settings.tables.setdefault(path, {})
+        if name not in allowed:
+            has_hint = len(problems) < _MOST_HINTS  # each takes a while to find
+            hint = _unknown_key_hint(document, path, name, allowed) if has_hint else ""
+            problems.append(Problem(document.location(*path, name), "unknown key", hint))
+    fields = settings.tables.setdefault(path, {})
     settings.origins[path] = document
     for key in keys:
         if key.name not in table:
@@ -176,14 +176,14 @@ def _read_table(
         settings.origins[*path, key.field] = document
         value = table[key.name]
         try:
-            found[key.field] = key.type.parse(value)
+            fields[key.field] = key.type.parse(value)
         except BadValue as bad:
-            where = document.where(*path, key.name, *bad.keys) + bad.index
+            location = document.location(*path, key.name, *bad.keys) + bad.index
             message = f"got {show(bad.part_of(value))}, expected {bad.expected}"
-            problems.append(Problem(where, message, bad.hint))
+            problems.append(Problem(location, message, bad.hint))
 
 
-def _unknown_key_hint(document: Document, path: Path, name: str, known: tuple[str, ...]) -> str:
+def _unknown_key_hint(document: Document, path: Path, name: str, allowed: tuple[str, ...]) -> str:
     """Return the hint for an unknown key: its place, its name here, or a similar key."""
     tool = document.table.get("tool") if not (path or document.prefix) else None
     if name == "tool" and isinstance(tool, dict) and "gitgates" in tool:
@@ -191,17 +191,17 @@ def _unknown_key_hint(document: Document, path: Path, name: str, known: tuple[st
     for key in HOOK_KEYS if path[:1] == ("hooks",) else ():
         if key.name == name:
             return f"`{name}` applies only to {', '.join(key.only_in)}."
-    hint = foreign_key(name) or did_you_mean(name, known)
-    return hint or f"Known keys: {', '.join(known)}."
+    hint = foreign_key(name) or did_you_mean(name, allowed)
+    return hint or f"Known keys: {', '.join(allowed)}."
 
 
 def _wrong_name(section: str, name: str) -> tuple[str, str]:
-    """Return what is wrong with the name of a gate or hook, and what to do; empty where nothing."""
+    """Return the problem of the name of a gate or hook, and the fix; empty if there is none."""
     if section == "hooks":
         if name in HOOK_POINTS:
             return "", ""
-        known = "the hooks of githooks(5), an agent's events such as Stop, headless and manual"
-        hint = did_you_mean(name, tuple(HOOK_POINTS)) or f"Known: {known}."
+        examples = "the hooks of githooks(5), an agent's events such as Stop, headless and manual"
+        hint = did_you_mean(name, tuple(HOOK_POINTS)) or f"Known: {examples}."
         return f"unknown hook `{visible_line(name)}`", hint
     if name.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}:
         message = f"`{name}` is the name of an action or of a built-in policy"

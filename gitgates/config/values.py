@@ -56,7 +56,7 @@ _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\
 _SIZE = re.compile(r"(\d{1,15})\s*(B|KiB|MiB|KB|MB|k|M)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "kib": 1024, "k": 1024, "mib": 1024**2, "m": 1024**2}
 _UNITS |= {"kb": 1000, "mb": 1000**2}
-_MOST_COMPARED = 200  # with a word; among more names, the likeness says little
+_MOST_COMPARED = 200  # with a word; among more names, similarity means little
 _LONGEST_SHOWN = 60
 # A wait of more than 24 days is more than poll(2) can count in milliseconds.
 _LONGEST_S = 7 * 24 * 3600.0
@@ -78,21 +78,21 @@ def _toml(value: object) -> str:
         case dict():
             pairs = ", ".join(f"{visible_line(key)} = {_toml(item)}" for key, item in value.items())
             return f"{{ {pairs} }}" if pairs else "{}"
-        case _:  # numbers and times: Python says them as TOML does
+        case _:  # numbers and times: Python writes them as TOML does
             try:
                 return str(value)
             except ValueError:  # Python does not write out whole numbers of thousands of digits
                 return "a number with thousands of digits"
 
 
-def did_you_mean(word: object, known: tuple[str, ...]) -> str:
-    """Return `Did you mean X?` for the nearest of the known words, or nothing."""
+def did_you_mean(word: object, candidates: tuple[str, ...]) -> str:
+    """Return `Did you mean X?` for the nearest of the candidates, or nothing."""
     # Cold: only a configuration with a mistake in it pays for difflib.
     from difflib import get_close_matches
 
-    if not isinstance(word, str) or len(known) > _MOST_COMPARED:
+    if not isinstance(word, str) or len(candidates) > _MOST_COMPARED:
         return ""
-    by_fold = {item.casefold(): item for item in known}
+    by_fold = {item.casefold(): item for item in candidates}
     near = get_close_matches(word.casefold(), by_fold, n=1, cutoff=0.6)
     return f"Did you mean `{by_fold[near[0]]}`?" if near else ""
 
@@ -182,27 +182,27 @@ def _names(value: object) -> tuple[str, ...]:
 
 
 def _selected(value: object) -> tuple[str, ...]:
-    found = _names(value)
-    for entry, item in enumerate(found):
+    names = _names(value)
+    for entry, item in enumerate(names):
         if any(part.strip().startswith("!") for part in item.split("|")):  # it would match nothing
             raise BadValue("at least one name", entry=entry)
-    return found
+    return names
 
 
 def _patterns(value: object) -> tuple[str, ...]:
     if isinstance(value, str) and ("\\" in value or value[:1] == "^" or value[-1:] == "$"):
         # As other tools want it; as a pattern it would match nothing, and the gate be skipped.
-        wanted = "an array of patterns as in .gitignore, not a regular expression"
-        raise BadValue(wanted, 'Such as ["*.py", "src/"].')
-    found = _names(value)
-    for entry, item in enumerate(found):
+        expected = "an array of patterns as in .gitignore, not a regular expression"
+        raise BadValue(expected, 'Such as ["*.py", "src/"].')
+    patterns = _names(value)
+    for entry, item in enumerate(patterns):
         if "\n" in item or not item.lstrip("!").strip("/"):
             raise BadValue("a pattern such as *.py or src/", entry=entry)
         if not {".", ".."}.isdisjoint(item.lstrip("!").split("/")):  # it would match nothing
             raise BadValue("a pattern relative to the root, without `.` and `..`", entry=entry)
         if hint := meant_pattern(item):
             raise BadValue("a pattern as in .gitignore", hint, entry=entry)
-    return found
+    return patterns
 
 
 def _command(value: object) -> str | tuple[str, ...]:
@@ -294,7 +294,7 @@ def _metrics(value: object) -> tuple[tuple[str, str, str], ...]:
         if groups != 1:
             why = f"It has {groups} groups; use (?:…) for the others."
             raise BadValue(expected, why, keys=(name, "pattern"))
-    return tuple((name, one["pattern"], one["better"]) for name, one in value.items())
+    return tuple((name, metric["pattern"], metric["better"]) for name, metric in value.items())
 
 
 def _ratchet(value: object) -> bool | str:

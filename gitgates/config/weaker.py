@@ -19,7 +19,9 @@ _SHARPLY = 0.5
 
 def weaker(before: Config, after: Config) -> list[str]:
     """Return what has become weaker, each as its place and the change."""
-    gates, hooks = ({one.name: one for one in ones} for ones in (after.gates, after.hooks))
+    gates, hooks = (
+        {record.name: record for record in records} for records in (after.gates, after.hooks)
+    )
     texts = [*_compare(TOP_KEYS, before._asdict(), after._asdict(), "")]
     for gate in before.gates:
         if gate.name in gates:
@@ -77,9 +79,9 @@ def _compare(
 
 
 def _is_weaker_action(old: str, new: str) -> bool:
-    # What a chain of gates comes to, only reading it tells.
-    was = ACTIONS.index(old) if old in ACTIONS else 1
-    return new not in ACTIONS or ACTIONS.index(new) < was
+    # Where a chain of gates leads can only be told by reading it.
+    old_rank = ACTIONS.index(old) if old in ACTIONS else 1
+    return new not in ACTIONS or ACTIONS.index(new) < old_rank
 
 
 # way → whether the second value is weaker than the first
@@ -91,22 +93,22 @@ _WEAKER: dict[str, Callable[[Any, Any], bool]] = {
     "less": lambda old, new: new < old,
     "greater": lambda old, new: new > old,
     "sharply": lambda old, new: 0 < new < _SHARPLY * old or (not old and new > 0),
-    "each": lambda old, new: any(now < was for was, now in zip(old, new, strict=True)),
+    "each": lambda old, new: any(after < before for before, after in zip(old, new, strict=True)),
 }
 
 
 def _entries(way: str, old: tuple[str, ...] | None, new: tuple[str, ...] | None) -> str:
-    """Return which entries too many, or too few, a list has now. None: all."""
+    """Return which entries a list has too many, or too few, now. None: all."""
     if way == "fewer" and old is None:
         return f"all → {_shown(new)}"
     if new is None:
         return ""
-    gone = [f"- {one}" for one in old or () if one not in new]
-    added = [f"+ {one}" for one in new if one not in (old or ())]
-    wrong, back = (added, gone) if way == "more" else (gone, added)
-    # A pattern with `!` takes away what others have put in.
-    plain = [one for one in wrong if not one.startswith("!", 2)]
-    return ", ".join([*plain, *(one for one in back if one.startswith("!", 2))])
+    removed = [f"- {entry}" for entry in old or () if entry not in new]
+    added = [f"+ {entry}" for entry in new if entry not in (old or ())]
+    wrong, back = (added, removed) if way == "more" else (removed, added)
+    # A pattern with `!` excludes what others include.
+    plain = [entry for entry in wrong if not entry.startswith("!", 2)]
+    return ", ".join([*plain, *(entry for entry in back if entry.startswith("!", 2))])
 
 
 def _shown(value: object) -> str:
@@ -117,6 +119,6 @@ def _shown(value: object) -> str:
     if isinstance(value, int | float):
         return f"{value:g}"
     if isinstance(value, tuple):
-        parts = (_shown(one) for one in value)
+        parts = (_shown(entry) for entry in value)
         return f"[{', '.join(parts)}]"
     return f"`{value}`" if value != "" else "nothing"

@@ -288,7 +288,7 @@ timeout = "2m"
     wanted = Addition(gates={"lint": LINT}, hooks=hooks)
     made = edit(old, wanted)
     assert made.after.decode() == old
-    assert made.kept == (
+    assert made.conflicts == (
         "pyproject.toml: tool.gitgates.gates.lint",
         "pyproject.toml: tool.gitgates.hooks.pre-commit.strategy",
         "pyproject.toml: tool.gitgates.hooks.Stop.timeout",
@@ -298,7 +298,7 @@ timeout = "2m"
 def test_the_same_in_other_words_is_the_same() -> None:
     old = '[tool.gitgates.gates.t]\ncommand = "t"\ntimeout = 120\non_fail = "BLOCK"\n'
     made = edit(old, Addition(gates={"t": {"command": "t", "timeout": "2m"}}, hooks={}))
-    assert (made.after.decode(), made.kept) == (old, ())
+    assert (made.after.decode(), made.conflicts) == (old, ())
 
 
 @pytest.mark.parametrize(

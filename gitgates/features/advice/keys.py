@@ -180,10 +180,10 @@ def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
         of_hook = [key.field for key in written if key.name.startswith("hook_")]
         if "hook_command" in of_hook and "hook_trigger" not in of_hook:
             hint = "Add one: session-end, before-commit, before-push or before-handoff."
-            location = settings.where(*path)
+            location = settings.location(*path)
             yield Problem(location, "has a `hook_command` but no `hook_trigger`", hint)
         for field in of_hook if "hook_command" not in of_hook else ():
-            location = settings.where(*path, field=field)
+            location = settings.location(*path, field=field)
             yield Problem(location, "requires `hook_command`")
 
 

@@ -122,7 +122,7 @@ def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
     if settings.tables.get((_NAME,)) and not any(_NAME in hook.gates for hook in config.hooks):
         hint = f'Add it: [tool.gitgates.hooks.{HOOK_OF["turn-end"]}] gates = [..., "{_NAME}"].'
         message = f"no hook lists the gate `{_NAME}`, so these settings have no effect"
-        yield Problem(settings.document.where(_NAME), message, hint, deferred=True)
+        yield Problem(settings.document.location(_NAME), message, hint, deferred=True)
 
 
 TABLE = Table(
