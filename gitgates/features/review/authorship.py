@@ -67,13 +67,13 @@ def _record_command(call: Call, so_far: Verdict) -> None:
 def _may_run_on(call: Call) -> bool:
     """Return whether a shell command may go on while the agent does something else.
 
-    Which ones do, the end of a turn tells.
+    At the end of a turn, the host says which ones do.
     """
     if call.kind in ENDINGS:
         return is_shell_running(call)
     last = last_point(call.entries)
     since = call.entries[max(last, 0) :]
-    return bool(of_kind(since, ToolBackgroundEntry)) or any(one.get("running") for one in since)
+    return bool(of_kind(since, ToolBackgroundEntry)) or any(fact.get("running") for fact in since)
 
 
 def _goes_on(payload: Payload) -> bool:
@@ -87,9 +87,9 @@ def _leaves_files(call: Call) -> bool:
     from gitgates.features.review.command_effects import leaves_files  # no other tool pays for it
 
     before = _before(call.payload)
-    known = [one for one in call.entries if before and one.get("key") == before]
-    if known and call.kind != "before-tool":
-        return bool(of_kind(known, ToolHarmlessEntry))
+    earlier = [fact for fact in call.entries if before and fact.get("key") == before]
+    if earlier and call.kind != "before-tool":
+        return bool(of_kind(earlier, ToolHarmlessEntry))
     is_harmless = leaves_files(call.payload.command)
     if is_harmless:
         call.record(ToolHarmlessEntry(call.key))
@@ -105,24 +105,24 @@ def _before(payload: Payload) -> str:
 def record_now(call: Call) -> None:
     """Record a snapshot, and the session's own files in it.
 
-    Raises: GitError where git cannot be asked.
+    Raises: GitError if git fails.
     """
     record_base(call)
     if not call.snapshot.tree:
         return
-    own = own_files_now(call)
+    written = own_files_now(call)
     writes: list[list[str]] = []
-    if own:
-        from gitgates.features.review.edited_lines import (
-            told_apart,
-        )  # where an agent has edited files
+    if written:
+        from gitgates.features.review.edited_lines import split_writes  # only after edits
 
-        own, writes = told_apart(call, own, since=call.entries[last_point(call.entries) :])
+        written, writes = split_writes(
+            call, written, since=call.entries[last_point(call.entries) :]
+        )
     length, running = length_of(call.payload.transcript_abs), _may_run_on(call)
     snapshot = SnapshotEntry(
         tree=call.snapshot.tree,
         head=call.snapshot.head,
-        own=own,
+        own=written,
         transcript=length,
         running=running,
     )
@@ -132,9 +132,9 @@ def record_now(call: Call) -> None:
 def idle_entry(call: Call) -> tuple[RestEntry, ...]:
     """Return the entry that the agent is idle from now on: later changes are others'.
 
-    A server that it has left running is no work of its own.
+    A server that it left running does not count as its work.
     """
-    is_end = call.payload.kind == "turn-end"  # a sub-agent's is none of the others' work
+    is_end = call.payload.kind == "turn-end"  # the end of a sub-agent does not make the agent idle
     if not is_end or not call.snapshot.tree or call.agents_at_work:
         return ()
     length = length_of(call.payload.transcript_abs)

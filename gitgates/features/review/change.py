@@ -37,11 +37,11 @@ class MarkerStatus(Record):
 class SessionChange:
     """What a session has changed, and which reviews are valid; each is computed once.
 
-    Whatever compares raises GitError if git cannot.
+    What compares content raises GitError if git fails.
     """
 
     def __init__(self, call: Call, now: Point | None = None) -> None:
-        """Take what a session began with. `now`: what there is to compare it with; None: now."""
+        """Read where a session began. `now`: the point to compare with; None: the present."""
         self.repo, self.review = call.repo, settings_of(call.config)
         self.base, self.began_note = first_point(call)
         self.now = now or call.point
@@ -49,20 +49,24 @@ class SessionChange:
         self.evidence, self.timeline = evidence_of(call), call.state(TIMELINE)
         self.is_strict = is_strict(call)
         self._also = tuple(call.elsewhere)
-        self._known: dict[tuple[str, str, bool], tuple[bool, str]] = {}
+        self._comparisons: dict[tuple[str, str, bool], tuple[bool, str]] = {}
 
     def since(self, start: Point) -> Span:
-        """Return the span from a point until now, without what others are known to have done."""
-        later = [one for one in self.timeline.quiet if one.ended >= start.stamp]
-        times = tuple((one.began, one.ended) for one in later)
-        trees = [(one.before, one.after, one.written) for one in later if one.before != one.after]
+        """Return the span from a point until now, without the known changes of others."""
+        later = [period for period in self.timeline.quiet if period.ended >= start.stamp]
+        times = tuple((period.began, period.ended) for period in later)
+        trees = [
+            (period.before, period.after, period.written)
+            for period in later
+            if period.before != period.after
+        ]
         if trees:
             start = start._replace(tree=with_changes(self.repo, start.tree, trees))
         return Span(self.repo, start, self.now, self._also, times, self.timeline.stashes)
 
     def without_others(self, span: Span) -> Span:
-        """Return a span without what gates of ours, and others in its files, have written in it."""
-        writes = [one for one in self.timeline.others_writes if one.stamp >= span.start.stamp]
+        """Return a span without the writes of our gates, and of others in the session's files."""
+        writes = [write for write in self.timeline.others_writes if write.stamp >= span.start.stamp]
         if not writes:
             return span
         tree = without_writes(self.repo, span.start.tree, span.now.tree, writes)
@@ -92,12 +96,14 @@ class SessionChange:
     def standings(self) -> tuple[MarkerStatus, ...]:
         """Return the newest markers and their validity, the newest first."""
         newest = reversed(self.evidence.markers[-MOST_MARKERS:])
-        return tuple(MarkerStatus(one, *self._holds(one, strict=self.is_strict)) for one in newest)
+        return tuple(
+            MarkerStatus(marker, *self._holds(marker, strict=self.is_strict)) for marker in newest
+        )
 
     @lazy
     def decision(self) -> Marker | None:
         """Return the last decision of the reviewer."""
-        decided = (one for one in reversed(self.evidence.decisions) if one.how == DECISION)
+        decided = (marker for marker in reversed(self.evidence.decisions) if marker.how == DECISION)
         return next(decided, None)
 
     @property
@@ -109,48 +115,51 @@ class SessionChange:
     @property
     def is_reviewed(self) -> bool:
         """Whether there is the required evidence."""
-        holding = [one.marker for one in self.standings if one.holds]
+        holding = [status.marker for status in self.standings if status.holds]
         if not self.is_strict:
             return bool(holding)
-        if any(one.how == SKIP and one.by_person for one in holding):
+        if any(marker.how == SKIP and marker.by_person for marker in holding):
             return True
         last = self.decision
         return last is not None and last.name == COMPLETE and self.is_of_now(last)
 
-    def is_of_now(self, one: Marker) -> bool:
+    def is_of_now(self, marker: Marker) -> bool:
         """Return whether nothing relevant has changed since a review."""
-        return self._holds(one, strict=True)[0]
+        return self._holds(marker, strict=True)[0]
 
     def _weigh(self, span: Span) -> Significance:
-        found = changes(self.without_others(span))
-        paths = (*(one.path for one in found), *(one.was for one in found if one.was))
-        return weigh(found, kinds_of(paths, self.review), self.review)
+        changed_files = changes(self.without_others(span))
+        paths = (
+            *(file.path for file in changed_files),
+            *(file.was for file in changed_files if file.was),
+        )
+        return weigh(changed_files, kinds_of(paths, self.review), self.review)
 
-    def _holds(self, one: Marker, *, strict: bool) -> tuple[bool, str]:
+    def _holds(self, marker: Marker, *, strict: bool) -> tuple[bool, str]:
         """Return whether a review is still valid, and why.
 
         It holds for the same content, for the same patch, and as long as what has changed since is
         not significant; if `strict`, nothing that counts may have changed.
         """
-        key = (one.point.tree, one.patch, strict)
-        if key not in self._known:
+        key = (marker.point.tree, marker.patch, strict)
+        if key not in self._comparisons:
             try:
-                self._known[key] = self._compare(one, strict=strict)
+                self._comparisons[key] = self._compare(marker, strict=strict)
             except GitError as error:  # of one review alone
-                self._known[key] = False, f"it cannot be compared: {error.message}"
-        return self._known[key]
+                self._comparisons[key] = False, f"it cannot be compared: {error.message}"
+        return self._comparisons[key]
 
-    def _compare(self, one: Marker, *, strict: bool) -> tuple[bool, str]:
-        if not one.point.tree:
+    def _compare(self, marker: Marker, *, strict: bool) -> tuple[bool, str]:
+        if not marker.point.tree:
             return False, "what it covered is unknown"
-        if one.point.tree == self.now.tree:
+        if marker.point.tree == self.now.tree:
             return True, "nothing has changed since"
-        since = self._weigh(self.since(one.point))
+        since = self._weigh(self.since(marker.point))
         if not since.counts:
             return True, "nothing relevant has changed since"
         # White space is in no patch id, and in a critical file it may have a meaning.
         is_critical = any(file.critical for file in since.files)
-        if one.patch and not is_critical and one.patch == self.patch:
+        if marker.patch and not is_critical and marker.patch == self.patch:
             return True, "it is the same change as before"
         if strict:
             return False, f"it has changed since: {since.why}"
@@ -163,5 +172,5 @@ def change_of(call: Call) -> SessionChange:
     """Return the session's change, computed once for a call."""
     if _CHANGE not in call.rests_on:
         call.rests_on[_CHANGE] = SessionChange(call)
-    found: SessionChange = call.rests_on[_CHANGE]
-    return found
+    change: SessionChange = call.rests_on[_CHANGE]
+    return change

@@ -33,9 +33,9 @@ def diff(session: ReviewSession, *, everything: bool) -> int:
     """
     change = session.change
     files, notes = change.weight.files, [*change.notes]
-    paths = tuple(one.path for one in files if everything or one.counts)
+    paths = tuple(file.path for file in files if everything or file.counts)
     dump(diff_text(change.whole, paths) if paths else b"")
-    if left_out := [one for one in files if not (everything or one.counts)]:
+    if left_out := [file for file in files if not (everything or file.counts)]:
         notes.append(_left_out(left_out))
     for note in notes or (() if paths else ("nothing has changed",)):
         click.echo(f"gitgates: {note}", err=True)
@@ -57,17 +57,17 @@ def requests_text(requests: tuple[str, ...]) -> str:
     parts = []
     for number, text in enumerate(requests, 1):
         lines = visible(text).splitlines() or [""]
-        said = "".join(f"    {line}".rstrip() + "\n" for line in lines)
-        parts.append(f"Request {number} of {len(requests)}:\n{said}")
+        body = "".join(f"    {line}".rstrip() + "\n" for line in lines)
+        parts.append(f"Request {number} of {len(requests)}:\n{body}")
     return "\n".join(parts)
 
 
 def _left_out(files: list[Weighed]) -> str:
     """Return which files are left out of a diff, and why, on one line."""
     by_why: dict[str, list[str]] = {}
-    for one in files:
-        paths = by_why.setdefault(one.why.removeprefix("left out: "), [])
-        paths.append(plain_line(one.path, _LONGEST_PATH))
+    for file in files:
+        paths = by_why.setdefault(file.why.removeprefix("left out: "), [])
+        paths.append(plain_line(file.path, _LONGEST_PATH))
     parts = []
     for why, paths in by_why.items():
         parts.append(f"{first_few(paths, _NAMED)} ({plain_line(why)})")
@@ -95,8 +95,8 @@ def weakened(session: ReviewSession, fmt: str) -> int:
         )
     findings = find(session.change.whole, session.config)
     if fmt == "json":
-        listed = [one._asdict() for one in findings]
-        print_json({"version": 1, "findings": listed})
+        documents = [finding._asdict() for finding in findings]
+        print_json({"version": 1, "findings": documents})
         return OK
     click.echo(_weakened_text(findings), nl=False)
     for note in session.change.notes:
@@ -108,11 +108,11 @@ def _weakened_text(findings: tuple[Weakening, ...]) -> str:
     if not findings:
         return f"{_NOT_WEAKENED}\n"
     by_path: dict[str, list[str]] = {}
-    for one in findings:
-        where = f"{one.line}: " if one.line else ""
-        line = f"  {where}{one.what}: {visible_line(one.detail)}"
-        by_path.setdefault(one.path, []).append(line)
-    lines = [line for path, own in by_path.items() for line in (visible_line(path), *own)]
+    for finding in findings:
+        location = f"{finding.line}: " if finding.line else ""
+        line = f"  {location}{finding.what}: {visible_line(finding.detail)}"
+        by_path.setdefault(finding.path, []).append(line)
+    lines = [line for path, details in by_path.items() for line in (visible_line(path), *details)]
     total = f"{_count(len(findings), 'finding')} in {_count(len(by_path), 'file')}"
     return "\n".join([*lines, "", total]) + "\n"
 
@@ -146,5 +146,5 @@ def command() -> None:
     """
 
 
-for _one in (status, diff, request, weakened, opinions, done, skip, post):
-    command.add_command(_one)
+for _verb in (status, diff, request, weakened, opinions, done, skip, post):
+    command.add_command(_verb)

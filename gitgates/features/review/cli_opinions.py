@@ -46,7 +46,7 @@ _ANSWERED, _SILENT = "answered", "silent"
 _LONGEST_DIFF = 256 * 1024  # bytes: about 80,000 tokens, what most models take at once
 _LONGEST_REQUEST = 32 * 1024  # characters
 _NAMED = 50  # files that are not shown
-_LAST_LINES = 10  # that a decision is looked for in
+_LAST_LINES = 10  # that are searched for a decision
 _DIFF = b"\ndiff --git "
 _DECISION = re.compile(r"\W*(?:(?:Decision|Verdict)\W*)?(COMPLETE|ISSUES)\b")
 _ASSIGNMENT = re.compile(r"\w+=")
@@ -68,12 +68,12 @@ otherwise ISSUES.
 def ask_all(session: ReviewSession, fmt: str) -> int:
     """Ask each command of `second_opinions`; return the exit status.
 
-    Raises: Interrupted after a signal; StateError if something cannot be kept.
+    Raises: Interrupted after a signal; StateError if something cannot be stored.
     """
     review = settings_of(session.config)
     change = session.change if review.second_opinions else None
     files = change.weight.files if change else ()
-    paths = tuple(one.path for one in files if one.counts)
+    paths = tuple(file.path for file in files if file.counts)
     diff = diff_text(change.whole, paths) if change and paths else b""
     if not diff:
         return _nothing(fmt, "no significant changes" if change else _NONE)
@@ -95,7 +95,8 @@ def ask_all(session: ReviewSession, fmt: str) -> int:
     opinions.show()
     if opinions.trouble:
         raise opinions.trouble
-    return OK if any(one["status"] == _ANSWERED for one in opinions.given.values()) else BLOCKED
+    statuses = {opinion["status"] for opinion in opinions.answers.values()}
+    return OK if _ANSWERED in statuses else BLOCKED
 
 
 def _nothing(fmt: str, why: str) -> int:
@@ -129,7 +130,7 @@ def _run(session: ReviewSession, opinions: _Opinions, question: bytes) -> None:
     )
     withheld = withheld_from_agents()
     env = {name: value for name, value in environ.read().items() if name not in withheld}
-    # They only read, and may take minutes: nobody else is to wait for that.
+    # They only read, and may take minutes: nobody else has to wait for them.
     options = RunOptions(locks=False, logs_abs=f"{run_abs}/logs")
     many = config._replace(jobs=len(names))
     run_plan(plan, many, repo._replace(env=env), opinions, options=options)
@@ -142,44 +143,44 @@ class _Opinions(Listener):
         self._session, self._fmt = session, fmt
         commands = settings_of(session.config).second_opinions
         self.commands = dict(zip(names_of(commands), commands, strict=True))
-        self.given: dict[str, dict[str, Any]] = {}
-        self.trouble: GitgatesError | None = None  # why something could not be kept
+        self.answers: dict[str, dict[str, Any]] = {}
+        self.trouble: GitgatesError | None = None  # why something could not be stored
 
     def ended(self, result: GateResult, plan: Plan) -> None:  # noqa: ARG002 - the listener's
         """Post and print the opinion of a command, unless we have ended it."""
         if result.reason == ENDED:
             return
-        one, message = _opinion(self.commands[result.gate], result), ""
+        opinion, message = _opinion(self.commands[result.gate], result), ""
         try:
-            message = self._session.post(_text(one), one, topic=_TOPIC)
+            message = self._session.post(_text(opinion), opinion, topic=_TOPIC)
         except GitgatesError as error:
-            self.trouble = error  # what was said is not to be lost for that
+            self.trouble = error  # the answer must not be lost because of that
         if self._fmt == "text":
-            click.echo(("\n" if self.given else "") + _text(one, message), nl=False)
-        self.given[result.gate] = {**one, "message": message}
+            click.echo(("\n" if self.answers else "") + _text(opinion, message), nl=False)
+        self.answers[result.gate] = {**opinion, "message": message}
 
     def show(self) -> None:
         """Show all of it as a document, in the order of the configuration."""
         if self._fmt == "json":
-            listed = [self.given[name] for name in self.commands if name in self.given]
-            print_json({"version": _VERSION, "opinions": listed})
+            documents = [self.answers[name] for name in self.commands if name in self.answers]
+            print_json({"version": _VERSION, "opinions": documents})
 
 
 def _opinion(command: str, result: GateResult) -> dict[str, Any]:
     """Return the opinion of one command, to post and print."""
-    said = plain(result.output).strip()
+    text = plain(result.output).strip()
     status: str = result.status
     if status in ("passed", "unchecked"):  # of a text, exit status 0 is enough
-        status = _ANSWERED if said else _SILENT
-    lines = [line for line in said.splitlines() if line.strip()]
-    # The word that it ends with. What a program adds behind it is passed over.
-    found = filter(None, map(_DECISION.match, reversed(lines[-_LAST_LINES:])))
-    decided = next(found, None) if status == _ANSWERED else None
+        status = _ANSWERED if text else _SILENT
+    lines = [line for line in text.splitlines() if line.strip()]
+    # The decision is on the last line, unless the program appends something.
+    matches = filter(None, map(_DECISION.match, reversed(lines[-_LAST_LINES:])))
+    decided = next(matches, None) if status == _ANSWERED else None
     return {
         "name": result.gate,
         "command": command,
         "status": status,
-        "text": said,
+        "text": text,
         "reason": _why_none(status, result),
         "decision": decided[1] if decided else "",
         "duration_s": round(result.duration_s, 3),
@@ -199,15 +200,15 @@ def _why_none(status: str, result: GateResult) -> str:
     }.get(status, killed)
 
 
-def _text(one: dict[str, Any], message: str = "") -> str:
-    decision = f": {one['decision']}" if one["decision"] else ""
-    kept = f" (message {message})" if message else ""
-    name = visible_line(one["name"])
-    if one["status"] == _ANSWERED:
-        return f"== {name}{decision}{kept} ==\n{one['text']}\n"
-    tail = "".join(f"  {line}\n" for line in one["text"].splitlines()[-_TAIL:])
-    log = f"  full output: {one['log_abs']}\n" if one["log_abs"] else ""
-    return f"== {name}: no opinion, {one['reason']}{kept} ==\n{tail}{log}"
+def _text(opinion: dict[str, Any], message: str = "") -> str:
+    decision = f": {opinion['decision']}" if opinion["decision"] else ""
+    reference = f" (message {message})" if message else ""
+    name = visible_line(opinion["name"])
+    if opinion["status"] == _ANSWERED:
+        return f"== {name}{decision}{reference} ==\n{opinion['text']}\n"
+    tail = "".join(f"  {line}\n" for line in opinion["text"].splitlines()[-_TAIL:])
+    log = f"  full output: {opinion['log_abs']}\n" if opinion["log_abs"] else ""
+    return f"== {name}: no opinion, {opinion['reason']}{reference} ==\n{tail}{log}"
 
 
 def names_of(commands: tuple[str, ...]) -> tuple[str, ...]:
@@ -225,16 +226,16 @@ def names_of(commands: tuple[str, ...]) -> tuple[str, ...]:
 
 def prompt(requests: tuple[str, ...], diff: bytes) -> bytes:
     """Return the prompt for each command. A diff that is too large is cut, with a note."""
-    asked = "\n\n".join(f"{number}. {text}" for number, text in enumerate(requests, start=1))
-    if len(asked) > _LONGEST_REQUEST:
-        # The first says what it is about, the last what it has come to.
+    prompts = "\n\n".join(f"{number}. {text}" for number, text in enumerate(requests, start=1))
+    if len(prompts) > _LONGEST_REQUEST:
+        # The first prompts say what it is about, the last ones what it has become.
         half = _LONGEST_REQUEST // 2
-        left = len(asked) - 2 * half
-        asked = f"{asked[:half]}\n[... {left} characters left out ...]\n{asked[-half:]}"
-    asked = asked or "(The person's prompts are unknown. Judge the change by itself.)"
-    shown, note = _cut(diff)
-    head = f"{_INSTRUCTIONS}\n# What the person asked for, word for word\n\n{asked}\n"
-    return f"{head}\n# The change\n\n{note}".encode("utf-8", "replace") + shown
+        omitted = len(prompts) - 2 * half
+        prompts = f"{prompts[:half]}\n[... {omitted} characters left out ...]\n{prompts[-half:]}"
+    prompts = prompts or "(The person's prompts are unknown. Judge the change by itself.)"
+    excerpt, note = _cut(diff)
+    head = f"{_INSTRUCTIONS}\n# What the person asked for, word for word\n\n{prompts}\n"
+    return f"{head}\n# The change\n\n{note}".encode("utf-8", "replace") + excerpt
 
 
 def _cut(diff: bytes) -> tuple[bytes, str]:

@@ -50,8 +50,8 @@ def done(session: ReviewSession, summary: str | None) -> int:
     It holds until the change is significantly another one. Where an independent review is asked
     for, only the reviewer's COMPLETE counts; this is recorded all the same.
     """
-    said = "" if summary is None else _checked_text("--summary", summary)
-    message = _mark(session, said or "reviewed", how="done", summary=said)
+    text = "" if summary is None else _checked_text("--summary", summary)
+    message = _mark(session, text or "reviewed", how="done", summary=text)
     _confirm(session, f"was reviewed (message {message})")
     if session.change.is_strict:
         reviewer = settings_of(session.config).reviewer
@@ -70,21 +70,21 @@ def skip(session: ReviewSession, reason: str, token: str) -> int:
 
     Exit status 0: it is noted. 64: no reason, no session that could be meant, or not yours to say.
     """
-    said, caller = _checked_text("--reason", reason), session.caller
+    text, caller = _checked_text("--reason", reason), session.caller
     strict = is_strict(session.call)
     if strict:
-        named = f", with --session {caller.session}"
+        arguments = f", with --session {caller.session}"
         otherwise = _or_else(settings_of(session.config))
-        require_person(session.repo, "review skip", token, arguments=named, otherwise=otherwise)
-    message = _mark(session, said, how=SKIP, reason=said, by_person=strict)
+        require_person(session.repo, "review skip", token, arguments=arguments, otherwise=otherwise)
+    message = _mark(session, text, how=SKIP, reason=text, by_person=strict)
     shared_abs = session.repo.shared_state_abs
     fields: dict[str, object] = {"session": caller.session, "root": session.repo.root_abs}
-    fields |= {"reason": said, "by_person": strict or not caller.by_agent, "strict": strict}
+    fields |= {"reason": text, "by_person": strict or not caller.by_agent, "strict": strict}
     try:
         write_ledger(shared_abs, "review-skip", fields)
     except OSError as error:
-        where = f"{shared_abs}/ledger.jsonl"
-        raise StateError(f"{where}: cannot be written: {error.strerror}") from error
+        ledger_abs = f"{shared_abs}/ledger.jsonl"
+        raise StateError(f"{ledger_abs}: cannot be written: {error.strerror}") from error
     _confirm(session, f"needs no review (message {message})")
     return OK
 
@@ -101,7 +101,7 @@ def _mark(
 
 
 def _or_else(review: Review) -> str:
-    """Return what there is to do where an independent review is asked for."""
+    """Return the hint on what to do if an independent review is required."""
     prompt = f", or start a prompt with {review.prefix}:stop" if review.prefix else ""
     prompt = "" if review.mode == "require" else prompt
     return f"An independent review is required: have `{review.reviewer}` do it{prompt}. "
@@ -122,17 +122,17 @@ def _confirm(session: ReviewSession, what: str) -> None:
 def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
     """Return a text of the command line, validated for the message log.
 
-    Raises: UsageError where it is empty, or too long.
+    Raises: UsageError if it is empty, or too long.
     """
-    kept = utf8(text).strip()
-    size = len(kept.encode())
-    if not (kept or may_be_empty):
+    cleaned = utf8(text).strip()
+    size = len(cleaned.encode())
+    if not (cleaned or may_be_empty):
         raise UsageError(f"{option} is empty", "Pass a short text.")
     if size > _LONGEST_BYTES:
         raise UsageError(
             f"{option} has {size} bytes; the maximum is {_LONGEST_BYTES}", "Shorten it."
         )
-    return kept
+    return cleaned
 
 
 @verb("post", "Post the decision of a reviewer.")
@@ -144,7 +144,7 @@ def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
 @click.option("--message-to-agent", default="", help="What to fix. Default: the summary.")
 @click.option("--second-opinion", metavar="NAME=TEXT", multiple=True, help="A second opinion.")
 @click.option("--token", default="", help="The token that you received at start.")
-def post(session: ReviewSession, *, token: str, **given: Any) -> int:  # noqa: ANN401 - texts, and a tuple of them
+def post(session: ReviewSession, *, token: str, **options: Any) -> int:  # noqa: ANN401 - texts, and a tuple of them
     """Post your decision on the change: COMPLETE, or ISSUES.
 
     It counts for the agent that was handed the token, where its own shell command posts it:
@@ -155,25 +155,25 @@ def post(session: ReviewSession, *, token: str, **given: Any) -> int:  # noqa: A
 
     Exit status 0: it counts. 1: it is recorded, and does not count. 64: nothing is recorded.
     """
-    decision, summary = given["decision"].upper(), _checked_text("--summary", given["summary"])
-    to_agent = _checked_text("--message-to-agent", given["message_to_agent"], may_be_empty=True)
+    decision, summary = options["decision"].upper(), _checked_text("--summary", options["summary"])
+    to_agent = _checked_text("--message-to-agent", options["message_to_agent"], may_be_empty=True)
     posted = {
         "decision": decision,
         "summary": summary,
-        "reasoning": _checked_text("--reasoning", given["reasoning"], may_be_empty=True),
+        "reasoning": _checked_text("--reasoning", options["reasoning"], may_be_empty=True),
         "message_to_agent": to_agent or (summary if decision == ISSUES else ""),
-        "second_opinions": dict(map(_opinion, given["second_opinion"])),
+        "second_opinions": dict(map(_opinion, options["second_opinion"])),
     }
     with _lock(session, token.strip()):  # before its journals are read
         return _post(session, posted, token.strip())
 
 
-def _opinion(given: str) -> tuple[str, str]:
+def _opinion(assignment: str) -> tuple[str, str]:
     option = "--second-opinion"
-    name, is_named, text = given.partition("=")
+    name, is_named, text = assignment.partition("=")
     if not (is_named and name.strip()):
         hint = f"For example: {option} codex='nothing found'"
-        raise UsageError(f"{option} {given[:40]!r}: expected NAME=TEXT", hint)
+        raise UsageError(f"{option} {assignment[:40]!r}: expected NAME=TEXT", hint)
     return _checked_text(option, name), _checked_text(f"{option} {name.strip()[:40]}", text)
 
 
@@ -202,10 +202,10 @@ def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:
     decision = posted["decision"]
     why_not = _why_not(session, decision, token)
     point = now = session.change.now
-    seen = session.evidence.seen.get(session.caller.agent)
-    # What has the same content is what is there now.
-    if not why_not and seen and seen.tree not in ("", now.tree):
-        point = seen
+    starting_point = session.evidence.starting_points.get(session.caller.agent)
+    # A point with the same content is the present one.
+    if not why_not and starting_point and starting_point.tree not in ("", now.tree):
+        point = starting_point
     message = session.post(f"{decision}: {posted['summary']}", {**posted, "counts": not why_not})
     session.note(
         point,
@@ -233,20 +233,20 @@ def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:
 
 def _why_not(session: ReviewSession, decision: str, token: str) -> str:
     """Return why a decision does not count; empty if it does."""
-    caller, known, digest = session.caller, session.evidence, digest_of(token)
+    caller, evidence, digest = session.caller, session.evidence, digest_of(token)
     if not token:
         return "only the reviewer's own decision does, with its token (--token)"
-    if digest not in known.tokens:
+    if digest not in evidence.tokens:
         return "the token does not belong to this session"
     if not caller.is_certain:
         return _UNSEEN
-    if caller.agent != known.tokens[digest]:
+    if caller.agent != evidence.tokens[digest]:
         who = f"agent {caller.agent}" if caller.agent else "main thread"
         return f"it came from the {who}, but the token belongs to another agent"
     if decision == COMPLETE:
         now = agent_digests(session.config, session.repo.root_abs, session.repo.env, caller.host)
         if is_another_agent(caller.facts[0], now):
             return _ANOTHER
-        if digest in known.used:
+        if digest in evidence.used:
             return "a decision was already posted with this token; only ISSUES may follow"
     return ""

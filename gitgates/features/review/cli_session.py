@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.session.call import Call
 
-ASKING = "review-opinions"  # no host's hook: what asks for opinions is known by it
+ASKING = "review-opinions"  # not a host's hook: identifies a run that asks for opinions
 _HELP = ("-h", "--help")
 
 
@@ -59,7 +59,7 @@ class ReviewSession:
     def call(self) -> Call:
         """Return the context of a stop of the session's agent, now; nothing is written.
 
-        Raises: GitError, StateError if what is there now cannot be told.
+        Raises: GitError, StateError if the present content cannot be read.
         """
         return dry_call(self.repo, self.config, "turn-end", self.caller)
 
@@ -77,7 +77,7 @@ class ReviewSession:
     def change(self) -> SessionChange:
         """Return the change as it is now.
 
-        Raises: GitError, StateError if what is there now cannot be told.
+        Raises: GitError, StateError if the present content cannot be read.
         """
         record_now(self.call)
         return change_of(self.call)
@@ -103,7 +103,7 @@ class ReviewSession:
             span = self.change.whole._replace(now=point)
             patch = patch_id(self.change.without_others(span))
         except GitError:
-            patch = ""  # the beginning is gone: it holds for the content alone
+            patch = ""  # the base is gone: the entry holds for this content alone
         bound = {"tree": point.tree, "head": point.head, "patch": patch}
         journal = self.caller.journals[0]
         try:
@@ -143,11 +143,11 @@ def verb(
 def _open(session: str, agent: str, nonce: str, *, reads: bool) -> ReviewSession:
     """Return the session of a verb's caller.
 
-    Raises: ConfigError, GitError; UsageError if nobody, or more than one, could be meant, and
+    Raises: ConfigError, GitError; UsageError if no session, or more than one, matches, and
     if a second opinion is about to do more than read what all agents may.
     """
     repo, env = current_repo(), environ.read()
-    # In whatever worktree opinions are being asked for further up: this is one of them.
+    # Below a process that asks for opinions, in whatever worktree, this is one of them.
     folders = (state_abs.rpartition("/")[0] for state_abs in repo.states_abs)
     if not reads and any(is_running_here(env, folder, ASKING) for folder in folders):
         raise UsageError(

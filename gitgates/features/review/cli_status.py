@@ -1,4 +1,4 @@
-"""`gitgates review status`: what there is to review, whether it was, and what a stop says now."""
+"""`gitgates review status`: what to review, whether it was, and the ruling on a stop now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gitgates.features.review.cli_session import ReviewSession, verb
 from gitgates.features.review.config import GATE, settings_of
 from gitgates.features.review.end import OFF, ReviewRuling
 from gitgates.features.review.facts import CLAIM, COMPLETE, SKIP
-from gitgates.features.review.text import how_it_came
+from gitgates.features.review.text import describe_evidence
 from gitgates.session.breaker import BLOCKED, BREAKER, PASSED
 from gitgates.session.caller import ago
 from gitgates.verbs.output import format_option, print_json, table
@@ -63,11 +63,11 @@ def _ruling_now(session: ReviewSession) -> ReviewRuling:
     verdict = review.decide(call, Verdict())
     if GATE not in call.hook.gates:
         is_listed = any(GATE in hook.gates for hook in session.config.hooks)
-        where = f"the hook {call.hook.name} does not list" if is_listed else "no hook lists"
-        return ReviewRuling(OFF, why=f"{where} the gate `{GATE}`")
+        reason = f"the hook {call.hook.name} does not list" if is_listed else "no hook lists"
+        return ReviewRuling(OFF, why=f"{reason} the gate `{GATE}`")
     unchanged = ReviewRuling(OFF, why=verdict.to_person) if verdict.to_person else _UNCHANGED
-    found: ReviewRuling = call.rests_on.get(GATE, unchanged)
-    return found
+    ruling: ReviewRuling = call.rests_on.get(GATE, unchanged)
+    return ruling
 
 
 def _lines(session: ReviewSession, change: SessionChange, ruling: ReviewRuling) -> list[str]:
@@ -77,12 +77,12 @@ def _lines(session: ReviewSession, change: SessionChange, ruling: ReviewRuling) 
         _row("mode", _mode(session, change)),
         _row("change", _verdict(change.weight)),
         *_files(change.weight),
-        *_rows("reviews", [_standing(one, now) for one in change.standings]),
+        *_rows("reviews", [_standing(status, now) for status in change.standings]),
     ]
     if (older := len(evidence.markers) - MOST_MARKERS) > 0:
         lines.append(f"  and {older} older ones, not shown")
-    decided = [_decision(one, change, now) for one in reversed(evidence.decisions)]
-    lines += _rows("decisions", decided)
+    decisions = [_decision(marker, change, now) for marker in reversed(evidence.decisions)]
+    lines += _rows("decisions", decisions)
     lines.append(_row("at a stop", _at_a_stop(change, ruling)))
     return lines + [_row("note", _short(note)) for note in change.notes]
 
@@ -115,29 +115,29 @@ def _verdict(weight: Significance) -> str:
 
 def _files(weight: Significance) -> list[str]:
     rows: list[tuple[str, ...]] = [("lines", "files", "added", "removed", "path", "why")]
-    for one in weight.files:
-        numbers = f"{one.lines:g}", f"{one.files:g}", f"+{one.added}", f"-{one.removed}"
-        rows.append((*numbers, _short(one.path), plain_line(one.why)))
-    shown = table(rows, right=(0, 1, 2, 3)) if weight.files else ""
-    return [f"  {line}" for line in shown.splitlines()]
+    for file in weight.files:
+        numbers = f"{file.lines:g}", f"{file.files:g}", f"+{file.added}", f"-{file.removed}"
+        rows.append((*numbers, _short(file.path), plain_line(file.why)))
+    listing = table(rows, right=(0, 1, 2, 3)) if weight.files else ""
+    return [f"  {line}" for line in listing.splitlines()]
 
 
-def _standing(one: MarkerStatus, now: float) -> str:
-    how = how_it_came(one.marker.how, one.marker.name)
-    who = ", by a person" if one.marker.by_person else ""
-    word = "holds" if one.holds else "no longer valid"
-    return f"{how}{who}, {ago(one.marker.point.stamp, now)}: {word}: {_short(one.why)}"
+def _standing(status: MarkerStatus, now: float) -> str:
+    how = describe_evidence(status.marker.how, status.marker.name)
+    who = ", by a person" if status.marker.by_person else ""
+    word = "holds" if status.holds else "no longer valid"
+    return f"{how}{who}, {ago(status.marker.point.stamp, now)}: {word}: {_short(status.why)}"
 
 
-def _decision(one: Marker, change: SessionChange, now: float) -> str:
-    if one.how == CLAIM:
+def _decision(marker: Marker, change: SessionChange, now: float) -> str:
+    if marker.how == CLAIM:
         what = "an unverified claim, which does not count"
-    elif one is not change.decision:
+    elif marker is not change.decision:
         what = "of a reviewer, superseded"
     else:
-        held = "still of this change" if change.decision_holds else "of older content"
-        what = f"of the reviewer, {held}"
-    return f"{plain_line(one.name)}, {ago(one.point.stamp, now)}: {what}"
+        validity = "still of this change" if change.decision_holds else "of older content"
+        what = f"of the reviewer, {validity}"
+    return f"{plain_line(marker.name)}, {ago(marker.point.stamp, now)}: {what}"
 
 
 def _at_a_stop(change: SessionChange, ruling: ReviewRuling) -> str:
@@ -159,7 +159,7 @@ def _why_it_may(change: SessionChange) -> str:
     last = change.decision
     if change.is_strict and last and last.name == COMPLETE and change.decision_holds:
         return "the reviewer said COMPLETE"
-    if all(one.marker.how == SKIP for one in change.standings if one.holds):
+    if all(status.marker.how == SKIP for status in change.standings if status.holds):
         return "this change was recorded as needing no review"
     return "the change was reviewed"
 
@@ -187,41 +187,41 @@ def _document(
             "min_lines": weight.min_lines,
             "min_files": weight.min_files,
             "why": utf8(weight.why),
-            "paths": [_weighed(one) for one in weight.files],
+            "paths": [_weighed(file) for file in weight.files],
         },
         "reviews": [
             {
-                "how": one.marker.how,
-                "name": utf8(one.marker.name),
-                "by_person": one.marker.by_person,
-                **_of_marker(one.marker),
-                "holds": one.holds,
-                "why": utf8(one.why),
+                "how": status.marker.how,
+                "name": utf8(status.marker.name),
+                "by_person": status.marker.by_person,
+                **_of_marker(status.marker),
+                "holds": status.holds,
+                "why": utf8(status.why),
             }
-            for one in change.standings
+            for status in change.standings
         ],
         "older_reviews": max(0, len(change.evidence.markers) - MOST_MARKERS),
         "decisions": [
             {
-                "decision": one.name,
-                "counts": one.how != CLAIM,
-                **_of_marker(one),
-                "holds": change.decision_holds if one is change.decision else None,
+                "decision": marker.name,
+                "counts": marker.how != CLAIM,
+                **_of_marker(marker),
+                "holds": change.decision_holds if marker is change.decision else None,
             }
-            for one in reversed(change.evidence.decisions)
+            for marker in reversed(change.evidence.decisions)
         ],
         "at_stop": ruling._asdict(),
         "notes": [utf8(note) for note in change.notes],
     }
 
 
-def _weighed(one: Weighed) -> dict[str, Any]:
-    fields = one._asdict()
-    return {**fields, "path": utf8(one.path), "why": utf8(one.why), "counts": one.counts}
+def _weighed(file: Weighed) -> dict[str, Any]:
+    fields = file._asdict()
+    return {**fields, "path": utf8(file.path), "why": utf8(file.why), "counts": file.counts}
 
 
-def _of_marker(one: Marker) -> dict[str, Any]:
-    return {"agent": one.agent, "message": one.message, **_point(one.point)}
+def _of_marker(marker: Marker) -> dict[str, Any]:
+    return {"agent": marker.agent, "message": marker.message, **_point(marker.point)}
 
 
 def _point(point: Point) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Recognise shell commands that do not change the files of a project: they read, or they test.
 
-Tests write caches and reports, which git ignores as a rule. One that is told by an option to update
-something is taken for a command that writes.
+Tests write caches and reports, which git ignores as a rule. One with an option to update
+something counts as a command that writes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from gitgates.shell.syntax import SimpleCommand
 
-# Programs that test → what has to stand behind them.
+# Programs that test → the subcommands that do; (): any.
 _TESTERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("pytest", "py.test", "unittest", "mypy", "pyright", "jest", "rspec"), ()),
     **dict.fromkeys(("phpunit", "ctest", "flake8", "pylint", "eslint", "shellcheck"), ()),
@@ -27,7 +27,7 @@ _TESTERS: dict[str, tuple[str, ...]] = {
     "vitest": ("run",),
     "tsc": ("--noEmit",),
 }
-# What may stand before one of those.
+# What may start one of those.
 _STARTERS = (("uv", "run"), ("poetry", "run"), ("npx",), ("bundle", "exec"))
 _WITH_SCRIPTS = ("npm", "pnpm", "yarn", "bun")
 _UPDATING = (
@@ -35,7 +35,7 @@ _UPDATING = (
     *("--add-noqa", "--accept", "--output", "--junit", "--init", "-o", "-u", "-w", "-exec"),
     "-fix",
 )
-# How most commands that read begin; others are taken for such that write, without a parser.
+# First words of most commands that read; others count as writing, and are not parsed.
 _READING = (
     *("awk", "cat", "cd", "diff", "du", "echo", "egrep", "find", "for", "git", "gitgates", "grep"),
     *("head", "jq", "ls", "nl", "printf", "ps", "pwd", "rg", "sed", "sort", "stat", "tail", "test"),
@@ -49,25 +49,25 @@ def leaves_files(command: str) -> bool:
     first = command.split(maxsplit=1)[:1]
     if not first or (first[0].isalnum() and not _may_be_known(first[0])):
         return False
-    from gitgates.session.reading import reads  # most commands are told by their first word
+    from gitgates.session.reading import reads  # the first word decides for most commands
     from gitgates.session.shell_commands import LONGEST
     from gitgates.shell.syntax import read
 
     if len(command) > LONGEST:
         return False
     line = read(command, longest_s=_LONGEST_S)
-    known = (reads(one) or _tests(one) for one in line.commands)
-    return not line.trouble and bool(line.commands) and all(known)
+    harmless = (reads(simple_command) or _tests(simple_command) for simple_command in line.commands)
+    return not line.trouble and bool(line.commands) and all(harmless)
 
 
 def _may_be_known(program: str) -> bool:
-    starters = (one[0] for one in _STARTERS)
-    return program in {*_READING, *_TESTERS, *starters} or program.startswith("python")
+    programs = (starter[0] for starter in _STARTERS)
+    return program in {*_READING, *_TESTERS, *programs} or program.startswith("python")
 
 
-def _tests(one: SimpleCommand) -> bool:
-    is_updating = any("UPDATE" in name or "SNAPSHOT" in name for name in one.env)
-    return not one.writes and not is_updating and is_test(one.words)
+def _tests(command: SimpleCommand) -> bool:
+    is_updating = any("UPDATE" in name or "SNAPSHOT" in name for name in command.env)
+    return not command.writes and not is_updating and is_test(command.words)
 
 
 def is_test(words: Sequence[str]) -> bool:
@@ -78,10 +78,12 @@ def is_test(words: Sequence[str]) -> bool:
     program, behind = rest[0].rpartition("/")[2], rest[1:]
     if program in _WITH_SCRIPTS and behind[:1] == ["run"]:
         behind = behind[1:]
-    wanted = _TESTERS.get(program)
+    subcommands = _TESTERS.get(program)
     if program == "make" and not {*_TESTERS["make"]}.issuperset(_targets(behind)):
         return False
-    return wanted is not None and (not wanted or not {*wanted}.isdisjoint(behind[:1]))
+    return subcommands is not None and (
+        not subcommands or not {*subcommands}.isdisjoint(behind[:1])
+    )
 
 
 def _targets(words: Sequence[str]) -> list[str]:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 GATE = "review"
-# What is a review, and what tells whose a change is.
+# Tools that review, and those that show whose a change is.
 _TOOLS: tuple[ToolKind, ...] = ("skill", "report", "writes", "shell")
-# What the policy's own git may take in a large repository, beside what gates take.
+# Time for the policy's own git in a large repository, in addition to that of gates.
 _ASSESSING_S = 45.0
 _SNAPSHOT_S = 25.0
 _MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
@@ -37,7 +37,7 @@ _BEFORE_WRITES = Need(kind="before-tool", tools=(), but_reads=True, more_s=_MARK
 
 
 class Review(Record):
-    """When the built-in gate `review` asks for a review, and what it takes for one."""
+    """When the built-in gate `review` asks for a review, and what counts as one."""
 
     mode: str  # remind, require, off
     required: bool
@@ -67,8 +67,8 @@ def settings_of(config: Config) -> Review:
 def is_review_on(config: Config) -> bool:
     """Return whether the gate `review` is enabled."""
     ends = [hook for hook in agent_hooks(config) if hook.name in ENDING_HOOKS]
-    listed = {name for hook in ends for name in hook.gates}
-    return GATE in listed and (settings_of(config).mode != "off" or is_strict_possible(config))
+    gates = {name for hook in ends for name in hook.gates}
+    return GATE in gates and (settings_of(config).mode != "off" or is_strict_possible(config))
 
 
 def is_strict_possible(config: Config) -> bool:
@@ -85,7 +85,7 @@ def hears_all_writers(config: Config) -> bool:
 def review_needs(config: Config) -> tuple[Need, ...]:
     """Return the needed events: of commands of ours, of tools that write, of reviews.
 
-    In the strict form the reviewer is held to reading, whatever tool it takes.
+    In the strict form the reviewer may only read, whatever tool it uses.
     """
     if not is_review_on(config):
         return ()

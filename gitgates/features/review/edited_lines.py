@@ -2,7 +2,7 @@
 
 Their payloads say what they have put in. A block of lines that differs, and has none of those, was
 changed by somebody else. Where most of what the tools wrote no longer exists, as after a
-formatter of the editor, nothing is told apart: then all of it is the agent's.
+formatter of the editor, nothing is separated: all of it counts as the agent's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
     from gitgates.session.journal import Fact
 
-_FOUND = 0.8  # of the lines that an agent has put in, so many have to be there
+_FOUND = 0.8  # the part of the lines that an agent has put in which must still be there
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 
 
@@ -32,7 +32,7 @@ class EditedLines:
         self.new: set[int] = set()
         self.old: set[int] = set()
         self.are_known = True
-        self.removes = False  # all that is gone from the file was taken out by a tool
+        self.removes = False  # all lines that are gone were removed by a tool
 
     def add(self, fact: Fact) -> None:
         """Add one edit, which may replace what an earlier one has put in."""
@@ -45,13 +45,13 @@ class EditedLines:
         self.new = (self.new - old) | new
 
 
-def told_apart(
-    call: Call, own: list[str], since: Sequence[Fact]
+def split_writes(
+    call: Call, written: list[str], since: Sequence[Fact]
 ) -> tuple[list[str] | None, list[list[str]]]:
     """Return the session's files since its last snapshot, and what others wrote in these.
 
-    `own` are those files, `since` the entries of the journal from that snapshot on. None in place
-    of the files: nobody else has changed any other. A write is a path, the content without it, and
+    `written` are those files, `since` the entries of the journal from that snapshot on. None in
+    place of the files: no other file has changed. A write is a path, the content without it, and
     with it.
     """
     edited: dict[str, EditedLines] = {}
@@ -63,15 +63,17 @@ def told_apart(
     try:
         git = reading_git(call.repo)
         changed = _changed(git, str(since[0]["tree"]), call.snapshot.tree)
-        known = {path: lines for path, lines in edited.items() if lines.are_known and path in own}
+        comparable = {
+            path: lines for path, lines in edited.items() if lines.are_known and path in written
+        }
         writes = [
             [path, before, changed[path][1]]
-            for path, lines in known.items()
+            for path, lines in comparable.items()
             if path in changed and (before := _without(call, git, changed[path], lines))
         ]
     except (GitError, OSError):
-        return own, []
-    return (own if changed.keys() - set(own) else None), writes
+        return written, []
+    return (written if changed.keys() - set(written) else None), writes
 
 
 def _changed(git: Git, before: str, after: str) -> dict[str, tuple[str, str]]:
@@ -84,8 +86,8 @@ def _changed(git: Git, before: str, after: str) -> dict[str, tuple[str, str]]:
 
 def _without(call: Call, git: Git, ids: tuple[str, str], lines: EditedLines) -> str:
     """Return the id of a content without the lines of others; empty if there are none."""
-    blobs = read_blobs(git, [one for one in ids if one.strip("0")])
-    before, after = (blobs.get(one, b"") for one in ids)
+    blobs = read_blobs(git, [blob_id for blob_id in ids if blob_id.strip("0")])
+    before, after = (blobs.get(blob_id, b"") for blob_id in ids)
     if ids[1] not in blobs or (ids[0].strip("0") and ids[0] not in blobs):
         return ""
     text = own_part(before, after, lines)
@@ -95,16 +97,19 @@ def _without(call: Call, git: Git, ids: tuple[str, str], lines: EditedLines) -> 
 
 
 def own_part(before: bytes, after: bytes, lines: EditedLines) -> bytes:
-    """Return a content with the changes alone that editing tools made; all, if that is not sure."""
+    """Return a content with the changes of editing tools alone; all of it, if that is uncertain."""
     from difflib import SequenceMatcher  # cold: only where a file that was edited has changed
 
     old, new = (content.splitlines(keepends=True) for content in (before, after))
     marks = [(line_marks(line.decode("utf-8", "replace")) or [0])[0] for line in new]
     old_marks = [(line_marks(line.decode("utf-8", "replace")) or [0])[0] for line in old]
     pairs_of_marks = ((lines.new, marks), (lines.old, old_marks))
-    if any(len(one.intersection(there)) < _FOUND * len(one) for one, there in pairs_of_marks):
+    if any(
+        len(digests.intersection(present)) < _FOUND * len(digests)
+        for digests, present in pairs_of_marks
+    ):
         return after
-    found: list[bytes] = []
+    kept_lines: list[bytes] = []
     for tag, start, end, other, other_end in SequenceMatcher(
         None, old, new, autojunk=False
     ).get_opcodes():
@@ -114,8 +119,8 @@ def own_part(before: bytes, after: bytes, lines: EditedLines) -> bytes:
             or (lines.removes and start < end)
         )
         if tag == "equal" or not is_own:
-            found += old[start:end]
+            kept_lines += old[start:end]
         else:
             pairs = zip(new[other:other_end], marks[other:other_end], strict=True)
-            found += [line for line, mark in pairs if mark in lines.new]
-    return b"".join(found)
+            kept_lines += [line for line, mark in pairs if mark in lines.new]
+    return b"".join(kept_lines)

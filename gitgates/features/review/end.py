@@ -1,7 +1,7 @@
 """Decide on reviews at the end of a turn: was the change reviewed, may the agent stop.
 
 Two forms: the reminder wants evidence that this change was reviewed, by whatever review there is;
-the strict one wants COMPLETE of the reviewer. Neither asks for ever.
+the strict one wants COMPLETE of the reviewer. Neither blocks forever.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from gitgates.features.review.text import (
     NOT_REVIEWED,
     OPEN_ISSUES,
     STALE,
-    Asked,
+    ReviewRequest,
     installed,
-    let_go,
     reminder,
+    stop_allowed,
     strict,
 )
 from gitgates.session.breaker import BLOCKED, BREAKER, PASSED, reached
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 
-OFF = "off"  # nobody asks for a review at all
+OFF = "off"  # no review is required at all
 _LONGEST = 500
 
 
@@ -54,11 +54,11 @@ class ReviewRuling(Record):
 
     outcome: str  # passed, blocked, breaker, off
     why: str = ""  # of a block: what is missing; of `off`: in words
-    how: str = ""  # of an agent that is let go: why
+    how: str = ""  # of an agent that may stop without one: why
 
 
 def decide_end(call: Call) -> Verdict:
-    """Return what is said of reviews at the end of work; what it rests on is in `call.rests_on`.
+    """Return the verdict on reviews at the end of work; its ruling is in `call.rests_on`.
 
     Raises: GitError if git cannot compare.
     """
@@ -85,7 +85,7 @@ def judge(
 ) -> ReviewRuling:
     """Return whether the agent may stop.
 
-    `blocks`: how often it was kept by all gates, in this prompt and in the session; `limits`: of
+    `blocks`: how often all gates have blocked it, in this prompt and in the session; `limits`: of
     both.
     """
     if not change.is_wanted or change.is_reviewed or _was_asked(change, prompt):
@@ -97,23 +97,23 @@ def judge(
 def _was_asked(change: SessionChange, prompt: str) -> bool:
     """Return whether a review of this content was requested in an earlier prompt.
 
-    A question afterwards, of whatever kind, is no reason to ask again. In the strict form only an
-    agent that was let go is past it.
+    A question afterwards, of whatever kind, is no reason to ask again. In the strict form, it is
+    one unless the agent was allowed to stop.
     """
     over = (BREAKER,) if change.is_strict else (BLOCKED, BREAKER)
     return any(
         before != prompt and tree == change.now.tree != "" and outcome in over
-        for before, tree, outcome in change.evidence.asked
+        for before, tree, outcome in change.evidence.rulings
     )
 
 
 def _why_allowed(change: SessionChange, prompt: str) -> str:
     """Return why the agent may stop although a review is missing; empty if it may not."""
-    # In each prompt it is said once at least.
-    here = change.evidence.blocks.get(prompt, 0)
-    if change.is_strict and here and change.evidence.undecided >= MOST_BLOCKS:
+    # Each prompt is blocked once at least.
+    blocks = change.evidence.blocks.get(prompt, 0)
+    if change.is_strict and blocks and change.evidence.undecided >= MOST_BLOCKS:
         return f"after {MOST_BLOCKS} blocks, because no reviewer has posted a decision"
-    if here >= MOST_BLOCKS:
+    if blocks >= MOST_BLOCKS:
         return f"after {MOST_BLOCKS} blocks in this prompt without a new review decision"
     return ""
 
@@ -153,29 +153,32 @@ def _messages_if_allowed(call: Call, change: SessionChange) -> Verdict:
 
 def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
     """Return the reviewer's summary with COMPLETE, and the id of its message."""
-    one = change.decision
-    if not (one and one.name == COMPLETE and change.decision_holds):
+    decision = change.decision
+    if not (decision and decision.name == COMPLETE and change.decision_holds):
         return "", ""  # a person has skipped it
     others = [
-        f"\n  ISSUES of the same content, before: {_said(call, other)}"
+        f"\n  ISSUES of the same content, before: {_marker_line(call, other)}"
         for other in change.evidence.decisions
-        if (other.how, other.name) == (DECISION, ISSUES) and other.point.tree == one.point.tree
+        if (other.how, other.name) == (DECISION, ISSUES) and other.point.tree == decision.point.tree
     ]
-    return f"gitgates: review: COMPLETE: {_said(call, one)}{''.join(others)}", one.message
+    return (
+        f"gitgates: review: COMPLETE: {_marker_line(call, decision)}{''.join(others)}",
+        decision.message,
+    )
 
 
 def _skip_reason(call: Call, change: SessionChange) -> tuple[str, str]:
     """Return the agent's reason to skip the review, and the id of its message."""
-    holding = [one.marker for one in change.standings if one.holds]
-    if holding[0].by_person or any(one.how != SKIP for one in holding):
+    holding = [status.marker for status in change.standings if status.holds]
+    if holding[0].by_person or any(marker.how != SKIP for marker in holding):
         return "", ""
     text = "gitgates: review: not reviewed; the agent reports that none is needed: "
-    return text + _said(call, holding[0]), holding[0].message
+    return text + _marker_line(call, holding[0]), holding[0].message
 
 
-def _said(call: Call, one: Marker) -> str:
+def _marker_line(call: Call, marker: Marker) -> str:
     """Return the text of a marker, on one line."""
-    line = " ".join(message_of(call, one.message).split())
+    line = " ".join(message_of(call, marker.message).split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
@@ -197,7 +200,7 @@ def message_of(call: Call, message_id: str) -> str:
 
 
 def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
-    asked = _asked(call, change, ruling)
+    request = _review_request(call, change, ruling)
     entry = call.round(
         GATE,
         ruling.outcome,
@@ -208,15 +211,15 @@ def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
     )
     if ruling.outcome == BREAKER:
         _write_ledger(call, "review-breaker", {"session": call.payload.session, "how": ruling.how})
-        return Verdict(WARN, to_person=let_go(asked, ruling.how), entries=(entry,))
-    text = strict(asked) if change.is_strict else reminder(asked)
+        return Verdict(WARN, to_person=stop_allowed(request, ruling.how), entries=(entry,))
+    text = strict(request) if change.is_strict else reminder(request)
     return Verdict(BLOCK, to_agent=text, entries=(entry,))
 
 
-def _asked(call: Call, change: SessionChange, ruling: ReviewRuling) -> Asked:
+def _review_request(call: Call, change: SessionChange, ruling: ReviewRuling) -> ReviewRequest:
     root_abs, decision = call.repo.root_abs, change.decision
     agents, skills = installed(change.review, root_abs, call.env, call.payload.host)
-    return Asked(
+    return ReviewRequest(
         change=change,
         why=ruling.why,
         message=message_of(call, decision.message) if decision else "",
@@ -229,24 +232,24 @@ def _asked(call: Call, change: SessionChange, ruling: ReviewRuling) -> Asked:
 
 def _write_ledger(call: Call, what: str, fields: dict[str, object]) -> None:
     """Write to the ledger, unless a verb asks; report an error."""
-    known = {"hook": call.payload.event, "root": call.repo.root_abs}
+    common = {"hook": call.payload.event, "root": call.repo.root_abs}
     try:
         if not call.is_dry:
-            write_ledger(call.repo.shared_state_abs, what, {**known, **fields})
+            write_ledger(call.repo.shared_state_abs, what, {**common, **fields})
     except OSError as error:
         call.note(f"the ledger cannot be written: {error.strerror}")
 
 
 def marker_now(call: Call, how: str, name: str) -> MarkerEntry | None:
-    """Return the journal entry of a marker; None if the content is not known.
+    """Return the journal entry of a marker; None if the content is unknown.
 
-    A sub-agent saw what there was when it started, whatever others have done since.
+    A sub-agent has reviewed the content at its start, whatever others have changed since.
     """
     payload, patch = call.payload, ""
     try:
         change = SessionChange(call)
         if how == "agent":
-            change.now = change.evidence.seen.get(payload.agent_id, change.now)
+            change.now = change.evidence.starting_points.get(payload.agent_id, change.now)
     except GitError as error:
         call.say(error.message)
         return None

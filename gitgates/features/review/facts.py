@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COMPLETE = "COMPLETE"
 ISSUES = "ISSUES"
-SKIP = "skip"  # how a marker came about: somebody says that no review is needed
+SKIP = "skip"  # kind of a marker: somebody says that no review is needed
 DECISION, CLAIM = "decision", "claim"  # of the reviewer; of anybody else, which does not count
 
 
@@ -109,24 +109,25 @@ class Evidence(Record):
     strict: bool = False  # asked for by a prompt
     markers: tuple[Marker, ...] = ()  # decisions that count are among them
     decisions: tuple[Marker, ...] = ()  # claims are among them
-    seen: Mapping[str, Point] = {}  # agent → what it saw when it started, or was sent back, last
+    # agent → the content when it last started or was sent back
+    starting_points: Mapping[str, Point] = {}
     tokens: Mapping[str, str] = {}  # digest → the agent that was handed it
-    used: frozenset[str] = frozenset()  # digests that a decision has come with
+    used: frozenset[str] = frozenset()  # digests of tokens that were used for a decision
     blocks: Mapping[str, int] = {}  # prompt → since the last marker or decision
     undecided: int = 0  # blocks of the strict form while nothing was ever decided
     sent_back: Mapping[str, int] = {}  # reviewer's id → ends without a decision
-    asked: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each look at a stop
+    rulings: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each ruling at a stop
     reported: frozenset[str] = frozenset()  # messages that the person has been told of
 
 
 def _turned(state: Fact, fact: Fact) -> None:
     state["strict"], state["undecided"] = is_a(fact, ReviewOnEntry), 0
     if state["strict"]:
-        state["asked"] = ()  # what was asked about before is asked about in this form now
+        state["rulings"] = ()  # earlier rulings do not count in this form
 
 
 def _began(state: Fact, fact: Fact) -> None:
-    state["seen"] = {**state["seen"], str(fact["agent"]): point_of(fact)}
+    state["starting_points"] = {**state["starting_points"], str(fact["agent"]): point_of(fact)}
 
 
 def _token(state: Fact, fact: Fact) -> None:
@@ -146,36 +147,36 @@ def _read_marker(fact: Fact, how: str, name: str) -> Marker:
 
 
 def _marker(state: Fact, fact: Fact) -> None:
-    one = _read_marker(fact, str(fact["how"]), str(fact.get("name", "")))
+    marker = _read_marker(fact, str(fact["how"]), str(fact.get("name", "")))
     key = str(fact.get("key", ""))
     if key and key in state["keys"]:
         return  # the event was delivered twice
     state["keys"] |= {key}
     prompt_id = str(fact.get("prompt_id", ""))
-    if one.how == "command" and prompt_id:
-        state["typed"] = {**state["typed"], prompt_id: one}
+    if marker.how == "command" and prompt_id:
+        state["typed"] = {**state["typed"], prompt_id: marker}
     else:
-        _add_marker(state, one)
+        _add_marker(state, marker)
 
 
-def _add_marker(state: Fact, one: Marker) -> None:
-    state["markers"] += (one,)
+def _add_marker(state: Fact, marker: Marker) -> None:
+    state["markers"] += (marker,)
     state["blocks"] = {}
 
 
 def _decision(state: Fact, fact: Fact) -> None:
     counts = fact.get("counts") is True
-    one = _read_marker(fact, DECISION if counts else CLAIM, str(fact["decision"]))
-    state["decisions"] += (one,)
+    marker = _read_marker(fact, DECISION if counts else CLAIM, str(fact["decision"]))
+    state["decisions"] += (marker,)
     if counts:
-        _add_marker(state, one)
+        _add_marker(state, marker)
         state["used"] |= {str(fact.get("digest", ""))}
         state["undecided"] = 0
-        state["sent_back"] = {**state["sent_back"], one.agent: 0}
+        state["sent_back"] = {**state["sent_back"], marker.agent: 0}
 
 
 def _event(state: Fact, fact: Fact) -> None:
-    # A typed command that could not be expanded has asked nobody anything: no stop follows.
+    # A typed command that could not be expanded starts no review: no end of a turn follows.
     if kind_of(fact["event"]) == "turn-end" and fact.get("prompt_id") in state["typed"]:
         typed = {**state["typed"]}
         _add_marker(state, typed.pop(fact["prompt_id"]))
@@ -190,13 +191,13 @@ def _round(state: Fact, fact: Fact) -> None:
         agent = str(fact.get("agent", ""))
         times = state["sent_back"].get(agent, 0) + (outcome == "blocked")
         state["sent_back"] = {**state["sent_back"], agent: times}
-        _began(state, {"tree": "", **fact})  # it looks again
+        _began(state, {"tree": "", **fact})  # it reviews again
         return
-    state["asked"] += ((prompt, str(fact.get("tree", "")), outcome),)
+    state["rulings"] += ((prompt, str(fact.get("tree", "")), outcome),)
     if outcome != "blocked":
         return
     state["blocks"] = {**state["blocks"], prompt: state["blocks"].get(prompt, 0) + 1}
-    if fact.get("strict") and not any(one.how == DECISION for one in state["decisions"]):
+    if fact.get("strict") and not any(marker.how == DECISION for marker in state["decisions"]):
         state["undecided"] += 1
 
 
@@ -224,17 +225,19 @@ fold = EVIDENCE.fold
 
 
 def session_evidence(call: Call) -> Evidence:
-    """Return what all journals of a session say together: tokens and prompts are of the session."""
+    """Return the evidence in all journals of a session: tokens and prompts are the session's."""
     return call.state_everywhere(EVIDENCE)
 
 
 def evidence_of(call: Call) -> Evidence:
     """Return the evidence of reviews, with that of the session's other worktrees.
 
-    Content is the same wherever it lies, so a review of it holds everywhere.
+    The same content may be in several worktrees, and a review of it holds in all of them.
     """
-    here, whole = call.state(EVIDENCE), session_evidence(call)
-    return here._replace(markers=whole.markers, decisions=whole.decisions, seen=whole.seen)
+    evidence, whole = call.state(EVIDENCE), session_evidence(call)
+    return evidence._replace(
+        markers=whole.markers, decisions=whole.decisions, starting_points=whole.starting_points
+    )
 
 
 def is_strict(call: Call) -> bool:

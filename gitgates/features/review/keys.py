@@ -40,7 +40,7 @@ def _prefix(value: object) -> str:
 def _agent_name(value: object) -> str:
     if not isinstance(value, str) or len(value.split()) != 1 or not value.isprintable():
         raise BadValue("one name, without spaces and patterns")
-    if any(one in value for one in "*?|"):
+    if any(character in value for character in "*?|"):
         raise BadValue("one name, without spaces and patterns")
     return value.strip()
 
@@ -118,7 +118,7 @@ _KEYS = (
 
 
 def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
-    """Yield that no hook lists the gate."""
+    """Yield a problem if no hook lists the gate."""
     if settings.tables.get((_NAME,)) and not any(_NAME in hook.gates for hook in config.hooks):
         hint = f'Add it: [tool.gitgates.hooks.{HOOK_OF["turn-end"]}] gates = [..., "{_NAME}"].'
         message = f"no hook lists the gate `{_NAME}`, so these settings have no effect"

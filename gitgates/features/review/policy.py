@@ -1,6 +1,6 @@
 """The gate `review`: require a review before an agent stops.
 
-Reviews are heard of as they run (`marker`); at the end of work they are compared with what has
+Reviews are recorded as they run (`marker`); at the end of work they are compared with what has
 changed: features/review/end.py. The strict form, and its reviewer: features/review/reviewer.py.
 """
 
@@ -55,7 +55,7 @@ def guarded_files(call: Call) -> list[tuple[str, str]]:
 
 
 def _plain(name: str) -> str:
-    """Return a name without the plugin that it is of."""
+    """Return a name without its plugin."""
     return name.rpartition(":")[2]
 
 
@@ -109,20 +109,20 @@ def _decide_end(call: Call, so_far: Verdict) -> Verdict:
     from gitgates.features.review.end import decide_end  # most often, nothing has changed
 
     try:
-        own = decide_end(call)
+        verdict = decide_end(call)
     except GitError as error:
         text = (
             f"gitgates: review: no decision was made, because git cannot compare: {error.message}"
         )
         call.note(text)
-        own = Verdict(WARN, to_person=text)
-    return so_far.joined(own, between="\n\n---\n\n")
+        verdict = Verdict(WARN, to_person=text)
+    return so_far.joined(verdict, between="\n\n---\n\n")
 
 
 def _has_committed(call: Call) -> bool:
     """Return whether anything was committed, or checked out, since the session began.
 
-    What was committed to a branch that has been left again is a change all the same.
+    A commit on a branch that is no longer checked out is a change all the same.
     """
     from gitgates.git.authorship import entries_since, read_reflog
 

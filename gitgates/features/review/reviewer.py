@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ON, OFF = "on", "off"
 _STOP = ":stop"
 _TOKEN_BYTES = 16
-_MOST_SENT_BACK = 2  # a reviewer that leaves without a decision
+_MOST_SENT_BACK = 2  # times, for a reviewer that ends without a decision
 _FAR = 200  # characters: further in, a prefix is not at the start
 _WHAT_IS_NEAR = "gitgates: to request a review, start the prompt with `{}` and a space"
 _SCHEDULED = (
@@ -69,20 +69,20 @@ def agents(config: Config) -> tuple[WantedAgent, ...]:
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Switch the strict form; give the reviewer its token, restrict its tools, send it back."""
     payload, review = call.payload, settings_of(call.config)
-    own: Verdict | None = None
+    verdict: Verdict | None = None
     match payload.kind:
         case "prompt" if review.prefix and review.prefix[:1] in payload.prompt[:_FAR]:
-            own = _decide_prompt(call)
+            verdict = _decide_prompt(call)
         case "before-tool" if is_reviewer(review, payload.agent_type):
-            own = _hold(call)
+            verdict = _hold(call)
         case "subagent-start" if reviews(review, payload):
-            own = _begin(call)
+            verdict = _begin(call)
         case "subagent-end" if is_reviewer(review, payload.agent_type):
-            own = _end(call)
-    return so_far.joined(own) if own else so_far
+            verdict = _end(call)
+    return so_far.joined(verdict) if verdict else so_far
 
 
-def asked_for(prompt: str, prefix: str) -> str:
+def switch_in(prompt: str, prefix: str) -> str:
     """Return how a prompt switches the strict form: `on`, `off`, or not.
 
     The prefix counts only at the start, in any case, and followed by white space or the end.
@@ -96,7 +96,7 @@ def asked_for(prompt: str, prefix: str) -> str:
 def is_near(prompt: str, prefix: str) -> bool:
     """Return whether a prompt has a misspelt prefix: `#review, …`, `#review: …`."""
     words = prompt.split(maxsplit=1)
-    if not (words and prefix) or asked_for(prompt, prefix):
+    if not (words and prefix) or switch_in(prompt, prefix):
         return False
     rest = words[0].casefold().removeprefix(prefix.casefold())
     return rest != words[0].casefold() and not rest[0].isalnum() and rest[0] not in "-_/"
@@ -104,11 +104,11 @@ def is_near(prompt: str, prefix: str) -> bool:
 
 def _decide_prompt(call: Call) -> Verdict | None:
     prompt, prefix = call.payload.prompt, settings_of(call.config).prefix
-    asked = asked_for(prompt, prefix)
+    switch = switch_in(prompt, prefix)
     if call.payload.automatic:
-        return Verdict(WARN, to_person=_SCHEDULED.format(prefix)) if asked else None
-    if asked:
-        return _turn(call, on=asked == ON)
+        return Verdict(WARN, to_person=_SCHEDULED.format(prefix)) if switch else None
+    if switch:
+        return _turn(call, on=switch == ON)
     if is_near(prompt, prefix):
         return Verdict(WARN, to_person=_WHAT_IS_NEAR.format(prefix))
     return None
@@ -154,8 +154,8 @@ def _begin(call: Call) -> Verdict:
     """Record the content that a review will see, and give the reviewer its token, once."""
     agent, now = call.payload.agent_id, call.point
     began = ReviewBeganEntry(agent, now.tree, now.head)
-    was_told = any(one.get("key") == call.key for one in of_kind(call.entries, TokenEntry))
-    if not agent or was_told or not _is_held(call):
+    has_token = any(fact.get("key") == call.key for fact in of_kind(call.entries, TokenEntry))
+    if not agent or has_token or not _is_held(call):
         return Verdict(entries=(began,))
     from gitgates.features.review.text import reviewer_task
     from gitgates.session.tampering import agent_digests, is_another_agent
@@ -165,9 +165,9 @@ def _begin(call: Call) -> Verdict:
     root_abs, host = call.repo.root_abs, call.payload.host
     if is_another_agent(call.entries, agent_digests(call.config, root_abs, call.env, host)):
         changed = (ReviewerChangedEntry(),)  # even if it is restored before it posts
-    token, handed = _new_token(agent, call.key)
+    token, token_entry = _new_token(agent, call.key)
     text = reviewer_task(review, token)
-    return Verdict(WARN, to_agent=text, entries=(*changed, began, handed))
+    return Verdict(WARN, to_agent=text, entries=(*changed, began, token_entry))
 
 
 def _is_held(call: Call) -> bool:
@@ -190,7 +190,7 @@ def _hold(call: Call) -> Verdict | None:
 
 
 def _end(call: Call) -> Verdict | None:
-    """Send a reviewer back that leaves without a decision; None if the strict form is off."""
+    """Send a reviewer back that ends without a decision; None if the strict form is off."""
     agent = call.payload.agent_id
     if not agent or not _is_held(call):
         return None
@@ -198,15 +198,19 @@ def _end(call: Call) -> Verdict | None:
     from gitgates.features.review.facts import DECISION
 
     change = SessionChange(call)
-    mine = [one for one in change.evidence.decisions if (one.how, one.agent) == (DECISION, agent)]
-    if mine and change.is_of_now(mine[-1]):
+    decisions = [
+        marker
+        for marker in change.evidence.decisions
+        if (marker.how, marker.agent) == (DECISION, agent)
+    ]
+    if decisions and change.is_of_now(decisions[-1]):
         return Verdict(final=True)
     times = change.evidence.sent_back.get(agent, 0)
     is_last = times >= _MOST_SENT_BACK
     outcome = "breaker" if is_last else "blocked"
     entry = call.round(GATE, outcome, prompt="", sent_back=True, tree=call.point.tree)
     if not is_last:
-        return _send_back(call, entry, was_posted=bool(mine))
+        return _send_back(call, entry, was_posted=bool(decisions))
     text = (
         f"gitgates: review: `{call.payload.agent_type}` ended without a decision on the "
         f"current change, although it was sent back {times} times"
@@ -221,10 +225,10 @@ def _send_back(call: Call, entry: RoundEntry, *, was_posted: bool) -> Verdict:
     why = "You have not posted a decision yet, so you cannot end."
     if was_posted:
         why = "You posted your decision, but the change is a different one now."
-    token, handed = _new_token(call.payload.agent_id, "")
-    # What is kept of it, for a second delivery, is without the token.
-    kept = call.encode(Verdict(BLOCK, to_agent=sent_back(MASK, why)))
-    entries = (entry._replace(answer=kept), handed)
+    token, token_entry = _new_token(call.payload.agent_id, "")
+    # The stored answer, for a second delivery, does not contain the token.
+    masked = call.encode(Verdict(BLOCK, to_agent=sent_back(MASK, why)))
+    entries = (entry._replace(answer=masked), token_entry)
     return Verdict(BLOCK, to_agent=sent_back(token, why), entries=entries, final=True)
 
 
@@ -237,9 +241,9 @@ def repeat(call: Call, answer: str) -> Verdict | None:
     text = json.loads(answer or "{}").get("reason", "")
     if MASK not in text:
         return None
-    token, handed = _new_token(call.payload.agent_id, "")
+    token, token_entry = _new_token(call.payload.agent_id, "")
     again = text.replace(f"--token {MASK}", f"--token {token}")
-    return Verdict(BLOCK, to_agent=again, entries=(handed,))
+    return Verdict(BLOCK, to_agent=again, entries=(token_entry,))
 
 
 def _new_token(agent: str, key: str) -> tuple[str, TokenEntry]:

@@ -2,8 +2,8 @@
 
 `weigh` counts lines and files by kind and leaves out what nobody reads; docs/explanation/review.md
 argues for the numbers. A file's lines are the larger of what was added and removed: twenty lines
-that were rewritten are twenty, not forty. What a file is (code, tests, documentation, or nothing
-that anybody reads) is told by its path.
+that were rewritten are twenty, not forty. The path of a file determines what it is: code,
+tests, documentation, or nothing that anybody reads.
 """
 
 from __future__ import annotations
@@ -67,48 +67,50 @@ class Significance(Record):
     def significant(self) -> bool:
         """Return whether it reaches a limit."""
         reached = self.lines >= self.min_lines or self.file_count >= self.min_files
-        return any(one.critical for one in self.files) or (self.counts and reached)
+        return any(file.critical for file in self.files) or (self.counts and reached)
 
     @property
     def counts(self) -> bool:
         """Return whether it counts at all."""
-        return any(one.counts for one in self.files)
+        return any(file.counts for file in self.files)
 
 
 def weigh(changes: tuple[Changed, ...], kinds: Mapping[str, Kind], review: Review) -> Significance:
-    """Return what a change comes to. `kinds` has each path of it, and where known, renamed ones'.
+    """Return the significance of a change. `kinds` has each path, and old paths that are known.
 
-    A file that was renamed is the weightier of what its two names are taken for, so moving
-    it hides nothing.
+    A renamed file counts as the heavier of the kinds of its two paths, so moving it hides
+    nothing.
     """
     weights = dict(zip(_KINDS, review.weights, strict=True))
-    weighed = [_weigh_one(one, _kind_of(one, kinds, weights), weights) for one in changes]
-    weighed.sort(key=lambda one: (not one.critical, not one.counts, -one.lines, -one.files, one))
-    found = Significance(
+    weighed = [_weigh_file(change, _kind_of(change, kinds, weights), weights) for change in changes]
+    weighed.sort(
+        key=lambda file: (not file.critical, not file.counts, -file.lines, -file.files, file)
+    )
+    significance = Significance(
         files=tuple(weighed),
-        lines=round(sum(one.lines for one in weighed), 6),
-        file_count=round(sum(one.files for one in weighed), 6),
+        lines=round(sum(file.lines for file in weighed), 6),
+        file_count=round(sum(file.files for file in weighed), 6),
         min_lines=review.min_lines,
         min_files=review.min_files,
         why="",
     )
-    return found._replace(why=_arithmetic(found))
+    return significance._replace(why=_arithmetic(significance))
 
 
 def _kind_of(change: Changed, kinds: Mapping[str, Kind], weights: Mapping[str, float]) -> Kind:
-    known = kinds[change.path]
-    was = kinds.get(change.was) if change.was else None
-    if was is None:
-        return known
-    critical = known.critical or was.critical
-    heavier = max((known, was), key=lambda one: (not one.left_out, weights[one.kind]))
+    current = kinds[change.path]
+    previous = kinds.get(change.was) if change.was else None
+    if previous is None:
+        return current
+    critical = current.critical or previous.critical
+    heavier = max((current, previous), key=lambda kind: (not kind.left_out, weights[kind.kind]))
     return heavier._replace(critical=critical)
 
 
-def _weigh_one(change: Changed, known: Kind, weights: Mapping[str, float]) -> Weighed:
-    kind, weight = known.kind, weights[known.kind]
-    why = _reason(change, known, weight)
-    if not known.critical and (left_out := _left_out(change, known, weight)):
+def _weigh_file(change: Changed, file_kind: Kind, weights: Mapping[str, float]) -> Weighed:
+    kind, weight = file_kind.kind, weights[file_kind.kind]
+    why = _reason(change, file_kind, weight)
+    if not file_kind.critical and (left_out := _left_out(change, file_kind, weight)):
         kind, weight, why = "", 0.0, f"left out: {left_out}"
     return Weighed(
         path=change.path,
@@ -118,7 +120,7 @@ def _weigh_one(change: Changed, known: Kind, weights: Mapping[str, float]) -> We
         lines=round(_lines(change) * weight, 6),
         files=weight if _lines(change) or change.edited is None else 0.0,
         why=why,
-        critical=known.critical,
+        critical=file_kind.critical,
     )
 
 
@@ -126,9 +128,9 @@ def _lines(change: Changed) -> int:
     return max(change.added, change.removed) if change.edited is None else change.edited
 
 
-def _reason(change: Changed, known: Kind, weight: float) -> str:
-    name = f"{known.kind}, weight {weight:.10g}"
-    words = [f"critical ({name})" if known.critical else name]
+def _reason(change: Changed, file_kind: Kind, weight: float) -> str:
+    name = f"{file_kind.kind}, weight {weight:.10g}"
+    words = [f"critical ({name})" if file_kind.critical else name]
     if change.binary:
         words.append("binary")
     if change.submodule:
@@ -138,14 +140,14 @@ def _reason(change: Changed, known: Kind, weight: float) -> str:
     if change.was:
         words.append(f"renamed from `{change.was}`")
     if change.attribute.startswith(_NOT_BELIEVED):
-        said = change.attribute.removeprefix(_NOT_BELIEVED)
-        words.append(f"{said} is ignored, as the session may have set it itself")
+        attribute = change.attribute.removeprefix(_NOT_BELIEVED)
+        words.append(f"{attribute} is ignored, as the session may have set it itself")
     return ", ".join(words)
 
 
-def _left_out(change: Changed, known: Kind, weight: float) -> str:
-    if known.left_out:
-        return known.left_out
+def _left_out(change: Changed, file_kind: Kind, weight: float) -> str:
+    if file_kind.left_out:
+        return file_kind.left_out
     if change.attribute and not change.attribute.startswith(_NOT_BELIEVED):
         return f".gitattributes says {change.attribute}"
     if change.same_content:
@@ -157,21 +159,21 @@ def _left_out(change: Changed, known: Kind, weight: float) -> str:
         if change.was:
             return "renamed, only white space changed"
         return "only white space" if change.status == "M" else "contains only white space"
-    return "" if weight else f"{known.kind}, weight 0"
+    return "" if weight else f"{file_kind.kind}, weight 0"
 
 
-def _arithmetic(found: Significance) -> str:
-    if not found.counts:
+def _arithmetic(significance: Significance) -> str:
+    if not significance.counts:
         return "nothing relevant has changed"
-    lines = _counted(found.lines, "line", found.min_lines)
-    files = _counted(found.file_count, "file", found.min_files)
-    critical = [f"`{one.path}`" for one in found.files if one.critical]
+    lines = _counted(significance.lines, "line", significance.min_lines)
+    files = _counted(significance.file_count, "file", significance.min_files)
+    critical = [f"`{file.path}`" for file in significance.files if file.critical]
     if not critical:
         return f"{lines}, {files}"
     from gitgates.core.clean import first_few  # most changes have no critical file
 
-    named = first_few(critical, _MOST_NAMED)
-    return f"{named} {'is' if len(critical) == 1 else 'are'} critical; {lines}, {files}"
+    names = first_few(critical, _MOST_NAMED)
+    return f"{names} {'is' if len(critical) == 1 else 'are'} critical; {lines}, {files}"
 
 
 def _counted(amount: float, noun: str, threshold: float) -> str:
@@ -182,8 +184,8 @@ def _counted(amount: float, noun: str, threshold: float) -> str:
 def kinds_of(paths: tuple[str, ...], review: Review) -> dict[str, Kind]:
     """Return path → its kind.
 
-    In this order: `critical`, `ignore`, what is generated, tests, documentation, code. The person's
-    patterns speak before the built-in ones.
+    In this order: `critical`, `ignore`, what is generated, tests, documentation, code. Configured
+    patterns take precedence over the built-in ones.
     """
     ignored, generated = _parse(review.ignore), _parse(review.generated)
     tests, documentation = _parse(review.tests), _parse(review.documentation)
@@ -192,10 +194,10 @@ def kinds_of(paths: tuple[str, ...], review: Review) -> dict[str, Kind]:
     def left_out(path: str, name: str, folders: frozenset[str]) -> str:
         if _says(ignored, path):
             return "a pattern of `ignore`"
-        said = _says(generated, path)
-        if said is None:
+        is_generated = _says(generated, path)
+        if is_generated is None:
             return _generated(path, name, folders)
-        return "a pattern of `generated`" if said else ""
+        return "a pattern of `generated`" if is_generated else ""
 
     def readable(path: str, name: str, folders: frozenset[str]) -> str:
         of_tests, of_documentation = _says(tests, path), _says(documentation, path)
@@ -206,23 +208,23 @@ def kinds_of(paths: tuple[str, ...], review: Review) -> dict[str, Kind]:
         is_read = of_documentation is None and _is_documentation(name, folders)
         return "documentation" if is_read else "code"
 
-    found = {}
+    kinds = {}
     for path in paths:
         folder, _slash, name = path.rpartition("/")
         parts = path, name, frozenset(folder.split("/"))
         is_critical = bool(_says(critical, path))
-        found[path] = Kind(
+        kinds[path] = Kind(
             kind=readable(*parts),
             critical=is_critical,
             left_out="" if is_critical else left_out(*parts),
         )
-    return found
+    return kinds
 
 
 def _parse(lines: tuple[str, ...]) -> Layer:
-    """Return patterns for `_says`, the last one first, each with what it selected of folders."""
+    """Return patterns for `_says`, the last one first, each with a cache of folders."""
     patterns = reversed([*map(match.parse, lines)])
-    return [(not one.negated, [one._replace(negated=False)], {}) for one in patterns]
+    return [(not pattern.negated, [pattern._replace(negated=False)], {}) for pattern in patterns]
 
 
 def _says(layer: Layer, path: str) -> bool | None:
@@ -285,7 +287,7 @@ def _is_documentation(name: str, folders: frozenset[str]) -> bool:
 
 # What files are by their names: the built-in lists that the configuration is laid over.
 #
-# Kept as sets and endings, and not as patterns: thousands of paths are told in a few milliseconds.
+# Kept as sets and endings, and not as patterns: thousands of paths are classified in milliseconds.
 # A name that is missing here makes a change look larger than it is, and one pattern fixes that; a
 # name too many hides code. So there is no `build/`, `dist/`, `gen/` or `*.map` among what is left
 # out, and no plain `*.txt` (requirements.txt) or `*.json` among documentation.
@@ -351,20 +353,23 @@ RUNNER_ENDINGS = (
     *(".js", ".jsx", ".ts", ".tsx", ".mjs", ".cjs", ".mts", ".cts", ".rb", ".sh", ".rs"),
 )
 TEST_ENDINGS = (
-    *[f"_test.{one}" for one in ("py", "go", "rb", "rs", "c", "cc", "cpp", "dart", "exs", "clj")],
-    *[f"_test.{one}" for one in ("ts", "tsx", "js", "jsx", "sh", "lua", "ml", "erl", "zig")],
-    *[f"_spec.{one}" for one in ("rb", "lua", "cr", "js", "ts")],
+    *[
+        f"_test.{suffix}"
+        for suffix in ("py", "go", "rb", "rs", "c", "cc", "cpp", "dart", "exs", "clj")
+    ],
+    *[f"_test.{suffix}" for suffix in ("ts", "tsx", "js", "jsx", "sh", "lua", "ml", "erl", "zig")],
+    *[f"_spec.{suffix}" for suffix in ("rb", "lua", "cr", "js", "ts")],
     *("_tests.py", "_test.bash", "-test.sh", "-test.bash"),
     *("_unittest.cc", "_unittest.cpp", "_unittest.py", "_SUITE.erl"),
     *[
-        f".{word}.{one}"
+        f".{word}.{suffix}"
         for word in ("test", "spec", "cy", "e2e")
-        for one in ("ts", "tsx", "js", "jsx", "mts", "cts", "mjs", "cjs", "vue", "svelte")
+        for suffix in ("ts", "tsx", "js", "jsx", "mts", "cts", "mjs", "cjs", "vue", "svelte")
     ],
-    *[f"Test.{one}" for one in ("java", "kt", "cs", "php", "scala", "groovy", "swift")],
-    *[f"Tests.{one}" for one in ("java", "kt", "cs", "swift", "fs")],
-    *[f"Spec.{one}" for one in ("scala", "kt", "groovy", "swift", "hs")],
-    *[f"TestCase.{one}" for one in ("java", "kt", "groovy", "scala", "cs", "php")],
+    *[f"Test.{suffix}" for suffix in ("java", "kt", "cs", "php", "scala", "groovy", "swift")],
+    *[f"Tests.{suffix}" for suffix in ("java", "kt", "cs", "swift", "fs")],
+    *[f"Spec.{suffix}" for suffix in ("scala", "kt", "groovy", "swift", "hs")],
+    *[f"TestCase.{suffix}" for suffix in ("java", "kt", "groovy", "scala", "cs", "php")],
     *("IT.java", "IT.kt", "IT.groovy", "Tests.php", ".snap", ".bats", ".feature", ".golden"),
 )
 

@@ -1,6 +1,6 @@
 """Texts about reviews for agents and the person. Cold and pure.
 
-It arrives behind the host's own words ("Stop hook feedback:"), so it begins with what is.
+The host puts words of its own in front ("Stop hook feedback:"), so they begin with the facts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gitgates.features.review.config import Review
 
 
-# What an agent that is kept is to hear of.
+# Why an agent is blocked.
 NOT_REVIEWED = "not-reviewed"
 NO_DECISION = "no-decision"
 STALE = "stale"
@@ -30,7 +30,7 @@ OPEN_ISSUES = "issues"
 
 _SHOWN = 6
 _LONGEST_MESSAGE = 6000
-MOST_BLOCKS = 3  # of one review, in a prompt, without anything new being said of it
+MOST_BLOCKS = 3  # of one review, in a prompt, without a new marker or decision
 _ORDINALS = {2: "second", 3: "third"}
 _HEADING = "## What to do now"
 _HOW = {
@@ -55,114 +55,118 @@ _ASKED = " If a prompt starts with {prefix}, {reviewer} must post COMPLETE."
 _LONGEST_NAME = 41
 
 
-class Asked(Record):
+class ReviewRequest(Record):
     """The facts for a request for a review."""
 
     change: SessionChange
     why: str  # of features/review/end.py
-    message: str = ""  # what the reviewer had to say last
+    message: str = ""  # the reviewer's last message
     root_abs: str = ""  # where the change is, if the agent is elsewhere
-    # Those of the configuration that are known to be there, as the client calls them.
+    # Configured ones that are installed, by the client's names.
     agents: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     number: int = 1  # how often this is asked, this time included
 
 
-def how_it_came(how: str, name: str) -> str:
+def describe_evidence(how: str, name: str) -> str:
     """Describe the evidence of a review."""
     return _HOW.get(how, "`{}`").format(plain_line(name or how))
 
 
-def reminder(asked: Asked) -> str:
+def reminder(request: ReviewRequest) -> str:
     """Return the request to an agent to have its change reviewed."""
-    there = f"cd {quote(asked.root_abs)} && " if asked.root_abs else ""  # so that it runs there
+    cd = f"cd {quote(request.root_abs)} && " if request.root_abs else ""
     head = (
         "The changes of this session are large enough to need a review, and there is no "
         "evidence of one:"
-        f" {asked.change.weight.why}."
+        f" {request.change.weight.why}."
     )
-    lines = [head, *_change(asked)]
-    for one in asked.change.standings[:1]:
-        how = how_it_came(one.marker.how, one.marker.name)
-        lines += ["", f"The last review ({how}) no longer covers it: {one.why}."]
-    ways = []  # first what we bring ourselves
-    if asked.agents:
-        ways.append(f"- start a sub-agent of the type {_either(asked.agents)}, and wait for it")
-    if asked.skills:
-        ways.append(f"- use the skill {_either(asked.skills)}")
+    lines = [head, *_change(request)]
+    for status in request.change.standings[:1]:
+        how = describe_evidence(status.marker.how, status.marker.name)
+        lines += ["", f"The last review ({how}) no longer covers it: {status.why}."]
+    ways = []  # our own first
+    if request.agents:
+        ways.append(f"- start a sub-agent of the type {_either(request.agents)}, and wait for it")
+    if request.skills:
+        ways.append(f"- use the skill {_either(request.skills)}")
     how = ", in one of these ways" if ways else ""
-    have = f"Have the change reviewed{_where(asked)}{how}, then end your turn again:"
+    have = f"Have the change reviewed{_location(request)}{how}, then end your turn again:"
     rest = (
-        f"- review it yourself: read all of `{there}gitgates review diff` as if somebody else "
+        f"- review it yourself: read all of `{cd}gitgates review diff` as if somebody else "
         "had written it, then"
-        f' `{there}gitgates review done --summary "what you looked at, and what you '
+        f' `{cd}gitgates review done --summary "what you looked at, and what you '
         'found"`\n'
         "Fix what the review finds. Later changes need another review only if they are "
         "significant again."
         "\n"
         "If this change needs no review, say why instead; this is recorded and reported to the "
         "person: "
-        f'`{there}gitgates review skip --reason "…"`'
+        f'`{cd}gitgates review skip --reason "…"`'
     )
-    return "\n".join([*lines, "", _HEADING, have, *ways, rest, *_count(asked)])
+    return "\n".join([*lines, "", _HEADING, have, *ways, rest, *_count(request)])
 
 
-def _count(asked: Asked) -> list[str]:
+def _count(request: ReviewRequest) -> list[str]:
     """Return the number of this request, if it is not the first."""
-    ordinal = _ORDINALS.get(asked.number)
+    ordinal = _ORDINALS.get(request.number)
     end = " After that, you may stop, and the person is told why."
-    last = end if asked.number >= MOST_BLOCKS else ""
+    last = end if request.number >= MOST_BLOCKS else ""
     return [f"This is the {ordinal} request.{last}"] if ordinal else []
 
 
-def strict(asked: Asked) -> str:
+def strict(request: ReviewRequest) -> str:
     """Return the request of the strict form to an agent."""
     head = "The person asked for an independent review: "
-    review, decision = asked.change.review, asked.change.decision
+    review, decision = request.change.review, request.change.decision
     if review.mode == "require":
         head = "Work here ends with an independent review: "
-    lines = [head + _missing(asked)]
-    if asked.why == OPEN_ISSUES:
-        lines += ["", *_said(asked), "", _HEADING, "Fix what it found, or, if it is wrong, say"]
-        lines[-1] += " so in your work, where the reviewer sees it. Then have it review again:"
+    lines = [head + _missing(request)]
+    if request.why == OPEN_ISSUES:
+        fix = (
+            "Fix what it found, or, if it is wrong, say so in your work, where the reviewer sees "
+            "it. Then have it review again:"
+        )
+        lines += ["", *_reviewer_message(request), "", _HEADING, fix]
     else:
         has_issues = decision is not None and decision.name == ISSUES
-        lines += [*_change(asked), *(_said(asked) if has_issues else ())]
+        lines += [*_change(request), *(_reviewer_message(request) if has_issues else ())]
         lines += ["", _HEADING]
-    there = find_reviewer(review, asked.agents)
+    client_name = find_reviewer(review, request.agents)
     start = (
-        f"Start the sub-agent {_reviewer(review, there)} and wait for it (with the "
+        f"Start the sub-agent {_reviewer(review, client_name)} and wait for it (with the "
         "Agent tool, run_in_background: false). Ask it to review this session's change"
-        f"{_where(asked)}. Do not give it your own verdict: it reads the person's prompts and "
+        f"{_location(request)}. Do not give it your own verdict: it reads the person's prompts and "
         "the change itself. It posts its own decision; one that you post does not count."
     )
-    if not there:
+    if not client_name:
         start += (
             " If there is no such sub-agent, tell the person that `gitgates install-hooks "
             "--agent claude` creates it."
         )
     then = "When it has posted COMPLETE, end your turn. When it has posted ISSUES, fix them first."
-    return "\n".join([*lines, start, then, *_count(asked)])
+    return "\n".join([*lines, start, then, *_count(request)])
 
 
-def _reviewer(review: Review, there: str) -> str:
+def _reviewer(review: Review, client_name: str) -> str:
     """Return the name of the reviewer, with a plugin's prefix."""
-    name = there or review.reviewer
-    return f"`{name}`" if there or ":" in name else f"`{name}` (from the plugin: `gitgates:{name}`)"
+    name = client_name or review.reviewer
+    is_certain = client_name or ":" in name
+    return f"`{name}`" if is_certain else f"`{name}` (from the plugin: `gitgates:{name}`)"
 
 
-def _missing(asked: Asked) -> str:
-    name, why = f"`{asked.change.review.reviewer}`", _cap(asked.change.weight.why)
-    decision = asked.change.decision
-    if asked.why == STALE and decision:
+def _missing(request: ReviewRequest) -> str:
+    name, why = f"`{request.change.review.reviewer}`", _cap(request.change.weight.why)
+    decision = request.change.decision
+    if request.why == STALE and decision:
         return f"{name} decided {decision.name} on older content, which has changed since. {why}."
-    if asked.why == OPEN_ISSUES:
+    if request.why == OPEN_ISSUES:
         return f"{name} found issues in this change."
     return f"{name} has not decided on this change yet. {why}."
 
 
-def _said(asked: Asked) -> list[str]:
-    text = asked.message.strip()
+def _reviewer_message(request: ReviewRequest) -> list[str]:
+    text = request.message.strip()
     if not text:
         return []
     if len(text) > _LONGEST_MESSAGE:
@@ -170,21 +174,21 @@ def _said(asked: Asked) -> list[str]:
     return ["What the reviewer said:", *(f"> {line}" for line in text.splitlines())]
 
 
-def _change(asked: Asked) -> list[str]:
-    counted = [one for one in asked.change.weight.files if one.counts]
+def _change(request: ReviewRequest) -> list[str]:
+    counted = [file for file in request.change.weight.files if file.counts]
     lines = [
-        f"- `{plain_line(one.path)}` +{one.added} −{one.removed} "
-        f"({one.kind or 'file'}{', critical' if one.critical else ''})"
-        for one in counted[:_SHOWN]
+        f"- `{plain_line(file.path)}` +{file.added} −{file.removed} "
+        f"({file.kind or 'file'}{', critical' if file.critical else ''})"
+        for file in counted[:_SHOWN]
     ]
     if len(counted) > _SHOWN:
         lines.append(f"- and {len(counted) - _SHOWN} more; all of them: gitgates review status")
-    note = asked.change.began_note
+    note = request.change.began_note
     return ["", *lines, *([f"Note: {note}."] if note else ())]
 
 
-def _where(asked: Asked) -> str:
-    return f" in {quote(asked.root_abs)}" if asked.root_abs else ""
+def _location(request: ReviewRequest) -> str:
+    return f" in {quote(request.root_abs)}" if request.root_abs else ""
 
 
 def _either(names: tuple[str, ...]) -> str:
@@ -195,13 +199,13 @@ def _cap(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def let_go(asked: Asked, how: str) -> str:
+def stop_allowed(request: ReviewRequest, how: str) -> str:
     """Return the message to the person about an agent that may stop without a review."""
-    why = _cap(asked.change.weight.why)
-    what = "not reviewed" if asked.why == NOT_REVIEWED else "the reviewer did not say COMPLETE"
+    why = _cap(request.change.weight.why)
+    what = "not reviewed" if request.why == NOT_REVIEWED else "the reviewer did not say COMPLETE"
     hint = (
         " If the reviewer was not permitted to run its commands, allow `Bash(gitgates review:*)`."
-        if asked.why == NO_DECISION
+        if request.why == NO_DECISION
         else ""
     )
     return (
@@ -263,32 +267,32 @@ def installed(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the installed sub-agents and skills for reviews.
 
-    That is what has a file in the project or in the person's own folder, or comes with our plugin
-    where that has started us. What other plugins bring cannot be seen; where the configuration
-    names such a one (`plugin:name`), it is believed.
+    They have a file in the project or in the person's own folder, or come with our plugin if it
+    has started us. What other plugins bring cannot be seen; if the
+    configuration names one (`plugin:name`), it is assumed to be installed.
     """
     host = agent_host(agent or DEFAULT_AGENT)
     folders = host.folders_of(root_abs, env)
     plugins = [plugin] if (plugin := host.plugin_of(env)) else []
     agents: list[str] = []
     for name in dict.fromkeys((review.reviewer, *review.agents)):
-        agents += _named(name, host.agent_files(name, folders))
+        agents += _if_installed(name, host.agent_files(name, folders))
         agents += _of_plugin(name, host.agent_files(name, plugins))
     skills: list[str] = []
     for name in review.skills:
         # What we install is a command in a folder that has the plugin's name.
-        ours = host.skill_files(f"{_PLUGIN}/{name}", folders)
-        skills += _of_plugin(name, [*host.skill_files(name, plugins), *ours])
-        skills += _named(name, host.skill_files(name, folders))
+        our_files = host.skill_files(f"{_PLUGIN}/{name}", folders)
+        skills += _of_plugin(name, [*host.skill_files(name, plugins), *our_files])
+        skills += _if_installed(name, host.skill_files(name, folders))
     return tuple(dict.fromkeys(agents)), tuple(dict.fromkeys(skills))
 
 
 def find_reviewer(review: Review, agents: tuple[str, ...]) -> str:
     """Return the client's name for the reviewer; empty if it is not among `installed` agents."""
-    return next((one for one in agents if matches_agent((review.reviewer,), one)), "")
+    return next((agent for agent in agents if matches_agent((review.reviewer,), agent)), "")
 
 
-def _named(name: str, files: list[str]) -> list[str]:
+def _if_installed(name: str, files: list[str]) -> list[str]:
     is_pattern = not {*"*?|"}.isdisjoint(name)
     is_there = ":" in name or any(map(os.path.isfile, files))
     return [name] if is_there and not is_pattern else []

@@ -19,9 +19,9 @@ async def post_review(
     caller: str = "",
 ) -> str:
     """Post your decision on the change, COMPLETE or ISSUES, as its reviewer, with your token."""
-    said = (f"--decision={decision}", f"--summary={summary}", f"--token={token}")
+    options = (f"--decision={decision}", f"--summary={summary}", f"--token={token}")
     return await run_verb(
-        "review", "post", *by(caller), *said, f"--message-to-agent={message_to_agent}"
+        "review", "post", *by(caller), *options, f"--message-to-agent={message_to_agent}"
     )
 
 

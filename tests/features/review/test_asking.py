@@ -33,8 +33,8 @@ class Known(SessionChange):
     def is_wanted(self) -> bool:
         return bool(self.known.wanted)
 
-    def is_of_now(self, one: Marker) -> bool:
-        assert one is self.decision
+    def is_of_now(self, marker: Marker) -> bool:
+        assert marker is self.decision
         return bool(self.known.decision_holds)
 
 
@@ -121,10 +121,10 @@ def test_each_breaker_holds_one_short_of_its_limit(known: dict[str, Any]) -> Non
 
 
 def test_what_was_asked_about_in_an_earlier_prompt_is_not_asked_again() -> None:
-    blocked = NEW._replace(asked=(("0", "t", "blocked"),))
+    blocked = NEW._replace(rulings=(("0", "t", "blocked"),))
     assert ask(evidence=blocked, tree="t") == ReviewRuling("passed")
     assert ask(evidence=blocked, tree="u").outcome == "blocked"
     assert ask(evidence=blocked, tree="t", prompt="0").outcome == "blocked"
     assert ask(evidence=blocked, tree="t", strict=True).outcome == "blocked"
-    let_go = NEW._replace(asked=(("0", "t", "breaker"),))
+    let_go = NEW._replace(rulings=(("0", "t", "breaker"),))
     assert ask(evidence=let_go, tree="t", strict=True) == ReviewRuling("passed")

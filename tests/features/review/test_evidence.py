@@ -76,9 +76,9 @@ def test_a_claim_uses_up_no_token() -> None:
 
 def test_a_sub_agent_saw_what_was_there_when_it_began_or_was_sent_back_last() -> None:
     began = {"what": "review-began", "agent": "a", "tree": "t"}
-    assert told(began, {**began, "tree": "u"}).seen == {"a": Point("u", "", 2.0)}
+    assert told(began, {**began, "tree": "u"}).starting_points == {"a": Point("u", "", 2.0)}
     back = {**block(""), "sent_back": True, "agent": "a", "tree": "v"}
-    assert told(began, back).seen == {"a": Point("v", "", 2.0)}
+    assert told(began, back).starting_points == {"a": Point("v", "", 2.0)}
 
 
 def test_reviewers_that_were_sent_back() -> None:

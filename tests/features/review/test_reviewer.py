@@ -6,7 +6,7 @@ import pytest
 from config_support import table
 
 from gitgates.features.review.config import Review
-from gitgates.features.review.reviewer import asked_for, is_near
+from gitgates.features.review.reviewer import is_near, switch_in
 from gitgates.session.shell_commands import refuse_tool, split_commands
 
 ALLOWED = table(Review).reviewer_commands
@@ -35,7 +35,7 @@ ALLOWED = table(Review).reviewer_commands
     ],
 )
 def test_what_a_prompt_asks(prompt: str, asks: str) -> None:
-    assert asked_for(prompt, "#review") == asks
+    assert switch_in(prompt, "#review") == asks
 
 
 @pytest.mark.parametrize("prompt", ["#review: x", "#review, x", "#Review!", "#review."])
@@ -51,11 +51,11 @@ def test_what_does_not(prompt: str) -> None:
 
 
 def test_another_prefix_and_none() -> None:
-    assert asked_for("#ALICE go", "#alice") == "on"
-    assert asked_for("#alice:stop", "#Alice") == "off"
-    assert asked_for("#review go", "#alice") == ""
-    assert asked_for("", "") == ""
-    assert asked_for(":stop", "") == ""
+    assert switch_in("#ALICE go", "#alice") == "on"
+    assert switch_in("#alice:stop", "#Alice") == "off"
+    assert switch_in("#review go", "#alice") == ""
+    assert switch_in("", "") == ""
+    assert switch_in(":stop", "") == ""
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def _matches(key: str, text: str) -> bool:
 
 
 def _kind(path: str) -> str:
-    """Return what is said of a file that runs checks; empty for one that does not."""
+    """Return what a finding in a file that runs checks is called; empty if it runs none."""
     if _matches("ci", path):
         return CI
     is_recipe = _matches("make", path) or _matches("recipes", path)
@@ -105,18 +105,18 @@ def _steps(text: str | None, path: str) -> Iterable[CheckCommand]:
         command = _PREFIX.sub("", line) if is_make else line
         if is_yaml and (run := _RUN.match(line)):
             command = run[1].partition("@")[0] if _USES.match(line) else run[1]
-        # Behind `||` is what is run when it fails.
+        # After `||` comes what runs when it fails.
         is_check = not _matches("no_check", re.split(r"\|\||;", command)[0])
-        found = _check().search(command) if is_check else None
-        if found and (found["tool"] or not command.endswith(":")):  # the head of a recipe
-            is_soft = _matches("relaxed", command[found.start() :])
+        match = _check().search(command) if is_check else None
+        if match and (match["tool"] or not command.endswith(":")):  # the head of a recipe
+            is_soft = _matches("relaxed", command[match.start() :])
             yield CheckCommand(
-                program=" ".join(found.group().split()) if found["tool"] else command,
+                program=" ".join(match.group().split()) if match["tool"] else command,
                 command=command,
                 line=line,
                 number=number,
                 relaxed=is_soft or (is_make and bool(_DASH.match(line))),
-                is_known=bool(found["tool"]),
+                is_known=bool(match["tool"]),
             )
 
 
@@ -127,18 +127,18 @@ def _compare(pair: Pair, what: str, stock: Counter[str]) -> Iterable[Weakening]:
     before, after = [*_steps(pair.texts[0], pair.old_path)], [*_steps(pair.texts[1], pair.path)]
     old, new = (Counter(s.program for s in side if not s.relaxed) for side in (before, after))
     old_lines = {step.line for step in before}
-    gone, replaced = old - new, (new - old).total()
+    removed, replaced = old - new, (new - old).total()
     for step in after:
-        if step.relaxed and step.line not in old_lines and gone[step.program]:
-            gone[step.program] -= 1
+        if step.relaxed and step.line not in old_lines and removed[step.program]:
+            removed[step.program] -= 1
             stock[step.program] -= 1
             if what == RECIPE:  # of CI, each line that lets more pass is a finding by itself
                 yield Weakening(pair.path, what, step.line, step.number)
     lost = []
     for step in before:
-        is_gone = min(gone[step.program], stock[step.program]) > 0
+        is_gone = min(removed[step.program], stock[step.program]) > 0
         if is_gone and (step.is_known or what == CI):
-            gone[step.program] -= 1
+            removed[step.program] -= 1
             if replaced > 0:
                 replaced -= 1
             else:
@@ -148,9 +148,9 @@ def _compare(pair: Pair, what: str, stock: Counter[str]) -> Iterable[Weakening]:
         yield Weakening(pair.path, what, f"deleted, together with: {', '.join(lost[:3])}")
     else:
         yield from (Weakening(pair.path, what, f"gone: `{command}`") for command in lost)
-    for one, other in _fewer_options(before, after):
-        detail = f"`{one.command}` is now `{other.command}`"
-        yield Weakening(pair.path, what, detail, other.number)
+    for previous, current in _fewer_options(before, after):
+        detail = f"`{previous.command}` is now `{current.command}`"
+        yield Weakening(pair.path, what, detail, current.number)
     if what == RECIPE and any(step.is_known for step in after):
         yield from _new_lines(pair, "relaxed_recipe", RECIPE)
 
@@ -160,14 +160,18 @@ def _fewer_options(
 ) -> Iterable[tuple[CheckCommand, CheckCommand]]:
     """Yield commands whose options were changed so that they check less."""
     strict, loose = (pattern("commands", f"{way}_options").findall for way in ("strict", "loose"))
-    kept = {step.command for step in before} & {step.command for step in after}
+    unchanged = {step.command for step in before} & {step.command for step in after}
     for program in sorted({step.program for step in before if step.is_known}):
-        lost = [one for one in before if one.program == program and one.command not in kept]
-        came = [one for one in after if one.program == program and one.command not in kept]
-        if len(lost) == 1 == len(came) and not came[0].relaxed:
-            old, new = lost[0].command, came[0].command
+        removed = [
+            step for step in before if step.program == program and step.command not in unchanged
+        ]
+        added = [
+            step for step in after if step.program == program and step.command not in unchanged
+        ]
+        if len(removed) == 1 == len(added) and not added[0].relaxed:
+            old, new = removed[0].command, added[0].command
             if set(strict(old)) - set(strict(new)) or set(loose(new)) - set(loose(old)):
-                yield lost[0], came[0]
+                yield removed[0], added[0]
 
 
 def _new_lines(pair: Pair, key: str, what: str) -> Iterable[Weakening]:
@@ -175,12 +179,12 @@ def _new_lines(pair: Pair, key: str, what: str) -> Iterable[Weakening]:
     before, after = pair.texts
     old = Counter(line for line in _lines(before) if _matches(key, line))
     new = [(n, line) for n, line in enumerate(_lines(after), start=1) if _matches(key, line)]
-    gone = (old - Counter(line for _, line in new)).total()
+    removed = (old - Counter(line for _, line in new)).total()
     for number, line in new:
         if old[line]:
             old[line] -= 1
-        elif gone:
-            gone -= 1
+        elif removed:
+            removed -= 1
         else:
             yield Weakening(pair.path, what, line, number)
 
@@ -191,8 +195,8 @@ def _triggers(pair: Pair) -> Iterable[str]:
     if before in (None, after) or after is None or not _YAML.search(pair.path):
         return
     try:
-        gone = _events(before or "") - _events(after)
-        yield from sorted(f"no longer runs on `{event}`" for event in gone)
+        removed = _events(before or "") - _events(after)
+        yield from sorted(f"no longer runs on `{event}`" for event in removed)
     except ValueError as error:
         yield f"cannot be parsed as YAML, and was not compared: {error}"
 

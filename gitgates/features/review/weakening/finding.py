@@ -44,21 +44,21 @@ class Pair(Record):
     path: str
     before: bytes | None  # None: it was not there
     after: bytes | None  # None: it is gone
-    was: str = ""  # its path before, if it was renamed
+    renamed_from: str = ""  # its path before, if it was renamed
     is_test: bool = False  # taken for a test by more than its name
     read_by_nobody: bool = False  # generated, vendored: what its code says of checks does not count
 
     @property
     def old_path(self) -> str:
         """Its path before."""
-        return self.was or self.path
+        return self.renamed_from or self.path
 
     @property
     def texts(self) -> tuple[str | None, str | None]:
         """Both sides as text."""
         before, after = (
-            None if one is None else one.decode("utf-8", "replace")
-            for one in (self.before, self.after)
+            None if content is None else content.decode("utf-8", "replace")
+            for content in (self.before, self.after)
         )
         return before, after
 
@@ -93,12 +93,12 @@ def pair_by(
 ) -> tuple[list[tuple[T, T]], list[T], list[T]]:
     """Pair the items of two sides by key; return the pairs, and the rest."""
     waiting: dict[Hashable, list[T]] = {}
-    for one in new:
-        waiting.setdefault(key(one), []).append(one)
-    pairs, left = [], []
-    for one in old:
-        if found := waiting.get(key(one)):
-            pairs.append((one, found.pop(0)))
+    for item in new:
+        waiting.setdefault(key(item), []).append(item)
+    pairs, unpaired = [], []
+    for item in old:
+        if candidates := waiting.get(key(item)):
+            pairs.append((item, candidates.pop(0)))
         else:
-            left.append(one)
-    return pairs, left, [one for ones in waiting.values() for one in ones]
+            unpaired.append(item)
+    return pairs, unpaired, [item for items in waiting.values() for item in items]

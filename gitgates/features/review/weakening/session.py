@@ -1,7 +1,7 @@
 """Detect what weakens the checks in the change of a session.
 
 Each file is looked at as a whole, as its language reads it, before and now: a test that has moved
-is not gone, and a comment is no code. Cold: only who reviews asks for this.
+is not gone, and a comment is not code. Cold: only reviews need it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,14 @@ _NO_SNAPSHOT = "in a file that is in no snapshot: its author is unknown"
 def find(pairs: tuple[Pair, ...]) -> tuple[Weakening, ...]:
     """Return what weakens the checks in files that have changed, sorted by path and line. Pure.
 
-    The pairs are all that have changed: what left one of them may have come to another.
+    The pairs are all files that have changed: what left one may have moved to another.
     """
     sources = tuple(source for pair in pairs if (source := read_pair(pair)))
-    found = [*find_in_tests(sources), *find_marks(sources), *find_in_commands(pairs)]
-    found += [one for pair in pairs for one in find_in_settings(pair)]
-    order = sorted(found, key=lambda one: (one.path, one.line, one.what, one.detail))
+    findings = [*find_in_tests(sources), *find_marks(sources), *find_in_commands(pairs)]
+    findings += [finding for pair in pairs for finding in find_in_settings(pair)]
+    order = sorted(
+        findings, key=lambda finding: (finding.path, finding.line, finding.what, finding.detail)
+    )
     return tuple(dict.fromkeys(order))
 
 
@@ -59,41 +61,43 @@ def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
     before = _parse(_shared(old))[0]
     review = settings_of(before or config)
     pairs = _pairs(git, span, review)
-    found = [*find(pairs), *find_in_agent_settings(pairs, review.reviewer)]
+    findings = [*find(pairs), *find_in_agent_settings(pairs, review.reviewer)]
     if before and old != new:
         after, trouble = _parse(_shared(new))
         text = f"the settings can no longer be read: {trouble}"
         path = before.sources[0]
-        found += [Weakening(path, GATE, text)] if trouble else compare_gates(before, after, path)
-    found += [*_local_gates(root_abs, old, new), *_hooks_off(root_abs, git, now)]
-    return tuple(sorted(dict.fromkeys(found), key=lambda one: (one.path, one.line)))
+        findings += [Weakening(path, GATE, text)] if trouble else compare_gates(before, after, path)
+    findings += [*_local_gates(root_abs, old, new), *_hooks_off(root_abs, git, now)]
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: (finding.path, finding.line)))
 
 
 def _pairs(git: Git, span: Span, review: Review) -> tuple[Pair, ...]:
-    """Return both sides of each file. What a session itself calls generated is none of it."""
+    """Return both sides of each file. `review` is older than the session, so that exempts none."""
     start, now = trees(span)
-    # Git is asked by names on lines of their own.
-    found = [one for one in changes(span) if not one.submodule and "\n" not in one.path + one.was]
+    # Git reads names one per line.
+    changed_files = [
+        file for file in changes(span) if not file.submodule and "\n" not in file.path + file.was
+    ]
     sides = {
-        one.path: (
-            f"{start}:{one.was or one.path}" if one.status != "A" else "",
-            f"{now}:{one.path}" if one.status != "D" else "",
+        file.path: (
+            f"{start}:{file.was or file.path}" if file.status != "A" else "",
+            f"{now}:{file.path}" if file.status != "D" else "",
         )
-        for one in found
+        for file in changed_files
     }
     kinds = kinds_of(tuple(sides), review._replace(ignore=(), critical=()))
     blobs = read_blobs(git, [name for both in sides.values() for name in both if name])
     return tuple(
         Pair(
-            path=one.path,
-            was=one.was,
-            before=blobs.get(sides[one.path][0]),
-            after=blobs.get(sides[one.path][1]),
-            is_test=kinds[one.path].kind == "tests",
-            read_by_nobody=bool(kinds[one.path].left_out),
+            path=file.path,
+            renamed_from=file.was,
+            before=blobs.get(sides[file.path][0]),
+            after=blobs.get(sides[file.path][1]),
+            is_test=kinds[file.path].kind == "tests",
+            read_by_nobody=bool(kinds[file.path].left_out),
         )
-        for one in found
-        if all(not name or name in blobs for name in sides[one.path])
+        for file in changed_files
+        if all(not name or name in blobs for name in sides[file.path])
     )
 
 
@@ -111,8 +115,8 @@ def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Weakening]:
     whole = _parse((*new[:2], local))[0]
     if local in (None, old[2]) or whole is None:
         return
-    for one in compare_gates(_parse(_shared(new))[0], whole, load.LOCAL_FILE):
-        yield one if new[2] else one._replace(detail=f"{one.detail} ({_NO_SNAPSHOT})")
+    for finding in compare_gates(_parse(_shared(new))[0], whole, load.LOCAL_FILE):
+        yield finding if new[2] else finding._replace(detail=f"{finding.detail} ({_NO_SNAPSHOT})")
 
 
 def _shared(raw: Raw) -> Raw:
@@ -120,7 +124,7 @@ def _shared(raw: Raw) -> Raw:
 
 
 def _parse(raw: Raw) -> tuple[Config | None, str]:
-    """Return a configuration, and what is wrong with it."""
+    """Return a configuration, or its first problem."""
     try:
         config, problems = load.parse_files(raw)
     except ConfigError as error:
@@ -130,7 +134,7 @@ def _parse(raw: Raw) -> tuple[Config | None, str]:
 
 
 def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
-    """Yield that settings of an agent which no snapshot has switch all hooks off."""
+    """Yield settings of agents that switch all hooks off, in files of no snapshot."""
     for agent in AGENTS:
         path_abs = agent_host(agent).settings_files(root_abs, {}).get("local", "")
         path = os.path.relpath(path_abs or root_abs, root_abs)
@@ -140,15 +144,15 @@ def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
             continue
         if read_settings(agent, content).off and not read_blobs(git, [f"{now}:{path}"]):
             host = agent_host(agent)
-            said = f"{host.OFF.key}: {host.OFF.value} ({_NO_SNAPSHOT})"
-            yield Weakening(path, AGENT_HOOKS, said)
+            setting = f"{host.OFF.key}: {host.OFF.value} ({_NO_SNAPSHOT})"
+            yield Weakening(path, AGENT_HOOKS, setting)
 
 
 # Our own gates
 
 
 def compare_gates(before: Config | None, after: Config | None, path: str) -> tuple[Weakening, ...]:
-    """Return what has become weaker. `path` is the file that the settings stand in."""
+    """Return what has become weaker. `path` is the file with the settings."""
     if before is None:
         return ()
     if after is None:
@@ -161,20 +165,20 @@ def compare_gates(before: Config | None, after: Config | None, path: str) -> tup
 
 def find_in_agent_settings(pairs: tuple[Pair, ...], reviewer: str) -> tuple[Weakening, ...]:
     """Return removed and disabled hooks, and changes of the reviewer's instructions."""
-    found: list[Weakening] = []
+    findings: list[Weakening] = []
     for agent, pair in product(AGENTS, pairs):
         host = agent_settings(agent)
         if host.SETTINGS_PATH.search(pair.path):
             texts = _compare_hooks_of_agent(pair, agent)
-            found += (Weakening(pair.path, AGENT_HOOKS, text) for text in texts)
+            findings += (Weakening(pair.path, AGENT_HOOKS, text) for text in texts)
         elif host.AGENT_PATH.search(pair.old_path) and pair.before is not None:
             name = pair.old_path.rpartition("/")[2].rpartition(".")[0]
             if name == reviewer.rpartition(":")[2]:
                 what = "deleted" if pair.after is None else "changed"
-                found.append(
+                findings.append(
                     Weakening(pair.path, AGENT_HOOKS, f"the reviewer's instructions: {what}")
                 )
-    return tuple(found)
+    return tuple(findings)
 
 
 def read_settings(agent: str, content: bytes | None) -> HookSettings:
@@ -190,8 +194,8 @@ def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
     if new.off and not old.off:
         host = agent_host(agent)
         yield f"{host.OFF.key}: {host.OFF.value}"
-    # Another way to our own program is no other hook; one that does not keep the agent waiting is.
-    was, now = (
+    # Another path to our own program is the same hook, unless it does not keep the agent waiting.
+    old_hooks, new_hooks = (
         Counter(
             (h.event, h.matcher or "*", "" if h.is_ours else h.command)
             for h in side.hooks
@@ -199,6 +203,6 @@ def _compare_hooks_of_agent(pair: Pair, agent: str) -> Iterable[str]:
         )
         for side in (old, new)
     )
-    for event, matcher, command in was - now:
-        where = "" if matcher == "*" else f" for `{matcher}`"
-        yield f"{event}: `{command or 'gitgates agent-hook ' + agent}` was removed{where}"
+    for event, matcher, command in old_hooks - new_hooks:
+        scope = "" if matcher == "*" else f" for `{matcher}`"
+        yield f"{event}: `{command or 'gitgates agent-hook ' + agent}` was removed{scope}"

@@ -33,10 +33,10 @@ class Side(Record):
     lines: tuple[str, ...]  # of the text, with single spaces
     whole_lines: tuple[str, ...]  # with their comments
 
-    def line_of(self, found: re.Match[str]) -> int:
+    def line_of(self, match: re.Match[str]) -> int:
         """Return the number of the line that a match begins on, behind its white space."""
-        text = found.group()
-        return bisect_left(self.ends, found.start() + len(text) - len(text.lstrip())) + 1
+        text = match.group()
+        return bisect_left(self.ends, match.start() + len(text) - len(text.lstrip())) + 1
 
     def about(self, number: int) -> str:
         """Return the code of a line; of a comment on its own, the code that follows."""
@@ -57,7 +57,7 @@ def read_pair(pair: Pair) -> SourceFile | None:
     if pair.read_by_nobody or not (old or new):
         return None
     was_named, is_named = is_test_name(pair.old_path), is_test_name(pair.path)
-    # Whatever a test's folder says: one that is renamed so that no runner finds it is none.
+    # A test that is renamed so that no runner finds it is no longer one, whatever its folder.
     lost = pair.before is not None and was_named and not is_named
     before, after = pair.texts
     return SourceFile(
@@ -73,13 +73,13 @@ def read_side(text: str, syntax: str) -> Side:
     plain, code, comments = [], [], []
     end = 0
     for token in _tokens(syntax).finditer(text):
-        between, found = text[end : token.start()], token.group()
-        blank = _blank(found)
+        between, lexeme = text[end : token.start()], token.group()
+        blank = _blank(lexeme)
         is_string = token["string"] is not None
-        plain += [between, found if is_string else blank]
-        hollow = found[0] + _blank(found[1:-1]) + found[-1] if len(found) > 1 else found
+        plain += [between, lexeme if is_string else blank]
+        hollow = lexeme[0] + _blank(lexeme[1:-1]) + lexeme[-1] if len(lexeme) > 1 else lexeme
         code += [between, hollow if is_string else blank]
-        comments += [_blank(between), blank if is_string else found]
+        comments += [_blank(between), blank if is_string else lexeme]
         end = token.end()
     rest = text[end:]
     without_comments = "".join([*plain, rest])
@@ -89,7 +89,7 @@ def read_side(text: str, syntax: str) -> Side:
         code="".join([*code, rest]),
         comments="".join([*comments, _blank(rest)]),
         is_test=False,
-        ends=tuple(found.start() for found in _END.finditer(text)),
+        ends=tuple(newline.start() for newline in _END.finditer(text)),
         lines=_lines(without_comments),
         whole_lines=_lines(text),
     )

@@ -1,8 +1,8 @@
 """Find settings of linters, type checkers and test runners that became weaker. Pure.
 
-Where a setting's name tells which way is weaker, only that way counts: a rule that is switched on
-is no finding, nor is a threshold that is raised. Of the others, each change of what was there is.
-Which files, and which names, is in `patterns.toml`.
+If a setting's name says which direction is weaker, only that direction counts: a rule that is
+switched on is not a finding, nor is a threshold that is raised. For other settings, each change of
+an existing value is. `patterns.toml` has the files and the names.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def find_in_settings(pair: Pair) -> list[Weakening]:
     if not kind or pair.before == pair.after:
         return []
     if pair.after is None or not _tool_of(pair.path):
-        texts = ["deleted" if pair.after is None else f"{pair.was} renamed"]
+        texts = ["deleted" if pair.after is None else f"{pair.renamed_from} renamed"]
     elif kind in ("lines", "ignored"):
         texts = _compare_lines(kind, *pair.texts)
     else:
@@ -127,33 +127,37 @@ def _ini(text: str) -> dict[str, dict[str, Value]]:
 def _ini_value(value: str) -> Value:
     """Return a tuple where a value is a list: on lines of its own, or after commas."""
     parts = value.splitlines() if "\n" in value.strip() else value.split(",")
-    listed = tuple(one for part in parts if (one := part.strip().rstrip(",").strip()))
-    return tuple(one for one in listed if one[0] not in "#;") if len(parts) > 1 else value.strip()
+    entries = tuple(entry for part in parts if (entry := part.strip().rstrip(",").strip()))
+    return (
+        tuple(entry for entry in entries if entry[0] not in "#;")
+        if len(parts) > 1
+        else value.strip()
+    )
 
 
 def _settings(table: object, keys: str) -> Settings:
-    found: Settings = {}
-    _flatten(table, "", found)
-    return {key: value for key, value in found.items() if re.match(keys, key)}
+    flat: Settings = {}
+    _flatten(table, "", flat)
+    return {key: value for key, value in flat.items() if re.match(keys, key)}
 
 
-def _flatten(value: object, key: str, found: Settings) -> None:
+def _flatten(value: object, key: str, flat: Settings) -> None:
     """Flatten tables to dotted keys; lists of tables become lists of values."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            _flatten(inner, f"{key}.{name}" if key else str(name), found)
+            _flatten(inner, f"{key}.{name}" if key else str(name), flat)
     elif isinstance(value, list | tuple):
         for inner in value:
             part: Settings = {}
             _flatten(inner, f"{key}[]" if isinstance(inner, dict) else key, part)
-            for name, one in part.items():
-                found[name] = (*_listed(found.get(name)), *_listed(one))
-        found.setdefault(key, ())
+            for name, entry in part.items():
+                flat[name] = (*_as_tuple(flat.get(name)), *_as_tuple(entry))
+        flat.setdefault(key, ())
     else:
-        found[key] = str(value).lower() if isinstance(value, bool) or value is None else str(value)
+        flat[key] = str(value).lower() if isinstance(value, bool) or value is None else str(value)
 
 
-def _listed(value: Value | None) -> tuple[str, ...]:
+def _as_tuple(value: Value | None) -> tuple[str, ...]:
     return () if value is None else (value,) if isinstance(value, str) else value
 
 
@@ -161,38 +165,38 @@ def _listed(value: Value | None) -> tuple[str, ...]:
 
 
 def _compare_lines(kind: str, before: str | None, after: str | None) -> list[str]:
-    """Compare lines that say something, without comments."""
+    """Compare lines, without comments and empty ones."""
     old, new = (
         Counter(
             line
-            for one in (text or "").splitlines()
-            if (line := " ".join(one.split())) and not line.startswith(_COMMENTS)
+            for raw_line in (text or "").splitlines()
+            if (line := " ".join(raw_line.split())) and not line.startswith(_COMMENTS)
         )
         for text in (before, after)
     )
-    added, gone = list((new - old).elements()), list((old - new).elements())
+    added, removed = list((new - old).elements()), list((old - new).elements())
     if kind == "ignored":
         return [f"no longer checked: {_few(added)}"] if added else []
-    parts = [f"{sign} {_few(some)}" for sign, some in (("-", gone), ("+", added)) if some]
+    parts = [f"{sign} {_few(some)}" for sign, some in (("-", removed), ("+", added)) if some]
     return ["; ".join(parts)] if parts and before is not None else []
 
 
 def _compare(old: Settings, new: Settings) -> list[str]:
     """Describe what has become weaker."""
     sections = {_section(key) for key in old}
-    gone = sections - {_section(key) for key in new}
-    found = [f"{section}: removed" for section in sorted(gone)]
+    removed = sections - {_section(key) for key in new}
+    texts = [f"{section}: removed" for section in sorted(removed)]
     for key in sorted(old.keys() | new.keys()):
         section = _section(key)
         is_meant = key.rpartition(".")[2].rstrip("[]") not in _words("no_matter")
-        if section not in gone and old.get(key) != new.get(key) and is_meant:
+        if section not in removed and old.get(key) != new.get(key) and is_meant:
             text = _judge(key, old.get(key), new.get(key), is_new=section not in sections)
-            found += [f"{key}: {text}"] if text else []
-    return found
+            texts += [f"{key}: {text}"] if text else []
+    return texts
 
 
 def _section(key: str) -> str:
-    """Return the tool that a key is of."""
+    """Return the tool that a key belongs to."""
     parts = key.split(".")
     return ".".join(parts[:2]) if parts[0] == "tool" else parts[0] if len(parts) > 1 else ""
 
@@ -201,10 +205,10 @@ def _judge(key: str, old: Value | None, new: Value | None, *, is_new: bool) -> s
     """Return what has become weaker; empty if nothing has. `is_new`: the tool's section is."""
     way = _way(key)
     if isinstance(old, tuple) or isinstance(new, tuple):
-        return _judge_list(way, _listed(old), _listed(new), is_new=is_new)
-    was, now = _RANKS.get(old or "", -1), _RANKS.get(new or "", -1)
-    if was >= 0 or now >= 0:
-        weaker = now == 0 if old is None else now < was or was < 0
+        return _judge_list(way, _as_tuple(old), _as_tuple(new), is_new=is_new)
+    old_rank, new_rank = _RANKS.get(old or "", -1), _RANKS.get(new or "", -1)
+    if old_rank >= 0 or new_rank >= 0:
+        weaker = new_rank == 0 if old is None else new_rank < old_rank or old_rank < 0
     elif {old, new} <= _FLAGS:
         is_on = (new or "false").lower() in _ON
         weaker = not way or is_on == (way == "loose")
@@ -231,10 +235,10 @@ def _way(key: str) -> str:
 
 def _judge_list(way: str, old: tuple[str, ...], new: tuple[str, ...], *, is_new: bool) -> str:
     added = list((Counter(new) - Counter(old)).elements())
-    gone = list((Counter(old) - Counter(new)).elements())
+    removed = list((Counter(old) - Counter(new)).elements())
     if way == "stages":
-        added, gone = [one for one in added if one == "manual"], []
-    parts = [f"- {_few(gone)}"] if gone and way != "loose" else []
+        added, removed = [stage for stage in added if stage == "manual"], []
+    parts = [f"- {_few(removed)}"] if removed and way != "loose" else []
     if added and (way in ("loose", "stages") or not (way or is_new)):
         parts.append(f"+ {_few(added)}")
     return "; ".join(parts)
