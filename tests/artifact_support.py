@@ -27,11 +27,11 @@ def visit(name: str, status: Status, **more: Any) -> Visit:
 
 def attempt(*visits: Visit, **more: Any) -> AttemptReport:
     verdict = max((v.verdict for v in visits), default=ALLOW)
-    asked = next((v.result.gate for v in visits if v.verdict == verdict != ALLOW), "")
+    gate = next((v.result.gate for v in visits if v.verdict == verdict != ALLOW), "")
     decision = Decision(
         verdict=verdict,
-        asked=asked,
-        reason=f"gate `{asked}` failed" if asked else "",
+        decided_by=gate,
+        reason=f"gate `{gate}` failed" if gate else "",
         visits=visits,
         not_run=more.pop("not_run", ()),
     )

@@ -43,7 +43,7 @@ def run_result(*attempts: tuple[str, tuple[Visit, ...]], **headless: object) -> 
     """Return the document of a run; of each attempt, its outcome and its gates."""
     document = None
     for number, (outcome, visits) in enumerate(attempts):
-        decision = Decision(BLOCK, asked="test", reason="test: failed", visits=visits)
+        decision = Decision(BLOCK, decided_by="test", reason="test: failed", visits=visits)
         if outcome == "passed":
             decision = Decision(ALLOW, visits=visits)
         attempt = AttemptReport(

@@ -14,7 +14,7 @@ from gitgates.core import environ
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError
 from gitgates.core.types import Config
 from gitgates.edit import blocks, user_file
-from gitgates.edit.user_file import shown
+from gitgates.edit.user_file import display_path
 from gitgates.features.gates.rules import rules_text
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host, agent_settings
@@ -60,13 +60,13 @@ def install(
     settings, host = agent_settings(agent), agent_host(agent)
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
-    name = shown(path_abs, repo.root_abs)
+    name = display_path(path_abs, repo.root_abs)
     texts, remarks = _select_files(config, agent, folder_abs, repo)
     files = agent_files.plan(folder_abs, texts, agent)
     if print_only:
         click.echo(settings.add(None, entries, start, name), nl=False)
         for path, text in texts.items():
-            file = shown(os.path.join(folder_abs, path), repo.root_abs)
+            file = display_path(os.path.join(folder_abs, path), repo.root_abs)
             click.echo(f"\n{file}:\n\n{text}", nl=False)
         return
     _require_inside(repo, scope, path_abs, *_files_to_write(folder_abs, files))
@@ -213,7 +213,7 @@ def _require_none_hidden(repo: Repo, agent: str, path_abs: str, before: str | No
     if not host.FILES.older_settings:
         return
     older_abs = os.path.join(os.path.dirname(path_abs), host.FILES.older_settings)
-    older, newer = shown(older_abs, repo.root_abs), shown(path_abs, repo.root_abs)
+    older, newer = display_path(older_abs, repo.root_abs), display_path(path_abs, repo.root_abs)
     entries = agents.entries(configuration(repo), agent)
     text = user_file.read(older_abs) or ""
     if events := agent_settings(agent).hidden(text, before, entries, older):
@@ -228,7 +228,7 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
     """Remove the hooks from the settings of a scope, the written files and the block of rules."""
     path_abs = agents.settings_file(agent, scope, repo.root_abs, environ.read())
     folder_abs = agents.folder(agent, scope, repo.root_abs, environ.read())
-    name = shown(path_abs, repo.root_abs)
+    name = display_path(path_abs, repo.root_abs)
     files = agent_files.plan(folder_abs, {}, agent)
     _require_inside(repo, scope, path_abs, *_files_to_write(folder_abs, files))
     before = user_file.read(path_abs)
@@ -251,7 +251,7 @@ def uninstall(repo: Repo, agent: str, scope: str) -> None:
         user_file.remove_empty(os.path.dirname(folder_abs))  # where they lie in a folder of it
     for other_scope, other_abs in others.items():
         click.echo(
-            f"gitgates: hooks remain in {shown(other_abs, repo.root_abs)}\n"
+            f"gitgates: hooks remain in {display_path(other_abs, repo.root_abs)}\n"
             f"  To remove them: gitgates uninstall-hooks --agent {agent} --scope {other_scope}"
         )
     if not others:
@@ -304,7 +304,7 @@ def _select_files(
         existing_path = existing.get(reviewer.name, path)
         if existing_path != path:
             texts.pop(path, None)
-            shown_path = shown(os.path.join(folder_abs, existing_path), repo.root_abs)
+            shown_path = display_path(os.path.join(folder_abs, existing_path), repo.root_abs)
             remarks.append(
                 f"{shown_path}: defines the agent `{reviewer.name}`, and is used unchanged"
             )
@@ -328,7 +328,7 @@ def _write_files(folder_abs: str, files: tuple[AgentFile, ...], repo: Repo) -> N
         elif not is_wanted and file.state != agent_files.EDITED:
             continue
         change = _CHANGES[file.state] if is_wanted or file.state != agent_files.OLD else "removed"
-        click.echo(f"{shown(os.path.join(folder_abs, file.path), repo.root_abs)}: {change}")
+        click.echo(f"{display_path(os.path.join(folder_abs, file.path), repo.root_abs)}: {change}")
 
 
 def _take_rules(repo: Repo, agent: str) -> None:
@@ -353,7 +353,7 @@ def replace(
     if after != before:
         user_file.replace(path_abs, before, after)
         outcome = f"removed; it contained only {what}" if after is None else f"{what} were {how}"
-    click.echo(f"{shown(path_abs, repo.root_abs)}: {outcome}")
+    click.echo(f"{display_path(path_abs, repo.root_abs)}: {outcome}")
 
 
 def added(hooks: Iterable[str], *, before: bool) -> str:

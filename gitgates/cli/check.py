@@ -40,7 +40,9 @@ def command(fmt: str) -> int:
     if config is None and not problems:
         raise no_configuration(root_abs)
     if fmt == "json":
-        problem_rows = [{"where": p.where, "message": p.message, "hint": p.hint} for p in problems]
+        problem_rows = [
+            {"where": p.location, "message": p.message, "hint": p.hint} for p in problems
+        ]
         warnings = _warnings(config, root_abs) if config else []
         document = {
             "version": 1,

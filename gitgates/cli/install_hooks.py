@@ -264,4 +264,4 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
 def show(changes: list[tuple[str, str]], repo: Repo) -> None:
     """Print what was done, each hook's path as short as it can be."""
     for path_abs, what in changes:
-        click.echo(f"{user_file.shown(path_abs, repo.root_abs)}: {what}")
+        click.echo(f"{user_file.display_path(path_abs, repo.root_abs)}: {what}")

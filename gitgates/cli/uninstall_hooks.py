@@ -13,7 +13,7 @@ from gitgates.core import errors
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS
 from gitgates.edit import user_file
-from gitgates.edit.user_file import shown
+from gitgates.edit.user_file import display_path
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.hosts.settings.base import SCOPES
@@ -101,7 +101,7 @@ def command(
     if purge:
         _purge(repo)
     elif not via and (states := _states(repo)):
-        names = ", ".join(shown(path_abs, repo.root_abs) for path_abs in states)
+        names = ", ".join(display_path(path_abs, repo.root_abs) for path_abs in states)
         what = f"state of earlier runs remains in {names}"
         _report_left(what, "To remove it: gitgates uninstall-hooks --purge")
     return errors.OK
@@ -182,7 +182,7 @@ def _report_remaining(repo: Repo) -> None:
     for hook in _ALL:
         path_abs = os.path.join(folder.path_abs, hook)
         if githooks.read_hook(path_abs).kind == "custom":
-            what = f"{shown(path_abs, repo.root_abs)} mentions gitgates"
+            what = f"{display_path(path_abs, repo.root_abs)} mentions gitgates"
             _report_left(what, "It is not managed by gitgates: check it by hand.")
     visited = {folder.path_abs, default_folder(repo).path_abs}
     for worktree in others:
@@ -193,7 +193,7 @@ def _report_remaining(repo: Repo) -> None:
         visited.add(path_abs)
     for agent in AGENTS:
         for scope, path_abs in agent_hooks.installed(agent, repo).items():
-            name = shown(path_abs, repo.root_abs)
+            name = display_path(path_abs, repo.root_abs)
             command_ = f"gitgates uninstall-hooks --agent {agent} --scope {scope}"
             _report_left(f"{agent_host(agent).TITLE} runs the gates, as {name} says", command_)
 
@@ -254,4 +254,4 @@ def _purge(repo: Repo) -> None:
             raise StateError(f"{state_abs}: cannot be removed: {error.strerror}") from error
         finally:
             lock.release()
-        click.echo(f"{shown(state_abs, repo.root_abs)}: removed")
+        click.echo(f"{display_path(state_abs, repo.root_abs)}: removed")

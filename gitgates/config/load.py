@@ -138,7 +138,7 @@ def inspect(root_abs: str) -> tuple[Config | None, tuple[Problem, ...]]:
 def describe(problems: list[Problem]) -> str:
     """Return one line for each problem: the location, the problem, the fix."""
     return "\n".join(
-        f"{problem.where}: {problem.message}" + (f". {problem.hint}" if problem.hint else "")
+        f"{problem.location}: {problem.message}" + (f". {problem.hint}" if problem.hint else "")
         for problem in problems
     )
 

@@ -51,11 +51,11 @@ def visible(text: str) -> str:
     return text if _is_plain(text) else _SHAPED_OR_HIDDEN.sub(_escaped, text)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    char = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    char = match[0]
     if "\udc80" <= char <= "\udcff":
         char = chr(ord(char) - 0xDC00)  # the byte that it stands for
-    return found[1] or ascii(char)[1:-1]
+    return match[1] or ascii(char)[1:-1]
 
 
 def visible_line(text: str) -> str:
@@ -74,9 +74,9 @@ def sanitise(output: bytes, *, colour: bool) -> bytes:
     parts = _SEQUENCE.split(text)  # every second one colours, or is None
     colours = [part or "" if colour else "" for part in parts[1::2]]
     texts = [visible(_CARRIAGE_RETURNS.sub("\n", part).replace("\r", "\n")) for part in parts[::2]]
-    shown = "".join(text + code for text, code in zip(texts, [*colours, ""], strict=True))
+    joined = "".join(text + code for text, code in zip(texts, [*colours, ""], strict=True))
     # An open colour, or hidden text, would go on in what others write.
-    return (shown + (_RESET if any(colours) else "")).encode("utf-8", "surrogateescape")
+    return (joined + (_RESET if any(colours) else "")).encode("utf-8", "surrogateescape")
 
 
 def plain(text: str | bytes) -> str:
@@ -85,7 +85,7 @@ def plain(text: str | bytes) -> str:
         text = text.decode("utf-8", "replace")
     if _is_plain(text):  # as almost all is
         return text
-    text = _8_BIT.sub(lambda found: f"\x1b{chr(ord(found[0]) - 0x40)}", text)
+    text = _8_BIT.sub(lambda match: f"\x1b{chr(ord(match[0]) - 0x40)}", text)
     text = _CARRIAGE_RETURNS.sub("\n", "".join(_SEQUENCE.split(text)[::2]))
     if "\r" in text:
         # What a line of progress shows in the end.
@@ -93,8 +93,8 @@ def plain(text: str | bytes) -> str:
     return _SHAPED_OR_HIDDEN.sub(_without, text)
 
 
-def _without(found: re.Match[str]) -> str:
-    return found[1] or ("\n" if found[0] in _LINE_ENDS else "")
+def _without(match: re.Match[str]) -> str:
+    return match[1] or ("\n" if match[0] in _LINE_ENDS else "")
 
 
 def plain_line(text: str, longest: int = 200) -> str:
@@ -102,8 +102,8 @@ def plain_line(text: str, longest: int = 200) -> str:
 
     Surrogates become `?`.
     """
-    shown = plain(text.encode("utf-8", "replace"))
-    line = " ".join((shown[: 20 * longest] if longest else shown).split())
+    visible_text = plain(text.encode("utf-8", "replace"))
+    line = " ".join((visible_text[: 20 * longest] if longest else visible_text).split())
     return line if len(line) <= longest or not longest else line[: longest - 1].rstrip() + "…"
 
 

@@ -82,9 +82,9 @@ def is_off(env: Mapping[str, str]) -> bool:
 
 def skipped_gates(env: Mapping[str, str]) -> dict[str, str]:
     """Return gate name → the environment name that asks to skip it."""
-    found: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     for name in ("SKIP", "GITGATES_SKIP"):
         for gate in env.get(name, "").split(","):
             if gate.strip():
-                found[gate.strip()] = name
-    return found
+                skipped[gate.strip()] = name
+    return skipped

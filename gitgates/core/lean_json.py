@@ -34,20 +34,20 @@ else:
                 text = text.decode("utf-8", "surrogatepass")
             text = text.strip(" \t\n\r")
             try:
-                found, end = _scan(text, 0)
+                parsed, end = _scan(text, 0)
             except (StopIteration, SystemError, ValueError):
                 end = -1  # the scanner has no error of its own while `json.decoder` is not loaded
             if end != len(text):
                 import json  # which says what is wrong
 
                 return json.loads(text)
-            return found
+            return parsed
 
-        def _refuse(one: object) -> NoReturn:
-            raise TypeError(f"{type(one).__name__} cannot be written as JSON")
+        def _refuse(value: object) -> NoReturn:
+            raise TypeError(f"{type(value).__name__} cannot be written as JSON")
 
-        def dumps(one: object) -> str:
+        def dumps(value: object) -> str:
             """Return a value as text in ASCII. Raises: TypeError, ValueError."""
             # In order: default, strings, indent, separators, sort_keys, skipkeys, allow_nan.
             options = (_refuse, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True)
-            return "".join(_json.make_encoder({}, *options)(one, 0))
+            return "".join(_json.make_encoder({}, *options)(value, 0))

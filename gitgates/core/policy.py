@@ -86,7 +86,7 @@ class Policy(Record):
     table: str = ""  # of the configuration, in `keys.py` of the same folder
     by_table: bool = False  # without that table, it is off
     switch: str = ""  # the key of that table that turns it off
-    kept: bool = False  # a session keeps the settings of that table with which it began,
+    keeps_settings: bool = False  # a session keeps the settings of that table with which it began,
     # and of an array the entries with one of these values in each of these fields
     kept_where: Mapping[str, tuple[str, ...]] = {}
     judges_unread: bool = False  # it judges tools while the configuration cannot be read
@@ -106,7 +106,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.guard.policy",
         table="guard",
         switch="enabled",
-        kept=True,
+        keeps_settings=True,
         judges_unread=True,
         is_reserved=True,
         kinds=("before-tool",),
@@ -127,7 +127,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.intents.policy",
         table="intents",
         by_table=True,
-        kept=True,
+        keeps_settings=True,
         is_traced=True,
         judges_unread=True,
         is_reserved=True,
@@ -161,7 +161,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.advice.policy",
         table="advice",
         by_table=True,
-        kept=True,
+        keeps_settings=True,
         kept_where={"hook_on_failure": ("block",), "status": ("open", "pinned")},
         is_reserved=True,
         kinds=(
@@ -180,7 +180,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.review.policy",
         gate="review",
         table="review",
-        kept=True,
+        keeps_settings=True,
         is_reserved=True,
         kinds=("prompt-expansion", "before-tool", "after-tool", *ENDINGS),
     ),
@@ -198,7 +198,7 @@ POLICIES: tuple[Policy, ...] = (
         priority="low",
         module="gitgates.features.trace.policy",
         table="trace",
-        kept=True,
+        keeps_settings=True,
         kinds=("before-tool", "after-tool", "tool-failed"),
     ),
 )
@@ -209,13 +209,13 @@ def policy_gates() -> tuple[str, ...]:
     return tuple(dict.fromkeys(row.gate for row in POLICIES if row.gate))
 
 
-def wanted(config: Config, kind: EventKind = "") -> list[Policy]:
+def enabled_policies(config: Config, kind: EventKind = "") -> list[Policy]:
     """Return the rows of enabled policies, at events of a kind or at all."""
-    listed = {name for hook in config.hooks for name in hook.gates}
+    gate_names = {name for hook in config.hooks for name in hook.gates}
     return [
         row
         for row in POLICIES
-        if (not row.gate or row.gate in listed)
+        if (not row.gate or row.gate in gate_names)
         and (not row.by_table or row.table in config.tables)
         and (not row.switch or config.tables.get(row.table, {}).get(row.switch, True))
         and (not (kind and row.kinds) or kind in row.kinds)
@@ -229,54 +229,54 @@ def kept_entries(config: Config, row: Policy) -> list[Mapping[str, Any]]:
 
 def is_kept(table: str, entry: Mapping[str, Any]) -> bool:
     """Return whether a session keeps an entry of an array of tables."""
-    wanted_in = next((row.kept_where for row in POLICIES if row.table == table), {})
-    return all(entry.get(field) in values for field, values in wanted_in.items())
+    allowed = next((row.kept_where for row in POLICIES if row.table == table), {})
+    return all(entry.get(field) in values for field, values in allowed.items())
 
 
 def module_of(row: Policy) -> PolicyModule:
     """Import the module of a policy."""
     __import__(row.module)
-    found: PolicyModule = sys.modules[row.module]
-    return found
+    module: PolicyModule = sys.modules[row.module]
+    return module
 
 
 def needs_of(module: PolicyModule, config: Config) -> tuple[Need, ...]:
     """Return the events that a policy needs; one that never needs any does not say so."""
-    own: Callable[[Config], tuple[Need, ...]] | None = getattr(module, "needs", None)
-    return own(config) if own else ()
+    needs: Callable[[Config], tuple[Need, ...]] | None = getattr(module, "needs", None)
+    return needs(config) if needs else ()
 
 
 def functions_of(config: Config, name: str, kind: EventKind = "") -> list[Callable[..., Any]]:
     """Return the functions of a name that modules of enabled policies have, in their order."""
-    modules = map(module_of, wanted(config, kind))
+    modules = map(module_of, enabled_policies(config, kind))
     return [function for module in modules if (function := getattr(module, name, None))]
 
 
-def asked_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:
-    """Return the policies that are asked at an event, in order, with what they need of it."""
-    found = []
-    for row in wanted(config, kind):
+def policies_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:
+    """Return the policies to ask at an event, in order, with what they need of it."""
+    policies = []
+    for row in enabled_policies(config, kind):
         module = module_of(row)
-        own = [need for need in needs_of(module, config) if need.kind == kind]
-        if own or row.passive:
-            found.append((row, module, own))
-    return found
+        needs = [need for need in needs_of(module, config) if need.kind == kind]
+        if needs or row.passive:
+            policies.append((row, module, needs))
+    return policies
 
 
 def ask(
     call: Any,  # noqa: ANN401 - a Call of either kind, which is above
-    asked: Sequence[tuple[str, PolicyModule]],
+    policies: Sequence[tuple[str, PolicyModule]],
     failed: Callable[[str, Exception], Verdict],
-    heard: Callable[[str, Verdict, Verdict], None] | None = None,
+    on_verdict: Callable[[str, Verdict, Verdict], None] | None = None,
 ) -> Verdict:
     """Ask each policy in turn. `failed` handles the error of one, which stops no other.
 
-    `heard` gets the name of each, with the verdict before it and after.
+    `on_verdict` gets the name of each, with the verdict before it and after.
 
     Raises: Interrupted, OSError.
     """
     so_far = Verdict()
-    for name, module in asked:
+    for name, module in policies:
         before = so_far
         if so_far.final and not getattr(module, "always", False):
             continue
@@ -290,6 +290,6 @@ def ask(
             so_far = so_far._replace(blocked_by=(*so_far.blocked_by, name))
         if before.final:
             so_far = so_far._replace(final=True)
-        if heard:
-            heard(name, before, so_far)
+        if on_verdict:
+            on_verdict(name, before, so_far)
     return so_far

@@ -44,9 +44,9 @@ class PycFinder:
         """Return how to load a module; None: Python is to find out."""
         if not path or not name.startswith("gitgates."):
             return None
-        own = name.rpartition(".")[2]
+        stem = name.rpartition(".")[2]
         try:
-            return _find(name, path[0], own) or _find(name, f"{path[0]}/{own}", "__init__")
+            return _find(name, path[0], stem) or _find(name, f"{path[0]}/{stem}", "__init__")
         except OSError:
             return None
 
@@ -56,13 +56,13 @@ def install() -> None:
     sys.meta_path.insert(0, PycFinder)
 
 
-def _find(name: str, folder_abs: str, own: str) -> ModuleSpec | None:
+def _find(name: str, folder_abs: str, stem: str) -> ModuleSpec | None:
     """Return how to load the module of a source file; None where that does not exist.
 
     Raises: OSError where it is not compiled, or cannot be read.
     """
-    source_abs = f"{folder_abs}/{own}.py"
-    pyc_abs = f"{folder_abs}/__pycache__/{own}{_ENDING}"
+    source_abs = f"{folder_abs}/{stem}.py"
+    pyc_abs = f"{folder_abs}/__pycache__/{stem}{_ENDING}"
     try:
         now = os.stat(source_abs)
     except FileNotFoundError:
@@ -72,8 +72,8 @@ def _find(name: str, folder_abs: str, own: str) -> ModuleSpec | None:
         loader.pyc = file.read()
     if loader.pyc[:_HEADER_BYTES] != _header(int(now.st_mtime), now.st_size):
         return None
-    spec = ModuleSpec(name, loader, origin=source_abs, is_package=own == "__init__")
-    if own == "__init__":
+    spec = ModuleSpec(name, loader, origin=source_abs, is_package=stem == "__init__")
+    if stem == "__init__":
         spec.submodule_search_locations = [folder_abs]
     spec.has_location, spec.cached = True, pyc_abs
     return spec

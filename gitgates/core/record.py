@@ -74,8 +74,8 @@ else:
             return tuple(self)
 
         def __repr__(self):
-            shown = ", ".join([f"{field}={value!r}" for field, value in self._asdict().items()])
-            return f"{type(self).__name__}({shown})"
+            fields = ", ".join([f"{field}={value!r}" for field, value in self._asdict().items()])
+            return f"{type(self).__name__}({fields})"
 
     class _LazyType:
         """Stands for the class of a lazy record, which is `record`."""

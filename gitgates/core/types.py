@@ -58,17 +58,17 @@ class Verdict(Record):
     blocked_by: tuple[str, ...] = ()  # the policies that asked for a block
     as_before: str | None = None  # what the host received for the same event, to be repeated
 
-    def joined(self, own: Verdict, between: str = "\n\n") -> Verdict:
+    def joined(self, other: Verdict, between: str = "\n\n") -> Verdict:
         """Join two verdicts: all texts, and the stronger level."""
         return Verdict(
-            max(self.level, own.level),
-            to_agent=between.join(text for text in (self.to_agent, own.to_agent) if text),
-            to_person="\n".join(text for text in (self.to_person, own.to_person) if text),
-            command=own.command or self.command,
-            caller=own.caller or self.caller,
-            ask=self.ask or own.ask,
-            entries=(*self.entries, *own.entries),
-            final=own.final,
+            max(self.level, other.level),
+            to_agent=between.join(text for text in (self.to_agent, other.to_agent) if text),
+            to_person="\n".join(text for text in (self.to_person, other.to_person) if text),
+            command=other.command or self.command,
+            caller=other.caller or self.caller,
+            ask=self.ask or other.ask,
+            entries=(*self.entries, *other.entries),
+            final=other.final,
             blocked_by=self.blocked_by,
         )
 
@@ -168,7 +168,7 @@ class Config(Record):
 class Problem(Record):
     """One thing wrong with the configuration: where, what, and what to do."""
 
-    where: str
+    location: str
     message: str
     hint: str = ""
     deferred: bool = False  # only the hook that reaches this place is refused
@@ -237,7 +237,7 @@ class Decision(Record):
     """What all results mean together."""
 
     verdict: Level
-    asked: str = ""  # the gate that decided
+    decided_by: str = ""  # the name of a gate
     reason: str = ""  # for a person, one line
     visits: tuple[Visit, ...] = ()  # in the order in which the walk met them
     not_run: tuple[str, ...] = ()  # listed gates that did not get their turn

@@ -54,10 +54,10 @@ def load_texts(text: str) -> Any:  # noqa: ANN401 - any YAML
     Raises: ValueError where it is not valid YAML, or stands for too much.
     """
     try:
-        found = load(text, kind="BaseLoader")
+        document = load(text, kind="BaseLoader")
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from error
-    return "" if found is None else found
+    return "" if document is None else document
 
 
 def refuse_too_deep(text: str | bytes, kind: Any) -> None:  # noqa: ANN401 - PyYAML has no types
@@ -75,14 +75,14 @@ def refuse_too_deep(text: str | bytes, kind: Any) -> None:  # noqa: ANN401 - PyY
 
 
 def _refuse_too_much(node: yaml.Node | None) -> None:
-    left: list[Any] = [node]
+    pending: list[Any] = [node]
     count = 0
-    while left:
-        one = left.pop()
+    while pending:
+        current = pending.pop()
         count += 1
-        if isinstance(one, yaml.MappingNode):
-            left += [half for pair in one.value for half in pair]
-        elif isinstance(one, yaml.SequenceNode):
-            left += one.value
+        if isinstance(current, yaml.MappingNode):
+            pending += [child for pair in current.value for child in pair]
+        elif isinstance(current, yaml.SequenceNode):
+            pending += current.value
         if count > _MOST:
             raise yaml.YAMLError(f"its aliases expand to more than {_MOST} values")

@@ -61,12 +61,12 @@ def without(text: str, file: str) -> str | None:
 
     Raises: ConfigError if only one end of a block is there.
     """
-    while found := _BLOCK.search(text):
-        start, end = found.span()
+    while match := _BLOCK.search(text):
+        start, end = match.span()
         if not start and end == len(text):
             return None
-        if not found[0].endswith("\n"):  # the file had no newline at its end
-            start -= 2 if "\r\n" in found[0] else 1
+        if not match[0].endswith("\n"):  # the file had no newline at its end
+            start -= 2 if "\r\n" in match[0] else 1
         text = text[: max(start, 0)] + text[end:]
     if half := _HALF.search(text):
         raise ConfigError(
@@ -84,9 +84,9 @@ def put_rules(text: str | None, rules: str, file: str) -> str:
     """
     block_ = f"{RULES}\n{rules.strip()}\n{_ENDS[RULES]}\n"
     rest = None if text is None else without(text, file)
-    there = _BLOCK.search(text or "")
+    existing = _BLOCK.search(text or "")
     end = len(rest or "")
-    return insert(rest, min(there.start(), end) if there else end, block_)
+    return insert(rest, min(existing.start(), end) if existing else end, block_)
 
 
 def append_toml(text: str | None, lines: str, file: str, command: str) -> str | None:
@@ -110,11 +110,11 @@ def append_yaml(
     node, value = compose_yaml(text or "", file), adds
     for key in path:
         node, value = get(node, key), value[key]
-    ours = block(command, yaml_lines(value))
+    addition = block(command, yaml_lines(value))
     if node is None and not path:
-        after = insert(text, len(text or ""), ours)
+        after = insert(text, len(text or ""), addition)
     elif text and isinstance(node, yaml.CollectionNode) and not node.flow_style:
-        after = insert(text, _end_of(text, node), ours, node.start_mark.column)
+        after = insert(text, _end_of(text, node), addition, node.start_mark.column)
     else:
         return None
     return verified(text or "", after, adds, partial(load_yaml, file=file))
@@ -122,9 +122,9 @@ def append_yaml(
 
 def verified(before: str, after: str, adds: object, load: Load) -> str | None:
     """Return the text `after` if it holds the values of `before` and `adds`, else None."""
-    wanted = load(before)
+    old_values = load(before)
     try:
-        return after if load(after) == _merged(wanted, adds) else None
+        return after if load(after) == _merged(old_values, adds) else None
     except (ConfigError, TypeError):
         return None
 
@@ -210,15 +210,15 @@ def _end_of(text: str, node: yaml.Node) -> int:
     return text.find("\n", offset) + 1 or len(text)
 
 
-def _merged(one: Any, other: Any) -> Any:  # noqa: ANN401 - any document
+def _merged(base: Any, adds: Any) -> Any:  # noqa: ANN401 - any document
     """Merge two documents. Raises: TypeError if they conflict."""
-    if one is None:
-        return other
-    if isinstance(one, list) and isinstance(other, list):
-        return [*one, *other]
-    if not (isinstance(one, dict) and isinstance(other, dict)):
+    if base is None:
+        return adds
+    if isinstance(base, list) and isinstance(adds, list):
+        return [*base, *adds]
+    if not (isinstance(base, dict) and isinstance(adds, dict)):
         raise TypeError
-    return {**one, **{k: _merged(one[k], v) if k in one else v for k, v in other.items()}}
+    return {**base, **{k: _merged(base[k], v) if k in base else v for k, v in adds.items()}}
 
 
 def _no_yaml(file: str, error: yaml.YAMLError) -> ConfigError:

@@ -74,8 +74,8 @@ def parse(text: str, file: str) -> Node:
         value = parse_json(text[head:], **options)
         return _locate(text, head, value, 0)
     except json.JSONDecodeError as error:
-        where = f"{file}:{error.lineno}:{error.colno}"
-        raise ConfigError(f"{where}: is not valid JSON: {error.msg}", _HINT) from error
+        location = f"{file}:{error.lineno}:{error.colno}"
+        raise ConfigError(f"{location}: is not valid JSON: {error.msg}", _HINT) from error
     except ValueError as error:
         raise ConfigError(f"{file}: is not valid JSON: {error}", _HINT) from error
 
@@ -96,12 +96,12 @@ def insert(text: str, keys: tuple[str, ...], value: Any, file: str) -> str:  # n
         return text + newline + _render(value, "  ", newline)
     root = node = parse(text, file)
     for depth, key in enumerate(keys):
-        found = node.get(key)
-        if found is None:
+        child = node.get(key)
+        if child is None:
             for inner in reversed(keys[depth + 1 :]):
                 value = {inner: value}
             return _append(text, root, node, value, label=f"{json.dumps(key)}: ")
-        node = found
+        node = child
     for item in reversed(value):
         text = _append(text, root, node, item)
     return text
@@ -175,17 +175,17 @@ def _indent_at(text: str, offset: int) -> str:
     """Return the indentation of the line that a place is in."""
     start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
     start += text.startswith(_BYTE_ORDER_MARK, start)
-    found = _INDENT.match(text, start)
-    return found[0] if found else ""
+    match = _INDENT.match(text, start)
+    return match[0] if match else ""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _value in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise ValueError(f"duplicate key {json.dumps(twice)}")
-    return found
+    return members
 
 
 def _no_constant(name: str) -> None:
@@ -218,7 +218,7 @@ def _locate(text: str, at: int, value: Any, depth: int) -> Node:  # noqa: ANN401
 
 
 def _next(text: str, at: int) -> re.Match[str]:
-    found = _TOKEN.match(text, at)
-    if found is None:
+    match = _TOKEN.match(text, at)
+    if match is None:
         raise ValueError(f"nothing at {at}")
-    return found
+    return match

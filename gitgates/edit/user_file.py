@@ -37,7 +37,7 @@ def content(path_abs: str) -> bytes:
         return b""
 
 
-def shown(path_abs: str, root_abs: str) -> str:
+def display_path(path_abs: str, root_abs: str) -> str:
     """Return a path for display: relative to the root if it is below it."""
     path = os.path.relpath(path_abs, root_abs)
     return path_abs if path.startswith("..") else path

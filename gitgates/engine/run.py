@@ -302,7 +302,7 @@ class _Run:
 
     def _finish(self, job: _Job, group: Group) -> None:
         job.capture.close()
-        output, dropped = job.capture.kept()
+        output, dropped = job.capture.captured()
         result = judge(job.gate.name, tuple(job.endings), shell=job.shell)._replace(
             duration_s=time.monotonic() - job.started,
             output=output,

@@ -199,7 +199,7 @@ def decide(plan: Plan, walk: Walk) -> Decision:
     notes = tuple(step.note for step in plan.steps if step.note)
     return Decision(
         verdict=walk.verdict,
-        asked=deciding[0].result.gate if deciding else "",
+        decided_by=deciding[0].result.gate if deciding else "",
         reason="; ".join(dict.fromkeys(_reason(visit) for visit in deciding)),
         visits=walk.visits,
         not_run=walk.not_run,

@@ -48,8 +48,8 @@ def run(args: list[str]) -> int:
 
 def _is_answered_elsewhere(agent: str, env: Mapping[str, str]) -> bool:
     """Return whether another agent has started this hook, and has our hooks in its own settings."""
-    for other, sign, own in agent_host(agent).SETTINGS.run_by:
-        if env.get(sign) and not env.get(own):
+    for other, sign, own_sign in agent_host(agent).SETTINGS.run_by:
+        if env.get(sign) and not env.get(own_sign):
             from gitgates.session.installed import is_installed  # seldom needed
 
             return is_installed(other, env)

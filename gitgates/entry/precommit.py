@@ -33,8 +33,8 @@ def run(args: list[str]) -> int:
     repo = find_repo(cwd_abs, env)
     terminal = open_terminal(1, env)
     console = Console(terminal._replace(live=False))
-    told = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
-    event = host.decode(stage, tuple(files), told, (repo.root_abs, cwd_abs))
+    event_env = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
+    event = host.decode(stage, tuple(files), event_env, (repo.root_abs, cwd_abs))
     began_s = time.time()
     call = handle(event, repo._replace(env=_original_env(env)), console)
     # The framework shows stdout where we fail, or where it is asked to.

@@ -36,8 +36,10 @@ def run(args: list[str]) -> int:
     except StateError as error:  # nobody hears it now
         lines = (str(error),)
     # Killed before there was a journal, a run has only git's own lock files to be tidied up.
-    held = {path: int(changed) for path, changed in zip(locks[0::2], locks[1::2], strict=True)}
-    lines = (*lines, *remove_stale(held, int(git_pid)))
+    lock_times = {
+        path: int(changed) for path, changed in zip(locks[0::2], locks[1::2], strict=True)
+    }
+    lines = (*lines, *remove_stale(lock_times, int(git_pid)))
     if lines:
         _write_notice(f"{repo.state_abs}/recovered", lines)
     return 0

@@ -40,18 +40,18 @@ class _Hold:
 
 def hold_signals() -> set[int]:
     """Let signals with handlers of Python's wait; return what `release_signals` wants."""
-    found: set[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, _HANDLED)
+    old_mask: set[int] = _signal.pthread_sigmask(_signal.SIG_BLOCK, _HANDLED)
     _Hold.is_on = True  # the mask is of this thread alone
-    return found
+    return old_mask
 
 
-def release_signals(held: set[int]) -> None:
+def release_signals(old_mask: set[int]) -> None:
     """Let signals come in that have waited.
 
     Raises: DeadlineExceeded where the alarm was among them.
     """
     _Hold.is_on = False
-    _signal.pthread_sigmask(_signal.SIG_SETMASK, held)
+    _signal.pthread_sigmask(_signal.SIG_SETMASK, old_mask)
     if _Hold.is_due:
         _Hold.is_due = False
         raise DeadlineExceeded

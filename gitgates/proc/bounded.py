@@ -52,8 +52,8 @@ def compute(
         raise TimeoutError
     if status:
         raise RuntimeError(f"a child ended with {os.waitstatus_to_exitcode(status)}")
-    found: _T = marshal.loads(answer)  # noqa: S302 - from our own child
-    return found
+    result: _T = marshal.loads(answer)  # noqa: S302 - from our own child
+    return result
 
 
 def _read(fd: int, until: float, is_stopped: Callable[[], bool]) -> bytes | None:
@@ -93,6 +93,6 @@ def _close_all_but(fd: int) -> None:
         fds = [int(name) for name in os.listdir("/dev/fd")]
     except OSError:
         fds = list(range(_MOST_FDS))
-    for one in fds:
-        if one != fd:
-            os.closerange(one, one + 1)  # which may be closed already
+    for open_fd in fds:
+        if open_fd != fd:
+            os.closerange(open_fd, open_fd + 1)  # which may be closed already

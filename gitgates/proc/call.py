@@ -125,8 +125,8 @@ def _transfer(inputs: dict[int, bytes], outputs: dict[int, list[bytes]]) -> None
         if not ready:
             raise TimeoutError(f"no end after {_DEADLINE_S:.0f} s")
         for fd, _events in ready:
-            if left := inputs.get(fd):
-                inputs[fd] = _write(fd, left)
+            if remaining := inputs.get(fd):
+                inputs[fd] = _write(fd, remaining)
             elif fd in inputs:
                 poll.unregister(fd)
                 del inputs[fd]
@@ -169,14 +169,14 @@ def spawn(command: Command, output_fd: int) -> int:
         (os.POSIX_SPAWN_DUP2, output_fd, 1),
         (os.POSIX_SPAWN_DUP2, output_fd, 2),
     ]
-    here = os.open(".", os.O_RDONLY)
+    cwd_fd = os.open(".", os.O_RDONLY)
     os.chdir(command.cwd_abs)  # posix_spawn has no working directory, and we have one thread
     try:
         program = which(command.argv[0], command.env.get("PATH", os.defpath))
         return spawn_detached(program, command.argv, command.env, actions)
     finally:
-        os.fchdir(here)
-        os.close(here)
+        os.fchdir(cwd_fd)
+        os.close(cwd_fd)
 
 
 def spawn_detached(
@@ -203,15 +203,15 @@ def which(program: str, path: str) -> str:
     """
     if "/" in program:
         return program
-    found = ""
+    not_executable = ""
     for folder in path.split(os.pathsep):
         candidate = os.path.join(folder or ".", program)
         if os.path.isfile(candidate):
             if os.access(candidate, os.X_OK):
                 return candidate
-            found = found or candidate
-    if found:
-        raise PermissionError(errno.EACCES, "not executable", found)
+            not_executable = not_executable or candidate
+    if not_executable:
+        raise PermissionError(errno.EACCES, "not executable", not_executable)
     raise FileNotFoundError(errno.ENOENT, "not found", program)
 
 

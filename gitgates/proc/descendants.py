@@ -38,8 +38,8 @@ class Descendants:
 
     def pids(self) -> set[int]:
         """Return the processes that run."""
-        found = _in_cgroup(self.cgroup_abs) | _marked(os.fsencode(self.mark))
-        return found - {os.getpid()}
+        pids = _in_cgroup(self.cgroup_abs) | _marked(os.fsencode(self.mark))
+        return pids - {os.getpid()}
 
     def end(self) -> None:
         """Ask all of them to end; kill those that do not, and wait until they are gone."""
@@ -53,11 +53,11 @@ class Descendants:
 
     def _signal_until_gone(self, number: int, limit_s: float, *, guardians: bool = False) -> None:
         """Signal each process once, new ones included, until there are none or time is up."""
-        until_s, told = time.monotonic() + limit_s, set[int]()
-        while left := {pid for pid in self.pids() if guardians or not _is_guardian(pid)}:
-            for pid in left - told:
+        until_s, signalled = time.monotonic() + limit_s, set[int]()
+        while running := {pid for pid in self.pids() if guardians or not _is_guardian(pid)}:
+            for pid in running - signalled:
                 _send(pid, number)
-            told |= left
+            signalled |= running
             if time.monotonic() >= until_s:
                 return
             time.sleep(_POLL_S)
@@ -91,8 +91,8 @@ def _marked(mark: bytes) -> set[int]:
         names = []
     if not names:
         return _marked_by_ps(mark)
-    wanted = b"\0" + mark + b"\0"
-    return {int(name) for name in names if wanted in b"\0" + _read(f"/proc/{name}/environ")}
+    marker = b"\0" + mark + b"\0"
+    return {int(name) for name in names if marker in b"\0" + _read(f"/proc/{name}/environ")}
 
 
 def _marked_by_ps(mark: bytes) -> set[int]:
@@ -140,12 +140,12 @@ def _own_cgroup() -> str:
 
     Source: cgroups(7), /proc/PID/cgroup; proc(5), /proc/PID/mountinfo.
     """
-    own = [line[3:] for line in _read("/proc/self/cgroup").splitlines() if line[:3] == b"0::"]
+    paths = [line[3:] for line in _read("/proc/self/cgroup").splitlines() if line[:3] == b"0::"]
     for line in _read("/proc/self/mountinfo").splitlines():
         fields, _, kind = line.partition(b" - ")
-        if own and kind.split(b" ")[0] == b"cgroup2":
+        if paths and kind.split(b" ")[0] == b"cgroup2":
             root, mounted = fields.split(b" ")[3:5]
-            inside = own[0].removeprefix(root.rstrip(b"/"))
+            inside = paths[0].removeprefix(root.rstrip(b"/"))
             return os.fsdecode(mounted + inside).rstrip("/")
     return ""
 
@@ -153,8 +153,8 @@ def _own_cgroup() -> str:
 def _in_cgroup(cgroup_abs: str) -> set[int]:
     """Return the processes of a control group, and of those that were made below it."""
     folders = [folder_abs for folder_abs, _, _ in os.walk(cgroup_abs)] if cgroup_abs else []
-    found = (_read(f"{folder_abs}/cgroup.procs").split() for folder_abs in folders)
-    return {int(pid) for pids in found for pid in pids}
+    members = (_read(f"{folder_abs}/cgroup.procs").split() for folder_abs in folders)
+    return {int(pid) for pids in members for pid in pids}
 
 
 def _remove_cgroup(cgroup_abs: str) -> None:

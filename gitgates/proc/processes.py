@@ -303,7 +303,7 @@ class Capture:
         if not self._total:
             self.log_abs = ""
 
-    def kept(self) -> tuple[bytes, int]:
+    def captured(self) -> tuple[bytes, int]:
         """Return the kept output with its gap marked, and how many bytes were dropped."""
         tail = bytes(self._tail[-self._half :])
         dropped = self._total - len(self._head) - len(tail)

@@ -52,7 +52,7 @@ def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
         "root": utf8(plan.event.root_abs),
         "exit_status": 1 if decision.verdict >= BLOCK else 0,
         "verdict": VERDICTS[decision.verdict],
-        "asked": decision.asked,
+        "asked": decision.decided_by,
         "reason": decision.reason,
         "gates": [_visit(visit, plan) for visit in decision.visits],
         "not_run": list(decision.not_run),
@@ -163,7 +163,7 @@ def junit_xml(decision: Decision, hook: str) -> bytes:
     """Return a run of the gates of a hook as JUnit XML."""
     from xml.etree import ElementTree as ET  # nobody else needs it
 
-    end = f"ended at {decision.asked}" if decision.asked else "was interrupted"
+    end = f"ended at {decision.decided_by}" if decision.decided_by else "was interrupted"
     cases = [(one.result.gate, one.result, *_junit_end(one)) for one in decision.visits]
     cases += [
         (name, GateResult(gate=name, status="not-run"), "skipped", {"message": f"the run {end}"})

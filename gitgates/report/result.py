@@ -197,7 +197,7 @@ def _attempt(attempt: AttemptReport, number: int, execution_id: str) -> dict[str
         "hook": attempt.hook,
         "duration_seconds": round(attempt.duration_s, 3),
         "verdict": attempt.verdict,
-        "asked": decision.asked,
+        "asked": decision.decided_by,
         "reason": decision.reason,
         "tree": attempt.tree,
         "fed_back_bytes": attempt.fed_back_bytes,
@@ -306,7 +306,7 @@ def last_decision(document: dict[str, Any]) -> Decision:
     )
     return Decision(
         max((visit.verdict for visit in visits), default=ALLOW),
-        asked=attempt["asked"],
+        decided_by=attempt["asked"],
         reason=attempt["reason"],
         visits=visits,
         not_run=tuple(attempt.get("not_run", ())),

@@ -153,7 +153,9 @@ class Console(Listener):
                 line = self._line(result.gate, "not-started", plan)
                 text += f"{line}  {shown(result.reason)}\n"
         for name in () if self._quiet else decision.not_run:
-            text += f"{self._line(name, 'not-run', plan)}  the run ended at `{decision.asked}`\n"
+            text += (
+                f"{self._line(name, 'not-run', plan)}  the run ended at `{decision.decided_by}`\n"
+            )
         text += "".join(f"gitgates: {shown(note)}\n" for note in decision.notes)
         return as_bytes(text + self._summary(decision, plan))
 

@@ -20,7 +20,7 @@ from gitgates.core.agent_types import Payload
 from gitgates.core.errors import ConfigError, GitError, GitgatesError, LockError
 from gitgates.core.lean_json import dumps
 from gitgates.core.lifecycle import ENDINGS
-from gitgates.core.policy import ask, asked_at
+from gitgates.core.policy import ask, policies_at
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.engine.hooks import least_limit_s
 from gitgates.hosts import DEFAULT_AGENT, agent_host
@@ -225,14 +225,14 @@ def _policies_without_config(call: Call) -> Policies:
         return []
     return [
         (row.name, module)
-        for row, module, needed in asked_at(in_force, call.kind)
+        for row, module, needed in policies_at(in_force, call.kind)
         if needed and row.judges_unread
     ]
 
 
 def policies_of(call: Call) -> Policies:
     """Return the policies that need this event, in order, with their modules."""
-    rows = asked_at(call.config, call.kind)
+    rows = policies_at(call.config, call.kind)
     needs_of_event = [need for _row, _module, needed in rows for need in needed]
     call.more_s = max((call.more_s, *(need.more_s for need in needs_of_event)))
     # Each event is recorded in the journal, as long as any policy is to be asked.
@@ -251,7 +251,7 @@ def decide_alone(call: Call) -> Verdict:
     gates = set(call.hook.gates)
     policies = [
         (row.name, module)
-        for row, module, _needed in asked_at(call.config, call.kind)
+        for row, module, _needed in policies_at(call.config, call.kind)
         if not row.gate or row.gate in gates
     ]
 

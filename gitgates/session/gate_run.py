@@ -118,7 +118,11 @@ class GateRun(Listener):
         """Return the report on a decision."""
         visits = decision.visits
         met = {visit.result.gate for visit in visits}
-        why = f"the list ended at `{decision.asked}`" if decision.asked else "the run ended before"
+        why = (
+            f"the list ended at `{decision.decided_by}`"
+            if decision.decided_by
+            else "the run ended before"
+        )
         findings = tuple(
             GateReport(
                 result=visit.result,

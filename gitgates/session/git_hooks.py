@@ -14,7 +14,7 @@ from gitgates.config.load import FILES, checked, load, read_files
 from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.policy import ask, asked_at
+from gitgates.core.policy import ask, policies_at
 from gitgates.core.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
 from gitgates.engine.command import is_running_here
 from gitgates.engine.plan import (
@@ -136,7 +136,7 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
 
 
 def _policies_at(config: Config, kind: EventKind) -> list[tuple[str, PolicyModule]]:
-    return [(row.name, module) for row, module, _needs in asked_at(config, kind)]
+    return [(row.name, module) for row, module, _needs in policies_at(config, kind)]
 
 
 def _record(call: HookCall) -> None:

@@ -6,7 +6,15 @@ Installing writes those and no others: each event that is received costs a proce
 from __future__ import annotations
 
 from gitgates.core.lifecycle import AGENT_HOOKS, AGENT_KINDS, GIT_HOOKS, HOOK_OF
-from gitgates.core.policy import POLICIES, Need, asked_at, functions_of, module_of, needs_of, wanted
+from gitgates.core.policy import (
+    POLICIES,
+    Need,
+    enabled_policies,
+    functions_of,
+    module_of,
+    needs_of,
+    policies_at,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,18 +74,20 @@ def is_guardable(config: Config) -> bool:
     """Return whether anything is checked, by an agent's hooks or by git's, that can be avoided."""
     if any(hook.gates for hook in config.hooks):
         return True
-    rows = [row for row in wanted(config) if row.table and not (row.gate or row.joins)]
+    rows = [row for row in enabled_policies(config) if row.table and not (row.gate or row.joins)]
     return any(row.by_table or needs_of(module_of(row), config) for row in rows)
 
 
 def git_hooks(config: Config) -> tuple[str, ...]:
     """Return the hooks of git that policies need, whether or not they are configured."""
-    kinds = {need.kind for need in _needs_of(wanted(config), config)}
+    kinds = {need.kind for need in _needs_of(enabled_policies(config), config)}
     return tuple(point.name for point in GIT_HOOKS if point.kind in kinds)
 
 
 def _about_agents(config: Config) -> list[Policy]:
-    return [row for row in wanted(config) if not row.kinds or {*row.kinds} & {*AGENT_KINDS}]
+    return [
+        row for row in enabled_policies(config) if not row.kinds or {*row.kinds} & {*AGENT_KINDS}
+    ]
 
 
 def _needs_of(rows: list[Policy], config: Config) -> list[Need]:
@@ -90,7 +100,7 @@ def gates_on(config: Config) -> tuple[str, ...]:
     The settings of such a gate, and its verb, have its name.
     """
     gates: list[str] = []
-    for row in wanted(config):
+    for row in enabled_policies(config):
         if row.gate and row.gate not in gates and needs_of(module_of(row), config):
             gates.append(row.gate)
     return tuple(gates)
@@ -106,7 +116,7 @@ def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
 
 def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:
     """Return the policies that are asked at an event without being listed by a hook."""
-    policies = asked_at(config, kind)
+    policies = policies_at(config, kind)
     return tuple(
         row.name for row, _module, needed in policies if needed and not (row.gate or row.passive)
     )

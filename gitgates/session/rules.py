@@ -186,7 +186,7 @@ def settings_of(config: Config) -> Fact:
 
 
 def _tables() -> list[Policy]:
-    return [row for row in POLICIES if row.kept and not row.kept_where]
+    return [row for row in POLICIES if row.keeps_settings and not row.kept_where]
 
 
 def _arrays() -> list[Policy]:

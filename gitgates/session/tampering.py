@@ -12,7 +12,7 @@ import zlib
 from gitgates.config.load import load
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import POLICIES, Need, functions_of, wanted
+from gitgates.core.policy import POLICIES, Need, enabled_policies, functions_of
 from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.snapshot import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
@@ -51,7 +51,9 @@ _SINCE = "since this session began"
 
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the needed events: the end of a turn, where the guard is on."""
-    is_guarded = any(row.table and row.joins for row in wanted(config)) and is_guardable(config)
+    is_guarded = any(row.table and row.joins for row in enabled_policies(config)) and is_guardable(
+        config
+    )
     return (Need(kind="turn-end"),) if is_guarded else ()
 
 

@@ -35,7 +35,7 @@ def skips_hooks(verb: str, words: list[str]) -> bool:
             words = words[1:] if word in _LONG_WITH_VALUE else words
         elif word.startswith("-"):
             until = next(
-                (at for at, one in enumerate(word) if one in valued + _OPTIONAL), len(word)
+                (at for at, letter in enumerate(word) if letter in valued + _OPTIONAL), len(word)
             )
             if any(letter in word[:until] for letter in letters):
                 return True

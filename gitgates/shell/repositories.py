@@ -85,8 +85,8 @@ def repositories_made(words: list[str]) -> list[MadeRepository]:
             pass
         case _:
             return []
-    made = os.path.join(call.folder, goal)
-    return [MadeRepository(folder=made, is_worktree=call.verb == "worktree")]
+    folder = os.path.join(call.folder, goal)
+    return [MadeRepository(folder=folder, is_worktree=call.verb == "worktree")]
 
 
 class Repositories:
@@ -115,12 +115,12 @@ class Repositories:
 
     def note(self, cwd: str, words: list[str], env: Mapping[str, str]) -> None:
         """Note the repositories that a command of git makes."""
-        for made in repositories_made(words):
-            path = os.path.realpath(os.path.join(self._cwd_abs, cwd, made.folder))
+        for repository in repositories_made(words):
+            path = os.path.realpath(os.path.join(self._cwd_abs, cwd, repository.folder))
             is_there = os.path.lexists(os.path.join(path, ".git"))
-            ours = bool(made.is_worktree and self.is_ours(cwd, words, env))
-            if not is_there and self._unknown not in made.folder:
-                self._made[path] = ours
+            is_ours = bool(repository.is_worktree and self.is_ours(cwd, words, env))
+            if not is_there and self._unknown not in repository.folder:
+                self._made[path] = is_ours
 
     def note_link(self, cwd: str, words: list[str]) -> None:
         """Note which repository a new link, `ln -s TARGET LINK`, leads into."""
@@ -128,9 +128,9 @@ class Repositories:
             case [goal, name] if self._unknown not in name:
                 link = os.path.join(self._cwd_abs, cwd, name)
                 goal = os.path.realpath(os.path.join(os.path.dirname(link), goal))
-                ours = self._unknown in goal or next(self._around(goal), None)
-                if ours is not None and not os.path.lexists(link):
-                    self._made[os.path.realpath(link)] = ours
+                is_ours = self._unknown in goal or next(self._around(goal), None)
+                if is_ours is not None and not os.path.lexists(link):
+                    self._made[os.path.realpath(link)] = is_ours
 
     def _around(self, folder: str) -> Iterator[bool]:
         """Yield whether the repository that a folder is in is ours."""

@@ -179,9 +179,9 @@ def started(program: str, words: list[str]) -> Iterator[Started]:
     for row in _ROWS.get(program, ()):
         rest = _behind_verb(row, words)
         if rest is not None:
-            own = words[: len(words) - len(_behind_options(row, rest)[1])]
-            folder = _folder(row, own)
-            yield from (one._replace(folder=folder) for one in _of_row(row, rest))
+            options = words[: len(words) - len(_behind_options(row, rest)[1])]
+            folder = _folder(row, options)
+            yield from (command._replace(folder=folder) for command in _of_row(row, rest))
 
 
 def _folder(row: Starter, words: list[str]) -> str:
@@ -202,12 +202,12 @@ def _behind_verb(row: Starter, words: list[str]) -> list[str] | None:
         return words
     rest = _behind_options(row, words)[1]
     for verb in row.verbs:
-        wanted = verb.split()
-        if rest[: len(wanted)] == wanted:
-            return rest[len(wanted) :]
+        verb_words = verb.split()
+        if rest[: len(verb_words)] == verb_words:
+            return rest[len(verb_words) :]
         inner = _behind_options(row, rest[1:])[1]  # `docker compose -f x exec`
-        if rest[:1] == wanted[:1] and inner[: len(wanted) - 1] == wanted[1:] != []:
-            return inner[len(wanted) - 1 :]
+        if rest[:1] == verb_words[:1] and inner[: len(verb_words) - 1] == verb_words[1:] != []:
+            return inner[len(verb_words) - 1 :]
     return None
 
 
@@ -240,7 +240,7 @@ def _of_row(row: Starter, words: list[str]) -> Iterator[Started]:
         case "joined":
             yield begun._replace(text=" ".join(rest).partition(":::")[0])
         case "each":
-            yield from (begun._replace(text=one) for one in rest if not one.startswith("-"))
+            yield from (begun._replace(text=word) for word in rest if not word.startswith("-"))
 
 
 def _option_places(row: Starter, words: list[str], until: int) -> Iterator[int]:

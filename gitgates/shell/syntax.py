@@ -99,7 +99,7 @@ def parse(text: str, longest_s: float = LONGEST_S) -> SyntaxTree | None:
     def read(at: int, _point: object) -> bytes:
         return source[at : at + _PIECE]
 
-    held = hold_signals()
+    old_mask = hold_signals()
     try:  # it asks whether to end only where it asks for its input, too
         tree = parser.parse(
             read, progress_callback=lambda _at, _has_error: time.monotonic() > until
@@ -108,7 +108,7 @@ def parse(text: str, longest_s: float = LONGEST_S) -> SyntaxTree | None:
         parser.reset()
         return None
     finally:
-        release_signals(held)
+        release_signals(old_mask)
     return SyntaxTree(root=tree.root_node, source=source)
 
 
@@ -126,8 +126,8 @@ def _extension(package: str) -> Any:  # noqa: ANN401 - a module
     """Load the extension of a package without the package, which would take 25 ms."""
     from importlib.machinery import PathFinder
 
-    found = PathFinder.find_spec(package)
-    spec = found and PathFinder.find_spec(f"{package}._binding", found.submodule_search_locations)
+    parent = PathFinder.find_spec(package)
+    spec = parent and PathFinder.find_spec(f"{package}._binding", parent.submodule_search_locations)
     if not spec or not spec.loader:
         raise ImportError(package)
     module = spec.loader.create_module(spec)
@@ -160,7 +160,7 @@ def read(
         reader.trouble = NO_TIME
     except (IndexError, ValueError):  # a tree of what is no shell lacks parts
         reader.trouble = _NO_SHELL
-    return CommandLine(commands=tuple(reader.found), trouble=reader.trouble)
+    return CommandLine(commands=tuple(reader.commands), trouble=reader.trouble)
 
 
 class Folder(Record):
@@ -169,7 +169,7 @@ class Folder(Record):
     cwd: str
     last: str  # where it was before
     fallback: str
-    left: tuple[str, ...]  # by `pushd`
+    stack: tuple[str, ...]  # of `pushd`
 
 
 class _Shell:
@@ -182,7 +182,7 @@ class _Shell:
         is_folder: Callable[[str], bool],
         until: float,
     ) -> None:
-        self.found: list[SimpleCommand] = []
+        self.commands: list[SimpleCommand] = []
         self.trouble = ""
         self._variables = dict(env)
         self._root = self._variables.setdefault(_PWD, UNKNOWN)
@@ -190,8 +190,8 @@ class _Shell:
         self._cwd = ""
         self._last = UNKNOWN
         self._fallback = ""
-        self._left: list[str] = []
-        self._made: list[str] = []  # folders that commands before have made
+        self._stack: list[str] = []
+        self._made_folders: list[str] = []  # folders that commands before have made
         self._ends_at_failure = False
         self._elsewhere = False
         self._files: list[str] = []
@@ -226,45 +226,45 @@ class _Shell:
     def _parsed_again(self, text: str) -> SyntaxTree | None:
         """Return the tree of what the grammar took for a mistake and is none."""
         plainer = text
-        for found, known in _FOR_GRAMMAR:
-            plainer = found.sub(known, plainer)
+        for pattern, replacement in _FOR_GRAMMAR:
+            plainer = pattern.sub(replacement, plainer)
         left_s = self._until - time.monotonic()
         tree = parse(plainer, left_s) if plainer != text else None
         return None if tree is None or tree.root.has_error else tree
 
-    def _visit(self, node: Node, given: SimpleCommand) -> None:
-        """Read a node; `given` is what is around it: redirections, and a pipe's input."""
+    def _visit(self, node: Node, context: SimpleCommand) -> None:
+        """Read a node; `context` has what surrounds it: redirections, and the input of a pipe."""
         self._nodes += 1
         if self._nodes > _MOST_NODES:
             raise RecursionError
         self._watch_clock()
         match node.type:
             case "command" | "declaration_command" | "unset_command":
-                self._command(node, given)
+                self._command(node, context)
             case "variable_assignment":
                 name, value = self._assignment(node)
                 self._variables[name] = value
             case "redirected_statement":
-                self._redirected(node, given)
+                self._redirected(node, context)
             case "pipeline":
-                self._pipeline(node, given)
+                self._pipeline(node, context)
             case "for_statement":
-                self._loop(node, given)
+                self._loop(node, context)
             case "list":
-                self._list(node, given)
+                self._list(node, context)
             case kind if kind in _APART:
                 folder = self._folder()
-                self._visit_all(node.named_children, given)
+                self._visit_all(node.named_children, context)
                 self._go_back(folder)
             case _:
-                self._visit_children(node, given)
+                self._visit_children(node, context)
 
-    def _visit_children(self, node: Node, given: SimpleCommand) -> None:
+    def _visit_children(self, node: Node, context: SimpleCommand) -> None:
         folder = self._folder()
         for child in node.children:
             if child.is_named:
                 folder = self._folder()
-                self._visit(child, given)
+                self._visit(child, context)
             elif child.type == "&":  # what is before it is run in a shell of its own
                 self._go_back(folder)
 
@@ -272,11 +272,13 @@ class _Shell:
         if time.monotonic() > self._until:
             raise TimeoutError
 
-    def _visit_all(self, nodes: Iterable[Node], given: SimpleCommand) -> None:
+    def _visit_all(self, nodes: Iterable[Node], context: SimpleCommand) -> None:
         for node in nodes:
-            self._visit(node, given)
+            self._visit(node, context)
 
-    def _list(self, node: Node, given: SimpleCommand, of_last: SimpleCommand | None = None) -> None:
+    def _list(
+        self, node: Node, context: SimpleCommand, of_last: SimpleCommand | None = None
+    ) -> None:
         """Read commands that are joined by `&&` or `||`: behind `cd x &&`, that has not failed.
 
         `of_last`: what is around the last one.
@@ -290,31 +292,31 @@ class _Shell:
             failed = self._fallback
             self._fallback = before if joint == "&&" else failed
             around = of_last if child.end_byte == node.end_byte else None
-            self._visit(child, around or given)
+            self._visit(child, around or context)
             if joint == "||" and self._tree.text_of(child).split()[:1] in (["exit"], ["return"]):
                 failed = before
             self._fallback = self._fallback or failed
 
-    def _command(self, node: Node, given: SimpleCommand) -> None:
+    def _command(self, node: Node, context: SimpleCommand) -> None:
         words: list[str] = []
         self._files = []
         env = dict(self._exported)
         is_plain = node.type == "command"
         for child in node.children:
             if child.type in _REDIRECTS:
-                given = self._redirect(child, given)
+                context = self._redirect(child, context)
             elif child.type == "variable_assignment":
                 name, value = self._assignment(child)
                 env |= {name: value} if is_plain else {}
                 words += [] if is_plain else [f"{name}={value}"]
             elif child.type != "$":  # of $"text", which is a word apart for the grammar
                 words += self._words(child)
-        words += given.words
-        self._add(self._placed(given)._replace(words=tuple(words), env=env))
+        words += context.words
+        self._add(self._placed(context)._replace(words=tuple(words), env=env))
 
-    def _placed(self, one: SimpleCommand) -> SimpleCommand:
+    def _placed(self, command: SimpleCommand) -> SimpleCommand:
         """Return a command with where it is run."""
-        return one._replace(
+        return command._replace(
             cwd=self._cwd,
             fallback=self._fallback,
             files=tuple(self._files),
@@ -325,80 +327,80 @@ class _Shell:
         name, _, *values = node.children
         return self._tree.text_of(name), self._value(values[0])[:_LONGEST_VALUE] if values else ""
 
-    def _redirected(self, node: Node, given: SimpleCommand) -> None:
+    def _redirected(self, node: Node, context: SimpleCommand) -> None:
         redirects = [child for child in node.named_children if child.type in _REDIRECTS]
-        inner = given
+        inner = context
         for child in redirects:
             inner = self._redirect(child, inner)
-        at = len(self.found)
+        at = len(self.commands)
         for body in node.named_children:
             if body.type == "list":  # of `a && b > x`, of which only the last is redirected
-                self._list(body, given, inner)
+                self._list(body, context, inner)
             elif body.type not in _REDIRECTS:
                 self._visit(body, inner)
-        if len(self.found) == at:
-            self.found.append(self._placed(inner))
-        last = self.found[-1]
+        if len(self.commands) == at:
+            self.commands.append(self._placed(inner))
+        last = self.commands[-1]
         # What follows on the line where a here-document begins is a part of that for the grammar.
         for child in redirects:
             for rest in child.named_children if child.type == "heredoc_redirect" else ():
                 if rest.type == "pipeline":
-                    self._pipeline(rest, given, last)
+                    self._pipeline(rest, context, last)
                 elif rest.type in ("command", "list", "redirected_statement"):
-                    self._visit(rest, given)
+                    self._visit(rest, context)
 
-    def _redirect(self, node: Node, given: SimpleCommand) -> SimpleCommand:
+    def _redirect(self, node: Node, context: SimpleCommand) -> SimpleCommand:
         if node.type == "herestring_redirect":
-            return given._replace(stdin=self._value(node.named_children[-1]))
+            return context._replace(stdin=self._value(node.named_children[-1]))
         if node.type == "heredoc_redirect":
-            return self._heredoc(node, given)
-        goals = [one for one in node.named_children if one.type != "file_descriptor"]
-        operator = next((one.type for one in node.children if not one.is_named), "<")
+            return self._heredoc(node, context)
+        goals = [child for child in node.named_children if child.type != "file_descriptor"]
+        operator = next((child.type for child in node.children if not child.is_named), "<")
         if not operator.endswith("-"):  # `2>&-` has none
             goal = goals.pop(0)
             value = " ".join(self._words(goal))
             if not operator.startswith("<") and goal.type != "number":
-                given = given._replace(writes=(*given.writes, value))
+                context = context._replace(writes=(*context.writes, value))
                 if ">>" not in operator:
-                    given = given._replace(replaces=(*given.replaces, value))
-        for one in goals:  # words of the command, for a shell
-            given = given._replace(words=(*given.words, *self._words(one)))
-        return given
+                    context = context._replace(replaces=(*context.replaces, value))
+        for goal in goals:  # words of the command, for a shell
+            context = context._replace(words=(*context.words, *self._words(goal)))
+        return context
 
-    def _heredoc(self, node: Node, given: SimpleCommand) -> SimpleCommand:
+    def _heredoc(self, node: Node, context: SimpleCommand) -> SimpleCommand:
         for child in node.named_children:
             if child.type in _REDIRECTS:
-                given = self._redirect(child, given)
+                context = self._redirect(child, context)
             elif child.type == "heredoc_body":
                 is_quoted = not self._tree.text_of(node.named_children[0]).isidentifier()
-                given = given._replace(
+                context = context._replace(
                     stdin=self._tree.text_of(child) if is_quoted else self._value(child)
                 )
             elif child.type in _WORDS:
-                given = given._replace(words=(*given.words, *self._words(child)))
-        return given
+                context = context._replace(words=(*context.words, *self._words(child)))
+        return context
 
     def _pipeline(
-        self, node: Node, given: SimpleCommand, last: SimpleCommand | None = None
+        self, node: Node, context: SimpleCommand, last: SimpleCommand | None = None
     ) -> None:
         for child in node.named_children:
-            before = given
+            before = context
             if last:
                 output = self._output(last)
                 words = (*last.words[1:], *(word for word in output.split() if word != UNKNOWN))
                 fed = tuple(dict.fromkeys(word for word in words if not word.startswith("-")))
-                before = given._replace(stdin=output, fed=fed)
-            at, folder = len(self.found), self._folder()
+                before = context._replace(stdin=output, fed=fed)
+            at, folder = len(self.commands), self._folder()
             self._visit(child, before)
             self._go_back(folder)  # each part is in a shell of its own
-            last = self.found[-1] if len(self.found) > at else None
+            last = self.commands[-1] if len(self.commands) > at else None
 
-    def _loop(self, node: Node, given: SimpleCommand) -> None:
+    def _loop(self, node: Node, context: SimpleCommand) -> None:
         name, *rest = node.named_children
-        values = [word for one in rest if one.type != "do_group" for word in self._words(one)]
+        values = [word for child in rest if child.type != "do_group" for word in self._words(child)]
         for value in values[:_MOST_TURNS] or [UNKNOWN]:
             self._variables[self._tree.text_of(name)] = value
-            self._visit_all([one for one in rest if one.type == "do_group"], given)
+            self._visit_all([child for child in rest if child.type == "do_group"], context)
 
     # Words
 
@@ -449,23 +451,23 @@ class _Shell:
         return "".join([*parts, self._tree.between(at, node.end_byte)])
 
     def _substituted(self, node: Node) -> str:
-        at = len(self.found)
+        at = len(self.commands)
         self._visit_all([node], SimpleCommand())
-        inside = self.found[at:]
+        inside = self.commands[at:]
         return self._output(inside[0]).rstrip("\n") if len(inside) == 1 else UNKNOWN
 
-    def _output(self, one: SimpleCommand) -> str:
+    def _output(self, command: SimpleCommand) -> str:
         """Return what a command prints, as far as that is known."""
-        text = printed(one)
-        return self._output_of(one.words, one.cwd) if text is None else text
+        text = printed(command)
+        return self._output_of(command.words, command.cwd) if text is None else text
 
     # Programs that start others
 
-    def _add(self, one: SimpleCommand) -> None:
+    def _add(self, command: SimpleCommand) -> None:
         self._watch_clock()
-        self.found.append(one)
-        program = os.path.basename(one.words[0]) if one.words else ""
-        rest = list(one.words[1:])
+        self.commands.append(command)
+        program = os.path.basename(command.words[0]) if command.words else ""
+        rest = list(command.words[1:])
         plain = [word for word in rest if not word.startswith("-")]
         if program in ("cd", "pushd", "popd"):
             self._go(program, [word for word in rest if word == "-" or word in plain])
@@ -474,38 +476,41 @@ class _Shell:
         elif program in ("export", "declare", "typeset"):
             self._export(plain)
         elif program in SHELLS:
-            given = (
-                one.stdin if not plain else one.files[0] if UNKNOWN in plain and one.files else ""
-            )
-            self._nested(_script_of(rest) or given, one)
+            file = command.files[0] if command.files and UNKNOWN in plain else ""
+            script = file if plain else command.stdin
+            self._nested(_script_of(rest) or script, command)
         elif program in ("source", "."):
-            self._nested(one.files[0] if one.files else "", one)
+            self._nested(command.files[0] if command.files else "", command)
         elif program in ("eval", "trap", "alias"):
-            said = {"eval": " ".join(rest), "trap": "".join(plain[:1])}
-            self._nested(said.get(program, "\n".join(word.partition("=")[2] for word in rest)), one)
+            scripts = {"eval": " ".join(rest), "trap": "".join(plain[:1])}
+            self._nested(
+                scripts.get(program, "\n".join(word.partition("=")[2] for word in rest)), command
+            )
         elif program == "find":
-            self._find(one, rest)
+            self._find(command, rest)
         elif program == "command" and not {"-v", "-V"}.isdisjoint(rest[:1]):
             return  # it says where a program is
         elif program == "coproc" and "{" in rest[:2]:  # a group, which the grammar does not know
-            self._add(one._replace(words=tuple(rest[rest.index("{") + 1 :])))
+            self._add(command._replace(words=tuple(rest[rest.index("{") + 1 :])))
         else:
-            self._made += [os.path.join(one.cwd, path) for path in made_by(program, rest)]
-            self._start(one, program, rest)
+            self._made_folders += [
+                os.path.join(command.cwd, path) for path in made_by(program, rest)
+            ]
+            self._start(command, program, rest)
 
-    def _find(self, one: SimpleCommand, rest: list[str]) -> None:
+    def _find(self, command: SimpleCommand, rest: list[str]) -> None:
         for words, fed in _of_find(rest):
-            self._add(one._replace(words=words, fed=fed))
+            self._add(command._replace(words=words, fed=fed))
 
-    def _start(self, one: SimpleCommand, program: str, rest: list[str]) -> None:
+    def _start(self, command: SimpleCommand, program: str, rest: list[str]) -> None:
         """Read the commands that a program starts."""
         for inner in started(program, rest):
-            begun = one._replace(
+            begun = command._replace(
                 words=inner.words,
-                env={**one.env, **dict(inner.env)},
-                cwd=os.path.join(one.cwd, inner.folder),
-                fed=one.fed if program == "xargs" else (),
-                elsewhere=one.elsewhere or inner.elsewhere,
+                env={**command.env, **dict(inner.env)},
+                cwd=os.path.join(command.cwd, inner.folder),
+                fed=command.fed if program == "xargs" else (),
+                elsewhere=command.elsewhere or inner.elsewhere,
             )
             if inner.words:
                 self._add(begun)
@@ -514,19 +519,19 @@ class _Shell:
 
     def _go(self, program: str, goals: list[str]) -> None:
         """Change the folder, as the shell does."""
-        was = self._cwd
+        previous = self._cwd
         if program == "popd" or (program == "pushd" and not goals):
-            goal = self._left.pop() if self._left else was
+            goal = self._stack.pop() if self._stack else previous
         elif goals[:1] == ["-"]:
             goal = self._last
         else:
-            goal = os.path.join(was, *goals[:1] or [self._variables.get("HOME", "")])
-            is_made = os.path.normpath(goal) in map(os.path.normpath, self._made)
+            goal = os.path.join(previous, *goals[:1] or [self._variables.get("HOME", "")])
+            is_made = os.path.normpath(goal) in map(os.path.normpath, self._made_folders)
             if not (is_made or UNKNOWN in goal or self._ends_at_failure or self._is_folder(goal)):
-                self._fallback = self._fallback or was or "."
+                self._fallback = self._fallback or previous or "."
         if program == "pushd":
-            self._left.append(was)
-        self._last, self._cwd = was, goal
+            self._stack.append(previous)
+        self._last, self._cwd = previous, goal
         folders = {_OLDPWD: self._variables[_PWD], _PWD: os.path.join(self._root, goal)}
         self._variables |= folders
 
@@ -538,29 +543,29 @@ class _Shell:
             if name in self._variables:
                 self._exported[name] = self._variables[name]
 
-    def _nested(self, text: str, one: SimpleCommand) -> None:
+    def _nested(self, text: str, command: SimpleCommand) -> None:
         if UNKNOWN != text != "":
             exported, was_elsewhere = self._exported, self._elsewhere
-            self._exported = {**self._exported, **one.env}
-            self._elsewhere = one.elsewhere
+            self._exported = {**self._exported, **command.env}
+            self._elsewhere = command.elsewhere
             folder = self._folder()
             self.script(text)
             self._go_back(folder)
             self._exported, self._elsewhere = exported, was_elsewhere
 
     def _folder(self) -> Folder:
-        return Folder(self._cwd, self._last, self._fallback, tuple(self._left))
+        return Folder(self._cwd, self._last, self._fallback, tuple(self._stack))
 
     def _go_back(self, folder: Folder) -> None:
         self._cwd, self._last, self._fallback = folder.cwd, folder.last, folder.fallback
-        self._left = list(folder.left)
+        self._stack = list(folder.stack)
 
 
 def _script_of(words: list[str]) -> str:
     """Return the script of a shell's option `-c`; empty if it has none."""
     for at, word in enumerate(words):
         if re.fullmatch(r"-[a-z]*c[a-z]*", word):
-            return next((one for one in words[at + 1 :] if not one.startswith("-")), "")
+            return next((word for word in words[at + 1 :] if not word.startswith("-")), "")
     return ""
 
 
@@ -581,9 +586,9 @@ def _ends_exec(before: str, word: str) -> bool:
     return word == ";" or (before, word) == ("{}", "+")
 
 
-def printed(one: SimpleCommand) -> str | None:
+def printed(command: SimpleCommand) -> str | None:
     """Return what `echo`, `printf` or `cat` prints; None of another command."""
-    match one.words:
+    match command.words:
         case ("echo", "-e" | "-ne" | "-en", *rest):
             return _unescaped_text(" ".join(rest))
         case ("echo", "-n", *rest) | ("echo", *rest):
@@ -591,7 +596,7 @@ def printed(one: SimpleCommand) -> str | None:
         case ("printf", form, *rest) if form != "-v":
             return _unescaped_text(_formatted(form, rest))
         case ("cat",):
-            return one.stdin
+            return command.stdin
     return None
 
 
@@ -617,8 +622,10 @@ def made_by(program: str, words: list[str]) -> list[str]:
     """Return the folders that a command makes."""
     if program == "mkdir":
         return [word for word in words if not word.startswith("-")]
-    return [made.folder for made in repositories_made(words)] if program == "git" else []
+    return (
+        [repository.folder for repository in repositories_made(words)] if program == "git" else []
+    )
 
 
-def _unescaped(found: re.Match[str]) -> str:
-    return "" if found[1] == "\n" else found[1]
+def _unescaped(match: re.Match[str]) -> str:
+    return "" if match[1] == "\n" else match[1]

@@ -27,7 +27,7 @@ FILE = "messages.jsonl"
 VERSION = 1
 MOST_TEXT = 1024 * 1024  # bytes, as UTF-8
 MOST_TOPIC = 200  # characters
-_SHOWN = 40  # of what was given, in an error
+_LONGEST_EXCERPT = 40  # of what was given, in an error
 _TAIL = 4096
 _NEWEST_BYTES = 1 << 20
 _TEXTS = ("id", "time", "topic", "text", "session", "agent", "commit", "branch")
@@ -215,9 +215,9 @@ def unicode_only(text: str) -> str:
     return text
 
 
-def shown(text: str) -> str:
+def excerpt(text: str) -> str:
     """Return the beginning of a text for an error message."""
-    return visible_line(text[:_SHOWN])
+    return visible_line(text[:_LONGEST_EXCERPT])
 
 
 def _check_text(text: str) -> None:
@@ -248,7 +248,7 @@ def _check_topic(topic: str) -> None:
         why = "has an empty part, or a leading or trailing space"
     else:
         return
-    raise UsageError(f"the topic `{shown(topic)}` {why}", _TOPIC_HINT)
+    raise UsageError(f"the topic `{excerpt(topic)}` {why}", _TOPIC_HINT)
 
 
 def _existing_ids(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ...]:
@@ -257,7 +257,7 @@ def _existing_ids(shared_state_abs: str, refs: tuple[str, ...]) -> tuple[str, ..
         message = find(shared_state_abs, ref)
         if message is None:
             hint = "Ids are shown by `gitgates journal post` and `read`."
-            raise UsageError(f"no message `{shown(ref)}` to refer to", hint)
+            raise UsageError(f"no message `{excerpt(ref)}` to refer to", hint)
         ids.append(message.id)
     return tuple(dict.fromkeys(ids))
 

@@ -19,8 +19,8 @@ def unknown_hook(name: str) -> UsageError:
     """Return the error for an unknown hook, with a suggestion."""
     configured = _configured("hooks")
     near = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
-    listed = f"Configured: {', '.join(configured) or 'none'}."
-    return UsageError(f"unknown hook `{name}`", near or listed)
+    choices = f"Configured: {', '.join(configured) or 'none'}."
+    return UsageError(f"unknown hook `{name}`", near or choices)
 
 
 def complete_hooks(
@@ -52,4 +52,4 @@ def _configured(section: str) -> tuple[str, ...]:
         config, _problems = inspect(config_root(current_folder()))
     except (GitgatesError, OSError):
         return ()
-    return tuple(one.name for one in getattr(config, section)) if config else ()
+    return tuple(entry.name for entry in getattr(config, section)) if config else ()

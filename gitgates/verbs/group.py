@@ -18,10 +18,10 @@ class VerbGroup(click.Group):
         """Find the verb; suggest the nearest name for an unknown one."""
         from gitgates.config.values import did_you_mean
 
-        known = tuple(self.list_commands(ctx))
+        verbs = tuple(self.list_commands(ctx))
         # A shell that completes (resilient) has no place for the message.
-        unknown = args and args[0] not in known and not args[0].startswith("-")
+        unknown = args and args[0] not in verbs and not args[0].startswith("-")
         if unknown and not ctx.resilient_parsing:
-            hint = did_you_mean(args[0], known) or f"See: {ctx.command_path} --help"
+            hint = did_you_mean(args[0], verbs) or f"See: {ctx.command_path} --help"
             raise click.UsageError(f"no such command: {args[0]}. {hint}", ctx)
         return super().resolve_command(ctx, args)

@@ -58,10 +58,10 @@ class _Stream(io.TextIOWrapper):
     only_ascii = False
 
     def write(self, text: str) -> int:
-        shown = visible(text)
+        printable = visible(text)
         if self.only_ascii:
-            shown = shown.encode("ascii", "backslashreplace").decode()
-        super().write(shown)
+            printable = printable.encode("ascii", "backslashreplace").decode()
+        super().write(printable)
         return len(text)
 
 

@@ -134,8 +134,8 @@ def configuration(repo: Repo) -> Config:
 
 def ignore_local_settings(repo: Repo) -> None:
     """Make git ignore the local settings, and say so."""
-    if said := exclude(repo, LOCAL_FILE):
-        click.echo(f"gitgates: {said}", err=True)
+    if message := exclude(repo, LOCAL_FILE):
+        click.echo(f"gitgates: {message}", err=True)
 
 
 def no_configuration(root_abs: str) -> ConfigError:

@@ -56,7 +56,7 @@ async def run_verb(*words: str) -> str:
             with anyio.move_on_after(_GRACE_S, shield=True):
                 await child.wait()
             raise
-    said = b"\n".join(filter(None, texts)).decode("utf-8", "replace")
+    output = b"\n".join(filter(None, texts)).decode("utf-8", "replace")
     if child.returncode not in (OK, BLOCKED):
-        raise ToolError(said or f"it ended with status {child.returncode}")
-    return said
+        raise ToolError(output or f"it ended with status {child.returncode}")
+    return output

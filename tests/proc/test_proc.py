@@ -33,7 +33,7 @@ def run(
         if isinstance(child, str):
             return child, b"", 0.0
         assert group.wait() is child
-    return child.ending(), capture.kept()[0], time.monotonic() - started
+    return child.ending(), capture.captured()[0], time.monotonic() - started
 
 
 def sh(tmp_path: Path, text: str, timeout_s: float = 20.0) -> tuple[Ending | str, bytes, float]:

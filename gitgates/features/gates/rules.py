@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from gitgates.core.clean import plain_line
 from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS
-from gitgates.core.policy import module_of, policy_gates, wanted
+from gitgates.core.policy import enabled_policies, module_of, policy_gates
 from gitgates.core.types import Gate
 from gitgates.engine.plan import reachable
 from gitgates.session.needs import gates_on
@@ -96,7 +96,9 @@ def _closing(config: Config, first: Hook, listing: str) -> str:
     ends = [hook for hook in config.hooks if hook.name in ENDING_HOOKS and hook.gates]
     most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
-    offers = [getattr(module_of(row), "rules", None) for row in wanted(config) if row.gate]
+    offers = [
+        getattr(module_of(row), "rules", None) for row in enabled_policies(config) if row.gate
+    ]
     policy_rules = "\n".join([text for offer in offers if offer and (text := offer(config))])
     if all(name in policy_gates() for hook in config.hooks for name in hook.gates):
         return policy_rules  # nothing can be run by hand, and nothing cannot be fixed

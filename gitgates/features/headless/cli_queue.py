@@ -166,7 +166,7 @@ class _Pool:
     def _ended(self, task: QueueTask, child: Child) -> None:
         now, ending = self.place(task).progress(), child.ending()
         if not queue.is_finished(now, task) and not ending.ended_by_us:
-            output = child.capture.kept()[0].decode("utf-8", "replace").strip()
+            output = child.capture.captured()[0].decode("utf-8", "replace").strip()
             how = f"exit status {ending.exit_status}"
             if ending.signal is not None:
                 how = f"killed by signal {ending.signal}"

@@ -355,7 +355,7 @@ class Executor:
         outcome = EXHAUSTED if is_last else BLOCKED
         result = GateResult(gate=gate, status="failed", output=text.encode("utf-8", "replace"))
         visit = Visit(result=result, verdict=BLOCK, action="BLOCK")
-        decision = Decision(BLOCK, asked=gate, reason=f"{gate}: failed", visits=(visit,))
+        decision = Decision(BLOCK, decided_by=gate, reason=f"{gate}: failed", visits=(visit,))
         self._save(decision, outcome, turn.text)
         gates, statuses = ", ".join(self.hook.gates), ((gate, "failed"),)
         call.record(call.round(gates, outcome, key=call.key, statuses=statuses, run=self.run_abs))

@@ -138,7 +138,7 @@ def run_process(
         watch.close()
     if signals.received:
         raise Interrupted(f"interrupted by signal {signals.received[0]}")
-    return capture.kept()[0], child.ending()
+    return capture.captured()[0], child.ending()
 
 
 def _tail(path_abs: str) -> str:

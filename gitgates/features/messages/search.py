@@ -16,12 +16,12 @@ from gitgates.core.record import Record
 from gitgates.store.files import open_state, remove_file
 from gitgates.store.log import read_lines
 from gitgates.store.messages import (
+    excerpt,
     file_abs,
     is_in,
     message_at,
     parse_log,
     read_log,
-    shown,
     unicode_only,
 )
 
@@ -80,7 +80,7 @@ def search(shared_state_abs: str, query: str, *, topic: str = "", limit: int = 0
     query_terms = terms(query)
     if not query_terms:
         raise UsageError(
-            f"`{shown(query)}` contains no search term",
+            f"`{excerpt(query)}` contains no search term",
             'Use words, "a phrase", or a prefix: pars*',
         )
     if matches := _search_index(shared_state_abs, query_terms, unicode_only(topic), limit):

@@ -14,7 +14,7 @@ import time
 from gitgates.config.load import table_of
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import Need, functions_of, wanted
+from gitgates.core.policy import Need, enabled_policies, functions_of
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK
 from gitgates.session.facts import SnapshotEntry
@@ -61,7 +61,9 @@ class Trace(Record):
 def is_on(config: Config) -> bool:
     """Return whether what agents write is traced."""
     mode = table_of(config, "trace", Trace).mode
-    return mode == "on" or (mode == "auto" and any(row.is_traced for row in wanted(config)))
+    return mode == "on" or (
+        mode == "auto" and any(row.is_traced for row in enabled_policies(config))
+    )
 
 
 def needs(config: Config) -> tuple[Need, ...]:

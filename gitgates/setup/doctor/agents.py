@@ -103,7 +103,7 @@ def sources(agent: str, repo: Repo) -> list[Source]:
         if os.path.realpath(path_abs) in seen or not os.path.lexists(path_abs):
             continue
         seen.add(os.path.realpath(path_abs))
-        source = Source(agent, scope, user_file.shown(path_abs, repo.root_abs))
+        source = Source(agent, scope, user_file.display_path(path_abs, repo.root_abs))
         try:
             settings = agent_settings(agent).read(
                 user_file.read(path_abs) or "", source.where, scope
@@ -370,7 +370,7 @@ def _check_files(config: Config, folder_abs: str, source: Source, repo: Repo) ->
         return
     for file in files:
         if file.state == agent_files.OLD and file.after is not None:
-            where = user_file.shown(os.path.join(folder_abs, file.path), repo.root_abs)
+            where = user_file.display_path(os.path.join(folder_abs, file.path), repo.root_abs)
             what = "is out of date"
             yield source.note(what, source.install)._replace(where=where)
 

@@ -90,7 +90,7 @@ def check_config(subject: Subject) -> Iterator[Finding]:
         yield Finding("problem", "configuration", root_abs, what, "gitgates init")
         return
     for problem in problems:
-        yield Finding("problem", "configuration", problem.where, problem.message, problem.hint)
+        yield Finding("problem", "configuration", problem.location, problem.message, problem.hint)
     if not problems:
         text = f"{counted(len(config.gates), 'gate')}, {counted(len(config.hooks), 'hook')}"
         yield Finding("ok", "configuration", " and ".join(config.sources), text)

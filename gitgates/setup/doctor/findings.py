@@ -10,7 +10,7 @@ from gitgates.config.load import inspect
 from gitgates.core.errors import ConfigError, GitError
 from gitgates.core.record import Record
 from gitgates.core.types import Config
-from gitgates.edit.user_file import shown
+from gitgates.edit.user_file import display_path
 from gitgates.engine.command import GIT_LOCAL
 from gitgates.git.repo import Repo, find_repo
 from gitgates.setup.install.framework import Framework, read_framework
@@ -36,9 +36,9 @@ class Worktree(Record):
             return command
         return f"(cd {shlex.quote(self.repo.root_abs)} && {command})"
 
-    def shown(self, path_abs: str) -> str:
-        """Return a path as short as it can be."""
-        return shown(path_abs, self.here_abs)
+    def display_path(self, path_abs: str) -> str:
+        """Return a path for display, as short as possible."""
+        return display_path(path_abs, self.here_abs)
 
 
 class Subject(Record):

@@ -187,7 +187,7 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Iterator[Finding]:
             mend = next_command(manager, (file.hook,), name) if wants else ""
             yield _wrong(file, worktree, what, mend)
         case "shim":
-            yield check_shim(file, worktree.shown(file.path_abs), worktree)
+            yield check_shim(file, worktree.display_path(file.path_abs), worktree)
             kept = read_hook(file.kept_abs)
             by = kept.manager if kept.executable else None
             if by and _runs_gates(file, worktree, by):
@@ -217,7 +217,7 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
         join = worktree.command(f"{_INSTALL} --via {manager.name}")
         yield _note(file, worktree, what, "" if runs_us else join)
         yield check_shim(
-            beside, f"{worktree.shown(file.path_abs)}{manager.previous_suffix}", worktree
+            beside, f"{worktree.display_path(file.path_abs)}{manager.previous_suffix}", worktree
         )
         if runs_us:
             yield _double(file, worktree, manager.name)
@@ -270,7 +270,7 @@ def _wrong(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Fin
     names = [manager for manager, _file in worktree.joined.values()]
     names = ["pre-commit"] if worktree.framework.our_stages else names
     mend = mend or (f"{_INSTALL} --via {names[0]}" if names else _INSTALL)
-    where = worktree.shown(file.path_abs)
+    where = worktree.display_path(file.path_abs)
     return Finding("problem", "hook", where, what, worktree.command(mend))
 
 
@@ -279,7 +279,7 @@ def _off(file: HookFile, worktree: Worktree) -> Finding:
 
 
 def _note(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Finding:
-    return Finding("note", "hook", worktree.shown(file.path_abs), what, mend)
+    return Finding("note", "hook", worktree.display_path(file.path_abs), what, mend)
 
 
 def _double(file: HookFile, worktree: Worktree, manager: str) -> Finding:
@@ -287,4 +287,4 @@ def _double(file: HookFile, worktree: Worktree, manager: str) -> Finding:
     entry = f"gitgates-{file.hook}" if manager in FRAMEWORK else "gitgates"
     what = f"two managers: the gitgates hook and {manager} both run the gates of {file.hook}"
     mend = f"remove {entry} from {settings}, or: gitgates uninstall-hooks"
-    return Finding("problem", "twice", worktree.shown(file.path_abs), what, mend)
+    return Finding("problem", "twice", worktree.display_path(file.path_abs), what, mend)

@@ -54,7 +54,9 @@ def _unread(subject: Subject) -> Iterator[Finding]:
             texts |= {str(one["text"]): path_abs for one in of_kind(facts, UnreadEntry)}
     for text, path_abs in texts.items():
         what, mend = text.removeprefix("gitgates: ").rsplit(". ", 1)
-        yield Finding("note", "agent", user_file.shown(path_abs, subject.repo.root_abs), what, mend)
+        yield Finding(
+            "note", "agent", user_file.display_path(path_abs, subject.repo.root_abs), what, mend
+        )
 
 
 def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
@@ -93,7 +95,7 @@ def _off(source: Source, subject: Subject) -> Iterator[Finding]:
         if scope == "project" and source.scope == "user":
             continue  # it counts for the hooks of the project alone
         if is_switched_off(source.agent, path_abs):
-            where = user_file.shown(path_abs, repo.root_abs)
+            where = user_file.display_path(path_abs, repo.root_abs)
             of = "of this project" if scope == "project" else "of yours, in any project,"
             what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hooks {of}"
             yield source.problem(what, f"take `{host.OFF.key}` out of it")._replace(where=where)

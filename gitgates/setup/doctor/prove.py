@@ -165,7 +165,7 @@ class Throwaway:
         with open(said_abs, "rb") as file:
             stderr = file.read(_MOST_BYTES).decode("utf-8", "replace")
         status = None if trouble else ending.exit_status
-        return CommandResult(status, capture.kept()[0], stderr, trouble)
+        return CommandResult(status, capture.captured()[0], stderr, trouble)
 
 
 @contextmanager
@@ -253,7 +253,7 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
     with _throwaway_with(hook_abs, worktree) as repo:
         repo.write(f".git/hooks/{os.path.basename(hook_abs)}{SUFFIX}", kept, 0o755)
         refused = _refusal(repo, hook_abs, passes=True)
-    where = worktree.shown(hook_abs) + SUFFIX
+    where = worktree.display_path(hook_abs) + SUFFIX
     if f"{_KEPT} {os.path.basename(hook_abs)} " in f"{refused} ":
         what = "proved: it runs under its own name, and its refusal counts"
         return Finding("ok", "proof", where, what)
@@ -266,7 +266,7 @@ def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
     with _throwaway_with(hook_abs, worktree) as repo:
         passed = _refusal(repo, hook_abs, passes=True)
         failed = passed or _refusal(repo, hook_abs, passes=False)
-    where = worktree.shown(hook_abs)
+    where = worktree.display_path(hook_abs)
     if passed:
         what = f"a {verb} whose gates pass is refused: {passed}"
     elif not failed:

@@ -28,7 +28,7 @@ def check_twice(subject: Subject) -> Iterator[Finding]:
     commands = _commands(here.repo.root_abs)
     for hook in managers.HOOKS:
         path_abs = os.path.join(here.folder.path_abs, hook)
-        where = here.shown(path_abs)
+        where = here.display_path(path_abs)
         if (text := stands_in(path_abs, here.repo.root_abs, subject.config)) or (
             text := left_to_framework(here, hook, subject.config)
         ):

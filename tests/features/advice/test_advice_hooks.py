@@ -15,7 +15,7 @@ from conftest import Repo
 
 from gitgates.config.load import load
 from gitgates.core.lifecycle import AGENT_KINDS, GIT_KINDS
-from gitgates.core.policy import Need, asked_at
+from gitgates.core.policy import Need, policies_at
 from gitgates.core.types import Config
 from gitgates.features.advice.items import (
     Advice,
@@ -219,7 +219,7 @@ def configured(repo: Repo, text: str) -> Config:
 def test_without_advice_it_is_asked_nowhere(repo: Repo) -> None:
     config = configured(repo, GATES)
     for kind in (*AGENT_KINDS, *GIT_KINDS):
-        assert "advice" not in [row.name for row, *_rest in asked_at(config, kind)]
+        assert "advice" not in [row.name for row, *_rest in policies_at(config, kind)]
 
 
 @pytest.mark.parametrize(

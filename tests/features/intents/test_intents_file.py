@@ -345,7 +345,7 @@ def test_no_document_is_a_bug(document: dict[str, object], extension: str) -> No
     except (ValueError, TypeError):
         return  # what tomlkit cannot write
     _intents, problems = parse(text, f"f.{extension}")
-    assert all(problem.where.startswith(f"f.{extension}") for problem in problems)
+    assert all(problem.location.startswith(f"f.{extension}") for problem in problems)
 
 
 @given(st.text(), st.sampled_from(["yaml", "toml"]))

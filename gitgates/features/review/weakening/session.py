@@ -130,7 +130,7 @@ def _parse(raw: Raw) -> tuple[Config | None, str]:
     except ConfigError as error:
         return None, error.message
     fatal = [problem for problem in problems if not problem.deferred]
-    return (None, f"{fatal[0].where}: {fatal[0].message}") if fatal else (config, "")
+    return (None, f"{fatal[0].location}: {fatal[0].message}") if fatal else (config, "")
 
 
 def _hooks_off(root_abs: str, git: Git, now: str) -> Iterable[Weakening]:
