@@ -31,8 +31,8 @@ class GateChanges:
         self.gate = gate
         self.paths = paths  # that the gate is given
         self.before: Contents | None = None  # of a gate that writes
-        self.found: set[str] = set()  # though the gate does not say that it writes
-        self.beside: set[str] = set()  # gates that ran at the same time, and may have done that
+        self.undeclared: set[str] = set()  # although the gate has no `writes`
+        self.concurrent: set[str] = set()  # gates that ran at the same time, and may be the cause
 
 
 class ChangeDetector:
@@ -43,7 +43,7 @@ class ChangeDetector:
     ) -> None:
         self._plan = plan
         self._isolation = isolation
-        self._there = checkout or repo  # where gates run
+        self._repo = checkout or repo  # where gates run
         self._running: list[GateChanges] = []
         self._is_commit = plan.event.host == "git" and plan.event.name in BEFORE_A_COMMIT
         self._again = action_to_repeat(plan.event)  # then a gate may not change the event's files
@@ -63,7 +63,7 @@ class ChangeDetector:
         event = self._plan.event
         is_watched = self._again or event.payload
         paths = (self._isolation.staged or event.paths or ()) if is_watched else ()
-        return EventFiles(self._there.git, paths)
+        return EventFiles(self._repo.git, paths)
 
     def _committed_index(self, repo: Repo) -> CommittedIndex | None:
         copies = any(step.gate.git_env == "commit" for step in self._plan.steps)
@@ -85,7 +85,7 @@ class ChangeDetector:
         """Record that a gate starts."""
         changes = GateChanges(gate, paths)
         if gate.writes:
-            changes.before = Contents(self._there.git, self._watched(paths))
+            changes.before = Contents(self._repo.git, self._watched(paths))
         self._running.append(changes)
         return changes
 
@@ -106,35 +106,35 @@ class ChangeDetector:
 
     def judge_run(self, decision: Decision) -> Decision:
         """Block if somebody else changed, or may have changed, the content to check."""
-        said = changed_meanwhile(self._strays or self._altered, self._again)
-        # Where no gate blocks for that, others have passed on something else all the same.
+        reason = changed_meanwhile(self._strays or self._altered, self._again)
+        # Even if no gate blocks for that, others have passed on different content.
         if self._strays or (self._altered and decision.verdict < BLOCK):
-            return decision._replace(verdict=max(decision.verdict, BLOCK), reason=said)
-        notes = (f"if another process changed them: {said}",) if self._altered else ()
+            return decision._replace(verdict=max(decision.verdict, BLOCK), reason=reason)
+        notes = (f"if another process changed them: {reason}",) if self._altered else ()
         return decision._replace(notes=(*decision.notes, *notes))
 
     def _note(self) -> None:
         """Record what changed since the last check; any running gate may have done it."""
-        found = set(self._files.changed())
-        if found and self._plan.event.with_untracked:  # caches and reports of gates among them
-            found &= set(self._there.git.names("ls-files", "-z"))
-        if not found:
+        changed = set(self._files.changed())
+        if changed and self._plan.event.with_untracked:  # caches and reports of gates among them
+            changed &= set(self._repo.git.names("ls-files", "-z"))
+        if not changed:
             return
-        names = {one.gate.name for one in self._running}
-        for one in self._running:
-            one.found.update(found)
-            one.beside |= names - {one.gate.name}
+        names = {changes.gate.name for changes in self._running}
+        for changes in self._running:
+            changes.undeclared.update(changed)
+            changes.concurrent |= names - {changes.gate.name}
 
     def _judge(self, changes: GateChanges, result: GateResult) -> GateResult:
         """Fail a gate without `writes` that changed the event's files."""
-        if not changes.found:
+        if not changes.undeclared:
             return result
-        paths = tuple(sorted(changes.found))
+        paths = tuple(sorted(changes.undeclared))
         result = result._replace(changed_paths=paths)
         if not self._again:
             return result
-        self._altered |= changes.found
-        return _failed(result, undeclared(paths, changes.beside))
+        self._altered |= changes.undeclared
+        return _failed(result, undeclared(paths, changes.concurrent))
 
     def _watched(self, paths: tuple[str, ...]) -> tuple[str, ...]:
         """Return a gate's files with those that an agent wrote, which may be untracked."""
@@ -144,14 +144,14 @@ class ChangeDetector:
         self, changes: GateChanges, result: GateResult, before: Contents
     ) -> GateResult:
         """Detect what a fixer changed, and restage it if configured."""
-        after = Contents(self._there.git, self._watched(changes.paths))
-        found = after.changed_since(before)
-        result = result._replace(changed_paths=found)
+        after = Contents(self._repo.git, self._watched(changes.paths))
+        changed_paths = after.changed_since(before)
+        result = result._replace(changed_paths=changed_paths)
         if not (changes.gate.restage and self._is_commit and result.status == "passed"):
             return result
-        staged = set(found) & set(self._files.paths) - before.unstaged
+        staged = set(changed_paths) & set(self._files.paths) - before.unstaged
         conflicting = self._isolation.conflicting(staged)
-        restaged = restage(self._there, tuple(sorted(staged - conflicting)))
+        restaged = restage(self._repo, tuple(sorted(staged - conflicting)))
         if self.index and restaged:
             self.index.take()
         reason = conflicts_with_unstaged(conflicting) if conflicting else result.reason

@@ -56,7 +56,7 @@ GIT_LOCAL = (
 
 # The worst of a gate's runs decides for all of them.
 _WORSE: tuple[Status, ...] = ("passed", "failed", "killed", "timed-out", "not-started")
-# What a POSIX shell says of a command that it could not run. Source: sh(1), EXIT STATUS.
+# Exit statuses of a POSIX shell for a command that it could not run. Source: sh(1), EXIT STATUS.
 _SHELL_CANNOT = {
     127: "command not found",
     126: "not executable",
@@ -93,16 +93,16 @@ def make_commands(
 
 def chunks(paths: tuple[str, ...], limit: int) -> tuple[tuple[str, ...], ...]:
     """Split paths into chunks of at most `limit` bytes, in order; a chunk has at least one."""
-    found: list[list[str]] = [[]]
+    batches: list[list[str]] = [[]]
     room = limit
     for path in paths:
         cost = _cost((path,))
-        if found[-1] and cost > room:
-            found.append([])
+        if batches[-1] and cost > room:
+            batches.append([])
             room = limit
-        found[-1].append(path)
+        batches[-1].append(path)
         room -= cost
-    return tuple(tuple(chunk) for chunk in found)
+    return tuple(tuple(chunk) for chunk in batches)
 
 
 def _base(gate: Gate, event: Event) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _pre_commit_commands(
     stage = event.name if event.name in (*_FILE_STAGES, *_MESSAGE_STAGES) else "pre-commit"
     about: tuple[str, ...] = ("--files",)
     if stage in _MESSAGE_STAGES:
-        # Without files it would hide unstaged work first, which is not its business here.
+        # Without files it would hide unstaged work first, which is not wanted here.
         about = ("--commit-msg-filename", event.message_file_abs, "--files", event.message_file_abs)
     ids: tuple[tuple[str, ...], ...] = tuple((name,) for name in gate.pre_commit or ()) or ((),)
     return tuple((*runner, "run", *name, "--hook-stage", stage, *about) for name in ids)
@@ -209,15 +209,15 @@ def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") ->
 def _active_pids(active: str, git_dir_abs: str, hook: str) -> list[int]:
     """Return the ancestor processes that run this hook of this worktree (empty: any hook).
 
-    Whether they still live is not said: what a gate leaves running keeps the name for ever.
+    They may have ended: what a gate leaves running keeps the variable for ever.
     """
-    found = []
+    pids = []
     for line in active.split("\n"):
         pid, _, rest = line.partition(" ")
-        name, _, where = rest.partition(" ")
-        if where == git_dir_abs and hook in ("", name) and pid.isdigit():
-            found.append(int(pid))
-    return found
+        name, _, hook_git_dir_abs = rest.partition(" ")
+        if hook_git_dir_abs == git_dir_abs and hook in ("", name) and pid.isdigit():
+            pids.append(int(pid))
+    return pids
 
 
 def judge(gate: str, endings: tuple[Ending, ...], *, shell: bool) -> GateResult:

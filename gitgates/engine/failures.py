@@ -1,4 +1,4 @@
-"""Compare failures: which are new, unchanged and gone since the last attempt. Cold and pure.
+"""Compare failures: which are new, unchanged and resolved since the last attempt. Cold and pure.
 
 Loaded only when a gate has failed.
 """
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 MOST_FAILURES = 1000
 MOST_BYTES = 512 * 1024  # of an output that a preset reads: the head and the tail
-MOST_BYTES_OF_OWN = 64 * 1024  # the same where the pattern is somebody's own, and may be slow
+MOST_BYTES_OF_OWN = 64 * 1024  # the same for a configured regular expression, which may be slow
 _TITLE = 200
-_LONG_LINE = re.compile(r"([^\n]{2000})[^\n]+")  # longer than what anybody says of one failure
+_LONG_LINE = re.compile(r"([^\n]{2000})[^\n]+")  # longer than any message about one failure
 _TELLING = re.compile(r"(?i)error|fail|fatal|panic|exception|not found|cannot")
 
 
 class Failure(Record):
-    """One thing that is wrong, as a gate reported it."""
+    """One failure, as a gate reported it."""
 
     fingerprint: str  # 16 hex digits
     title: str  # one line
@@ -39,7 +39,7 @@ class Change(Record):
 
     new: tuple[Failure, ...] = ()
     unchanged: tuple[Failure, ...] = ()
-    gone: tuple[Failure, ...] = ()
+    resolved: tuple[Failure, ...] = ()
 
 
 def split(output: bytes, pattern: str, gate: str = "", root_abs: str = "") -> tuple[Failure, ...]:
@@ -54,18 +54,20 @@ def split(output: bytes, pattern: str, gate: str = "", root_abs: str = "") -> tu
     limit = MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN
     text = _below(plain(_bounded(output, limit)), root_abs)
     finds = _find(_LONG_LINE.sub(r"\1", text), pattern)
-    found = list(islice(finds, MOST_FAILURES))
-    return tuple(_number(found, gate)) or (_whole(text, gate),)
+    failures = list(islice(finds, MOST_FAILURES))
+    return tuple(_number(failures, gate)) or (_whole(text, gate),)
 
 
 def compare(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> Change:
-    """Return what is new, unchanged and gone; what is unchanged is named as it is now."""
-    was = {failure.fingerprint for failure in before}
-    is_now = {failure.fingerprint for failure in now}
+    """Return what is new, unchanged and resolved; the unchanged with their present titles."""
+    old_fingerprints = {failure.fingerprint for failure in before}
+    new_fingerprints = {failure.fingerprint for failure in now}
     return Change(
-        new=tuple(failure for failure in now if failure.fingerprint not in was),
-        unchanged=tuple(failure for failure in now if failure.fingerprint in was),
-        gone=tuple(failure for failure in before if failure.fingerprint not in is_now),
+        new=tuple(failure for failure in now if failure.fingerprint not in old_fingerprints),
+        unchanged=tuple(failure for failure in now if failure.fingerprint in old_fingerprints),
+        resolved=tuple(
+            failure for failure in before if failure.fingerprint not in new_fingerprints
+        ),
     )
 
 
@@ -85,10 +87,10 @@ def _find(text: str, pattern: str) -> Iterator[ParsedFailure]:
         yield from PRESETS[pattern](text)
         return
     try:
-        own = re.compile(pattern, re.MULTILINE) if pattern else None
+        regex = re.compile(pattern, re.MULTILINE) if pattern else None
     except (re.error, OverflowError, RecursionError):
-        own = None  # the configuration has been checked; a damaged one must not end the run
-    for title in compute(lambda: _titles(own, text), LIMIT_S) if own else ():
+        regex = None  # the configuration has been checked; a damaged one must not end the run
+    for title in compute(lambda: _titles(regex, text), LIMIT_S) if regex else ():
         yield ParsedFailure(title=title, message=title)
 
 
@@ -97,21 +99,21 @@ def _titles(pattern: re.Pattern[str], text: str) -> list[str]:
     return list(islice((title for title in matches if title.strip()), MOST_FAILURES))
 
 
-def _number(found: list[ParsedFailure], gate: str) -> Iterator[Failure]:
+def _number(failures: list[ParsedFailure], gate: str) -> Iterator[Failure]:
     """Tell apart failures that differ only by their position; drop duplicates.
 
     Without its line, a rule that is broken twice in a file would be one failure, and breaking it
     once more would be no news.
     """
     places: dict[tuple[str, str], list[str]] = {}
-    for item in found:
+    for item in failures:
         key = (item.identity, normalise(item.message))
         place = f"{item.place}\n{without_volatile(item.message)}"
-        seen = places.setdefault(key, [])
-        if place in seen:
+        same_kind = places.setdefault(key, [])
+        if place in same_kind:
             continue
-        seen.append(place)
-        again = f" (number {len(seen)} of this kind)" if len(seen) > 1 else ""
+        same_kind.append(place)
+        again = f" (number {len(same_kind)} of this kind)" if len(same_kind) > 1 else ""
         title = plain_line(item.title, _TITLE - len(again)) + again
         yield Failure(fingerprint=_fingerprint(gate, *key, again), title=title)
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 1000
 _ALL_OTHERS_S = 5.0
-_SESSION_END_S = 10.0  # said explicitly: without it, the client gives all hooks 1.5 s
+_SESSION_END_S = 10.0  # explicit: without it, the client gives all hooks 1.5 s
 _AROUND_S = 15.0  # beside the gates, where these have their own time
-_TO_END_S = 2.8  # a gate that is told to end, and the answer
+_TO_END_S = 2.8  # a gate that is asked to end, and the answer
 
 
 def matches_hook(hook: Hook, payload: Payload) -> bool:
@@ -51,11 +51,11 @@ def matches_agent(patterns: tuple[str, ...] | None, agent: str) -> bool:
 
 
 def matches_glob(pattern: str, name: str) -> bool:
-    """Return whether a name is what a pattern says: `mcp__*`."""
+    """Return whether a name matches a glob such as `mcp__*`."""
     if "*" not in pattern and "?" not in pattern:
         return pattern == name
     if len(name) > _LONGEST_NAME:
-        return True  # which nothing is called: gates rather run than that it is compared for long
+        return True  # no name is that long: run the gates rather than compare for long
     from gitgates.engine.match import match_name  # most are plain names
 
     return match_name(pattern, name)

@@ -13,7 +13,7 @@ class Listener:
     live = False  # whether `tick` is called while something runs
 
     def phase(self, text: str) -> None:
-        """Receive the current phase, apart from gates; empty: none."""
+        """Receive the current phase, other than gates; empty: none."""
 
     def planned(self, plan: Plan) -> None:
         """Receive the plan."""
@@ -27,5 +27,5 @@ class Listener:
     def tick(self) -> None:
         """Be called periodically while something runs."""
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Receive a message that a person should see at once."""

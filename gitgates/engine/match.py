@@ -25,25 +25,25 @@ def select(
     paths: tuple[str, ...], files: tuple[str, ...] | None, exclude: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return the paths that match `files` (None: all) and do not match `exclude`, in order."""
-    wanted = None if files is None else [parse(line) for line in files]
-    unwanted = [parse(line) for line in exclude]
-    folders: dict[str, bool] = {}
-    unwanted_folders: dict[str, bool] = {}
+    included = None if files is None else [parse(line) for line in files]
+    excluded = [parse(line) for line in exclude]
+    included_folders: dict[str, bool] = {}
+    excluded_folders: dict[str, bool] = {}
     return tuple(
         path
         for path in paths
-        if (wanted is None or matches(path, wanted, folders))
-        and not matches(path, unwanted, unwanted_folders)
+        if (included is None or matches(path, included, included_folders))
+        and not matches(path, excluded, excluded_folders)
     )
 
 
 def selects_any(paths: Iterable[str], files: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
     """Return whether one of the paths matches `files` and does not match `exclude`."""
-    wanted, unwanted = [parse(line) for line in files], [parse(line) for line in exclude]
-    folders: dict[str, bool] = {}
-    unwanted_folders: dict[str, bool] = {}
+    included, excluded = [parse(line) for line in files], [parse(line) for line in exclude]
+    included_folders: dict[str, bool] = {}
+    excluded_folders: dict[str, bool] = {}
     return any(
-        matches(path, wanted, folders) and not matches(path, unwanted, unwanted_folders)
+        matches(path, included, included_folders) and not matches(path, excluded, excluded_folders)
         for path in paths
     )
 
@@ -76,13 +76,13 @@ def matches(path: str, patterns: list[Pattern], folders: dict[str, bool] | None 
     """
     if not patterns:
         return False
-    known = {} if folders is None else folders
+    selected_by_folder = {} if folders is None else folders
     parts = tuple(path.split("/"))
     for depth in range(1, len(parts)):
         folder = "/".join(parts[:depth])
-        if folder not in known:
-            known[folder] = _is_selected(parts[:depth], patterns, is_folder=True)
-        if known[folder]:
+        if folder not in selected_by_folder:
+            selected_by_folder[folder] = _is_selected(parts[:depth], patterns, is_folder=True)
+        if selected_by_folder[folder]:
             return True
     return _is_selected(parts, patterns, is_folder=False)
 
@@ -98,24 +98,24 @@ def _is_selected(parts: tuple[str, ...], patterns: list[Pattern], *, is_folder: 
 
 def _match_segments(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
     # Only the last `**` met ever needs another try, so that the work stays len × len.
-    at = where = 0
+    at = index = 0
     after_stars = stars_end = -1
-    while where < len(parts) or at < len(pattern):
+    while index < len(parts) or at < len(pattern):
         if at < len(pattern) and pattern[at] == "**":
             at += 1
             if at == len(pattern):
-                return where < len(parts)
-            after_stars, stars_end = at, where
+                return index < len(parts)
+            after_stars, stars_end = at, index
             if "**" not in pattern[at:]:
-                where = stars_end = max(where, len(parts) - (len(pattern) - at))
+                index = stars_end = max(index, len(parts) - (len(pattern) - at))
             continue
-        if at < len(pattern) and where < len(parts) and match_name(pattern[at], parts[where]):
-            at, where = at + 1, where + 1
+        if at < len(pattern) and index < len(parts) and match_name(pattern[at], parts[index]):
+            at, index = at + 1, index + 1
             continue
         if after_stars < 0 or stars_end >= len(parts):
             return False
         stars_end += 1
-        at, where = after_stars, stars_end
+        at, index = after_stars, stars_end
     return True
 
 
@@ -130,22 +130,22 @@ def match_name(pattern: str, name: str) -> bool:
 
 def _match_wildcards(pattern: str, name: str) -> bool:
     # Only the last star met ever needs another try, so that the work stays len × len.
-    at = where = 0
+    at = index = 0
     after_star = star_end = -1
-    while where < len(name) or at < len(pattern):
+    while index < len(name) or at < len(pattern):
         if at < len(pattern) and pattern[at] == "*":
             at += 1
-            after_star, star_end = at, where
+            after_star, star_end = at, index
             continue
-        if at < len(pattern) and where < len(name):
-            following, fits = _match_char(pattern, at, name[where])
+        if at < len(pattern) and index < len(name):
+            following, fits = _match_char(pattern, at, name[index])
             if fits:
-                at, where = following, where + 1
+                at, index = following, index + 1
                 continue
         if after_star < 0 or star_end >= len(name):
             return False
         star_end += 1
-        at, where = after_star, star_end
+        at, index = after_star, star_end
     return True
 
 
@@ -163,26 +163,26 @@ def _match_char(pattern: str, at: int, char: str) -> tuple[int, bool]:
 
 
 def _match_class(pattern: str, at: int, char: str) -> tuple[int, bool]:
-    where = at + 1
-    negated = pattern[where : where + 1] in ("!", "^")
-    where += negated
-    found = False
+    index = at + 1
+    negated = pattern[index : index + 1] in ("!", "^")
+    index += negated
+    is_member = False
     first = True
-    while first or pattern[where : where + 1] != "]":
-        if where >= len(pattern):
+    while first or pattern[index : index + 1] != "]":
+        if index >= len(pattern):
             return len(pattern), False  # no closing bracket: matches nothing, as in git
-        if pattern.startswith("[:", where) and ":]" in pattern[where + 2 :]:
-            end = pattern.index(":]", where + 2)
-            found = found or _in_named_class(pattern[where + 2 : end], char)
-            where, first = end + 2, False
+        if pattern.startswith("[:", index) and ":]" in pattern[index + 2 :]:
+            end = pattern.index(":]", index + 2)
+            is_member = is_member or _in_named_class(pattern[index + 2 : end], char)
+            index, first = end + 2, False
             continue
-        low, where = _class_char(pattern, where)
+        low, index = _class_char(pattern, index)
         high = low
-        if pattern[where : where + 1] == "-" and pattern[where + 1 : where + 2] not in ("", "]"):
-            high, where = _class_char(pattern, where + 1)
-        found = found or low <= char <= high
+        if pattern[index : index + 1] == "-" and pattern[index + 1 : index + 2] not in ("", "]"):
+            high, index = _class_char(pattern, index + 1)
+        is_member = is_member or low <= char <= high
         first = False
-    return where + 1, found != negated
+    return index + 1, is_member != negated
 
 
 def _class_char(pattern: str, at: int) -> tuple[str, int]:

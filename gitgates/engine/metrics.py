@@ -37,18 +37,18 @@ class Measurement:
         self._gate, self._repo, self._hook = gate, repo, plan.event.name
         self._commit = self._tree = self._trouble = ""
         self._ratchet: Ratchet | None = None
-        there = checkout._replace(env=without_git(checkout.env)) if checkout else repo
+        measured_repo = checkout._replace(env=without_git(checkout.env)) if checkout else repo
         is_commit = plan.event.name in BEFORE_A_COMMIT and plan.event.host in ("git", "pre-commit")
         try:
-            self._commit = there.git.resolve("HEAD^{commit}")
+            self._commit = measured_repo.git.resolve("HEAD^{commit}")
             if checkout:
-                self._tree = there.git.out("write-tree").decode().strip()
+                self._tree = measured_repo.git.out("write-tree").decode().strip()
             else:
                 self._tree = committed_tree(repo) if is_commit else take(repo).tree
             if gate.ratchet:
                 from gitgates.engine.ratchet import Ratchet  # most metrics are only recorded
 
-                self._ratchet = Ratchet(gate, repo, there.git, self._tree)
+                self._ratchet = Ratchet(gate, repo, measured_repo.git, self._tree)
         except (GitgatesError, OSError) as error:
             self._trouble = str(error)
 
@@ -63,8 +63,8 @@ class Measurement:
         """Return the result of a gate with its numbers, failed where its ratchet does not hold."""
         if result.status not in ("passed", "unchecked", "failed"):
             return result
-        found, slow = find_numbers(self._gate, result.output, is_stopped)
-        result = result._replace(metrics=found)
+        numbers, slow = find_numbers(self._gate, result.output, is_stopped)
+        result = result._replace(metrics=numbers)
         if result.status == "failed":
             return result
         reason = _say_slow(slow) if slow else ""
@@ -82,10 +82,10 @@ class Measurement:
 
         Raises: OSError where the numbers of the base cannot be recorded.
         """
-        found, slow = find_numbers(self._gate, at_base.output, is_stopped)
+        base_numbers, slow = find_numbers(self._gate, at_base.output, is_stopped)
         if slow:
             at_base = at_base._replace(status="timed-out", reason=_say_slow(slow))
-        return self._ratchet.judge_with(found, at_base, result) if self._ratchet else result
+        return self._ratchet.judge_with(base_numbers, at_base, result) if self._ratchet else result
 
     def record(self, result: GateResult, run_abs: str) -> None:
         """Record the numbers for the content that was measured.
@@ -105,31 +105,31 @@ def _say_slow(name: str) -> str:
 def find_numbers(
     gate: Gate, output: bytes, is_stopped: Callable[[], bool] = lambda: False
 ) -> tuple[dict[str, float], str]:
-    """Return the last number of each metric that is in an output, by name; and what took too long.
+    """Return the last number of each metric that is in an output, by name; and what timed out.
 
     The second is the first metric whose pattern did not finish in time; the others were not tried.
     """
     text = plain(output)
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     until = time.monotonic() + LIMIT_S
     for name, pattern, _better in gate.metrics:
         task = partial(_last_number, pattern, text)
         try:
             number = compute(task, until - time.monotonic(), is_stopped)
         except TimeoutError:
-            return found, name
+            return numbers, name
         if number is not None:
-            found[name] = number
-    return found, ""
+            numbers[name] = number
+    return numbers, ""
 
 
 def _last_number(pattern: str, text: str) -> float | None:
-    found = None
+    last = None
     for match in re.finditer(pattern, text, re.MULTILINE):
         try:
             number = float(match[1] or "")
         except ValueError:
             continue
         if abs(number) < _MOST:  # nan is not
-            found = int(number) if number.is_integer() else number
-    return found
+            last = int(number) if number.is_integer() else number
+    return last

@@ -27,7 +27,7 @@ _RULES: tuple[tuple[str, str], ...] = (
     (r"(?<!\w)(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,}(?!\w)", "<hex>"),
     (rf"(?<![\w.])(?:\d+ ?h ?)?(?:\d+ ?m ?)?\d+(?:\.\d+)? ?{_UNIT}(?!\w)", "<duration>"),
     (r"(?i)\b(pid|seed|goroutine)([ =:]{1,3})\d+\b", r"\1\2<number>"),
-    (r"(?m)^(thread '[^'\n]{1,300}') \(\d+\)", r"\1"),  # what Rust says of a panic
+    (r"(?m)^(thread '[^'\n]{1,300}') \(\d+\)", r"\1"),  # the header of a panic in Rust
     (r"(?<=[\w.-][.-])\d{3,}(?=\.(?:tmp|sock|lock|pid|log)\b)", "<number>"),
     (r"\btmp(?=[a-z_]*\d)[a-z0-9_]{8}\b|\btmp\.[A-Za-z0-9]{10}\b", "<tmp>"),
     (r"([=\-_*#~!.])\1{3,}", r"\1\1\1"),  # lines that fill the width of the terminal

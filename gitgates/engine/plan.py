@@ -49,15 +49,15 @@ def wants_paths(config: Config, hook: Hook) -> bool:
 
 
 def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]) -> Plan:
-    """Return the plan of `event`. `skips` is gate name → who asks to skip it."""
+    """Return the plan of `event`. `skips`: gate name → who requests it."""
     gates = {gate.name: gate for gate in config.gates}
     order = [PRIORITIES.index(gates[name].priority) if name in gates else 2 for name in hook.gates]
-    listed = tuple(
+    names = tuple(
         name
         for _rank, name in sorted(zip(order, hook.gates, strict=True), key=lambda pair: pair[0])
     )
     steps = tuple(
-        _make_step(gates.get(name), name, event, skips) for name in reachable(listed, gates)
+        _make_step(gates.get(name), name, event, skips) for name in reachable(names, gates)
     )
     strays = [
         f"{by} names an unknown gate: `{name}`"
@@ -68,20 +68,20 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
     ]
     if strays:
         event = event._replace(note="; ".join(part for part in (event.note, *strays) if part))
-    return Plan(event=event, hook=hook, listed=listed, steps=steps, config_digest=config.digest)
+    return Plan(event=event, hook=hook, listed=names, steps=steps, config_digest=config.digest)
 
 
 def reachable(names: tuple[str, ...], gates: Mapping[str, Gate]) -> tuple[str, ...]:
     """Return the named gates and those that their actions name, defined or not, each once."""
-    found: dict[str, None] = {}
+    reached: dict[str, None] = {}
     waiting = list(names)
     for name in waiting:  # which grows while it is walked
-        if name in found:
+        if name in reached:
             continue
-        found[name] = None
+        reached[name] = None
         if gate := gates.get(name):
             waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
-    return tuple(found)
+    return tuple(reached)
 
 
 def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, str]) -> Step:
@@ -104,7 +104,7 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
 
     paths = select(event.paths, gate.files, gate.exclude)
     if not paths and matches_deleted(gate) and select(event.deleted, gate.files, gate.exclude):
-        return Step(gate=gate, note=note)  # what is gone may break what needed it
+        return Step(gate=gate, note=note)  # deleted files may break what needed them
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
 
 
@@ -115,8 +115,8 @@ def runs_framework(gate: Gate) -> bool:
 
 def framework_gate(config: Config, hook: str) -> str:
     """Return the gate of a hook that does so; empty if there is none."""
-    found = find_hook(config, hook)
-    names = found.gates if found else ()
+    configured = find_hook(config, hook)
+    names = configured.gates if configured else ()
     return next((g.name for g in config.gates if g.name in names and runs_framework(g)), "")
 
 
@@ -168,7 +168,7 @@ def action_to_repeat(event: Event) -> str:
     point = HOOK_POINTS.get(event.name)  # asking for opinions is an event of no host
     scope = point.scope if point else ""
     if event.payload or scope not in _AGAIN:
-        return ""  # an agent goes on after its event, with the files as they are then
+        return ""  # an agent continues after its event, with the files as they are then
     return "run" if event.host == "manual" else _AGAIN[scope]
 
 
@@ -177,18 +177,18 @@ def split_push(event: Event) -> tuple[tuple[str, Event], ...]:
 
     Deletions push nothing; together they are one event, with an empty id.
     """
-    found: dict[str, Event] = {}
+    events: dict[str, Event] = {}
     for ref in event.refs:
         tip = ref.local_id if ref.local_id.strip("0") else ""
-        part = found.get(tip, event._replace(refs=()))
-        found[tip] = part._replace(refs=(*part.refs, ref))
-    return tuple(found.items())
+        part = events.get(tip, event._replace(refs=()))
+        events[tip] = part._replace(refs=(*part.refs, ref))
+    return tuple(events.items())
 
 
 def joined_plan(plan: Plan, other: Plan) -> Plan:
-    """Return a plan with another one behind it."""
-    listed, steps = (*plan.listed, *other.listed), (*plan.steps, *other.steps)
-    return plan._replace(listed=listed, steps=steps)
+    """Return a plan followed by another one."""
+    names, steps = (*plan.listed, *other.listed), (*plan.steps, *other.steps)
+    return plan._replace(listed=names, steps=steps)
 
 
 def join(decisions: tuple[Decision, ...]) -> Decision:

@@ -23,7 +23,7 @@ class ParsedFailure(Record):
     title: str
     message: str = ""
     identity: str = ""  # a test's name; a file and a rule
-    place: str = ""  # tells two alike apart within one output, and is not part of a fingerprint
+    place: str = ""  # distinguishes duplicates within one output; not part of a fingerprint
 
 
 _RUFF = re.compile(
@@ -59,34 +59,34 @@ def _rules(pattern: re.Pattern[str], text: str) -> Iterator[ParsedFailure]:
         yield _broken(_groups(match))
 
 
-def _broken(said: dict[str, str]) -> ParsedFailure:
+def _broken(fields: dict[str, str]) -> ParsedFailure:
     """Return a broken rule as a failure."""
-    message = " ".join(_FIXABLE.sub("", said.get("message", "")).split())
-    path, rule = said.get("path", ""), said.get("rule", "")
-    place = said.get("place", "").replace(",", ":")
-    where = f"{path}:{place}: " if path and place else f"{path}: " if path else ""
+    message = " ".join(_FIXABLE.sub("", fields.get("message", "")).split())
+    path, rule = fields.get("path", ""), fields.get("rule", "")
+    place = fields.get("place", "").replace(",", ":")
+    location = f"{path}:{place}: " if path and place else f"{path}: " if path else ""
     what = " ".join(part for part in (rule, message) if part)
     return ParsedFailure(
-        title=where + what, message=message, identity=f"{path}\n{rule}", place=place
+        title=location + what, message=message, identity=f"{path}\n{rule}", place=place
     )
 
 
 def _groups(match: re.Match[str]) -> dict[str, str]:
     """Return the named groups of the alternative that matched, under their plain names."""
-    return {name.rstrip("23"): said for name, said in match.groupdict().items() if said}
+    return {name.rstrip("23"): text for name, text in match.groupdict().items() if text}
 
 
 def _mypy(text: str) -> Iterator[ParsedFailure]:
     for match in _MYPY.finditer(text):
-        said = _groups(match)
-        yield _broken({**said, "place": said.get("place", "").rstrip(":")})
+        fields = _groups(match)
+        yield _broken({**fields, "place": fields.get("place", "").rstrip(":")})
 
 
 def _eslint(text: str) -> Iterator[ParsedFailure]:
     """Return errors; only if there are none (--max-warnings), warnings."""
-    said = list(_stylish(text))
-    errors = [one for one in said if one["level"] == "error"]
-    yield from map(_broken, errors or said)
+    reports = list(_stylish(text))
+    errors = [report for report in reports if report["level"] == "error"]
+    yield from map(_broken, errors or reports)
 
 
 def _stylish(text: str) -> Iterator[dict[str, str]]:
@@ -156,7 +156,7 @@ _CARGO_PANIC = re.compile(
     r"(?P<message>(?:(?!stack backtrace:|note: |\n)[^\n]+\n){1,4})",
     re.MULTILINE,
 )
-_CARGO_SAID = re.compile(r"^(?:Error: |note: test did not panic)[^\n]*", re.MULTILINE)
+_CARGO_MESSAGE = re.compile(r"^(?:Error: |note: test did not panic)[^\n]*", re.MULTILINE)
 _CARGO_SECTION_CHARS = 4000  # of the output of one test, to find why it failed
 _CARGO_SUMS_UP = re.compile(
     r"could not compile|\d+ targets? failed|(?:doc)?test failed|aborting due to"
@@ -165,17 +165,19 @@ _CARGO_SUMS_UP = re.compile(
 
 def _cargo(text: str) -> Iterator[ParsedFailure]:
     """Yield errors of the compiler, tests that failed, and files that are not formatted."""
-    found = [*_cargo_compile_errors(text), *_cargo_tests(text)]
-    found += [_cargo_unformatted(match) for match in _CARGO_FORMAT.finditer(text)]
-    yield from found or _cargo_other_errors(text)
+    failures = [*_cargo_compile_errors(text), *_cargo_tests(text)]
+    failures += [_cargo_unformatted(match) for match in _CARGO_FORMAT.finditer(text)]
+    yield from failures or _cargo_other_errors(text)
 
 
 def _cargo_compile_errors(text: str) -> Iterator[ParsedFailure]:
     for match in _CARGO_COMPILE.finditer(text):
-        said = {name.rstrip("2"): value for name, value in match.groupdict().items() if value}
-        code, path, message = said.get("code", ""), said["path"], said["message"]
-        title = f"{path}:{said['place']}: error{code}: {message}"
-        yield ParsedFailure(title=title, message=message, identity=path + code, place=said["place"])
+        fields = {name.rstrip("2"): value for name, value in match.groupdict().items() if value}
+        code, path, message = fields.get("code", ""), fields["path"], fields["message"]
+        title = f"{path}:{fields['place']}: error{code}: {message}"
+        yield ParsedFailure(
+            title=title, message=message, identity=path + code, place=fields["place"]
+        )
 
 
 def _cargo_unformatted(match: re.Match[str]) -> ParsedFailure:
@@ -192,25 +194,25 @@ def _cargo_other_errors(text: str) -> Iterator[ParsedFailure]:
 def _cargo_tests(text: str) -> Iterator[ParsedFailure]:
     """Yield the tests that each target lists as failed; the reasons precede the list."""
     begin = 0
-    for listed in _CARGO_LIST.finditer(text):
-        above = text[begin : listed.start()]
-        begin = listed.end()
+    for summary in _CARGO_LIST.finditer(text):
+        above = text[begin : summary.start()]
+        begin = summary.end()
         targets = _CARGO_TARGET.findall(above)
         target = targets[-1].strip() if targets else ""
-        why = _cargo_reasons(above)
-        for line in listed["names"].splitlines():
+        reasons = _cargo_reasons(above)
+        for line in summary["names"].splitlines():
             name = line.strip()
-            said = why.get(name, "")
-            title = f"{name}: {' '.join(said.split())}" if said else name
-            yield ParsedFailure(title=title, message=said, identity=f"{target}\n{name}")
+            reason = reasons.get(name, "")
+            title = f"{name}: {' '.join(reason.split())}" if reason else name
+            yield ParsedFailure(title=title, message=reason, identity=f"{target}\n{name}")
 
 
 def _cargo_reasons(text: str) -> dict[str, str]:
     reasons = {}
     for match in _CARGO_SECTION.finditer(text):
         section = text[match.end() : match.end() + _CARGO_SECTION_CHARS].partition("\n---- ")[0]
-        panic, said = _CARGO_PANIC.search(section), _CARGO_SAID.search(section)
-        reasons[match["name"]] = panic["message"] if panic else said[0] if said else ""
+        panic, message = _CARGO_PANIC.search(section), _CARGO_MESSAGE.search(section)
+        reasons[match["name"]] = panic["message"] if panic else message[0] if message else ""
     return reasons
 
 
@@ -231,7 +233,7 @@ class _GoPackage:
 
     def __init__(self) -> None:
         self.failed: list[str] = []
-        self.said: dict[str, str] = {}  # test → the first thing that it said
+        self.messages: dict[str, str] = {}  # test → its first message
         self.about = ""  # the test that the lines are about
         self.panic = ""
 
@@ -241,19 +243,19 @@ class _GoPackage:
 
     def feed(self, message: str) -> None:
         if message and self.about:
-            self.said.setdefault(self.about, message)
+            self.messages.setdefault(self.about, message)
 
     def failures(self, package: str, why: str) -> Iterator[ParsedFailure]:
         """Yield the failures, without a test of which only subtests failed."""
         parents = {name.rpartition("/")[0] for name in self.failed if "/" in name}
         tests = [name for name in dict.fromkeys(self.failed) if name not in parents]
         for name in tests:
-            said = self.said.get(name, "")
-            title = f"{package} {name}: {said}" if said else f"{package} {name}"
-            yield ParsedFailure(title=title, message=said, identity=f"{package}\n{name}")
+            message = self.messages.get(name, "")
+            title = f"{package} {name}: {message}" if message else f"{package} {name}"
+            yield ParsedFailure(title=title, message=message, identity=f"{package}\n{name}")
         if not tests:
-            said = self.panic or why or "failed"
-            yield ParsedFailure(title=f"{package}: {said}", message=said, identity=package)
+            message = self.panic or why or "failed"
+            yield ParsedFailure(title=f"{package}: {message}", message=message, identity=package)
 
 
 def _go_test(text: str) -> Iterator[ParsedFailure]:
@@ -267,7 +269,7 @@ def _go_test(text: str) -> Iterator[ParsedFailure]:
             broken = True
             yield _go_error(error)
         elif match := _GO_PACKAGE.fullmatch(line):
-            if not (match["why"] and broken):  # else the errors have said it
+            if not (match["why"] and broken):  # else the errors have been reported
                 yield from package.failures(match["name"], match["why"] or "")
             package = _GoPackage()
         else:
@@ -277,8 +279,10 @@ def _go_test(text: str) -> Iterator[ParsedFailure]:
 
 
 def _go_error(match: re.Match[str]) -> ParsedFailure:
-    path, place, said = match["path"], match["place"], match["message"]
-    return ParsedFailure(title=f"{path}:{place}: {said}", message=said, identity=path, place=place)
+    path, place, message = match["path"], match["place"], match["message"]
+    return ParsedFailure(
+        title=f"{path}:{place}: {message}", message=message, identity=path, place=place
+    )
 
 
 def _go_read(line: str, package: _GoPackage) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gitgates.store.log import Fact
 
 MEASURE = "measure"
-_NOTES = "refs/notes/gitgates"  # as git/notes.py writes them; one note is faster read by git
+_NOTES = "refs/notes/gitgates"  # as git/notes.py writes them; for one note, git is faster
 _SHORT = 12  # digits of a commit's id
 _DIGITS = 9  # of a difference; floats have 70.4 - 70.3 > 0.1
 _NO_NUMBERS = ("timed-out", "killed", "not-started")
@@ -48,8 +48,8 @@ class Base(Record):
 class Ratchet:
     """The comparison of one gate's numbers. Raises: GitError where git cannot be asked."""
 
-    def __init__(self, gate: Gate, repo: Repo, there: Git, tree: str) -> None:
-        self._gate, self._repo, self._git, self._tree = gate, repo, there, tree
+    def __init__(self, gate: Gate, repo: Repo, git: Git, tree: str) -> None:
+        self._gate, self._repo, self._git, self._tree = gate, repo, git, tree
         self._why_none = ""
         self.base = self._find_base()
         self.is_due = False  # whether the gate is to be run on the base now
@@ -76,8 +76,8 @@ class Ratchet:
         self.is_due = False
         base = self.base
         if base is None or at_base.status in _NO_NUMBERS:
-            where = base.name if base else "the base"
-            return _not_compared(result, f"at {where}, it {describe(at_base)}")
+            base_name = base.name if base else "the base"
+            return _not_compared(result, f"at {base_name}, it {describe(at_base)}")
         entry: dict[str, object] = {"gate": self._gate.name, "metrics": dict(base_numbers)}
         entry |= {"commit": base.commit, "tree": base.tree, "hook": MEASURE, "run": ""}
         write_metrics(self._repo.shared_state_abs, entry | {"definition": self._definition})
@@ -106,53 +106,55 @@ class Ratchet:
         why = f'no {names} is recorded for {base.name}; `ratchet = "{MEASURE}"` measures it'
         return _not_compared(result, why)
 
-    def _worse(self, found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
+    def _worse(self, numbers: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
         worse = []
         for name, _pattern, better in self._gate.metrics:
             if name not in before:
                 continue
-            was, now = before[name], found.get(name)
+            base_number, number = before[name], numbers.get(name)
             sign = 1 if better == "higher" else -1
-            if now is None:
-                worse.append(f"`{name}` is not in its output, and was {was:.12g}")
-            elif round(sign * (was - now), _DIGITS) > self._gate.tolerance:
-                worse.append(f"`{name}` is {now:.12g}, and was {was:.12g}")
+            if number is None:
+                worse.append(f"`{name}` is not in its output, and was {base_number:.12g}")
+            elif round(sign * (base_number - number), _DIGITS) > self._gate.tolerance:
+                worse.append(f"`{name}` is {number:.12g}, and was {base_number:.12g}")
         return worse
 
     @property
     def _definition(self) -> str:
-        """Return a digest of what the base's numbers rest on."""
+        """Return a digest of what the base's numbers depend on."""
         gate = self._gate
-        rests_on = gate.command, gate.pre_commit, gate.working_dir, gate.env, gate.metrics
-        return f"{zlib.crc32(repr(rests_on).encode('utf-8', 'replace')):08x}"
+        depends_on = gate.command, gate.pre_commit, gate.working_dir, gate.env, gate.metrics
+        return f"{zlib.crc32(repr(depends_on).encode('utf-8', 'replace')):08x}"
 
     def _recorded(self, tree: str) -> Fact:
-        """Return the newest entry of this gate for a tree, of here or of git notes; {} for none."""
-        found = [
-            one for one in read_metrics(self._repo.shared_state_abs, tree) if self._is_own(one)
+        """Return the gate's newest entry for a tree, of this clone or of git notes; {} if none."""
+        entries = [
+            entry
+            for entry in read_metrics(self._repo.shared_state_abs, tree)
+            if self._is_own(entry)
         ]
-        found = found or sorted(self._noted(tree), key=lambda one: one["time"])
-        return found[-1] if found else {}
+        entries = entries or sorted(self._noted(tree), key=lambda entry: entry["time"])
+        return entries[-1] if entries else {}
 
     def _noted(self, tree: str) -> list[Fact]:
-        done = self._repo.git.ask("notes", f"--ref={_NOTES}", "show", tree)
-        lines = [] if done.exit_status else done.stdout.splitlines()
-        found = [_parse(line, tree) for line in lines if b'"metrics"' in line]
-        return [one for one in found if one and self._is_own(one)]
+        process = self._repo.git.ask("notes", f"--ref={_NOTES}", "show", tree)
+        lines = [] if process.exit_status else process.stdout.splitlines()
+        entries = [_parse(line, tree) for line in lines if b'"metrics"' in line]
+        return [entry for entry in entries if entry and self._is_own(entry)]
 
     def _is_own(self, entry: Fact) -> bool:
         return bool(entry["gate"] == self._gate.name)
 
     @lazy
     def _base_metrics(self) -> tuple[str, ...]:
-        """Return the names of what the base's own configuration measures, or may measure."""
-        own = tuple(name for name, _pattern, _better in self._gate.metrics)
+        """Return the metrics that the configuration of the base measures, or may measure."""
+        current_names = tuple(name for name, _pattern, _better in self._gate.metrics)
         base = self.base or Base(commit="", tree="", branch="")
         try:
             blobs = read_blobs(self._git, [f"{base.commit}:{name}" for name in FILES])
             config = checked(tuple(blobs.get(f"{base.commit}:{name}") for name in FILES))
         except (ConfigError, GitgatesError):
-            return own  # it cannot be told
+            return current_names  # assume the same
         gates = config.gates if config else ()
         return tuple(
             name for gate in gates if gate.name == self._gate.name for name, *_rest in gate.metrics
@@ -185,25 +187,25 @@ class Ratchet:
 
 def noted_lines(shared_state_abs: str, trees: Iterable[str]) -> dict[str, list[bytes]]:
     """Return the numbers recorded for trees as lines of git notes, by tree."""
-    wanted = set(trees)
-    found: dict[str, list[bytes]] = {}
+    tree_ids = set(trees)
+    lines_by_tree: dict[str, list[bytes]] = {}
     for entry in read_metrics(shared_state_abs):
-        if entry["tree"] in wanted:
+        if entry["tree"] in tree_ids:
             fields = {name: entry[name] for name in ("gate", "metrics", "time")}
             line = dumps(dict(sorted({**fields, "v": 1}.items()))).encode("ascii")
-            found.setdefault(entry["tree"], []).append(line)
-    return found
+            lines_by_tree.setdefault(entry["tree"], []).append(line)
+    return lines_by_tree
 
 
 def _parse(line: bytes, tree: str) -> Fact | None:
-    """Read a line of a note; None for one that is about something else."""
+    """Read a line of a note; None if it is about something else."""
     try:
-        found = loads(line)
+        fields = loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(fields, dict):
         return None
-    entry = {**found, "commit": "", "tree": tree}
+    entry = {**fields, "commit": "", "tree": tree}
     return entry if is_measured(entry) else None
 
 

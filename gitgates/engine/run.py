@@ -59,10 +59,10 @@ class RunOptions(Record):
     locks: bool = True  # False: nobody that wants to change the files waits for it
     deadline: Deadline | None = None
     logs_abs: str = ""  # where the gates' logs go; empty: into a new run
-    began_ns: int = 0  # when the event came, by the wall clock; 0: that does not matter
-    earlier: Mapping[tuple[str, int], GateResult] = {}  # results that stand already
-    # Makes the plan anew where the configuration itself was among what is hidden: what is committed
-    # is checked as it says itself, not as an edit that is not part of it says.
+    began_ns: int = 0  # when the event arrived, by the wall clock; 0: irrelevant
+    earlier: Mapping[tuple[str, int], GateResult] = {}  # results that are already final
+    # Makes a new plan where the configuration itself was among the hidden files: what is committed
+    # is checked by its own configuration, not by an edit that is not part of it.
     as_committed: Callable[[], tuple[Plan, Config]] | None = None
 
 
@@ -101,7 +101,7 @@ def run_plan(
             if options.deadline and not options.deadline.left_s():
                 raise LockError("timed out waiting for another run in this working tree")
 
-        isolation = Isolation(repo, listener.said, look, hides=hides, locks=locks)
+        isolation = Isolation(repo, listener.message, look, hides=hides, locks=locks)
         try:
             with isolation:
                 if options.as_committed and isolation.hidden.keys() & set(FILES):
@@ -133,7 +133,7 @@ class _Job:
         self.started = time.monotonic()
         self.child: Child | None = None
         self.measurement: Measurement | None = None
-        self.own: GateResult | None = None  # while it runs on the base of its ratchet
+        self.head_result: GateResult | None = None  # while it runs on the base of its ratchet
         self.checkout: Checkout | None = None  # of that
         self.shell = commands[0].shell
 
@@ -159,7 +159,7 @@ class _Run:
         self.results = {
             at: result
             for at, result in options.earlier.items()
-            if result.reason != ENDED  # we ended it: that is no result to go on from
+            if result.reason != ENDED  # we ended it: not a result to continue from
         }
         self.slots = config.jobs or os.cpu_count() or 1
         self.jobs: list[_Job] = []
@@ -227,7 +227,7 @@ class _Run:
         log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
         measurement = None
         if gate.metrics:
-            from gitgates.engine.metrics import Measurement  # no other gate pays for it
+            from gitgates.engine.metrics import Measurement  # only for gates with metrics
 
             measurement = Measurement(gate, self.plan, self.repo, self.options.checkout)
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
@@ -249,8 +249,8 @@ class _Run:
         env, checkout = self.env, self.options.checkout
         if base:
             env, checkout, index = without_git(env), base.repo, None
-            there = (path for path in step.paths if os.path.lexists(f"{base.root_abs}/{path}"))
-            step = step._replace(paths=tuple(there))
+            existing = (path for path in step.paths if os.path.lexists(f"{base.root_abs}/{path}"))
+            step = step._replace(paths=tuple(existing))
         if checkout:
             env = {**env, **_OWN_ENVIRONMENT}
         by_folder = repo.found_by_folder or checkout
@@ -311,7 +311,7 @@ class _Run:
         )
         if result.status == "timed-out":
             result = result._replace(reason=self._limit(job, result.duration_s))
-        if job.own:
+        if job.head_result:
             result = self._judge_with_base(job, result, group)
         else:
             result = self.detector.finish(job.changes, result)
@@ -332,7 +332,9 @@ class _Run:
         try:
             measurement.record(result, self.run_abs)
         except OSError as error:
-            self.listener.said(f"the metrics of {result.gate} were not recorded: {error.strerror}")
+            self.listener.message(
+                f"the metrics of {result.gate} were not recorded: {error.strerror}"
+            )
         return result
 
     def _run_on_base(self, job: _Job, result: GateResult, group: Group) -> bool:
@@ -342,8 +344,8 @@ class _Run:
             return False
         from gitgates.git.checkout import check_out  # once for each base
 
-        job.own = result
-        self.listener.said(f"{job.gate.name}: measures {base.name}")
+        job.head_result = result
+        self.listener.message(f"{job.gate.name}: measures {base.name}")
         try:
             job.checkout = check_out(self.repo, base.commit, self.config.link)
         except GitgatesError as error:
@@ -361,18 +363,18 @@ class _Run:
     def _judge_with_base(self, job: _Job, at_base: GateResult, group: Group) -> GateResult:
         if job.checkout:
             job.checkout.close()
-        if not (job.measurement and job.own):
+        if not (job.measurement and job.head_result):
             return at_base
         try:
             return job.measurement.judge_with_base(
-                at_base, job.own, lambda: bool(group.interrupted_by)
+                at_base, job.head_result, lambda: bool(group.interrupted_by)
             )
         except OSError as error:
             reason = f"nothing was compared: metrics cannot be recorded: {error.strerror}"
-            return job.own._replace(status="unchecked", reason=reason)
+            return job.head_result._replace(status="unchecked", reason=reason)
 
     def _limit(self, job: _Job, took_s: float) -> str:
-        """Say which limit a gate that timed out has met."""
+        """Return which limit a gate that timed out has reached."""
         deadline = self.options.deadline
         if deadline and took_s < job.gate.timeout_s:
             return f"limit {deadline.limit_s:g} s for all gates of the hook"
@@ -380,7 +382,7 @@ class _Run:
 
 
 def _watch() -> Watchdog:
-    # An agent's host kills a hook that takes too long; no hook of git need pay for that.
+    # An agent's host kills a hook that takes too long; hooks of git do not need this.
     from gitgates.proc.watchdog import Watchdog
 
     return Watchdog()

@@ -39,7 +39,7 @@ ENDED = "the run was interrupted"
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
 _NOT_COMPARED = "nothing was compared: "
 _SHOWN = 3  # paths, on one line
-_IDLE = ("skipped", "unchecked")  # statuses of gates that have not looked at anything
+_IDLE = ("skipped", "unchecked")  # statuses of gates that have checked nothing
 _VERDICTS: dict[str, Level] = {"STOP": STOP, "BLOCK": BLOCK}  # others: by the result
 
 
@@ -56,7 +56,7 @@ class Walk(Record):
     due: tuple[Due, ...]  # empty: it is over
     verdict: Level
     visits: tuple[Visit, ...]
-    not_run: tuple[str, ...]  # listed gates that the end came before
+    not_run: tuple[str, ...]  # listed gates that the walk ended before
 
 
 class _Walker:
@@ -73,30 +73,30 @@ class _Walker:
 
     def walk(self) -> Walk:
         collect = self.plan.hook.strategy == "collect"
-        listed = self.plan.listed
+        names = self.plan.listed
         verdict: Level = ALLOW
-        for place, name in enumerate(listed):
+        for place, name in enumerate(names):
             due_before = len(self.due)
-            found = self.visit(name)
-            if found is None:
+            level = self.visit(name)
+            if level is None:
                 if not collect or _is_held_back(self.due, due_before):
                     break
                 continue
-            verdict = max(verdict, found)
+            verdict = max(verdict, level)
             if verdict == STOP or (verdict == BLOCK and not collect):
                 self.due.clear()
-                return self.over(verdict, listed[place + 1 :])
+                return self.over(verdict, names[place + 1 :])
         due = tuple(dict.fromkeys(self.due))
         return Walk(due=due, verdict=verdict, visits=tuple(self.visits), not_run=())
 
-    def visit(self, listed: str) -> Level | None:
+    def visit(self, listed_name: str) -> Level | None:
         """Return what a gate and its chain mean; None if one of them has not run yet.
 
         A loop, not a recursion: a chain may be longer than the interpreter's stack.
         """
         begun = len(self.visits)
         led_on: list[tuple[int, bool]] = []  # the places of visits that led on; did they pass
-        name, called_by = listed, ""
+        name, called_by = listed_name, ""
         while True:
             step = self.steps[name]
             result = self.results.get((name, self.generation))
@@ -105,7 +105,7 @@ class _Walker:
                 return None
             visit, passed = self._visit_one(step, result, called_by)
             if visit.result.status in _IDLE and not all(passed for _, passed in led_on):
-                # Nothing has looked at what failed: that saves no gate.
+                # Nothing has checked what failed: that saves no gate.
                 visit = visit._replace(verdict=BLOCK, action="BLOCK")
             self.visits.append(visit)
             if visit.action in ACTIONS:
@@ -116,19 +116,19 @@ class _Walker:
     def _visit_one(
         self, step: Step, result: GateResult | None, called_by: str
     ) -> tuple[Visit, bool]:
-        """Return what a gate's action makes of its result, and whether it passed."""
+        """Return the effect of a gate's action on its result, and whether it passed."""
         if result is None or step.fault or step.skip:
             return _unrun(step, called_by), False
         if result.status == "skipped":
             return _allowed(result, called_by), False
-        if result.status == "unchecked":  # neither action is for it
+        if result.status == "unchecked":  # neither action applies
             verdict = ALLOW if step.gate.observe else WARN
             return _allowed(result, called_by)._replace(verdict=verdict), False
         if step.gate.writes and result.changed_paths:
-            self.generation += 1  # from here on, gates are asked about other content
+            self.generation += 1  # from here on, gates check different content
         passed = self._has_passed(result)
         if result.status == "killed" and result.reason == ENDED:
-            # We ended it: that is nothing to act upon.
+            # We ended it: there is nothing to act upon.
             return Visit(result=result, verdict=BLOCK, action="BLOCK", called_by=called_by), passed
         action = step.gate.on_pass if passed else step.gate.on_fail
         if step.gate.observe or result.excused:
@@ -153,7 +153,7 @@ class _Walker:
 
 
 def advance(plan: Plan, results: Results) -> Walk:
-    """Return which gates of a plan are due after these results, or what it all means in the end."""
+    """Return which gates of a plan are due after these results, or the verdict if none is."""
     return _Walker(plan, results).walk()
 
 
@@ -255,13 +255,13 @@ def _decides(visit: Visit) -> bool:
 
 
 def _reason(visit: Visit) -> str:
-    result, said = visit.result, describe(visit.result)
+    result, ending = visit.result, describe(visit.result)
     if visit.verdict == STOP and result.status == "not-started" and visit.action == "STOP":
-        return result.reason or said
+        return result.reason or ending
     if visit.verdict >= BLOCK and result.status == "passed" and not result.changed_paths:
         return f"gate `{result.gate}` passed, and its on_pass is {visit.action}"
     saved = visit.verdict < BLOCK and visit.rescued_by
-    return f"gate `{result.gate}` {said}" + (f", but `{saved}` saved it" if saved else "")
+    return f"gate `{result.gate}` {ending}" + (f", but `{saved}` saved it" if saved else "")
 
 
 def describe(result: GateResult) -> str:

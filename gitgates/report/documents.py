@@ -135,7 +135,7 @@ class JsonLines(JsonDocument):
         """Write the result of a gate."""
         self._terminal.write(self._line("gate-ended", result_fields(result)))
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Write it."""
         self._terminal.write(self._line("note", {"text": text}))
 

@@ -200,16 +200,16 @@ def _failures(finding: GateReport, most: int) -> list[str]:
     """Return which failures are new, which were reported before, and which are not the agent's."""
     lines = _list("New in this session:", finding.caused, most)
     if change := finding.change:
-        now = (("new", change.new), ("unchanged", change.unchanged), ("gone", change.gone))
+        now = (("new", change.new), ("unchanged", change.unchanged), ("gone", change.resolved))
         counts = ", ".join(f"{len(failures)} {word}" for word, failures in now)
-        if change.new or change.gone or not most:
+        if change.new or change.resolved or not most:
             lines.append(f"Since the last attempt: {counts}.")
         lines += _list("New:", change.new, most)
         since = dict(finding.since)
         for attempt in sorted({since.get(one.fingerprint, 1) for one in change.unchanged}):
             those = [one for one in change.unchanged if since.get(one.fingerprint, 1) == attempt]
             lines += _list(f"Unchanged since attempt {attempt}:", those, most)
-        lines += _list("Gone:", change.gone, most)
+        lines += _list("Gone:", change.resolved, most)
     if finding.known:
         count = len(finding.known)
         was = f"{count} not caused by this session, and not yours to fix (existed before)"

@@ -97,7 +97,7 @@ class Console(Listener):
         self._phase_began = self._phase_said = time.monotonic()
         self.live = True  # even without a live line: a phase is said again
         if self._phase and not self._draws:
-            self.said(text)
+            self.message(text)
         self.tick()
 
     def started(self, gate: str) -> None:
@@ -121,7 +121,7 @@ class Console(Listener):
         if not self._draws:
             if self._phase and now - self._phase_said >= _SILENT_S:
                 self._phase_said = now
-                self.said(f"{self._phase}, {_elapsed(now - self._phase_began)}")
+                self.message(f"{self._phase}, {_elapsed(now - self._phase_began)}")
             return
         gates = ", ".join(f"{gate} {_elapsed(now - at)}" for gate, at in self._running.items())
         if not any(now - at > _PATIENCE_S for at in self._running.values()):
@@ -135,7 +135,7 @@ class Console(Listener):
             self._drawn = line
             self._terminal.write(_CLEAR + line.encode("utf-8", "replace"))
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Print it."""
         self._clear()
         self._terminal.write(as_bytes(f"gitgates: {shown(text)}\n"))

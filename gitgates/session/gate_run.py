@@ -58,7 +58,7 @@ class GateRun(Listener):
         until = time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0)
         self.deadline = Deadline(until, limit_s)
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Pass on a message for the person."""
         self.call.say(text)
 

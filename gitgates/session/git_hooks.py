@@ -51,7 +51,7 @@ class HookCall:
         # An agent's hook that is run by hand is no event of an agent.
         self.kind: EventKind = "other" if point.host == "agent" else point.kind
         self.event, self.repo, self.env = event, repo, repo.env
-        self.listener, self.say = listener, listener.said
+        self.listener, self.say = listener, listener.message
         self.is_dry = False  # a verb asks, and no event: no gate runs
         self.is_once = False  # a push is checked once, by its first commit, and not for each
         self.only = only  # these gates run, in place of those of the hook
@@ -113,7 +113,7 @@ def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] =
     if is_running_here(repo.env, repo.git_dir_abs, event.name):
         call.note = f"{event.name} is already running; not run again recursively"
         return call
-    recover_and_report(repo, listener.said)
+    recover_and_report(repo, listener.message)
     config = load(event.root_abs, cache_of(repo))
     call.configure(config or Config())
     if event.host == "git" and event.name in BEFORE_A_COMMIT and not call.hook.gates:

@@ -273,7 +273,7 @@ def test_what_a_test_prints_is_no_summary() -> None:
 def test_a_rule_broken_once_more_in_a_file_is_new() -> None:
     before = split(b"a.py:1:1: E501 Line too long\n", "ruff")
     now = split(b"a.py:1:1: E501 Line too long\na.py:9:1: E501 Line too long\n", "ruff")
-    assert compare(before, now) == Change(new=(now[1],), unchanged=(now[0],), gone=())
+    assert compare(before, now) == Change(new=(now[1],), unchanged=(now[0],), resolved=())
     assert now[1].title == "a.py:9:1: E501 Line too long (number 2 of this kind)"
 
 
@@ -337,7 +337,7 @@ def _failures(names: str) -> tuple[Failure, ...]:
 
 def test_compare_says_what_is_new_unchanged_and_gone() -> None:
     change = compare(_failures("abc"), _failures("cd"))
-    assert change == Change(new=_failures("d"), unchanged=_failures("c"), gone=_failures("ab"))
+    assert change == Change(new=_failures("d"), unchanged=_failures("c"), resolved=_failures("ab"))
     assert compare((), ()) == Change()
 
 

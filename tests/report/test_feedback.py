@@ -60,7 +60,7 @@ STOP = EventReport(
 CHANGE = Change(
     new=_failures("FAILED a.py::test_new - assert 3 == 4"),
     unchanged=_failures("FAILED a.py::test_old - OSError"),
-    gone=_failures("FAILED a.py::test_a - x", "FAILED a.py::test_b - x"),
+    resolved=_failures("FAILED a.py::test_a - x", "FAILED a.py::test_b - x"),
 )
 UNCHANGED = Change(unchanged=_failures("FAILED a.py::test_old - OSError", "FAILED b.py::test_b"))
 SINCE = ((f"{0:016x}", 1), (f"{1:016x}", 2))

@@ -102,9 +102,9 @@ class _Silent(Listener):
         """Pass it on."""
         self._listener.tick()
 
-    def said(self, text: str) -> None:
+    def message(self, text: str) -> None:
         """Pass it on."""
-        self._listener.said(text)
+        self._listener.message(text)
 
 
 def decide_hook(call: git_hooks.HookCall) -> Verdict:

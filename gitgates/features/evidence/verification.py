@@ -142,7 +142,7 @@ def run_missing(
     Raises: as `run_plan` and `check_out`.
     """
     gates = verified.missing(strict=strict)
-    listener.said(f"{verified.title}: running {', '.join(gates)}")
+    listener.message(f"{verified.title}: running {', '.join(gates)}")
     call = HookCall(verified.event, repo, listener, gates)
     call.configure(verified.config)
     call.decision = run_in_checkout(call, verified.event, verified.commit.id)

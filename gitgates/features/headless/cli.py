@@ -242,9 +242,9 @@ def run_task(
     junit_abs = _junit_abs(options["junit"])
     console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
     if note:
-        console.said(note)
+        console.message(note)
     if location.apart:
-        with in_worktree(repo, location, config.link, console.said) as worktree:
+        with in_worktree(repo, location, config.link, console.message) as worktree:
             settings = settings._replace(work=_work(worktree, earlier, run_abs))
             executor = Executor(worktree, config, settings, run_abs=run_abs, listener=console)
             ended = _run(executor, branch="", force=True)

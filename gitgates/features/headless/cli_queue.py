@@ -126,7 +126,7 @@ class _Pool:
         """Do what is due; end when all is done, or a signal has come."""
         waiting = deque(task for task in tasks if self.is_due(task))
         finished = len(tasks) - len(waiting)
-        self.console.said(f"{counted(len(tasks), 'task')}, {finished} of them already done")
+        self.console.message(f"{counted(len(tasks), 'task')}, {finished} of them already done")
         running: dict[int, QueueTask] = {}
         watch = Watchdog()  # ends them where we are killed
         try:
@@ -157,11 +157,11 @@ class _Pool:
         child = group.start(command, _LIMIT_S, capture)
         if isinstance(child, str):
             self.trouble[task.id] = child
-            self.console.said(f"{task.id}: {child}")
+            self.console.message(f"{task.id}: {child}")
             return
         watch.add(child.pid)
         running[child.pid] = task
-        self.console.said(f"{task.id}: started on branch {task.branch}")
+        self.console.message(f"{task.id}: started on branch {task.branch}")
 
     def _ended(self, task: QueueTask, child: Child) -> None:
         now, ending = self.place(task).progress(), child.ending()
@@ -172,7 +172,7 @@ class _Pool:
                 how = f"killed by signal {ending.signal}"
             self.trouble[task.id] = visible_line(output.rpartition("\n")[2]) or how
         row = self.row(task)
-        self.console.said(f"{task.id}: {row['status']}: {row['outcome']}")
+        self.console.message(f"{task.id}: {row['status']}: {row['outcome']}")
 
     def row(self, task: QueueTask) -> dict[str, Any]:
         """Return the row of a task in the report."""
@@ -220,8 +220,8 @@ def _do_one(do: Callable[..., int], repo: Repo, options: dict[str, Any]) -> int:
         task, now = place.task(), place.progress()
         if now and now.state == "started":
             queue.end_left(now)
-            queue.remove_locks(place, now, repo, console.said)
-            now = queue.settle(place, now, repo, console.said)
+            queue.remove_locks(place, now, repo, console.message)
+            now = queue.settle(place, now, repo, console.message)
         again = options["retry_failed"] and now is not None and now.status != "passed"
         if queue.is_finished(now, task) and not again:
             return OK
@@ -254,11 +254,11 @@ def _attempt(place: TaskFiles, repo: Repo, console: Console, do: Callable[..., i
         raise  # what is there is settled by the next attempt
     except GitgatesError as error:
         if now.state == "started":
-            now = queue.settle(place, now, repo, console.said)
+            now = queue.settle(place, now, repo, console.message)
         if now.state != "finished":
             place.save(now._replace(outcome=error.message))
         raise
-    queue.settle(place, now, repo, console.said)
+    queue.settle(place, now, repo, console.message)
     return status
 
 

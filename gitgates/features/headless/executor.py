@@ -135,7 +135,7 @@ class Executor:
                 why = turn.error
                 if not why:
                     why = why_unchanged(turn, self.settings.client, self.settings.arguments)
-                    self.listener.said("the agent has changed nothing" + (why and f": {why}"))
+                    self.listener.message("the agent has changed nothing" + (why and f": {why}"))
                 self.failed_turns += 1
                 if self.failed_turns >= _MOST_FAILED_TURNS:
                     outcome = "agent-failed" if turn.error else "unchanged"
@@ -156,7 +156,7 @@ class Executor:
         """Give up, unless the gates pass on what a turn had done that ran out of time."""
         if not (turn.timed_out and self._has_work()):
             return self.give_up(outcome, why)
-        self.listener.said("the turn was cut short; its changes are checked")
+        self.listener.message("the turn was cut short; its changes are checked")
         self.cut_short = True
         ended, _feedback = self._judge(turn)
         return ended or self.give_up(outcome, why)
@@ -183,11 +183,11 @@ class Executor:
         fields = {name: value for name, value in turn._asdict().items() if value not in ("", None)}
         del fields["timed_out"]  # its error has that
         self.turns.append({"attempt": self.attempts + 1, "seconds": took_s, **fields})
-        self.listener.said(f"turn {number} of {client.name}: {turn_cost(self.turns[-1])}")
+        self.listener.message(f"turn {number} of {client.name}: {turn_cost(self.turns[-1])}")
         self._save_conversation()
         if turn.error:
             first, _, _rest = turn.error.partition("\n")  # the report has all of it
-            self.listener.said(f"{client.name}: {first}")
+            self.listener.message(f"{client.name}: {first}")
         return turn
 
     def _bring_back(self) -> tuple[object, ...]:
@@ -218,7 +218,7 @@ class Executor:
         self.waits += 1
         wait_s = limits.wait_s(self.waits, settings.retry_wait_s)
         wait_s = min(wait_s, max(self.ends_at - time.monotonic(), 0.0))
-        self.listener.said(f"that may pass: the turn is repeated in {wait_s:.0f} s")
+        self.listener.message(f"that may pass: the turn is repeated in {wait_s:.0f} s")
         limits.wait(wait_s, self.listener.tick)
         return True
 
@@ -242,7 +242,7 @@ class Executor:
         self._phase("gates", self.attempts)
         if violations := self._violations(paths):
             for violation in violations:
-                self.listener.said(violation)
+                self.listener.message(violation)
             self.denied += bool(
                 constraints.denied_paths(constraints.settings_of(self.config), paths)
             )
@@ -261,7 +261,7 @@ class Executor:
             if outcome != PASSED or not commit.written(prepared, after, fixers=self._fixes()):
                 break
             prepared = commit.prepare(self.point, self.repo)
-            self.listener.said("a gate changed files: the gates run again on the result")
+            self.listener.message("a gate changed files: the gates run again on the result")
         else:
             return self.give_up("unsettled"), ""
         if outcome == PASSED:
@@ -310,7 +310,7 @@ class Executor:
             last_message=message,
         )
         env = with_hook(self.repo.env, HOOK, self.repo.git_dir_abs)
-        call = Call(payload, self.repo._replace(env=env), say=self.listener.said)
+        call = Call(payload, self.repo._replace(env=env), say=self.listener.message)
         call.has_limit = False
         call.config, call.run_abs, call.listener = self.config, self.run_abs, self.listener
         return call
@@ -321,13 +321,13 @@ class Executor:
         Uncommitted changes of tracked files from before the run are stashed meanwhile.
         """
         prepared_repo = self.repo._replace(env=prepared.git.env)
-        with Isolation(prepared_repo, self.listener.said, hides=True) as isolation:
+        with Isolation(prepared_repo, self.listener.message, hides=True) as isolation:
             call = self._call("turn-end", turn.text)
             call.read()
             before = sum(round_.hook == HOOK for round_ in call.session.rounds)
             verdict = decide_alone(call)
         for note in isolation.notes:
-            self.listener.said(note)
+            self.listener.message(note)
         rounds = [round_ for round_ in call.session.rounds if round_.hook == HOOK]
         outcome = "stopped" if verdict.level >= BLOCK else "unchecked"
         if len(rounds) > before:
@@ -407,7 +407,7 @@ class Executor:
         output, ending = run_process(command, log_abs, _COMMIT_S, self.listener.tick)
         if ending.exit_status != 0:
             text = output.decode("utf-8", "replace")
-            self.listener.said(f"`git commit` failed: {log_abs}")
+            self.listener.message(f"`git commit` failed: {log_abs}")
             feedback = f"The gates passed, but `git commit` failed:\n\n{text}"
             return self._refuse("git commit", feedback, turn)
         return self._pass(Ended("passed", commit=self.repo.head)), ""
