@@ -122,7 +122,7 @@ def _of_framework(repo: Repo, config: Config, hook: str) -> str:
     from gitgates.setup.doctor.findings import survey  # asks git for all worktrees
     from gitgates.setup.doctor.twice import left_to_framework, stands_in
 
-    worktree = survey(repo).here
+    worktree = survey(repo).current
     shim_abs = f"{worktree.folder.path_abs}/{hook}"
     return stands_in(shim_abs, repo.root_abs, config) or left_to_framework(worktree, hook, config)
 

@@ -249,7 +249,7 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
     if manager == "pre-commit":
         click.echo(framework.run_pre_commit("install", hooks, repo.env))
     if config and manager in managers.FRAMEWORK:
-        worktree = survey(repo).here
+        worktree = survey(repo).current
         left_out += tuple(
             filter(None, (left_to_framework(worktree, hook, config) for hook in hooks))
         )

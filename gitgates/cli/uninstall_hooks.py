@@ -171,9 +171,11 @@ def _types(hooks: Iterable[str]) -> str:
 
 def _report_remaining(repo: Repo) -> None:
     """Report what still runs gates, and how to remove it."""
-    here_, *others = list_worktrees(repo)[0]
-    folder = here_.folder
-    files = {framework.FILE: [*here_.framework.our_stages]} if here_.framework.our_stages else {}
+    current, *others = list_worktrees(repo)[0]
+    folder = current.folder
+    files = (
+        {framework.FILE: [*current.framework.our_stages]} if current.framework.our_stages else {}
+    )
     for _manager, file, hook in managers.entries(repo.root_abs, folder):
         files.setdefault(file, []).append(hook)
     for file, hooks in files.items():

@@ -36,16 +36,18 @@ _HARMFUL = (
 def check_agents(subject: Subject) -> list[Finding]:
     """Return the findings about coding agents; none if no agent is configured or installed.
 
-    That one does not call us is said of those that do elsewhere, and of the usual one if none does.
+    An agent that does not call us is reported if it does elsewhere; without any, the default is.
     """
-    found = {agent: sources(agent, subject.repo) for agent in AGENTS}
-    used = [agent for agent in AGENTS if any(source.own_hooks for source in found[agent])]
+    sources_by_agent = {agent: find_sources(agent, subject.repo) for agent in AGENTS}
+    used = [
+        agent for agent in AGENTS if any(source.own_hooks for source in sources_by_agent[agent])
+    ]
     if not used and subject.config and is_reason(subject.config):
         used = [DEFAULT_AGENT]
     return [
-        one
+        finding
         for agent in AGENTS
-        for one in _check(agent, subject, found[agent], is_used=agent in used)
+        for finding in _check(agent, subject, sources_by_agent[agent], is_used=agent in used)
     ]
 
 
@@ -57,7 +59,7 @@ class Source(Record):
 
     agent: str
     scope: str  # project, local, user, managed, plugin
-    where: str
+    location: str
     broken: str = ""  # why it cannot be read
     settings: HookSettings = HookSettings()
 
@@ -72,13 +74,13 @@ class Source(Record):
         hooks = [hook for hook in self.settings.hooks if not hook.is_ours]
         return {hook.event: hook.command for hook in hooks if speaks_of_us(hook.command)}
 
-    def problem(self, what: str, mend: str = "") -> Finding:
+    def problem(self, what: str, fix: str = "") -> Finding:
         """Return a problem with it."""
-        return Finding("problem", "agent", self.where, what, mend)
+        return Finding("problem", "agent", self.location, what, fix)
 
-    def note(self, what: str, mend: str = "") -> Finding:
+    def note(self, what: str, fix: str = "") -> Finding:
         """Return a note on it."""
-        return Finding("note", "agent", self.where, what, mend)
+        return Finding("note", "agent", self.location, what, fix)
 
     @property
     def install(self) -> str:
@@ -94,40 +96,40 @@ class Source(Record):
         return self.install.replace("install-hooks", "uninstall-hooks")
 
 
-def sources(agent: str, repo: Repo) -> list[Source]:
+def find_sources(agent: str, repo: Repo) -> list[Source]:
     """Return the settings that there are, nearest first, and the plugin if it is enabled."""
-    found: list[Source] = []
-    seen: set[str] = set()
+    sources: list[Source] = []
+    real_paths: set[str] = set()
     files = agent_host(agent).settings_files(repo.root_abs, repo.env)
     for scope, path_abs in {**files, "managed": agent_settings(agent).MANAGED}.items():
-        if os.path.realpath(path_abs) in seen or not os.path.lexists(path_abs):
+        if os.path.realpath(path_abs) in real_paths or not os.path.lexists(path_abs):
             continue
-        seen.add(os.path.realpath(path_abs))
+        real_paths.add(os.path.realpath(path_abs))
         source = Source(agent, scope, user_file.display_path(path_abs, repo.root_abs))
         try:
             settings = agent_settings(agent).read(
-                user_file.read(path_abs) or "", source.where, scope
+                user_file.read(path_abs) or "", source.location, scope
             )
-            found.append(source._replace(settings=settings))
+            sources.append(source._replace(settings=settings))
         except GitgatesError as error:
-            broken = error.message.removeprefix(f"{source.where}:").lstrip()
-            found.append(source._replace(broken=broken))
-    if plugin := enabled_plugins(found).get(_OURS):
+            broken = error.message.removeprefix(f"{source.location}:").lstrip()
+            sources.append(source._replace(broken=broken))
+    if plugin := enabled_plugins(sources).get(_OURS):
         settings = agent_settings(agent).plugin()
-        found.append(Source(agent, "plugin", f"plugin {plugin}", settings=settings))
-    return found
+        sources.append(Source(agent, "plugin", f"plugin {plugin}", settings=settings))
+    return sources
 
 
-def by_precedence(found: list[Source]) -> list[Source]:
-    """Return the settings, those that count most last; a plugin has none."""
-    files = [source for source in found if source.scope != "plugin"]
-    return sorted(files, key=lambda one: agent_settings(one.agent).LOUDER.index(one.scope))
+def by_precedence(sources: list[Source]) -> list[Source]:
+    """Return the settings in order of precedence, the highest last; a plugin has none."""
+    files = [source for source in sources if source.scope != "plugin"]
+    return sorted(files, key=lambda source: agent_settings(source.agent).LOUDER.index(source.scope))
 
 
-def enabled_plugins(found: list[Source]) -> dict[str, str]:
-    """Return the plugins that the settings which count most enable: name → with its marketplace."""
+def enabled_plugins(sources: list[Source]) -> dict[str, str]:
+    """Return the plugins that the settings enable in effect: name → with its marketplace."""
     enabled: dict[str, bool] = {}
-    for source in by_precedence(found):
+    for source in by_precedence(sources):
         enabled |= source.settings.plugins
     return {name.split("@")[0]: name for name, on in enabled.items() if on}
 
@@ -135,67 +137,67 @@ def enabled_plugins(found: list[Source]) -> dict[str, str]:
 # Hooks
 
 
-def _check(agent: str, subject: Subject, found: list[Source], *, is_used: bool) -> list[Finding]:
+def _check(agent: str, subject: Subject, sources: list[Source], *, is_used: bool) -> list[Finding]:
     config, env = subject.config, subject.repo.env
-    wanted = entries(config, agent) if config and is_used else ()
-    ours = [source for source in found if source.own_hooks]
-    if not wanted and not ours:
+    needed = entries(config, agent) if config and is_used else ()
+    with_hooks = [source for source in sources if source.own_hooks]
+    if not needed and not with_hooks:
         return []
-    said = [*_switches(found), *_environment(found, env, is_ours=bool(ours))]
-    if wanted or config is None:
-        said += _missing(agent, wanted, found, config)
+    findings = [*_switches(sources), *_environment(sources, env, is_ours=bool(with_hooks))]
+    if needed or config is None:
+        findings += _missing(agent, needed, sources, config)
     if config:
-        said += [one for source in ours for one in _check_source(source, wanted)]
-    said += _duplicates(ours)
-    said += check_wanted_agents(config, subject.repo, found) if config else []
-    trouble = {one.where for one in said if one.severity == "problem"}
-    for source in ours:
+        findings += [finding for source in with_hooks for finding in _check_source(source, needed)]
+    findings += _duplicates(with_hooks)
+    findings += check_wanted_agents(config, subject.repo, sources) if config else []
+    trouble = {finding.where for finding in findings if finding.severity == "problem"}
+    for source in with_hooks:
         program = list(_program(source, env))
-        if not program and source.where not in trouble:
+        if not program and source.location not in trouble:
             what = f"hooks are installed{_policies(config, agent)}"
             program = [source.problem(what)._replace(severity="ok")]
-        said += program
-    return said
+        findings += program
+    return findings
 
 
-def _switches(found: list[Source]) -> Iterator[Finding]:
+def _switches(sources: list[Source]) -> Iterator[Finding]:
     """Find what keeps the client from running hooks."""
-    spoken = [one for one in by_precedence(found) if one.settings.off is not None]
-    if spoken and spoken[-1].settings.off:
-        loudest, host = spoken[-1], agent_host(spoken[-1].agent)
+    switches = [source for source in by_precedence(sources) if source.settings.off is not None]
+    if switches and switches[-1].settings.off:
+        deciding, host = switches[-1], agent_host(switches[-1].agent)
         what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hooks"
-        yield loudest.problem(what, f"take `{host.OFF.key}` out of it")
-    for source in found:
+        yield deciding.problem(what, f"take `{host.OFF.key}` out of it")
+    for source in sources:
         if source.broken:
             yield source.problem(f"cannot be read: {source.broken}", "fix the file")
-        for what, mend in source.settings.troubles.items():
-            yield source.problem(what, mend)
+        for what, fix in source.settings.troubles.items():
+            yield source.problem(what, fix)
 
 
 def _environment(
-    found: list[Source], env: Mapping[str, str], *, is_ours: bool
+    sources: list[Source], env: Mapping[str, str], *, is_ours: bool
 ) -> Iterator[Finding]:
     """Find variables in the `env` of the settings that switch gitgates off or hide it.
 
-    Louder settings may give it back. Nothing is started with it.
+    Settings of higher precedence may restore it. Nothing is started with it.
     """
-    theirs = {k: v for source in by_precedence(found) for k, v in source.settings.env.items()}
-    for source in found:
-        mine = {k: v for k, v in source.settings.env.items() if theirs.get(k) == v}
-        if environ.is_off(mine):
+    merged_env = {k: v for source in by_precedence(sources) for k, v in source.settings.env.items()}
+    for source in sources:
+        effective = {k: v for k, v in source.settings.env.items() if merged_env.get(k) == v}
+        if environ.is_off(effective):
             what = "its `env` sets GITGATES=0: hooks run no gates"
             yield source.problem(what, "remove GITGATES from its `env`")
-        for gate, name in environ.skipped_gates(mine).items():
+        for gate, name in environ.skipped_gates(effective).items():
             what = f"its `env` sets {name}: hooks skip gate `{gate}`"
             yield source.note(what, f"remove {name} from its `env`")
-        harmful = sorted(name for name in mine if name.startswith(_HARMFUL))
+        harmful = sorted(name for name in effective if name.startswith(_HARMFUL))
         if harmful and is_ours:
             names = ", ".join(harmful)
             what = f"its `env` sets {names}: other code may run instead of the gitgates hooks"
             # Many projects set it for their own tests.
-            tell = source.note if harmful == ["PYTHONPATH"] else source.problem
-            yield tell(what, f"remove {names} from its `env`")
-        if "PATH" in mine and is_ours and (what := _path_trouble(mine["PATH"], env)):
+            report = source.note if harmful == ["PYTHONPATH"] else source.problem
+            yield report(what, f"remove {names} from its `env`")
+        if "PATH" in effective and is_ours and (what := _path_trouble(effective["PATH"], env)):
             yield source.problem(f"its `env` sets PATH, {what}", "remove PATH from it")
 
 
@@ -204,8 +206,8 @@ def _path_trouble(path: str, env: Mapping[str, str]) -> str:
         program = which("gitgates", path)
     except OSError:
         return "which does not contain `gitgates`"
-    known = agents.is_known(program, env)
-    return "" if known else f"where `gitgates` is {program}, not this one"
+    is_ours = agents.is_known(program, env)
+    return "" if is_ours else f"where `gitgates` is {program}, not this one"
 
 
 def _policies(config: Config | None, agent: str) -> str:
@@ -218,17 +220,19 @@ def _policies(config: Config | None, agent: str) -> str:
         "without an event there": [name for name in enabled if name not in served],
         "off": [name for name in about_agents() if name not in enabled],
     }
-    said = "".join(f"; {why}: {', '.join(names)}" for why, names in others.items() if names)
-    return f", for {', '.join(served)}{said}" if served else said
+    exceptions = "".join(f"; {why}: {', '.join(names)}" for why, names in others.items() if names)
+    return f", for {', '.join(served)}{exceptions}" if served else exceptions
 
 
 def _missing(
-    agent: str, wanted: tuple[Entry, ...], found: list[Source], config: Config | None
+    agent: str, needed: tuple[Entry, ...], sources: list[Source], config: Config | None
 ) -> Iterator[Finding]:
     """Find needed events without a hook of ours."""
-    own_hooks = {one.event for source in found for one in source.own_hooks}
-    custom = {event: (one, command) for one in found for event, command in one.custom.items()}
-    missing = [one.event for one in wanted if one.event not in own_hooks]
+    own_hooks = {hook.event for source in sources for hook in source.own_hooks}
+    custom = {
+        event: (source, command) for source in sources for event, command in source.custom.items()
+    }
+    missing = [entry.event for entry in needed if entry.event not in own_hooks]
     for event in missing:
         if event in custom:
             yield _custom(event, *custom[event])
@@ -236,70 +240,74 @@ def _missing(
     kinds = {kind_of(event) for event in lacking}
     events = ", ".join(lacking)
     policies = policies_on(config).items() if config else ()
-    harmed = ", ".join(name for name, needed in policies if kinds.intersection(needed))
-    writable = [one for one in found if one.own_hooks and one.scope != "managed"]
+    harmed = ", ".join(
+        name for name, kinds_of_policy in policies if kinds.intersection(kinds_of_policy)
+    )
+    writable = [source for source in sources if source.own_hooks and source.scope != "managed"]
     if events and writable:
         what = f"does not call gitgates at {events} (for {harmed})"
         yield writable[0].problem(what, writable[0].install)
-    elif events and not any(one.broken for one in found):  # else it is to be fixed before
-        where = os.path.relpath(agent_host(agent).settings_files("/", {})["project"], "/")
+    elif events and not any(source.broken for source in sources):  # else it is to be fixed before
+        location = os.path.relpath(agent_host(agent).settings_files("/", {})["project"], "/")
         title = agent_host(agent).TITLE
         what = f"{title} runs none of the gates: it does not call gitgates at {events}"
-        yield Finding("problem", "agent", where, what, _install(agent))
+        yield Finding("problem", "agent", location, what, _install(agent))
 
 
 def _custom(event: str, source: Source, command: str) -> Finding:
     """Compare a custom command with the one of install-hooks."""
     usual = bare(source.agent)
-    _before, ours, after = command.partition(usual)
-    if ours and not after.strip():
+    _before, is_called, after = command.partition(usual)
+    if is_called and not after.strip():
         return source.note(f"a custom hook at {event} mentions gitgates: not checked")
     what = f"runs `{command}` at {event}, where install-hooks writes `{usual}`"
-    if ours:
+    if is_called:
         what += f": `{after.strip()}` may hide its answer"
     return source.problem(what, f"remove that hook, then: {source.install}")
 
 
-def _check_source(source: Source, wanted: tuple[Entry, ...]) -> Iterator[Finding]:
+def _check_source(source: Source, needed: tuple[Entry, ...]) -> Iterator[Finding]:
     """Find hooks that miss a tool or an agent, end before the gates do, or are not needed."""
-    expected = {entry.event: entry for entry in wanted}
+    expected = {entry.event: entry for entry in needed}
     title = agent_host(source.agent).TITLE
-    for one in source.own_hooks:
-        entry = expected.get(one.event)
+    for hook in source.own_hooks:
+        entry = expected.get(hook.event)
         if entry is None:
             continue
         fine = (None, "", "*", entry.matcher)
-        if kind_of(one.event) in _MATCHED and one.matcher not in fine:
-            what = f"its matcher at {one.event} is `{one.matcher}`"
+        if kind_of(hook.event) in _MATCHED and hook.matcher not in fine:
+            what = f"its matcher at {hook.event} is `{hook.matcher}`"
             what = f"{what}, where install-hooks writes `{entry.matcher or '*'}`"
             yield source.problem(what, source.install)
-        if one.loose:
-            yield source.problem(f"calls gitgates at {one.event}, but {one.loose}", source.install)
-        elif one.timeout_s < entry.timeout_s:
+        if hook.loose:
+            yield source.problem(
+                f"calls gitgates at {hook.event}, but {hook.loose}", source.install
+            )
+        elif hook.timeout_s < entry.timeout_s:
             what = (
-                f"{title} ends {one.event} after {one.timeout_s:g} s, and then lets everything "
+                f"{title} ends {hook.event} after {hook.timeout_s:g} s, and then lets everything "
                 "through;"
                 f" the gates may take until {entry.timeout_s} s"
             )
             instead = f"{source.uninstall}; then: {_install(source.agent)}"
             yield source.problem(what, instead if source.scope == "plugin" else source.install)
-    idle = [one.event for one in source.own_hooks if one.event not in expected]
-    if idle and source.scope in ("project", "local"):  # others are for more than this repository
+    idle = [hook.event for hook in source.own_hooks if hook.event not in expected]
+    if idle and source.scope in ("project", "local"):  # others serve more than this repository
         what = f"calls gitgates at {', '.join(dict.fromkeys(idle))}, which is not needed"
-        yield source.note(what, source.install if wanted else source.uninstall)
+        yield source.note(what, source.install if needed else source.uninstall)
 
 
-def _duplicates(ours: list[Source]) -> Iterator[Finding]:
+def _duplicates(sources: list[Source]) -> Iterator[Finding]:
     """Find events at which we are called by more than one source, or more than once by one."""
     first: dict[str, Source] = {}
-    for source in ours:
-        events = [one.event for one in source.own_hooks]
+    for source in sources:
+        events = [hook.event for hook in source.own_hooks]
         both: dict[str, list[str]] = {}
         for event in dict.fromkeys(events):
-            both.setdefault(first.setdefault(event, source).where, []).append(event)
-        for other in ours:
-            if other is not source and other.where in both:
-                yield _both(source, other, both[other.where])
+            both.setdefault(first.setdefault(event, source).location, []).append(event)
+        for other in sources:
+            if other is not source and other.location in both:
+                yield _both(source, other, both[other.location])
         again = sorted({event for event in events if events.count(event) > 1})
         if again:
             what = f"calls gitgates more than once at {', '.join(again)}"
@@ -308,15 +316,15 @@ def _duplicates(ours: list[Source]) -> Iterator[Finding]:
 
 def _both(source: Source, other: Source, events: list[str]) -> Finding:
     """Describe two sources. The same command in two settings files runs once (client 2.1.329)."""
-    what = f"installed twice: {other.where} also calls gitgates at {', '.join(events)}"
-    found = source.problem(what, source.uninstall)._replace(check="twice")
-    commands = {one.command for one in (*source.own_hooks, *other.own_hooks)}
+    what = f"installed twice: {other.location} also calls gitgates at {', '.join(events)}"
+    finding = source.problem(what, source.uninstall)._replace(check="twice")
+    commands = {hook.command for hook in (*source.own_hooks, *other.own_hooks)}
     is_same = len(commands) == 1 and "plugin" not in (source.scope, other.scope)
     if not (is_same and agent_host(source.agent).SETTINGS.runs_once):
-        return found
+        return finding
     title = agent_host(source.agent).TITLE
     same = f"; {title} runs identical commands once, with the timeout of one of them"
-    return found._replace(severity="note", what=what + same)
+    return finding._replace(severity="note", what=what + same)
 
 
 def _install(agent: str) -> str:
@@ -324,14 +332,14 @@ def _install(agent: str) -> str:
 
 
 def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
-    """Find what is wrong with the programs that our hooks start; nothing is started."""
-    for command in dict.fromkeys(one.command for one in source.own_hooks):
+    """Find problems of the programs that our hooks start; nothing is started."""
+    for command in dict.fromkeys(hook.command for hook in source.own_hooks):
         program = agents.program_of(command, source.agent)
         if program is None:
-            what, _, mend = agents.start(source.agent, "project", env)[1].partition("\n  ")
-            tell = source.note if agents.is_in_path(env) else source.problem
+            what, _, fix = agents.start(source.agent, "project", env)[1].partition("\n  ")
+            report = source.note if agents.is_in_path(env) else source.problem
             if what:
-                yield tell(what, mend)
+                yield report(what, fix)
         elif not os.access(program, os.X_OK):
             yield source.problem(f"its program {program} is missing", source.install)
         elif not agents.is_known(program, env):
@@ -342,54 +350,58 @@ def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
 # Agents that policies work with
 
 
-def check_wanted_agents(config: Config, repo: Repo, found: list[Source]) -> Iterator[Finding]:
+def check_wanted_agents(config: Config, repo: Repo, sources: list[Source]) -> Iterator[Finding]:
     """Find missing agents that a policy needs, where gitgates hooks are installed."""
-    own_hooks = [source for source in found if source.own_hooks]
-    wanted = agents_wanted(config)
-    if not own_hooks or not wanted:
+    own_hooks = [source for source in sources if source.own_hooks]
+    needed = agents_wanted(config)
+    if not own_hooks or not needed:
         return
     found_in = agent_host(own_hooks[0].agent).scopes(repo.root_abs, repo.env)
     folders = {scope: folder for scope, folder in found_in.items() if scope != "local"}
     for scope, folder_abs in folders.items():
         scopes = ("project", "local") if scope == "project" else (scope,)
-        for here in [one for one in own_hooks if one.scope in scopes][:1]:
-            yield from _check_files(config, folder_abs, here, repo)
-    for agent in wanted:
-        is_there = _is_there(agent.name, folders, found) or _has_file(agent.name, found, repo)
-        if agent.is_needed and not is_there:
+        for source in [source for source in own_hooks if source.scope in scopes][:1]:
+            yield from _check_files(config, folder_abs, source, repo)
+    for agent in needed:
+        is_defined = _is_defined(agent.name, folders, sources) or _has_file(
+            agent.name, sources, repo
+        )
+        if agent.is_needed and not is_defined:
             yield _missing_agent(agent, own_hooks[0])
 
 
 def _check_files(config: Config, folder_abs: str, source: Source, repo: Repo) -> Iterator[Finding]:
     """Find files that install-hooks would update."""
     try:
-        wanted = agent_files.needed_texts(config, source.agent)
-        files = agent_files.plan(folder_abs, wanted, source.agent)
+        texts = agent_files.needed_texts(config, source.agent)
+        files = agent_files.plan(folder_abs, texts, source.agent)
     except GitgatesError as error:
         yield source.note(error.message, "fix the file")._replace(where=folder_abs)
         return
     for file in files:
         if file.state == agent_files.OLD and file.after is not None:
-            where = user_file.display_path(os.path.join(folder_abs, file.path), repo.root_abs)
+            location = user_file.display_path(os.path.join(folder_abs, file.path), repo.root_abs)
             what = "is out of date"
-            yield source.note(what, source.install)._replace(where=where)
+            yield source.note(what, source.install)._replace(where=location)
 
 
-def _is_there(wanted: str, folders: Mapping[str, str], found: list[Source]) -> bool:
-    agent = found[0].agent
-    names = [name for one in folders.values() for name in agent_files.agents_in(one, agent)]
-    plugins = enabled_plugins(found)
+def _is_defined(subagent: str, folders: Mapping[str, str], sources: list[Source]) -> bool:
+    agent = sources[0].agent
+    names = [
+        name for folder_abs in folders.values() for name in agent_files.agents_in(folder_abs, agent)
+    ]
+    plugins = enabled_plugins(sources)
     if _OURS in plugins:
         names.append(f"{_OURS}:{PLUGIN_AGENT}")
-    if any(matches_agent((wanted,), name) for name in names):
+    if any(matches_agent((subagent,), name) for name in names):
         return True
-    plugin, is_named, _agent = wanted.partition(":")
-    return bool(is_named) and plugin != _OURS and plugin in plugins  # what it holds is not known
+    plugin, is_named, _agent = subagent.partition(":")
+    return bool(is_named) and plugin != _OURS and plugin in plugins  # its content is unknown
 
 
-def _has_file(name: str, found: list[Source], repo: Repo) -> bool:
-    """Return whether a file of that name defines it, where none of ours could."""
-    client, host = agent_host(found[0].agent), agent_settings(found[0].agent)
+def _has_file(name: str, sources: list[Source], repo: Repo) -> bool:
+    """Return whether a file of that name defines it, for hosts that we write no such files for."""
+    client, host = agent_host(sources[0].agent), agent_settings(sources[0].agent)
     files = client.agent_files(name, client.folders_of(repo.root_abs, repo.env))
     return not host.AGENTS and any(map(os.path.isfile, files))
 
@@ -398,9 +410,9 @@ def _missing_agent(agent: WantedAgent, source: Source) -> Finding:
     name = agent.name
     client, host = agent_host(source.agent), agent_settings(source.agent)
     what = f"{client.TITLE} has no agent `{name}`, so nobody can give its decision"
-    mend = source.install
+    fix = source.install
     if source.scope in ("plugin", "managed") or not host.may_define(name):
         folder = os.path.join(client.FILES.folder, host.AGENTS)
-        mend = f"define it in {folder}, or name another in {agent.setting}"
-    tell = source.problem if agent.is_required else source.note
-    return tell(what, mend)
+        fix = f"define it in {folder}, or name another in {agent.setting}"
+    report = source.problem if agent.is_required else source.note
+    return report(what, fix)

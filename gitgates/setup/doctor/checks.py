@@ -36,9 +36,9 @@ from gitgates.worktree.restored import list_missing
 
 Check: TypeAlias = Callable[[Subject], Iterable[Finding]]
 
-# Before it, `git config --show-scope` and much else that we ask for are not there.
+# Older ones lack `git config --show-scope` and much else that we use.
 OLDEST_GIT = (2, 31)
-# What the shell knows by itself, or makes more of than a program and its arguments.
+# Builtins and syntax of the shell: more than a program and its arguments.
 _SHELL = (
     ". : [ break case cd command continue echo eval exec exit export false for if printf read "
     "return set shift source test time trap true type ulimit umask unset until wait while"
@@ -59,18 +59,18 @@ def examine(subject: Subject) -> list[Finding]:
 
 def check_git(subject: Subject) -> Iterator[Finding]:
     """Find a git that is too old."""
-    said = os.fsdecode(subject.repo.git.out("version")).strip()
-    match = re.search(r"(\d+)\.(\d+)", said)
+    version = os.fsdecode(subject.repo.git.out("version")).strip()
+    match = re.search(r"(\d+)\.(\d+)", version)
     oldest = ".".join(map(str, OLDEST_GIT))
     if match and (int(match[1]), int(match[2])) >= OLDEST_GIT:
-        yield Finding("ok", "git", "git", said)
+        yield Finding("ok", "git", "git", version)
         return
-    what = f"{said or 'unknown version'}; gitgates needs {oldest} or later"
+    what = f"{version or 'unknown version'}; gitgates needs {oldest} or later"
     yield Finding("problem", "git", "git", what, f"install git {oldest} or later")
 
 
 def check_home(subject: Subject) -> Iterator[Finding]:
-    """Find a HOME that names another folder wherever it is used."""
+    """Find a HOME that means another folder wherever it is used."""
     home = subject.repo.env.get("HOME", "")
     if home and not os.path.isabs(home):
         what = f"HOME is `{visible_line(home)}`, not an absolute path: it is treated as unset"
@@ -78,7 +78,7 @@ def check_home(subject: Subject) -> Iterator[Finding]:
 
 
 def check_config(subject: Subject) -> Iterator[Finding]:
-    """Find what is wrong with the configuration."""
+    """Find problems of the configuration."""
     root_abs = subject.repo.root_abs
     try:
         config, problems = inspect(root_abs)
@@ -113,7 +113,7 @@ def check_gates(subject: Subject) -> Iterator[Finding]:
     gates, repo = subject.config.gates if subject.config else (), subject.repo
     if subject.config and not has_gates(subject.config):
         yield Finding("note", "gates", ", ".join(subject.config.sources), NO_GATES, "gitgates init")
-    yield from find_missing(gates, repo.root_abs, subject.here.framework, repo.env)
+    yield from find_missing(gates, repo.root_abs, subject.current.framework, repo.env)
     for name, what in find_unmatched(subject.config, repo) if subject.config else ():
         hooks = subject.config.hooks if subject.config else ()
         hints = (f"gitgates explain {h.name} --all-files" for h in hooks if name in h.gates)
@@ -130,7 +130,7 @@ def has_gates(config: Config) -> bool:
 
 
 def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
-    """Yield the name of each gate whose `files` match no tracked file, and what is to say of it.
+    """Yield the name of each gate whose `files` match no tracked file, and the remark on it.
 
     Also of one in a hook that is about a commit message, which is the only file to match there. An
     empty array of patterns is meant so. Raises: GitError where git cannot be asked.
@@ -157,11 +157,11 @@ def find_missing(
     """Find programs, folders and hooks of the framework that gates name and that are not there."""
     for gate in gates:
         if gate.pre_commit is not None:
-            for what, mend in _missing_hooks(gate, gate.pre_commit, framework, env):
-                yield Finding("problem", "pre-commit", f"gate `{gate.name}`", what, mend)
+            for what, fix in _missing_hooks(gate, gate.pre_commit, framework, env):
+                yield Finding("problem", "pre-commit", f"gate `{gate.name}`", what, fix)
         elif gate.command is not None:
-            for what, mend in _missing_program(gate, root_abs, env):
-                yield Finding("problem", "command", f"gate `{gate.name}`", what, mend)
+            for what, fix in _missing_program(gate, root_abs, env):
+                yield Finding("problem", "command", f"gate `{gate.name}`", what, fix)
 
 
 def _missing_hooks(
@@ -206,7 +206,7 @@ def program_of(gate: Gate) -> str:
     words = (gate.command or "").split()
     while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
         if {"(", "`"} & set(words[0]):
-            return ""  # `files=$(git ls-files)`: where its value ends, the shell knows
+            return ""  # `files=$(git ls-files)`: only the shell knows where its value ends
         words.pop(0)
     first = words[0].strip("'\"") if words else ""
     if first in _SHELL_WORDS or _SHELL_SIGNS & set(first):
@@ -215,7 +215,7 @@ def program_of(gate: Gate) -> str:
 
 
 def check_features(subject: Subject) -> Iterator[Finding]:
-    """Find what is wrong with what a feature needs, as the feature itself says."""
+    """Find problems of what a feature needs, as the feature itself reports them."""
     if subject.config:
         for module in feature_parts("checks"):
             yield from module.check(subject.repo, subject.config)
@@ -223,7 +223,9 @@ def check_features(subject: Subject) -> Iterator[Finding]:
 
 def check_owners(subject: Subject) -> Iterator[Finding]:
     """Find state that this user cannot use, as after one `sudo git commit`."""
-    folders = {one.repo.state_abs for one in subject.worktrees} | {subject.repo.shared_state_abs}
+    folders = {worktree.repo.state_abs for worktree in subject.worktrees} | {
+        subject.repo.shared_state_abs
+    }
     for folder_abs in sorted(folders):
         if others := [path_abs for path_abs in _walk(folder_abs) if not _is_usable(path_abs)]:
             count, owner = counted(len(others), "path"), owner_of(others[0])
@@ -244,8 +246,8 @@ def _walk(folder_abs: str) -> Iterator[str]:
 def _is_usable(path_abs: str) -> bool:
     if os.path.islink(path_abs):
         return True
-    wanted = os.R_OK | os.W_OK | (os.X_OK if os.path.isdir(path_abs) else 0)
-    return os.access(path_abs, wanted)
+    mode = os.R_OK | os.W_OK | (os.X_OK if os.path.isdir(path_abs) else 0)
+    return os.access(path_abs, mode)
 
 
 def check_leftovers(subject: Subject) -> Iterator[Finding]:
@@ -258,8 +260,8 @@ def check_leftovers(subject: Subject) -> Iterator[Finding]:
             continue
         if is_hidden:
             what = "a killed run stashed unstaged work, which is not restored yet"
-            mend = worktree.command("gitgates recover")
-            yield Finding("problem", "left over", repo.root_abs, what, mend)
+            fix = worktree.command("gitgates recover")
+            yield Finding("problem", "left over", repo.root_abs, what, fix)
         for name in indexes:
             index_abs = os.path.join(repo.git_dir_abs, name)
             what = f"a killed run left {index_abs}"
@@ -270,12 +272,12 @@ def check_restored(subject: Subject) -> Iterator[Finding]:
     """Find unstaged work that was restored, and is now missing."""
     for worktree in subject.worktrees:
         repo = worktree.repo
-        for one in list_missing(repo):
-            there = "the version of git, or nothing" if one.is_replaced else "it has changed since"
-            what = f"`{one.path}` was restored after {one.when}, and is missing now: {there}"
-            options = "" if one.is_replaced else f" --restore {shlex.quote(one.path)}"
-            mend = worktree.command(f"gitgates recover{options}")
-            yield Finding("note", "restored", repo.root_abs, what, mend)
+        for file in list_missing(repo):
+            state = "the version of git, or nothing" if file.is_replaced else "it has changed since"
+            what = f"`{file.path}` was restored after {file.when}, and is missing now: {state}"
+            options = "" if file.is_replaced else f" --restore {shlex.quote(file.path)}"
+            fix = worktree.command(f"gitgates recover{options}")
+            yield Finding("note", "restored", repo.root_abs, what, fix)
 
 
 def check_checkpoints(subject: Subject) -> Iterator[Finding]:
@@ -286,9 +288,9 @@ def check_checkpoints(subject: Subject) -> Iterator[Finding]:
             for point in checkpoint.left_behind(worktree.repo.state_abs):
                 if not checkpoint.is_in_progress(point):
                     what = f"the headless run {point.run} left a checkpoint: {point.folder_abs}"
-                    mend = worktree.command(f"gitgates recover --roll-back {point.run}")
-                    mend += f", or to keep the current state: --drop {point.run}"
-                    yield Finding("problem", "left over", root_abs, what, mend)
+                    fix = worktree.command(f"gitgates recover --roll-back {point.run}")
+                    fix += f", or to keep the current state: --drop {point.run}"
+                    yield Finding("problem", "left over", root_abs, what, fix)
         except StateError as error:
             yield Finding("problem", "left over", root_abs, error.message, error.hint)
 
@@ -296,8 +298,8 @@ def check_checkpoints(subject: Subject) -> Iterator[Finding]:
 def check_missing_worktrees(subject: Subject) -> Iterator[Finding]:
     """Find worktrees that git lists and that do not exist."""
     what = "a worktree that git lists, and that no longer exists"
-    for where in subject.gone:
-        yield Finding("note", "worktree", where, what, "git worktree prune")
+    for folder_abs in subject.missing:
+        yield Finding("note", "worktree", folder_abs, what, "git worktree prune")
 
 
 def _is_running(repo: Repo) -> bool:

@@ -17,7 +17,7 @@ from gitgates.setup.install.framework import Framework, read_framework
 from gitgates.setup.install.hookspath import HooksFolder, hooks_folder
 from gitgates.setup.install.managers import entries
 
-# What git's own variables say of this worktree is wrong in another one; settings stay.
+# Git's own variables about this worktree are wrong in another one; settings stay.
 _ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_CONFIG"))
 
 
@@ -37,7 +37,7 @@ class Worktree(Record):
         return f"(cd {shlex.quote(self.repo.root_abs)} && {command})"
 
     def display_path(self, path_abs: str) -> str:
-        """Return a path for display, as short as possible."""
+        """Return a path as short as it can be."""
         return display_path(path_abs, self.here_abs)
 
 
@@ -47,10 +47,10 @@ class Subject(Record):
     repo: Repo
     config: Config | None  # as far as it can be read
     worktrees: tuple[Worktree, ...]  # the current one first
-    gone: tuple[str, ...]  # worktrees that git lists, and that are not there
+    missing: tuple[str, ...]  # worktrees that git lists, and that do not exist
 
     @property
-    def here(self) -> Worktree:
+    def current(self) -> Worktree:
         """The current worktree."""
         return self.worktrees[0]
 
@@ -64,38 +64,38 @@ def survey(repo: Repo) -> Subject:
         config = inspect(repo.root_abs)[0]
     except ConfigError:
         config = None
-    found, gone = list_worktrees(repo)
-    return Subject(repo, config, tuple(found), tuple(gone))
+    worktrees, missing = list_worktrees(repo)
+    return Subject(repo, config, tuple(worktrees), tuple(missing))
 
 
 def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
-    """Return every worktree, the current one first, and the folders of those that are gone.
+    """Return every worktree, the current one first, and the folders of missing ones.
 
     Raises: GitError where git cannot be asked.
     """
-    found, gone = [_worktree(repo, repo.root_abs)], []
+    worktrees, missing = [_worktree(repo, repo.root_abs)], []
     clean = {name: value for name, value in repo.env.items() if name not in _ELSEWHERE_WRONG}
-    known = [os.path.realpath(path_abs) for path_abs in (repo.root_abs, repo.common_dir_abs)]
+    current_abs = [os.path.realpath(path_abs) for path_abs in (repo.root_abs, repo.common_dir_abs)]
     for entry in os.fsdecode(repo.git.out("worktree", "list", "--porcelain")).split("\n\n"):
         first, *rest = entry.split("\n")
         folder_abs = first.removeprefix("worktree ")
         # Git lists a submodule by its git folder.
-        if folder_abs == first or "bare" in rest or os.path.realpath(folder_abs) in known:
+        if folder_abs == first or "bare" in rest or os.path.realpath(folder_abs) in current_abs:
             continue
         try:
             other = find_repo(folder_abs, clean)
         except GitError:
-            gone.append(folder_abs)
+            missing.append(folder_abs)
             continue
         if os.path.realpath(other.root_abs) == os.path.realpath(folder_abs):
-            found.append(_worktree(other, repo.root_abs))
+            worktrees.append(_worktree(other, repo.root_abs))
         else:  # the folder has another use
-            gone.append(folder_abs)
-    return found, gone
+            missing.append(folder_abs)
+    return worktrees, missing
 
 
 def _worktree(repo: Repo, here_abs: str) -> Worktree:
     folder = hooks_folder(repo)
-    listed = reversed(entries(repo.root_abs, folder))
-    joined = {hook: (manager, name) for manager, name, hook in listed}
+    manager_entries = reversed(entries(repo.root_abs, folder))
+    joined = {hook: (manager, name) for manager, name, hook in manager_entries}
     return Worktree(repo, folder, read_framework(repo.root_abs), joined, here_abs)

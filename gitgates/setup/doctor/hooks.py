@@ -23,7 +23,7 @@ from gitgates.store.files import read_regular
 from gitgates.verbs.finding import Finding
 
 _INSTALL = "gitgates install-hooks"
-_COPIES = ("simple-git-hooks",)  # a hook of theirs holds what their settings said
+_COPIES = ("simple-git-hooks",)  # their hooks are copies of their settings
 _NOT_EXECUTABLE = "is not executable, so git does not run it"
 _NOT_FIRED = "manual"  # a stage that git never fires, so that there is nothing to install
 _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitgates.__version__)"
@@ -32,13 +32,13 @@ _ASK = "import sys; sys.path.insert(0, sys.argv[1]); import gitgates; print(gitg
 # The shim
 
 
-def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
+def check_shim(file: HookFile, location: str, worktree: Worktree) -> Finding:
     """Return the findings about one gitgates shim."""
-    mend = worktree.command(_INSTALL)
-    wrong = Finding("problem", "shim", where, "", mend)
+    fix = worktree.command(_INSTALL)
+    wrong = Finding("problem", "shim", location, "", fix)
     if not file.executable:
-        mend = f"chmod +x {shlex.quote(file.path_abs)}"
-        return wrong._replace(what=_NOT_EXECUTABLE, mend=mend)
+        fix = f"chmod +x {shlex.quote(file.path_abs)}"
+        return wrong._replace(what=_NOT_EXECUTABLE, mend=fix)
     if not os.access(file.python, os.X_OK):
         return wrong._replace(what=f"its interpreter is missing: {file.python or 'none is named'}")
     if not os.path.isfile(os.path.join(file.home, "gitgates", "__init__.py")):
@@ -47,7 +47,7 @@ def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
         what = (
             f"names {file.python}, which is a file of the repository and not trusted: not checked"
         )
-        return Finding("note", "shim", where, what, mend)
+        return Finding("note", "shim", location, what, fix)
     version, trouble = __version__, ""
     if not _starts_this_gitgates(file):
         version, trouble = _ask_version(file, worktree.repo.env)
@@ -58,7 +58,7 @@ def check_shim(file: HookFile, where: str, worktree: Worktree) -> Finding:
         return note._replace(what=f"runs gitgates {version} of {file.home}; this is {__version__}")
     if not file.current:
         return note._replace(what="was written by a different version of gitgates")
-    return Finding("ok", "shim", where, "installed and working")
+    return Finding("ok", "shim", location, "installed and working")
 
 
 def may_start(file: HookFile, repo: Repo) -> bool:
@@ -73,52 +73,56 @@ def may_start(file: HookFile, repo: Repo) -> bool:
 
 def _starts_this_gitgates(file: HookFile) -> bool:
     """Return whether a shim starts the running gitgates, so it need not be tried."""
-    ours = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
-    return (file.python, file.home) == (sys.executable, ours)
+    home = os.path.dirname(os.path.dirname(os.path.abspath(gitgates.__file__)))
+    return (file.python, file.home) == (sys.executable, home)
 
 
 def _ask_version(file: HookFile, env: Mapping[str, str]) -> tuple[str, str]:
     """Return the version that a shim would run, or why it would not."""
     try:
-        done = call((file.python, "-I", "-S", "-c", _ASK, file.home), env)
+        process = call((file.python, "-I", "-S", "-c", _ASK, file.home), env)
     except OSError as error:
         return "", error.strerror or str(error)
-    said = os.fsdecode(done.stderr).strip().rpartition("\n")[2]
-    if done.exit_status:
-        return "", said or f"exit status {done.exit_status}"
-    return os.fsdecode(done.stdout).strip(), ""
+    message = os.fsdecode(process.stderr).strip().rpartition("\n")[2]
+    if process.exit_status:
+        return "", message or f"exit status {process.exit_status}"
+    return os.fsdecode(process.stdout).strip(), ""
 
 
 # core.hooksPath
 
 
 def check_hooks_path(subject: Subject) -> Iterator[Finding]:
-    """Find traps of core.hooksPath: folders that are not there, that others share, that differ.
+    """Find traps of core.hooksPath: folders that are missing, shared with others, or different.
 
     Whether hooks are in a folder is another check's; here it is whether git looks in a sensible
     one.
     """
-    shared: set[str] = set()  # is said of one worktree only
-    usual = {one.folder.path_abs for one in subject.worktrees if one.folder.scope != "worktree"}
+    shared: set[str] = set()  # reported for one worktree only
+    usual = {
+        worktree.folder.path_abs
+        for worktree in subject.worktrees
+        if worktree.folder.scope != "worktree"
+    }
     for worktree in subject.worktrees:
         folder = worktree.folder
-        here = Finding("problem", "hooksPath", worktree.repo.root_abs, f"{setting(folder)}: ")
+        problem = Finding("problem", "hooksPath", worktree.repo.root_abs, f"{setting(folder)}: ")
         unset = worktree.command(unset_command(folder)) if folder.scope else ""
         if folder.value and os.path.isdir(folder.path_abs):
             if folder.is_shared and folder.value not in shared:
                 shared.add(folder.value)
-                what = f"{here.what}other repositories also use that folder for hooks"
-                yield here._replace(severity="note", what=what, mend=unset)
+                what = f"{problem.what}other repositories also use that folder for hooks"
+                yield problem._replace(severity="note", what=what, mend=unset)
         elif ".husky" in folder.value.split("/"):
-            what = f"{here.what}husky's folder is missing, so git runs no hooks"
-            mend = f"{worktree.command('npm install')}   # or: {unset}"
-            yield here._replace(what=what, mend=mend)
+            what = f"{problem.what}husky's folder is missing, so git runs no hooks"
+            fix = f"{worktree.command('npm install')}   # or: {unset}"
+            yield problem._replace(what=what, mend=fix)
         elif folder.scope:
-            what = f"{here.what}that folder does not exist, so git runs no hooks"
-            yield here._replace(what=what, mend=unset)
+            what = f"{problem.what}that folder does not exist, so git runs no hooks"
+            yield problem._replace(what=what, mend=unset)
         if folder.scope == "worktree" and usual - {folder.path_abs}:
-            what = f"{here.what}this worktree has its own hooks"
-            yield here._replace(severity="note", what=what, mend=unset)
+            what = f"{problem.what}this worktree has its own hooks"
+            yield problem._replace(severity="note", what=what, mend=unset)
 
 
 # The pre-commit framework
@@ -126,25 +130,25 @@ def check_hooks_path(subject: Subject) -> Iterator[Finding]:
 
 def check_stages(subject: Subject) -> Iterator[Finding]:
     """Find gitgates stages that the pre-commit framework is not installed for."""
-    framework = subject.here.framework
+    framework = subject.current.framework
     if framework.broken:
         what = f"cannot be read: {framework.broken}"
         yield Finding("problem", "stages", FILE, what, "fix its YAML")
         return
     stages = [stage for stage in framework.our_stages if stage != _NOT_FIRED]
     for stage in stages:
-        file = read_hook(os.path.join(subject.here.folder.path_abs, stage))
+        file = read_hook(os.path.join(subject.current.folder.path_abs, stage))
         is_served = file.manager is not None and file.manager.name in FRAMEWORK
         if not is_served and file.kind != "shim":
             what = f"has gitgates-{stage}, but pre-commit is not installed for {stage}"
-            mend = f"pre-commit install --hook-type {stage}"
-            yield Finding("problem", "stages", FILE, what, mend)
+            fix = f"pre-commit install --hook-type {stage}"
+            yield Finding("problem", "stages", FILE, what, fix)
     left_out = [stage for stage in stages if stage not in framework.install_types]
     if left_out:
         what = f"`pre-commit install` does not install {', '.join(left_out)}"
         types = ", ".join(dict.fromkeys([*framework.install_types, *left_out]))
-        mend = f"add: default_install_hook_types: [{types}]"
-        yield Finding("note", "stages", FILE, what, mend)
+        fix = f"add: default_install_hook_types: [{types}]"
+        yield Finding("note", "stages", FILE, what, fix)
 
 
 # The hooks
@@ -168,7 +172,7 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
     """
     if subject.config is None:
         files = (
-            os.path.join(subject.here.folder.path_abs, hook) for hook in selection.CLIENT_HOOKS
+            os.path.join(subject.current.folder.path_abs, hook) for hook in selection.CLIENT_HOOKS
         )
         return tuple(os.path.basename(file) for file in files if read_hook(file).kind == "shim")
     try:
@@ -184,12 +188,12 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Iterator[Finding]:
             what = f"{file.hook} is not installed: git runs none of its gates"
             manager, name = worktree.joined.get(file.hook, ("", ""))
             wants = manager and manager not in FRAMEWORK
-            mend = next_command(manager, (file.hook,), name) if wants else ""
-            yield _wrong(file, worktree, what, mend)
+            fix = next_command(manager, (file.hook,), name) if wants else ""
+            yield _wrong(file, worktree, what, fix)
         case "shim":
             yield check_shim(file, worktree.display_path(file.path_abs), worktree)
-            kept = read_hook(file.kept_abs)
-            by = kept.manager if kept.executable else None
+            previous = read_hook(file.kept_abs)
+            by = previous.manager if previous.executable else None
             if by and _runs_gates(file, worktree, by):
                 yield _double(file, worktree, by.name)
         case "manager":
@@ -237,8 +241,8 @@ def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Ite
         if manager.name in VIA:
             yield _wrong(file, worktree, what, f"{_INSTALL} --via {name}")
         else:
-            kept = " (installing keeps that hook, and runs it first)"
-            yield _wrong(file, worktree, what + kept)
+            remark = " (installing keeps that hook, and runs it first)"
+            yield _wrong(file, worktree, what + remark)
 
 
 def _runs_gates(file: HookFile, worktree: Worktree, manager: Manager) -> bool:
@@ -249,7 +253,7 @@ def _runs_gates(file: HookFile, worktree: Worktree, manager: Manager) -> bool:
 
 
 def _mentions_gitgates(file: HookFile, worktree: Worktree, settings: tuple[str, ...]) -> bool:
-    """Return whether another manager's settings speak of us."""
+    """Return whether another manager's settings mention gitgates."""
     for name in settings:
         path_abs = os.path.join(worktree.repo.root_abs, name.format(hook=file.hook))
         try:
@@ -261,7 +265,7 @@ def _mentions_gitgates(file: HookFile, worktree: Worktree, settings: tuple[str, 
     return False
 
 
-def _wrong(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Finding:
+def _wrong(file: HookFile, worktree: Worktree, what: str, fix: str = "") -> Finding:
     """Return a problem with a hook; the default fix is to install it.
 
     Where a manager runs our gates, that is done through it: a shim of ours beside it would run
@@ -269,22 +273,22 @@ def _wrong(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Fin
     """
     names = [manager for manager, _file in worktree.joined.values()]
     names = ["pre-commit"] if worktree.framework.our_stages else names
-    mend = mend or (f"{_INSTALL} --via {names[0]}" if names else _INSTALL)
-    where = worktree.display_path(file.path_abs)
-    return Finding("problem", "hook", where, what, worktree.command(mend))
+    fix = fix or (f"{_INSTALL} --via {names[0]}" if names else _INSTALL)
+    location = worktree.display_path(file.path_abs)
+    return Finding("problem", "hook", location, what, worktree.command(fix))
 
 
 def _off(file: HookFile, worktree: Worktree) -> Finding:
     return _wrong(file, worktree, _NOT_EXECUTABLE, f"chmod +x {shlex.quote(file.path_abs)}")
 
 
-def _note(file: HookFile, worktree: Worktree, what: str, mend: str = "") -> Finding:
-    return Finding("note", "hook", worktree.display_path(file.path_abs), what, mend)
+def _note(file: HookFile, worktree: Worktree, what: str, fix: str = "") -> Finding:
+    return Finding("note", "hook", worktree.display_path(file.path_abs), what, fix)
 
 
 def _double(file: HookFile, worktree: Worktree, manager: str) -> Finding:
     settings = f"{manager}'s settings" if manager not in FRAMEWORK else FILE
     entry = f"gitgates-{file.hook}" if manager in FRAMEWORK else "gitgates"
     what = f"two managers: the gitgates hook and {manager} both run the gates of {file.hook}"
-    mend = f"remove {entry} from {settings}, or: gitgates uninstall-hooks"
-    return Finding("problem", "twice", worktree.display_path(file.path_abs), what, mend)
+    fix = f"remove {entry} from {settings}, or: gitgates uninstall-hooks"
+    return Finding("problem", "twice", worktree.display_path(file.path_abs), what, fix)

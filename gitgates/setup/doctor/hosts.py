@@ -14,7 +14,7 @@ from gitgates.session.facts import UnreadEntry
 from gitgates.session.installed import is_switched_off
 from gitgates.session.journal import KINDS, of_kind
 from gitgates.session.needs import needs
-from gitgates.setup.doctor.agents import Source, sources
+from gitgates.setup.doctor.agents import Source, find_sources
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install.agents import detected, hidden, is_personal, limits, main_settings
 from gitgates.store.log import Journal, sessions
@@ -25,37 +25,40 @@ _MOST_SESSIONS = 50
 
 def check_hosts(subject: Subject) -> Iterator[Finding]:
     """Return the findings about agents that have gitgates hooks, and about those that could."""
-    found = {agent: sources(agent, subject.repo) for agent in AGENTS}
-    ours = {agent: [one for one in known if one.own_hooks] for agent, known in found.items()}
-    for known in ours.values():
-        for source in known:
+    sources_by_agent = {agent: find_sources(agent, subject.repo) for agent in AGENTS}
+    with_hooks = {
+        agent: [source for source in sources if source.own_hooks]
+        for agent, sources in sources_by_agent.items()
+    }
+    for sources in with_hooks.values():
+        for source in sources:
             yield from _trust(source, subject)
             yield from _off(source, subject)
     yield from _unread(subject)
     config = subject.config
     if config is None or not needs(config):
         return
-    for agent, known in ours.items():
-        for what in limits(config, agent) if known else ():
-            yield known[0].note(what)
-        for what in hidden(agent, subject.repo.root_abs, subject.repo.env) if known else ():
-            is_ours = known[0].scope == "user"  # what is passed over
-            yield known[0].problem(what, _install(agent)) if is_ours else known[0].note(what)
-    if any(ours.values()):
-        yield from _others(subject, ours)
+    for agent, sources in with_hooks.items():
+        for what in limits(config, agent) if sources else ():
+            yield sources[0].note(what)
+        for what in hidden(agent, subject.repo.root_abs, subject.repo.env) if sources else ():
+            is_ours = sources[0].scope == "user"  # the settings that are ignored
+            yield sources[0].problem(what, _install(agent)) if is_ours else sources[0].note(what)
+    if any(with_hooks.values()):
+        yield from _others(subject, with_hooks)
 
 
 def _unread(subject: Subject) -> Iterator[Finding]:
-    """Find what hooks were told, in the last sessions, in words of no agent that we know."""
+    """Find input of hooks, in the last sessions, in the format of no known agent."""
     texts: dict[str, str] = {}
     for path_abs in reversed(sessions(subject.repo.state_abs)[-_MOST_SESSIONS:]):
         if f'"{KINDS[UnreadEntry]}"'.encode() in user_file.content(path_abs):
             facts = Journal(path_abs).read()
-            texts |= {str(one["text"]): path_abs for one in of_kind(facts, UnreadEntry)}
+            texts |= {str(entry["text"]): path_abs for entry in of_kind(facts, UnreadEntry)}
     for text, path_abs in texts.items():
-        what, mend = text.removeprefix("gitgates: ").rsplit(". ", 1)
+        what, fix = text.removeprefix("gitgates: ").rsplit(". ", 1)
         yield Finding(
-            "note", "agent", user_file.display_path(path_abs, subject.repo.root_abs), what, mend
+            "note", "agent", user_file.display_path(path_abs, subject.repo.root_abs), what, fix
         )
 
 
@@ -77,8 +80,8 @@ def _trust(source: Source, subject: Subject) -> Iterator[Finding]:
         return
     file = settings.trust_file(repo.env)
     text = user_file.content(file).decode("utf-8", "replace") if file else ""
-    own = user_file.content(path_abs).decode("utf-8", "replace")
-    trusted = settings.is_trusted(text, path_abs, own) if file else None
+    settings_text = user_file.content(path_abs).decode("utf-8", "replace")
+    trusted = settings.is_trusted(text, path_abs, settings_text) if file else None
     if trusted is None:
         yield source.note(
             f"{host.TITLE} runs these hooks only once they are trusted", settings.TRUST
@@ -93,12 +96,12 @@ def _off(source: Source, subject: Subject) -> Iterator[Finding]:
     host, repo = agent_host(source.agent), subject.repo
     for path_abs, scope in host.switch_files(repo.root_abs, repo.env).items():
         if scope == "project" and source.scope == "user":
-            continue  # it counts for the hooks of the project alone
+            continue  # it applies to the hooks of the project alone
         if is_switched_off(source.agent, path_abs):
-            where = user_file.display_path(path_abs, repo.root_abs)
+            location = user_file.display_path(path_abs, repo.root_abs)
             of = "of this project" if scope == "project" else "of yours, in any project,"
             what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hooks {of}"
-            yield source.problem(what, f"take `{host.OFF.key}` out of it")._replace(where=where)
+            yield source.problem(what, f"take `{host.OFF.key}` out of it")._replace(where=location)
 
 
 def _read(source: Source, path_abs: str) -> HookSettings:
@@ -109,13 +112,13 @@ def _read(source: Source, path_abs: str) -> HookSettings:
         return HookSettings()
 
 
-def _others(subject: Subject, ours: dict[str, list[Source]]) -> Iterator[Finding]:
-    """Find agents that are here, and do not call us, or by another agent's settings only."""
+def _others(subject: Subject, with_hooks: dict[str, list[Source]]) -> Iterator[Finding]:
+    """Find agents that are here, and do not call us, or only by another agent's settings."""
     repo = subject.repo
     for agent, why in detected(repo.root_abs, repo.env).items():
-        if not ours[agent]:
+        if not with_hooks[agent]:
             what = f"{agent_host(agent).TITLE} is here ({why}), and runs none of the gates"
-            if of_others := [one.where for one in _run_by(agent, ours)]:
+            if of_others := [source.location for source in _run_by(agent, with_hooks)]:
                 what = (
                     f"{agent_host(agent).TITLE} is here ({why}), and runs the hooks of "
                     f"{of_others[0]}, whose answers it does not fully understand"
@@ -128,8 +131,12 @@ def _install(agent: str) -> str:
     return f"gitgates install-hooks --agent {agent}{scope}"
 
 
-def _run_by(agent: str, ours: dict[str, list[Source]]) -> list[Source]:
+def _run_by(agent: str, with_hooks: dict[str, list[Source]]) -> list[Source]:
     """Return the settings of a project that an agent runs, though they are another's."""
-    runners = {other: [one for one, *_ in agent_host(other).SETTINGS.run_by] for other in ours}
-    known = [one for other in ours if agent in runners[other] for one in ours[other]]
-    return [one for one in known if one.scope in ("project", "local")]
+    runners = {
+        other: [runner for runner, *_ in agent_host(other).SETTINGS.run_by] for other in with_hooks
+    }
+    sources = [
+        source for other in with_hooks if agent in runners[other] for source in with_hooks[other]
+    ]
+    return [source for source in sources if source.scope in ("project", "local")]

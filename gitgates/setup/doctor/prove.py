@@ -22,7 +22,7 @@ from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.proc.call import call
 from gitgates.proc.processes import Capture, Group, SignalPipe
-from gitgates.setup.doctor.agents import Source, sources
+from gitgates.setup.doctor.agents import Source, find_sources
 from gitgates.setup.doctor.findings import Subject, Worktree
 from gitgates.setup.doctor.hooks import may_start
 from gitgates.setup.install import agents
@@ -41,7 +41,7 @@ command = "test -e '@PASSES@'"
 [hooks.@HOOK@]
 gates = ["{GATE}"]
 """
-# Whatever the person's own git is told to do, nothing here is signed, and the only hooks are ours.
+# Whatever the person's settings of git are, nothing here is signed, and the only hooks are ours.
 _CONFIG = """\
 [core]
 \thooksPath = @ROOT@/.git/hooks
@@ -81,10 +81,10 @@ def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[
     """
     if only:
         return _prove_one(only, subject, findings)
-    found = [*_prove_git(subject.here), *_prove_agents(subject, findings)]
-    if found:
-        return found
-    for hook, (manager, file) in subject.here.joined.items():
+    proofs = [*_prove_git(subject.current), *_prove_agents(subject, findings)]
+    if proofs:
+        return proofs
+    for hook, (manager, file) in subject.current.joined.items():
         what = f"{manager} is not tested, as that would run other commands of this repository"
         verb = "push" if hook == "pre-push" else "commit"
         return [Finding("note", "proof", file, what, f"To test it: {verb} while a gate fails")]
@@ -105,7 +105,7 @@ class CommandResult(Record):
 
     @property
     def last_line(self) -> str:
-        """Return the last thing that it said to a person."""
+        """Return the last line that it printed for a person."""
         return self.stderr.strip().rpartition("\n")[2]
 
 
@@ -141,7 +141,7 @@ class Throwaway:
         os.chmod(path_abs, mode)
 
     def run(self, script: str, stdin: bytes = b"") -> CommandResult:
-        """Run a script here, as a host would, with a deadline; all that it started is gone then."""
+        """Run a script here, as a host would, with a deadline; then all that it started is ended."""
         said_abs = os.path.join(self._scratch_abs, "stderr")
         given_abs = os.path.join(self._scratch_abs, "stdin")
         with open(given_abs, "wb") as file:
@@ -170,7 +170,7 @@ class Throwaway:
 
 @contextmanager
 def _scratch_folder() -> Iterator[str]:
-    """Yield a folder that programs can be started from: git passes over hooks that cannot be.
+    """Yield a folder that programs can be started from: git ignores hooks that cannot be.
 
     Raises: GitError if there is none.
     """
@@ -203,7 +203,7 @@ def _can_start(script_abs: str) -> bool:
 
 @contextmanager
 def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
-    """Yield a repository whose gate is of a hook; it is gone after its `with`.
+    """Yield a repository whose gate is of a hook; it is removed after its `with`.
 
     Raises: GitError if none can be made.
     """
@@ -212,9 +212,9 @@ def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
         os.mkdir(repo.root_abs)
         settings = _SETTINGS.replace("@HOOK@", hook).replace("@PASSES@", repo.passes_abs)
         repo.write("gitgates.toml", settings)
-        done = repo.run(_SETUP, _CONFIG.replace("@ROOT@", repo.root_abs).encode())
-        if done.exit_status != 0:
-            why = done.trouble or done.last_line or f"exit status {done.exit_status}"
+        process = repo.run(_SETUP, _CONFIG.replace("@ROOT@", repo.root_abs).encode())
+        if process.exit_status != 0:
+            why = process.trouble or process.last_line or f"exit status {process.exit_status}"
             raise GitError(f"cannot create a repository to test in: {why}")
         yield repo
 
@@ -245,20 +245,20 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
 
 
 def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
-    """Try whether the hook from before ours is run, by its name, and counts.
+    """Try whether the previous hook is run, by its name, and can refuse.
 
-    A script of a shell stands in for it: it does not belong into a throwaway.
+    A shell script replaces it: the hook itself does not belong in a throwaway.
     """
-    kept = f'#!/bin/sh\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'
+    script = f'#!/bin/sh\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'
     with _throwaway_with(hook_abs, worktree) as repo:
-        repo.write(f".git/hooks/{os.path.basename(hook_abs)}{SUFFIX}", kept, 0o755)
+        repo.write(f".git/hooks/{os.path.basename(hook_abs)}{SUFFIX}", script, 0o755)
         refused = _refusal(repo, hook_abs, passes=True)
-    where = worktree.display_path(hook_abs) + SUFFIX
+    location = worktree.display_path(hook_abs) + SUFFIX
     if f"{_KEPT} {os.path.basename(hook_abs)} " in f"{refused} ":
         what = "proved: it runs under its own name, and its refusal counts"
-        return Finding("ok", "proof", where, what)
+        return Finding("ok", "proof", location, what)
     what = f"the previous hook has no effect: {refused or 'it is not run'}"
-    return Finding("problem", "proof", where, what, "gitgates install-hooks")
+    return Finding("problem", "proof", location, what, "gitgates install-hooks")
 
 
 def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
@@ -266,7 +266,7 @@ def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
     with _throwaway_with(hook_abs, worktree) as repo:
         passed = _refusal(repo, hook_abs, passes=True)
         failed = passed or _refusal(repo, hook_abs, passes=False)
-    where = worktree.display_path(hook_abs)
+    location = worktree.display_path(hook_abs)
     if passed:
         what = f"a {verb} whose gates pass is refused: {passed}"
     elif not failed:
@@ -274,8 +274,8 @@ def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
     elif GATE not in failed:
         what = f"a {verb} is refused, but not for its gate: {failed}"
     else:
-        return Finding("ok", "proof", where, f"proved: a {verb} whose gate fails is refused")
-    return Finding("problem", "proof", where, what, "gitgates doctor")
+        return Finding("ok", "proof", location, f"proved: a {verb} whose gate fails is refused")
+    return Finding("problem", "proof", location, what, "gitgates doctor")
 
 
 @contextmanager
@@ -286,7 +286,7 @@ def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
         with open(hook_abs, "rb", opener=open_regular) as file:
             content = file.read()
         repo.write(f".git/hooks/{hook}", content, os.stat(hook_abs).st_mode & 0o777)
-        # As we write it: what the repository's own file says could start anything.
+        # As we write it: the repository's own file could start anything.
         repo.write(FILE, add_yaml(None, (hook,), FILE, "gitgates doctor") or "")
         yield repo
 
@@ -294,26 +294,30 @@ def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
 def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
     """Return git's message if it refuses to commit or to push, else ""."""
     repo.change(passes=passes)
-    done = repo.run(_PUSH if hook_abs.endswith("/pre-push") else _COMMIT)
-    if done.exit_status == 0:
+    process = repo.run(_PUSH if hook_abs.endswith("/pre-push") else _COMMIT)
+    if process.exit_status == 0:
         return ""
-    said = " ".join((done.stderr + os.fsdecode(done.stdout)).split())
-    return done.trouble or (said if GATE in said else done.last_line) or "it does not say why"
+    output = " ".join((process.stderr + os.fsdecode(process.stdout)).split())
+    return (
+        process.trouble
+        or (output if GATE in output else process.last_line)
+        or "it does not say why"
+    )
 
 
 # Coding agents
 
 
 def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Finding]:
-    """Try one agent's hooks, and say how to see them in its client."""
-    host, where = agent_host(agent), subject.repo.root_abs
-    found = _prove_agents(subject, findings, (agent,))
-    if not found:
+    """Try one agent's hooks, and report how to see them in its client."""
+    host, root_abs = agent_host(agent), subject.repo.root_abs
+    proofs = _prove_agents(subject, findings, (agent,))
+    if not proofs:
         what = f"{host.TITLE} has no gitgates hooks here: nothing to prove"
-        mend = f"gitgates install-hooks --agent {agent}"
-        return [Finding("problem", "proof", where, what, mend)]
+        fix = f"gitgates install-hooks --agent {agent}"
+        return [Finding("problem", "proof", root_abs, what, fix)]
     if not shutil.which(agent, path=subject.repo.env.get("PATH")):
-        return found
+        return proofs
     with _throwaway(HOOK_OF["turn-end"], subject.repo.env) as repo:
         version = (os.fsdecode(repo.run(f"{agent} --version").stdout).splitlines() or ["?"])[0]
     is_other = host.TESTED not in version
@@ -321,12 +325,12 @@ def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Fi
         f"its version is {visible_line(version)[:60]}{', and' if is_other else ':'} our tests "
         f"were run with {host.TESTED}; no session of it was started"
     )
-    mend = f"To test it there: make a gate fail, and ask {host.TITLE} for a change"
+    fix = f"To test it there: make a gate fail, and ask {host.TITLE} for a change"
     if host.DRIVEN:
-        mend += (
+        fix += (
             f". Offline, against a scripted model: make e2e HOSTS={agent}, in a clone of gitgates"
         )
-    return [*found, Finding("note", "proof", host.TITLE, what, mend)]
+    return [*proofs, Finding("note", "proof", host.TITLE, what, fix)]
 
 
 def _prove_agents(
@@ -339,27 +343,31 @@ def _prove_agents(
     where the client, as `findings` say, does not run our hook, or does not wait for it.
     """
     config, env = subject.config, subject.repo.env
-    found = [source for agent in names for source in sources(agent, subject.repo)]
+    sources = [source for agent in names for source in find_sources(agent, subject.repo)]
     gated = [hook.name for hook in config.hooks if hook.gates] if config else []
-    tried = [_try_event(source, gated, env) for source in found if source.own_hooks]
+    proofs = [_try_event(source, gated, env) for source in sources if source.own_hooks]
     after = "once the problems above are fixed"
-    wrong = {one.where for one in findings if (one.check, one.severity) == ("agent", "problem")}
-    doubted = {one.agent for one in found if one.where in wrong}
-    for number, source in enumerate(one for one in found if one.own_hooks):
-        one = tried[number]
-        if source.agent in doubted and one.severity == "ok":
-            what = f"{one.what.removeprefix('proved: ')}, {after}"
-            tried[number] = one._replace(severity="note", what=what)
-    return tried
+    wrong = {
+        finding.where
+        for finding in findings
+        if (finding.check, finding.severity) == ("agent", "problem")
+    }
+    doubted = {source.agent for source in sources if source.location in wrong}
+    for number, source in enumerate(source for source in sources if source.own_hooks):
+        proof = proofs[number]
+        if source.agent in doubted and proof.severity == "ok":
+            what = f"{proof.what.removeprefix('proved: ')}, {after}"
+            proofs[number] = proof._replace(severity="note", what=what)
+    return proofs
 
 
 def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Finding:
     """Try the most important event: one with gates."""
     host, client = agent_host(source.agent), agent_settings(source.agent)
     provable = [HOOK_OF[kind] for kind in host.PROTOCOL.provable]
-    own_hooks = {one.event: one.command for one in source.own_hooks if one.event in provable}
+    own_hooks = {hook.event: hook.command for hook in source.own_hooks if hook.event in provable}
     order = [event for event in provable if event in own_hooks]
-    fine = Finding(severity="ok", check="proof", where=source.where, what="")
+    fine = Finding(severity="ok", check="proof", where=source.location, what="")
     if not order:
         return fine._replace(severity="note", what="calls gitgates at no event that can be blocked")
     event = next((event for event in order if event in gated), "" if gated else order[0])
@@ -382,10 +390,10 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     passed, failed = answers
     if host.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
-    said = failed.stdout.decode("utf-8", "replace")
-    why = failed.trouble or failed.last_line or (repr(said.strip()[:80]) if said else "nothing")
+    output = failed.stdout.decode("utf-8", "replace")
+    why = failed.trouble or failed.last_line or (repr(output.strip()[:80]) if output else "nothing")
     if not host.is_block(failed.exit_status, failed.stdout):
         return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
-    if GATE not in said:
+    if GATE not in output:
         return wrong._replace(what=f"{event} is blocked, but not for its gate: it answers {why}")
     return fine._replace(what=f"proved: {event} is blocked where a gate fails")

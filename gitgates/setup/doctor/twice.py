@@ -24,22 +24,22 @@ def check_twice(subject: Subject) -> Iterator[Finding]:
     """
     if subject.config is None:
         return
-    here = subject.here
-    commands = _commands(here.repo.root_abs)
+    worktree = subject.current
+    commands = _commands(worktree.repo.root_abs)
     for hook in managers.HOOKS:
-        path_abs = os.path.join(here.folder.path_abs, hook)
-        where = here.display_path(path_abs)
-        if (text := stands_in(path_abs, here.repo.root_abs, subject.config)) or (
-            text := left_to_framework(here, hook, subject.config)
+        path_abs = os.path.join(worktree.folder.path_abs, hook)
+        location = worktree.display_path(path_abs)
+        if (text := stands_in(path_abs, worktree.repo.root_abs, subject.config)) or (
+            text := left_to_framework(worktree, hook, subject.config)
         ):
-            yield Finding("ok", "twice", where, text)
-        manager = _manager(path_abs, here)
+            yield Finding("ok", "twice", location, text)
+        manager = _manager(path_abs, worktree)
         gates = same_gates(commands, subject.config, hook, manager)
         if gates:
             names = ", ".join(f"`{name}`" for name in gates)
             what = f"{manager} runs the same commands before a gate does: {names}"
-            mend = f"remove {names} from the gates of {hook}, or their commands from {manager}"
-            yield Finding("problem", "twice", where, what, mend)
+            fix = f"remove {names} from the gates of {hook}, or their commands from {manager}"
+            yield Finding("problem", "twice", location, what, fix)
 
 
 def stands_in(shim_abs: str, root_abs: str, config: Config) -> str:
@@ -65,25 +65,25 @@ def same_gates(
     commands: dict[tuple[str, str], set[str]], config: Config, hook: str, manager: str
 ) -> list[str]:
     """Return the gates of a hook whose command the manager also runs there."""
-    found = find_hook(config, hook)
-    names, run = found.gates if found else (), commands.get((manager, hook), set())
-    return [one.name for one in config.gates if one.name in names and one.command in run]
+    configured = find_hook(config, hook)
+    names, run = configured.gates if configured else (), commands.get((manager, hook), set())
+    return [gate.name for gate in config.gates if gate.name in names and gate.command in run]
 
 
 def _commands(root_abs: str) -> dict[tuple[str, str], set[str]]:
     """Return manager and hook → the commands that it runs there, as init would write them."""
-    found: dict[tuple[str, str], set[str]] = {}
+    commands: dict[tuple[str, str], set[str]] = {}
     for task in managers.find(read_project(root_abs)[0])[0]:
         for hook in task.hooks:
-            found.setdefault((task.manager, hook), set()).add(task.command)
-    return found
+            commands.setdefault((task.manager, hook), set()).add(task.command)
+    return commands
 
 
 def _manager(path_abs: str, worktree: Worktree) -> str:
     """Return the manager whose own hook runs beside our gates; empty if none does."""
     file = read_hook(path_abs)
     if file.kind == "shim":
-        kept = read_hook(file.kept_abs)
-        return kept.manager.name if kept.manager and kept.executable else ""
+        previous = read_hook(file.kept_abs)
+        return previous.manager.name if previous.manager and previous.executable else ""
     runs_us = worktree.joined.get(file.hook, ("", ""))[0]
     return file.manager.name if file.manager and file.manager.name == runs_us else ""
