@@ -16,9 +16,9 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
     from gitgates.hosts.git import encode  # an agent's entry loads neither
 
     if call.note:
-        from gitgates.report.text import as_bytes, shown
+        from gitgates.report.text import as_bytes, escaped_line
 
-        terminal.write(as_bytes(f"gitgates {call.event.name}: {shown(call.note)}\n"))
+        terminal.write(as_bytes(f"gitgates {call.event.name}: {escaped_line(call.note)}\n"))
     if call.plan and call.decision:
         terminal.write(console.closing(call.decision, call.plan))
         if call.has_results:

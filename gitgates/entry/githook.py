@@ -16,7 +16,7 @@ from gitgates.engine.command import is_running_here, with_hook
 from gitgates.entry import finish
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
-from gitgates.report.text import Console, Terminal, as_bytes, open_terminal, shown
+from gitgates.report.text import Console, Terminal, as_bytes, escaped_line, open_terminal
 from gitgates.session.git_hooks import cache_of, handle
 
 TYPE_CHECKING = False
@@ -108,7 +108,9 @@ def _run_kept(
     except OSError as error:
         status = 1
         reason = error.strerror or str(error)
-        terminal.write(as_bytes(f"gitgates: {shown(shim + SUFFIX)}: cannot be run: {reason}\n"))
+        terminal.write(
+            as_bytes(f"gitgates: {escaped_line(shim + SUFFIX)}: cannot be run: {reason}\n")
+        )
     if status:
         name = os.path.basename(shim + SUFFIX)
         terminal.write(as_bytes(f"gitgates: {name} failed (exit status {status})\n"))

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 RESULT = "result.json"
 SUMMARY = "summary.md"
 PAGE = "report.html"
-_WITHOUT_RETRIES = ("git", "pre-commit", "manual")  # hosts that hand failures to nobody
+_WITHOUT_RETRIES = ("git", "pre-commit", "manual")  # hosts without an agent that gets the failures
 _LOCK_WAIT_S = 5.0
 _MOST_STEP_SUMMARY = 1 << 20  # bytes: GitHub shows nothing of more
 _SHOWN = 12_000  # characters of one output; result.json has more, and the log all
@@ -117,7 +117,7 @@ def save(
             os.close(lock)
     except OSError as error:
         return (*notes, f"{run_abs}: no results written: {_why(error)}")
-    # With none to be kept, this one goes as well: it was for the copy alone.
+    # If no runs are kept, this one is removed as well: it was only for the copy.
     runs.prune(state_abs, keep_runs, run_abs if keep_runs else "")
     return tuple(notes)
 
@@ -131,10 +131,10 @@ def add_headless(
     root_abs: str,
     step_summary_abs: str = "",
 ) -> tuple[str, ...]:
-    """Add to a run's result what a headless run is beside its gates, and write its page.
+    """Add the facts of a headless run to its result, and write its page.
 
     Numbers in `shared_state_abs` of the run's gates are drawn. `step_summary_abs` is the file that
-    a step of GitHub's CI shows: the summary is appended. Return what did not go as it should.
+    a step of GitHub's CI shows: the summary is appended. Return what failed.
     """
     from gitgates.report.page import page  # only such runs have one
     from gitgates.report.statistics import trends
@@ -145,9 +145,12 @@ def add_headless(
     attempts = document["quality_gates"]["attempts"]
     gates = {result["name"] for attempt in attempts for result in attempt["results"]}
     metrics = tuple(
-        {"name": f"{one['gate']}: {one['metric']}", "values": [v["value"] for v in one["values"]]}
-        for one in trends(read_metrics(shared_state_abs))
-        if one["gate"] in gates
+        {
+            "name": f"{series['gate']}: {series['metric']}",
+            "values": [v["value"] for v in series["values"]],
+        }
+        for series in trends(read_metrics(shared_state_abs))
+        if series["gate"] in gates
     )
     document["host"] = as_utf8(facts.get("agent", document["host"]))
     document["headless"] = as_utf8({name: fact for name, fact in facts.items() if fact})
@@ -155,7 +158,7 @@ def add_headless(
         _write(run_abs, document)
         replace_file(f"{run_abs}/{PAGE}", page(document, metrics).encode("utf-8", "replace"))
         _mark_open(run_abs, is_open=False)
-    except OSError as error:  # what was committed, or put back, is so all the same
+    except OSError as error:  # what was committed, or rolled back, stays so
         return (f"{run_abs}: no report written: {_why(error)}",)
     notes = _copy(run_abs, root_abs, artifacts_dir) if artifacts_dir else []
     if step_summary_abs:
@@ -172,7 +175,7 @@ def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> 
     """Save the run of a hook with one attempt; return messages for a person."""
     if not decision.run_abs:
         return b""  # no gate ran
-    from gitgates.report.text import as_bytes, shown  # not for the gates of an agent
+    from gitgates.report.text import as_bytes, escaped_line  # not for the gates of an agent
 
     attempt = AttemptReport(
         hook=plan.event.name,
@@ -186,11 +189,11 @@ def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> 
     notes = save(
         attempt, decision.run_abs, artifacts_dir=config.artifacts_dir, keep_runs=config.keep_runs
     )
-    return b"".join(as_bytes(f"gitgates: {shown(note)}\n") for note in notes)
+    return b"".join(as_bytes(f"gitgates: {escaped_line(note)}\n") for note in notes)
 
 
 def read_result(run_abs: str) -> dict[str, Any] | None:
-    """Return the document in `result.json`; None if there is none that can be understood."""
+    """Return the document in `result.json`; None if it is missing or invalid."""
     try:
         document: dict[str, Any] = json.loads(read_state(f"{run_abs}/{RESULT}") or b"")
     except (OSError, ValueError, RecursionError):
@@ -202,10 +205,10 @@ def _earlier(run_abs: str, notes: list[str]) -> dict[str, Any] | None:
     """Return the earlier attempts; an unreadable file is kept aside and reported."""
     document = read_result(run_abs)
     if document is None and os.path.lexists(f"{run_abs}/{RESULT}"):
-        kept = f"{RESULT}.damaged-{os.getpid()}-{time.time_ns()}"
-        os.rename(f"{run_abs}/{RESULT}", f"{run_abs}/{kept}")
+        backup = f"{RESULT}.damaged-{os.getpid()}-{time.time_ns()}"
+        os.rename(f"{run_abs}/{RESULT}", f"{run_abs}/{backup}")
         notes.append(
-            f"{run_abs}: result.json was damaged; a new one was started, the old one is {kept}"
+            f"{run_abs}: result.json was damaged; a new one was started, the old one is {backup}"
         )
     return document
 
@@ -218,7 +221,7 @@ def _write(run_abs: str, document: dict[str, Any]) -> None:
 
 
 def _mark_open(run_abs: str, *, is_open: bool) -> None:
-    """Tell `runs.prune` whether another attempt may come."""
+    """Mark for `runs.prune` whether another attempt may follow."""
     if is_open:
         os.close(open_state(f"{run_abs}/{runs.OPEN}", os.O_WRONLY | os.O_CREAT))
         os.utime(f"{run_abs}/{runs.OPEN}")
@@ -240,7 +243,7 @@ def _copy(run_abs: str, root_abs: str, artifacts_dir: str) -> list[str]:
     try:
         if not os.path.lexists(parent_abs):
             os.makedirs(parent_abs)
-            # What git sees, gates and snapshots see as well: a run would change what it looks at.
+            # What git sees, gates and snapshots see as well: a run would change what it checks.
             replace_file(f"{parent_abs}/.gitignore", b"*\n", mode=None, sync=False)
         logs = (
             os.path.relpath(os.path.join(folder_abs, name), run_abs)
@@ -282,8 +285,8 @@ def summary(document: dict[str, Any]) -> str:
     for number, attempt in enumerate(attempts, 1):
         parts += _attempt(attempt)
         after = attempts[number] if number < len(attempts) else {}
-        if own := _actions(turns, number + 1):
-            parts += own
+        if actions := _actions(turns, number + 1):
+            parts += actions
         elif after.get("agent_fixes"):
             parts.append(f"**Agent Action:** {_text(after['agent_fixes'])}")
         if after:
@@ -301,7 +304,7 @@ def summary(document: dict[str, Any]) -> str:
 
 
 def _headless(headless: dict[str, Any]) -> list[str]:
-    """Return what a headless run is beside its gates."""
+    """Return the facts of a headless run."""
     mark = "✅ " if headless.get("status") == "passed" else "❌ "
     facts = [
         ("Run", mark + headless.get("outcome", "") if headless else ""),
@@ -316,13 +319,13 @@ def _headless(headless: dict[str, Any]) -> list[str]:
 
 
 def _actions(turns: list[dict[str, Any]], attempt: int) -> list[str]:
-    """Return what the agent did before an attempt: what it said of it, and what it took."""
+    """Return what the agent did before an attempt: its message, and its cost."""
     parts = []
     for turn in turns:
         if turn["attempt"] == attempt:
-            said = _text(turn.get("text", "")[:_LONGEST_LINE])
+            message = _text(turn.get("text", "")[:_LONGEST_LINE])
             failed = f"the client failed: {_text(turn['error'])}" if "error" in turn else ""
-            words = "; ".join(filter(None, (failed, said))) or "no message"
+            words = "; ".join(filter(None, (failed, message))) or "no message"
             parts.append(f"**Agent Action:** ({turn_cost(turn)}) {words}")
     return parts
 
@@ -339,9 +342,9 @@ def _attempt(attempt: dict[str, Any]) -> list[str]:
     head = _HEADS.get(attempt["verdict"], "Failed")
     stamp = f"*Timestamp: {_text(attempt['timestamp'])}*"
     parts = [f"### Attempt {attempt['attempt']} - {head}\n{stamp}", _table(attempt["results"])]
-    shown = [r for r in attempt["results"] if not r["passed"] and r["output"].strip()]
-    for result in shown:
-        whose = f" ({_text(result['name'])})" if len(shown) > 1 else ""
+    with_output = [r for r in attempt["results"] if not r["passed"] and r["output"].strip()]
+    for result in with_output:
+        whose = f" ({_text(result['name'])})" if len(with_output) > 1 else ""
         parts.append(f"**Error Output:**{whose}\n{_fenced(result)}")
     if not_run := attempt.get("not_run"):
         parts.append(f"**Not Run:** {', '.join(map(_text, not_run))}")
@@ -373,17 +376,17 @@ def _table(results: list[dict[str, Any]]) -> str:
 
 
 def _status(result: dict[str, Any]) -> str:
-    shown = _STATUSES.get(result["status"]) or _text(result["status"])
+    label = _STATUSES.get(result["status"]) or _text(result["status"])
     if not result["passed"] and result["verdict"] == "warn":
-        shown = shown.replace("❌", "⚠️")
+        label = label.replace("❌", "⚠️")
     more = ", ".join(map(_text, details(result)))
-    return f"{shown} ({more})" if more else shown
+    return f"{label} ({more})" if more else label
 
 
 def _fenced(result: dict[str, Any]) -> str:
     text = plain(result["output"]).strip("\n")
     if len(text) > _SHOWN:
-        where = plain_line(result.get("log") or "result.json")
-        gap = f"\n[... {len(text) - _SHOWN} characters left out; see {where} ...]\n"
+        log_name = plain_line(result.get("log") or "result.json")
+        gap = f"\n[... {len(text) - _SHOWN} characters left out; see {log_name} ...]\n"
         text = text[:_HEAD] + gap + text[_HEAD - _SHOWN :]
     return fenced(text)

@@ -62,15 +62,15 @@ def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
 
 def error_document(error: GitgatesError) -> dict[str, Any]:
     """Return a run without a decision; if a signal ended it, with the results until then."""
-    said = {"message": utf8(error.message), "hint": utf8(error.hint)}
+    error_fields = {"message": utf8(error.message), "hint": utf8(error.hint)}
     run: dict[str, Any] = {"version": VERSION}
     if isinstance(error, InterruptedRun):
         run = run_document(error.decision, error.plan)
-    return {**run, "exit_status": error.exit_status, "verdict": None, "error": said}
+    return {**run, "exit_status": error.exit_status, "verdict": None, "error": error_fields}
 
 
 def result_fields(result: GateResult) -> dict[str, Any]:
-    """Return the result of one gate. Bytes that are no UTF-8 are replaced."""
+    """Return the result of one gate. Bytes that are not UTF-8 are replaced."""
     return {
         "name": result.gate,
         "status": result.status,
@@ -124,8 +124,8 @@ class JsonLines(JsonDocument):
 
     def planned(self, plan: Plan) -> None:
         """Write the plan."""
-        listed = {"hook": plan.event.name, "gates": list(plan.listed)}
-        self._terminal.write(self._line("run-started", listed))
+        fields = {"hook": plan.event.name, "gates": list(plan.listed)}
+        self._terminal.write(self._line("run-started", fields))
 
     def started(self, gate: str) -> None:
         """Write that a gate starts."""
@@ -148,7 +148,7 @@ class JsonLines(JsonDocument):
         return self._last("run-failed", error_document(error))
 
     def _last(self, event: str, document: dict[str, Any]) -> bytes:
-        # What else there is to say of each gate, its own line has said.
+        # The other facts of each gate are in its own line.
         fields = ("name", "status", "verdict", "action")
         gates = [{field: gate[field] for field in fields} for gate in document.get("gates", [])]
         return self._line(event, {**document, "gates": gates} if "gates" in document else document)
@@ -161,10 +161,10 @@ class JsonLines(JsonDocument):
 
 def junit_xml(decision: Decision, hook: str) -> bytes:
     """Return a run of the gates of a hook as JUnit XML."""
-    from xml.etree import ElementTree as ET  # nobody else needs it
+    from xml.etree import ElementTree as ET  # only JUnit needs it
 
     end = f"ended at {decision.decided_by}" if decision.decided_by else "was interrupted"
-    cases = [(one.result.gate, one.result, *_junit_end(one)) for one in decision.visits]
+    cases = [(visit.result.gate, visit.result, *_junit_end(visit)) for visit in decision.visits]
     cases += [
         (name, GateResult(gate=name, status="not-run"), "skipped", {"message": f"the run {end}"})
         for name in decision.not_run
@@ -190,14 +190,16 @@ def junit_xml(decision: Decision, hook: str) -> bytes:
 def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
     """Return the element of a gate's result, and its attributes; none if it passed."""
     result = visit.result
-    said = {"message": _xml(describe(result)), "type": result.status}
+    attributes = {"message": _xml(describe(result)), "type": result.status}
     if result.status == "skipped":
         return "skipped", {"message": _xml(result.reason)}
     if result.status == "unchecked":
         return "skipped", {"message": _xml(f"nothing was checked: {result.reason}")}
     if result.status in _ERRORS:
-        return "error", said
-    return ("failure", said) if result.status != "passed" or visit.verdict >= BLOCK else ("", {})
+        return "error", attributes
+    return (
+        ("failure", attributes) if result.status != "passed" or visit.verdict >= BLOCK else ("", {})
+    )
 
 
 def _xml(text: str) -> str:
@@ -209,9 +211,9 @@ def plan_text(plan: Plan, *, colour: bool = False) -> str:
     """Return a plan for display: listed gates in order, chained ones below those that call them."""
     steps = {step.gate.name: step for step in plan.steps}
     lines = [("", "", line) for line in (_heading(plan), *map("note: {}".format, plan_notes(plan)))]
-    told: set[str] = set()
+    described: set[str] = set()
     for number, name in enumerate(plan.listed, 1):
-        lines += [("", "", ""), *_gate_lines(steps, name, f"{number}. ", told)]
+        lines += [("", "", ""), *_gate_lines(steps, name, f"{number}. ", described)]
     bold = "\x1b[1m{}\x1b[0m" if colour else "{}"
     return "".join(
         f"{before}{bold.format(visible_line(name)) if name else ''}{visible_line(rest)}\n"
@@ -254,33 +256,33 @@ def plan_notes(plan: Plan) -> tuple[str, ...]:
 
 
 def _heading(plan: Plan) -> str:
-    paths, gone = plan.event.paths or (), plan.event.deleted
+    paths, deleted = plan.event.paths or (), plan.event.deleted
     on = f"on {counted(len(paths), 'path')}: {_first(paths)}" if paths else "no path has changed"
-    if gone and not paths:
-        on = f"on {counted(len(gone), 'deleted path')}: {_first(gone)}"
+    if deleted and not paths:
+        on = f"on {counted(len(deleted), 'deleted path')}: {_first(deleted)}"
     return f"{plan.event.name}: {counted(len(plan.listed), 'gate')}, {plan.hook.strategy}; {on}"
 
 
 def _gate_lines(
-    steps: dict[str, Step], listed: str, mark: str, told: set[str]
+    steps: dict[str, Step], listed_name: str, mark: str, described: set[str]
 ) -> list[tuple[str, str, str]]:
     """Return the lines of a listed gate and of its chains: indentation, name, rest.
 
     A loop, not a recursion: a chain may be longer than the interpreter's stack.
     """
     lines: list[tuple[str, str, str]] = []
-    waiting = [("", mark, listed)]  # indent, what stands before it, the gate or action
+    waiting = [("", mark, listed_name)]  # indent, what stands before it, the gate or action
     while waiting:
         indent, mark, name = waiting.pop()
         if name in ACTIONS:
             lines.append((f"{indent}{mark}", "", name))
             continue
-        step, is_told = steps[name], name in told
+        step, is_repeated = steps[name], name in described
         arrow = "→ " if indent else ""
-        above = " (as above)" if is_told else ""
+        above = " (as above)" if is_repeated else ""
         lines.append((f"{indent}{mark}{arrow}", name, f": {why(step)}{above}"))
-        told.add(name)
-        if is_told or step.fault or name in policy_gates():
+        described.add(name)
+        if is_repeated or step.fault or name in policy_gates():
             continue  # the last two have no command, no limits and no actions
         inner = f"{indent}   " if len(indent) < _DEEPEST else indent
         lines += [(inner, "", line) for line in _facts(step.gate)]

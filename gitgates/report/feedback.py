@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _PERSON = 2000
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
 _FAILED = ("failed", "timed-out", "killed")
-_UNABLE = ("not-started", "not-run")  # statuses of gates that came to no result
+_UNABLE = ("not-started", "not-run")  # statuses of gates without a result
 _UNCHECKED = "unchecked"
 _ENDINGS = {
     HOOK_OF["turn-end"]: "When you stopped last, ",
@@ -57,10 +57,10 @@ class GateReport(Record):
     change: Change | None = None  # since the last attempt
     since: tuple[tuple[str, int], ...] = ()  # fingerprint → the attempt that reported it first
     earlier: frozenset[str] = frozenset()  # normalised lines of the outputs reported before
-    known: tuple[Failure, ...] = ()  # were there before the session
-    caused: tuple[Failure, ...] = ()  # were not; only told apart where some were
+    preexisting: tuple[Failure, ...] = ()  # existed before the session
+    caused: tuple[Failure, ...] = ()  # did not; only distinguished where some did
     note: str = ""
-    cannot_fix: str = ""  # why, as the agent has said already
+    cannot_fix: str = ""  # why, as the agent has reported
 
     @property
     def was_reported(self) -> bool:
@@ -76,30 +76,32 @@ class EventReport(Record):
     root_abs: str
     attempt: int  # 0: there are no retries here
     attempts: int
-    findings: tuple[GateReport, ...]  # those that decide come first
+    findings: tuple[GateReport, ...]  # deciding ones first
     passed: tuple[str, ...] = ()
     not_run: tuple[tuple[str, str], ...] = ()  # gate, why
     observed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     changed_paths: tuple[str, ...] = ()  # by a gate, under the agent
-    leads_to: Level = BLOCK  # what becomes of the event
-    elsewhere: bool = False  # all this is about another folder than the one the agent is in
+    leads_to: Level = BLOCK  # the effect on the event
+    elsewhere: bool = False  # about another folder than the agent's
 
 
 def feedback(report: EventReport, limit: int = 10_000) -> str:
     """Return the report for the agent, at most `limit` UTF-16 units."""
     head, end = _headline(report), _ending(report)
     room = limit - units(head) - units(end) - 4
-    parts = [(one, _new_output(one), _log(one, report)) for one in report.findings]
+    parts = [(finding, _new_output(finding), _log(finding, report)) for finding in report.findings]
     least = sum(_SMALLEST + units(log) for _finding, lines, log in parts if lines)
     for tight in (False, True):
         texts = [_section(finding, report, tight=tight) for finding in report.findings]
-        left = room - sum(units(text) + 2 for text in texts)
-        if least <= left:
-            given = share([units(_output(one.result, lines)) for one, lines, _log in parts], left)
+        available = room - sum(units(text) + 2 for text in texts)
+        if least <= available:
+            shares = share(
+                [units(_output(finding.result, lines)) for finding, lines, _log in parts], available
+            )
             bodies = [
-                text + _output(one.result, lines, most, log)
-                for text, (one, lines, log), most in zip(texts, parts, given, strict=True)
+                text + _output(finding.result, lines, most, log)
+                for text, (finding, lines, log), most in zip(texts, parts, shares, strict=True)
             ]
             return "\n\n".join(part for part in (head, *bodies, end) if part)
     short = "\n".join(_one_line(finding, report) for finding in report.findings)
@@ -112,7 +114,7 @@ def feedback(report: EventReport, limit: int = 10_000) -> str:
 def _new_output(finding: GateReport) -> list[str]:
     """Return the lines of an output that the agent has not received before."""
     lines = [] if finding.was_reported else readable(finding.result.output)
-    return collapse_known(lines, finding.earlier)
+    return collapse_earlier(lines, finding.earlier)
 
 
 def stop_text(report: EventReport) -> str:
@@ -128,8 +130,8 @@ def warning_text(report: EventReport) -> str:
     """Return the message to the person about gates that only warn."""
     gates = "; ".join(_ended(finding) for finding in report.findings)
     notes = "".join(f" {plain_line(note)}" for note in (*report.observed, *report.notes))
-    said = f"{f': {gates}' if gates else ''}.{_logs(report)}{notes}"
-    return clip(f"gitgates passed {report.hook} with a warning{said}", _PERSON)
+    suffix = f"{f': {gates}' if gates else ''}.{_logs(report)}{notes}"
+    return clip(f"gitgates passed {report.hook} with a warning{suffix}", _PERSON)
 
 
 def person_text(report: EventReport, how: str) -> str:
@@ -138,43 +140,44 @@ def person_text(report: EventReport, how: str) -> str:
     Or was stopped: both end its attempts.
     """
     gates = "; ".join(
-        _ended(one) + (f" (reason: {_quoted(one.cannot_fix)})" if one.cannot_fix else "")
-        for one in report.findings
+        _ended(finding)
+        + (f" (reason: {_quoted(finding.cannot_fix)})" if finding.cannot_fix else "")
+        for finding in report.findings
     )
-    said = f"gitgates let the agent stop {how}, although gates did not pass: {gates}."
+    sentence = f"gitgates let the agent stop {how}, although gates did not pass: {gates}."
     if report.leads_to == STOP:
-        said = f"gitgates stopped the agent {how}; these gates did not pass: {gates}."
+        sentence = f"gitgates stopped the agent {how}; these gates did not pass: {gates}."
     notes = "".join(f" {plain_line(note)}" for note in report.notes)
-    return clip(clip(said + _logs(report), _PERSON - units(notes)) + notes, _PERSON)
+    return clip(clip(sentence + _logs(report), _PERSON - units(notes)) + notes, _PERSON)
 
 
 def _logs(report: EventReport) -> str:
-    logs = [log for one in report.findings if (log := _log(one, report))]
+    logs = [log for finding in report.findings if (log := _log(finding, report))]
     return f" Output: {', '.join(logs)}." if logs else ""
 
 
 def _headline(report: EventReport) -> str:
-    found = report.findings
-    where = f"In {plain_line(report.root_abs, 400)}: " if report.elsewhere else ""
+    findings = report.findings
+    prefix = f"In {plain_line(report.root_abs, 400)}: " if report.elsewhere else ""
     is_warning = report.leads_to == WARN
     then = _ENDINGS.get(report.hook, "") if is_warning else ""
     ended = "did not pass, but does not block" if is_warning else "did not let this pass"
-    total = len({f.result.gate for f in found} | set(report.passed))
-    passed = [f.result for f in found if f.result.status == "passed"]
+    total = len({f.result.gate for f in findings} | set(report.passed))
+    passed = [f.result for f in findings if f.result.status == "passed"]
     kinds = {
-        "failed": [f.result.gate for f in found if f.result.status in _FAILED],
-        "checked nothing": [f.result.gate for f in found if f.result.status == _UNCHECKED],
-        "could not run": [f.result.gate for f in found if f.result.status in _UNABLE],
+        "failed": [f.result.gate for f in findings if f.result.status in _FAILED],
+        "checked nothing": [f.result.gate for f in findings if f.result.status == _UNCHECKED],
+        "could not run": [f.result.gate for f in findings if f.result.status in _UNABLE],
         "changed files": [result.gate for result in passed if result.changed_paths],
         "passed, which blocks here": [r.gate for r in passed if not r.changed_paths],
     }
     parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
     fine = "" if parts else "The gates passed."
     gates = counted(total, "gate")
-    said = where + (fine or f"{then}{len(found)} of {gates} {ended}: {', '.join(parts)}.")
+    headline = prefix + (fine or f"{then}{len(findings)} of {gates} {ended}: {', '.join(parts)}.")
     if report.attempt:
-        said += f" This was attempt {report.attempt} of {report.attempts}."
-    return said
+        headline += f" This was attempt {report.attempt} of {report.attempts}."
+    return headline
 
 
 def _section(finding: GateReport, report: EventReport, *, tight: bool) -> str:
@@ -200,29 +203,33 @@ def _failures(finding: GateReport, most: int) -> list[str]:
     """Return which failures are new, which were reported before, and which are not the agent's."""
     lines = _list("New in this session:", finding.caused, most)
     if change := finding.change:
-        now = (("new", change.new), ("unchanged", change.unchanged), ("gone", change.resolved))
-        counts = ", ".join(f"{len(failures)} {word}" for word, failures in now)
+        by_kind = (("new", change.new), ("unchanged", change.unchanged), ("gone", change.resolved))
+        counts = ", ".join(f"{len(failures)} {word}" for word, failures in by_kind)
         if change.new or change.resolved or not most:
             lines.append(f"Since the last attempt: {counts}.")
         lines += _list("New:", change.new, most)
         since = dict(finding.since)
-        for attempt in sorted({since.get(one.fingerprint, 1) for one in change.unchanged}):
-            those = [one for one in change.unchanged if since.get(one.fingerprint, 1) == attempt]
-            lines += _list(f"Unchanged since attempt {attempt}:", those, most)
+        for attempt in sorted({since.get(failure.fingerprint, 1) for failure in change.unchanged}):
+            unchanged = [
+                failure
+                for failure in change.unchanged
+                if since.get(failure.fingerprint, 1) == attempt
+            ]
+            lines += _list(f"Unchanged since attempt {attempt}:", unchanged, most)
         lines += _list("Gone:", change.resolved, most)
-    if finding.known:
-        count = len(finding.known)
-        was = f"{count} not caused by this session, and not yours to fix (existed before)"
-        lines += _list(f"{was}:", finding.known, 0 if change else most) or [f"{was}."]
+    if finding.preexisting:
+        count = len(finding.preexisting)
+        remark = f"{count} not caused by this session, and not yours to fix (existed before)"
+        lines += _list(f"{remark}:", finding.preexisting, 0 if change else most) or [f"{remark}."]
     return lines
 
 
 def _list(head: str, failures: Sequence[Failure], most: int) -> list[str]:
     if not failures or not most:
         return []
-    shown = [f"- {plain_line(failure.title, _LONGEST)}" for failure in failures[:most]]
-    left = len(failures) - len(shown)
-    return [head, *shown, *([f"- and {left} more"] if left else [])]
+    titles = [f"- {plain_line(failure.title, _LONGEST)}" for failure in failures[:most]]
+    more = len(failures) - len(titles)
+    return [head, *titles, *([f"- and {more} more"] if more else [])]
 
 
 def _output(result: GateResult, lines: list[str], most: int = 1 << 30, log: str = "") -> str:
@@ -245,26 +252,26 @@ def _label(result: GateResult) -> str:
 def _ending(report: EventReport) -> str:
     """Return the notes, and what to do now."""
     lines = []
-    told = {finding.result.gate for finding in report.findings}
-    if passed := tuple(gate for gate in report.passed if gate not in told):
+    reported = {finding.result.gate for finding in report.findings}
+    if passed := tuple(gate for gate in report.passed if gate not in reported):
         lines.append(f"Passed: {_names(passed)}.")
     if report.not_run:
-        left = [f"{_name(gate)} ({plain_line(why, 120)})" for gate, why in report.not_run[:10]]
+        not_run = [f"{_name(gate)} ({plain_line(why, 120)})" for gate, why in report.not_run[:10]]
         more = _more(len(report.not_run), 10)
-        lines.append(f"Did not run, which is not a pass: {'; '.join(left)}{more}.")
+        lines.append(f"Did not run, which is not a pass: {'; '.join(not_run)}{more}.")
     lines += [f"Only observed: {plain_line(line)}" for line in report.observed[:5]]
     lines += [plain_line(note, 1000) for note in report.notes[:5]]
     if paths := report.changed_paths:
         some = ", ".join(plain_line(path, 100) for path in paths[:10]) + _more(len(paths), 10)
         lines.append(f"A gate changed files; read them again before the next edit: {some}.")
     if report.findings and report.leads_to != STOP:  # else there is nothing to do
-        unable = any(one.result.status in _UNABLE for one in report.findings)
+        unable = any(finding.result.status in _UNABLE for finding in report.findings)
         lines += ["", _HEADING, *([_PUT_RIGHT] if unable else []), *_advice(report)]
     return "\n".join(lines).strip("\n")
 
 
 def _advice(report: EventReport) -> list[str]:
-    """Return what an agent should do next, and how to give up."""
+    """Return what the agent should do next, and how to give up."""
     is_before = report.hook == HOOK_OF["before-tool"]
     if report.leads_to == WARN:
         goes_on = "The tool call goes on. " if is_before else ""
@@ -274,7 +281,9 @@ def _advice(report: EventReport) -> list[str]:
     if not report.attempt:
         return ["What is reported above is about the work as it is now. Fix it, then go on."]
     gates = [
-        quote(plain_line(one.result.gate, 400)) for one in report.findings if not one.cannot_fix
+        quote(plain_line(finding.result.gate, 400))
+        for finding in report.findings
+        if not finding.cannot_fix
     ]
     if not gates:
         return ["There are no attempts left. End your turn, and tell the person what fails."]
@@ -315,8 +324,8 @@ def _name(gate: str) -> str:
     return f"`{plain_line(gate, 60)}`"
 
 
-def _more(count: int, shown: int) -> str:
-    return f" and {count - shown} more" if count > shown else ""
+def _more(count: int, limit: int) -> str:
+    return f" and {count - limit} more" if count > limit else ""
 
 
 def _quoted(text: str) -> str:
@@ -351,19 +360,19 @@ def excerpt(lines: list[str], limit: int, log: str = "") -> str:
     return clip("\n".join((*head, gap, *tail)), limit)
 
 
-def collapse_known(lines: list[str], known: frozenset[str]) -> list[str]:
-    """Return the lines, each longer run of known ones as a mark. `known`: normalised lines."""
-    if not known:
+def collapse_earlier(lines: list[str], earlier: frozenset[str]) -> list[str]:
+    """Return the lines, each longer run of earlier ones as a mark. `earlier`: normalised lines."""
+    if not earlier:
         return lines
     from gitgates.engine.normalise import normalise  # it compiles many patterns
 
-    known |= {""}
-    shown: list[str] = []
-    for is_known, run in groupby(lines, lambda line: normalise(line) in known):
-        those = list(run)
-        mark = f"[... {len(those)} lines as in an earlier attempt ...]"
-        shown += [mark] if is_known and len(those) > _FEW else those
-    return shown
+    earlier |= {""}
+    collapsed: list[str] = []
+    for is_earlier, run in groupby(lines, lambda line: normalise(line) in earlier):
+        repeated = list(run)
+        mark = f"[... {len(repeated)} lines as in an earlier attempt ...]"
+        collapsed += [mark] if is_earlier and len(repeated) > _FEW else repeated
+    return collapsed
 
 
 def fenced(text: str) -> str:
@@ -378,25 +387,25 @@ def fence_length(text: str) -> int:
 
 
 def share(wants: list[int], budget: int) -> list[int]:
-    """Share the budget: what small texts do not need goes to large ones."""
-    given = [0] * len(wants)
-    left = max(budget, 0)
-    for done, at in enumerate(sorted(range(len(wants)), key=wants.__getitem__)):
-        given[at] = min(wants[at], left // (len(wants) - done))
-        left -= given[at]
-    return given
+    """Divide the budget: what small texts do not need goes to large ones."""
+    shares = [0] * len(wants)
+    remaining = max(budget, 0)
+    for number, at in enumerate(sorted(range(len(wants)), key=wants.__getitem__)):
+        shares[at] = min(wants[at], remaining // (len(wants) - number))
+        remaining -= shares[at]
+    return shares
 
 
 def _fitting(lines: list[str], room: int) -> list[str]:
-    kept = []
+    fitting = []
     for line in lines:
         room -= units(line) + 1
         if room < 0:
             break
-        kept.append(line)
-    return kept
+        fitting.append(line)
+    return fitting
 
 
 def _gap(count: int, log: str) -> str:
-    where = f"; full log: {log}" if log else ""
-    return f"[... {counted(count, 'line')} left out{where} ...]"
+    reference = f"; full log: {log}" if log else ""
+    return f"[... {counted(count, 'line')} left out{reference} ...]"

@@ -27,15 +27,17 @@ def page(document: dict[str, Any], metrics: tuple[dict[str, Any], ...] = ()) -> 
 
     `metrics`: `name` and `values` (numbers, oldest first) of what is drawn over time.
     """
-    import jinja2  # only what writes a page pays for it
+    import jinja2  # only pages need it
 
     text = resources.files("gitgates.report").joinpath("page.html.j2").read_text("utf-8")
     template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(text)
     cycle, headless = document["quality_gates"], document.get("headless") or {}
     turns = headless.get("turns") or []
-    attempts = [_attempt(one, turns) for one in attempts_made(document)]
-    longest = max((sum(part["seconds"] for part in one["parts"]) for one in attempts), default=0)
-    for part in (part for one in attempts for part in one["parts"]):
+    attempts = [_attempt(attempt, turns) for attempt in attempts_made(document)]
+    longest = max(
+        (sum(part["seconds"] for part in attempt["parts"]) for attempt in attempts), default=0
+    )
+    for part in (part for attempt in attempts for part in attempt["parts"]):
         part["percent"] = 100 * part["seconds"] / (longest or 1)
     status = headless.get("status") or cycle["final_status"]
     return template.render(
@@ -46,7 +48,7 @@ def page(document: dict[str, Any], metrics: tuple[dict[str, Any], ...] = ()) -> 
         task=plain(headless.get("task", "")).strip(),
         attempts=attempts,
         later=_turns([turn for turn in turns if turn["attempt"] > len(attempts)]),
-        metrics=[_series(one) for one in metrics if one["values"]],
+        metrics=[_series(metric) for metric in metrics if metric["values"]],
     )
 
 
@@ -73,10 +75,10 @@ def _facts(
 
 
 def _attempt(attempt: dict[str, Any], turns: list[dict[str, Any]]) -> dict[str, Any]:
-    own = [turn for turn in turns if turn["attempt"] == attempt["attempt"]]
+    attempt_turns = [turn for turn in turns if turn["attempt"] == attempt["attempt"]]
     parts = [
         {"label": f"agent: {turn['seconds']:.1f} s", "seconds": turn["seconds"], "tone": "work"}
-        for turn in own
+        for turn in attempt_turns
     ]
     gates = [_gate(result) for result in attempt["results"]]
     parts += [
@@ -93,7 +95,7 @@ def _attempt(attempt: dict[str, Any], turns: list[dict[str, Any]]) -> dict[str, 
         "outcome": attempt["verdict"],
         "tone": _TONES.get(attempt["verdict"], "bad"),
         "reason": plain_line(attempt["reason"], 0),
-        "turns": _turns(own),
+        "turns": _turns(attempt_turns),
         "gates": gates,
         "parts": parts,
         "spoken": "; ".join(str(part["label"]) for part in parts) or "nothing ran",

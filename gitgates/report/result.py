@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
-    # Name → what its value is, and what that means; a * where it may be left out.
+    # Name → the type of its value, and the meaning; a * where it may be left out.
     Fields: TypeAlias = dict[str, tuple[str, str]]
 
 VERSION = 1
@@ -26,7 +26,7 @@ _MOST = 1e12  # seconds, bytes
 LONGEST_FIXES = 2000  # characters
 WITH_OUTPUT = 20  # attempts: each is written again with every one that follows
 
-# The verdict of an attempt → what that is in two words, and its meaning.
+# The verdict of an attempt → its status, and its meaning.
 OUTCOMES: dict[str, tuple[str, str]] = {
     "passed": ("passed", "nothing was wrong"),
     "warned": ("passed", "a gate failed, but the host continued"),
@@ -134,7 +134,7 @@ class AttemptReport(Record):
     tree: str = ""  # the snapshot that the gates saw; empty: not known
     session: str = ""
     agent: str = ""
-    agent_fixes: str = ""  # what the agent said last: what it did before this attempt
+    agent_fixes: str = ""  # the agent's last message: what it did before this attempt
     fed_back_bytes: int = 0
     notes: tuple[str, ...] = ()  # besides those of the decision
     cannot_fix: tuple[tuple[str, str], ...] = ()  # gate and reason
@@ -154,8 +154,8 @@ def add_attempt(
     document: dict[str, Any] | None, execution_id: str, attempt: AttemptReport, max_retries: int
 ) -> dict[str, Any]:
     """Return the document with an attempt appended. None, or not ours: a new one."""
-    known = document if document and is_sound(document) else {}
-    before = known.get("quality_gates", {}).get("attempts", [])
+    earlier = document if document and is_sound(document) else {}
+    before = earlier.get("quality_gates", {}).get("attempts", [])
     attempts = [*before, _attempt(attempt, len(before) + 1, execution_id)]
     old, new = attempts[:-WITH_OUTPUT], attempts[-WITH_OUTPUT:]
     first = {
@@ -177,8 +177,8 @@ def add_attempt(
             *new,
         ],
     }
-    run = {**first, **known, "outcome": attempt.verdict, "quality_gates": cycle}
-    # A name that is not UTF-8 has surrogates, and so may what an agent says: no JSON has them.
+    run = {**first, **earlier, "outcome": attempt.verdict, "quality_gates": cycle}
+    # Names that are not UTF-8 have surrogates, and an agent's message may: JSON has none.
     plain: dict[str, Any] = as_utf8(_filled(RUN, run))
     return plain
 
@@ -234,20 +234,20 @@ def _result(visit: Visit, execution_id: str) -> dict[str, Any]:
 
 def _filled(fields: Fields, values: dict[str, Any]) -> dict[str, Any]:
     """Return the values in the order of the table, without empty ones."""
-    found = {}
+    filled = {}
     for field in fields:
         name = field.rstrip("*")
         value = values.get(name)
         is_empty = value is None or value is False or value in ("", [], {})
         if name == field or not is_empty:
-            found[name] = value
-    return found
+            filled[name] = value
+    return filled
 
 
 def _log(result: GateResult, execution_id: str) -> str:
     """Return the log's path from the folder of the run. A push may have gates of several runs."""
-    _, found, path = result.log_abs.rpartition("/runs/")
-    if not found:
+    _, separator, path = result.log_abs.rpartition("/runs/")
+    if not separator:
         return ""
     run, _, inside = path.partition("/")
     return inside if run == execution_id else f"../{path}"
@@ -256,7 +256,7 @@ def _log(result: GateResult, execution_id: str) -> str:
 def details(result: dict[str, Any]) -> list[str]:
     """Return details of a gate's end apart from its status, in a few words each."""
     blocked = result["verdict"] in ("block", "stop")
-    found = {
+    conditions = {
         "observed": result.get("observed"),
         "existed before": result.get("excused"),
         f"on_pass: {result['action']}": blocked and result["passed"],
@@ -264,7 +264,7 @@ def details(result: dict[str, Any]) -> list[str]:
     numbers = [f"{name} {number:.12g}" for name, number in result.get("metrics", {}).items()]
     reason = result.get("reason")
     return [
-        *(word for word, holds in found.items() if holds),
+        *(word for word, holds in conditions.items() if holds),
         *numbers,
         *([reason] if reason else []),
     ]
@@ -279,7 +279,7 @@ def attempts_made(document: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def turn_cost(turn: dict[str, Any]) -> str:
-    """Return what a turn of the agent took: seconds, and tokens if the client reported them."""
+    """Return the cost of a turn: seconds, and tokens if the client reported them."""
     tokens = f", {turn['tokens']:,} tokens" if turn.get("tokens") is not None else ""
     return f"{turn['seconds']:.1f} s{tokens}"
 
@@ -341,7 +341,7 @@ def _has(value: object, fields: Fields) -> bool:
 
 def _fits(value: object, kind: str) -> bool:
     if kind == "numbers by name":
-        return isinstance(value, dict) and all(_fits(one, "number") for one in value.values())
+        return isinstance(value, dict) and all(_fits(number, "number") for number in value.values())
     if isinstance(value, bool | str | dict):
         return isinstance(value, {"text": str, "true or false": bool, "object": dict}.get(kind, ()))
     if isinstance(value, int | float):  # JSON has no infinity, but Python reads and writes one
@@ -350,4 +350,4 @@ def _fits(value: object, kind: str) -> bool:
     items = {"list of strings": str, "list of pairs": list, "list of objects": dict}
     if not isinstance(value, list) or kind not in items:
         return False
-    return all(isinstance(one, items[kind]) for one in value)
+    return all(isinstance(entry, items[kind]) for entry in value)

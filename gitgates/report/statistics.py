@@ -97,8 +97,8 @@ def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> l
         _add_run(document["quality_gates"], tallies)
     for name in skipped:
         tallies.setdefault(name, _Tally()).overrides += 1
-    found = [_gate(name, tally) for name, tally in tallies.items()]
-    return sorted(found, key=lambda gate: (-gate["total_seconds"], gate["name"]))
+    rows = [_gate(name, tally) for name, tally in tallies.items()]
+    return sorted(rows, key=lambda gate: (-gate["total_seconds"], gate["name"]))
 
 
 def _add_run(cycle: dict[str, Any], tallies: dict[str, _Tally]) -> None:
@@ -164,21 +164,21 @@ def _gate(name: str, tally: _Tally) -> dict[str, Any]:
 def headless_stats(documents: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return statistics of headless runs; None if there are none.
 
-    A run has failed at first if a gate did, or a limit was not kept to, at its first attempt. No
-    person has a part in such a run: if it passes in the end, its agent has fixed it.
+    A run has failed at first if a gate failed, or a limit was exceeded, at its first attempt. No
+    person takes part in such a run: if it passes in the end, its agent has fixed it.
     """
-    found = [one for one in documents if one.get("headless")]
-    failed = [one for one in found if _has_failed(one["quality_gates"]["attempts"][0])]
-    passed = [one for one in found if _has_passed(one)]
-    fixed = [one for one in failed if _has_passed(one)]
-    tokens = [sum(counts) for one in passed if (counts := _of_turns(one, "tokens"))]
+    runs = [run for run in documents if run.get("headless")]
+    failed = [run for run in runs if _has_failed(run["quality_gates"]["attempts"][0])]
+    passed = [run for run in runs if _has_passed(run)]
+    fixed = [run for run in failed if _has_passed(run)]
+    tokens = [sum(counts) for run in passed if (counts := _of_turns(run, "tokens"))]
     seconds = [
-        one["quality_gates"]["total_duration_seconds"] + sum(_of_turns(one, "seconds"))
-        for one in passed
+        run["quality_gates"]["total_duration_seconds"] + sum(_of_turns(run, "seconds"))
+        for run in passed
     ]
-    attempts = [len(one["quality_gates"]["attempts"]) for one in passed]
+    attempts = [len(run["quality_gates"]["attempts"]) for run in passed]
     return {
-        "runs": len(found),
+        "runs": len(runs),
         "passed": len(passed),
         "failed_at_first": len(failed),
         "fixed": len(fixed),
@@ -207,20 +207,24 @@ def trends(measured: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
     `measured`: entries of the log of numbers, in its order.
     """
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    values_by_metric: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for entry in measured:
-        where = {name: entry[name] for name in ("time", "commit", "tree")}
+        source = {name: entry[name] for name in ("time", "commit", "tree")}
         for name, value in entry["metrics"].items():
-            found.setdefault((entry["gate"], name), []).append({**where, "value": value})
+            values_by_metric.setdefault((entry["gate"], name), []).append(
+                {**source, "value": value}
+            )
     return [
         {"gate": gate, "metric": metric, "values": values}
-        for (gate, metric), values in sorted(found.items())
+        for (gate, metric), values in sorted(values_by_metric.items())
     ]
 
 
 def sparkline(values: list[float]) -> str:
     """Return the newest values as a line of bars, from the least of them to the most."""
-    shown = values[-_DRAWN:]
-    low, span = min(shown), max(shown) - min(shown)
+    newest = values[-_DRAWN:]
+    low, span = min(newest), max(newest) - min(newest)
     top = len(_BARS) - 1
-    return "".join(_BARS[round((one - low) / span * top) if span else top // 2] for one in shown)
+    return "".join(
+        _BARS[round((value - low) / span * top) if span else top // 2] for value in newest
+    )

@@ -31,9 +31,9 @@ _COLOURS = {
 }
 _STATUS_WIDTH = 11
 _MINUTE_S = 60
-_PATIENCE_S = 0.3  # what runs longer is told in the live line
+_PATIENCE_S = 0.3  # what runs longer is shown in the live line
 _LIVE_WIDTH = 78
-_SILENT_S = 300.0  # systems of CI end what prints nothing for ten minutes
+_SILENT_S = 300.0  # CI systems end what prints nothing for ten minutes
 _CLEAR = b"\r\x1b[K"
 
 
@@ -43,7 +43,7 @@ class Terminal(Record):
     fd: int
     colour: bool = False
     live: bool = False  # a line may be drawn and drawn over again
-    tell: Callable[[str], object] | None = None  # is told why a write was not possible
+    tell: Callable[[str], object] | None = None  # called with the reason when a write fails
 
     def write(self, data: bytes) -> str:
         """Write all of `data`; return the error, if any.
@@ -93,9 +93,9 @@ class Console(Listener):
     def phase(self, text: str) -> None:
         """Show what is done from now on."""
         self._clear()
-        self._phase = shown(text)
+        self._phase = escaped_line(text)
         self._phase_began = self._phase_said = time.monotonic()
-        self.live = True  # even without a live line: a phase is said again
+        self.live = True  # even without a live line: a phase is repeated
         if self._phase and not self._draws:
             self.message(text)
         self.tick()
@@ -138,7 +138,7 @@ class Console(Listener):
     def message(self, text: str) -> None:
         """Print it."""
         self._clear()
-        self._terminal.write(as_bytes(f"gitgates: {shown(text)}\n"))
+        self._terminal.write(as_bytes(f"gitgates: {escaped_line(text)}\n"))
 
     def closing(self, decision: Decision, plan: Plan) -> bytes:
         """Return what is left to print: gates that did not run, the notes, and the summary."""
@@ -151,12 +151,12 @@ class Console(Listener):
                 visit.action == "STOP" and result.status == "not-started" and not result.duration_s
             ):
                 line = self._line(result.gate, "not-started", plan)
-                text += f"{line}  {shown(result.reason)}\n"
+                text += f"{line}  {escaped_line(result.reason)}\n"
         for name in () if self._quiet else decision.not_run:
             text += (
                 f"{self._line(name, 'not-run', plan)}  the run ended at `{decision.decided_by}`\n"
             )
-        text += "".join(f"gitgates: {shown(note)}\n" for note in decision.notes)
+        text += "".join(f"gitgates: {escaped_line(note)}\n" for note in decision.notes)
         return as_bytes(text + self._summary(decision, plan))
 
     def _skip(self, name: str, reason: str, plan: Plan) -> str:
@@ -164,7 +164,7 @@ class Console(Listener):
         if self._quiet or name in self._skipped:
             return ""
         self._skipped.add(name)
-        return f"{self._line(name, 'skipped', plan)}  {shown(reason)}\n"
+        return f"{self._line(name, 'skipped', plan)}  {escaped_line(reason)}\n"
 
     def _result(self, result: GateResult, plan: Plan) -> bytes:
         """Return the line of a gate that has ended, and its output where that matters."""
@@ -174,8 +174,8 @@ class Console(Listener):
         if fine and self._quiet:
             return b""
         line = self._line(result.gate, result.status, plan) + f"  {_time(result.duration_s):>8}"
-        if said := shown(_detail(result)):
-            line += f"  {said}"
+        if detail := escaped_line(_detail(result)):
+            line += f"  {detail}"
         output = b""
         if not fine or self._verbose or gate.on_pass in ("BLOCK", "STOP"):
             output = _output(result, colour=self._terminal.colour)
@@ -189,12 +189,12 @@ class Console(Listener):
         if decision.verdict >= BLOCK and not HOOK_POINTS[plan.event.name].can_block:
             how = "too late to block"
         code = "33" if decision.verdict < BLOCK else "31"
-        return self._paint(f"{head}: {how}: {shown(decision.reason)}", code) + "\n"
+        return self._paint(f"{head}: {how}: {escaped_line(decision.reason)}", code) + "\n"
 
     def _line(self, name: str, status: str, plan: Plan) -> str:
         width = max(len(step.gate.name) for step in plan.steps)
         word = self._paint(f"{status.replace('-', ' '):<{_STATUS_WIDTH}}", _COLOURS[status])
-        return f"{shown(name):<{width}}  {word}"
+        return f"{escaped_line(name):<{width}}  {word}"
 
     def _paint(self, text: str, code: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self._terminal.colour else text
@@ -248,11 +248,11 @@ def _output(result: GateResult, *, colour: bool) -> bytes:
     lines = sanitise(result.output.rstrip(b"\r\n"), colour=colour).split(b"\n")
     output = b"".join(b"  | " + line + b"\n" for line in lines)
     if result.dropped_bytes and result.log_abs:
-        output += as_bytes(f"  full log: {shown(result.log_abs)}\n")
+        output += as_bytes(f"  full log: {escaped_line(result.log_abs)}\n")
     return output
 
 
-def shown(text: str) -> str:
+def escaped_line(text: str) -> str:
     """Return text as one line, with control characters escaped: a path may have some."""
     if text.isascii() and text.isprintable():
         return text

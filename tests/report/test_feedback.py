@@ -89,7 +89,7 @@ SITUATIONS = {
         findings=(
             GateReport(
                 result=TEST,
-                known=_failures("FAILED b.py::test_known - x"),
+                preexisting=_failures("FAILED b.py::test_known - x"),
                 caused=_failures("FAILED a.py::test_new - assert 3 == 4"),
             ),
         ),

@@ -234,7 +234,7 @@ class StopAttempt:
         now, caused = failures.get(gate, ()), False
         finding = finding._replace(cannot_fix=self._given_up.get(gate, ""))
         if before := baselines.get(gate):
-            finding = finding._replace(known=before.failures, note=before.note)
+            finding = finding._replace(preexisting=before.failures, note=before.note)
             caused = bool(before.failures)
         if not (now and self._blocked):
             return finding._replace(caused=now if caused else ())

@@ -141,7 +141,7 @@ class Throwaway:
         os.chmod(path_abs, mode)
 
     def run(self, script: str, stdin: bytes = b"") -> CommandResult:
-        """Run a script here, as a host would, with a deadline; then all that it started is ended."""
+        """Run a script here, as a host would, with a deadline; what it started is ended then."""
         said_abs = os.path.join(self._scratch_abs, "stderr")
         given_abs = os.path.join(self._scratch_abs, "stdin")
         with open(given_abs, "wb") as file:
