@@ -135,8 +135,8 @@ def run_cli() -> int:
 def _run() -> int:
     try:
         status = main(prog_name="gitgates", standalone_mode=False)
-    except click.exceptions.Exit as done:
-        status = done.exit_code
+    except click.exceptions.Exit as error:
+        status = error.exit_code
     except click.Abort:
         click.echo("gitgates: interrupted", err=True)
         status = errors.Interrupted.exit_status
@@ -146,7 +146,7 @@ def _run() -> int:
     except errors.GitgatesError as error:
         click.echo(f"gitgates: {error}", err=True)
         status = error.exit_status
-    except Exception as error:  # noqa: BLE001 - the last door: what comes here is our bug
+    except Exception as error:  # noqa: BLE001 - the last resort: this is our bug
         from gitgates.store.owners import denied  # seldom needed
 
         if full := denied(error) or errors.unwritable(error):

@@ -80,7 +80,7 @@ def _bring_back(repo: Repo, missing: list[Restored]) -> bool:
     """Bring back what git has replaced, name the rest; return whether there was anything."""
     for file in missing:
         if file.is_replaced:
-            _bring_back_one(repo, file)
+            _bring_back_file(repo, file)
     # Later edits are most likely intended.
     for path in dict.fromkeys(file.path for file in missing if not file.is_replaced):
         click.echo(f"{path} has changed since it was restored")
@@ -90,7 +90,7 @@ def _bring_back(repo: Repo, missing: list[Restored]) -> bool:
     return bool(missing)
 
 
-def _bring_back_one(repo: Repo, missing: Restored) -> None:
+def _bring_back_file(repo: Repo, missing: Restored) -> None:
     place = bring_back(repo, missing)
     beside = "" if place == missing.path else f" in {place}, next to the existing file"
     click.echo(f"restored {missing.path}{beside}: as it was restored after {missing.when}")
@@ -102,7 +102,7 @@ def _restore(repo: Repo, path: str) -> int:
     if latest is None:
         what = f"no missing file under `{path}` was restored in the last day"
         raise errors.UsageError(what, "See: gitgates recover --list")
-    _bring_back_one(repo, latest)
+    _bring_back_file(repo, latest)
     return errors.OK
 
 

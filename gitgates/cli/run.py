@@ -112,8 +112,8 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
             return facts.range_paths(repo.git, from_ref, to_ref or "HEAD")
         case ["--from-ref"]:
             raise UsageError("--to-ref needs --from-ref", "Specify both: --from-ref A --to-ref B")
-        case given:
-            raise UsageError(f"{' and '.join(given)} cannot be given together", "Choose one.")
+        case conflicting:
+            raise UsageError(f"{' and '.join(conflicting)} cannot be given together", "Choose one.")
 
 
 def _names_from(source: str) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ PREFIXES: dict[str, tuple[str, ...]] = {  # the table of each that holds our key
     LOCAL_FILE: (),
 }
 FILES = tuple(PREFIXES)
-_MOST_TOLD = 100
+_MOST_REPORTED = 100
 
 # Another version, interpreter or shape of the records makes another key.
 _KEY = (
@@ -120,9 +120,9 @@ def unconfigured() -> Config:
 def refuse(problems: tuple[Problem, ...], hint: str) -> None:
     """Raise ConfigError with the problems that are not deferred, if any."""
     fatal = [problem for problem in problems if not problem.deferred]
-    if len(fatal) > _MOST_TOLD:
-        more = f"\nand {len(fatal) - _MOST_TOLD} more problems"
-        raise ConfigError(describe(fatal[:_MOST_TOLD]) + more, hint)
+    if len(fatal) > _MOST_REPORTED:
+        more = f"\nand {len(fatal) - _MOST_REPORTED} more problems"
+        raise ConfigError(describe(fatal[:_MOST_REPORTED]) + more, hint)
     if fatal:
         raise ConfigError(describe(fatal), hint)
 

@@ -131,7 +131,7 @@ class Ratchet:
         entries = [
             entry
             for entry in read_metrics(self._repo.shared_state_abs, tree)
-            if self._is_own(entry)
+            if self._is_of_gate(entry)
         ]
         entries = entries or sorted(self._noted(tree), key=lambda entry: entry["time"])
         return entries[-1] if entries else {}
@@ -140,9 +140,9 @@ class Ratchet:
         process = self._repo.git.ask("notes", f"--ref={_NOTES}", "show", tree)
         lines = [] if process.exit_status else process.stdout.splitlines()
         entries = [_parse(line, tree) for line in lines if b'"metrics"' in line]
-        return [entry for entry in entries if entry and self._is_own(entry)]
+        return [entry for entry in entries if entry and self._is_of_gate(entry)]
 
-    def _is_own(self, entry: Fact) -> bool:
+    def _is_of_gate(self, entry: Fact) -> bool:
         return bool(entry["gate"] == self._gate.name)
 
     @lazy

@@ -103,7 +103,7 @@ class _Walker:
             if result is None and not (step.fault or step.skip):
                 self.due.append(Due(step=step, generation=self.generation))
                 return None
-            visit, passed = self._visit_one(step, result, called_by)
+            visit, passed = self._visit_gate(step, result, called_by)
             if visit.result.status in _IDLE and not all(passed for _, passed in led_on):
                 # Nothing has checked what failed: that saves no gate.
                 visit = visit._replace(verdict=BLOCK, action="BLOCK")
@@ -113,7 +113,7 @@ class _Walker:
             led_on.append((len(self.visits) - 1, passed))
             name, called_by = visit.action, name
 
-    def _visit_one(
+    def _visit_gate(
         self, step: Step, result: GateResult | None, called_by: str
     ) -> tuple[Visit, bool]:
         """Return the effect of a gate's action on its result, and whether it passed."""
@@ -194,7 +194,7 @@ def _is_held_back(due: list[Due], before: int) -> bool:
 
 
 def decide(plan: Plan, walk: Walk) -> Decision:
-    """Summarise a finished walk: the strongest verdict, which `_visit_one` gave, and why."""
+    """Summarise a finished walk: the strongest verdict, which `_visit_gate` gave, and why."""
     deciding = tuple(v for v in walk.visits if v.verdict == walk.verdict != ALLOW and _decides(v))
     notes = tuple(step.note for step in plan.steps if step.note)
     return Decision(

@@ -80,7 +80,7 @@ def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[
     Raises: GitError where no repository can be made to try them in.
     """
     if only:
-        return _prove_one(only, subject, findings)
+        return _prove_agent(only, subject, findings)
     proofs = [*_prove_git(subject.current), *_prove_agents(subject, findings)]
     if proofs:
         return proofs
@@ -308,7 +308,7 @@ def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
 # Coding agents
 
 
-def _prove_one(agent: str, subject: Subject, findings: list[Finding]) -> list[Finding]:
+def _prove_agent(agent: str, subject: Subject, findings: list[Finding]) -> list[Finding]:
     """Try one agent's hooks, and report how to see them in its client."""
     host, root_abs = agent_host(agent), subject.repo.root_abs
     proofs = _prove_agents(subject, findings, (agent,))
