@@ -157,14 +157,15 @@ class Restorer:
             return
         self._move_obstacles(entry.path)
         if entry.blob and saved_abs and not self.recovering and mode_of(path_abs) is None:
-            self.notes.append(f"`{entry.path}`: was deleted {self._how(entry)}; yours is back")
+            how = self._how(entry)
+            self.notes.append(f"`{entry.path}`: was deleted {how}; your version is restored")
         theirs_abs = self._move_out(entry, number, saved_abs)
         if not saved_abs:
             self._restore_deletion(entry, theirs_abs, path_abs)
         elif not (theirs_abs and self._merge(entry, theirs_abs, saved_abs)):
             if theirs_abs:
-                why = f"changed {self._how(entry)} where you did; your version is in place"
-                self.keep(entry.path, theirs_abs, why)
+                why = f"changed {self._how(entry)}, in conflict with your changes"
+                self.keep(entry.path, theirs_abs, f"{why}; your version is in place")
             self._put_back(entry, saved_abs, number)
         self.paths.append(entry.path)
 
@@ -315,8 +316,8 @@ class Restorer:
             move_into_place(merged_abs, path_abs, self.restored.at(entry.saved))
         except OSError:
             return False
-        why = f"changed {self._how(entry)}; the change is merged into yours"
-        self.keep(entry.path, saved_abs, why, what="yours as it was")
+        why = f"changed {self._how(entry)}; the change is merged into your version"
+        self.keep(entry.path, saved_abs, why, what="your previous version")
         os.unlink(theirs_abs)
         return True
 

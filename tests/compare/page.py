@@ -60,16 +60,16 @@ def tables(found: Found, names: Sequence[str], versions: Sequence[str]) -> str:
     lines = [f"Compared: {', '.join(versions)}.", ""]
     lines += _head("while the hook runs", *names)
     lines += [_line(row, *(_verdict(found[row, name]) for name in names)) for row in rows]
-    lines += ["", "All that was seen:", ""]
+    lines += ["", "All observations:", ""]
     lines += _head(
         "while the hook runs",
         "",
         "unstaged changes",
-        "the other's edit, or what gates saw",
-        "the hook's programs",
+        "edit of the other process, or what the gates saw",
+        "programs of the hook",
         "left behind",
         "exit status",
-        "it says",
+        "output",
     )
     lines += [
         _line(row if name == names[0] else "", name, *found[row, name])

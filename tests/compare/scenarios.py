@@ -57,14 +57,14 @@ def _strike(bed: Bed, target: str, number: signal.Signals) -> list[Seen]:
     left = bed.leftovers()
     bed.go()
     status, said = commit.end()
-    when = "back at once" if at_once else ""
+    when = "restored at once" if at_once else ""
     wait(lambda: not is_running(gate), AT_ONCE_S)
     if not when and wait(bed.is_back, AT_ONCE_S / 3):
-        when = "back when the hook ended"
+        when = "restored when the hook ended"
     next_status, next_said = bed.start("git", "commit", "-qm", "next").end()
     if not when:
-        when = "back with the next commit" if bed.is_back() else "**never back**"
-    ran_on = "run on" if runs_on else "ended"
+        when = "restored by the next commit" if bed.is_back() else "**not restored**"
+    ran_on = "continue" if runs_on else "ended"
     first = Seen(when, "", ran_on, _list(left), str(status), said)
     back = "in place" if bed.is_back() else "**still missing**"
     after = Seen(back, "", "", _list(bed.leftovers()), str(next_status), next_said)
@@ -91,8 +91,8 @@ def _fate(bed: Bed, said: str) -> str:
     """Tell where the other process's edit is, which is not in its file."""
     kept = bed.find(THEIRS)
     if any(str(path) in said for path in kept):
-        return "in a file that is named"
-    return "**in a file that nothing names**" if kept else GONE
+        return "kept in a file that the output names"
+    return "**kept in a file that the output does not name**" if kept else GONE
 
 
 def _same_lines(bed: Bed) -> None:
@@ -200,15 +200,20 @@ SCENARIOS = (
     *(_blow("hook manager", number) for number in SIGNALS),
     *(_blow("process group", number) for number in SIGNALS),
     _edit("another process edits the same lines", _same_lines, _has("a.txt")),
-    _edit("another process edits other lines of a hidden file", _other_lines, _has("a.txt")),
+    _edit("another process edits other lines of a stashed file", _other_lines, _has("a.txt")),
     _edit("another process edits another tracked file", _other_file, _has("c.txt")),
-    _edit("the same lines and another tracked file", _both, _has("c.txt")),
-    _edit("another process makes a new file", _new_file, _has("new.txt")),
-    _edit("the same lines and a deletion elsewhere", _and_deletes, _is_gone("d.txt"), UNDONE),
+    _edit("another process edits the same lines and another tracked file", _both, _has("c.txt")),
+    _edit("another process creates a new file", _new_file, _has("new.txt")),
+    _edit(
+        "another process edits the same lines and deletes another file",
+        _and_deletes,
+        _is_gone("d.txt"),
+        UNDONE,
+    ),
     _edit(
         "another process deletes another tracked file", _unlink("d.txt"), _is_gone("d.txt"), UNDONE
     ),
-    _edit("another process deletes a hidden file", _unlink("a.txt"), _is_gone("a.txt"), UNDONE),
+    _edit("another process deletes a stashed file", _unlink("a.txt"), _is_gone("a.txt"), UNDONE),
     *(
         Scenario(name, play, (name,))
         for name, play in (

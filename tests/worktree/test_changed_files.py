@@ -69,7 +69,7 @@ def test_a_partly_staged_file_gets_the_fix_merged(repo: Repo) -> None:
     repo.write("a.txt", "bad\n" + lines + "mine\n")
     done = repo.commit()
     assert done.returncode == 1
-    assert b"`a.txt`: changed while `g` ran; the change is merged into yours" in done.stderr
+    assert b"`a.txt`: changed while `g` ran; the change is merged into your version" in done.stderr
     assert (repo.path / "a.txt").read_text() == "good\n" + lines + "mine\n"
 
 

@@ -59,7 +59,7 @@ def kept(repo: Repo, said: str) -> str:
 def test_a_change_elsewhere_in_the_file_is_merged(armed: Repo) -> None:
     said = commit_while(armed, "sed -i s/line\\ 15/theirs/ a")
     assert (armed.path / "a").read_text() == MINE.replace("line 15", "theirs")
-    assert "`a`: changed meanwhile; the change is merged into yours" in said
+    assert "`a`: changed meanwhile; the change is merged into your version" in said
 
 
 @pytest.mark.samples(1)
@@ -83,7 +83,7 @@ def test_a_fixer_that_cuts_off_the_end_of_a_partly_staged_file(
     done = repo.commit()
     assert done.returncode == 1
     how = "by gate `fix`" if writes == "true" else "while `fix` ran"
-    assert f"`a`: changed {how}; the change is merged into yours" in done.stderr.decode()
+    assert f"`a`: changed {how}; the change is merged into your version" in done.stderr.decode()
     assert (repo.path / "a").read_text() == mine
 
 
@@ -91,7 +91,7 @@ def test_a_change_of_the_same_line_is_kept_beside(armed: Repo) -> None:
     said = commit_while(armed, "sed -i s/line\\ 2$/theirs/ a")
     assert (armed.path / "a").read_text() == MINE
     assert kept(armed, said) == LINES.replace("line 2\n", "theirs\n")
-    assert "`a`: changed meanwhile where you did; your version is in place" in said
+    assert "`a`: changed meanwhile, in conflict with your changes; your version is in place" in said
 
 
 def test_what_a_fixer_changed_where_the_person_did_is_said_to_be_its(armed: Repo) -> None:
@@ -100,7 +100,10 @@ def test_what_a_fixer_changed_where_the_person_did_is_said_to_be_its(armed: Repo
     armed.config(fix + "[hooks.pre-commit]\ngates = ['fix']\n")
     done = armed.commit()
     assert done.returncode == 1
-    assert b"`a`: changed by gate `fix` where you did; your version is in place" in done.stderr
+    assert (
+        b"`a`: changed by gate `fix`, in conflict with your changes; your version is in place"
+        in done.stderr
+    )
     assert (armed.path / "a").read_text() == MINE
 
 
@@ -137,7 +140,7 @@ def test_other_files_are_never_touched(armed: Repo) -> None:
 
 def test_a_deleted_file_comes_back_with_our_text(armed: Repo) -> None:
     said = commit_while(armed, "rm a")
-    assert "`a`: was deleted meanwhile; yours is back" in said
+    assert "`a`: was deleted meanwhile; your version is restored" in said
     assert (armed.path / "a").read_text() == MINE
 
 
