@@ -1,4 +1,4 @@
-"""Write docs/reference/ from the code: `make docs`. tests/test_docs.py tells when it is due."""
+"""Write docs/reference/ from the code: `make docs`. tests/test_docs.py fails if it is outdated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     pass
 
 _HERE = Path(__file__).resolve().parent
-# The table of what works in each agent is that of the tests, which hold it.
+# The table of what works in each agent is that of the tests, which verify it.
 sys.path += [str(_HERE), str(_HERE.parent / "tests/client")]
 
 from guard_page import guard_page  # noqa: E402 - from there
@@ -38,11 +38,11 @@ _WIDTH = 90
 _SCOPES = {
     "staged": "what the commit adds, copies, modifies or renames",
     "message": "the message file",
-    "pushed": "what the pushed commits change and the remote lacks, for every ref",
+    "pushed": "what the pushed commits change and the remote does not have, for every ref",
     "two-commits": "what the checkout of another commit changed",
     "head": "what the newest commit changes against its first parent",
-    "merged": "what the merge brought",
-    "caller": "what the caller names; else all that differs from HEAD, untracked files too",
+    "merged": "what the merge changed",
+    "caller": "what the options select; by default, all changes relative to HEAD, also untracked",
     "none": "none",
 }
 
@@ -68,24 +68,25 @@ def _configuration() -> str:
     return page(
         "Configuration",
         "`gitgates/config/keys.py`",
-        f"The settings stand in `[tool.gitgates]` of `{pyproject}`, or in `{own}` with the same "
-        f"keys and no prefix; both at once is an error. `{local}` beside it, which verbs have git "
-        "ignore, is laid over them key by key. `gitgates check` tells whether they are right, and "
-        "`gitgates schema` prints the same as a JSON Schema.",
-        "Names of gates are free, but for the words "
+        f"The configuration is in `[tool.gitgates]` of `{pyproject}`, or in `{own}` with the same "
+        f"keys and no prefix; having both is an error. `{local}` in the same folder overrides it, "
+        "key by key, and is not committed: the verbs add it to `.git/info/exclude`. "
+        "`gitgates check` validates the configuration, and `gitgates schema` prints its JSON "
+        "Schema.",
+        "A gate may have any name without commas, except "
         + ", ".join(f"`{name}`" for name in keys.RESERVED_GATE_NAMES)
-        + ", and for commas. A text with `s`, `m` and `h` is a time (`1h30m`); one with `KiB`, "
-        "`MiB`, `kB` or `MB` is a size.",
-        f"A settings file has at most {limits.LONGEST >> 10} KiB, keys of at most "
-        f"{limits.MOST_PARTS} parts, and {limits.DEEPEST} levels: what is beyond that is refused "
-        "before it is parsed.",
+        + ". A string with `s`, `m` and `h` is a duration (`1h30m`); one with `KiB`, `MiB`, `kB` "
+        "or `MB` is a size.",
+        f"A settings file may have at most {limits.LONGEST >> 10} KiB, keys of at most "
+        f"{limits.MOST_PARTS} parts, and {limits.DEEPEST} levels of nesting; a larger one is "
+        "refused before it is parsed.",
         "## `[tool.gitgates]`",
         _keys(keys.TOP_KEYS),
         "## `[tool.gitgates.gates.NAME]`",
-        "A gate: one command, its limits, and where its end leads.",
+        "A gate: a command, its limits, and what its result leads to.",
         _keys(keys.GATE_KEYS),
         "## `[tool.gitgates.hooks.HOOK]`",
-        "What runs when a hook fires. [Which hooks there are](hooks.md).",
+        "The gates that run at a hook. [All hooks](hooks.md).",
         _keys(keys.HOOK_KEYS),
         *(
             text
@@ -104,8 +105,8 @@ def _tasks() -> str:
         "Tasks of a queue",
         "`gitgates/features/headless/tasks.py`",
         "The keys of each `[[tasks]]` in the file that `gitgates headless --tasks FILE` reads. "
-        "[How to use it](../how-to/headless-queue.md). What a task leaves out is as the options "
-        "of the command say, else the configuration.",
+        "[How to use it](../how-to/headless-queue.md). For a key that a task does not set, the "
+        "option of the command applies, and otherwise the configuration.",
         _keys(TASK_KEYS),
     )
 
@@ -130,31 +131,31 @@ def _meaning(key: keys.Key) -> str:
 
 
 def _type(json: object) -> str:
-    """Say in words what a JSON Schema of ours takes."""
+    """Describe in words the values that a JSON Schema of ours accepts."""
     match json:
         case {"enum": [*words]}:
             return ", ".join(f"`{word}`" for word in words)
         case {"anyOf": [*choices]}:
             return " or ".join(_type(choice) for choice in choices)
         case {"type": "array"}:
-            return "array of texts"
+            return "array of strings"
         case {"type": "object", "properties": _}:
             return "table of numbers"
         case {"type": "object", **more}:
-            return "table of tables" if "propertyNames" in more else "table of texts"
+            return "table of tables" if "propertyNames" in more else "table of strings"
         case {"type": "string", "description": str(words)}:
             return words
         case {"type": [*kinds]}:
             return " or ".join(_type({"type": kind}) for kind in kinds)
         case {"type": str(kind)}:
-            words_of = {"string": "text", "boolean": "true or false", "integer": "whole number"}
+            words_of = {"boolean": "true or false", "integer": "whole number"}
             return words_of.get(kind, kind)
         case _:
             raise ValueError(f"no words for {json}")
 
 
 def _hooks() -> str:
-    head = ("hook", "its paths", "reads stdin", "pre-commit framework", "install-hooks")
+    head = ("hook", "paths", "standard input", "pre-commit framework", "install-hooks")
     instead = (
         f"`{hook}` without gates of its own runs those of `{other}`."
         for hook, other in STANDS_IN_FOR.items()
@@ -163,40 +164,41 @@ def _hooks() -> str:
         "Hooks",
         "`gitgates/core/lifecycle.py`",
         "Every hook that `[tool.gitgates.hooks.HOOK]` may name. A gate with `files`, `exclude`, "
-        "`pass_files` or `pre-commit` is about the paths in the second column, and is skipped "
-        "where no path matches; any other gate runs each time. "
+        "`pass_files` or `pre-commit` applies to the paths in the second column, and is skipped "
+        "if none matches; any other gate always runs. "
         "[How the paths are chosen](../explanation/paths.md).",
         "## Of git",
         table(head, (_hook_row(point) for point in GIT_HOOKS)),
         " ".join(instead) + " Symlinks and submodules are never among the paths.",
         "## Of people and programs",
         table(
-            ("hook", "runs", "its paths"),
+            ("hook", "runs", "paths"),
             (
                 (
                     "`headless`",
                     "in `gitgates headless`, after each turn of the agent",
-                    "what differs from the working tree before the run",
+                    "what the run has changed in the working tree",
                 ),
-                ("`manual`", "in `gitgates run`, unless it names another hook", _SCOPES["caller"]),
+                ("`manual`", "in `gitgates run` without the name of a hook", _SCOPES["caller"]),
             ),
         ),
-        "`gitgates run headless` runs the gates of `headless` by hand, on the paths of `manual`. "
-        "`headless` without gates runs those of `Stop`, else default gates for the language. "
+        "`gitgates run headless` runs the gates of `headless` on the paths of `manual`. If "
+        "`headless` has no gates, those of `Stop` run; if that has none either, default gates for "
+        "the language. "
         "[How a headless run works](../how-to/headless.md).",
         "## Of coding agents",
-        "What Claude Code lets each of its events do. A verdict that an event cannot express "
-        "becomes the next lower one, and that is said. "
+        "What each event of Claude Code allows. A verdict that an event cannot express is "
+        "downgraded to the next lower one, with a message. "
         "[How they are handled](../explanation/agent-hooks.md).",
         table(
-            ("hook", "its paths", "can block", "can stop the agent", "can tell the agent"),
+            ("hook", "paths", "can block", "can stop the agent", "can pass text to the agent"),
             (_agent_row(p.name) for p in HOOK_POINTS.values() if p.host == "agent"),
         ),
     )
 
 
 def _variables() -> list[tuple[str, str, str]]:
-    """Return the variables of all agents that we read."""
+    """Return the variables of all agents that gitgates reads."""
     return [one for agent in AGENTS for one in agent_host(agent).ENVIRONMENT.documented]
 
 
@@ -244,9 +246,9 @@ def _commands() -> str:
         "Commands",
         "the help texts in `gitgates/cli/`",
         _help(gitgates, "gitgates"),
-        "Hosts call three more: `gitgates git-hook` (from the shim that `gitgates install-hooks` "
-        "writes), `gitgates pre-commit-hook` (from `.pre-commit-hooks.yaml`) and "
-        "`gitgates agent-hook` (from an agent's settings).",
+        "Hosts call three more commands: `gitgates git-hook` (from the shim that "
+        "`gitgates install-hooks` writes), `gitgates pre-commit-hook` (from "
+        "`.pre-commit-hooks.yaml`) and `gitgates agent-hook` (from an agent's settings).",
         *parts,
     )
 
@@ -272,14 +274,15 @@ def _result_json() -> str:
     return page(
         "result.json",
         "`gitgates/report/result.py`",
-        "What came of a run, in `<git-dir>/gitgates/runs/<execution_id>/`, beside the same as "
-        "Markdown (`summary.md`) and the outputs (`logs/`). `gitgates runs show latest --format "
-        "json` prints the newest. New fields may come; when one goes or gets another meaning, "
-        "`version` changes. Fields marked with * are left out where there is nothing to tell. "
+        "The results of a run, in `<git-dir>/gitgates/runs/<execution_id>/`, next to the same as "
+        "Markdown (`summary.md`) and the output of the gates (`logs/`). `gitgates runs show latest "
+        "--format json` prints the newest. `version` changes when a field is removed or changes "
+        "its meaning; new fields may be added. Fields marked with * are left out if they are "
+        "empty or do not apply. "
         "[How to read runs](../how-to/read-runs.md).",
         *tables,
         "## Outcomes",
-        "The `verdict` of an attempt, and the `outcome` of the run, which is that of the last.",
+        "The `verdict` of an attempt. The `outcome` of the run is the verdict of the last attempt.",
         table(("verdict", "final_status", "meaning"), outcomes),
     )
 
@@ -299,7 +302,7 @@ def _environment() -> str:
     return page(
         "Environment",
         "`gitgates/core/environ.py`",
-        "Every name that gitgates reads or sets. For the variables that gates get, see "
+        "Every variable that gitgates reads or sets. For the variables that gates get, see "
         "[The environment of gates](../explanation/git-environment.md).",
         table(("name", "set by", "meaning"), rows),
     )
@@ -310,14 +313,15 @@ def _exit_statuses() -> str:
     return page(
         "Exit statuses",
         "`gitgates/core/errors.py`",
-        "The same for every command. A gate's own exit status is shown, and never passed on: to "
-        "git any status but 0 blocks, and to a coding agent 2 has a meaning of its own.",
+        "The same for every command. The exit status of a gate is shown, and never becomes that "
+        "of gitgates: for git, any status except 0 blocks, and for a coding agent, 2 has a meaning "
+        "of its own.",
         table(("status", "meaning"), rows),
     )
 
 
 def main() -> None:
-    """Write every page, and remove pages that are made no more."""
+    """Write every page, and remove outdated ones."""
     REFERENCE.mkdir(exist_ok=True)
     made = pages()
     for name, text in made.items():

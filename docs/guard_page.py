@@ -1,4 +1,4 @@
-"""The page about what the guard follows: programs that start others, and agents by their names."""
+"""The page about the programs that the guard knows: those that start others, and agents."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ def guard_page() -> str:
     return page(
         "What the guard follows",
         "`gitgates/shell/starters.py` and `gitgates/hosts/`",
-        "[The guard](../how-to/guard.md) reads a command as a shell does, and follows programs "
-        "that start another one. What is in no table here starts nothing that it sees.",
+        "[The guard](../how-to/guard.md) parses a command as a shell does, and also checks the "
+        "command that a program in these tables starts. It does not see what other programs "
+        "start.",
         "## Programs that start a command",
-        "What such a command does is judged as if it stood alone. "
-        f"Beside these, scripts of {_named(SHELLS)} in `-c`, in standard input (also by `echo`, "
-        "`printf` and `cat`) and in `<(…)`, `eval`, `trap`, `alias`, `source <(…)` and "
-        "`find -exec` are read.",
+        "The started command is checked as if it were run directly. In addition, the guard parses "
+        f"scripts of {_named(SHELLS)} in `-c`, on standard input (also from `echo`, `printf` and "
+        "`cat`) and in `<(…)`, and the commands of `eval`, `trap`, `alias`, `source <(…)` and "
+        "`find -exec`.",
         _table([row for row in STARTERS if not row.elsewhere]),
-        "## Programs that start it in another file system",
-        "Whether that has this repository in it is not known. Where the command would be refused "
-        "or asked about here, the rule `unreadable` answers; else nothing is said.",
+        "## Programs that start a command in another file system",
+        "The guard cannot know whether that file system contains this repository. If the command "
+        "would be refused here, or the person asked, the rule `unreadable` applies; otherwise, it "
+        "passes.",
         _table([row for row in STARTERS if row.elsewhere]),
-        "## Agents that ask nobody",
-        "The rule `nested_agent` answers where one of these is started with one of these options, "
-        "also by `npx`, `bunx`, `uvx` or `pipx run`.",
+        "## Agents that do not ask for permission",
+        "The rule `nested_agent` applies if one of these is started with one of these options, "
+        "also through `npx`, `bunx`, `uvx` or `pipx run`.",
         table(
             ("agent", "programs and packages", "options"),
             (
@@ -41,7 +43,7 @@ def guard_page() -> str:
 
 def _table(rows: list[Starter]) -> str:
     return table(
-        ("program", "its command", "options with a value"),
+        ("program", "command that it starts", "options with a value"),
         (
             (_programs(row), _command(row), _named(tuple(f"-{x}" for x in row.valued)))
             for row in rows
@@ -57,13 +59,13 @@ def _programs(row: Starter) -> str:
 
 
 def _command(row: Starter) -> str:
-    texts = f"the value of {_named(row.texts)}, as a line for a shell" if row.texts else ""
-    rests = f"what follows {_named(row.rests)}" if row.rests else ""
+    texts = f"the value of {_named(row.texts)}, as a shell command line" if row.texts else ""
+    rests = f"the words after {_named(row.rests)}" if row.rests else ""
     usual = COMMANDS[row.command]
     if row.before and usual:
         usual += f" and {row.before} more word"
     if row.assigns:
-        usual += "; `NAME=value` before it is its environment"
+        usual += "; `NAME=value` before it sets its environment"
     return "; else ".join(one for one in (texts, rests, usual) if one)
 
 

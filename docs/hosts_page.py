@@ -1,4 +1,4 @@
-"""The page about coding agents: what each answer is, and what works, as tests show it."""
+"""The page about coding agents: the answer to each event, and what works, as tests show."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def hosts_page() -> str:
     return page(
         "Coding agents",
         "`gitgates/hosts/` (each verdict at each event, encoded) and `tests/client/abilities.py`",
-        "One configuration serves every agent. It speaks of events and tools in the words of "
-        "Claude Code (`Stop`, `Edit`, `Bash`); patterns may use an agent's own words, too. "
-        "`gitgates install-hooks --agent NAME` writes what an agent needs into its own settings. "
+        "One configuration works for all agents. Its events and tools have the names that Claude "
+        "Code gives them (`Stop`, `Edit`, `Bash`); patterns may also use an agent's own names. "
+        "`gitgates install-hooks --agent NAME` writes the hooks into the settings of an agent. "
         "[How hooks of agents work](../how-to/agent-hooks.md).",
         table(
-            ("agent", "NAME", "settings of a project", "of a person", "seen in version"),
+            ("agent", "NAME", "project settings", "user settings", "tested version"),
             (_host_row(agent) for agent in AGENTS),
         ),
         "## What works",
-        "As our tests with the real client show it. `make e2e` always drives Claude Code, which "
-        f"can do all of it, and {_titles(ALWAYS)}; on demand, by `make e2e HOSTS=NAME`, "
-        f"{_titles(ON_DEMAND)}.",
+        "Results of our tests with the real clients. `make e2e` always tests Claude Code, with "
+        f"which everything works, and {_titles(ALWAYS)}; `make e2e HOSTS=NAME` tests "
+        f"{_titles(ON_DEMAND)} on demand.",
         table(
             ("agent", *_ALL_ABILITIES),
             (
@@ -48,10 +48,11 @@ def hosts_page() -> str:
                 if agent in AGENTS
             ),
         ),
-        "## What is answered",
-        "What an agent receives for each verdict. Texts go to the agent where an event lets them "
-        "(`additionalContext`, or the reason of a decision), else to the person (`systemMessage`, "
-        "which not every client shows). `as warn`, `as block`: the event cannot express more.",
+        "## Answers",
+        "What an agent receives for each verdict. If an event has a field for it, the text is for "
+        "the agent (`additionalContext`, or the reason of a decision), otherwise for the person "
+        "(`systemMessage`, which not every client shows). `as warn`, `as block`: the event cannot "
+        "express more.",
         *(text for agent in AGENTS for text in _answers(agent)),
     )
 
@@ -83,18 +84,18 @@ def _answers(agent: str) -> list[str]:
     whose = " of a project" if settings.FREE else ""
     notes += [f"- Before it runs the hooks{whose}: {settings.TRUST}"] if settings.TRUST else []
     if switches := _switches(agent):
-        notes.append(f"- All hooks are off, which the guard refuses, with {switches}")
+        notes.append(f"- Disables all hooks, and is refused by the guard: {switches}")
     for most_s in dict.fromkeys(host.SETTINGS.most_s.values()):
         names = ", ".join(
             HOOK_OF[kind] for kind, most in host.SETTINGS.most_s.items() if most == most_s
         )
-        notes.append(f"- Ended after {most_s} s at most: {names}")
+        notes.append(f"- Time limit of {most_s} s: {names}")
     answers = table(("event", "warn", "block", "stop"), rows)
     return [f"### {host.TITLE}", answers, *(["\n".join(notes)] if notes else [])]
 
 
 def _switches(agent: str) -> str:
-    """Return what switches all hooks of an agent off."""
+    """Return what disables all hooks of an agent."""
     host = agent_host(agent)
     keys = [f"{_code(key)} {host.OFF.value}" for key in (host.OFF.key, *host.OFF.former) if key]
     words = [_code(" ".join(row).strip()) for row in host.OFF.words if all(row)]
@@ -103,7 +104,7 @@ def _switches(agent: str) -> str:
 
 
 def _answer(payload: Payload, level: Level) -> str:
-    """Return what of an answer expresses a verdict."""
+    """Return the fields of an answer that express a verdict."""
     told, _why = express(payload, level)
     if told != level:
         return "as warn" if told == WARN else "as block"

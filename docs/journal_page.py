@@ -1,4 +1,4 @@
-"""The page on the entries of a session's journal, made from their records."""
+"""The page about the entries of a session's journal, generated from their records."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(gitgates.__file__).parent
 _FIELD = re.compile(r"^    (\w+): [^#]*?(?:#\s*(.*))?$")
-_TYPES = {"str": "text", "bool": "true or false", "int": "number", "float": "number"}
+_TYPES = {"str": "string", "bool": "true or false", "int": "number", "float": "number"}
 # A constructor of its own.
 _BUILT_BY = {"RoundEntry": r"\.round\("}
 
@@ -38,11 +38,11 @@ def journal_page() -> str:
         "The journal of a session",
         "`facts.py` of the session and of each feature",
         "Each session of an agent has a journal in each worktree that it works in: "
-        "`.git/gitgates/sessions/ID.jsonl`. It is only ever appended to, one JSON object a line. "
+        "`.git/gitgates/sessions/ID.jsonl`. It is append-only, with one JSON object per line. "
         "[How it is used](../explanation/agent-hooks.md#the-journal).",
-        "Each entry has the kind `what`, the version `v` of that kind, and the time `t` in seconds "
-        "since 1970. A field that has its default is left out. Entries of an unknown kind, or of a "
-        "newer version, are kept and ignored.",
+        "Each entry has its kind in `what`, the version of that kind in `v`, and the time in `t`, "
+        "in seconds since 1970. Fields with their default value are left out. Entries of an "
+        "unknown kind, or of a later version, are kept and ignored.",
         *parts,
     )
 
@@ -62,7 +62,7 @@ def _kind(kind: Any) -> Iterator[str]:  # noqa: ANN401 - a lazy record
 
 
 def meanings_of(record: type[Any]) -> dict[str, str]:
-    """Return what the fields of a record mean: the comments beside them."""
+    """Return the meanings of the fields of a record: the comments beside them."""
     lines = map(_FIELD.match, inspect.getsource(record).splitlines())
     return {found[1]: found[2] or "" for found in lines if found}
 
@@ -76,10 +76,10 @@ def _type(annotation: str) -> str:
 
 def _default(record: type[Any], name: str) -> str:
     if name not in record._field_defaults:
-        return "always there"
+        return "always set"
     default = record._field_defaults[name]
-    words = {None: "not known", "": "empty", (): "empty", False: "false"}
-    return words[default]
+    words = {None: "unknown", "": "empty", (): "empty", False: "false"}
+    return "0" if isinstance(default, float) else words[default]
 
 
 def _writers(name: str) -> list[str]:

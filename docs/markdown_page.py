@@ -1,4 +1,4 @@
-"""Markdown for the pages that are made from the code."""
+"""Markdown for the pages that are generated from the code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ if TYPE_CHECKING:
 
 
 def page(title: str, source: str, *parts: str) -> str:
-    """Return the text of a page, with a note on what it is made from."""
-    note = f"<!-- made from {source} by `make docs`; change it there -->"
+    """Return the text of a page, with a note about its source."""
+    note = f"<!-- generated from {source} by `make docs`; change it there -->"
     return "\n\n".join([f"# {title}", note, *parts]) + "\n"
 
 

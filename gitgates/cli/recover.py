@@ -230,11 +230,11 @@ session journals      without an entry for 30 days
 runs                  beyond the newest `keep_runs` (default: 50)
 private checkouts     not used for 14 days, or beyond 4
 kept files            after 30 days, with their refs (gitgates recover --list)
-restored files        after a day: their second links
+restored files        after a day: their additional links
 snapshot objects      in no snapshot for 30 days, of all worktrees
 
-Whatever is in use stays, and so does a journal younger than a day and a run that an agent may still
-add an attempt to. Hooks of agents do the same by themselves, once a day.
+State that is in use is kept, and so are journals younger than a day and runs to which an agent may
+still add an attempt. Hooks of agents also do this automatically, once a day.
 """
 
 

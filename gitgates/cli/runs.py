@@ -42,8 +42,8 @@ def _help_of_stats() -> str:
     )
     first = "Show statistics of gates, headless runs and metrics over the kept runs."
     more = (
-        "Of headless runs, attempts and time are medians, tokens the mean where they are known. "
-        "Numbers (`metrics`) are drawn from the least to the most, the newest last."
+        "For headless runs, attempts and time are medians, and tokens the mean of the runs that "
+        "report them. Metrics are drawn between their minimum and maximum, the newest last."
     )
     return f"{first}\n\n\b\n{columns}\n\n`-`: no data.\n\n{more}"
 

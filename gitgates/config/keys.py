@@ -77,7 +77,7 @@ class Table(Record):
 
 TOP_KEYS: tuple[Key, ...] = (
     Key("jobs", v.COUNT, "0").means(
-        "How many gates run at once where the strategy is `collect`; 0: one per CPU."
+        "How many gates run at once if the strategy is `collect`; 0: one per CPU."
     ),
     Key("max_output", v.SIZE, '"64 KiB"').means(
         "How much of a gate's output is kept and shown: half from its head, half from its "

@@ -17,7 +17,7 @@ BLOCKED = 1
 
 EXIT_STATUSES: tuple[tuple[int, str], ...] = (
     (0, "ok: every gate passed, was skipped, or only warned"),
-    (1, "a gate blocked or stopped (doctor: something is wrong)"),
+    (1, "a gate blocked or stopped (doctor: a problem was found)"),
     (64, "usage error: an invalid option, argument or file name"),
     (69, "unavailable: the hook's interpreter or installation is missing; nothing was checked"),
     (70, "an internal error in gitgates; please report this bug"),

@@ -28,10 +28,10 @@ WITH_OUTPUT = 20  # attempts: each is written again with every one that follows
 
 # The verdict of an attempt → its status, and its meaning.
 OUTCOMES: dict[str, tuple[str, str]] = {
-    "passed": ("passed", "nothing was wrong"),
+    "passed": ("passed", "no gate failed"),
     "warned": ("passed", "a gate failed, but the host continued"),
     "blocked": ("failed", "a gate blocked; an agent was told, and may try again"),
-    "stopped": ("failed", "a gate stopped everything, including the agent"),
+    "stopped": ("failed", "a gate ended the run, and stopped the agent"),
     "exhausted": ("failed", "a gate still blocked when no retries were left"),
     "not-converging": (
         "failed",
@@ -47,20 +47,20 @@ OUTCOMES: dict[str, tuple[str, str]] = {
 
 RUN: Fields = {
     "version": ("whole number", f"{VERSION}; changes when a field is removed or changes"),
-    "execution_id": ("text", "the run, and the name of its folder"),
-    "hook": ("text", "the hook of the first attempt"),
+    "execution_id": ("string", "the run, and the name of its folder"),
+    "hook": ("string", "the hook of the first attempt"),
     "host": (
-        "text",
-        "who fired it: `git`, `pre-commit`, `manual`, `claude`; the client of a headless run",
+        "string",
+        "what fired it: `git`, `pre-commit`, `manual`, `claude`; the client of a headless run",
     ),
-    "root": ("text", "the top of the working tree"),
-    "session*": ("text", "the agent's session"),
-    "agent*": ("text", "the sub-agent's type"),
+    "root": ("string", "the top-level folder of the working tree"),
+    "session*": ("string", "the agent's session"),
+    "agent*": ("string", "the sub-agent's type"),
     "headless*": (
         "object",
         "of a headless run: `task`, `agent`, `status`, `outcome`, `commit`, `notes`, `turns`",
     ),
-    "outcome": ("text", "the verdict of the last attempt"),
+    "outcome": ("string", "the verdict of the last attempt"),
     "quality_gates": ("object", "all attempts, and their outcome"),
 }
 
@@ -68,9 +68,9 @@ CYCLE: Fields = {
     "retry_attempts": ("whole number", "how many attempts followed the first"),
     "max_retries": (
         "whole number",
-        "how many may follow; 0 if failures are not sent back to an agent",
+        "how many may follow at most; 0 if failures are not sent back to an agent",
     ),
-    "final_status": ("text", "`passed` or `failed`: see Outcomes"),
+    "final_status": ("string", "`passed` or `failed`: see Outcomes"),
     "total_duration_seconds": (
         "number",
         "all attempts together, without the time in which the agent worked",
@@ -80,44 +80,44 @@ CYCLE: Fields = {
 
 ATTEMPT: Fields = {
     "attempt": ("whole number", "its number, from 1"),
-    "timestamp": ("text", "when it began, in UTC"),
+    "timestamp": ("string", "when it began, in UTC"),
     "agent_fixes*": (
-        "text",
+        "string",
         "the last message of the agent before this attempt, at most 2,000 characters",
     ),
-    "hook": ("text", "the hook that fired"),
+    "hook": ("string", "the hook that fired"),
     "duration_seconds": ("number", "from its start to its decision"),
-    "verdict": ("text", "the outcome: see Outcomes"),
-    "asked": ("text", "the gate that decided; empty where none did"),
-    "reason": ("text", "why, in one line"),
-    "tree*": ("text", "the snapshot (a git tree) that the gates saw"),
+    "verdict": ("string", "the outcome: see Outcomes"),
+    "asked": ("string", "the gate that decided; empty if none did"),
+    "reason": ("string", "why, in one line"),
+    "tree*": ("string", "the snapshot (a git tree) that the gates saw"),
     "fed_back_bytes": ("whole number", "length of the text sent to the agent"),
     "not_run*": ("list of strings", "gates that did not run"),
     "cannot_fix*": ("list of pairs", "gate and reason, as the agent reported"),
     "notes*": ("list of strings", "notes for a person"),
-    "results": ("list of objects", "every gate, in the order of the walk"),
+    "results": ("list of objects", "every gate, in order"),
 }
 
 RESULT: Fields = {
-    "name": ("text", "the gate"),
+    "name": ("string", "the gate"),
     "passed": ("true or false", "whether its status is `passed`"),
-    "duration_seconds": ("number", "0 where it did not run"),
-    "exit_code*": ("whole number", "where there is one"),
+    "duration_seconds": ("number", "0 if it did not run"),
+    "exit_code*": ("whole number", "its exit status, if it has one"),
     "output": (
-        "text",
+        "string",
         "head and tail of standard output and error; empty in all but the newest 20 attempts",
     ),
-    "status": ("text", "how it ended: `passed`, `failed`, `timed-out`, `not-started`, …"),
-    "signal*": ("whole number", "that ended it"),
-    "verdict": ("text", "what that led to: `allow`, `warn`, `block`, `stop`"),
-    "action": ("text", "the action that led there, `CONTINUE` or a gate's name for example"),
-    "reason*": ("text", "why, if the status does not show it"),
-    "log*": ("text", "the file with the full output, relative to this folder"),
-    "dropped_bytes*": ("whole number", "of the output, omitted here"),
-    "changed_paths*": ("list of strings", "that it changed"),
+    "status": ("string", "how it ended: `passed`, `failed`, `timed-out`, `not-started`, …"),
+    "signal*": ("whole number", "the signal that ended it"),
+    "verdict": ("string", "its effect: `allow`, `warn`, `block`, `stop`"),
+    "action": ("string", "the action that applied, such as `CONTINUE` or the name of a gate"),
+    "reason*": ("string", "why, if the status does not show it"),
+    "log*": ("string", "the file with the full output, relative to this folder"),
+    "dropped_bytes*": ("whole number", "the number of bytes of the output that are omitted here"),
+    "changed_paths*": ("list of strings", "the files that it changed"),
     "observed*": ("true or false", "its failure was only observed"),
     "excused*": ("true or false", "its failures existed before the session"),
-    "metrics*": ("numbers by name", "its `metrics`, found in its output"),
+    "metrics*": ("numbers by name", "its `metrics`, from its output"),
 }
 
 
@@ -343,7 +343,9 @@ def _fits(value: object, kind: str) -> bool:
     if kind == "numbers by name":
         return isinstance(value, dict) and all(_fits(number, "number") for number in value.values())
     if isinstance(value, bool | str | dict):
-        return isinstance(value, {"text": str, "true or false": bool, "object": dict}.get(kind, ()))
+        return isinstance(
+            value, {"string": str, "true or false": bool, "object": dict}.get(kind, ())
+        )
     if isinstance(value, int | float):  # JSON has no infinity, but Python reads and writes one
         is_right = kind == "number" or (kind == "whole number" and isinstance(value, int))
         return is_right and abs(value) < _MOST

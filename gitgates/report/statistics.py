@@ -33,32 +33,32 @@ COLUMNS = {
     "fed_back_bytes": (
         "fed back",
         "{} B",
-        """its share of the bytes that agents were given: those of an attempt are shared out among
-        the gates that decided, by the length of their outputs""",
+        """its share of the bytes sent to agents: those of an attempt are divided among the gates
+        that decided, by the length of their output""",
     ),
     "fix_rate": (
         "fixed",
         "{:.0%}",
-        """of the cycles of an agent in which it did not pass at some attempt: those in which it
-        passed at a later one""",
+        """share of an agent's cycles with a failed attempt of the gate in which it passed at a
+        later attempt""",
     ),
     "attempts_to_pass": (
         "attempts",
         "{:.1f}",
-        """of the cycles of an agent in which it passed: how often it had run with its first pass,
-        on average""",
+        """average number of its attempts up to the first pass, in the cycles of an agent in which
+        it passed""",
     ),
     "false_positives": (
         "false",
         "{}",
-        """its failures that needed no change: at the next attempt of the same run it passed on the
+        """number of failures without a cause: at the next attempt of the same run, it passed on the
         same tree""",
     ),
     "flaps": (
         "flaps",
         "{}",
-        """snapshots on which it passed once and did not another time, under the same hook; each is
-        listed below""",
+        """number of snapshots on which it both passed and failed, in the same hook; each is listed
+        below""",
     ),
 }
 

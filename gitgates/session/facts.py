@@ -34,43 +34,43 @@ UNCHECKED = "unchecked"
 class EventEntry(LazyRecord):
     """A hook of the agent has fired."""
 
-    event: str  # the hook, in the host's word
+    event: str  # the event, by the host's name
     key: str  # identifies the event in its session
-    prompt_id: str  # the host's
-    agent: str  # the sub-agent's id; empty: the main thread
+    prompt_id: str  # the host's id of the prompt
+    agent: str  # the sub-agent's id; empty: the main agent
     agent_type: str  # the name of that sub-agent
-    tool: str  # in the host's word
+    tool: str  # the tool, by the host's name
     tool_kind: str  # shell, writes, reads, skill, …
-    host: str = ""  # the agent, by the name of its hook; left out: Claude Code
-    shows: bool | None = None  # whether a shell command does nothing but show something
+    host: str = ""  # the agent, as in `gitgates agent-hook NAME`; empty: claude
+    shows: bool | None = None  # whether a shell command only reads
 
 
 @entry("prompt")
 class PromptEntry(LazyRecord):
     """The person has submitted a prompt."""
 
-    prompt_id: str  # the host's; empty: it has none
-    text: str  # word for word
-    transcript: str = ""  # the host's file of the conversation
+    prompt_id: str  # the host's id of the prompt; empty: it has none
+    text: str  # the prompt, verbatim
+    transcript: str = ""  # the host's file with the conversation
 
 
 @entry("pseudo-prompt")
 class PseudoPromptEntry(LazyRecord):
-    """The client has submitted a prompt by itself; it belongs to the person's prompt before."""
+    """The client has submitted a prompt by itself; it belongs to the person's last prompt."""
 
-    prompt_id: str  # the host's
+    prompt_id: str  # the host's id of the prompt
 
 
 @entry("scheduled")
 class ScheduledEntry(LazyRecord):
     """The client will submit these prompts by itself: the agent's own, or the reason of a block."""
 
-    prompts: Sequence[str]  # length and digest of each
+    prompts: Sequence[str]  # the length and digest of each
 
 
 @entry("deferred")
 class DeferredEntry(LazyRecord):
-    """A stop was put off, because sub-agents were at work."""
+    """The gates of a stop were deferred, because sub-agents were still running."""
 
     prompt: str  # the number of the person's prompt
 
@@ -79,8 +79,8 @@ class DeferredEntry(LazyRecord):
 class CallerEntry(LazyRecord):
     """An agent is about to run a command of gitgates."""
 
-    nonce: str  # that was added to the command
-    agent: str  # the sub-agent's id; empty: the main thread
+    nonce: str  # the value of the --caller that was added to the command
+    agent: str  # the sub-agent's id; empty: the main agent
     agent_type: str  # the name of that sub-agent
 
 
@@ -93,22 +93,22 @@ class RoundEntry(LazyRecord):
 
     # Its one constructor is `Call.round`.
 
-    hook: str  # the event, in the host's word
-    agent: str  # the sub-agent's id; empty: the main thread
+    hook: str  # the event, by the host's name
+    agent: str  # the sub-agent's id; empty: the main agent
     prompt: str  # the number of the person's prompt
-    gates: str  # the set of gates, as it was listed
+    gates: str  # the gates that the hook lists
     outcome: str  # passed, blocked, stopped, breaker, exhausted, …
-    key: str = ""  # of the event
-    statuses: Sequence[Sequence[str]] = ()  # gate and status of those that did not pass
-    failures: Sequence[Any] = ()  # gate, with fingerprint and title of each failure
-    tree: str = ""  # the snapshot that the gates saw; left out: unknown, or not provable
+    key: str = ""  # identifies the event
+    statuses: Sequence[Sequence[str]] = ()  # gate and status, of those that did not pass
+    failures: Sequence[Any] = ()  # gate, and fingerprint and title of each failure
+    tree: str = ""  # the snapshot that the gates saw; empty: unknown, or not provable
     run: str = ""  # the folder with the results
     config: str = ""  # the digest of the configuration
-    answer: str = ""  # what the host received
-    strict: bool = False  # of a review: COMPLETE of the reviewer is required
-    sent_back: bool = False  # of a reviewer that ended without a decision
-    why: str = ""  # of a review: what is missing
-    how: str = ""  # of an agent that was let go: why
+    answer: str = ""  # the answer that the host received
+    strict: bool = False  # for a review: whether the reviewer's COMPLETE is required
+    sent_back: bool = False  # whether a reviewer was blocked from stopping without a decision
+    why: str = ""  # for a review: what is missing
+    how: str = ""  # why the agent was allowed to stop
 
 
 @entry("baseline")
@@ -117,49 +117,49 @@ class BaselineEntry(LazyRecord):
 
     definition: str  # the gate, a digest of its configuration, and the snapshot
     gate: str  # its name
-    failures: Sequence[Sequence[str]] = ()  # fingerprint and title
+    failures: Sequence[Sequence[str]] = ()  # the fingerprint and title of each
     why_not: str = ""  # why it could not run
 
 
 @entry("cannot-fix")
 class CannotFixEntry(LazyRecord):
-    """The agent says that it cannot fix what a gate has found."""
+    """The agent reports that it cannot fix the failure of a gate."""
 
-    prompt: str  # the number of the person's prompt; empty: the present one
+    prompt: str  # the number of the person's prompt; empty: the current one
     gate: str  # its name
-    reason: str  # the agent's
+    reason: str  # the reason that the agent has given
 
 
 @entry("warning")
 class WarningEntry(LazyRecord):
-    """The agent is to be told something with the next prompt."""
+    """The agent gets a message with the next prompt."""
 
-    hook: str  # the event, in the host's word
-    text: str  # what it is to be told
+    hook: str  # the event, by the host's name
+    text: str  # the message
 
 
 @entry("told")
 class ToldEntry(LazyRecord):
-    """The agent was told of all warnings, or needs them no more."""
+    """The agent has received all warnings, or no longer needs them."""
 
 
 @entry("stop")
 class StopEntry(LazyRecord):
-    """A sub-agent's gates have asked for an end, so the main thread is to stop."""
+    """The gates of a sub-agent have ended in STOP, so the main agent will be stopped."""
 
-    reason: str  # what the main thread is told
+    reason: str  # the message to the main agent
 
 
 @entry("stopped")
 class StoppedEntry(LazyRecord):
-    """The main thread was stopped for that, or a new prompt has come."""
+    """The main agent was stopped, or a new prompt was submitted."""
 
 
 @entry("note")
 class NoteEntry(LazyRecord):
-    """Something went wrong on gitgates' side, or something is to be said once."""
+    """An error in gitgates, or a message that is shown once."""
 
-    text: str  # what that is
+    text: str  # the message
 
 
 # Who wrote what.
@@ -167,72 +167,72 @@ class NoteEntry(LazyRecord):
 
 @entry("snapshot")
 class SnapshotEntry(LazyRecord):
-    """The working tree was recorded; the first one with a tree is where the session began."""
+    """A snapshot was taken; the first one with a tree is the beginning of the session."""
 
-    tree: str  # empty: there is none
+    tree: str  # the tree id; empty: there is none
     head: str = ""  # the commit that was checked out
-    why: str = ""  # why there is no tree, or what stands in for the first one
-    note: str = ""  # what the first one stands in for, if the beginning was not heard of
-    own: Sequence[str] | None = None  # files that the session's tools wrote since the one before
-    transcript: int | None = None  # bytes of the transcript
-    running: bool | None = None  # whether a shell command may go on in the background
-    not_seen: Sequence[str] = ()  # what was there and is in no tree
-    stashes: Sequence[str] = ()  # that were there when the session began
-    t: float = 0.0  # of an earlier time, if it stands in for that
+    why: str = ""  # why there is no tree, or what replaces the first snapshot
+    note: str = ""  # what the first snapshot replaces, if the first event was missed
+    own: Sequence[str] | None = None  # files that the session's tools wrote since the last snapshot
+    transcript: int | None = None  # the size of the transcript in bytes
+    running: bool | None = None  # whether a shell command may still run in the background
+    not_seen: Sequence[str] = ()  # files that no tree contains
+    stashes: Sequence[str] = ()  # the stash entries when the session began
+    t: float = 0.0  # an earlier time, if the snapshot replaces one of that time
 
 
 @entry("rest")
 class RestEntry(LazyRecord):
-    """The agent was let go, and is idle until the next prompt."""
+    """The agent was allowed to stop, and is idle until the next prompt."""
 
     tree: str  # the snapshot
-    transcript: int  # bytes of the transcript
+    transcript: int  # the size of the transcript in bytes
 
 
 @entry("wrote")
 class WroteEntry(LazyRecord):
     """A tool of the session has written a file, or is about to."""
 
-    path: str  # of the file
-    new: Sequence[int] | None = None  # digests of the lines that it has put in
-    old: Sequence[int] | None = None  # and of those that it has taken out
-    whole: bool | None = None  # whether it has replaced all of the file
+    path: str  # the file
+    new: Sequence[int] | None = None  # digests of the lines that it has inserted
+    old: Sequence[int] | None = None  # digests of the lines that it has removed
+    whole: bool | None = None  # whether it has replaced the whole file
 
 
 @entry("gates-wrote")
 class GatesWroteEntry(LazyRecord):
     """Gates have changed files."""
 
-    paths: Sequence[str]  # of the files
-    writes: Sequence[Sequence[str]]  # path, and the ids of its content before and after
+    paths: Sequence[str]  # the files
+    writes: Sequence[Sequence[str]]  # the path, and the blob ids before and after
 
 
 @entry("others-wrote")
 class OthersWroteEntry(LazyRecord):
-    """Somebody else has written into files that the session's editing tools wrote."""
+    """Somebody else has changed files that the session's editing tools wrote."""
 
-    writes: Sequence[Sequence[str]]  # path, and the ids of its content without that, and with it
+    writes: Sequence[Sequence[str]]  # the path, and the blob ids without and with these changes
 
 
 @entry("tool-refused")
 class ToolRefusedEntry(LazyRecord):
-    """A shell command was refused, so it has written nothing."""
+    """A shell command was refused, so it has changed nothing."""
 
-    key: str  # of the event before it
+    key: str  # identifies the event before the command
 
 
 @entry("tool-harmless")
 class ToolHarmlessEntry(LazyRecord):
-    """A shell command is known to change no file of the project."""
+    """A shell command does not change any file of the project."""
 
-    key: str  # of the event before it
+    key: str  # identifies the event before the command
 
 
 @entry("tool-background")
 class ToolBackgroundEntry(LazyRecord):
-    """A shell command may go on in the background."""
+    """A shell command may still run in the background."""
 
-    key: str  # of the event before it
+    key: str  # identifies the event before the command
 
 
 # What decides what is checked.
@@ -240,17 +240,17 @@ class ToolBackgroundEntry(LazyRecord):
 
 @entry("rules", laid_flat="rules")
 class RulesEntry(LazyRecord):
-    """The rules of policies that the session began with; or a part that a person has approved."""
+    """The policy settings that the session began with, or a part that a person has approved."""
 
-    t: float  # when they came into force
-    rules: Mapping[str, Any]  # each part by its name
+    t: float  # when they took effect
+    rules: Mapping[str, Any]  # each part, by its name
 
 
 @entry("watched")
 class WatchedEntry(LazyRecord):
-    """Digests of what decides what is checked: gates, hooks, settings, reviewers."""
+    """Digests of everything that determines what is checked: gates, hooks, settings, reviewers."""
 
-    found: Mapping[str, str]  # the digest of each; empty: it is not there
+    found: Mapping[str, str]  # the digest of each; empty: it does not exist
 
 
 @entry("switched-off")
@@ -260,19 +260,19 @@ class SwitchedOffEntry(LazyRecord):
 
 @entry("lost")
 class LostEntry(LazyRecord):
-    """The person was told that the repository is gone."""
+    """The person was told that the repository no longer exists."""
 
 
 @entry("reviewer-changed")
 class ReviewerChangedEntry(LazyRecord):
-    """The file of the reviewer was another one as it was started: its COMPLETE does not count."""
+    """The file of the reviewer had changed when it was started: its COMPLETE does not count."""
 
 
 @entry("unread")
 class UnreadEntry(LazyRecord):
-    """The person was told of an event in words of no known agent."""
+    """The person was told of an event in an unknown format."""
 
-    text: str  # what the person was told
+    text: str  # the message to the person
 
 
 # Attempts and prompts.
@@ -284,14 +284,14 @@ class Round(Record):
     key: str  # of the event, so that its second delivery is known
     stamp: float
     hook: str
-    agent: str  # the sub-agent's id; empty: the main thread
+    agent: str  # the sub-agent's id; empty: the main agent
     prompt: str
-    gates: str  # the set of gates, as it was listed
+    gates: str  # the gates that the hook lists
     outcome: str  # passed, blocked, stopped, exhausted, …: see session/breaker.py
     tree: str = ""  # the snapshot that the gates saw; empty: unknown, or not provable
     statuses: tuple[tuple[str, str], ...] = ()  # of those that did not pass
     failures: tuple[tuple[str, Failures], ...] = ()  # of each gate that failed
-    answer: str = ""  # what the host received
+    answer: str = ""  # the answer that the host received
     run: str = ""  # the run's folder
     config: str = ""  # the digest of the configuration
 
@@ -317,7 +317,7 @@ class Session(Record):
     cannot_fix: tuple[tuple[str, str, str], ...] = ()  # prompt, gate, reason
     baselines: Mapping[str, Baseline] = {}  # gate's definition → what failed before
     warnings: tuple[tuple[str, str], ...] = ()  # hook and text, that the agent does not know yet
-    stop: str = ""  # why the main thread is to be stopped at its next event
+    stop: str = ""  # why the main agent is to be stopped at its next event
     notes: tuple[str, ...] = ()
     # What decides what is checked, as it was noted last.
     watched: Mapping[str, Any] | None = None

@@ -42,10 +42,10 @@ class Started(Record):
 
 # How the command is found where no option has it → that, for the documentation.
 COMMANDS = {
-    "rest": "what follows the options",
-    "dashes": "what follows `--`",
-    "joined": "what follows the options, as a line for a shell",
-    "each": "each word that is no option, as a line for a shell",
+    "rest": "the words after the options",
+    "dashes": "the words after `--`",
+    "joined": "the words after the options, as a shell command line",
+    "each": "each word that is not an option, as a shell command line",
     "none": "",
 }
 STARTERS = (

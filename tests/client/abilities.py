@@ -1,57 +1,57 @@
-"""What our hooks can do in each agent, as tests with its real client see it.
+"""What our hooks can do in each agent, as tests with its real client show.
 
-Agent → ability → what is seen, and after a colon, why that is not more. The page on agents is made
-from this table, and `test_hosts_real` holds each cell. `not possible`: nothing is seen of it.
+Agent → ability → the result, and after a colon, why it is not more. The page about agents is
+generated from this table, and `test_hosts_real` tests each cell. `not possible`: it has no effect.
 """
 
 from __future__ import annotations
 
-# As the page names them, in its order.
+# The columns of the page, in order.
 DENY = "refuse a tool"
-FEED = "tell after an edit"
+FEED = "feedback after an edit"
 BLOCK = "block a stop"
-RETRIES = "let go after the last retry"
+RETRIES = "allow a stop after the last retry"
 REVIEW = "review reminder"
 STRICT = "strict review"
 SUBAGENT = "block a sub-agent's stop"
 _MOST = {
-    DENY: "denied, told",
-    FEED: "told",
-    BLOCK: "blocked, let go",
-    RETRIES: "blocked, let go",
-    REVIEW: "blocked, let go",
-    STRICT: "blocked, let go",
-    SUBAGENT: "blocked, let go",
+    DENY: "denied, agent told",
+    FEED: "agent told",
+    BLOCK: "blocked, then allowed",
+    RETRIES: "blocked, then allowed",
+    REVIEW: "blocked, then allowed",
+    STRICT: "blocked, then allowed",
+    SUBAGENT: "blocked, then allowed",
 }
-_REMINDED = "reminded instead: a reviewer cannot be told from the agent that started it"
+_REMINDED = "reminder instead: a reviewer cannot be distinguished from the agent that started it"
 _ENDS = "not possible: `opencode run` ends with the agent's turn"
-_LATE = "not possible: the agent may have the report before a hook is asked"
+_LATE = "not possible: the agent may get the report before the hook runs"
 ABILITIES = {
     "codex": {**_MOST, STRICT: _REMINDED},
     "copilot": _MOST,
     "gemini": {
         **_MOST,
         STRICT: _REMINDED,
-        SUBAGENT: "not possible: hooks are not told which agent a call is from",
+        SUBAGENT: "not possible: hooks do not get the agent of a call",
     },
     "qwen": {**_MOST, STRICT: _REMINDED},
     "droid": {
         **_MOST,
         STRICT: _REMINDED,
-        SUBAGENT: "not tested: sub-agents start for those who are logged in only",
+        SUBAGENT: "not tested: sub-agents require a login",
     },
     "vibe": {
         **_MOST,
         STRICT: _REMINDED,
-        SUBAGENT: "not possible: Vibe has no event of its own for the end of a sub-agent",
+        SUBAGENT: "not possible: Vibe has no separate event for the end of a sub-agent",
     },
     "kimi": {
         **_MOST,
-        FEED: "not possible: Kimi Code tells nobody what a hook says there",
-        BLOCK: "blocked: Kimi Code does not ask again in the same turn",
-        RETRIES: "not possible: Kimi Code asks once in a turn",
+        FEED: "not possible: Kimi Code ignores the output of a hook there",
+        BLOCK: "blocked: Kimi Code fires the event only once per turn",
+        RETRIES: "not possible: Kimi Code fires the event only once per turn",
         STRICT: _REMINDED,
-        SUBAGENT: "not possible: Kimi Code tells nobody what a hook says there",
+        SUBAGENT: "not possible: Kimi Code ignores the output of a hook there",
     },
     "opencode": {
         **_MOST,
@@ -63,19 +63,19 @@ ABILITIES = {
     },
     "kilo": {
         **_MOST,
-        RETRIES: "not possible: `kilo run` is kept at work once",
+        RETRIES: "not possible: `kilo run` can be blocked only once",
         SUBAGENT: _LATE,
     },
     "hermes": {
         **_MOST,
-        FEED: "not possible: Hermes tells nobody what a hook says there",
+        FEED: "not possible: Hermes ignores the output of a hook there",
         STRICT: _REMINDED,
-        SUBAGENT: "not possible: Hermes has no event of its own for the end of a sub-agent",
+        SUBAGENT: "not possible: Hermes has no separate event for the end of a sub-agent",
     },
     "openhands": {
         **_MOST,
-        FEED: "not possible: OpenHands tells nobody what a hook says there",
+        FEED: "not possible: OpenHands ignores the output of a hook there",
         STRICT: _REMINDED,
-        SUBAGENT: "not possible: OpenHands runs no hooks of sub-agents",
+        SUBAGENT: "not possible: OpenHands runs no hooks for sub-agents",
     },
 }

@@ -51,7 +51,7 @@ def deny(host: str, folder: Path) -> str:
     scene = HostScene(folder, host, config=CHECK + BEFORE)
     scene.repo.write("bad.txt", "was here before")
     run = scene.session(write(host, scene.at("a.txt"), "x\n"), "end")
-    return said(denied=not scene.at("a.txt").exists(), told=named(told(run, 1)))
+    return said(denied=not scene.at("a.txt").exists(), agent_told=named(told(run, 1)))
 
 
 def feed(host: str, folder: Path) -> str:
@@ -59,14 +59,14 @@ def feed(host: str, folder: Path) -> str:
     file = scene.at("a.txt")
     run = scene.session(write(host, file, "one\n"), edit(host, file, "one", "two"), "end")
     assert file.read_text() == "two\n"
-    return said(told="LOOKED-AT a.txt" in told(run, 2))
+    return said(agent_told="LOOKED-AT a.txt" in told(run, 2))
 
 
 def block(host: str, folder: Path) -> str:
     scene = HostScene(folder, host)
     bad, mend = write(host, scene.at("bad.txt"), "x\n"), shell(host, MEND)
     run = scene.session(bad, "first", mend, "second")
-    return said(blocked=named(told(run, 2)), let_go=(run.turns, scene.ran()) == (4, 2))
+    return said(blocked=named(told(run, 2)), then_allowed=(run.turns, scene.ran()) == (4, 2))
 
 
 def retries(host: str, folder: Path) -> str:
@@ -76,14 +76,14 @@ def retries(host: str, folder: Path) -> str:
     ]
     run = scene.session(write(host, scene.at("bad.txt"), "x\n"), "no", *again)
     blocked = [named(told(run, turn)) for turn in range(1, run.turns)]
-    return said(blocked=blocked.count(True) == 2, let_go=run.turns == 6)
+    return said(blocked=blocked.count(True) == 2, then_allowed=run.turns == 6)
 
 
 def review(host: str, folder: Path) -> str:
     scene = HostScene(folder, host, config=REVIEW)
     work = write(host, scene.at("a.py"), LINES)
     run = scene.session(work, "finished", shell(host, DONE), "end")
-    return said(blocked=ASKS in told(run, 2), let_go=run.turns == 4)
+    return said(blocked=ASKS in told(run, 2), then_allowed=run.turns == 4)
 
 
 def strict(host: str, folder: Path) -> str:
@@ -94,8 +94,9 @@ def strict(host: str, folder: Path) -> str:
     reviewer: list[Turn] = [shell(host, COMPLETE), report(host, "REPORT")] * 2
     run = scene.session(*turns, agents={"WORD": reviewer})
     blocked = "has not decided on this change yet" in told(run, 2)
-    let_go = blocked and run.turns == 3 + len(start)
-    return said(reminded_instead=ASKS in told(run, 2), blocked=blocked, let_go=let_go)
+    allowed = blocked and run.turns == 3 + len(start)
+    reminder = ASKS in told(run, 2)
+    return said(reminder_instead=reminder, blocked=blocked, then_allowed=allowed)
 
 
 def subagent(host: str, folder: Path) -> str:
@@ -105,7 +106,7 @@ def subagent(host: str, folder: Path) -> str:
     run = scene.session(*agent(host, "WORD"), "end", agents={"WORD": worker})
     reports = run.told_ever()
     assert "FIRST" in reports or "SECOND" in reports
-    return said(blocked=named(run.told_ever("agent WORD")), let_go="SECOND" in reports)
+    return said(blocked=named(run.told_ever("agent WORD")), then_allowed="SECOND" in reports)
 
 
 SCENARIOS: dict[str, Callable[[str, Path], str]] = {

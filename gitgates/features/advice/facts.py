@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 @entry("advice")
 class AdviceEntry(LazyRecord):
-    """A hook of an advice has run."""
+    """The command of an advice has run."""
 
-    id: str  # of the advice
-    hash: str  # of its content
-    trigger: str  # commit, push, stop, …
-    status: str  # as of a gate
+    id: str  # the id of the advice
+    hash: str  # a hash of the entry
+    trigger: str  # session-end, before-commit, …
+    status: str  # passed, failed, …, as for a gate
     duration_s: float  # in seconds
-    tree: str = ""  # the snapshot, at an end
+    tree: str = ""  # the snapshot that it ran on, for session-end
 
 
 class HookRuns(Record):

@@ -31,10 +31,10 @@ _caller_option = click.option(OPTION, default="", hidden=True)
 @_agent_option
 @_caller_option
 def select(name: str, *, session: str, agent: str, caller: str) -> int:
-    """Select the intent to work on, and print what it asks for.
+    """Select the intent to work on, and print its context.
 
-    It is held until it is released, another one is selected, or nothing was heard of the agent for
-    a while (`ttl`). A sub-agent selects its own. Exit status 75: somebody else holds it.
+    The agent holds it until it releases it, selects another one, or is inactive for the time `ttl`.
+    A sub-agent selects its own. Exit status 75: another agent holds it.
     """
     repo, resolved_caller = _caller(session, agent, caller)
     click.echo(

@@ -14,56 +14,56 @@ if TYPE_CHECKING:
 class IntentSelectedEntry(LazyRecord):
     """An agent has selected an intent."""
 
-    agent: str  # the sub-agent's id; empty: the main thread
+    agent: str  # the sub-agent's id; empty: the main agent
     intent: str  # its id
-    tree: str | None = None  # what changes are compared with from now on, if they were not before
+    tree: str | None = None  # what changes are compared with, if the agent had no intent before
     head: str = ""  # the commit that was checked out
 
 
 @entry("intent-context")
 class IntentContextEntry(LazyRecord):
-    """The context of the held intent, as it was before a compaction."""
+    """The context of the selected intent, before a compaction."""
 
-    agent: str  # the sub-agent's id; empty: the main thread
+    agent: str  # the sub-agent's id; empty: the main agent
     intent: str  # its id
-    text: str  # what the agent is told again
+    text: str  # the context, which the agent gets again
 
 
 @entry("intent-write")
 class IntentWriteEntry(LazyRecord):
-    """A tool that names its files may write them."""
+    """A tool call that names its files was allowed to write them."""
 
-    paths: Sequence[str]  # of the files
+    paths: Sequence[str]  # the files
 
 
 @entry("intent-point")
 class IntentPointEntry(LazyRecord):
-    """Changes were compared with the scopes up to this content."""
+    """Changes up to this content were compared with the scopes."""
 
     tree: str  # the snapshot
     head: str  # the commit that was checked out
-    t: float  # before gates ran, which may change files
+    t: float  # the time before the gates ran, which may change files
 
 
 @entry("intent-outside")
 class IntentOutsideEntry(LazyRecord):
-    """Changes outside any scope were found."""
+    """Changes outside of all scopes were found."""
 
-    agent: str  # the sub-agent's id; empty: the main thread
-    tree: str  # what was there before them
-    paths: Sequence[str]  # of the files
+    agent: str  # the sub-agent's id; empty: the main agent
+    tree: str  # the snapshot before these changes
+    paths: Sequence[str]  # the files
 
 
 @entry("intent-sent-back")
 class IntentSentBackEntry(LazyRecord):
-    """An agent was sent back for changes outside the scope."""
+    """An agent was blocked from stopping because of changes outside of the scope."""
 
     prompt: str  # the number of the person's prompt
-    agent: str  # the sub-agent's id; empty: the main thread
+    agent: str  # the sub-agent's id; empty: the main agent
 
 
 @entry("intent-let-go")
 class IntentLetGoEntry(LazyRecord):
-    """An agent was let go with changes outside the scope."""
+    """An agent was allowed to stop with changes outside of the scope."""
 
-    agent: str  # the sub-agent's id; empty: the main thread
+    agent: str  # the sub-agent's id; empty: the main agent

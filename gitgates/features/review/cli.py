@@ -28,8 +28,8 @@ _NOT_WEAKENED = "nothing found that weakens the checks"
 def diff(session: ReviewSession, *, everything: bool) -> int:
     """Show the changes of the session that must be reviewed, as a diff.
 
-    Left out, and said on standard error: generated files, renames, white space, what came from
-    others by a merge or a pull, and what others are known to have changed meanwhile.
+    Generated files, renames, white space, changes by others from a merge or a pull, and concurrent
+    changes that are known to be by others are left out, and listed on standard error.
     """
     change = session.change
     files, notes = change.weight.files, [*change.notes]
@@ -79,16 +79,16 @@ def _left_out(files: list[Weighed]) -> str:
 def weakened(session: ReviewSession, fmt: str) -> int:
     """Show what in the change weakens the checks.
 
-    Tests that are gone or skipped, assertions that are, warnings suppressed, rules and gates
-    relaxed, CI that lets more pass, hooks that are bypassed. Each may have its reason; a reviewer
-    should ask for it. An agent that is not the configured reviewer is refused.
+    This includes removed or skipped tests, removed assertions, suppressed warnings, relaxed rules
+    and gates, a less strict CI, and bypassed hooks. There may be a good reason for each; a reviewer
+    should ask for it. Only a person and the configured reviewer may run this command.
     """
     from gitgates.engine.hooks import matches_agent
     from gitgates.features.review.weakening.session import weakened as find
 
     reviewer, caller = settings_of(session.config).reviewer, session.caller
     if caller.by_agent and not matches_agent((reviewer,), caller.agent_type):
-        # The worker is not to learn what is looked for.
+        # The agent that did the work must not learn what to hide.
         raise UsageError(
             "this is only for the reviewer, who must not have made the change",
             f"A sub-agent of type `{reviewer}` can run it, or a person in another terminal.",

@@ -45,10 +45,10 @@ _ANOTHER = (
 @verb("done", "Record that you have reviewed the change.")
 @click.option("--summary", help="What you reviewed, and what you found.")
 def done(session: ReviewSession, summary: str | None) -> int:
-    """Say that you have reviewed the change as it is now.
+    """Record that you have reviewed the change as it is now.
 
-    It holds until the change is significantly another one. Where an independent review is asked
-    for, only the reviewer's COMPLETE counts; this is recorded all the same.
+    The review is valid until there are further significant changes. If an independent review is
+    required, only the reviewer's COMPLETE counts; this review is still recorded.
     """
     text = "" if summary is None else _checked_text("--summary", summary)
     message = _mark(session, text or "reviewed", how="done", summary=text)
@@ -63,12 +63,12 @@ def done(session: ReviewSession, summary: str | None) -> int:
 @click.option("--reason", required=True, help="Why no review is needed, for the person to read.")
 @click.option("--token", default="", help="Token from a person: gitgates approve review skip.")
 def skip(session: ReviewSession, reason: str, token: str) -> int:
-    """Say that the change as it is now needs no review, and why.
+    """Record that the change as it is now needs no review, and why.
 
-    It is recorded, and holds until the change is significantly another one. Where an independent
-    review is asked for, only a person may say so, in a terminal, or with a token.
+    This is valid until there are further significant changes. If an independent review is required,
+    only a person may skip it, in a terminal or with a token.
 
-    Exit status 0: it is noted. 64: no reason, no session that could be meant, or not yours to say.
+    Exit status 0: recorded. 64: no reason, no matching session, or not allowed.
     """
     text, caller = _checked_text("--reason", reason), session.caller
     strict = is_strict(session.call)
@@ -147,11 +147,10 @@ def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
 def post(session: ReviewSession, *, token: str, **options: Any) -> int:  # noqa: ANN401 - texts, and a tuple of them
     """Post your decision on the change: COMPLETE, or ISSUES.
 
-    It counts for the agent that was handed the token, where its own shell command posts it:
-    COMPLETE once, and ISSUES again, which takes COMPLETE back. Anybody else's is recorded as a
-    claim, also a person's.
-    It is of what was there when the reviewer was started, or sent back: what has changed since, it
-    may not have seen.
+    The decision counts if it comes with the token, in a shell command of the agent that received
+    it. COMPLETE can be posted once; a later ISSUES revokes it. Any other decision, including a
+    person's, is recorded as a claim. It applies to the content when the reviewer started, or was
+    blocked from stopping without a decision, because it may not have seen later changes.
 
     Exit status 0: it counts. 1: it is recorded, and does not count. 64: nothing is recorded.
     """
@@ -241,7 +240,7 @@ def _why_not(session: ReviewSession, decision: str, token: str) -> str:
     if not caller.is_certain:
         return _UNSEEN
     if caller.agent != evidence.tokens[digest]:
-        who = f"agent {caller.agent}" if caller.agent else "main thread"
+        who = f"agent {caller.agent}" if caller.agent else "main agent"
         return f"it came from the {who}, but the token belongs to another agent"
     if decision == COMPLETE:
         now = agent_digests(session.config, session.repo.root_abs, session.repo.env, caller.host)

@@ -44,10 +44,10 @@ _MISSING = {
 @verb("status", "Show what to review, and whether it was reviewed.", reads=True)
 @format_option
 def status(session: ReviewSession, fmt: str) -> int:
-    """Show what there is to review, whether it was, and what becomes of a stop now.
+    """Show what to review, whether it was reviewed, and what a stop would lead to now.
 
-    Each file of the change has its weight and the reason for it; each review, whether it still
-    holds. A decision that does not come from the reviewer is a claim.
+    Lists each file of the change with its weight and the reason for it, and each review with
+    whether it is still valid. A decision that does not come from the reviewer is a claim.
     """
     change, ruling = session.change, _ruling_now(session)
     if fmt == "json":

@@ -26,19 +26,19 @@ DECISION, CLAIM = "decision", "claim"  # of the reviewer; of anybody else, which
 
 @entry("review-on")
 class ReviewOnEntry(LazyRecord):
-    """A prompt has asked for an independent review: the strict form."""
+    """A prompt has requested an independent review: the strict form."""
 
 
 @entry("review-off")
 class ReviewOffEntry(LazyRecord):
     """The strict form has ended, by a prompt or by the reviewer's COMPLETE."""
 
-    why: str = ""  # if it was no prompt
+    why: str = ""  # why, unless a prompt ended it
 
 
 @entry("review-began")
 class ReviewBeganEntry(LazyRecord):
-    """A sub-agent that reviews has started, and sees this content."""
+    """A reviewing sub-agent has started, and sees this content."""
 
     agent: str  # the sub-agent's id
     tree: str  # the snapshot
@@ -47,27 +47,27 @@ class ReviewBeganEntry(LazyRecord):
 
 @entry("token")
 class TokenEntry(LazyRecord):
-    """A reviewer was handed the token that it proves itself by."""
+    """A reviewer has received the token that identifies it."""
 
     agent: str  # the sub-agent's id
-    digest: str  # of the token
-    key: str  # of the event; empty: it was sent back
+    digest: str  # the SHA-256 of the token
+    key: str  # identifies the event; empty: it was blocked from stopping
 
 
 @entry("marker")
 class MarkerEntry(LazyRecord):
-    """A review ran on this content, or somebody says that none is needed."""
+    """A review ran on this content, or somebody has declared that it needs none."""
 
     how: str  # skill, command, agent, findings, done, skip
-    agent: str  # the sub-agent's id; empty: the main thread
+    agent: str  # the sub-agent's id; empty: the main agent
     tree: str  # the snapshot
     head: str  # the commit that was checked out
-    patch: str  # `git patch-id --stable` of the change; empty: not known
-    name: str = ""  # of the skill, the command, the agent
-    prompt_id: str = ""  # the host's
-    key: str = ""  # of the event
-    message: str = ""  # the id of the message that says more
-    by_person: bool = False  # whether a person says so
+    patch: str  # `git patch-id --stable` of the change; empty: unknown
+    name: str = ""  # the name of the skill, command or agent
+    prompt_id: str = ""  # the host's id of the prompt
+    key: str = ""  # identifies the event
+    message: str = ""  # the id of the message with the details
+    by_person: bool = False  # whether a person ran the command
 
 
 @entry("decision")
@@ -75,20 +75,20 @@ class DecisionEntry(LazyRecord):
     """A decision on this content was posted."""
 
     decision: str  # COMPLETE or ISSUES
-    counts: bool  # whether it is the reviewer's; else it is a claim
-    agent: str  # the sub-agent's id; empty: the main thread
+    counts: bool  # whether it comes from the reviewer; otherwise it is a claim
+    agent: str  # the sub-agent's id; empty: the main agent
     tree: str  # the snapshot
     head: str  # the commit that was checked out
-    patch: str  # as of a marker
-    message: str  # the id of the message that says more
-    digest: str = ""  # of the reviewer's token
+    patch: str  # as in a marker
+    message: str  # the id of the message with the details
+    digest: str = ""  # the SHA-256 of the reviewer's token
 
 
 @entry("reported")
 class ReportedEntry(LazyRecord):
     """The person has been told of a decision, or of a skipped review."""
 
-    message: str  # its id
+    message: str  # the id of the message with the details
 
 
 class Marker(Record):
@@ -98,7 +98,7 @@ class Marker(Record):
     point: Point
     name: str = ""  # of the skill, the command, the agent; COMPLETE or ISSUES of a decision
     patch: str = ""  # `git patch-id --stable` of the change that it saw; empty: not known
-    agent: str = ""  # the sub-agent's id; empty: the main thread
+    agent: str = ""  # the sub-agent's id; empty: the main agent
     message: str = ""  # the id of the message that says more
     by_person: bool = False
 

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 @entry("trace")
 class TraceEntry(LazyRecord):
-    """What a tool call has changed was recorded in the ledger of the trace."""
+    """The changes of a tool call were recorded in the ledger of the trace."""
 
-    key: str  # of the event
-    paths: Sequence[str] = ()  # that a tool for editing has named, and written
-    tree: str = ""  # what a shell command has left
+    key: str  # identifies the event
+    paths: Sequence[str] = ()  # the files that an editing tool has named and written
+    tree: str = ""  # the snapshot after a shell command
     head: str = ""  # the commit that was checked out
-    taken: float = 0.0  # when that was looked at
+    taken: float = 0.0  # when that snapshot was taken

@@ -114,7 +114,7 @@ def test_complete_lets_go(agent: Agent) -> None:
 @pytest.mark.parametrize(
     ("token", "agent_id", "why"),
     [
-        (TOKEN, "", "it came from the main thread, but the token belongs to another agent"),
+        (TOKEN, "", "it came from the main agent, but the token belongs to another agent"),
         (TOKEN, "a2", "it came from the agent a2, but the token belongs to another agent"),
         ("guessed", "r1", "the token does not belong to this session"),
         ("", "", "only the reviewer's own decision does, with its token (--token)"),
