@@ -261,7 +261,7 @@ def _reason(visit: Visit) -> str:
     if visit.verdict >= BLOCK and result.status == "passed" and not result.changed_paths:
         return f"gate `{result.gate}` passed, and its on_pass is {visit.action}"
     saved = visit.verdict < BLOCK and visit.rescued_by
-    return f"gate `{result.gate}` {ending}" + (f", but `{saved}` saved it" if saved else "")
+    return f"gate `{result.gate}` {ending}" + (f", but `{saved}` passed" if saved else "")
 
 
 def describe(result: GateResult) -> str:

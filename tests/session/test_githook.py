@@ -538,4 +538,4 @@ def test_after_a_fixer_a_gate_met_again_runs_again(repo: Repo, out: Path) -> Non
     done = repo.gitgates("run")
     assert (out / "order").read_text().split() == ["check", "fix", "verify", "check"]
     assert done.returncode == 0
-    assert b"but `fix` saved it" in done.stdout
+    assert b"but `fix` passed" in done.stdout

@@ -253,7 +253,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "format  passed         0.00 s\n"
             "test    passed         0.00 s\n"
             "gitgates pre-commit: passed with a warning: gate `check` failed (exit status 1), "
-            "but `format` saved it\n",
+            "but `format` passed\n",
             id="a failure that its chain rescues is a warning",
         ),
         pytest.param(
@@ -267,7 +267,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "test    failed         0.00 s  exit status 1\n"
             "  | test speaks\n"
             "gitgates pre-commit: passed with a warning: gate `check` failed (exit status 1), "
-            "but `format` saved it; gate `test` failed (exit status 1)\n",
+            "but `format` passed; gate `test` failed (exit status 1)\n",
             id="a rescued failure and one that goes on are both named",
         ),
         pytest.param(
