@@ -61,7 +61,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
         "gitgates",
         "for gates in a private checkout: disables the linked `.venv`",
     ),
-    ("GITGATES_ADVICE", "gitgates", "for the command of an advice: its id"),
+    ("GITGATES_ADVICE", "gitgates", "for the command of an advice entry: its id"),
     ("GITGATES_ADVICE_TRIGGER", "gitgates", "the same: its trigger, such as before-commit"),
     ("GITGATES_RUN", "gitgates", "for each gate: the run, so it can be ended with it"),
     ("GITGATES_REVIEW_FILE", "gitgates", "for a second opinion: a file with its prompt"),

@@ -27,9 +27,9 @@ ACTIONS = {
     "review skip": "record that a change needs no independent review",
     "intent approve-scope": "extend the scope of an intent",
     "trace prune": "remove records of the trace",
-    "advice edit": "weaken an advice that blocks",
-    "advice close": "close an advice that blocks",
-    "advice remove": "remove an advice that blocks",
+    "advice edit": "weaken an advice entry that blocks",
+    "advice close": "close an advice entry that blocks",
+    "advice remove": "remove an advice entry that blocks",
 }
 LASTS_S = 600.0
 _TOKEN_BYTES = 8

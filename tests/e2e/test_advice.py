@@ -14,7 +14,7 @@ COMMIT = "git add -A && git commit -q -m work"
 
 
 def advice(trigger: str, command: str = "", *, how: str = "warn", more: str = "") -> str:
-    """Return an advice that leaves a line outside the repository each time that it runs."""
+    """Return an advice entry that leaves a line outside the repository each time that it runs."""
     ran = f"echo {how} >> $GITGATES_E2E_RAN; {command}"
     return (
         f'[[advice]]\ntitle = "{trigger} {how}"\nhook_command = "{ran}"\n'

@@ -108,7 +108,7 @@ def command() -> None:
 @click.option("--local", is_flag=True, help="Write to gitgates.local.toml, which is not committed.")
 @edits_files
 def add_advice(title: str, *, local: bool, **fields: Any) -> int:  # noqa: ANN401 - click's
-    """Add an advice. Without --hook-command, it is guidance shown to agents."""
+    """Add an advice entry. Without --hook-command, it is guidance shown to agents."""
     repo = current_repo()
     table = {"title": title, "created_at": utc(time.time()), **_without_none(fields)}
     _add_all(repo, {"advice": table}, [], local=local)
@@ -187,7 +187,7 @@ def _document(advice: Advice) -> dict[str, Any]:
 @_ID_ARGUMENT
 @format_option
 def show(name: str, fmt: str) -> int:
-    """Show one advice in full."""
+    """Show one advice entry in full."""
     advice = _find(current_repo(), name)
     if fmt == "json":
         print_json({"version": VERSION, "advice": [_document(advice)]})
@@ -203,7 +203,7 @@ def _find(repo: Repo, name: str) -> Advice:
     for advice in advice_of(configuration(repo)):
         if advice.id == name:
             return advice
-    raise UsageError(f"no advice `{name}`", "To list all: gitgates advice list --all")
+    raise UsageError(f"no advice entry `{name}`", "To list all: gitgates advice list --all")
 
 
 @command.command("edit")
@@ -214,9 +214,9 @@ def _find(repo: Repo, name: str) -> Advice:
 @_token("advice edit")
 @edits_files
 def edit_advice(name: str, *, token: str, **fields: Any) -> int:  # noqa: ANN401 - click's
-    """Change an advice; an empty value removes the key.
+    """Change an advice entry; an empty value removes the key.
 
-    Weakening an advice that blocks needs a person: a terminal, or a token.
+    Weakening an advice entry that blocks needs a person: a terminal, or a token.
     """
     values = {key: None if value == "" else value for key, value in _without_none(fields).items()}
     if not values:
@@ -230,9 +230,9 @@ def edit_advice(name: str, *, token: str, **fields: Any) -> int:  # noqa: ANN401
 @_token("advice close")
 @edits_files
 def close(name: str, *, token: str) -> int:
-    """Close an advice: it is no longer shown or run.
+    """Close an advice entry: it is no longer shown or run.
 
-    Closing an advice that blocks needs a person: a terminal, or a token.
+    Closing an advice entry that blocks needs a person: a terminal, or a token.
     """
     _change(name, {"status": "closed"}, "advice close", token)
     return OK
@@ -262,9 +262,9 @@ def _change(name: str, values: dict[str, Any], action: str, token: str) -> None:
 @_token("advice remove")
 @edits_files
 def remove_advice(name: str, *, token: str) -> int:
-    """Remove an advice from the settings.
+    """Remove an advice entry from the settings.
 
-    Removing an advice that blocks needs a person: a terminal, or a token.
+    Removing an advice entry that blocks needs a person: a terminal, or a token.
     """
     repo = current_repo()
     edit = remove(read_files(repo.root_abs), name)

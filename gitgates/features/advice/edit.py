@@ -30,7 +30,7 @@ _REST = re.compile(r"^[ \t\r]*\n(?:[ \t\r]*(?:#.*)?\n)*(?:#.*)?\Z", re.MULTILINE
 
 
 def parse_advice(table: dict[str, Any], source: str) -> tuple[Advice, tuple[Problem, ...]]:
-    """Return an advice from a table of another source, checked like one in the settings files."""
+    """Return an entry from a table of another source, checked like one in the settings files."""
     config, problems = parse((Document(source, (), {TABLE.name: [table]}),))
     return advice_of(config)[0], problems
 
@@ -58,7 +58,7 @@ def add(raw: edit.Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edi
 
 
 def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
-    """Return the edit that sets keys of an advice; None removes a key.
+    """Return the edit that sets keys of an advice entry; None removes a key.
 
     Raises: ConfigError as above; UsageError if there is no such advice.
     """
@@ -84,7 +84,7 @@ def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
 
 
 def remove(raw: edit.Raw, name: str) -> edit.Edit:
-    """Return the edit that removes an advice.
+    """Return the edit that removes an advice entry.
 
     Raises: ConfigError as above; UsageError if there is no such advice.
     """
@@ -99,7 +99,7 @@ def remove(raw: edit.Raw, name: str) -> edit.Edit:
 
 
 def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]]:
-    """Return the location of an advice: file, index, the parsed file, and all advice in it."""
+    """Return the location of an entry: file, index, the parsed file, and all advice in it."""
     for file in load.FILES:
         parsed: Any = parse_toml(edit.text_of(raw, file))
         try:
@@ -109,7 +109,7 @@ def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]
         for place, table in enumerate(tables):
             if id_of(table) == name:
                 return file, place, parsed, tables
-    raise UsageError(f"no advice `{name}`", "To list all: gitgates advice list --all")
+    raise UsageError(f"no advice entry `{name}`", "To list all: gitgates advice list --all")
 
 
 def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, str, str]:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 @entry("advice")
 class AdviceEntry(LazyRecord):
-    """The command of an advice has run."""
+    """The command of an advice entry has run."""
 
-    id: str  # the id of the advice
+    id: str  # the id of the entry
     hash: str  # a hash of the entry
     trigger: str  # session-end, before-commit, …
     status: str  # passed, failed, …, as for a gate

@@ -1,6 +1,6 @@
 """Which advice is for whom, in which order, and an advice hook as a gate. Pure.
 
-The rig, role and agent that an advice names must all be those of the caller.
+The rig, role and agent that an advice entry names must all be those of the caller.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _distance(advice: Advice) -> int:
 
 
 def content_hash(advice: Advice) -> str:
-    """Return the digest of all fields of an advice, its hook included."""
+    """Return the digest of all fields of an advice entry, its hook included."""
     import hashlib  # only where a hook has run
 
     content = "".join(f"{value}\0" for value in advice)
@@ -134,14 +134,14 @@ def _gate(advice: Advice, folder: str) -> Gate:
 
 
 def describe(advice: Advice) -> str:
-    """Return an advice on one line: its id, title and hook."""
+    """Return an advice entry on one line: its id, title and hook."""
     hook = f" [{advice.hook_trigger}: {advice.hook_command}]" if advice.hook_command else ""
     how = f" ({advice.hook_on_failure})" if advice.hook_command else ""
     return f"{advice.id} · {advice.title}{hook}{how}"
 
 
 def target_of(advice: Advice) -> str:
-    """Return whom an advice is for, such as `beads/polecat`; empty for everybody."""
+    """Return whom an advice entry is for, such as `beads/polecat`; empty for everybody."""
     names = [name or "*" for name in (advice.rig, advice.role, advice.agent)]
     while names and names[-1] == "*":
         names.pop()

@@ -34,7 +34,7 @@ _LONGEST_HOOK_COMMAND = 1000
 
 
 def slug(title: str) -> str:
-    """Return the id of an advice with this title: its words without accents.
+    """Return the id of an advice entry with this title: its words without accents.
 
     A title in another script has none; its id is a checksum.
     """
@@ -166,7 +166,7 @@ _OF_COMMAND = ("hook_trigger", "hook_timeout", "hook_on_failure")
 
 
 def id_of(table: Mapping[str, Any]) -> str:
-    """Return the id of an advice: its own, or one that is made of its title; empty for neither."""
+    """Return the id of an advice entry: its own, or one made of its title; empty for neither."""
     try:
         return str(_ID.parse(table["id"]))
     except (BadValue, KeyError):
@@ -190,9 +190,8 @@ def _wrong(config: Config, settings: Settings) -> Iterator[Problem]:
 TABLE = Table(
     name=_NAME,
     keys=_KEYS,
-    meaning="`[[tool.gitgates.advice]]`, one table each: guidance for agents, and commands "
-    "that run as hooks of their work."
-    " `gitgates advice` writes it.",
+    meaning="Guidance for agents, and commands that run as hooks of their work, with one table "
+    "for each entry. `gitgates advice` writes them.",
     example='title = "Run the tests".',
     wrong=_wrong,
     id_of=id_of,

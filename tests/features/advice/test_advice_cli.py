@@ -255,7 +255,7 @@ def test_edit_refuses(project: Repo) -> None:
         "gitgates: nothing to change\n  Specify a change, such as --hook-timeout 60\n"
     )
     assert refused(project, "edit", "b", "--title", "c") == (
-        "gitgates: no advice `b`\n  To list all: gitgates advice list --all\n"
+        "gitgates: no advice entry `b`\n  To list all: gitgates advice list --all\n"
     )
     assert refused(project, "edit", "a", "--hook-command", "true") == (
         "gitgates: advice: advice.a: has a `hook_command` but no `hook_trigger`. Add one: "
