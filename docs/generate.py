@@ -15,6 +15,7 @@ from gitgates.config.load import FILES
 from gitgates.config.tables import tables
 from gitgates.core import environ, errors, limits
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
+from gitgates.core.parts import feature_parts
 from gitgates.features.headless.tasks import TASK_KEYS
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
 from gitgates.report import result
@@ -296,12 +297,12 @@ def _fields(fields: result.Fields) -> str:
 
 
 def _environment() -> str:
-    rows = (
-        (f"`{name}`", set_by, meaning) for name, set_by, meaning in (*environ.NAMES, *_variables())
-    )
+    of_features = (row for module in feature_parts("environ") for row in module.NAMES)
+    names = (*environ.NAMES, *of_features, *_variables())
+    rows = ((f"`{name}`", set_by, meaning) for name, set_by, meaning in names)
     return page(
         "Environment",
-        "`gitgates/core/environ.py`",
+        "`gitgates/core/environ.py` and `environ.py` of each feature",
         "Every variable that gitgates reads or sets. For the variables that gates get, see "
         "[The environment of gates](../explanation/git-environment.md).",
         table(("name", "set by", "meaning"), rows),

@@ -21,11 +21,20 @@ from gitgates.config.load import inspect, parse_files
 from gitgates.config.tables import tables
 from gitgates.core import environ, errors
 from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.parts import feature_parts
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.report import result as fields
 
 ROOT = Path(__file__).resolve().parent.parent
-VARIABLES = [one for agent in AGENTS for one in agent_host(agent).ENVIRONMENT.documented]
+ENVIRONMENT = [
+    name
+    for rows in (
+        environ.NAMES,
+        *(module.NAMES for module in feature_parts("environ")),
+        *(agent_host(agent).ENVIRONMENT.documented for agent in AGENTS),
+    )
+    for name, _by, _meaning in rows
+]
 REFERENCE = ROOT / "docs" / "reference"
 HOST_VERBS = ("git-hook", "pre-commit-hook", "agent-hook")
 SKIPPED = (".venv", ".git", "node_modules")
@@ -115,7 +124,7 @@ def test_the_journal_page_says_what_each_field_means_and_who_writes_it() -> None
             ]
             + [f"`{outcome}`" for outcome in fields.OUTCOMES],
         ),
-        ("environment.md", [f"`{name}`" for name, _by, _meaning in (*environ.NAMES, *VARIABLES)]),
+        ("environment.md", [f"`{name}`" for name in ENVIRONMENT]),
         ("exit-statuses.md", [f"| {status} |" for status, _meaning in errors.EXIT_STATUSES]),
     ],
 )
@@ -133,12 +142,11 @@ def test_every_exit_status_in_use_is_documented() -> None:
 
 
 def test_every_environment_name_in_use_is_documented() -> None:
-    known = {name for name, _by, _meaning in (*environ.NAMES, *VARIABLES)}
     read = re.compile(r'(?:\.get\(\s*|[\w)\]]\[)"([A-Z][A-Z0-9_]{2,})"')
     files = (ROOT / "gitgates").rglob("*.py")
     used = {name for path in files for name in read.findall(path.read_text())}
     assert "GITGATES" in used
-    assert sorted(used - known) == []
+    assert sorted(used.difference(ENVIRONMENT)) == []
 
 
 # Pages written by hand

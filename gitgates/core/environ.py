@@ -1,6 +1,6 @@
-"""Every environment name that gitgates reads or sets, but for those of agents, which `hosts` knows.
+"""The environment names that gitgates reads or sets. The only reader of `os.environ`.
 
-The only reader of `os.environ`.
+Those of agents are in `hosts`; those of one feature, in `environ.py` of its folder.
 """
 
 from __future__ import annotations
@@ -50,10 +50,6 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("PRE_COMMIT_PRE_REBASE_BRANCH", "pre-commit", "pre-rebase: the branch, if named"),
     ("PRE_COMMIT_COMMIT_MSG_SOURCE", "pre-commit", "prepare-commit-msg: the source of the message"),
     ("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the amended commit"),
-    ("GITHUB_STEP_SUMMARY", "CI", "a file that the summary of a headless run is appended to"),
-    ("GITGATES_RIG", "you", "the rig that advice is for"),
-    ("GITGATES_ROLE", "you", "the role that advice is for"),
-    ("GITGATES_AGENT", "you", "the agent that advice is for; default: the type of the sub-agent"),
     ("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to pause at"),
     ("GITGATES_HOOK", "gitgates", "for each gate: the hook"),
     (
@@ -61,10 +57,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
         "gitgates",
         "for gates in a private checkout: disables the linked `.venv`",
     ),
-    ("GITGATES_ADVICE", "gitgates", "for the command of an advice entry: its id"),
-    ("GITGATES_ADVICE_TRIGGER", "gitgates", "the same: its trigger, such as before-commit"),
     ("GITGATES_RUN", "gitgates", "for each gate: the run, so it can be ended with it"),
-    ("GITGATES_REVIEW_FILE", "gitgates", "for a second opinion: a file with its prompt"),
     ("GITGATES_HEADLESS", "gitgates", "for an agent: the headless run it is part of"),
     ("GITGATES_ACTIVE", "gitgates", "the running hooks, to prevent recursion"),
 )
