@@ -26,7 +26,7 @@ from gitgates.verbs.repository import configuration
 
 _RULES = "the rules of the gates"
 _LEFT = "was edited after gitgates wrote it; left unchanged"
-_GUARD_ALONE = (
+_NO_AGENT_HOOKS = (
     "gitgates: the configuration defines no agent hooks: {} gets only the guard, and no gates "
     "run when it stops\n  To add gates: gitgates init --agent {}"
 )
@@ -178,7 +178,7 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool, has_some: bo
     install without.
     """
     if has_some and not yes and not (may_ask and sys.stdin.isatty()):
-        click.echo(_GUARD_ALONE.format(agent_host(agent).TITLE, agent))
+        click.echo(_NO_AGENT_HOOKS.format(agent_host(agent).TITLE, agent))
         return
     # Cold: most have configured their hooks, and need no tomlkit.
     from gitgates.cli.init import finish
@@ -194,7 +194,7 @@ def _add_hooks(repo: Repo, agent: str, *, may_ask: bool, yes: bool, has_some: bo
         finish(repo.root_abs, edit, dry_run=False)
         return
     if has_some:
-        click.echo(_GUARD_ALONE.format(agent_host(agent).TITLE, agent))
+        click.echo(_NO_AGENT_HOOKS.format(agent_host(agent).TITLE, agent))
         return
     what = "" if is_asked else f"\n  Proposed:\n\n{proposal}"
     raise ConfigError(

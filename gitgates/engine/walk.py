@@ -209,15 +209,15 @@ def decide(plan: Plan, walk: Walk) -> Decision:
                 plan.event.note,
                 *notes,
                 *observed(walk.visits),
-                _staging_advice(plan, deciding),
+                _staging_hint(plan, deciding),
             )
             if note
         ),
     )
 
 
-def _staging_advice(plan: Plan, deciding: tuple[Visit, ...]) -> str:
-    """Return the advice to stage the files that fixers changed before a commit."""
+def _staging_hint(plan: Plan, deciding: tuple[Visit, ...]) -> str:
+    """Return the hint to stage the files that fixers changed before a commit."""
     writes = {step.gate.name for step in plan.steps if step.gate.writes}
     left_out = [v.result.gate for v in deciding if v.verdict >= BLOCK and _left_out(v.result)]
     fixers = [name for name in left_out if name in writes]

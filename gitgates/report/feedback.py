@@ -266,11 +266,11 @@ def _ending(report: EventReport) -> str:
         lines.append(f"A gate changed files; read them again before the next edit: {some}.")
     if report.findings and report.leads_to != STOP:  # else there is nothing to do
         unable = any(finding.result.status in _UNABLE for finding in report.findings)
-        lines += ["", _HEADING, *([_PUT_RIGHT] if unable else []), *_advice(report)]
+        lines += ["", _HEADING, *([_PUT_RIGHT] if unable else []), *_next_steps(report)]
     return "\n".join(lines).strip("\n")
 
 
-def _advice(report: EventReport) -> list[str]:
+def _next_steps(report: EventReport) -> list[str]:
     """Return what the agent should do next, and how to give up."""
     is_before = report.hook == HOOK_OF["before-tool"]
     if report.leads_to == WARN:

@@ -69,7 +69,7 @@ def respond(
     except KeyboardInterrupt:
         trouble = "interrupted; no decision was made"
     except BaseException as error:  # noqa: BLE001 - no failure may stop the agent
-        trouble = f"{_BUG}: {_trace(error)}"
+        trouble = f"{_BUG}: {_traceback_of(error)}"
     _report(trouble, calls, env, say)
     return b""
 
@@ -139,7 +139,7 @@ def _report(
         say(f"{text} ({error})")
 
 
-def _trace(error: BaseException) -> str:
+def _traceback_of(error: BaseException) -> str:
     import traceback  # only a bug pays for it
 
     return "".join(traceback.format_exception(error))
@@ -208,7 +208,7 @@ def _in_force(call: Call, config: Config | None) -> Config | None:
     except OSError:
         return config  # the journal: it is read again, which reports the error
     except Exception as error:  # noqa: BLE001 - a policy that needs the rules will fail by itself
-        call.note(f"{_BUG}: {_trace(error)}")
+        call.note(f"{_BUG}: {_traceback_of(error)}")
         return config
 
 
@@ -398,7 +398,7 @@ def ask_all(
         if isinstance(error, GitgatesError):
             text = _not_checked(call, error)
         else:
-            call.note(f"{_BUG}: {name}: {_trace(error)}")
+            call.note(f"{_BUG}: {name}: {_traceback_of(error)}")
             text = f"gitgates: {call.payload.event}: {name} decided nothing: {_BUG}: {error!r}"
         way_out = _way_out(call, dict(policies)[name])
         to_agent = _structured(call, name, error, way_out)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SCOPES = ("project", "local", "user")  # whose settings
 _PROGRAM, _VERB = "gitgates", "agent-hook"
 _BUT = "!"
-_GUARD = "if command -v {} >/dev/null 2>&1; then {}; fi"
+_IF_INSTALLED = "if command -v {} >/dev/null 2>&1; then {}; fi"
 _GUARDED = re.compile(r"if command -v (.+) >/dev/null 2>&1; then (?:exec (.+)|(.+) \|\| :); fi")
 
 
@@ -72,7 +72,7 @@ def guarded(command: str, *, always: bool = False) -> str:
     `always`: nor where it is killed, or cannot be started.
     """
     program = command.removesuffix(command[command.index(f" {_VERB} ") :])
-    return _GUARD.format(program, f"{command} || :" if always else f"exec {command}")
+    return _IF_INSTALLED.format(program, f"{command} || :" if always else f"exec {command}")
 
 
 def unguarded(command: str) -> str:

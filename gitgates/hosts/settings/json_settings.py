@@ -309,7 +309,7 @@ class AgentSettings:
         """Return the files for reviews: path relative to the settings → text."""
         return {}
 
-    def may_define(self, _reviewer: str) -> bool:
+    def may_define(self, _name: str) -> bool:
         """Return whether a file of gitgates can define that sub-agent."""
         return False
 
