@@ -23,6 +23,10 @@ def table_in(config: Config, kind: Callable[..., Made]) -> Made:
     return table_of(config, _name(kind), kind)
 
 
+def without_guard(config: Config) -> Config:
+    return config._replace(tables={**config.tables, "guard": {"enabled": False}})
+
+
 def with_tables(config: Config, *records: Any) -> Config:
     tables = {_name(type(record)): record._asdict() for record in records}
     return config._replace(tables={**config.tables, **tables})

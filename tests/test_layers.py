@@ -96,7 +96,7 @@ NOT_IMPORTED = {
 }
 IMPORTED_AS = {"pyyaml": "yaml"}
 # What a feature may have in its folder that cold code finds by its name: core/parts.py.
-PARTS = ("checks.py", "environ.py", "handoff.py", "keys.py", "tools.py")
+PARTS = ("checks.py", "environ.py", "guarded.py", "handoff.py", "keys.py", "tools.py")
 
 
 class Import(NamedTuple):

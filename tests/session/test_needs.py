@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from config_support import table, with_tables
+from config_support import table, with_tables, without_guard
 
 from gitgates.core.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.core.policy import POLICIES, Need, module_of, needs_of
 from gitgates.core.types import Config, Gate, Hook
-from gitgates.features.guard.policy import Guard
 from gitgates.features.review.config import Review
 from gitgates.session.needs import needs
 from gitgates.setup.install.agents import tools_of
@@ -18,12 +17,11 @@ from gitgates.setup.install.agents import tools_of
 CHECK = Gate(name="check", command="x")
 BEGINNINGS = (Need(kind="session-start"), Need(kind="prompt"))
 SUBAGENTS = Need(kind="subagent-start")
-NO_GUARD = table(Guard, enabled=False)
 
 
 def needed(*hooks: Hook, gates: tuple[Gate, ...] = (CHECK,)) -> tuple[Need, ...]:
     """Return what is needed, the guard aside."""
-    return needs(with_tables(Config(gates=gates, hooks=hooks), NO_GUARD))
+    return needs(without_guard(Config(gates=gates, hooks=hooks)))
 
 
 def on(name: str, tools: tuple[str, ...] | None = None, listed: str = "check") -> Hook:
@@ -147,7 +145,7 @@ STOP = Hook(name="Stop", gates=("check", "review"))
 
 def reviewed(*hooks: Hook, **review: Any) -> tuple[Need, ...]:
     config = Config(gates=(CHECK,), hooks=hooks)
-    return needs(with_tables(config, NO_GUARD, table(Review, **review)))
+    return needs(without_guard(with_tables(config, table(Review, **review))))
 
 
 def of(found: tuple[Need, ...], kind: str) -> Need:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.config.load import table_of
 from gitgates.core.policy import Need, functions_of
-from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.needs import is_guardable
@@ -25,44 +23,6 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 _ANSWERS = ("off", "warn", "ask", "deny")
-_BY_A_PERSON = "If it is necessary, ask the person to do it."
-_BY_GATES = (
-    'Fix what the gates report; for what cannot be fixed: gitgates cannot-fix GATE --reason "why".'
-)
-# rule → why, and what to do instead
-RULES = {
-    "no_verify": ("It skips git hooks.", _BY_GATES),
-    "hooks_path": ("It makes git look for hooks elsewhere.", _BY_A_PERSON),
-    "skip_variables": ("That variable keeps gates from running.", _BY_GATES),
-    "uninstall": ("It removes hooks.", _BY_A_PERSON),
-    "person_verbs": (
-        "That is for a person to decide.",
-        "Say what you need, and why. A person may do it, or give you a token: gitgates approve.",
-    ),
-    "hooks_folder": ("It changes git hooks.", _BY_A_PERSON),
-    "agent_settings": ("These settings contain the hooks of this session.", _BY_A_PERSON),
-    "gate_settings": ("It changes the gate configuration.", "Say what should change, and why."),
-    "intents_file": (
-        "It changes what agents may work on.",
-        "Your change does not count. For more files: gitgates intent scope-expansion-request.",
-    ),
-    "state_folder": ("It is where gitgates keeps its state.", _BY_A_PERSON),
-    "git_folder": ("Without it, nothing can be checked.", _BY_A_PERSON),
-    "git_exclude": (
-        "Gates do not see what git ignores.",
-        "Use .gitignore, which is visible to everybody.",
-    ),
-    "hidden_files": (
-        "Gates do not see files that git is told to ignore.",
-        "Leave the file visible to git.",
-    ),
-    "reviewer_files": ("It changes who reviews the work, or how.", "Say what should change."),
-    "nested_agent": ("That agent runs without asking for permission.", "Do it here."),
-    "unreadable": (
-        "It may do what the guard refuses.",
-        "Write it plainly, as several commands if necessary.",
-    ),
-}
 # What stands in a command that a rule may be about, besides the names of files.
 _WORDS = (
     *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip"),
@@ -79,33 +39,6 @@ _MOST_WORDS = 200  # that may lead through a link
 _LONGEST = 120
 
 
-class Guard(Record):
-    """What the guard answers where an agent is about to bypass the gates, by rule."""
-
-    enabled: bool
-    no_verify: str  # deny, ask, warn, off; so are all others
-    hooks_path: str
-    skip_variables: str
-    uninstall: str
-    person_verbs: str
-    hooks_folder: str
-    agent_settings: str
-    gate_settings: str
-    intents_file: str
-    state_folder: str
-    git_folder: str
-    git_exclude: str
-    hidden_files: str
-    reviewer_files: str
-    nested_agent: str
-    unreadable: str
-
-
-def settings_of(config: Config) -> Guard:
-    """Return the settings of the guard."""
-    return table_of(config, "guard", Guard)
-
-
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the needed events: those before each tool that writes, where there are checks."""
     if not is_guardable(config):
@@ -119,19 +52,18 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     violations = (
         _in_command(call) if kind == "shell" else _in_edit(call) if kind == "writes" else ()
     )
-    settings = settings_of(call.config)
     rated = [
-        (_ANSWERS.index(getattr(settings, violation.rule)), violation) for violation in violations
+        (_ANSWERS.index(_answer_of(call.config, violation.rule)), violation)
+        for violation in violations
     ]
     answer, worst = max(rated, key=lambda rating: rating[0], default=(0, None))
     if not (answer and worst):
         return so_far
     from gitgates.core.clean import plain_line  # most tool calls violate no rule
+    from gitgates.core.guarded import rules_by_name
 
-    why, instead = RULES[worst.rule]
-    text = (
-        f"gitgates: guard rule `{worst.rule}`: {plain_line(worst.what, _LONGEST)}\n{why} {instead}"
-    )
+    rule, what = rules_by_name()[worst.rule], plain_line(worst.what, _LONGEST)
+    text = f"gitgates: guard rule `{rule.name}`: {what}\n{rule.why} {rule.instead}"
     match _ANSWERS[answer]:
         case "deny":
             return so_far.joined(Verdict(BLOCK, to_agent=text, final=True))
@@ -139,6 +71,15 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
             return so_far.joined(Verdict(ask=True, to_agent=text))
         case _:
             return so_far.joined(Verdict(WARN, to_agent=text))
+
+
+def _answer_of(config: Config, rule: str) -> str:
+    table = config.tables.get("guard", {})
+    if rule not in table:  # of another version, or of no configuration
+        from gitgates.config.tables import completed  # cold: loads the key tables
+
+        table = completed("guard", table)
+    return str(table[rule])
 
 
 # Edits

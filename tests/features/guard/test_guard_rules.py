@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from agent_support import Agent, begin
-from config_support import table
 from conftest import Repo
 from guard_cases import CONFIG, SHELL
 
 from gitgates.config.load import load
+from gitgates.config.tables import defaults
+from gitgates.core.guarded import rules_by_name
 from gitgates.core.types import Config
-from gitgates.features.guard.policy import RULES, Guard
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.approval import ACTIONS
 from gitgates.setup.install.agents import entries
@@ -32,6 +32,7 @@ gates = ["check"]
 """
 WAITS = ("ask unreadable", "deny no_verify")
 LONGEST_S = 12.0  # that a command may take, however busy the machine is
+RULES = rules_by_name()
 FOUND = re.compile(r"gitgates: guard rule `(\w+)`: ")
 
 
@@ -59,7 +60,7 @@ def shell(agent: Agent, command: str) -> str:
 
 
 def test_each_rule_has_ways_to_write_it_and_look_alikes() -> None:
-    assert [*SHELL] == [*RULES] == [name for name in Guard._fields if name != "enabled"]
+    assert sorted(SHELL) == sorted(RULES) == sorted(defaults("guard").keys() - {"enabled"})
     assert [name for name, pair in SHELL.items() if min(map(len, pair)) < 3] == []
 
 
@@ -67,7 +68,7 @@ def test_each_rule_has_ways_to_write_it_and_look_alikes() -> None:
 @pytest.mark.parametrize("rule", SHELL)
 def test_commands(agent: Agent, rule: str) -> None:
     found, fine = SHELL[rule]
-    expected = f"{getattr(table(Guard), rule)} {rule}"
+    expected = f"{RULES[rule].answer} {rule}"
     assert {one: shell(agent, one) for one in found} == dict.fromkeys(found, expected)
     assert {one: shell(agent, one) for one in fine} == dict.fromkeys(fine, "")
 
@@ -80,7 +81,7 @@ def test_what_is_found_does_not_rest_on_an_alias_that_makes_every_command_be_rea
     agent = begin(repo, CONFIG)
     aliases = ("git sneaky ", "git ci ")
     found = {
-        one: f"{getattr(table(Guard), rule)} {rule}"
+        one: f"{RULES[rule].answer} {rule}"
         for rule, (ways, _fine) in SHELL.items()
         for one in ways
         if not one.startswith(aliases)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from config_support import table, with_tables
+from config_support import without_guard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +17,6 @@ from gitgates.core.errors import ConfigError
 from gitgates.core.types import Config, Gate, Hook
 from gitgates.edit import blocks
 from gitgates.edit.json_text import parse
-from gitgates.features.guard.policy import Guard
 from gitgates.hosts.agents.claude import HOST
 from gitgates.hosts.agents.claude.settings import BARE, Settings
 from gitgates.hosts.settings.base import Entry, is_our_command
@@ -141,8 +140,7 @@ def test_hooks_of_git_alone_need_the_guard() -> None:
     config = Config(gates=(GATE,), hooks=(Hook(name="pre-commit", gates=("g",)),))
     events = [one.event for one in agents.entries(config, "claude")]
     assert {"PreToolUse", "Stop"} <= {*events}
-    unguarded = with_tables(config, table(Guard, enabled=False))
-    assert agents.entries(unguarded, "claude") == ()
+    assert agents.entries(without_guard(config), "claude") == ()
     assert agents.entries(Config(gates=(GATE,)), "claude") == ()  # nothing runs by itself
 
 

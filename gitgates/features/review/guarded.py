@@ -1,0 +1,15 @@
+"""The rule of the guard on the files of those who review."""
+
+from __future__ import annotations
+
+from gitgates.core.guarded import Rule
+
+RULES = (
+    Rule(
+        name="reviewer_files",
+        answer="ask",
+        meaning="Changing a reviewing agent, skill or command.",
+        why="It changes who reviews the work, or how.",
+        instead="Say what should change.",
+    ),
+)
