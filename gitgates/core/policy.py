@@ -92,6 +92,8 @@ class Policy(Record):
     judges_unread: bool = False  # it judges tools while the configuration cannot be read
     is_traced: bool = False  # where it is on, what agents write is recorded, unless told otherwise
     is_reserved: bool = False  # no gate may have its name
+    verb: str = ""  # of gitgates, that agents may always call
+    label: str = ""  # what the trace keeps of it with each record
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
     passive: bool = False  # needs no event itself; asked where another policy needs one
     joins: bool = False  # it needs events of an agent, but is no reason to install its hooks
@@ -131,6 +133,8 @@ POLICIES: tuple[Policy, ...] = (
         is_traced=True,
         judges_unread=True,
         is_reserved=True,
+        verb="intent",
+        label="intent",
         kinds=(
             *("session-start", "prompt", "subagent-start", "before-tool", "after-tool"),
             *("tool-failed", "before-compact", "session-end", "before-commit", *ENDINGS),
@@ -182,6 +186,7 @@ POLICIES: tuple[Policy, ...] = (
         table="review",
         keeps_settings=True,
         is_reserved=True,
+        verb="review",
         kinds=("prompt-expansion", "before-tool", "after-tool", *ENDINGS),
     ),
     Policy(
@@ -202,6 +207,8 @@ POLICIES: tuple[Policy, ...] = (
         kinds=("before-tool", "after-tool", "tool-failed"),
     ),
 )
+
+LABELS = tuple(row.label for row in POLICIES if row.label)
 
 
 def policy_gates() -> tuple[str, ...]:

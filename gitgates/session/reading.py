@@ -10,6 +10,8 @@ import os
 import re
 from itertools import takewhile
 
+from gitgates.core.policy import POLICIES
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -97,7 +99,10 @@ _GIT_WRITING = ("--ou", "--ext-diff", "--textconv", "-O", "--open", "--edit")
 _GIT_SERVERS = ("--u", "--exe")  # a program that is run for the other repository
 _QUIET = ("--no-pager", "-P")
 # Verbs of ours that an agent may always call.
-_VERBS = ("intent", "review", "journal", "explain", "check", "runs", "cannot-fix")
+_VERBS = (
+    *("journal", "explain", "check", "runs", "cannot-fix"),
+    *(row.verb for row in POLICIES if row.verb),
+)
 _ASKING = (["--version"], ["-V"], ["--help"])
 _ENV = ("LANG", "TZ", "NO_COLOR", "COLUMNS")
 _PAGERS = ("PAGER", "GIT_PAGER")

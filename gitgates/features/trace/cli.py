@@ -11,6 +11,7 @@ import click
 
 from gitgates.core import errors
 from gitgates.core.clean import counted, visible_line
+from gitgates.core.policy import LABELS
 from gitgates.features.trace import audit, ledger
 from gitgates.features.trace.agent_trace import agent_trace
 from gitgates.features.trace.content import read as read_content
@@ -25,6 +26,8 @@ from gitgates.verbs.repository import current_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitgates.features.trace.blame import BlamedBlock
     from gitgates.store.log import Fact
 
@@ -32,7 +35,7 @@ _VERSION = 1
 _EXPORT = ".orchestration/agent_trace.jsonl"
 _PRUNE = "trace prune"
 _DAY_S = 24 * 3600.0
-_WRITER_FIELDS = ("intent", "session", "agent", "agent_type", "tool", "time")
+_WRITER_FIELDS = (*LABELS, "session", "agent", "agent_type", "tool", "time")
 
 
 @click.group("trace")
@@ -45,21 +48,29 @@ def command() -> int:
     return errors.OK
 
 
+def _label_options(function: Callable[..., int]) -> Callable[..., int]:
+    for label in LABELS:
+        text = f"Only records of this {label}."
+        function = click.option(f"--{label}", metavar="ID", default="", help=text)(function)
+    return function
+
+
 @command.command("show")
-@click.option("--intent", metavar="ID", default="", help="Only records of this intent.")
+@_label_options
 @click.option(
     "--session", metavar="ID", default="", help="Only records of this session; a prefix is enough."
 )
 @click.option("--path", metavar="FILE", default="", help="Only records that changed this file.")
 @format_option
-def show(intent: str, session: str, path: str, fmt: str) -> int:
+def show(session: str, path: str, fmt: str, **labels: str) -> int:
     """Show the records of the trace, the newest last."""
     repo = current_repo()
     path_in_repo = _relative(repo, path) if path else ""
+    selected = {label: text for label, text in labels.items() if text}
     records = [
         record
         for record in _records(repo)
-        if (not intent or record["intent"] == intent)
+        if selected.items() <= record.items()
         and record["session"].startswith(session)
         and (
             not path_in_repo
@@ -69,11 +80,11 @@ def show(intent: str, session: str, path: str, fmt: str) -> int:
     if fmt == "json":
         print_json({"version": _VERSION, "records": records})
     for record in records if fmt == "text" else ():
-        click.echo(f"{visible_line(record['intent']) or '-'}  {ledger.summary(record)}")
+        click.echo("  ".join([*_labels(record), ledger.summary(record)]))
     if not records:
         message = (
             "no matching records"
-            if intent or session or path_in_repo
+            if selected or session or path_in_repo
             else "the trace has no records"
         )
         click.echo(f"gitgates: {message}", err=True)
@@ -110,7 +121,7 @@ def blame(file: str, fmt: str) -> int:
             {"version": _VERSION, "path": path, "blocks": [_as_json(block) for block in blocks]}
         )
     elif blocks:
-        head = ("lines", "intent", "session", "tool", "time", "how")
+        head = ("lines", *LABELS, "session", "tool", "time", "how")
         sys.stdout.write(table([head, *map(_row, blocks)]))
     return errors.OK
 
@@ -246,7 +257,10 @@ def _row(block: BlamedBlock) -> tuple[str, ...]:
     lines = str(block.start) if block.start == block.end else f"{block.start}-{block.end}"
     record = block.record
     if not record:
-        return lines, "-", "nobody in the trace", "", "", ""
-    texts = (record["intent"] or "-", ledger.who(record), record["tool"])
-    columns = map(visible_line, texts)
-    return lines, *columns, f"{record['time'][:19]}Z", block.how
+        return lines, *("-" for _label in LABELS), "nobody in the trace", "", "", ""
+    writer = map(visible_line, (ledger.who(record), record["tool"]))
+    return lines, *_labels(record), *writer, f"{record['time'][:19]}Z", block.how
+
+
+def _labels(record: Fact) -> list[str]:
+    return [visible_line(record[label]) or "-" for label in LABELS]

@@ -18,6 +18,7 @@ import time
 from hashlib import sha256
 
 from gitgates.core.lean_json import dumps
+from gitgates.core.policy import LABELS
 from gitgates.store.files import length_of, lock_file, make_folder, read_state, replace_file
 from gitgates.store.log import append_lines, file_name, parse_lines, read_lines, utc
 
@@ -38,7 +39,7 @@ _LOCK_WAIT_S = 10.0  # each append takes less than a millisecond
 _TAIL = 1 << 20  # bytes, of the ledger's end
 _SHORT = 8
 _MOST_NAMED = 5
-_TEXTS = ("id", "time", "session", "agent", "intent", "tool", "commit", "prev")
+_TEXTS = ("id", "time", "session", "agent", *LABELS, "tool", "commit", "prev")
 _RECORD = {**dict.fromkeys(_TEXTS, str), "n": int, "files": list}
 _ANCHOR = {"time": str, "by": str, "pruned": int, "writers": list}
 _HEAD = {"session": str, "agent": str, "n": int, "sha256": str}

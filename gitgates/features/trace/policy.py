@@ -14,7 +14,7 @@ import time
 from gitgates.config.load import table_of
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import Need, enabled_policies, functions_of
+from gitgates.core.policy import LABELS, Need, enabled_policies, functions_of
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK
 from gitgates.session.facts import SnapshotEntry
@@ -149,7 +149,7 @@ def _record(call: Call, changes: Sequence[Change], head: str, more: int = 0) -> 
 
 def _labels(call: Call) -> Fact:
     """Return the labels of other policies for the agent's work."""
-    labels: Fact = {"intent": ""}
+    labels: Fact = dict.fromkeys(LABELS, "")
     for labels_of in functions_of(call.config, "labels", call.kind):
         labels |= labels_of(call)
     return labels
