@@ -263,11 +263,6 @@ class LostEntry(LazyRecord):
     """The person was told that the repository no longer exists."""
 
 
-@entry("reviewer-changed")
-class ReviewerChangedEntry(LazyRecord):
-    """The file of the reviewer had changed when it was started: its COMPLETE does not count."""
-
-
 @entry("unread")
 class UnreadEntry(LazyRecord):
     """The person was told of an event in an unknown format."""

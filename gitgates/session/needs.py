@@ -18,6 +18,9 @@ from gitgates.core.policy import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.policy import Policy, WantedAgent
     from gitgates.core.types import Config, Hook
@@ -108,10 +111,14 @@ def gates_on(config: Config) -> tuple[str, ...]:
 
 def agents_wanted(config: Config) -> tuple[WantedAgent, ...]:
     """Return the sub-agents that policies work with (`agents` of their modules)."""
+    return tuple(agent for agents in offers(config, "agents") for agent in agents(config))
+
+
+def offers(config: Config, name: str) -> list[Callable[..., Any]]:
+    """Return the functions of a name that enabled policies about agents have, at any event."""
     # Passive ones are spared: what runs gates takes long to load.
     active = [row for row in _about_agents(config) if not row.passive]
-    offers = [getattr(module_of(row), "agents", None) for row in active]
-    return tuple(agent for offer in offers if offer for agent in offer(config))
+    return [offer for row in active if (offer := getattr(module_of(row), name, None))]
 
 
 def asked_besides(config: Config, kind: EventKind) -> tuple[str, ...]:

@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-    from gitgates.core.agent_types import ToolKind
     from gitgates.session.call import Call
     from gitgates.shell.syntax import SyntaxTree
 
@@ -43,8 +42,6 @@ _SHOWING = (
     *(f"gitgates review {verb}" for verb in ("done", "skip", "post", "status", "diff", "request")),
     *("gitgates cannot-fix", "git diff", "git log", "git show", "git status"),
 )
-# Of `gitgates mcp`: what the reviewer may use.
-_REVIEWER_TOOLS = ("__review_status", "__post_review")
 _PROGRAMS = {"git", "gitgates", *_FILTERS}
 # Options of git itself that change nothing about what is read.
 _QUIET = ("--no-pager", "-P")
@@ -63,14 +60,8 @@ _ODD = r"\0|[^\S \t\n]|(?<![ \t])\\\n"
 _QUOTED = r"'([^']*)'|\"([^\"]*)\""
 
 
-def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...]) -> str:
-    """Return why the reviewer may not use a tool; empty if it may."""
-    if kind == "reads":
-        return ""
-    if kind == "ours" and tool.endswith(_REVIEWER_TOOLS):
-        return ""
-    if kind != "shell":
-        return f"The reviewer may only read: it may not use {tool or 'this tool'}."
+def refuse_line(command: str, allowed: tuple[str, ...]) -> str:
+    """Return why the reviewer may not run a shell command; empty if it may."""
     commands = split_commands(command)
     if commands is None:
         return (
@@ -86,7 +77,7 @@ def only_shows(command: str, more: tuple[str, ...] = ()) -> bool:
     # The first word decides on most commands; a comment or a quote may precede it.
     if not first or (first[0].isalnum() and first[0] not in _PROGRAMS):
         return False
-    return not refuse_tool("shell", "", command, (*_SHOWING, *more))
+    return not refuse_line(command, (*_SHOWING, *more))
 
 
 def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:

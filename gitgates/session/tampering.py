@@ -12,7 +12,7 @@ import zlib
 from gitgates.config.load import load
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import POLICIES, Need, enabled_policies, functions_of
+from gitgates.core.policy import POLICIES, Need, enabled_policies
 from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.snapshot import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
@@ -20,12 +20,11 @@ from gitgates.session.call import Call
 from gitgates.session.facts import (
     EventEntry,
     LostEntry,
-    ReviewerChangedEntry,
     SwitchedOffEntry,
     WatchedEntry,
 )
 from gitgates.session.journal import fact_of, is_a, of_kind
-from gitgates.session.needs import agents_wanted, gates_on, is_guardable
+from gitgates.session.needs import gates_on, is_guardable, offers
 from gitgates.session.rules import APPROVE, are_in_force
 from gitgates.session.trust import find_repos
 from gitgates.store.files import read_tail
@@ -33,13 +32,13 @@ from gitgates.store.log import session_journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from gitgates.core.agent_types import Payload
     from gitgates.hosts.agent import AgentHost
 
-_WATCHED, _REVIEWER, _TOLD = "watched", "reviewer ", "told"
+_WATCHED, _TOLD = "watched", "told"
 _BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
 _HOOKS_OFF = "hooks-off"
 _TABLE = "table "
@@ -63,7 +62,7 @@ def begin(call: Call) -> None:
     call.record(WatchedEntry({_BEGAN: first, **_digests(call)}))
 
 
-def _digests_in(fact: Mapping[str, Any]) -> dict[str, Any]:
+def digests_in(fact: Mapping[str, Any]) -> dict[str, Any]:
     """Return the digests in a journal entry; empty if it has none."""
     digests = fact.get("found") if is_a(fact, WatchedEntry) else None
     return digests if isinstance(digests, dict) else {}
@@ -102,7 +101,7 @@ def answer_switched_off(
         facts = call.journal.read()
         config = load(call.repo.root_abs) if facts else None
         was_told = of_kind(facts, SwitchedOffEntry) or any(
-            _digests_in(fact).get(_OFF) for fact in facts
+            digests_in(fact).get(_OFF) for fact in facts
         )
         required = _required(config) if config and not was_told else ""
         if not required:
@@ -131,33 +130,6 @@ def answer_lost(payload: Payload, why: str) -> Verdict:
     return Verdict()
 
 
-def agent_digests(
-    config: Config, root_abs: str, env: Mapping[str, str], agent: str
-) -> dict[str, str]:
-    """Return each file that may define a sub-agent of a policy, with a digest of it."""
-    host = agent_host(agent or DEFAULT_AGENT)
-    folders = (f"{root_abs}/{host.FILES.folder}", host.home(env))
-    names = [agent.name.rpartition(":")[2] for agent in agents_wanted(config)]
-    files = [path for name in names for path in host.agent_files(name, folders)]
-    return {f"{_REVIEWER}{path}": _digest(_read(path)) for path in files}
-
-
-def is_another_agent(facts: Iterable[Mapping[str, Any]], now: Mapping[str, str]) -> bool:
-    """Return whether the files of sub-agents have changed in a session, by its journal `facts`.
-
-    `now`: as `agent_digests` returns them.
-    """
-    for fact in facts:
-        if is_a(fact, ReviewerChangedEntry):
-            return True
-        then = {
-            name: digest for name, digest in _digests_in(fact).items() if name.startswith(_REVIEWER)
-        }
-        if then and then != now:
-            return True
-    return False
-
-
 def _digests(call: Call) -> dict[str, str]:
     """Return the present digest of each watched item; empty if it does not exist."""
     config, repo = call.written_config or call.config, call.repo
@@ -170,8 +142,8 @@ def _digests(call: Call) -> dict[str, str]:
         if row.table in config.tuned and not row.gate:  # beside those of gates that are policies
             table = config.tables[row.table]
             digests[f"{_TABLE}{row.table}"] = _digest(repr(table).encode())
-    for files_of in functions_of(call.config, "watched_files", call.kind):
-        digests |= {name: _digest(_read(path_abs)) for name, path_abs in files_of(call).items()}
+    for files_of in offers(call.config, "watched_files"):
+        digests |= {name: digest_of_file(path) for name, path in files_of(call).items()}
     digests[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     digests[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
@@ -181,7 +153,7 @@ def _digests(call: Call) -> dict[str, str]:
     digests[_OFF] = ", ".join(path for path in settings if _switches_off(_read(path)))
     switches = dict.fromkeys((*settings, *host.switch_files(repo.root_abs, call.env)))
     digests[_HOOKS_OFF] = ", ".join(path for path in switches if _is_hooks_end(host, path))
-    return digests | agent_digests(config, repo.root_abs, call.env, call.payload.host)
+    return digests
 
 
 def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
@@ -221,11 +193,7 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
     if _HOOKS_OFF in changed and now[_HOOKS_OFF]:
         paths = plain_line(now[_HOOKS_OFF])
         lines.append(f"{paths} switches all hooks off {_SINCE}: none runs in the next")
-    files = [name.removeprefix(_REVIEWER) for name in changed if name.startswith(_REVIEWER)]
-    return lines + [
-        f"{plain_line(path)} has changed {_SINCE}: a COMPLETE from this reviewer does not count"
-        for path in files
-    ]
+    return lines
 
 
 def _not_in_force(call: Call, changed: list[str]) -> list[str]:
@@ -235,7 +203,7 @@ def _not_in_force(call: Call, changed: list[str]) -> list[str]:
     if any(name.startswith(_DEFINITIONS) for name in changed) and not are_in_force(call, config):
         rules = "this session keeps the policy settings that it started with"
         lines.append(f"{rules}; to apply the change, run in a terminal: {APPROVE}")
-    for unapproved in functions_of(call.config, "unapproved", call.kind):
+    for unapproved in offers(call.config, "unapproved"):
         lines += unapproved(call, changed)
     return lines
 
@@ -267,6 +235,11 @@ def _core_settings(path: str) -> str:
     settings = [line for line in lines if line.lower().partition(b"=")[0] in keys]
     settings = [line for line in settings if line.lower() != b"bare=false"]
     return os.fsdecode(b", ".join(settings))
+
+
+def digest_of_file(path: str) -> str:
+    """Return the digest of a file as it is watched; empty if it does not exist."""
+    return _digest(_read(path))
 
 
 def _read(path: str) -> bytes:

@@ -18,9 +18,9 @@ from gitgates.features.review.facts import (
     MarkerEntry,
     is_strict,
 )
+from gitgates.features.review.reviewer import is_another_reviewer, reviewer_files
 from gitgates.session.approval import require_person
 from gitgates.session.shell_commands import digest_of
-from gitgates.session.tampering import agent_digests, is_another_agent
 from gitgates.store.log import EventLock, session_journal, write_ledger
 
 TYPE_CHECKING = False
@@ -243,8 +243,9 @@ def _why_not(session: ReviewSession, decision: str, token: str) -> str:
         who = f"agent {caller.agent}" if caller.agent else "main agent"
         return f"it came from the {who}, but the token belongs to another agent"
     if decision == COMPLETE:
-        now = agent_digests(session.config, session.repo.root_abs, session.repo.env, caller.host)
-        if is_another_agent(caller.facts[0], now):
+        repo = session.repo
+        files = reviewer_files(session.config, repo.root_abs, repo.env, caller.host)
+        if is_another_reviewer(caller.facts[0], files):
             return _ANOTHER
         if digest in evidence.used:
             return "a decision was already posted with this token; only ISSUES may follow"

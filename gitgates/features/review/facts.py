@@ -45,6 +45,11 @@ class ReviewBeganEntry(LazyRecord):
     head: str  # the commit that was checked out
 
 
+@entry("reviewer-changed")
+class ReviewerChangedEntry(LazyRecord):
+    """The file of the reviewer had changed when it was started: its COMPLETE does not count."""
+
+
 @entry("token")
 class TokenEntry(LazyRecord):
     """A reviewer has received the token that identifies it."""

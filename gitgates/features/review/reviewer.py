@@ -20,23 +20,30 @@ from gitgates.features.review.config import (
 )
 from gitgates.features.review.facts import (
     ReviewBeganEntry,
+    ReviewerChangedEntry,
     ReviewOffEntry,
     ReviewOnEntry,
     TokenEntry,
 )
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.session.facts import ReviewerChangedEntry, RoundEntry
-from gitgates.session.journal import of_kind
+from gitgates.session.facts import RoundEntry
+from gitgates.session.journal import is_a, of_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gitgates.core.agent_types import ToolKind
     from gitgates.core.policy import WantedAgent
     from gitgates.core.types import Config
     from gitgates.session.call import Call
+    from gitgates.store.log import Fact
 
 ON, OFF = "on", "off"
 _STOP = ":stop"
 _TOKEN_BYTES = 16
+_TOOLS = ("__review_status", "__post_review")  # of `gitgates mcp`
+_WATCHED = "reviewer "  # before the path of a file that defines it
 _MOST_SENT_BACK = 2  # times, for a reviewer that ends without a decision
 _FAR = 200  # characters: further in, a prefix is not at the start
 _WHAT_IS_NEAR = "gitgates: to request a review, start the prompt with `{}` and a space"
@@ -64,6 +71,55 @@ def agents(config: Config) -> tuple[WantedAgent, ...]:
         is_required=review.mode == "require",
     )
     return (reviewer,)
+
+
+def watched_files(call: Call) -> dict[str, str]:
+    """Return the files that may define the reviewer, whose changes are reported to the person."""
+    config = call.written_config or call.config
+    return reviewer_files(config, call.repo.root_abs, call.env, call.payload.host)
+
+
+def unapproved(_call: Call, changed: list[str]) -> list[str]:
+    """Return the messages for the person about changed files that define the reviewer."""
+    paths = [name.removeprefix(_WATCHED) for name in changed if name.startswith(_WATCHED)]
+    if not paths:
+        return []
+    from gitgates.core.clean import plain_line  # most often, nothing has changed
+
+    return [
+        f"{plain_line(path)} has changed since this session began: a COMPLETE from this reviewer "
+        "does not count"
+        for path in paths
+    ]
+
+
+def is_another_reviewer(facts: Iterable[Fact], files: Mapping[str, str]) -> bool:
+    """Return whether the files that define the reviewer have changed in a session.
+
+    `facts`: its journal; `files`: as `reviewer_files` returns them.
+    """
+    from gitgates.session.tampering import digest_of_file, digests_in
+
+    now = {name: digest_of_file(path_abs) for name, path_abs in files.items()}
+    for fact in facts:
+        if is_a(fact, ReviewerChangedEntry):
+            return True
+        digests = digests_in(fact)
+        then = {name: digests[name] for name in digests if name.startswith(_WATCHED)}
+        if then and then != now:
+            return True
+    return False
+
+
+def reviewer_files(
+    config: Config, root_abs: str, env: Mapping[str, str], agent: str
+) -> dict[str, str]:
+    """Return the files that may define the reviewer, as they are watched: name → path."""
+    host = agent_host(agent or DEFAULT_AGENT)
+    folders = (f"{root_abs}/{host.FILES.folder}", host.home(env))
+    names = [reviewer.name.rpartition(":")[2] for reviewer in agents(config)]
+    paths = [path for name in names for path in host.agent_files(name, folders)]
+    return {f"{_WATCHED}{path}": path for path in paths}
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
@@ -158,12 +214,11 @@ def _begin(call: Call) -> Verdict:
     if not agent or has_token or not _is_held(call):
         return Verdict(entries=(began,))
     from gitgates.features.review.text import reviewer_task
-    from gitgates.session.tampering import agent_digests, is_another_agent
 
     review = settings_of(call.config)
     changed: tuple[ReviewerChangedEntry, ...] = ()
-    root_abs, host = call.repo.root_abs, call.payload.host
-    if is_another_agent(call.entries, agent_digests(call.config, root_abs, call.env, host)):
+    files = reviewer_files(call.config, call.repo.root_abs, call.env, call.payload.host)
+    if is_another_reviewer(call.entries, files):
         changed = (ReviewerChangedEntry(),)  # even if it is restored before it posts
     token, token_entry = _new_token(agent, call.key)
     text = reviewer_task(review, token)
@@ -181,12 +236,21 @@ def _hold(call: Call) -> Verdict | None:
     """Deny tools that the reviewer may not use before its decision."""
     if not _is_held(call):
         return None
-    from gitgates.session.shell_commands import refuse_tool
-
     payload = call.payload
     allowed = settings_of(call.config).reviewer_commands
     refused = refuse_tool(payload.tool_kind, payload.tool, payload.command, allowed)
     return Verdict(BLOCK, to_agent=refused, final=True) if refused else None
+
+
+def refuse_tool(kind: ToolKind, tool: str, command: str, allowed: tuple[str, ...]) -> str:
+    """Return why the reviewer may not use a tool; empty if it may."""
+    if kind == "reads" or (kind == "ours" and tool.endswith(_TOOLS)):
+        return ""
+    if kind != "shell":
+        return f"The reviewer may only read: it may not use {tool or 'this tool'}."
+    from gitgates.session.shell_commands import refuse_line
+
+    return refuse_line(command, allowed)
 
 
 def _end(call: Call) -> Verdict | None:

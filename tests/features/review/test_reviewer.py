@@ -6,8 +6,8 @@ import pytest
 from config_support import table
 
 from gitgates.features.review.config import Review
-from gitgates.features.review.reviewer import is_near, switch_in
-from gitgates.session.shell_commands import refuse_tool, split_commands
+from gitgates.features.review.reviewer import is_near, refuse_tool, switch_in
+from gitgates.session.shell_commands import split_commands
 
 ALLOWED = table(Review).reviewer_commands
 
