@@ -6,17 +6,32 @@ import json
 import re
 from importlib.resources import files
 
-PLUGIN_AGENT = "reviewer"  # the one sub-agent that our plugin brings
+_PLUGIN = files("gitgates").joinpath("plugin", "claude")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _HEAD = re.compile(r"\A\ufeff?---\r?\n(.*?)^---\s*$", re.MULTILINE | re.DOTALL)
 _NAMED = re.compile(r"^name:[ \t]*([\"']?)(.+?)\1[ \t]*(?:[ \t]#.*)?\r?$", re.MULTILINE)
 
 
+def plugin_agent() -> str:
+    """Return the name of the one sub-agent that our plugin brings."""
+    return _only_name("agents").removesuffix(".md")
+
+
+def plugin_skill() -> str:
+    """Return the name of the one skill that our plugin brings, which starts that agent."""
+    return _only_name("skills")
+
+
+def _only_name(folder: str) -> str:
+    (entry,) = _PLUGIN.joinpath(folder).iterdir()
+    return entry.name
+
+
 def definition(name: str, model: str) -> str:
     """Return the file of our plugin's agent, named so; without a model, it has the session's."""
     literal = model if _NAME.fullmatch(model) else json.dumps(model)
-    text = packaged(f"agents/{PLUGIN_AGENT}.md")
-    text = text.replace(f"\nname: {PLUGIN_AGENT}\n", f"\nname: {name}\n")
+    agent = plugin_agent()
+    text = packaged(f"agents/{agent}.md").replace(f"\nname: {agent}\n", f"\nname: {name}\n")
     return text.replace("\nmodel: opus\n", f"\nmodel: {literal}\n" if model else "\n")
 
 
@@ -34,4 +49,4 @@ def name_in(text: str) -> str:
 
 def packaged(name: str) -> str:
     """Return the text of a file of our plugin. A checkout may write other line ends than we did."""
-    return files("gitgates").joinpath("plugin", "claude", name).read_text("utf-8")
+    return _PLUGIN.joinpath(name).read_text("utf-8")

@@ -15,7 +15,7 @@ from gitgates.edit import user_file
 from gitgates.engine.hooks import matches_agent
 from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
-from gitgates.hosts.definitions import PLUGIN_AGENT
+from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, bare, speaks_of_us
 from gitgates.proc.call import which
 from gitgates.session.needs import about_agents, agents_wanted, is_reason, policies_on
@@ -392,7 +392,7 @@ def _is_defined(subagent: str, folders: Mapping[str, str], sources: list[Source]
     ]
     plugins = enabled_plugins(sources)
     if _OURS in plugins:
-        names.append(f"{_OURS}:{PLUGIN_AGENT}")
+        names.append(f"{_OURS}:{plugin_agent()}")
     if any(matches_agent((subagent,), name) for name in names):
         return True
     plugin, is_named, _agent = subagent.partition(":")

@@ -16,7 +16,7 @@ from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.edit import user_file
 from gitgates.hosts import agent_settings
-from gitgates.hosts.definitions import PLUGIN_AGENT
+from gitgates.hosts.definitions import plugin_agent
 from gitgates.session.needs import agents_wanted
 
 _MARK = "# written by `gitgates install-hooks --agent {}`, which keeps it up to date; digest: "
@@ -101,7 +101,10 @@ def _below(folder_abs: str, agent: str) -> list[str]:
 def _ours(folder_abs: str, agent: str) -> list[str]:
     """Return where our files are that we, or another configuration, may have written."""
     mark = _MARK.format(agent).encode()
-    paths = (*_below(folder_abs, agent), *agent_settings(agent).agent_definitions(PLUGIN_AGENT, ""))
+    paths = (
+        *_below(folder_abs, agent),
+        *agent_settings(agent).agent_definitions(plugin_agent(), ""),
+    )
     return [path for path in paths if mark in user_file.content(os.path.join(folder_abs, path))]
 
 

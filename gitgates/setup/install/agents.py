@@ -80,7 +80,7 @@ def limits(config: Config, agent: str) -> list[str]:
     channels = dict(host.PROTOCOL.events.values())
     limitations = []
     if not host.PROTOCOL.hands_tokens and any(
-        reviewer.is_required for reviewer in agents_wanted(config)
+        wanted.is_required for wanted in agents_wanted(config)
     ):
         limitations.append(
             f"{host.TITLE} cannot tell an independent reviewer from the agent, although one is "

@@ -39,8 +39,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _AS_IF_NOT_SAID = (None, False, "", "bash")
 
 
-# No skill, which would be named `review` and hide the client's own; it has the plugin's name.
-_COMMAND = "commands/gitgates/review.md"
 # A file of that name would take the place of the client's own agent.
 _CLIENTS_OWN = ("general-purpose", "explore", "plan", "statusline-setup", "claude")
 
@@ -99,12 +97,13 @@ class ClaudeSettings(AgentSettings):
 
     def agent_definitions(self, name: str, model: str) -> dict[str, str]:
         """Return the files of the agent and the command of the plugin: path → text."""
-        command = packaged("skills/review/SKILL.md")
-        command = command.replace(f"`gitgates:{definitions.PLUGIN_AGENT}`", f"`{name}`")
+        skill, agent = definitions.plugin_skill(), definitions.plugin_agent()
+        command = packaged(f"skills/{skill}/SKILL.md").replace(f"`gitgates:{agent}`", f"`{name}`")
         agents = {}
         if self.may_define(name):
             agents = {f"{self.AGENTS}/{name}.md": definitions.definition(name, model)}
-        return {**agents, _COMMAND: command}
+        # No skill, whose name would hide one of the client's own; the folder is the plugin's name.
+        return {**agents, f"commands/gitgates/{skill}.md": command}
 
     def may_define(self, name: str) -> bool:
         """Return whether a gitgates file can define that agent: not for a plugin, or a pattern."""
