@@ -299,18 +299,18 @@ def _select_files(
     texts, host = agent_files.needed_texts(config, agent), agent_settings(agent)
     existing = agent_files.agents_in(folder_abs, agent) if texts else {}
     remarks = []
-    for reviewer in agents_wanted(config) if texts else ():
-        path = f"{host.AGENTS}/{reviewer.name}.md"
-        existing_path = existing.get(reviewer.name, path)
+    for subagent in agents_wanted(config) if texts else ():
+        path = f"{host.AGENTS}/{subagent.name}.md"
+        existing_path = existing.get(subagent.name, path)
         if existing_path != path:
             texts.pop(path, None)
             shown_path = display_path(os.path.join(folder_abs, existing_path), repo.root_abs)
             remarks.append(
-                f"{shown_path}: defines the agent `{reviewer.name}`, and is used unchanged"
+                f"{shown_path}: defines the agent `{subagent.name}`, and is used unchanged"
             )
-        elif not host.may_define(reviewer.name):
+        elif not host.may_define(subagent.name):
             remarks.append(
-                f"gitgates: no file written for the reviewer `{reviewer.name}`: a plugin, or "
+                f"gitgates: no file written for the reviewer `{subagent.name}`: a plugin, or "
                 f"{agent_host(agent).TITLE}itself, must provide it"
             )
     return texts, remarks

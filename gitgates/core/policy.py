@@ -93,6 +93,8 @@ class Policy(Record):
     is_traced: bool = False  # where it is on, what agents write is recorded, unless told otherwise
     is_reserved: bool = False  # no gate may have its name
     verb: str = ""  # of gitgates, that agents may always call
+    approvals: Mapping[str, str] = {}  # its commands that a person has to approve → what they do
+    person_word: str = ""  # that is in those, for the guard
     label: str = ""  # what the trace keeps of it with each record
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
     passive: bool = False  # needs no event itself; asked where another policy needs one
@@ -135,6 +137,7 @@ POLICIES: tuple[Policy, ...] = (
         is_reserved=True,
         verb="intent",
         label="intent",
+        approvals={"intent approve-scope": "extend the scope of an intent"},
         kinds=(
             *("session-start", "prompt", "subagent-start", "before-tool", "after-tool"),
             *("tool-failed", "before-compact", "session-end", "before-commit", *ENDINGS),
@@ -166,6 +169,12 @@ POLICIES: tuple[Policy, ...] = (
         table="advice",
         by_table=True,
         keeps_settings=True,
+        approvals={
+            "advice edit": "weaken an advice that blocks",
+            "advice close": "close an advice that blocks",
+            "advice remove": "remove an advice that blocks",
+        },
+        person_word="advice",
         kept_where={"hook_on_failure": ("block",), "status": ("open", "pinned")},
         is_reserved=True,
         kinds=(
@@ -187,6 +196,7 @@ POLICIES: tuple[Policy, ...] = (
         keeps_settings=True,
         is_reserved=True,
         verb="review",
+        approvals={"review skip": "record that a change needs no independent review"},
         kinds=("prompt-expansion", "before-tool", "after-tool", *ENDINGS),
     ),
     Policy(
@@ -204,6 +214,8 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.trace.policy",
         table="trace",
         keeps_settings=True,
+        approvals={"trace prune": "remove records of the trace"},
+        person_word="prune",
         kinds=("before-tool", "after-tool", "tool-failed"),
     ),
 )

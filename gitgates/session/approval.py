@@ -12,6 +12,7 @@ import os
 import time
 
 from gitgates.core.errors import StateError, UsageError
+from gitgates.core.policy import POLICIES
 from gitgates.engine.command import ACTIVE
 from gitgates.hosts import is_called_by_agent
 from gitgates.store.files import remove_file, replace_file
@@ -23,14 +24,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 # command → what approving it means
-ACTIONS = {
-    "review skip": "record that a change needs no independent review",
-    "intent approve-scope": "extend the scope of an intent",
-    "trace prune": "remove records of the trace",
-    "advice edit": "weaken an advice entry that blocks",
-    "advice close": "close an advice entry that blocks",
-    "advice remove": "remove an advice entry that blocks",
-}
+ACTIONS = {command: text for row in POLICIES for command, text in row.approvals.items()}
 LASTS_S = 600.0
 _TOKEN_BYTES = 8
 

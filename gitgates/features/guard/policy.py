@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.core.policy import Need, functions_of
+from gitgates.core.policy import POLICIES, Need, functions_of
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.needs import is_guardable
@@ -26,11 +26,12 @@ _ANSWERS = ("off", "warn", "ask", "deny")
 # What stands in a command that a rule may be about, besides the names of files.
 _WORDS = (
     *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip"),
-    *("gitgates=", "gitgates_", "uninstall", "approve", "advice", "notes", "update-ref", "core."),
-    *("assume-unchanged", "fixup", "remove", "prune", "which", "command", "bin/gitgates"),
+    *("gitgates=", "gitgates_", "uninstall", "approve", "notes", "update-ref", "core."),
+    *("assume-unchanged", "fixup", "remove", "which", "command", "bin/gitgates"),
     "-packages/gitgates",
     *AGENTS,
     "@factory/",
+    *(row.person_word for row in POLICIES if row.person_word),
 )
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)
