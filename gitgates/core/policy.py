@@ -170,9 +170,9 @@ POLICIES: tuple[Policy, ...] = (
         by_table=True,
         keeps_settings=True,
         approvals={
-            "advice edit": "weaken an advice that blocks",
-            "advice close": "close an advice that blocks",
-            "advice remove": "remove an advice that blocks",
+            "advice edit": "weaken an advice entry that blocks",
+            "advice close": "close an advice entry that blocks",
+            "advice remove": "remove an advice entry that blocks",
         },
         person_word="advice",
         kept_where={"hook_on_failure": ("block",), "status": ("open", "pinned")},
