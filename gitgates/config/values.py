@@ -185,7 +185,7 @@ def _selected(value: object) -> tuple[str, ...]:
     names = _names(value)
     for entry, item in enumerate(names):
         if any(part.strip().startswith("!") for part in item.split("|")):  # it would match nothing
-            raise BadValue("at least one name", entry=entry)
+            raise BadValue("a name that the hook applies to; `!` cannot exclude one", entry=entry)
     return names
 
 

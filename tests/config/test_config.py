@@ -101,7 +101,7 @@ def test_digest_is_of_the_settings_and_not_of_their_places() -> None:
 
 
 # key, value in TOML, the message after the place
-_LEFT_OUT = "at least one name"
+_LEFT_OUT = "a name that the hook applies to; `!` cannot exclude one"
 BAD: list[tuple[str, str, str]] = [
     ("breaker", "10", "got 10, expected a table of the numbers `prompt` and `session`. Try"),
     (
