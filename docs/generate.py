@@ -277,9 +277,10 @@ def _result_json() -> str:
         "`gitgates/report/result.py`",
         "The results of a run, in `<git-dir>/gitgates/runs/<execution_id>/`, next to the same as "
         "Markdown (`summary.md`) and the output of the gates (`logs/`). `gitgates runs show latest "
-        "--format json` prints the newest. `version` changes when a field is removed or changes "
-        "its meaning; new fields may be added. Fields marked with * are left out if they are "
-        "empty or do not apply. "
+        "--format json` prints the newest. `gitgates run --format json` prints one object: the "
+        "fields of the run before `outcome`, those of its only attempt, and `exit_status`. "
+        "`version` changes when a field is removed or changes its meaning; new fields may be "
+        "added. Fields marked with * are left out if they are empty or do not apply. "
         "[How to read runs](../how-to/read-runs.md).",
         *tables,
         "## Outcomes",

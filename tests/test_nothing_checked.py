@@ -106,7 +106,7 @@ def test_a_run_says_so_in_its_text_and_in_each_format(idle: Repo) -> None:
         f"gitgates manual: {SUMMARY}",
     ]
     document = json.loads(idle.gitgates("run", "--format", "json").stdout)
-    assert [(g["name"], g["status"], g["verdict"]) for g in document["gates"]] == [
+    assert [(g["name"], g["status"], g["verdict"]) for g in document["results"]] == [
         ("lint", "passed", "allow"),
         ("test", "unchecked", "warn"),
     ]

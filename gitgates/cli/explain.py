@@ -17,7 +17,7 @@ from gitgates.core.types import VERDICTS, Config, Event, Hook, Plan
 from gitgates.engine.plan import find_hook, framework_gate, joined_plan, make_plan
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
-from gitgates.report.documents import VERSION, plan_document, plan_text
+from gitgates.report.documents import PLAN_VERSION, plan_document, plan_text
 from gitgates.session.caller import find_caller
 from gitgates.session.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
 from gitgates.session.needs import asked_besides
@@ -83,7 +83,7 @@ def command(
     besides = asked_besides(config, kind_of(hook))
     if not (configured.gates or besides):
         if fmt == "json":
-            print_json({"version": VERSION, "hook": hook, "configured_as": None, "gates": []})
+            print_json({"version": PLAN_VERSION, "hook": hook, "configured_as": None, "gates": []})
         else:
             other_hooks = with_gates(config)
             click.echo(f"{hook}: has no gates, so nothing runs. Hooks with gates: {other_hooks}.")

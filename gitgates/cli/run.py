@@ -191,13 +191,12 @@ def command(
 
     Exit status 0: passed. 1: blocked. Others: see the manual.
     """
-    terminal = stdout()
+    terminal, began_s = stdout(), time.time()
     listener: Console | JsonDocument
     if fmt == "text":
         listener = Console(terminal, quiet=quiet, verbose=verbose)
     else:
-        listener = JsonLines(terminal) if fmt == "jsonl" else JsonDocument(terminal)
-    began_s = time.time()
+        listener = (JsonLines if fmt == "jsonl" else JsonDocument)(terminal, began_s)
     try:
         restore_interrupted("run")
         call = _run(hook, gates, paths, listener)

@@ -21,10 +21,10 @@ from gitgates.report.result import (
     AttemptReport,
     add_attempt,
     as_utf8,
+    attempt_of,
     attempts_made,
     details,
     is_sound,
-    outcome_of,
     turn_cost,
 )
 from gitgates.store import runs
@@ -177,15 +177,7 @@ def save_run(decision: Decision, plan: Plan, config: Config, began_s: float) -> 
         return b""  # no gate ran
     from gitgates.report.text import as_bytes, escaped_line  # not for the gates of an agent
 
-    attempt = AttemptReport(
-        hook=plan.event.name,
-        host=plan.event.host,
-        root=plan.event.root_abs,
-        timestamp_s=began_s,
-        duration_s=max(time.time() - began_s, 0.0),
-        decision=decision,
-        verdict=outcome_of(decision),
-    )
+    attempt = attempt_of(decision, plan, began_s)
     notes = save(
         attempt, decision.run_abs, artifacts_dir=config.artifacts_dir, keep_runs=config.keep_runs
     )

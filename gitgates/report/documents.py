@@ -18,7 +18,6 @@ from gitgates.core.policy import policy_gates
 from gitgates.core.types import (
     ACTIONS,
     BLOCK,
-    VERDICTS,
     Decision,
     Gate,
     GateResult,
@@ -30,9 +29,10 @@ from gitgates.engine.listener import Listener
 from gitgates.engine.plan import takes_paths
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import describe
+from gitgates.report.result import VERSION, attempt_of, result_fields, run_fields
 from gitgates.report.text import Terminal
 
-VERSION = 1
+PLAN_VERSION = 1
 _ERRORS = ("timed-out", "killed", "not-started")  # of JUnit; others are failures
 _FIRST_PATHS = 3
 _LONGEST_COMMAND = 100
@@ -44,77 +44,35 @@ _SAME_FIELDS = (
 _DEEPEST = 60  # columns that a chain is indented by
 
 
-def run_document(decision: Decision, plan: Plan) -> dict[str, Any]:
-    """Return a whole run: the decision, and every gate in order."""
-    return {
-        "version": VERSION,
-        "hook": plan.event.name,
-        "root": utf8(plan.event.root_abs),
-        "exit_status": 1 if decision.verdict >= BLOCK else 0,
-        "verdict": VERDICTS[decision.verdict],
-        "asked": decision.decided_by,
-        "reason": decision.reason,
-        "gates": [_visit(visit, plan) for visit in decision.visits],
-        "not_run": list(decision.not_run),
-        "notes": list(decision.notes),
-    }
-
-
 def error_document(error: GitgatesError) -> dict[str, Any]:
-    """Return a run without a decision; if a signal ended it, with the results until then."""
+    """Return what takes the place of a run without a decision."""
     error_fields = {"message": utf8(error.message), "hint": utf8(error.hint)}
-    run: dict[str, Any] = {"version": VERSION}
-    if isinstance(error, InterruptedRun):
-        run = run_document(error.decision, error.plan)
-    return {**run, "exit_status": error.exit_status, "verdict": None, "error": error_fields}
-
-
-def result_fields(result: GateResult) -> dict[str, Any]:
-    """Return the result of one gate. Bytes that are not UTF-8 are replaced."""
-    return {
-        "name": result.gate,
-        "status": result.status,
-        "exit_status": result.exit_status,
-        "signal": result.signal,
-        "duration_s": round(result.duration_s, 3),
-        "reason": utf8(result.reason),
-        "output": result.output.decode("utf-8", "replace"),
-        "dropped_bytes": result.dropped_bytes,
-        "changed_paths": [utf8(path) for path in result.changed_paths],
-        "restaged_paths": [utf8(path) for path in result.restaged_paths],
-        "log": utf8(result.log_abs),
-    }
-
-
-def _visit(visit: Visit, plan: Plan) -> dict[str, Any]:
-    paths = next(step.paths for step in plan.steps if step.gate.name == visit.result.gate)
-    return {
-        **result_fields(visit.result),
-        "verdict": VERDICTS[visit.verdict],
-        "action": visit.action,
-        "called_by": visit.called_by,
-        "rescued_by": visit.rescued_by,
-        "paths": [utf8(path) for path in paths],
-    }
+    fields = {"version": VERSION, "exit_status": error.exit_status, "verdict": None}
+    return {**fields, "error": error_fields}
 
 
 class JsonDocument(Listener):
     """The listener that writes one document at the end."""
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(self, terminal: Terminal, began_s: float) -> None:
         self._terminal = terminal
+        self._began_s = began_s  # since the epoch
 
     def closing(self, decision: Decision, plan: Plan) -> bytes:
         """Return the whole run."""
-        return _json(run_document(decision, plan))
+        return self._end("run-ended", self._run(decision, plan))
 
     def failed(self, error: GitgatesError) -> bytes:
-        """Return why no decision was made."""
-        return _json(error_document(error))
+        """Return why no decision was made, and the results until a signal."""
+        run = self._run(error.decision, error.plan) if isinstance(error, InterruptedRun) else {}
+        return self._end("run-failed", {**run, **error_document(error)})
 
+    def _run(self, decision: Decision, plan: Plan) -> dict[str, Any]:
+        run = run_fields(attempt_of(decision, plan, self._began_s))
+        return {**run, "exit_status": 1 if decision.verdict >= BLOCK else 0}
 
-def _json(document: dict[str, Any]) -> bytes:
-    return json.dumps(document, indent=2).encode() + b"\n"
+    def _end(self, event: str, document: dict[str, Any]) -> bytes:  # noqa: ARG002 - as in lines
+        return json.dumps(document, indent=2).encode() + b"\n"
 
 
 class JsonLines(JsonDocument):
@@ -139,19 +97,11 @@ class JsonLines(JsonDocument):
         """Write it."""
         self._terminal.write(self._line("note", {"text": text}))
 
-    def closing(self, decision: Decision, plan: Plan) -> bytes:
-        """Return the line of the decision."""
-        return self._last("run-ended", run_document(decision, plan))
-
-    def failed(self, error: GitgatesError) -> bytes:
-        """Return the line of the error."""
-        return self._last("run-failed", error_document(error))
-
-    def _last(self, event: str, document: dict[str, Any]) -> bytes:
+    def _end(self, event: str, document: dict[str, Any]) -> bytes:
         # The other facts of each gate are in its own line.
         fields = ("name", "status", "verdict", "action")
-        gates = [{field: gate[field] for field in fields} for gate in document.get("gates", [])]
-        return self._line(event, {**document, "gates": gates} if "gates" in document else document)
+        results = [{field: gate[field] for field in fields} for gate in document.get("results", [])]
+        return self._line(event, document | ({"results": results} if "results" in document else {}))
 
     def _line(self, event: str, fields: dict[str, Any]) -> bytes:
         self._number += 1
@@ -228,7 +178,7 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         for name in {step.gate.on_pass, step.gate.on_fail}:
             callers.setdefault(name, []).append(step.gate.name)
     return {
-        "version": VERSION,
+        "version": PLAN_VERSION,
         "hook": plan.event.name,
         "configured_as": plan.hook.name,
         "strategy": plan.hook.strategy,

@@ -8,6 +8,8 @@ back, and make a page of the docs.
 from __future__ import annotations
 
 import json
+import os
+import time
 
 from gitgates.core.clean import utf8
 from gitgates.core.record import Record
@@ -18,10 +20,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+    from gitgates.core.types import Plan
+
     # Name → the type of its value, and the meaning; a * where it may be left out.
     Fields: TypeAlias = dict[str, tuple[str, str]]
 
-VERSION = 1
+VERSION = 2
+_VERSIONS = (1, VERSION)  # that can be read
 _MOST = 1e12  # seconds, bytes
 LONGEST_FIXES = 2000  # characters
 WITH_OUTPUT = 20  # attempts: each is written again with every one that follows
@@ -112,9 +117,15 @@ RESULT: Fields = {
     "verdict": ("string", "its effect: `allow`, `warn`, `block`, `stop`"),
     "action": ("string", "the action that applied, such as `CONTINUE` or the name of a gate"),
     "reason*": ("string", "why, if the status does not show it"),
-    "log*": ("string", "the file with the full output, relative to this folder"),
+    "log*": (
+        "string",
+        "the file with the full output, relative to this folder; absolute on standard output",
+    ),
     "dropped_bytes*": ("whole number", "the number of bytes of the output that are omitted here"),
     "changed_paths*": ("list of strings", "the files that it changed"),
+    "restaged_paths*": ("list of strings", "those of them whose changes were staged again"),
+    "called_by*": ("string", "the gate whose action led to it"),
+    "rescued_by*": ("string", "the gate that passed at the end of its `on_fail` chain"),
     "observed*": ("true or false", "its failure was only observed"),
     "excused*": ("true or false", "its failures existed before the session"),
     "metrics*": ("numbers by name", "its `metrics`, from its output"),
@@ -150,6 +161,19 @@ def outcome_of(decision: Decision) -> str:
     return "stopped" if decision.verdict == STOP else "blocked"
 
 
+def attempt_of(decision: Decision, plan: Plan, began_s: float) -> AttemptReport:
+    """Return the only attempt of a run that nobody tries again."""
+    return AttemptReport(
+        hook=plan.event.name,
+        host=plan.event.host,
+        root=plan.event.root_abs,
+        timestamp_s=began_s,
+        duration_s=max(time.time() - began_s, 0.0),
+        decision=decision,
+        verdict=outcome_of(decision),
+    )
+
+
 def add_attempt(
     document: dict[str, Any] | None, execution_id: str, attempt: AttemptReport, max_retries: int
 ) -> dict[str, Any]:
@@ -158,15 +182,6 @@ def add_attempt(
     before = earlier.get("quality_gates", {}).get("attempts", [])
     attempts = [*before, _attempt(attempt, len(before) + 1, execution_id)]
     old, new = attempts[:-WITH_OUTPUT], attempts[-WITH_OUTPUT:]
-    first = {
-        "version": VERSION,
-        "execution_id": execution_id,
-        "hook": attempt.hook,
-        "host": attempt.host,
-        "root": attempt.root,
-        "session": attempt.session,
-        "agent": attempt.agent,
-    }
     cycle = {
         "retry_attempts": len(attempts) - 1,
         "max_retries": max_retries,
@@ -177,15 +192,34 @@ def add_attempt(
             *new,
         ],
     }
-    run = {**first, **earlier, "outcome": attempt.verdict, "quality_gates": cycle}
-    # Names that are not UTF-8 have surrogates, and an agent's message may: JSON has none.
-    plain: dict[str, Any] = as_utf8(_filled(RUN, run))
-    return plain
+    run = {**_run(attempt, execution_id), **earlier, "version": VERSION}
+    return _filled(RUN, {**run, "outcome": attempt.verdict, "quality_gates": cycle})
+
+
+def run_fields(attempt: AttemptReport) -> dict[str, Any]:
+    """Return a run of one attempt as one object: its own fields, and those of the attempt."""
+    run = _run(attempt, os.path.basename(attempt.decision.run_abs))
+    return {**_filled(RUN, run), **_attempt(attempt, 1, "")}
 
 
 def as_utf8(value: Any) -> Any:  # noqa: ANN401 - plain data
-    """Return plain data as JSON can hold it: what is not valid UTF-8 is replaced."""
+    """Return plain data as JSON can hold it: what is not valid UTF-8 is replaced.
+
+    Names that are not UTF-8 have surrogates, and an agent's message may: JSON has none.
+    """
     return json.loads(utf8(json.dumps(value, ensure_ascii=False)))
+
+
+def _run(attempt: AttemptReport, execution_id: str) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "execution_id": execution_id,
+        "hook": attempt.hook,
+        "host": attempt.host,
+        "root": attempt.root,
+        "session": attempt.session,
+        "agent": attempt.agent,
+    }
 
 
 def _attempt(attempt: AttemptReport, number: int, execution_id: str) -> dict[str, Any]:
@@ -204,13 +238,13 @@ def _attempt(attempt: AttemptReport, number: int, execution_id: str) -> dict[str
         "not_run": list(decision.not_run),
         "cannot_fix": [list(pair) for pair in attempt.cannot_fix],
         "notes": list(dict.fromkeys((*decision.notes, *attempt.notes))),
-        "results": [_result(visit, execution_id) for visit in decision.visits],
+        "results": [_visit(visit, execution_id) for visit in decision.visits],
     }
     return _filled(ATTEMPT, fields)
 
 
-def _result(visit: Visit, execution_id: str) -> dict[str, Any]:
-    result = visit.result
+def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> dict[str, Any]:  # noqa: ANN401 - fields
+    """Return the result of one gate, and more of its fields. No execution_id: of no folder."""
     fields = {
         "name": result.gate,
         "passed": result.status == "passed",
@@ -219,33 +253,46 @@ def _result(visit: Visit, execution_id: str) -> dict[str, Any]:
         "output": result.output.decode("utf-8", "replace"),
         "status": result.status,
         "signal": result.signal,
-        "verdict": VERDICTS[visit.verdict],
-        "action": visit.action,
         "reason": result.reason,
         "log": _log(result, execution_id),
         "dropped_bytes": result.dropped_bytes or None,
         "changed_paths": list(result.changed_paths),
-        "observed": bool(visit.would),
+        "restaged_paths": list(result.restaged_paths),
         "excused": bool(result.excused),
         "metrics": dict(result.metrics),
     }
-    return _filled(RESULT, fields)
+    return _filled(RESULT, {**fields, **more})
+
+
+def _visit(visit: Visit, execution_id: str) -> dict[str, Any]:
+    return result_fields(
+        visit.result,
+        execution_id,
+        verdict=VERDICTS[visit.verdict],
+        action=visit.action,
+        called_by=visit.called_by,
+        rescued_by=visit.rescued_by,
+        observed=bool(visit.would),
+    )
 
 
 def _filled(fields: Fields, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the values in the order of the table, without empty ones."""
+    """Return the values in the order of the table, as UTF-8, without empty ones of a *."""
     filled = {}
     for field in fields:
         name = field.rstrip("*")
         value = values.get(name)
         is_empty = value is None or value is False or value in ("", [], {})
-        if name == field or not is_empty:
+        if name in values and (name == field or not is_empty):
             filled[name] = value
-    return filled
+    plain: dict[str, Any] = as_utf8(filled)
+    return plain
 
 
 def _log(result: GateResult, execution_id: str) -> str:
     """Return the log's path from the folder of the run. A push may have gates of several runs."""
+    if not execution_id:
+        return result.log_abs
     _, separator, path = result.log_abs.rpartition("/runs/")
     if not separator:
         return ""
@@ -319,7 +366,7 @@ def is_sound(document: object) -> bool:
         return False
     cycle = document["quality_gates"]
     return (
-        document["version"] == VERSION
+        document["version"] in _VERSIONS
         and document["outcome"] in OUTCOMES
         and _has(cycle, CYCLE)
         and bool(cycle["attempts"])

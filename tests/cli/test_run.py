@@ -188,45 +188,30 @@ def test_one_json_document(repo: Repo) -> None:
     repo.config("jobs = 1\n" + MIXED)
     done = repo.gitgates("run", "--format", "json")
     document = json.loads(done.stdout)
-    for gate in document["gates"]:
-        gate.pop("duration_s")
-        gate.pop("log")
     assert (done.returncode, done.stderr) == (1, b"")
-    assert {key: document[key] for key in document if key != "gates"} == {
-        "version": 1,
-        "hook": "manual",
-        "root": str(repo.path),
-        "exit_status": 1,
-        "verdict": "block",
-        "asked": "missing",
-        "reason": "gate `missing` could not be started (command not found); gate `array` could not "
-        "be started (command not found: no-such-program-here)",
-        "not_run": [],
-        "notes": [],
-    }
-    assert [(gate["name"], gate["status"], gate["verdict"]) for gate in document["gates"]] == [
+    (run_id,) = os.listdir(repo.path / ".git/gitgates/runs")
+    saved = json.loads((repo.path / f".git/gitgates/runs/{run_id}/result.json").read_text())
+    (attempt,) = saved.pop("quality_gates")["attempts"]
+    saved.pop("outcome")
+    logs = [gate.pop("log", "") for gate in attempt["results"]]
+    assert [gate.pop("log", "") for gate in document["results"]] == [
+        log and f"{repo.path}/.git/gitgates/runs/{run_id}/{log}" for log in logs
+    ]
+    assert attempt.pop("duration_seconds") <= document.pop("duration_seconds")
+    assert document.pop("exit_status") == 1
+    assert document == {**saved, **attempt}
+    assert (document["verdict"], document["asked"]) == ("could-not-run", "missing")
+    assert document["reason"] == (
+        "gate `missing` could not be started (command not found); gate `array` could not "
+        "be started (command not found: no-such-program-here)"
+    )
+    assert [(gate["name"], gate["status"], gate["verdict"]) for gate in document["results"]] == [
         ("good", "passed", "allow"),
         ("bad", "failed", "warn"),
         ("skipped", "skipped", "allow"),
         ("missing", "not-started", "block"),
         ("array", "not-started", "block"),
     ]
-    assert document["gates"][1] == {
-        "name": "bad",
-        "status": "failed",
-        "exit_status": 3,
-        "signal": None,
-        "reason": "",
-        "output": "<oops>\nx\x01y\ufffd",
-        "dropped_bytes": 0,
-        "changed_paths": [],
-        "restaged_paths": [],
-        "verdict": "warn",
-        "action": "CONTINUE",
-        "called_by": "",
-        "rescued_by": "",
-        "paths": [],
-    }
 
 
 def test_json_lines_in_order(repo: Repo) -> None:
@@ -234,12 +219,12 @@ def test_json_lines_in_order(repo: Repo) -> None:
     done = repo.gitgates("run", "--format", "jsonl")
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(line["version"], line["seq"], line["event"]) for line in lines] == [
-        (1, 1, "run-started"),
-        (1, 2, "gate-started"),
-        (1, 3, "gate-ended"),
-        (1, 4, "run-ended"),
+        (2, 1, "run-started"),
+        (2, 2, "gate-started"),
+        (2, 3, "gate-ended"),
+        (2, 4, "run-ended"),
     ]
-    assert lines[-1]["verdict"] == "allow"
+    assert lines[-1]["verdict"] == "passed"
 
 
 def test_json_of_a_run_that_could_not_be(repo: Repo) -> None:
@@ -295,7 +280,7 @@ def test_skipped_gates_stand_where_they_are_listed(repo: Repo, strategy: str) ->
     ]  # fmt: skip
     assert lines[-1] == "gitgates manual: 2 gates passed, 3 gates skipped"
     document = json.loads(repo.gitgates("run", "--format", "json").stdout)
-    assert [gate["name"] for gate in document["gates"]] == ["a", "b", "c", "d", "e"]
+    assert [gate["name"] for gate in document["results"]] == ["a", "b", "c", "d", "e"]
 
 
 def test_a_gate_that_writes_runs_alone(repo: Repo, tmp_path: Path) -> None:
@@ -468,7 +453,7 @@ def test_an_interrupted_run_tells_what_is_known_as_json_and_junit(
     junit = tmp_path / "junit.xml"
     said, status = interrupted(repo, tmp_path, "--format", "json", "--junit", str(junit))
     document = json.loads(said)
-    assert [(gate["name"], gate["status"]) for gate in document["gates"]] == ENDED
+    assert [(gate["name"], gate["status"]) for gate in document["results"]] == ENDED
     assert document["not_run"] == ["last"]
     assert (status, document["exit_status"], document["verdict"]) == (130, 130, None)
     assert document["error"]["message"].startswith("interrupted by signal 15 while `slow` ran")
@@ -491,7 +476,7 @@ def test_an_interrupted_run_goes_on_counting_its_lines(repo: Repo, tmp_path: Pat
         None,
         ["last"],
     )
-    assert [(gate["name"], gate["status"]) for gate in last["gates"]] == ENDED
+    assert [(gate["name"], gate["status"]) for gate in last["results"]] == ENDED
 
 
 @pytest.mark.thorough
@@ -575,7 +560,7 @@ def test_no_two_gates_share_a_log(repo: Repo) -> None:
     gates = "".join(f'[gates."{name}"]\ncommand = "echo {n}"\n' for n, name in enumerate(names))
     repo.config(gates + f"[hooks.manual]\ngates = {json.dumps(names)}\n")
     document = json.loads(repo.gitgates("run", "--format", "json").stdout)
-    texts = [Path(gate["log"]).read_text() for gate in document["gates"]]
+    texts = [Path(gate["log"]).read_text() for gate in document["results"]]
     assert texts == [f"{n}\n" for n in range(len(names))]
 
 

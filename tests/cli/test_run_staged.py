@@ -60,7 +60,7 @@ def test_the_settings_are_those_that_would_be_committed(partly: Repo) -> None:
                  "[tool.gitgates.hooks.pre-commit]\ngates = ['else']\n")  # fmt: skip
     done = partly.gitgates("run", "--staged", "--format", "json")
     document = json.loads(done.stdout)
-    assert [gate["name"] for gate in document["gates"]] == ["look"]
+    assert [gate["name"] for gate in document["results"]] == ["look"]
     assert document["notes"] == ["the configuration has uncommitted changes, which do not apply"]
 
 
@@ -71,7 +71,7 @@ def test_one_gate_of_what_is_staged(partly: Repo) -> None:
         "run-started", "gate-started", "gate-ended", "run-ended",
     ]  # fmt: skip
     assert (events[0]["hook"], events[0]["gates"]) == ("pre-commit", ["no"])
-    assert (done.returncode, events[-1]["verdict"]) == (1, "block")
+    assert (done.returncode, events[-1]["verdict"]) == (1, "blocked")
 
 
 def test_nothing_staged_is_said(repo: Repo) -> None:

@@ -73,8 +73,8 @@ def test_run_as_json(repo: Repo) -> None:
     done = repo.gitgates("run", "pre-commit", "--format", "json")
     assert done.returncode == 0
     found = json.loads(done.stdout)
-    assert found["verdict"] == "allow"
-    assert [gate["status"] for gate in found["gates"]] == ["failed"]
+    assert found["verdict"] == "passed"
+    assert [gate["status"] for gate in found["results"]] == ["failed"]
     assert found["notes"] == [NOTE.removeprefix("gitgates: ").rstrip()]
 
 

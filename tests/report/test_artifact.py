@@ -45,7 +45,7 @@ def test_the_fields_are_those_of_the_seed_and_ours_beside_them() -> None:
     cycle = document["quality_gates"]
     attempts = cycle.pop("attempts")
     assert document == {
-        "version": 1,
+        "version": 2,
         "execution_id": "run-1",
         "hook": "Stop",
         "host": "claude",
@@ -150,10 +150,11 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
             output=b"x",
             dropped_bytes=5,
             changed_paths=("p",),
+            restaged_paths=("p",),
             log_abs="/g/gitgates/runs/r/logs/a.log",
             excused="were there before",
             metrics={"coverage": 83.5},
-        )._replace(would="BLOCK"),
+        )._replace(would="BLOCK", called_by="b", rescued_by="c"),
         tree="ab" * 20,
         session="s",
         agent="tester",
@@ -251,10 +252,17 @@ def test_surrogates_do_not_get_into_json() -> None:
     assert document["root"] == "/x\ufffd"
 
 
+def test_an_attempt_is_added_to_a_document_of_version_1() -> None:
+    document = {**seeds_cycle(), "version": 1}
+    assert is_sound(document)
+    again = add_attempt(document, "run-1", attempt(visit("a", "passed")), 3)
+    assert (again["version"], again["quality_gates"]["retry_attempts"]) == (2, 2)
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        {"version": 2},
+        {"version": 3},
         {"version": True},
         {"outcome": "fine"},
         {"quality_gates": []},

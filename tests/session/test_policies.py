@@ -214,7 +214,7 @@ def test_a_run_by_hand_is_refused_by_it(here: Repo, capfd: pytest.CaptureFixture
     here.config(GATES_OF_GIT)
     assert run_verb(["pre-commit", "--format", "json"], standalone_mode=False) == 1
     said = json.loads(capfd.readouterr().out)
-    assert (said["verdict"], said["reason"], said["exit_status"]) == ("block", NOTE, 1)
+    assert (said["verdict"], said["reason"], said["exit_status"]) == ("blocked", NOTE, 1)
     assert run_verb(["Stop", "--gate", "check"], standalone_mode=False) == 0
 
 

@@ -297,8 +297,8 @@ def test_by_hand(repo: Repo, content: str) -> None:
     repo.write(name, "bad\n")
     done = repo.gitgates("run", "--files", name, "--format", "json")
     assert done.returncode == 1
-    gate = json.loads(done.stdout)["gates"][0]
-    assert (gate["status"], gate["exit_status"]) == ("failed", None)
+    gate = json.loads(done.stdout)["results"][0]
+    assert (gate["status"], "exit_code" in gate) == ("failed", False)
     assert gate["changed_paths"] == [name]
     # `sed -i` writes each file anew: of the same bytes, that is no change.
     assert repo.gitgates("run", "--files", name).returncode == 0

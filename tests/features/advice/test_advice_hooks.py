@@ -291,7 +291,7 @@ def test_it_runs_after_the_gates_and_only_if_they_let_it(repo: Repo) -> None:
     assert git(repo, "commit", "-qm", "a")[0] == 0
     assert ledger(repo) == [("a", "before-commit", "passed")]
     done = repo.gitgates("run", "pre-commit", "--format", "json", "--all-files")
-    assert [gate["name"] for gate in json.loads(done.stdout)["gates"]] == ["g", "advice:a"]
+    assert [gate["name"] for gate in json.loads(done.stdout)["results"]] == ["g", "advice:a"]
 
 
 def test_it_sees_what_is_committed(repo: Repo) -> None:
