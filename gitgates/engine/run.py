@@ -175,8 +175,8 @@ class _Run:
 
     def loop(self, group: Group) -> Decision:
         while True:
-            if group.interrupted_by and not self.jobs:
-                text = _say_interrupted(group.interrupted_by, self.results)
+            if group.handle_signals() and not self.jobs:
+                text = _say_interrupted(group.handle_signals(), self.results)
                 raise InterruptedRun(text, self.plan, self._partial_decision())
             walk = advance(self.plan, self.results)
             if not walk.due and not self.jobs:
@@ -184,7 +184,7 @@ class _Run:
                 return decision._replace(results=tuple(self.results.items()))
             if walk.verdict == STOP:
                 group.end_all()
-            if not group.interrupted_by:
+            if not group.handle_signals():
                 for due in walk.due:
                     self._start(due, group)
             if child := group.wait():
@@ -296,7 +296,7 @@ class _Run:
         job.endings.append(ending)
         if self.watch:
             self.watch.remove(child.pid)
-        if ending.timed_out or ending.ended_by_us or group.interrupted_by:
+        if ending.timed_out or ending.ended_by_us or group.handle_signals():
             job.commands.clear()
         self._next_command(job, group)
 
@@ -328,7 +328,7 @@ class _Run:
         self.listener.ended(result, self.plan)
 
     def _measure(self, measurement: Measurement, result: GateResult, group: Group) -> GateResult:
-        result = measurement.judge(result, lambda: bool(group.interrupted_by))
+        result = measurement.judge(result, lambda: bool(group.handle_signals()))
         try:
             measurement.record(result, self.run_abs)
         except OSError as error:
@@ -340,7 +340,7 @@ class _Run:
     def _run_on_base(self, job: _Job, result: GateResult, group: Group) -> bool:
         """Run a gate on the base of its ratchet, too; return whether it does."""
         base = job.measurement.base_to_run if job.measurement else None
-        if base is None or group.interrupted_by:
+        if base is None or group.handle_signals():
             return False
         from gitgates.git.checkout import check_out  # once for each base
 
@@ -367,7 +367,7 @@ class _Run:
             return at_base
         try:
             return job.measurement.judge_with_base(
-                at_base, job.head_result, lambda: bool(group.interrupted_by)
+                at_base, job.head_result, lambda: bool(group.handle_signals())
             )
         except OSError as error:
             reason = f"nothing was compared: metrics cannot be recorded: {error.strerror}"

@@ -90,12 +90,6 @@ class Group:
         self._on_tick = on_tick
         self._poll = select.poll()
 
-    @property
-    def interrupted_by(self) -> int:
-        """The first ending signal that we received, or 0."""
-        self._handle_signals()
-        return self._signals.received[0] if self._signals.received else 0
-
     def __enter__(self) -> Group:
         self._poll.register(self._signals.fd, select.POLLIN)
         return self
@@ -148,7 +142,7 @@ class Group:
             nearest = min(nearest, _TICK_S)
         for fd, _events in self._poll.poll(max(0.0, nearest) * 1000 + 1):
             if fd == self._signals.fd:
-                self._handle_signals()
+                self.handle_signals()
             else:
                 self._read(next(child for child in self._children if child.fd == fd))
         if self._on_tick:
@@ -159,7 +153,8 @@ class Group:
             self._signals.received.append(int(_signal.SIGHUP))
             self.end_all()
 
-    def _handle_signals(self) -> None:
+    def handle_signals(self) -> int:
+        """Act on signals received since the last call; return the first of all, or 0."""
         before = len(self._signals.received)
         self._signals.drain()
         if len(self._signals.received) > before == 0:
@@ -167,6 +162,7 @@ class Group:
         if len(self._signals.received) > max(before, 1):
             for child in self._children:  # asked again: no more grace
                 child.deadline = min(child.deadline, time.monotonic())
+        return self._signals.received[0] if self._signals.received else 0
 
     def _read(self, child: Child) -> bool:
         """Read available output; return whether there was any."""

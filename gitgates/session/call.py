@@ -50,6 +50,7 @@ class Changes(Record):
     paths: tuple[str, ...] | None  # None: it is not about files
     deleted: tuple[str, ...] = ()
     note: str = ""  # on how they were determined
+    error: str = ""  # why they are not those since the first snapshot
 
 
 class Call:
@@ -268,30 +269,32 @@ class Call:
 
     # The working tree.
 
-    def take_snapshot(self) -> Snapshot:
-        """Take a new snapshot. A failure is reported; the tree is empty then.
+    @lazy
+    def snapshot(self) -> Snapshot:
+        """Return the snapshot, taken at most once; its tree is empty if that fails.
 
         Raises: GitError, StateError, but only where a verb asks.
         """
         from gitgates.git.snapshot import Snapshot, take  # most events take none
 
         try:
-            self.snapshot = take(self.repo)
+            return take(self.repo)
         except GitgatesError as error:
             if self.is_dry:
                 raise
-            self.note(error.message)
-            self.snapshot = Snapshot(tree="", why_unprovable=(error.message,))
-        return self.snapshot
+            return Snapshot(tree="", why_unprovable=(error.message,))
+
+    @property
+    def snapshot_error(self) -> str:
+        """Why the snapshot failed; empty if it did not, or none was needed."""
+        taken: Snapshot | None = vars(self).get("snapshot")
+        return taken.why_unprovable[0] if taken and not taken.tree else ""
 
     def forget_snapshot(self) -> None:
-        """Drop the cached snapshot, because files may have been written since."""
+        """Drop the cached snapshot, because files may have been written since; note its error."""
+        if self.snapshot_error:
+            self.note(self.snapshot_error)
         vars(self).pop("snapshot", None)
-
-    @lazy
-    def snapshot(self) -> Snapshot:
-        """Return the snapshot, taken at most once."""
-        return self.take_snapshot()
 
     @property
     def point(self) -> Point:
@@ -315,13 +318,13 @@ class Call:
         from gitgates.git.object_store import reading_git  # most often, nothing has changed
         from gitgates.git.paths import changed_paths, tree_paths
 
-        session, now = self.session, self.snapshot.tree
+        session, now, missing = self.session, self.snapshot.tree, ""
         if session.base and now:
             try:
                 difference = tree_paths(reading_git(self.repo), session.base, now)
                 return Changes(*difference, note=session.no_base)
             except GitError as error:
-                self.note(f"the first snapshot of the session is missing: {error.message}")
+                missing = f"the first snapshot of the session is missing: {error.message}"
         why = session.no_base or "snapshot not found"
         note = f"{why}; compared with HEAD instead"
-        return Changes(*changed_paths(self.repo.git), note=note)
+        return Changes(*changed_paths(self.repo.git), note=note, error=missing)

@@ -440,7 +440,11 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
 
 
 def _record(call: Call, verdict: Verdict, answer: str) -> None:
+    error = call.snapshot_error
+    if error:
+        call.say(error)
     call.record(
+        *((NoteEntry(error),) if error else ()),
         *(
             entry._replace(key=entry.key or call.key, answer=entry.answer or answer)
             if isinstance(entry, RoundEntry)

@@ -73,7 +73,8 @@ def _snapshot(call: Call) -> SnapshotEntry:
     """Return the journal entry of a snapshot: a tree, or why there is none."""
     from gitgates.store.files import length_of  # cold: once in a session, and once a prompt
 
-    now = call.take_snapshot()
+    call.forget_snapshot()
+    now = call.snapshot
     if not now.tree:
         return SnapshotEntry(tree="", why=now.why_unprovable[0], **call.snapshot_fields)
     return SnapshotEntry(

@@ -196,7 +196,7 @@ INTERRUPTED = textwrap.dedent(
     with SignalPipe() as signals, Group(signals) as group:
         group.start(Command(argv, os.getcwd(), dict(os.environ)), 60.0, Capture(99))
         child = group.wait()
-        print(child.ending(), group.interrupted_by, flush=True)
+        print(child.ending(), group.handle_signals(), flush=True)
     """
 )
 

@@ -12,6 +12,10 @@ import pytest
 from agent_support import COUNT, Agent, begin
 from conftest import Repo
 
+from gitgates.git.repo import find_repo
+from gitgates.hosts import agent_host
+from gitgates.session.call import Call
+
 CHECK = f"""
 [gates.check]
 command = '''{COUNT}; ! grep -nH BAD "$@"'''
@@ -556,3 +560,37 @@ def test_a_sub_agent_that_does_nothing_more_stops_the_main_thread(repo: Repo) ->
     assert "end now" in told["reason"]
     assert "decision" not in agent.sub_stop("worker", stop_hook_active=True)
     assert agent.pre()["continue"] is False
+
+
+def test_reading_a_call_writes_nothing_and_the_driver_notes_a_failed_snapshot(repo: Repo) -> None:
+    agent = begin(repo, f'{CHECK}[hooks.Stop]\ngates = ["check"]\n')
+    repo.git("config", "filter.broken.clean", "false")
+    repo.git("config", "filter.broken.required", "true")
+    repo.write(".gitattributes", "*.x filter=broken\n")
+    repo.write("one.x", "x")
+    payload = agent_host("claude").decode(agent.payload("Stop"), {})
+    call = Call(payload, find_repo(str(repo.path), dict(os.environ)), say=agent.said.append)
+    call.read()
+    entries = agent.facts()
+    assert (call.point.tree, call.tree, call.is_unchanged) == ("", "", False)
+    assert call.changes.note == "snapshot not found; compared with HEAD instead"
+    assert (agent.facts(), agent.said) == (entries, [])
+    agent.stop()
+    notes = [fact["text"] for fact in agent.facts() if fact["what"] == "note"]
+    assert notes == agent.said == [call.snapshot_error]
+    assert "clean filter 'broken' failed" in call.snapshot_error
+
+
+def test_a_first_snapshot_that_is_gone_is_noted_once(repo: Repo) -> None:
+    begin(repo, f'{CHECK}[hooks.Stop]\ngates = ["check"]\n')
+    repo.write("b.py", "")  # in no commit, so this tree is in our objects alone
+    agent = Agent(repo, "s2")
+    agent.start()
+    base = agent.state().base
+    agent.write("a.py", "BAD\n")
+    (repo.path / f".git/gitgates/objects/{base[:2]}/{base[2:]}").unlink()
+    agent.stop()
+    notes = [fact["text"] for fact in agent.facts() if fact["what"] == "note"]
+    assert [note.split(": ")[0] for note in notes] == [
+        "the first snapshot of the session is missing"
+    ]

@@ -88,6 +88,8 @@ def _decide_ending(call: Call) -> Verdict:
     from gitgates.features.gates.attempt import StopAttempt
     from gitgates.features.gates.event import plan_run
 
+    if call.changes.error:
+        call.note(call.changes.error)
     run = plan_run(call, call.changes)
     if run is None:
         return Verdict()

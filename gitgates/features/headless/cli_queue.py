@@ -132,15 +132,15 @@ class _Pool:
         try:
             with SignalPipe() as signals, Group(signals, self.console.tick) as group:
                 while True:
-                    while waiting and len(running) < self.jobs and not group.interrupted_by:
+                    while waiting and len(running) < self.jobs and not group.handle_signals():
                         self._begin(waiting.popleft(), group, watch, running)
                     child = group.wait()
-                    if child is None and not (waiting and not group.interrupted_by):
+                    if child is None and not (waiting and not group.handle_signals()):
                         break
                     if child is not None:
                         watch.remove(child.pid)
                         self._ended(running.pop(child.pid), child)
-                self.interrupted_by = group.interrupted_by
+                self.interrupted_by = group.handle_signals()
         finally:
             watch.close()
 
