@@ -13,12 +13,13 @@ from gitgates.store.files import make_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from gitgates.git.repo import Repo
 
 KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
 LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
+_MOST_BYTES = 32 << 20  # of objects in memory at once, but for a single one
 _OBJECTS = "GIT_OBJECT_DIRECTORY"
 _ALTERNATES = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
@@ -109,27 +110,48 @@ def quoted(text: str) -> str:
 
 
 def read_blobs(git: Git, names: Iterable[str], largest: int = LARGEST) -> dict[str, bytes]:
-    """Return name → content of objects, without huge ones.
+    """Return name → content of objects, without those that are missing or larger.
 
     Raises: GitError where git cannot be asked.
     """
+    return dict(iterate_blobs(git, names, largest))
+
+
+def iterate_blobs(git: Git, names: Iterable[str], largest: int) -> Iterator[tuple[str, bytes]]:
+    """Yield name and content of objects as `read_blobs`, with a part of them in memory at once.
+
+    Source: git-cat-file(1), BATCH OUTPUT. Raises: GitError where git cannot be asked.
+    """
     unique = list(dict.fromkeys(names))
     if not unique:
-        return {}
-    query = b"".join(os.fsencode(name) + b"\n" for name in unique)
-    sizes = git.out("cat-file", "--batch-check=%(objectsize)", stdin=query).splitlines()
-    small = [
-        name
-        for name, size in zip(unique, sizes, strict=True)
-        if size.isdigit() and int(size) <= largest
-    ]
-    query = b"".join(os.fsencode(name) + b"\n" for name in small)
-    data = git.out("cat-file", "--batch=%(objectsize)", stdin=query) if small else b""
-    contents: dict[str, bytes] = {}
+        return
+    answer = git.out(
+        "cat-file", "--batch-check=%(objectsize)", "--buffer", stdin=_lines(unique)
+    ).splitlines()
+    part: list[str] = []
+    total = 0
+    for name, text in zip(unique, answer, strict=True):
+        size = int(text) if text.isdigit() else largest + 1
+        if size > largest:
+            continue
+        if part and total + size > _MOST_BYTES:
+            yield from _read_part(git, part)
+            part, total = [], 0
+        part.append(name)
+        total += size
+    if part:
+        yield from _read_part(git, part)
+
+
+def _read_part(git: Git, names: list[str]) -> Iterator[tuple[str, bytes]]:
+    data = git.out("cat-file", "--batch=%(objectsize)", "--buffer", stdin=_lines(names))
     at = 0
-    for name in small:
+    for name in names:
         end = data.index(b"\n", at)
         size = int(data[at:end])
-        contents[name] = data[end + 1 : end + 1 + size]
+        yield name, data[end + 1 : end + 1 + size]
         at = end + size + 2
-    return contents
+
+
+def _lines(names: list[str]) -> bytes:
+    return b"".join([os.fsencode(name) + b"\n" for name in names])

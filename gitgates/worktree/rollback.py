@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from typing import TYPE_CHECKING
 
 from gitgates.core.errors import GitError, StateError
-from gitgates.git.blobs import read_blobs
 from gitgates.git.listing import list_ignored, list_paths
+from gitgates.git.object_store import iterate_blobs
 from gitgates.store.files import make_folder, remove_file, remove_tree, replace_file, sync_files
 from gitgates.store.rescue import (
     StashedPath,
@@ -105,9 +106,8 @@ class _Tree:
                     in_git.setdefault(content.digest, []).append(path)
             except OSError as error:
                 failed.append(f"`{path}`: {error}")
-        for contents in read_blobs(self.repo.git, in_git):
-            for digest, raw in contents.items():
-                self._put_all_back(in_git.pop(digest), raw, failed)
+        for digest, raw in iterate_blobs(self.repo.git, in_git, sys.maxsize):
+            self._put_all_back(in_git.pop(digest), raw, failed)
         for digest, paths in in_git.items():
             failed += [f"`{path}`: git no longer has the object {digest}" for path in paths]
 
