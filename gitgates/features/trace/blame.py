@@ -103,7 +103,9 @@ def _replay(before: list[Attribution | None], record: Fact, file: Fact) -> list[
     return after + before[copied:]
 
 
-def blame(records: list[Fact], path: str, now: FileContent, stores: list[str]) -> list[BlamedBlock]:
+def blame(
+    records: list[Fact], path: str, now: FileContent, *, stores: list[str], object_format: str
+) -> list[BlamedBlock]:
     """Return who wrote the lines of a text file that is at `path` now.
 
     `stores`: folders of git objects, with the content of earlier versions.
@@ -111,7 +113,9 @@ def blame(records: list[Fact], path: str, now: FileContent, stores: list[str]) -
     versions = Versions(records)
     made_by = versions.first(now.sha256)
     attributions = (
-        versions.writers(made_by) if made_by >= 0 else _compare(versions, path, now, stores)
+        versions.writers(made_by)
+        if made_by >= 0
+        else _compare(versions, path, now, stores=stores, object_format=object_format)
     )
     for is_loose in (False, True):
         _match_blocks(versions.new(), now.lines, attributions, is_loose=is_loose)
@@ -119,13 +123,13 @@ def blame(records: list[Fact], path: str, now: FileContent, stores: list[str]) -
 
 
 def _compare(
-    versions: Versions, path: str, now: FileContent, stores: list[str]
+    versions: Versions, path: str, now: FileContent, *, stores: list[str], object_format: str
 ) -> list[Attribution | None]:
     """Find lines in the newest versions of a file whose content git has."""
     attributions: list[Attribution | None] = [None] * len(now.lines)
     steps = {at: versions.steps[at][1] for at in islice(versions.of_file(path), _MOST_VERSIONS)}
     texts = {at: file["blob"] for at, file in steps.items() if file["kind"] == "text"}
-    contents = _read_blobs(stores, {*filter(None, texts.values())})
+    contents = _read_blobs(stores, {*texts.values()}, object_format)
     for number, blob in texts.items():
         if blob not in contents:
             continue
@@ -137,20 +141,24 @@ def _compare(
     return attributions
 
 
-def _read_blobs(stores: list[str], ids: set[str]) -> dict[str, bytes]:
+def _read_blobs(stores: list[str], ids: set[str], object_format: str) -> dict[str, bytes]:
     """Return the contents of blobs that are in folders of objects; others are left out.
 
     By dulwich, in this process: many are expected to be missing, and in a partial clone git
     would fetch each one, with the programs that the repository's configuration names for that.
     """
-    if not ids:
+    if not any(ids):
         return {}
+    from dulwich.object_format import get_object_format
     from dulwich.object_store import DiskObjectStore  # takes 70 ms; most calls compare nothing
     from dulwich.objects import ObjectID
 
+    of_store = get_object_format(object_format)
+    # Records of a repository with SHA-256 objects may have SHA-1 ids, from an earlier release.
+    ids = {blob for blob in ids if len(blob) == of_store.hex_length}
     contents: dict[str, bytes] = {}
     for folder_abs in stores:
-        store = DiskObjectStore(folder_abs)
+        store = DiskObjectStore(folder_abs, object_format=of_store)
         try:
             for blob in ids - contents.keys():
                 object_id = ObjectID(blob.encode())

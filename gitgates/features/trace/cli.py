@@ -105,7 +105,7 @@ def blame(file: str, fmt: str) -> int:
     repo = current_repo()
     path = _relative(repo, file)
     try:
-        now = read_content(f"{repo.root_abs}/{path}")
+        now = read_content(f"{repo.root_abs}/{path}", repo.object_format)
     except OSError as error:
         raise errors.UsageError(f"{file}: cannot be read: {error.strerror}") from error
     if now.kind != "text":
@@ -115,7 +115,9 @@ def blame(file: str, fmt: str) -> int:
         raise errors.UsageError(f"{file} {what}: writers are only known for lines of text")
     stores = [f"{repo.common_dir_abs}/objects", f"{repo.shared_state_abs}/objects"]
     existing = [folder for folder in stores if os.path.isdir(folder)]
-    blocks = lines.blame(_records(repo), path, now, existing)
+    blocks = lines.blame(
+        _records(repo), path, now, stores=existing, object_format=repo.object_format
+    )
     if fmt == "json":
         print_json(
             {"version": _VERSION, "path": path, "blocks": [_as_json(block) for block in blocks]}

@@ -5,9 +5,9 @@ Lines are compared, and blocks hashed, without their line ends: a checkout may h
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
-from hashlib import sha1, sha256
 from zlib import crc32
 
 from gitgates.core.record import Record
@@ -35,7 +35,7 @@ class FileContent(Record):
 
     kind: Kind
     sha256: str = ""  # empty where there is no file, or it is too large
-    blob: str = ""  # git's own id of the same bytes
+    blob: str = ""  # git's own id of the same bytes, where they were read from a file
     marks: tuple[int, ...] = ()  # of the lines of a text: equal ones have equal marks
     lines: tuple[bytes, ...] = ()
 
@@ -44,21 +44,24 @@ GONE = FileContent(kind="gone")
 HUGE = FileContent(kind="huge")
 
 
-def read(path_abs: str) -> FileContent:
+def read(path_abs: str, object_format: str) -> FileContent:
     """Return the content at a path; a link is not followed, and a folder is not a file.
 
-    Raises: OSError where it cannot be read.
+    `object_format`: that of the repository, for the blob's id. Raises: OSError where it cannot be
+    read.
     """
     try:
         status = os.lstat(path_abs)
         if stat.S_ISLNK(status.st_mode):
-            return of_link(os.fsencode(os.readlink(path_abs)))
+            target = os.fsencode(os.readlink(path_abs))
+            return of_link(target)._replace(blob=_blob_id(target, object_format))
         if not stat.S_ISREG(status.st_mode):
             return GONE
         if status.st_size > LARGEST:
             return HUGE
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
-            return of_bytes(file.read())
+            data = file.read()
+            return of_bytes(data)._replace(blob=_blob_id(data, object_format))
     except (FileNotFoundError, NotADirectoryError):
         return GONE
 
@@ -83,13 +86,17 @@ def split_lines(data: bytes) -> list[bytes]:
 
 
 def _hashed(kind: Kind, data: bytes) -> FileContent:
-    blob = sha1(b"blob %d\0" % len(data) + data, usedforsecurity=False).hexdigest()
-    return FileContent(kind=kind, sha256=sha256(data).hexdigest(), blob=blob)
+    return FileContent(kind=kind, sha256=hashlib.sha256(data).hexdigest())
+
+
+def _blob_id(data: bytes, object_format: str) -> str:
+    header = b"blob %d\0" % len(data)
+    return hashlib.new(object_format, header + data, usedforsecurity=False).hexdigest()
 
 
 def block_hash(lines: Sequence[bytes]) -> str:
     """Return the SHA-256 of lines, each with one LF at its end."""
-    return sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
+    return hashlib.sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
 
 
 def loose_hash(lines: Sequence[bytes]) -> str:

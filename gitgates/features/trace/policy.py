@@ -164,8 +164,10 @@ def _note_before(call: Call) -> None:
     )
     from gitgates.features.trace.content_cache import remember
 
+    object_format = call.repo.object_format
     for path in call.edited_paths or ():
-        remember(call.repo.state_abs, path, read(f"{call.repo.root_abs}/{path}"))
+        content = read(f"{call.repo.root_abs}/{path}", object_format)
+        remember(call.repo.state_abs, path, content)
 
 
 def _trace_writing(call: Call) -> TraceEntry | None:
@@ -174,9 +176,9 @@ def _trace_writing(call: Call) -> TraceEntry | None:
     from gitgates.features.trace.content_cache import recall
     from gitgates.features.trace.facts import TraceEntry
 
-    changes = []
+    changes, object_format = [], call.repo.object_format
     for path in call.edited_paths or ():
-        now = read(f"{call.repo.root_abs}/{path}")
+        now = read(f"{call.repo.root_abs}/{path}", object_format)
         change = file_change(path, recall(call.repo.state_abs, path), now)
         if change and not path.startswith(".git/"):
             changes.append((change, now))
@@ -225,9 +227,9 @@ def _trace_shell(call: Call) -> TraceEntry | None:
     blobs = read_blobs(
         git, [file.blob for file in changed if file.blob and not noted[file]], LARGEST
     )
-    changes = []
+    changes, object_format = [], call.repo.object_format
     for file in changed:
-        content = read(f"{call.repo.root_abs}/{file.path}")
+        content = read(f"{call.repo.root_abs}/{file.path}", object_format)
         before, old_path = noted[file], file.old_path
         if before:
             old_path = ""  # it had this path already when its content was stored

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from agent_support import Agent, begin
 from conftest import Repo
 from test_trace_records import ON, shell, write
 
+from gitgates.features.trace.ledger import append
 from gitgates.git.repo import find_repo
 from gitgates.session.approval import new_token
 
@@ -66,6 +68,34 @@ def test_what_a_person_changes_since_is_nobodys(repo: Repo, agents: tuple[Agent,
         ("6-6", "s2", "recorded"),
         ("7-8", "s1", "recorded"),
     ]
+
+
+def test_ids_are_those_of_a_repository_with_sha_256(repo: Repo, tmp_path: Path) -> None:
+    path = tmp_path / "sha256"
+    repo.git("init", "-q", "--object-format=sha256", str(path))
+    repo = Repo(path)
+    one, two = begin(repo, ON), Agent(repo, "s2")
+    write(one, "a.py", text("def f():", *BODY))
+    shell(two, "echo end >> a.py && ln -s a.py link")
+    done = repo.gitgates("trace", "show", "--format", "json")
+    written, *added = [f for record in json.loads(done.stdout)["records"] for f in record["files"]]
+    repo.git("add", ".")
+    ids = {name: repo.git("rev-parse", f":{name}") for name in ("a.py", "link")}
+    assert {len(blob) for blob in ids.values()} == {64}
+    assert {file["path"]: file["blob"] for file in added} == ids
+    # As an earlier version recorded it: this id is of no object here.
+    old = {**written, "before": None, "after": "0" * 64, "blob": "a" * 40}
+    fields = ("agent_type", "intent", "tool", "tool_use", "commit")
+    record = {field: one_record(repo)[field] for field in fields}
+    append(f"{path}/.git", {**record, "session": "old", "agent": "", "files": [old]})
+    assert repo.gitgates("trace", "verify").stdout == b"3 records, all intact\n"
+    repo.write("a.py", text("# by a person", "def f():", *BODY[:3], *BODY[4:], "end"))
+    blocks = [("1-1", "", ""), ("2-7", "s1", "recorded"), ("8-8", "s2", "recorded")]
+    assert blame(repo, "a.py") == blocks
+    repo.git("commit", "-qm", "a")
+    repo.git("gc", "-q")
+    shutil.rmtree(path / ".git/gitgates/objects")
+    assert blame(repo, "a.py") == blocks  # from a pack
 
 
 def test_a_block_that_has_moved(repo: Repo, agents: tuple[Agent, Agent]) -> None:
