@@ -220,16 +220,18 @@ def _active_pids(active: str, git_dir_abs: str, hook: str) -> list[int]:
     return pids
 
 
-def judge(gate: str, endings: tuple[Ending, ...], *, shell: bool) -> GateResult:
+def make_result(gate: str, endings: tuple[Ending, ...], *, shell: bool) -> GateResult:
     """Return the result of a gate from the ends of its runs (at least one), without its output."""
-    return max((_judge_command(gate, ending, shell=shell) for ending in endings), key=_badness)
+    return max(
+        (_make_command_result(gate, ending, shell=shell) for ending in endings), key=_badness
+    )
 
 
 def _badness(result: GateResult) -> tuple[int, int]:
     return _WORSE.index(result.status), result.exit_status or 0
 
 
-def _judge_command(gate: str, end: Ending, *, shell: bool) -> GateResult:
+def _make_command_result(gate: str, end: Ending, *, shell: bool) -> GateResult:
     status: Status
     reason = end.not_started
     if reason:

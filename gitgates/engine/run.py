@@ -13,13 +13,13 @@ from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
     gate_env,
     is_running_here,
-    judge,
     make_commands,
+    make_result,
     with_hook,
     without_git,
 )
 from gitgates.engine.plan import choose_view
-from gitgates.engine.walk import ENDED, Due, advance, decide
+from gitgates.engine.walk import ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
 from gitgates.store import runs
@@ -180,7 +180,7 @@ class _Run:
                 raise InterruptedRun(text, self.plan, self._partial_decision())
             walk = advance(self.plan, self.results)
             if not walk.due and not self.jobs:
-                decision = self.detector.judge_run(decide(self.plan, walk))
+                decision = self.detector.judge_run(make_decision(self.plan, walk))
                 return decision._replace(results=tuple(self.results.items()))
             if walk.verdict == STOP:
                 group.end_all()
@@ -303,7 +303,7 @@ class _Run:
     def _finish(self, job: _Job, group: Group) -> None:
         job.capture.close()
         output, dropped = job.capture.captured()
-        result = judge(job.gate.name, tuple(job.endings), shell=job.shell)._replace(
+        result = make_result(job.gate.name, tuple(job.endings), shell=job.shell)._replace(
             duration_s=time.monotonic() - job.started,
             output=output,
             dropped_bytes=dropped,

@@ -193,7 +193,7 @@ def _is_held_back(due: list[Due], before: int) -> bool:
     return True
 
 
-def decide(plan: Plan, walk: Walk) -> Decision:
+def make_decision(plan: Plan, walk: Walk) -> Decision:
     """Summarise a finished walk: the strongest verdict, which `_visit_gate` gave, and why."""
     deciding = tuple(v for v in walk.visits if v.verdict == walk.verdict != ALLOW and _decides(v))
     notes = tuple(step.note for step in plan.steps if step.note)

@@ -22,7 +22,7 @@ from gitgates.core.types import (
     Plan,
 )
 from gitgates.engine.plan import make_plan
-from gitgates.engine.walk import advance, decide
+from gitgates.engine.walk import advance, make_decision
 
 EVENT = Event(host="manual", name="manual", root_abs="/r", paths=())
 WORDS = ["CONTINUE", "CONTINUE", "BLOCK", "STOP"]
@@ -143,7 +143,7 @@ def decided(
     plan = make_plan(Config(gates=gates), hook, EVENT, {})
     walk = advance(plan, results)
     assert not walk.due
-    decision = decide(plan, walk)
+    decision = make_decision(plan, walk)
     visits = [(v.result.gate, int(v.verdict), v.action, v.would) for v in decision.visits]
     return decision.verdict, visits, decision.notes, decision.reason
 

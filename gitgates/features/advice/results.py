@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.core.types import ALLOW
-from gitgates.engine.walk import Walk, decide
+from gitgates.engine.walk import Walk, make_decision
 from gitgates.features.advice.facts import AdviceEntry
 from gitgates.features.advice.items import PREFIX, content_hash
 
@@ -21,7 +21,7 @@ def without_ignored(plan: Plan, decision: Decision, hooks: Sequence[Advice]) -> 
     visits = tuple(visit for visit in decision.visits if visit.result.gate not in names)
     level = max((visit.verdict for visit in visits), default=ALLOW)
     walk = Walk(due=(), verdict=level, visits=visits, not_run=decision.not_run)
-    reported = decide(plan, walk)
+    reported = make_decision(plan, walk)
     return reported._replace(
         notes=decision.notes, results=decision.results, run_abs=decision.run_abs
     )

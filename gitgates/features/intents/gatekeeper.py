@@ -1,6 +1,6 @@
 """The gatekeeper of intents: whether a tool may be used that is about to write.
 
-`judge`, which is pure, decides; the rest collects its input and writes the texts.
+`judge_write`, which is pure, decides; the rest collects its input and writes the texts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
         if paths == (settings.file,) or (is_shell and _only_reads(call)):
             return so_far  # a broken file can always be fixed
         raise
-    verdict = judge(
+    verdict = judge_write(
         intents,
         leases,
         holder_of_call(call),
@@ -72,7 +72,7 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
     return so_far.joined(verdict)
 
 
-def judge(
+def judge_write(
     intents: Intents,
     leases: Leases,
     holder: Holder,

@@ -73,14 +73,14 @@ def decide_end(call: Call) -> Verdict:
     if not (change.now.tree and change.base.tree):
         text = "gitgates: review: no decision was made, because snapshot not found"
         return Verdict(WARN, to_person=text)
-    ruling = judge(change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker)
+    ruling = make_ruling(change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker)
     call.rests_on[GATE] = ruling
     if ruling.outcome == PASSED:
         return _messages_if_allowed(call, change)
     return _refuse(call, change, ruling)
 
 
-def judge(
+def make_ruling(
     change: SessionChange, *, prompt: str, blocks: tuple[int, int], limits: tuple[int, int]
 ) -> ReviewRuling:
     """Return whether the agent may stop.

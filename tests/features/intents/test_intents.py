@@ -404,7 +404,7 @@ def test_a_bug_of_ours_denies_where_intents_are_required(
     from gitgates.features.intents import gatekeeper
 
     agent = start(repo)
-    monkeypatch.setattr(gatekeeper, "judge", lambda *_args, **_more: 1 / 0)
+    monkeypatch.setattr(gatekeeper, "judge_write", lambda *_args, **_more: 1 / 0)
     assert '"code": "bug"' in denied(agent.pre("Write", "src/api/a.py"))
     repo.config(OPTIONAL)
     approve_rules(repo)

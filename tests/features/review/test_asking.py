@@ -9,7 +9,7 @@ import pytest
 
 from gitgates.core.agent_types import Point
 from gitgates.features.review.change import MarkerStatus, SessionChange
-from gitgates.features.review.end import ReviewRuling, judge
+from gitgates.features.review.end import ReviewRuling, make_ruling
 from gitgates.features.review.facts import Evidence, Marker
 
 HERE = Point(tree="t", head="h")
@@ -43,7 +43,7 @@ def ask(
     blocks: tuple[int, int] = (0, 0),
     **known: Any,
 ) -> ReviewRuling:
-    return judge(Known(**known), prompt=prompt, blocks=blocks, limits=(10, 30))
+    return make_ruling(Known(**known), prompt=prompt, blocks=blocks, limits=(10, 30))
 
 
 def standing(how: str = "skill", *, holds: bool = True, by_person: bool = False) -> MarkerStatus:
