@@ -11,9 +11,9 @@ import pytest
 from conftest import Repo
 from worktree_state import where
 
-from gitgates.core.agent_types import Changed, Point
+from gitgates.core.agent_types import FileDifference, Point
 from gitgates.git.authorship import Span
-from gitgates.git.diff import changes, diff_text, patch_id
+from gitgates.git.diff import diff_text, file_differences, patch_id
 from gitgates.git.snapshot import take
 
 HOUR_S = 3600
@@ -66,8 +66,8 @@ class Watched:
     def span(self) -> Span:
         return Span(where(self.repo), self.start, point(self.repo))
 
-    def found(self) -> dict[str, Changed]:
-        return {one.path: one for one in changes(self.span())}
+    def found(self) -> dict[str, FileDifference]:
+        return {one.path: one for one in file_differences(self.span())}
 
     def lines(self) -> dict[str, tuple[int, int]]:
         """Return path → lines added and removed, of what the session itself has changed."""

@@ -115,7 +115,7 @@ class Write(Record):
     after: str
 
 
-class Changed(Record):
+class FileDifference(Record):
     """How one file differs between two points, according to git."""
 
     path: str

@@ -34,7 +34,7 @@ class Failure(Record):
     title: str  # one line
 
 
-class Change(Record):
+class FailureChanges(Record):
     """How the failures of a gate differ from those of the last attempt."""
 
     new: tuple[Failure, ...] = ()
@@ -58,11 +58,11 @@ def split(output: bytes, pattern: str, gate: str = "", root_abs: str = "") -> tu
     return tuple(_number(failures, gate)) or (_whole(text, gate),)
 
 
-def compare(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> Change:
+def compare_failures(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> FailureChanges:
     """Return what is new, unchanged and resolved; the unchanged with their present titles."""
     old_fingerprints = {failure.fingerprint for failure in before}
     new_fingerprints = {failure.fingerprint for failure in now}
-    return Change(
+    return FailureChanges(
         new=tuple(failure for failure in now if failure.fingerprint not in old_fingerprints),
         unchanged=tuple(failure for failure in now if failure.fingerprint in old_fingerprints),
         resolved=tuple(

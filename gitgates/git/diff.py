@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from gitgates.core.agent_types import Changed
+from gitgates.core.agent_types import FileDifference
 from gitgates.git.authorship import trees
 from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.repo import nul_ended
@@ -59,7 +59,7 @@ _ATTRIBUTE_NAMES = ("linguist-generated", "linguist-vendored", "diff")
 NOT_BELIEVED = "!"
 
 
-def changes(span: Span) -> tuple[Changed, ...]:
+def file_differences(span: Span) -> tuple[FileDifference, ...]:
     """Return each file that differs, without others' commits, sorted by path.
 
     Raises: GitError where one of the trees does not exist.
@@ -121,7 +121,7 @@ def is_text_by_name(path: str) -> bool:
     return name in _TEXT_NAMES or name.lower().endswith(_TEXT_ENDINGS)
 
 
-def _is_hidden_text(change: Changed) -> bool:
+def _is_hidden_text(change: FileDifference) -> bool:
     return change.binary and is_text_by_name(change.path)
 
 
@@ -132,7 +132,7 @@ def _reading(span: Span) -> Git:
     return git._replace(env=env)
 
 
-def _differences(git: Git, before: str, after: str) -> Iterator[Changed]:
+def _differences(git: Git, before: str, after: str) -> Iterator[FileDifference]:
     """Yield git's raw and numstat records for two trees: first all raw ones."""
     if before == after:
         return
@@ -156,7 +156,7 @@ def _differences(git: Git, before: str, after: str) -> Iterator[Changed]:
     for path, meta in metas.items():
         old_mode, mode, old_id, object_id, status = meta[1:].split(b" ")
         lines = _lines(numbers, path)
-        yield Changed(
+        yield FileDifference(
             path=os.fsdecode(path),
             status=status[:1].decode(),
             was=os.fsdecode(names[path]) if status.startswith(b"R") else "",

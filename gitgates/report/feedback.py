@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gitgates.core.types import Level
-    from gitgates.engine.failures import Change, Failure
+    from gitgates.engine.failures import Failure, FailureChanges
 
 _PERSON = 2000
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it
@@ -54,7 +54,7 @@ class GateReport(Record):
     result: GateResult
     description: str = ""
     command: str = ""
-    change: Change | None = None  # since the last attempt
+    change: FailureChanges | None = None  # since the last attempt
     since: tuple[tuple[str, int], ...] = ()  # fingerprint → the attempt that reported it first
     earlier: frozenset[str] = frozenset()  # normalised lines of the outputs reported before
     preexisting: tuple[Failure, ...] = ()  # existed before the session

@@ -44,7 +44,7 @@ _START_S = 1.0  # the most that our own start may have taken of it
 _MOST_DEFERRED = 3  # a prompt
 
 
-class Changes(Record):
+class EventFiles(Record):
     """The files of an event."""
 
     paths: tuple[str, ...] | None  # None: it is not about files
@@ -313,7 +313,7 @@ class Call:
         return bool(now.tree) and now.tree == session.base and now.not_seen == session.not_seen
 
     @lazy
-    def changes(self) -> Changes:
+    def changed_files(self) -> EventFiles:
         """Return the session's changed files that exist, and notes."""
         from gitgates.git.object_store import reading_git  # most often, nothing has changed
         from gitgates.git.paths import changed_paths, tree_paths
@@ -322,9 +322,9 @@ class Call:
         if session.base and now:
             try:
                 difference = tree_paths(reading_git(self.repo), session.base, now)
-                return Changes(*difference, note=session.no_base)
+                return EventFiles(*difference, note=session.no_base)
             except GitError as error:
                 missing = f"the first snapshot of the session is missing: {error.message}"
         why = session.no_base or "snapshot not found"
         note = f"{why}; compared with HEAD instead"
-        return Changes(*changed_paths(self.repo.git), note=note, error=missing)
+        return EventFiles(*changed_paths(self.repo.git), note=note, error=missing)

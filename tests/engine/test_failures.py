@@ -12,9 +12,9 @@ from gitgates.engine.failures import (
     MOST_BYTES,
     MOST_BYTES_OF_OWN,
     MOST_FAILURES,
-    Change,
     Failure,
-    compare,
+    FailureChanges,
+    compare_failures,
     split,
 )
 from gitgates.engine.presets import PRESETS
@@ -273,7 +273,9 @@ def test_what_a_test_prints_is_no_summary() -> None:
 def test_a_rule_broken_once_more_in_a_file_is_new() -> None:
     before = split(b"a.py:1:1: E501 Line too long\n", "ruff")
     now = split(b"a.py:1:1: E501 Line too long\na.py:9:1: E501 Line too long\n", "ruff")
-    assert compare(before, now) == Change(new=(now[1],), unchanged=(now[0],), resolved=())
+    assert compare_failures(before, now) == FailureChanges(
+        new=(now[1],), unchanged=(now[0],), resolved=()
+    )
     assert now[1].title == "a.py:9:1: E501 Line too long (number 2 of this kind)"
 
 
@@ -296,7 +298,7 @@ def test_an_own_pattern_finds_one_failure_each_time() -> None:
     first = split(output, r"^not ok .*")
     assert [failure.title for failure in first] == ["not ok b (1.2s)", "not ok d (30ms)"]
     later = split(output.replace(b"1.2s", b"4s"), r"^not ok .*")
-    assert compare(first, later).unchanged == later
+    assert compare_failures(first, later).unchanged == later
 
 
 @pytest.mark.parametrize("pattern", ["", "nothing like this", "x*", "(", "pytest", "cargo"])
@@ -336,9 +338,11 @@ def _failures(names: str) -> tuple[Failure, ...]:
 
 
 def test_compare_says_what_is_new_unchanged_and_gone() -> None:
-    change = compare(_failures("abc"), _failures("cd"))
-    assert change == Change(new=_failures("d"), unchanged=_failures("c"), resolved=_failures("ab"))
-    assert compare((), ()) == Change()
+    change = compare_failures(_failures("abc"), _failures("cd"))
+    assert change == FailureChanges(
+        new=_failures("d"), unchanged=_failures("c"), resolved=_failures("ab")
+    )
+    assert compare_failures((), ()) == FailureChanges()
 
 
 BACK = "the same failures recurred"

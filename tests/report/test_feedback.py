@@ -9,7 +9,7 @@ import pytest
 
 from gitgates.core.types import STOP as VERDICT_STOP
 from gitgates.core.types import WARN, GateResult
-from gitgates.engine.failures import Change, Failure
+from gitgates.engine.failures import Failure, FailureChanges
 from gitgates.report.feedback import (
     EventReport,
     GateReport,
@@ -57,12 +57,14 @@ STOP = EventReport(
     findings=(GateReport(result=TEST, description="All tests pass"),),
     passed=("lint",),
 )
-CHANGE = Change(
+CHANGE = FailureChanges(
     new=_failures("FAILED a.py::test_new - assert 3 == 4"),
     unchanged=_failures("FAILED a.py::test_old - OSError"),
     resolved=_failures("FAILED a.py::test_a - x", "FAILED a.py::test_b - x"),
 )
-UNCHANGED = Change(unchanged=_failures("FAILED a.py::test_old - OSError", "FAILED b.py::test_b"))
+UNCHANGED = FailureChanges(
+    unchanged=_failures("FAILED a.py::test_old - OSError", "FAILED b.py::test_b")
+)
 SINCE = ((f"{0:016x}", 1), (f"{1:016x}", 2))
 LONG = TEST._replace(output=b"one\ntwo\nthree\n\nfour in 3.1s\nnew\none\n1 failed\n")
 KNOWN = frozenset({"one", "two", "three", "four in <duration>"})

@@ -573,7 +573,7 @@ def test_reading_a_call_writes_nothing_and_the_driver_notes_a_failed_snapshot(re
     call.read()
     entries = agent.facts()
     assert (call.point.tree, call.tree, call.is_unchanged) == ("", "", False)
-    assert call.changes.note == "snapshot not found; compared with HEAD instead"
+    assert call.changed_files.note == "snapshot not found; compared with HEAD instead"
     assert (agent.facts(), agent.said) == (entries, [])
     agent.stop()
     notes = [fact["text"] for fact in agent.facts() if fact["what"] == "note"]

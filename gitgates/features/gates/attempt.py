@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.core.types import Level
-    from gitgates.engine.failures import Change, Failure
+    from gitgates.engine.failures import Failure, FailureChanges
     from gitgates.features.gates.baseline import BaselineFailures
     from gitgates.report.feedback import EventReport, GateReport
     from gitgates.session.breaker import Ruling
@@ -98,7 +98,7 @@ class StopAttempt:
         others = self._note_of_others() if failures else ""
         if others and ruling.outcome == BLOCKED:
             others += _OTHERS
-        notes = (*report.notes, *self._notes, *filter(None, (call.changes.note, others)))
+        notes = (*report.notes, *self._notes, *filter(None, (call.changed_files.note, others)))
         verdict = self._verdict(ruling, report._replace(notes=notes))
         verdict = verdict._replace(entries=(*learnt, *verdict.entries))
         return self._keep(ruling, verdict, decision, statuses, failures=failures, notes=notes)
@@ -243,16 +243,16 @@ class StopAttempt:
 
     def _since_last(
         self, gate: str, now: tuple[Failure, ...]
-    ) -> tuple[Change, tuple[tuple[str, int], ...]]:
+    ) -> tuple[FailureChanges, tuple[tuple[str, int], ...]]:
         """Compare with the last attempt; return the changes, and each failure's first attempt."""
-        from gitgates.engine.failures import Failure, compare  # only where gates failed
+        from gitgates.engine.failures import Failure, compare_failures  # only where gates failed
 
         since: dict[str, int] = {}
         before: tuple[Failure, ...] = ()
         for number, round_ in enumerate(self._blocked, 1):
             before = tuple(Failure(*each) for each in dict(round_.failures).get(gate, ()))
             since = {each.fingerprint: since.get(each.fingerprint, number) for each in before}
-        return compare(before, now), tuple(since.items())
+        return compare_failures(before, now), tuple(since.items())
 
     def _earlier_lines(self, gate: str) -> frozenset[str]:
         """Return the lines of a gate's outputs in the attempts before, normalised."""

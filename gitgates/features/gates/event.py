@@ -10,7 +10,7 @@ from gitgates.engine.plan import make_plan, record_skips
 from gitgates.hosts.capabilities import express
 from gitgates.report.feedback import feedback, stop_text
 from gitgates.session.breaker import is_reported_unable
-from gitgates.session.call import Changes
+from gitgates.session.call import EventFiles
 from gitgates.session.gate_run import GateRun, deciding
 
 TYPE_CHECKING = False
@@ -22,14 +22,14 @@ _FINE = ("passed", "skipped")
 _OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked", STOP: "stopped"}
 
 
-def plan_run(call: Call, changes: Changes) -> GateRun | None:
+def plan_run(call: Call, files: EventFiles) -> GateRun | None:
     """Return the run of an event; None if every gate is skipped."""
     event = Event(
         host=call.payload.host,
         name=call.payload.event,
         root_abs=call.repo.root_abs,
-        paths=changes.paths,
-        deleted=changes.deleted,
+        paths=files.paths,
+        deleted=files.deleted,
         stdin=call.raw,
         payload=call.payload,
     )
@@ -45,7 +45,7 @@ def plan_run(call: Call, changes: Changes) -> GateRun | None:
 def decide_event(call: Call) -> Verdict:
     """Run the gates of an event that does not end a turn; return the verdict."""
     paths = call.edited_paths
-    run = plan_run(call, Changes(paths))
+    run = plan_run(call, EventFiles(paths))
     if run is None or call.is_dry:
         return Verdict()
     call.end_within(host_limit_s(call.config, call.hook))

@@ -88,9 +88,9 @@ def _decide_ending(call: Call) -> Verdict:
     from gitgates.features.gates.attempt import StopAttempt
     from gitgates.features.gates.event import plan_run
 
-    if call.changes.error:
-        call.note(call.changes.error)
-    run = plan_run(call, call.changes)
+    if call.changed_files.error:
+        call.note(call.changed_files.error)
+    run = plan_run(call, call.changed_files)
     if run is None:
         return Verdict()
     call.end_within(host_limit_s(call.config, call.hook) + call.more_s)

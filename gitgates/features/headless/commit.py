@@ -102,7 +102,7 @@ def changed_lines(point: Checkpoint, repo: Repo) -> int:
     def differing_from(commit: str) -> int:
         return sum_lines(git.out(*ask, commit or _none(git)).decode("utf-8", "replace"))
 
-    in_commits = history.changed_lines(own_commits(point, repo), git)
+    in_commits = history.lines_in_commits(own_commits(point, repo), git)
     return max(differing_from(point.head), in_commits + differing_from(repo.head))
 
 

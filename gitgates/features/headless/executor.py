@@ -15,7 +15,7 @@ from gitgates.core.types import ALLOW, BLOCK, WARN, Command, Decision, GateResul
 from gitgates.engine.command import with_hook
 from gitgates.features.headless import commit, constraints, limits
 from gitgates.features.headless.defaults import HOOK
-from gitgates.features.headless.history import changed_paths, own_commits
+from gitgates.features.headless.history import own_commits, paths_in_commits
 from gitgates.features.headless.notes import (
     UNCHECKED,
     configured,
@@ -235,7 +235,7 @@ class Executor:
     def _judge(self, turn: Turn) -> tuple[Ended | None, str]:
         """Check one attempt; return the result of the run, or the next prompt."""
         commits = own_commits(self.point, self.repo)
-        changed = changed_paths(commits, self.repo.git)
+        changed = paths_in_commits(commits, self.repo.git)
         paths = tuple(sorted(changed.union(checkpoint.compare(self.point, self.repo).paths)))
         self.attempts += 1
         self.failed_turns = 0

@@ -27,13 +27,13 @@ def own_commits(point: Checkpoint, repo: Repo) -> list[str]:
     return repo.git.out(*ask, stdin=revisions.encode()).decode().split()
 
 
-def changed_paths(commits: list[str], git: Git) -> set[str]:
+def paths_in_commits(commits: list[str], git: Git) -> set[str]:
     """Return each path that one of the commits changed; of a merge: that no parent has so."""
     ask = (*_EACH, "-c", "-z", "--name-only", "--no-renames")
     return set(nul_split(git.out(*ask, stdin=_lines(commits)))) if commits else set()
 
 
-def changed_lines(commits: list[str], git: Git) -> int:
+def lines_in_commits(commits: list[str], git: Git) -> int:
     """Return how many lines the commits added and removed, each by itself, without merges."""
     ask = (*_EACH, "--numstat", "--no-renames", "--no-ext-diff")
     return sum_lines(git.out(*ask, stdin=_lines(commits)).decode("utf-8", "replace"))

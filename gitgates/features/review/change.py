@@ -8,7 +8,7 @@ from gitgates.features.review.config import settings_of
 from gitgates.features.review.facts import COMPLETE, DECISION, SKIP, evidence_of, is_strict
 from gitgates.features.review.significance import Significance, kinds_of, weigh
 from gitgates.git.authorship import Span, with_changes
-from gitgates.git.diff import changes, patch_id
+from gitgates.git.diff import file_differences, patch_id
 from gitgates.git.without_writes import without_writes
 from gitgates.session.facts import TIMELINE
 from gitgates.session.start import first_point
@@ -128,7 +128,7 @@ class SessionChange:
         return self._holds(marker, strict=True)[0]
 
     def _weigh(self, span: Span) -> Significance:
-        changed_files = changes(self.without_others(span))
+        changed_files = file_differences(self.without_others(span))
         paths = (
             *(file.path for file in changed_files),
             *(file.was for file in changed_files if file.was),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import TypeAlias
 
-    from gitgates.core.agent_types import Changed
+    from gitgates.core.agent_types import FileDifference
     from gitgates.features.review.config import Review
 
     Layer: TypeAlias = list[tuple[bool, list[match.Pattern], dict[str, bool]]]
@@ -75,7 +75,9 @@ class Significance(Record):
         return any(file.counts for file in self.files)
 
 
-def weigh(changes: tuple[Changed, ...], kinds: Mapping[str, Kind], review: Review) -> Significance:
+def weigh(
+    changes: tuple[FileDifference, ...], kinds: Mapping[str, Kind], review: Review
+) -> Significance:
     """Return the significance of a change. `kinds` has each path, and old paths that are known.
 
     A renamed file counts as the heavier of the kinds of its two paths, so moving it hides
@@ -97,7 +99,9 @@ def weigh(changes: tuple[Changed, ...], kinds: Mapping[str, Kind], review: Revie
     return significance._replace(why=_arithmetic(significance))
 
 
-def _kind_of(change: Changed, kinds: Mapping[str, Kind], weights: Mapping[str, float]) -> Kind:
+def _kind_of(
+    change: FileDifference, kinds: Mapping[str, Kind], weights: Mapping[str, float]
+) -> Kind:
     current = kinds[change.path]
     previous = kinds.get(change.was) if change.was else None
     if previous is None:
@@ -107,7 +111,7 @@ def _kind_of(change: Changed, kinds: Mapping[str, Kind], weights: Mapping[str, f
     return heavier._replace(critical=critical)
 
 
-def _weigh_file(change: Changed, file_kind: Kind, weights: Mapping[str, float]) -> Weighed:
+def _weigh_file(change: FileDifference, file_kind: Kind, weights: Mapping[str, float]) -> Weighed:
     kind, weight = file_kind.kind, weights[file_kind.kind]
     why = _reason(change, file_kind, weight)
     if not file_kind.critical and (left_out := _left_out(change, file_kind, weight)):
@@ -124,11 +128,11 @@ def _weigh_file(change: Changed, file_kind: Kind, weights: Mapping[str, float]) 
     )
 
 
-def _lines(change: Changed) -> int:
+def _lines(change: FileDifference) -> int:
     return max(change.added, change.removed) if change.edited is None else change.edited
 
 
-def _reason(change: Changed, file_kind: Kind, weight: float) -> str:
+def _reason(change: FileDifference, file_kind: Kind, weight: float) -> str:
     name = f"{file_kind.kind}, weight {weight:.10g}"
     words = [f"critical ({name})" if file_kind.critical else name]
     if change.binary:
@@ -145,7 +149,7 @@ def _reason(change: Changed, file_kind: Kind, weight: float) -> str:
     return ", ".join(words)
 
 
-def _left_out(change: Changed, file_kind: Kind, weight: float) -> str:
+def _left_out(change: FileDifference, file_kind: Kind, weight: float) -> str:
     if file_kind.left_out:
         return file_kind.left_out
     if change.attribute and not change.attribute.startswith(_NOT_BELIEVED):

@@ -13,7 +13,7 @@ from worktree_state import where
 from gitgates.core.agent_types import Point
 from gitgates.core.errors import GitError
 from gitgates.git.authorship import Span
-from gitgates.git.diff import changes
+from gitgates.git.diff import file_differences
 
 pytestmark = pytest.mark.slow
 
@@ -421,8 +421,8 @@ def test_what_is_merged_from_a_worktree_that_was_there_is_others(
     work(Repo(tmp_path / "side"))
     filled.git("merge", "-q", "--no-ff", "--no-edit", "side")
     span = watched.span()
-    assert changes(span) == ()
-    found = changes(span._replace(also=(f"{filled.path}/.git/worktrees/side",)))
+    assert file_differences(span) == ()
+    found = file_differences(span._replace(also=(f"{filled.path}/.git/worktrees/side",)))
     assert [(one.path, one.added) for one in found] == [("own.py", 20)]
 
 
@@ -492,9 +492,9 @@ def test_merging_again_stores_nothing_new(watched: Watched) -> None:
     watched.repo.git("merge", "-q", "--no-ff", "--no-edit", "other")
     span = watched.span()
     objects = watched.repo.path / ".git/gitgates/objects"
-    assert changes(span) == ()
+    assert file_differences(span) == ()
     before = sorted(objects.rglob("*"))
-    assert changes(span) == ()
+    assert file_differences(span) == ()
     assert sorted(objects.rglob("*")) == before
     watched.repo.git("fsck", "--strict")
 
@@ -503,5 +503,5 @@ def test_a_point_without_a_time_hides_nothing(watched: Watched) -> None:
     work(watched.repo)
     roots = where(watched.repo)
     start = Point(tree=watched.start.tree, head=watched.start.head)
-    found = changes(Span(roots, start, point(watched.repo)))
+    found = file_differences(Span(roots, start, point(watched.repo)))
     assert "own.py" in [one.path for one in found]

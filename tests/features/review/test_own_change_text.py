@@ -9,7 +9,7 @@ import pytest
 from conftest import Repo
 from span_support import Colleague, Watched, copy_of, long_ago, right_now, text
 
-from gitgates.core.agent_types import Changed
+from gitgates.core.agent_types import FileDifference
 from gitgates.git import diff as own_change
 
 pytestmark = pytest.mark.slow
@@ -168,7 +168,7 @@ def test_odd_names(watched: Watched) -> None:
         watched.repo.write(name, text("odd", 9))
     found = watched.found()
     assert found.keys() == {*ODD, "base.py", "new.py"}
-    assert all(found[name] == Changed(name, "A", added=9) for name in ODD)
+    assert all(found[name] == FileDifference(name, "A", added=9) for name in ODD)
     assert list(found) == sorted(found)
     assert watched.diff(*ODD).count("diff --git") == len(ODD)
     watched.repo.commit_all("odd")
@@ -190,10 +190,10 @@ def test_types_modes_and_links(filled: Repo) -> None:
     (filled.path / "far.py").rename(filled.path / "moved.py")
     (filled.path / "moved.py").chmod(0o755)
     assert tuple(watched.found().values()) == (
-        Changed("base.py", "M", same_content=True),
-        Changed("becomes-link", "T", added=1, removed=5),
-        Changed("link", "M", added=1, removed=1),
-        Changed("moved.py", "R", was="far.py", same_content=True),
+        FileDifference("base.py", "M", same_content=True),
+        FileDifference("becomes-link", "T", added=1, removed=5),
+        FileDifference("link", "M", added=1, removed=1),
+        FileDifference("moved.py", "R", was="far.py", same_content=True),
     )
 
 

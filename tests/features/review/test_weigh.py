@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from config_support import table
 
-from gitgates.core.agent_types import Changed
+from gitgates.core.agent_types import FileDifference
 from gitgates.features.review.config import Review
 from gitgates.features.review.significance import Kind, weigh
 
 
 def test_the_heaviest_come_first_and_what_is_left_out_last() -> None:
     changes = (
-        Changed("a.md", "M", added=300),
-        Changed("b.py", "M", added=3, removed=4),
-        Changed("c.lock", "M", same_content=True),
-        Changed("d.py", "M", added=2),
-        Changed("e.py", "M", added=1),
+        FileDifference("a.md", "M", added=300),
+        FileDifference("b.py", "M", added=3, removed=4),
+        FileDifference("c.lock", "M", same_content=True),
+        FileDifference("d.py", "M", added=2),
+        FileDifference("e.py", "M", added=1),
     )
     kinds = {one.path: Kind("code") for one in changes}
     kinds |= {"a.md": Kind("documentation"), "e.py": Kind("code", critical=True)}
@@ -32,7 +32,7 @@ def test_the_heaviest_come_first_and_what_is_left_out_last() -> None:
 
 
 def test_many_critical_files_are_not_all_named() -> None:
-    changes = tuple(Changed(f"{n}.py", "M", added=1) for n in range(5))
+    changes = tuple(FileDifference(f"{n}.py", "M", added=1) for n in range(5))
     found = weigh(
         changes, {one.path: Kind("code", critical=True) for one in changes}, table(Review)
     )
@@ -41,7 +41,7 @@ def test_many_critical_files_are_not_all_named() -> None:
 
 
 def test_tenths_add_up() -> None:
-    changes = tuple(Changed(f"{n}.md", "M", added=1) for n in range(50))
+    changes = tuple(FileDifference(f"{n}.md", "M", added=1) for n in range(50))
     kinds = {one.path: Kind("documentation") for one in changes}
     found = weigh(changes, kinds, table(Review))
     assert found.significant
@@ -50,6 +50,8 @@ def test_tenths_add_up() -> None:
 
 def test_what_is_just_below_a_threshold_is_not_rounded_up() -> None:
     found = weigh(
-        (Changed("a.py", "M", added=1),), {"a.py": Kind("code")}, table(Review, min_lines=1.001)
+        (FileDifference("a.py", "M", added=1),),
+        {"a.py": Kind("code")},
+        table(Review, min_lines=1.001),
     )
     assert found.why == "1 weighted line (threshold 1.001), 1 weighted file (threshold 5)"

@@ -24,7 +24,7 @@ from gitgates.features.review.weakening.source import read_pair
 from gitgates.features.review.weakening.tests import find_in_tests, find_marks
 from gitgates.features.review.weakening.tool_settings import find_in_settings
 from gitgates.git.authorship import Span, trees
-from gitgates.git.diff import changes
+from gitgates.git.diff import file_differences
 from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.repo import Git
 from gitgates.hosts import AGENTS, agent_host, agent_settings
@@ -76,7 +76,9 @@ def _pairs(git: Git, span: Span, review: Review) -> tuple[Pair, ...]:
     start, now = trees(span)
     # Git reads names one per line.
     changed_files = [
-        file for file in changes(span) if not file.submodule and "\n" not in file.path + file.was
+        file
+        for file in file_differences(span)
+        if not file.submodule and "\n" not in file.path + file.was
     ]
     sides = {
         file.path: (
