@@ -14,7 +14,7 @@ from worktree_state import where
 from gitgates.core.agent_types import FileDifference, Point
 from gitgates.git.authorship import Span
 from gitgates.git.diff import diff_text, file_differences, patch_id
-from gitgates.git.snapshot import take
+from gitgates.git.snapshot import take_snapshot
 
 HOUR_S = 3600
 
@@ -52,7 +52,7 @@ def copy_of(make: Callable[[Repo], None], factory: pytest.TempPathFactory, path:
 
 def point(repo: Repo) -> Point:
     """Return what is there now."""
-    taken = take(where(repo))
+    taken = take_snapshot(where(repo))
     return Point(tree=taken.tree, head=taken.head, stamp=time.time())
 
 

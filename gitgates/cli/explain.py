@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from gitgates.cli.run import PathCommand, path_options, select_paths, with_gates
+from gitgates.cli.run import PathCommand, list_hooks_with_gates, path_options, select_paths
 from gitgates.core import environ
 from gitgates.core.clean import utf8, visible_line
 from gitgates.core.errors import OK, UsageError
@@ -78,14 +78,16 @@ def command(
         _print_rules(config)
         return OK
     if hook is None:
-        raise UsageError("Missing argument 'HOOK'.", f"Hooks with gates: {with_gates(config)}.")
+        raise UsageError(
+            "Missing argument 'HOOK'.", f"Hooks with gates: {list_hooks_with_gates(config)}."
+        )
     configured = find_hook(config, hook) or Hook(name=hook)
     besides = asked_besides(config, kind_of(hook))
     if not (configured.gates or besides):
         if fmt == "json":
             print_json({"version": PLAN_VERSION, "hook": hook, "configured_as": None, "gates": []})
         else:
-            other_hooks = with_gates(config)
+            other_hooks = list_hooks_with_gates(config)
             click.echo(f"{hook}: has no gates, so nothing runs. Hooks with gates: {other_hooks}.")
         return OK  # a hook without gates is a choice, not a mistake
     paths, deleted = select_paths(options, repo)

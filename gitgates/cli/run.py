@@ -249,7 +249,7 @@ def _run(
     if call.plan is None and not call.note and not call.errors:
         # A line of CI that checks nothing must not be green.
         message = f"hook `{event.name}` has no gates; nothing was checked"
-        raise ConfigError(message, f"Hooks with gates: {with_gates(config)}.")
+        raise ConfigError(message, f"Hooks with gates: {list_hooks_with_gates(config)}.")
     return call
 
 
@@ -271,6 +271,6 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
     return hook._replace(gates=tuple(dict.fromkeys(gates)))
 
 
-def with_gates(config: Config) -> str:
+def list_hooks_with_gates(config: Config) -> str:
     """Return the names of the hooks that have gates."""
     return ", ".join(hook.name for hook in config.hooks if hook.gates) or "none"

@@ -15,7 +15,7 @@ from gitgates.core.errors import GitgatesError
 from gitgates.engine.command import without_git
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import committed_tree
-from gitgates.git.snapshot import take
+from gitgates.git.snapshot import take_snapshot
 from gitgates.proc.bounded import LIMIT_S, compute
 from gitgates.store.log import write_metrics
 
@@ -44,7 +44,7 @@ class Measurement:
             if checkout:
                 self._tree = measured_repo.git.out("write-tree").decode().strip()
             else:
-                self._tree = committed_tree(repo) if is_commit else take(repo).tree
+                self._tree = committed_tree(repo) if is_commit else take_snapshot(repo).tree
             if gate.ratchet:
                 from gitgates.engine.ratchet import Ratchet  # most metrics are only recorded
 

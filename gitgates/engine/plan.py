@@ -191,7 +191,7 @@ def joined_plan(plan: Plan, other: Plan) -> Plan:
     return plan._replace(listed=names, steps=steps)
 
 
-def join(decisions: tuple[Decision, ...]) -> Decision:
+def join_decisions(decisions: tuple[Decision, ...]) -> Decision:
     """Return what several decisions (at least one) mean together: the strongest wins."""
     strongest = max(decisions, key=lambda decision: decision.verdict)
     return strongest._replace(

@@ -81,7 +81,7 @@ class Snapshot(Record):
         return tuple(doubt for doubt in self.why_unprovable if doubt != _HIDDEN)
 
 
-def take(repo: Repo) -> Snapshot:
+def take_snapshot(repo: Repo) -> Snapshot:
     """Take a snapshot of the working tree. Files that another run has stashed are included.
 
     In the run that hides, the snapshot is of what its gates see. Read the objects with

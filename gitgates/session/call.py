@@ -275,10 +275,10 @@ class Call:
 
         Raises: GitError, StateError, but only where a verb asks.
         """
-        from gitgates.git.snapshot import Snapshot, take  # most events take none
+        from gitgates.git.snapshot import Snapshot, take_snapshot  # most events take none
 
         try:
-            return take(self.repo)
+            return take_snapshot(self.repo)
         except GitgatesError as error:
             if self.is_dry:
                 raise

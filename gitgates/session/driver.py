@@ -32,7 +32,7 @@ from gitgates.session import rules as session_rules
 from gitgates.session import start as session_start
 from gitgates.session.call import Call
 from gitgates.session.facts import NoteEntry, RoundEntry
-from gitgates.session.needs import agent_hooks, needs
+from gitgates.session.needs import agent_hooks, needed_events
 from gitgates.session.trust import find_repos
 from gitgates.store.log import EventLock
 
@@ -236,7 +236,7 @@ def policies_of(call: Call) -> Policies:
     needs_of_event = [need for _row, _module, needed in rows for need in needed]
     call.more_s = max((call.more_s, *(need.more_s for need in needs_of_event)))
     # Each event is recorded in the journal, as long as any policy is to be asked.
-    is_needed = needs_of_event or agent_hooks(call.config) or needs(call.config)
+    is_needed = needs_of_event or agent_hooks(call.config) or needed_events(call.config)
     return [(row.name, module) for row, module, _needed in rows] if is_needed else []
 
 

@@ -207,10 +207,10 @@ def whole_output(result: GateResult) -> bytes:
     if not (result.dropped_bytes and result.log_abs):
         return result.output
     # `max_log` may be small.
-    return max(read_log(result.log_abs), result.output, key=len)
+    return max(read_gate_log(result.log_abs), result.output, key=len)
 
 
-def read_log(path_abs: str) -> bytes:
+def read_gate_log(path_abs: str) -> bytes:
     """Return the beginning of a log; empty if it does not exist."""
     try:
         with open(path_abs, "rb", opener=open_state) as file:

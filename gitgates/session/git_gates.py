@@ -10,7 +10,7 @@ from gitgates.engine.command import without_git
 from gitgates.engine.plan import (
     choose_view,
     describe_refs,
-    join,
+    join_decisions,
     make_plan,
     matches_deleted,
     record_skips,
@@ -85,7 +85,7 @@ def _run_push(call: HookCall) -> Decision:
             decisions.append(run_in_checkout(call, part, tip))
         if decisions[-1].verdict >= BLOCK and call.hook.strategy == "sequence":
             break
-    return join(tuple(decisions))
+    return join_decisions(tuple(decisions))
 
 
 def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:

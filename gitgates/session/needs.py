@@ -31,7 +31,7 @@ _NAMES = tuple(HOOK_OF.values())
 _ALWAYS: tuple[EventKind, ...] = ("session-start", "prompt", "subagent-start")
 
 
-def needs(config: Config) -> tuple[Need, ...]:
+def needed_events(config: Config) -> tuple[Need, ...]:
     """Return the events that are needed, each once, in the order of a session."""
     # Those of the hooks themselves first: that is their order in an agent's settings.
     rows = sorted(_about_agents(config), key=lambda row: not row.passive)
@@ -40,7 +40,7 @@ def needs(config: Config) -> tuple[Need, ...]:
         required += [Need(kind=kind) for kind in _ALWAYS]
     merged: dict[str, Need] = {}
     for need in required:
-        merged[need.kind] = join(merged.get(need.kind, need), need)
+        merged[need.kind] = join_needs(merged.get(need.kind, need), need)
     return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
 
 
@@ -152,7 +152,7 @@ def are_all_writers_heard(call: Call) -> bool:
     return any(hears(call.config) for hears in predicates)
 
 
-def join(need: Need, other: Need) -> Need:
+def join_needs(need: Need, other: Need) -> Need:
     """Return what two needs of one event need together."""
     return Need(
         kind=need.kind,

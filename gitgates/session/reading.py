@@ -119,11 +119,11 @@ _LONGEST_S = 0.5
 def is_reading(command: str) -> bool:
     """Return whether a shell command is known to change no file, except by a gitgates command."""
     from gitgates.session.shell_commands import LONGEST
-    from gitgates.shell.syntax import read
+    from gitgates.shell.syntax import read_command_line
 
     if len(command) > LONGEST:
         return False
-    line = read(command, longest_s=_LONGEST_S)
+    line = read_command_line(command, longest_s=_LONGEST_S)
     return not line.trouble and bool(line.commands) and all(map(reads, line.commands))
 
 

@@ -53,7 +53,7 @@ def settings_in_force(call: Call, config: Config | None) -> Config | None:
     if not rules:
         return config
     base = config or unconfigured()
-    if settings_of(base) == {name: rules[name] for name in _parts()}:
+    if policy_settings(base) == {name: rules[name] for name in _parts()}:
         return config
     tables = _with_tables(base.tables, rules)
     changed = [name for name, table in tables.items() if table != base.tables.get(name)]
@@ -82,7 +82,7 @@ def _with_tables(tables: Mapping[str, Any], rules: Fact) -> dict[str, Any]:
 
 def are_in_force(call: Call, config: Config) -> bool:
     """Return whether the settings of policies are in force as a configuration has them."""
-    rules, now = rules_of(call), settings_of(config)
+    rules, now = rules_of(call), policy_settings(config)
     return all(rules.get(name, now[name]) == now[name] for name in _parts())
 
 
@@ -111,7 +111,7 @@ def begin(call: Call) -> Fact:
 
 def rules_now(repo: Repo, config: Config, *, head: str) -> Fact:
     """Return the rules that a session begins with at a commit."""
-    rules = {"t": time.time(), **settings_of(config)}
+    rules = {"t": time.time(), **policy_settings(config)}
     # What policies keep in files of their own.
     for rules_at in functions_of(config, "rules_at", "session-start"):
         rules |= rules_at(repo, config, head)
@@ -137,7 +137,7 @@ def approve(repo: Repo, fields: Fact) -> None:
 
 def approve_settings(repo: Repo, config: Config) -> None:
     """Let the settings of policies count that the files have now. Raises: StateError."""
-    approve(repo, settings_of(config))
+    approve(repo, policy_settings(config))
 
 
 def approve_entry(repo: Repo, table: str, name: str, entry: Mapping[str, Any] | None) -> None:
@@ -173,7 +173,7 @@ def with_approvals(rules: Fact, states_abs: Iterable[str]) -> Fact:
 # What rules consist of.
 
 
-def settings_of(config: Config) -> Fact:
+def policy_settings(config: Config) -> Fact:
     """Return the settings of policies, as they are in a journal."""
     tables = {row.table: config.tables.get(row.table) for row in _tables()}
     policies = policy_gates()

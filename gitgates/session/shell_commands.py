@@ -122,7 +122,7 @@ def split_commands(text: str) -> list[list[str]] | None:
     """
     import re  # the first word decides on most commands
 
-    from gitgates.shell.syntax import parse, read
+    from gitgates.shell.syntax import parse, read_command_line
 
     tree = parse(text, _LONGEST_S) if len(text) <= LONGEST else None
     try:
@@ -130,7 +130,7 @@ def split_commands(text: str) -> list[list[str]] | None:
             return None
     except RecursionError:
         return None
-    line = read(text, longest_s=_LONGEST_S)
+    line = read_command_line(text, longest_s=_LONGEST_S)
     return (
         None
         if line.trouble

@@ -50,7 +50,7 @@ def own_files_now(call: Call) -> list[str] | None:
 
     None if they may have written any file.
     """
-    facts, at = call.entries, last_point(call.entries)
+    facts, at = call.entries, find_last_snapshot(call.entries)
     if at < 0:
         return None
     point = facts[at]
@@ -118,7 +118,7 @@ def is_shell_running(call: Call) -> bool:
     return any(task.status == "running" and task.kind != "subagent" for task in tasks)
 
 
-def last_point(facts: list[Fact]) -> int:
+def find_last_snapshot(facts: list[Fact]) -> int:
     """Return the index of the last entry with a snapshot; -1 if there is none."""
     for at in range(len(facts) - 1, -1, -1):
         if facts[at].get("tree") and is_a(facts[at], SnapshotEntry, RestEntry):

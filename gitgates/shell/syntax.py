@@ -137,7 +137,7 @@ def _extension(package: str) -> Any:  # noqa: ANN401 - a module
     return module
 
 
-def read(
+def read_command_line(
     text: str,
     env: Mapping[str, str] = {},
     output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN,

@@ -21,7 +21,7 @@ from gitgates.features.intents.file import load as load_intents
 from gitgates.features.trace.content import FileContent
 from gitgates.features.trace.content_cache import recall, remember
 from gitgates.git.repo import find_repo
-from gitgates.git.snapshot import flagged_paths, take
+from gitgates.git.snapshot import flagged_paths, take_snapshot
 from gitgates.store.slots import take_slot
 
 CONFIG = """\
@@ -48,7 +48,7 @@ def _configuration(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]
 def _snapshot(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
     repo.git("update-index", "--assume-unchanged", "pyproject.toml")
     opened = find_repo(str(repo.path), os.environ)
-    take(opened)
+    take_snapshot(opened)
     return state / "snapshot.facts", lambda: flagged_paths(opened) or None
 
 

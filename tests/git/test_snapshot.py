@@ -17,7 +17,7 @@ from gitgates.git.checkout import check_out
 from gitgates.git.index import find_unstaged
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo, read_head
-from gitgates.git.snapshot import Snapshot, SnapshotError, take
+from gitgates.git.snapshot import Snapshot, SnapshotError, take_snapshot
 from gitgates.store.rescue import Rescue, StashJournal
 from gitgates.worktree.restore import Restorer
 from gitgates.worktree.stash import stash
@@ -72,11 +72,11 @@ def untouched(filled: Repo) -> Iterator[Repo]:
 
 def shot(repo: Repo) -> Snapshot:
     """Take a snapshot twice: from nothing or what is kept, and from nothing. Both are the same."""
-    first = take(where(repo))
+    first = take_snapshot(where(repo))
     state = Path(where(repo).state_abs)
     for name in ("index", "facts"):
         (state / f"snapshot.{name}").unlink(missing_ok=True)
-    assert take(where(repo)) == first
+    assert take_snapshot(where(repo)) == first
     return first
 
 
@@ -119,14 +119,14 @@ def test_a_clean_working_tree_has_the_tree_of_its_commit(filled: Repo) -> None:
 
 
 def test_what_changes_between_two_snapshots_is_seen(filled: Repo) -> None:
-    take(where(filled))
+    take_snapshot(where(filled))
     filled.write("a", "a Second")  # longer
     filled.write("b", "b First")  # as long
     (filled.path / "dir/c").chmod(0o755)
     (filled.path / "dir/d").unlink()
     os.symlink("../a", filled.path / "dir/d")
     filled.write("extra/new", "new")
-    assert held(filled, take(where(filled)).tree) == {
+    assert held(filled, take_snapshot(where(filled)).tree) == {
         **FIRST,
         "a": "a Second",
         "b": "b First",
@@ -136,11 +136,11 @@ def test_what_changes_between_two_snapshots_is_seen(filled: Repo) -> None:
     }
     filled.git("checkout", "-q", ".")
     (filled.path / "extra/new").unlink()
-    assert held(filled, take(where(filled)).tree) == FIRST
+    assert held(filled, take_snapshot(where(filled)).tree) == FIRST
 
 
 def test_files_folders_and_links_take_each_others_place(filled: Repo) -> None:
-    take(where(filled))
+    take_snapshot(where(filled))
     (filled.path / "a").unlink()
     filled.write("a/inside", "folder now")
     for name in ("c", "d"):
@@ -162,13 +162,13 @@ def test_files_folders_and_links_take_each_others_place(filled: Repo) -> None:
 def test_ignore_rules_that_change_are_followed(filled: Repo, tmp_path: Path) -> None:
     filled.write("new.txt", "new")
     filled.write("deep/er/new.md", "new")
-    assert {"new.txt", "deep/er/new.md"} <= held(filled, take(where(filled)).tree).keys()
+    assert {"new.txt", "deep/er/new.md"} <= held(filled, take_snapshot(where(filled)).tree).keys()
     filled.write(".git/info/exclude", "*.txt\n")
     (filled.path / "deep/.gitignore").write_text("*\n")  # ignores itself, too
-    assert held(filled, take(where(filled)).tree) == FIRST
+    assert held(filled, take_snapshot(where(filled)).tree) == FIRST
     filled.write(".git/info/exclude", "")
     (filled.path / "deep/.gitignore").unlink()
-    assert {"new.txt", "deep/er/new.md"} <= held(filled, take(where(filled)).tree).keys()
+    assert {"new.txt", "deep/er/new.md"} <= held(filled, take_snapshot(where(filled)).tree).keys()
     rules = tmp_path / "rules"
     rules.write_text("new.*\n")
     filled.git("config", "core.excludesFile", str(rules))
@@ -177,20 +177,20 @@ def test_ignore_rules_that_change_are_followed(filled: Repo, tmp_path: Path) -> 
 
 def test_what_is_tracked_although_it_is_ignored(filled: Repo) -> None:
     filled.write("x.log", "one")
-    take(where(filled))
+    take_snapshot(where(filled))
     filled.git("add", "-f", "x.log")
-    assert held(filled, take(where(filled)).tree)["x.log"] == "one"
+    assert held(filled, take_snapshot(where(filled)).tree)["x.log"] == "one"
     (filled.path / "x.log").unlink()
-    assert "x.log" not in held(filled, take(where(filled)).tree)
+    assert "x.log" not in held(filled, take_snapshot(where(filled)).tree)
     filled.write("x.log", "two")
-    assert held(filled, take(where(filled)).tree)["x.log"] == "two"
+    assert held(filled, take_snapshot(where(filled)).tree)["x.log"] == "two"
     filled.git("rm", "-q", "-f", "--cached", "x.log")
     assert held(filled, shot(filled).tree) == FIRST
 
 
 def test_deleted_written_again_and_ignored_by_then(filled: Repo) -> None:
     (filled.path / "a").unlink()
-    take(where(filled))
+    take_snapshot(where(filled))
     filled.write(".git/info/exclude", "/a\n")
     filled.write("a", "again")
     assert held(filled, shot(filled).tree)["a"] == "again"
@@ -200,7 +200,7 @@ def test_gc_does_not_destroy_it(filled: Repo) -> None:
     filled.write("a", "staged once, then not")
     filled.git("add", "a")
     filled.write("new", "untracked")
-    taken = take(where(filled))
+    taken = take_snapshot(where(filled))
     expected = held(filled, taken.tree)
     filled.git("write-tree")
     filled.git("reset", "-q", "--hard")
@@ -212,7 +212,7 @@ def test_gc_does_not_destroy_it(filled: Repo) -> None:
 
 def test_a_snapshot_can_be_laid_out(untouched: Repo) -> None:
     roots = where(untouched)
-    with check_out(roots, take(roots).tree) as place:
+    with check_out(roots, take_snapshot(roots).tree) as place:
         inside = Repo(Path(place.root_abs))
         assert {name: (inside.path / name).read_text() for name in NOW} == NOW
         assert inside.git("status", "--porcelain") == "M  a\nD  b\nA  new"
@@ -238,7 +238,7 @@ def test_a_git_folder_of_another_name(filled: Repo) -> None:
         "GIT_WORK_TREE": str(filled.path),
     }
     roots = find_repo(str(filled.path), env)
-    assert take(roots) == Snapshot(
+    assert take_snapshot(roots) == Snapshot(
         tree=filled.git("rev-parse", "HEAD^{tree}", env=env),
         head=filled.git("rev-parse", "HEAD", env=env),
     )
@@ -247,18 +247,18 @@ def test_a_git_folder_of_another_name(filled: Repo) -> None:
 def test_old_objects_go_and_a_snapshot_after_that_is_whole(filled: Repo) -> None:
     filled.write("new", "untracked")
     roots = where(filled)
-    before = take(where(filled))
+    before = take_snapshot(where(filled))
     later = time.time() + 2 * own_objects.KEPT_S
     assert own_objects.prune(roots, later) == 2  # the file and the tree
     assert own_objects.prune(roots, later) == 0
-    assert held(filled, take(where(filled)).tree) == {**FIRST, "new": "untracked"}
-    assert take(where(filled)) == before
+    assert held(filled, take_snapshot(where(filled)).tree) == {**FIRST, "new": "untracked"}
+    assert take_snapshot(where(filled)) == before
 
 
 @pytest.mark.thorough
 def test_a_large_untracked_file_is_left_out(filled: Repo) -> None:
     filled.write("grows", "small")
-    assert held(filled, take(where(filled)).tree)["grows"] == "small"
+    assert held(filled, take_snapshot(where(filled)).tree)["grows"] == "small"
     for name in ("grows", "large", "a"):
         os.truncate(filled.write(name), snapshot.LIMIT_BYTES + (name != "a"))
     taken = shot(filled)
@@ -304,12 +304,12 @@ def test_submodules_are_in_it_and_dirty_ones_make_it_unprovable(
 
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
 def test_files_that_git_is_told_not_to_look_at(filled: Repo, flag: str) -> None:
-    assert take(where(filled)).provable
+    assert take_snapshot(where(filled)).provable
     filled.git("update-index", flag, "a")
     filled.write("a", "changed")
     assert shot(filled).why_unprovable == ("git is configured to ignore changes of `a`",)
     filled.git("update-index", flag.replace("--", "--no-"), "a")
-    assert held(filled, take(where(filled)).tree)["a"] == "changed"
+    assert held(filled, take_snapshot(where(filled)).tree)["a"] == "changed"
 
 
 def test_a_sparse_working_tree_keeps_what_is_not_there(filled: Repo) -> None:
@@ -325,13 +325,13 @@ def test_a_sparse_working_tree_keeps_what_is_not_there(filled: Repo) -> None:
 
 
 def test_a_failing_filter_is_no_snapshot(filled: Repo) -> None:
-    take(where(filled))
+    take_snapshot(where(filled))
     filled.git("config", "filter.broken.clean", "false")
     filled.git("config", "filter.broken.required", "true")
     filled.write(".gitattributes", "*.x filter=broken\n")
     filled.write("one.x", "x")
     with pytest.raises(SnapshotError, match="clean filter 'broken' failed") as caught:
-        take(where(filled))
+        take_snapshot(where(filled))
     assert caught.value.exit_status == 74
     filled.git("config", "filter.broken.clean", "tr x y")
     assert held(filled, shot(filled).tree)["one.x"] == "y"
@@ -344,7 +344,7 @@ def test_what_cannot_be_read_is_no_snapshot(filled: Repo, name: str) -> None:
     filled.write("a", "changed")
     (filled.path / name).chmod(0)
     with pytest.raises(SnapshotError):
-        take(where(filled))
+        take_snapshot(where(filled))
     (filled.path / name).chmod(0o700)
 
 
@@ -379,7 +379,7 @@ def test_names_that_are_no_text(filled: Repo) -> None:
         **dict.fromkeys(map(os.fsdecode, names), "x"),
     }
     filled.write(".git/info/exclude", "caf*\nnew*\n")
-    taken = held(filled, take(where(filled)).tree)
+    taken = held(filled, take_snapshot(where(filled)).tree)
     assert sorted(set(taken) - set(FIRST)) == ['"quoted"', "-dash", ":(glob)*", "tab\t"]
 
 
@@ -414,7 +414,7 @@ def test_many_at_once(untouched: Repo) -> None:
         if not pid:
             status = 1
             try:
-                os.write(write, take(where(untouched)).tree.encode())
+                os.write(write, take_snapshot(where(untouched)).tree.encode())
                 status = 0
             finally:
                 os._exit(status)
@@ -434,7 +434,7 @@ LEFT = ["facts", "torn facts", "index", "locked", "garbage", "written"]
 @pytest.mark.samples(2)
 @pytest.mark.parametrize("left", LEFT)
 def test_what_a_killed_snapshot_leaves_does_no_harm(untouched: Repo, left: str) -> None:
-    expected = take(where(untouched))
+    expected = take_snapshot(where(untouched))
     state = Path(where(untouched).state_abs)
     match left:
         case "facts" | "index":
@@ -450,7 +450,7 @@ def test_what_a_killed_snapshot_leaves_does_no_harm(untouched: Repo, left: str) 
             )
         case _:
             (state / "snapshot.index").write_bytes(b"no index")
-    assert take(where(untouched)) == expected
+    assert take_snapshot(where(untouched)) == expected
 
 
 def test_what_has_not_changed_is_not_written_again(filled: Repo) -> None:
@@ -460,20 +460,20 @@ def test_what_has_not_changed_is_not_written_again(filled: Repo) -> None:
         found = [(state / f"snapshot.{name}").stat() for name in ("index", "facts")]
         return [(stat.st_ino, stat.st_ctime_ns) for stat in found]
 
-    taken = take(where(filled))
+    taken = take_snapshot(where(filled))
     before = written()
-    assert take(where(filled)) == taken
+    assert take_snapshot(where(filled)) == taken
     assert written() == before
     (filled.path / "more").write_text("1\n")
     filled.git("add", "more")
-    assert take(where(filled)).tree != taken.tree
+    assert take_snapshot(where(filled)).tree != taken.tree
     assert not set(written()) & set(before)
 
 
 def test_the_commit_is_that_of_git_however_it_is_stored(filled: Repo, tmp_path: Path) -> None:
     def head(repo: Repo) -> tuple[str, str, str]:
         return (
-            take(where(repo)).head,
+            take_snapshot(where(repo)).head,
             read_head(where(repo)),
             repo.ask("git", "rev-parse", "--verify", "-q", "HEAD").stdout.decode().strip(),
         )
@@ -497,7 +497,7 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
     roots = where(untouched)
     index = str(untouched.path / ".git/index.lock")
     names = {"GIT_DIR": ".git", "GIT_INDEX_FILE": index, "GIT_PREFIX": "dir/"}
-    taken = take(roots._replace(env={**roots.env, **names}))
+    taken = take_snapshot(roots._replace(env={**roots.env, **names}))
     assert held(untouched, taken.tree) == NOW
 
 
@@ -550,14 +550,14 @@ def test_what_another_run_has_hidden_counts_as_in_its_place(filled: Repo) -> Non
     hide_in_another_process(filled)
     assert (filled.path / "a").read_text() == "a first"
     hidden = whole(filled)
-    during = take(where(filled))
+    during = take_snapshot(where(filled))
     assert held(filled, during.tree) == held(filled, before.tree)
     assert during.tree == before.tree
     assert during.why_unprovable == ("another run has stashed unstaged work",)
     assert whole(filled) == hidden
     put_back(filled)
     assert whole(filled) == state
-    assert take(where(filled)) == before
+    assert take_snapshot(where(filled)) == before
 
 
 def test_the_run_that_hides_takes_what_its_gates_see(filled: Repo) -> None:
@@ -567,7 +567,7 @@ def test_the_run_that_hides_takes_what_its_gates_see(filled: Repo) -> None:
     roots = where(filled)
     rescue = Rescue(f"{roots.state_abs}/rescue")
     hide(roots, rescue)
-    taken = take(roots)
+    taken = take_snapshot(roots)
     assert (held(filled, taken.tree)["a"], taken.provable) == ("a staged", True)
     put_back(filled)
-    assert held(filled, take(roots).tree)["a"] == "a unstaged"
+    assert held(filled, take_snapshot(roots).tree)["a"] == "a unstaged"

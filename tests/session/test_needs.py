@@ -11,7 +11,7 @@ from gitgates.core.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.core.policy import POLICIES, Need, module_of, needs_of
 from gitgates.core.types import Config, Gate, Hook
 from gitgates.features.review.config import Review
-from gitgates.session.needs import needs
+from gitgates.session.needs import needed_events
 from gitgates.setup.install.agents import tools_of
 
 CHECK = Gate(name="check", command="x")
@@ -21,7 +21,7 @@ SUBAGENTS = Need(kind="subagent-start")
 
 def needed(*hooks: Hook, gates: tuple[Gate, ...] = (CHECK,)) -> tuple[Need, ...]:
     """Return what is needed, the guard aside."""
-    return needs(without_guard(Config(gates=gates, hooks=hooks)))
+    return needed_events(without_guard(Config(gates=gates, hooks=hooks)))
 
 
 def on(name: str, tools: tuple[str, ...] | None = None, listed: str = "check") -> Hook:
@@ -48,7 +48,7 @@ def test_a_stop_needs_the_beginnings() -> None:
 
 
 def test_the_guard_hears_of_tools_that_write() -> None:
-    assert needs(Config(gates=(CHECK,), hooks=(on("Stop"),))) == (
+    assert needed_events(Config(gates=(CHECK,), hooks=(on("Stop"),))) == (
         *BEGINNINGS,
         Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),
         SUBAGENTS,
@@ -145,7 +145,7 @@ STOP = Hook(name="Stop", gates=("check", "review"))
 
 def reviewed(*hooks: Hook, **review: Any) -> tuple[Need, ...]:
     config = Config(gates=(CHECK,), hooks=hooks)
-    return needs(without_guard(with_tables(config, table(Review, **review))))
+    return needed_events(without_guard(with_tables(config, table(Review, **review))))
 
 
 def of(found: tuple[Need, ...], kind: str) -> Need:

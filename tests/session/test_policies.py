@@ -16,7 +16,7 @@ from gitgates.core import policy
 from gitgates.core.errors import GitError, LockError
 from gitgates.core.types import BLOCK, PRIORITIES, WARN, Config, Verdict
 from gitgates.entry import githook, precommit
-from gitgates.session.needs import needs
+from gitgates.session.needs import needed_events
 from gitgates.setup.install.agents import entries
 from gitgates.setup.install.selection import select
 
@@ -79,7 +79,7 @@ def test_it_stands_beside_gates_that_fail(repo: Repo) -> None:
 
 def test_its_events_are_installed() -> None:
     wanted = ("session-start", "prompt", "subagent-start", "turn-end")
-    assert [need.kind for need in needs(Config())] == [*wanted]
+    assert [need.kind for need in needed_events(Config())] == [*wanted]
     assert [one.event for one in entries(Config(), "claude")] == [
         *("SessionStart", "UserPromptSubmit", "SubagentStart", "Stop")
     ]

@@ -12,14 +12,16 @@ import pytest
 from gitgates.session.shell_commands import only_shows, split_commands
 from gitgates.shell import syntax as shell_syntax
 from gitgates.shell.starters import STARTERS, Starter
-from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, read
+from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, read_command_line
 
 ENV = {"HOME": "/home/me", "DIR": "sub"}
 
 
 def words(text: str) -> list[str]:
     """Return each command as one text, what is unknown as `?`."""
-    return [" ".join(one.words).replace(UNKNOWN, "?") for one in read(text, ENV).commands]
+    return [
+        " ".join(one.words).replace(UNKNOWN, "?") for one in read_command_line(text, ENV).commands
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +87,7 @@ def words(text: str) -> list[str]:
 )
 def test_words(text: str, found: list[str]) -> None:
     assert words(text) == found
-    assert read(text, ENV).trouble == ""
+    assert read_command_line(text, ENV).trouble == ""
 
 
 @pytest.mark.parametrize(
@@ -114,12 +116,12 @@ def test_words(text: str, found: list[str]) -> None:
     ],
 )
 def test_what_stands_around_a_command(text: str, expected: dict[str, Any]) -> None:
-    last = read(text, ENV).commands[-1]
+    last = read_command_line(text, ENV).commands[-1]
     assert {name: getattr(last, name) for name in expected} == expected
 
 
 def test_what_is_known_of_a_programs_output_is_put_in() -> None:
-    found = read(
+    found = read_command_line(
         "a $(pwd)/b", {}, lambda words, _cwd: "/x\n" if words == ("pwd",) else "y"
     ).commands
     assert found[-1].words == ("a", "/x/b")
@@ -140,7 +142,7 @@ def started_by(row: Starter, program: str) -> str:
 @pytest.mark.parametrize("row", STARTERS, ids=[row.names for row in STARTERS])
 def test_programs_that_start_others_are_followed(row: Starter) -> None:
     for program in row.names.split():
-        line = read(started_by(row, program))
+        line = read_command_line(started_by(row, program))
         commands = [one for one in line.commands if one.words == ("git", "commit", "x")]
         assert [one.elsewhere for one in commands] == [row.elsewhere], program
         assert commands[0].env == ({"A": "1"} if row.assigns else {})
@@ -161,17 +163,17 @@ def test_programs_that_start_others_are_followed(row: Starter) -> None:
     ],
 )
 def test_trouble(text: str, trouble: str) -> None:
-    assert read(text).trouble == trouble
+    assert read_command_line(text).trouble == trouble
 
 
 def test_loops_in_loops_end() -> None:
     text = f"for x in {'a ' * 20}; do " * 6 + "b" + "; done" * 6
-    assert read(text).trouble in ("it is too long, or nested too deeply", NO_TIME)
+    assert read_command_line(text).trouble in ("it is too long, or nested too deeply", NO_TIME)
 
 
 def test_a_variable_does_not_grow_without_end() -> None:
     text = "x=aaaaaaaaaa; " + "x=$x$x$x$x; " * 60 + "b $x"
-    assert len(read(text).commands[-1].words[1]) == 10_000
+    assert len(read_command_line(text).commands[-1].words[1]) == 10_000
 
 
 # In a process of its own: a thread of pytest's would take the signal that the main one holds back.
@@ -198,7 +200,7 @@ def test_an_alarm_while_a_line_is_parsed_comes_behind_it() -> None:
 
 def test_without_a_parser_nothing_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_syntax, "_parser", lambda: None)
-    assert read("a").trouble == "the parser for commands cannot be loaded"
+    assert read_command_line("a").trouble == "the parser for commands cannot be loaded"
     assert split_commands("git diff") is None
     assert not only_shows("git diff")
 
@@ -210,11 +212,11 @@ def test_what_is_nested_too_deeply_is_not_plain() -> None:
 # The limit is met at another place in each: also where the grammar is asked for a text.
 AT_THE_LIMIT = """
 from gitgates.session.shell_commands import split_commands
-from gitgates.shell.syntax import read
+from gitgates.shell.syntax import read_command_line
 def deeper(number):
     if number:
         return deeper(number - 1)
-    return split_commands("ls&&" * 3000 + "ls") or read("ls||" * 1400 + "ls").trouble
+    return split_commands("ls&&" * 3000 + "ls") or read_command_line("ls||" * 1400 + "ls").trouble
 print({deeper(number) for number in range(12)})
 """
 
@@ -226,8 +228,8 @@ def test_a_line_that_is_nested_too_deeply_ends_no_process() -> None:
 
 def test_the_packages_of_the_parser_are_not_imported_whole() -> None:
     script = (
-        "import sys; from gitgates.shell.syntax import read; "
-        "print(read('a b').commands[0].words, sorted({*sys.modules} & "
+        "import sys; from gitgates.shell.syntax import read_command_line; "
+        "print(read_command_line('a b').commands[0].words, sorted({*sys.modules} & "
         "{'typing', 'tree_sitter', 'tree_sitter_bash', 'importlib.resources', 'subprocess'}))"
     )
     done = subprocess.run(

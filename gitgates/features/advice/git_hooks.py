@@ -7,7 +7,7 @@ from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import kind_of
 from gitgates.core.types import Verdict
 from gitgates.engine.listener import Listener
-from gitgates.engine.plan import join, joined_plan, make_plan
+from gitgates.engine.plan import join_decisions, joined_plan, make_plan
 from gitgates.features.advice.items import advice_of, hooks_at, identify, with_hooks
 from gitgates.features.advice.results import ignored, records, without_ignored
 from gitgates.hosts.git import decode_by_hand
@@ -120,7 +120,7 @@ def decide_hook(call: git_hooks.HookCall) -> Verdict:
         decisions = (
             (call.decision, advice_call.decision) if call.decision else (advice_call.decision,)
         )
-        call.decision = join(decisions)
+        call.decision = join_decisions(decisions)
         call.plan = joined_plan(call.plan, advice_call.plan) if call.plan else advice_call.plan
         return Verdict(advice_call.decision.verdict)
     return Verdict()

@@ -120,9 +120,9 @@ def due_here(
     All of them where the git hook does not run ours, else those that it does not run itself.
     """
     from gitgates.shell.no_verify import skips_hooks
-    from gitgates.shell.syntax import read
+    from gitgates.shell.syntax import read_command_line
 
-    line = read(call.payload.command)
+    line = read_command_line(call.payload.command)
     calls = [
         words for command in line.commands if (words := _git_words(command.words))[:1] == [verb]
     ]

@@ -17,7 +17,7 @@ from gitgates.session.breaker import (
     rule,
 )
 from gitgates.session.facts import NO_RESULT, UNCHECKED, BaselineEntry, StopEntry, WarningEntry
-from gitgates.session.gate_run import deciding, failures_of, read_log, unchecked, unpassed
+from gitgates.session.gate_run import deciding, failures_of, read_gate_log, unchecked, unpassed
 from gitgates.store.runs import log_abs
 
 TYPE_CHECKING = False
@@ -261,7 +261,7 @@ class StopAttempt:
         lines: set[str] = set()
         for number, round_ in enumerate(self._rounds, 1):
             folder = f"{round_.run}/logs/attempt-{number}" if number > 1 else f"{round_.run}/logs"
-            if output := read_log(log_abs(folder, gate, 0)):
+            if output := read_gate_log(log_abs(folder, gate, 0)):
                 lines.update(normalise("\n".join(readable(output))).split("\n"))
         return frozenset(lines)
 

@@ -14,7 +14,7 @@ from gitgates.core.record import Record
 from gitgates.features.guard.places import Place, Violation, find_places, linked, touched
 from gitgates.shell.no_verify import skips_hooks
 from gitgates.shell.repositories import Repositories, git_call
-from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, printed, read
+from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, printed, read_command_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Context(Record):
 def find(text: str, context: Context) -> Iterator[Violation]:
     """Find what a command line does that is guarded."""
     until = time.monotonic() + _LONGEST_S
-    line = read(
+    line = read_command_line(
         text,
         {**context.env, "PWD": context.cwd_abs},
         context.output_of,
@@ -298,7 +298,7 @@ def _of_alias(
 ) -> Iterator[str]:
     """Yield the rules that the expansion of an alias violates."""
     context = context._replace(alias=lambda _name: "")  # it may refer to itself
-    line = read(text[1:] if text.startswith("!") else f"git {text}").commands
+    line = read_command_line(text[1:] if text.startswith("!") else f"git {text}").commands
     for at, inner in enumerate(line):
         more = rest if at == len(line) - 1 else []
         whole = inner._replace(words=(*inner.words, *more), cwd=command.cwd)

@@ -365,7 +365,7 @@ def _config(repo: Repo, max_retries: int | None) -> tuple[Config, str]:
         if "no [tool.gitgates]" not in error.message:
             raise
         config = Config()
-    config, note = defaults.with_gates(config, repo.root_abs)
+    config, note = defaults.with_default_gates(config, repo.root_abs)
     if max_retries is not None:
         hook = _hook(config)._replace(max_retries=max_retries)
         others = tuple(other for other in config.hooks if other.name != HOOK)

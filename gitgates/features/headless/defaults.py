@@ -22,7 +22,7 @@ LANGUAGES: tuple[tuple[tuple[str, ...], tuple[tuple[str, str, float], ...]], ...
 )
 
 
-def with_gates(config: Config, root_abs: str) -> tuple[Config, str]:
+def with_default_gates(config: Config, root_abs: str) -> tuple[Config, str]:
     """Return the configuration with gates for the hook `headless`, and a note on their origin.
 
     If it has none, it gets those of the end of an agent's turn, else those of the language.

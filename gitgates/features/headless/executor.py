@@ -20,9 +20,9 @@ from gitgates.features.headless.notes import (
     UNCHECKED,
     configured,
     differing,
+    git_settings,
     head_notes,
     protected,
-    settings_of,
     unchecked_notes,
 )
 from gitgates.features.headless.outcomes import OUTCOMES, Ended
@@ -101,7 +101,7 @@ class Executor:
 
         Raises: GitError, StateError; then nothing has changed.
         """
-        self.protected, self.git_settings = self._protected(), settings_of(self.repo)
+        self.protected, self.git_settings = self._protected(), git_settings(self.repo)
         self.configured, self.branch = configured(self.repo), branch
         self.point = checkpoint.take(self.repo, self.run, apart=self.settings.apart)
         if branch:
@@ -466,7 +466,7 @@ class Executor:
         """Write the reports."""
         status, words = OUTCOMES[ended.outcome]
         before = {**self.protected, **self.git_settings}
-        changed = differing(before, {**self._protected(), **settings_of(self.repo)})
+        changed = differing(before, {**self._protected(), **git_settings(self.repo)})
         if changed:
             note = f"changed during the run, and not restored: {', '.join(changed)}"
             ended = ended._replace(notes=(*ended.notes, note))

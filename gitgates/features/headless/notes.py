@@ -37,7 +37,7 @@ def protected(repo: Repo, listing: Listing) -> dict[str, str]:
     return digests | dict.fromkeys(find_unsavable(repo, listing), "")
 
 
-def settings_of(repo: Repo) -> dict[str, str]:
+def git_settings(repo: Repo) -> dict[str, str]:
     """Return the settings of the repository, its tags and its stash, each with a digest."""
     digests: dict[str, str] = {}
     for folder_abs in dict.fromkeys((repo.common_dir_abs, repo.git_dir_abs)):

@@ -26,10 +26,10 @@ from gitgates.features.intents.facts import (
 )
 from gitgates.features.intents.gatekeeper import (
     holder_of_call,
+    intent_settings,
     join_paths,
     renewed_leases,
     request,
-    settings_of,
 )
 from gitgates.features.intents.lease import end, held_by
 from gitgates.features.intents.scope import is_in_scope
@@ -114,7 +114,7 @@ class _Scopes:
         self._ignore_case = call.repo.ignores_case
         self._all, self.file = intents, intents.file
         is_own = held_by(leases, holder_of_call(call)) is not None
-        self.are_judged = settings_of(call).required or is_own
+        self.are_judged = intent_settings(call).required or is_own
 
     def without(self, paths: Iterable[str]) -> list[str]:
         """Return the paths that are in no scope."""

@@ -12,7 +12,7 @@ from gitgates.core.clean import counted, visible_line
 from gitgates.features.intents.approved import approve_intents, intents_of_session, is_unapproved
 from gitgates.features.intents.cli_select import release, select
 from gitgates.features.intents.edit import add_pattern
-from gitgates.features.intents.file import find_intent, load, read_file, settings_of
+from gitgates.features.intents.file import find_intent, load, read_intents, settings_of
 from gitgates.features.intents.intent import Intents, IntentsError
 from gitgates.features.intents.lease import read_leases
 from gitgates.features.intents.requests import (
@@ -122,7 +122,7 @@ def validate(fmt: str) -> int:
         return error.exit_status
     if fmt == "json":
         print_json({"version": _VERSION, "ok": True, "problems": []})
-    elif read_file(repo.root_abs, intents.file) is None:
+    elif read_intents(repo.root_abs, intents.file) is None:
         click.echo(f"{intents.file}: file not found, so there are no intents")
     else:
         active = len(intents.active)
@@ -272,7 +272,7 @@ def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
         )
     if request.pattern in find_intent(intents, request.intent).owned_scope:
         return ""
-    raw = read_file(repo.root_abs, intents.file) or b""
+    raw = read_intents(repo.root_abs, intents.file) or b""
     changed = add_pattern(raw.decode("utf-8"), intents.file, request.intent, request.pattern)
     path_abs = os.path.join(repo.root_abs, intents.file)
     if changed is None:

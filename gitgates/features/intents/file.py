@@ -50,7 +50,7 @@ def load(repo: Repo, config: Config) -> Intents:
     if settings is None:
         return Intents(file="")
     file = settings.file
-    raw = read_file(repo.root_abs, file)
+    raw = read_intents(repo.root_abs, file)
     if raw is None:
         return Intents(file=file)
     cache_abs = f"{repo.state_abs}/{_CACHE}"
@@ -93,7 +93,7 @@ def find_intent(intents: Intents, name: str) -> Intent:
     raise UsageError(f"{intents.file}: no intent `{visible_line(name)}`", hint)
 
 
-def read_file(root_abs: str, file: str) -> bytes | None:
+def read_intents(root_abs: str, file: str) -> bytes | None:
     """Return the bytes of an intents file; None if there is none.
 
     Raises: IntentsError where it is a link, not a regular file, too long, or cannot be read.

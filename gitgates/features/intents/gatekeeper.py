@@ -46,7 +46,7 @@ def decide_tool(call: Call, so_far: Verdict) -> Verdict:
         return name_caller(call, so_far)
     if so_far.level >= BLOCK or paths == () or not (is_shell or payload.tool_kind == "writes"):
         return so_far  # nothing outside the repository is checked
-    settings = settings_of(call)
+    settings = intent_settings(call)
     try:
         intents = intents_in_force(call)
     except IntentsError:
@@ -223,7 +223,7 @@ def _in_pattern(char: str) -> str:
 # The intents and the holder of an event.
 
 
-def settings_of(call: Call) -> IntentSettings:
+def intent_settings(call: Call) -> IntentSettings:
     """Return the settings, without which the policy is not asked."""
     return table_of(call.config, TABLE, IntentSettings)
 

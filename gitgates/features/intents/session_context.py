@@ -12,8 +12,8 @@ from gitgates.features.intents.gatekeeper import (
     OFFERED,
     describe_active,
     holder_of_call,
+    intent_settings,
     renewed_leases,
-    settings_of,
 )
 from gitgates.features.intents.lease import held_by
 from gitgates.session.journal import of_kind
@@ -42,7 +42,7 @@ def decide_context(call: Call) -> Verdict:
     is_recorded = call.kind == "before-compact"
     if is_recorded and lease is None:
         return Verdict()
-    intents, settings = intents_in_force(call), settings_of(call)
+    intents, settings = intents_in_force(call), intent_settings(call)
     verdict = Verdict()
     if call.kind == "session-start" and is_unapproved(call.repo, call.config, intents):
         verdict = Verdict(WARN, to_person=describe_unapproved(intents.file))

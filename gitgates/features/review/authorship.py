@@ -20,7 +20,7 @@ from gitgates.session.facts import (
 )
 from gitgates.session.journal import of_kind
 from gitgates.session.start import record_base
-from gitgates.session.writers import is_shell_running, last_point, own_files_now
+from gitgates.session.writers import find_last_snapshot, is_shell_running, own_files_now
 from gitgates.store.files import length_of
 
 TYPE_CHECKING = False
@@ -71,7 +71,7 @@ def _may_run_on(call: Call) -> bool:
     """
     if call.kind in ENDINGS:
         return is_shell_running(call)
-    last = last_point(call.entries)
+    last = find_last_snapshot(call.entries)
     since = call.entries[max(last, 0) :]
     return bool(of_kind(since, ToolBackgroundEntry)) or any(fact.get("running") for fact in since)
 
@@ -116,7 +116,7 @@ def record_now(call: Call) -> None:
         from gitgates.features.review.edited_lines import split_writes  # only after edits
 
         written, writes = split_writes(
-            call, written, since=call.entries[last_point(call.entries) :]
+            call, written, since=call.entries[find_last_snapshot(call.entries) :]
         )
     length, running = length_of(call.payload.transcript_abs), _may_run_on(call)
     snapshot = SnapshotEntry(

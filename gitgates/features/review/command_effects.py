@@ -51,11 +51,11 @@ def leaves_files(command: str) -> bool:
         return False
     from gitgates.session.reading import reads  # the first word decides for most commands
     from gitgates.session.shell_commands import LONGEST
-    from gitgates.shell.syntax import read
+    from gitgates.shell.syntax import read_command_line
 
     if len(command) > LONGEST:
         return False
-    line = read(command, longest_s=_LONGEST_S)
+    line = read_command_line(command, longest_s=_LONGEST_S)
     harmless = (reads(simple_command) or _tests(simple_command) for simple_command in line.commands)
     return not line.trouble and bool(line.commands) and all(harmless)
 

@@ -20,8 +20,8 @@ from gitgates.features.trace.ledger import (
     ledger_abs,
     lock,
     note_end,
-    read_head,
     read_record,
+    read_writer_head,
     sealed,
     writer_of,
 )
@@ -125,7 +125,9 @@ def _check_heads(
 def _heads(path_abs: str) -> dict[str, Fact | None]:
     folder_abs = os.path.dirname(path_abs)
     names = sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else []
-    return {name: read_head(f"{folder_abs}/{name}") for name in names if name.endswith(".head")}
+    return {
+        name: read_writer_head(f"{folder_abs}/{name}") for name in names if name.endswith(".head")
+    }
 
 
 def _links_of(anchor: Fact) -> dict[Writer, Link]:
@@ -194,7 +196,7 @@ def _replace(
     remaining_writers: set[Writer],
 ) -> None:
     """Write the pruned ledger. A writer without remaining records loses its head."""
-    heads = {writer: read_head(head_abs_of(path_abs, writer)) for writer in links}
+    heads = {writer: read_writer_head(head_abs_of(path_abs, writer)) for writer in links}
     rows = [[*writer, *link] for writer, link in links.items() if heads[writer]]
     line = sealed({"v": VERSION, **anchor, "writers": rows})
     replace_file(path_abs, line + remaining)

@@ -14,7 +14,7 @@ from gitgates.core.clean import counted, visible_line
 from gitgates.core.policy import LABELS
 from gitgates.features.trace import audit, ledger
 from gitgates.features.trace.agent_trace import agent_trace
-from gitgates.features.trace.content import read as read_content
+from gitgates.features.trace.content import hash_file
 from gitgates.git.repo import Repo
 from gitgates.hosts import calling_session
 from gitgates.session.approval import require_person
@@ -105,7 +105,7 @@ def blame(file: str, fmt: str) -> int:
     repo = current_repo()
     path = _relative(repo, file)
     try:
-        now = read_content(f"{repo.root_abs}/{path}", repo.object_format)
+        now = hash_file(f"{repo.root_abs}/{path}", repo.object_format)
     except OSError as error:
         raise errors.UsageError(f"{file}: cannot be read: {error.strerror}") from error
     if now.kind != "text":

@@ -44,7 +44,7 @@ GONE = FileContent(kind="gone")
 HUGE = FileContent(kind="huge")
 
 
-def read(path_abs: str, object_format: str) -> FileContent:
+def hash_file(path_abs: str, object_format: str) -> FileContent:
     """Return the content at a path; a link is not followed, and a folder is not a file.
 
     `object_format`: that of the repository, for the blob's id. Raises: OSError where it cannot be

@@ -60,7 +60,7 @@ def append(common_dir_abs: str, record: Fact) -> Fact:
     lock_fd = lock(path_abs)
     try:
         catch_up(path_abs, lock_fd, writer)
-        head = read_head(head_abs_of(path_abs, writer)) or {}
+        head = read_writer_head(head_abs_of(path_abs, writer)) or {}
         number, digest = head.get("n", 0), head.get("sha256", "")
         first = {"v": VERSION, "id": _uuid(), "time": utc(time.time(), milliseconds=True)}
         line = sealed({**first, **record, "n": number + 1, "prev": digest})
@@ -198,11 +198,11 @@ def late_records(path_abs: str, lock_fd: int) -> list[Fact]:
 def catch_up(path_abs: str, lock_fd: int, writer: Writer | None = None) -> None:
     """Write the heads that a killed process has not written, and a damaged one of `writer`."""
     head_abs = head_abs_of(path_abs, writer) if writer else ""
-    if os.path.lexists(head_abs) and not read_head(head_abs):
+    if os.path.lexists(head_abs) and not read_writer_head(head_abs):
         os.ftruncate(lock_fd, 0)
     late = {writer_of(record): record for record in late_records(path_abs, lock_fd)}
     for by, record in late.items():
-        if record["n"] > (read_head(head_abs_of(path_abs, by)) or {"n": 0})["n"]:
+        if record["n"] > (read_writer_head(head_abs_of(path_abs, by)) or {"n": 0})["n"]:
             write_head(path_abs, by, (record["n"], record["sha256"]))
 
 
@@ -227,7 +227,7 @@ def head_name(writer: Writer) -> str:
     return f"{file_name(chr(0).join(writer))}.head"
 
 
-def read_head(head_abs: str) -> Fact | None:
+def read_writer_head(head_abs: str) -> Fact | None:
     """Return the fields of a head; None if it is damaged or missing."""
     head = parse_lines([read_state(head_abs) or b""])[0]
     return head if _has(head, _HEAD) else None

@@ -159,26 +159,24 @@ def _labels(call: Call) -> Fact:
 
 
 def _note_before(call: Call) -> None:
-    from gitgates.features.trace.content import (
-        read,  # cold: only where a tool writes; so are the next imports
-    )
+    from gitgates.features.trace.content import hash_file  # only where a tool writes
     from gitgates.features.trace.content_cache import remember
 
     object_format = call.repo.object_format
     for path in call.edited_paths or ():
-        content = read(f"{call.repo.root_abs}/{path}", object_format)
+        content = hash_file(f"{call.repo.root_abs}/{path}", object_format)
         remember(call.repo.state_abs, path, content)
 
 
 def _trace_writing(call: Call) -> TraceEntry | None:
     """Record the changes of the files that a tool names; return an entry for the journal."""
-    from gitgates.features.trace.content import file_change, read
+    from gitgates.features.trace.content import file_change, hash_file
     from gitgates.features.trace.content_cache import recall
     from gitgates.features.trace.facts import TraceEntry
 
     changes, object_format = [], call.repo.object_format
     for path in call.edited_paths or ():
-        now = read(f"{call.repo.root_abs}/{path}", object_format)
+        now = hash_file(f"{call.repo.root_abs}/{path}", object_format)
         change = file_change(path, recall(call.repo.state_abs, path), now)
         if change and not path.startswith(".git/"):
             changes.append((change, now))
@@ -204,7 +202,7 @@ def _trace_shell(call: Call) -> TraceEntry | None:
     named_paths = _named_since(point, call.entries)
     if not now.tree or (now.tree == point.tree and not named_paths):
         return None
-    from gitgates.features.trace.content import LARGEST, file_change, read
+    from gitgates.features.trace.content import LARGEST, file_change, hash_file
     from gitgates.features.trace.content_cache import recall
     from gitgates.features.trace.facts import TraceEntry
     from gitgates.git.authorship import Span, trees  # most commands change nothing
@@ -229,7 +227,7 @@ def _trace_shell(call: Call) -> TraceEntry | None:
     )
     changes, object_format = [], call.repo.object_format
     for file in changed:
-        content = read(f"{call.repo.root_abs}/{file.path}", object_format)
+        content = hash_file(f"{call.repo.root_abs}/{file.path}", object_format)
         before, old_path = noted[file], file.old_path
         if before:
             old_path = ""  # it had this path already when its content was stored

@@ -13,7 +13,7 @@ from gitgates.hosts.settings.base import HookSettings
 from gitgates.session.facts import UnreadEntry
 from gitgates.session.installed import is_switched_off
 from gitgates.session.journal import KINDS, of_kind
-from gitgates.session.needs import needs
+from gitgates.session.needs import needed_events
 from gitgates.setup.doctor.agents import Source, find_sources
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install.agents import detected, hidden, is_personal, limits, main_settings
@@ -36,7 +36,7 @@ def check_hosts(subject: Subject) -> Iterator[Finding]:
             yield from _off(source, subject)
     yield from _unread(subject)
     config = subject.config
-    if config is None or not needs(config):
+    if config is None or not needed_events(config):
         return
     for agent, sources in with_hooks.items():
         for what in limits(config, agent) if sources else ():

@@ -18,7 +18,7 @@ from gitgates.engine.hooks import host_limit_s
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings.base import Entry, bare, is_our_command, split, unguarded
 from gitgates.proc.call import which
-from gitgates.session.needs import agent_hooks, agents_wanted, git_hooks, join, needs
+from gitgates.session.needs import agent_hooks, agents_wanted, git_hooks, join_needs, needed_events
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def put(
 
 def _needs(config: Config, agent: str) -> list[Need]:
     """Return the events of an agent that are needed, in the order of a session."""
-    by_kind = {need.kind: need for need in needs(config)}
+    by_kind = {need.kind: need for need in needed_events(config)}
     host = agent_host(agent)
     before: tuple[ToolKind, ...] = ()
     if "session-start" in by_kind and not host.has("session-start"):
@@ -261,7 +261,7 @@ def _needs(config: Config, agent: str) -> list[Need]:
         before = ("writes",)
     if before:
         need = Need("before-tool", tools=(), tool_kinds=before)
-        by_kind["before-tool"] = join(by_kind.get("before-tool", need), need)
+        by_kind["before-tool"] = join_needs(by_kind.get("before-tool", need), need)
     kinds = [kind for kind in HOOK_OF if kind in by_kind and host.has(kind)]
     return [by_kind[kind] for kind in kinds]
 

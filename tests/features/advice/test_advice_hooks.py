@@ -27,7 +27,7 @@ from gitgates.features.advice.items import (
     identify,
     target_of,
 )
-from gitgates.session.needs import git_hooks, needs
+from gitgates.session.needs import git_hooks, needed_events
 
 
 @pytest.fixture(autouse=True)
@@ -236,7 +236,7 @@ def test_events_that_a_trigger_needs(
 ) -> None:
     config = configured(repo, HOOK.format("true", trigger, "warn") + NO_GUARD)
     always = {"session-start", "prompt", "subagent-start"}
-    found: dict[str, Need] = {need.kind: need for need in needs(config)}
+    found: dict[str, Need] = {need.kind: need for need in needed_events(config)}
     assert found.keys() == events | always
     assert all(found[kind].more_s == 45.0 for kind in events)
     assert git_hooks(config) == hooks

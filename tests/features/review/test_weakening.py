@@ -25,7 +25,7 @@ from gitgates.features.review.weakening.session import (
 )
 from gitgates.git.authorship import Span
 from gitgates.git.repo import find_repo
-from gitgates.git.snapshot import take
+from gitgates.git.snapshot import take_snapshot
 
 
 def found_in(files: Files) -> tuple[Weakening, ...]:
@@ -311,9 +311,9 @@ def weakened_by(agent: Agent, text: str) -> tuple[Weakening, ...]:
     """Return what new settings weaken; with broken ones, no verb runs."""
     repo = agent.repo
     roots = find_repo(str(repo.path), dict(os.environ))
-    start = take(roots)
+    start = take_snapshot(roots)
     repo.write("gitgates.toml", text)
-    now = take(roots)
+    now = take_snapshot(roots)
     points = (Point(start.tree, start.head), Point(now.tree, now.head))
     return weakened(Span(roots, *points), Config())
 
