@@ -130,9 +130,9 @@ def _required_removed(shared: Settings, local: Settings, config: Config) -> Iter
         # What would run without the local settings: another hook's gates, maybe.
         table = hooks.get(hook.name, hooks.get(STANDS_IN_FOR.get(hook.name, hook.name), {}))
         before = Hook(name=hook.name, **table)
-        required = [name for name in reachable(before.gates, gates) if gates[name].required]
+        required = [name for name in reachable_defined(before.gates, gates) if gates[name].required]
         required += [name for name in policies if name in before.gates]
-        after = (*reachable(hook.gates, merged), *hook.gates)
+        after = (*reachable_defined(hook.gates, merged), *hook.gates)
         for name in required:
             if name in after:
                 continue
@@ -165,7 +165,7 @@ def _change_shared(shared: Settings) -> str:
     return f"Change it in {shared.document.source} instead."
 
 
-def reachable(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]:
+def reachable_defined(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]:
     """Return the defined gates that the named ones lead to, themselves included, in order."""
     reached: dict[str, None] = {}
     waiting = list(names)
@@ -247,7 +247,7 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
             message = f"the built-in gate `{name}` decides whether an agent may stop"
             hint = f"List it in {' or '.join(ENDING_HOOKS)} instead."
             yield Problem(location, message, hint, deferred=True)
-    for name in reachable(hook.gates, gates):
+    for name in reachable_defined(hook.gates, gates):
         if gates[name].restage and point.scope == "staged" and hook.unstaged == "checkout":
             message = f"in a private checkout, gate `{name}` cannot restage what it fixes"
             hint = "Use `hide` (the default), or remove `restage`."

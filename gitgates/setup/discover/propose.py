@@ -9,7 +9,7 @@ from typing import Any
 
 from gitgates.config import load
 from gitgates.config.edit import Addition, Edit, make_edit, read_shared
-from gitgates.config.parse import reachable
+from gitgates.config.parse import reachable_defined
 from gitgates.core.lifecycle import AGENT_KINDS, HOOK_OF, kind_of
 from gitgates.core.policy import policy_gates
 from gitgates.core.record import Record
@@ -196,7 +196,7 @@ def _missing(inspection: Inspection, failed: dict[str, str], config: Config) -> 
         for proposal in missing
         if proposal.task.command not in commands
     }
-    chosen = {name for hook in config.hooks for name in reachable(hook.gates, existing)}
+    chosen = {name for hook in config.hooks for name in reachable_defined(hook.gates, existing)}
     waiting = new.keys() | (existing.keys() - chosen - failed.keys())
     hooks = {
         hook: [name for name in gates if name in waiting]
