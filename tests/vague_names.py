@@ -15,6 +15,8 @@ from pathlib import Path
 VAGUE = (
     *("one", "found", "said", "own", "known", "told", "heard"),
     *("given", "came", "there", "wanted", "left", "shown"),
+    *("asked", "gone", "where", "was", "done", "made", "seen", "here"),
+    *("held", "theirs", "ours", "named", "taken", "kept", "listed"),
 )
 
 
