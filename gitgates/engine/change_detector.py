@@ -15,7 +15,7 @@ from gitgates.engine.walk import (
     undeclared,
     undeclared_staging,
 )
-from gitgates.git.index import CommittedIndex, Contents, EventFiles, named_index, restage
+from gitgates.git.index import CommittedIndex, Contents, WatchedFiles, named_index, restage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ class ChangeDetector:
                 self._strays = self._files.written_since(began_ns, isolation.hidden)
             self.index = self._committed_index(repo)
 
-    def _event_files(self) -> EventFiles:
+    def _event_files(self) -> WatchedFiles:
         """Return the files that the event is about, where gates are to leave them as they are."""
         event = self._plan.event
         is_watched = self._again or event.payload
         paths = (self._isolation.staged or event.paths or ()) if is_watched else ()
-        return EventFiles(self._repo.git, paths)
+        return WatchedFiles(self._repo.git, paths)
 
     def _committed_index(self, repo: Repo) -> CommittedIndex | None:
         copies = any(step.gate.git_env == "commit" for step in self._plan.steps)

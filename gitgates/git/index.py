@@ -84,7 +84,7 @@ def find_unstaged(git: Git) -> Unstaged:
     return unstaged
 
 
-class EventFiles:
+class WatchedFiles:
     """The files of an event, compared by `lstat`, otherwise by content.
 
     Content is read when the run begins, up to `_MOST_READ` of it; beyond that, `lstat` decides.
