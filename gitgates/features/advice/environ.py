@@ -6,6 +6,6 @@ NAMES = (
     ("GITGATES_RIG", "you", "the rig that advice is for"),
     ("GITGATES_ROLE", "you", "the role that advice is for"),
     ("GITGATES_AGENT", "you", "the agent that advice is for; default: the type of the sub-agent"),
-    ("GITGATES_ADVICE", "gitgates", "for the command of an advice: its id"),
+    ("GITGATES_ADVICE", "gitgates", "for the command of an advice entry: its id"),
     ("GITGATES_ADVICE_TRIGGER", "gitgates", "the same: its trigger, such as before-commit"),
 )
