@@ -306,3 +306,19 @@ def test_the_demo_goes_as_it_says() -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith("all as expected; the throw-away repository is removed\n")
+
+
+def test_the_names_that_pages_give_with_a_file_are_in_it() -> None:
+    """Of `NAME` in `FILE.py`, in the pages for developers."""
+    named = re.compile(r"`([\w.]+)`(?: and `([\w.]+)`)? in `([a-z_]+/[\w/]+\.py)`")
+    missing, count = [], 0
+    for page in ("AGENTS.md", "docs/explanation/architecture.md"):
+        for first, second, file in named.findall((ROOT / page).read_text("utf-8")):
+            count += 1
+            text = (ROOT / ("" if file.startswith("tests/") else "gitgates") / file).read_text(
+                "utf-8"
+            )
+            names = [name.rpartition(".")[2] for name in (first, second) if name]
+            missing += [(page, name, file) for name in names if not re.search(rf"\b{name}\b", text)]
+    assert missing == []
+    assert count > 15
