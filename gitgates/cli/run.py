@@ -11,12 +11,13 @@ from typing import Any, TypeVar
 import click
 
 from gitgates.config.values import did_you_mean
+from gitgates.core.clean import counted
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError, unwritable
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.types import Config, Hook
-from gitgates.engine.plan import find_hook
+from gitgates.core.types import Config, Decision, Hook
+from gitgates.engine.plan import AUDIT, REUSE, find_hook
 from gitgates.engine.run import InterruptedRun
-from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.engine.walk import BEFORE_A_COMMIT, describe
 from gitgates.git import paths as facts
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
@@ -169,6 +170,13 @@ def _expand_folders(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
 @path_options
 @click.option("--format", "fmt", type=click.Choice(["text", "json", "jsonl"]), default="text")
 @click.option("--junit", metavar="FILE", default="", help="Write a JUnit XML report.")
+@click.option("--no-reuse", "reuse", flag_value="0", help="Run every gate; reuse no pass.")
+@click.option(
+    "--audit-reuse",
+    "reuse",
+    flag_value=AUDIT,
+    help="Also run what would be reused. Exit status 1 where a gate does not pass again.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show only what did not pass.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the output of gates that passed.")
 def command(
@@ -179,7 +187,7 @@ def command(
     junit: str,
     quiet: bool,
     verbose: bool,
-    **paths: Any,  # noqa: ANN401 - click's
+    **options: Any,  # noqa: ANN401 - click's
 ) -> int:
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
 
@@ -197,9 +205,10 @@ def command(
         listener = Console(terminal, quiet=quiet, verbose=verbose)
     else:
         listener = (JsonLines if fmt == "jsonl" else JsonDocument)(terminal, began_s)
+    reuse = options.pop("reuse") or ""
     try:
         restore_interrupted("run")
-        call = _run(hook, gates, paths, listener)
+        call = _run(hook, gates, options, listener, reuse=reuse)
         if call.plan and call.decision:
             notes = save_run(call.decision, call.plan, call.config, began_s)
             click.echo(notes, nl=False, err=True)
@@ -219,14 +228,38 @@ def command(
         if expected_error and not isinstance(listener, Console):
             terminal.write(listener.failed(expected_error))
         raise
+    if reuse == AUDIT and call.decision:
+        return max(githook.encode(call.decision), _report_differences(call.decision))
     return githook.encode(call.decision)
 
 
+def _report_differences(decision: Decision) -> int:
+    """Print each gate whose pass would have been reused and that does not pass; return a status."""
+    results = [visit.result for visit in decision.visits if visit.result.reused]
+    differences = [result for result in results if result.status != "passed"]
+    for result in differences:
+        text = f"gate `{result.gate}` {describe(result)}; its pass would have been reused"
+        click.echo(f"gitgates: {text} ({result.reused})", err=True)
+    if not results:
+        click.echo("gitgates: nothing was compared: no pass would have been reused", err=True)
+    elif not differences:
+        text = f"{counted(len(results), 'gate')} would have been reused, and passed again"
+        click.echo(f"gitgates: no difference: {text}", err=True)
+    return 1 if differences else 0
+
+
 def _run(
-    name: str, gates: tuple[str, ...], options: Mapping[str, Any], listener: Console | JsonDocument
+    name: str,
+    gates: tuple[str, ...],
+    options: Mapping[str, Any],
+    listener: Console | JsonDocument,
+    *,
+    reuse: str = "",
 ) -> HookCall:
     """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()
+    if reuse:
+        repo = repo._replace(env={**repo.env, REUSE: reuse})
     config = configuration(repo)
     if name not in HOOK_POINTS and not gates and any(gate.name == name for gate in config.gates):
         name, gates = "", (name,)

@@ -209,6 +209,27 @@ GATE_KEYS: tuple[Key, ...] = (
         "In a headless run: if the gate does not pass, the run ends immediately; no agent is "
         "asked to fix it."
     ),
+    Key("reuse", v.REUSE, weaker=("by-file", True), missing=False).means(
+        "Reuse a pass for the same content, instead of running the gate again. "
+        '`"by-file"`, with `pass_files`: for each file; only files without a pass are passed. '
+        "For a known command that checks each file on its own, such as `ruff check`, `true` with "
+        '`pass_files` means `"by-file"`. Default: `false`.'
+    ),
+    Key("inputs", v.PATTERNS, "[]", weaker="any").means(
+        "With `reuse`: patterns of the files that the gate depends on, in place of all files "
+        "that git does not ignore."
+    ),
+    Key("env_inputs", v.NAMES, "[]", weaker="fewer").means(
+        "With `reuse`: environment variables that the gate depends on. `NAME*` means all whose "
+        "names begin with it."
+    ),
+    Key("reads", v.NAMES, "[]", weaker="fewer").means(
+        "With `reuse`: files outside the repository that the gate depends on: `/path`, `~/path`, "
+        "or `../name` for a file of that name in any folder above the root."
+    ),
+    Key("max_age", v.DURATION, weaker="greater", missing=0.0).means(
+        "With `reuse`: the maximum age of a pass that is reused. Unset: any."
+    ),
 )
 
 HOOK_KEYS: tuple[Key, ...] = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from graphlib import CycleError, TopologicalSorter
 
+from gitgates.config.file_tools import with_defaults
 from gitgates.config.keys import POLICY_NAMES
 from gitgates.config.read import Document, Settings, read_settings
 from gitgates.config.tables import completed, defaults, tables
@@ -91,7 +92,10 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
         **merged.tables[()],
         tables=features,
         tuned=tuple(name for name, table in features.items() if table != defaults(name)),
-        gates=tuple(Gate(name=name, **table) for name, table in merged.tables_of("gates").items()),
+        gates=tuple(
+            Gate(name=name, **with_defaults(table))
+            for name, table in merged.tables_of("gates").items()
+        ),
         hooks=tuple(
             Hook(name=name, **{**_DEFAULTS.get(name, {}), **table})
             for name, table in merged.tables_of("hooks").items()
@@ -218,6 +222,9 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
         hint = "Add writes = true to detect its changes."
         message = "requires `writes = true`"
         yield Problem(merged.location(*path, field="restage"), message, hint)
+    if gate.reuse == "by-file" and not gate.pass_files:
+        message = 'as "by-file" requires `pass_files = true`'
+        yield Problem(merged.location(*path, field="reuse"), message)
     if gate.ratchet and not gate.metrics:
         message = "requires `metrics`"
         yield Problem(merged.location(*path, field="ratchet"), message)

@@ -303,6 +303,12 @@ def _ratchet(value: object) -> bool | str:
     return value
 
 
+def _reuse(value: object) -> bool | str:
+    if not isinstance(value, bool) and value != "by-file":
+        raise BadValue('true, false or "by-file"')
+    return value
+
+
 def one_of(*words: str) -> ValueType:
     """Make the type of one of some words."""
 
@@ -359,6 +365,7 @@ METRICS = ValueType(
     },
 )
 RATCHET = ValueType(_ratchet, {"anyOf": [{"type": "boolean"}, {"enum": ["measure"]}]})
+REUSE = ValueType(_reuse, {"anyOf": [{"type": "boolean"}, {"enum": ["by-file"]}]})
 BREAKER = ValueType(
     _breaker, numbers_schema({"type": "integer", "minimum": 1}, "prompt", "session")
 )

@@ -50,6 +50,18 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("PRE_COMMIT_PRE_REBASE_BRANCH", "pre-commit", "pre-rebase: the branch, if named"),
     ("PRE_COMMIT_COMMIT_MSG_SOURCE", "pre-commit", "prepare-commit-msg: the source of the message"),
     ("PRE_COMMIT_COMMIT_OBJECT_NAME", "pre-commit", "prepare-commit-msg: the amended commit"),
+    (
+        "GITGATES_REUSE",
+        "you",
+        "`0`: run every gate; `audit`: also run gates whose passes would be reused, and compare",
+    ),
+    (
+        "GITGATES_POOL",
+        "you",
+        "the folder of the job slots that all runs share; `0`: wait for no other run",
+    ),
+    ("RUSTUP_HOME", "you", "the folder of rustup, whose settings name the toolchain of `cargo`"),
+    ("RUSTUP_TOOLCHAIN", "you", "the toolchain of `cargo`, which passes are reused for"),
     ("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to pause at"),
     ("GITGATES_HOOK", "gitgates", "for each gate: the hook"),
     (

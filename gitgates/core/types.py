@@ -123,6 +123,11 @@ class Gate(Record):
     ratchet: bool | str = False  # "measure": the base is run where nothing is recorded for it
     tolerance: float = 0.0  # by how much a number may be worse, in its own unit
     terminal: bool = False
+    reuse: bool | str = False  # "by-file": passes are recorded for each file
+    inputs: tuple[str, ...] = ()  # patterns of what it can see; empty: everything
+    env_inputs: tuple[str, ...] = ()  # variables that it depends on; `NAME*`: all that begin so
+    reads: tuple[str, ...] = ()  # files outside of the repository that it depends on
+    max_age_s: float = 0.0  # of a pass that is reused; 0: any
 
 
 class Hook(Record):
@@ -220,6 +225,7 @@ class GateResult(Record):
     excused: str = ""  # why it does not count, though it is no pass
     log_abs: str = ""  # all of the output; empty if there was none
     metrics: Mapping[str, float] = {}  # numbers in its output
+    reused: str = ""  # where the pass comes from that stands for a run: when, and of which hook
 
 
 class Visit(Record):

@@ -222,3 +222,13 @@ def record_skips(plan: Plan, repo: Repo) -> None:
             f"{repo.shared_state_abs}: cannot record a skip: {error.strerror}",
             "Run without GITGATES_SKIP and SKIP, or make the folder writable.",
         ) from error
+
+
+REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has it audited
+AUDIT = "audit"
+
+
+def is_reusable(gate: Gate) -> bool:
+    """Return whether passes of a gate may be reused: nothing but files goes into it."""
+    has_other_input = gate.pass_hook_input or gate.metrics or gate.git_env == "commit"
+    return bool(gate.reuse) and not has_other_input

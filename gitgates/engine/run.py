@@ -9,6 +9,7 @@ from gitgates.config.load import FILES
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, STOP, Command, Config, Decision, Ending, GateResult, Plan
+from gitgates.engine.admission import Admission, Admissions
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
     gate_env,
@@ -18,7 +19,7 @@ from gitgates.engine.command import (
     with_hook,
     without_git,
 )
-from gitgates.engine.plan import choose_view
+from gitgates.engine.plan import REUSE, choose_view, is_reusable
 from gitgates.engine.walk import ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
@@ -29,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gitgates.core.types import Step
     from gitgates.engine.change_detector import GateChanges
     from gitgates.engine.listener import Listener
     from gitgates.engine.metrics import Measurement
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.proc.watchdog import Watchdog
 
+_PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
+_WAIT_S = 0.02  # until a gate that has to wait for another run is asked about again
 # Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,
 # into the `.venv` that is linked: the user's. A relative name is one in the root of each project.
 _OWN_ENVIRONMENT = {"UV_PROJECT_ENVIRONMENT": ".venv-gitgates"}
@@ -61,6 +65,7 @@ class RunOptions(Record):
     logs_abs: str = ""  # where the gates' logs go; empty: into a new run
     began_ns: int = 0  # when the event arrived, by the wall clock; 0: irrelevant
     earlier: Mapping[tuple[str, int], GateResult] = {}  # results that are already final
+    is_urgent: bool = False  # a person waits for it: it is served before agents' runs
     # Makes a new plan where the configuration itself was among the hidden files: what is committed
     # is checked by its own configuration, not by an edit that is not part of it.
     as_committed: Callable[[], tuple[Plan, Config]] | None = None
@@ -133,6 +138,7 @@ class _Job:
         self.started = time.monotonic()
         self.child: Child | None = None
         self.measurement: Measurement | None = None
+        self.admission = Admission(step=due.step)
         self.head_result: GateResult | None = None  # while it runs on the base of its ratchet
         self.checkout: Checkout | None = None  # of that
         self.shell = commands[0].shell
@@ -161,13 +167,21 @@ class _Run:
             for at, result in options.earlier.items()
             if result.reason != ENDED  # we ended it: not a result to continue from
         }
-        self.slots = config.jobs or os.cpu_count() or 1
         self.jobs: list[_Job] = []
+        self.waits_since = 0.0  # that nothing runs, by the monotonic clock; 0: something does
+        self.has_reported_wait = False
         self.env = with_hook(repo.env, plan.event.name, repo.git_dir_abs)
         self.watch = _watch() if plan.event.payload else None
         self.detector = ChangeDetector(
             plan, repo, isolation, checkout=options.checkout, began_ns=options.began_ns
         )
+        reuse = None
+        is_reused = any(is_reusable(step.gate) for step in plan.steps if not step.skip)
+        if is_reused and repo.env.get(REUSE) != "0":
+            from gitgates.engine.reuse import Reuse  # no other run pays for it
+
+            reuse = Reuse(plan.event.name, repo, options.checkout, listener.message)
+        self.admissions = Admissions(config, repo.env, reuse, is_urgent=options.is_urgent)
         self.stdin_abs = ""
         if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):
             self._make_folder()
@@ -184,11 +198,23 @@ class _Run:
                 return decision._replace(results=tuple(self.results.items()))
             if walk.verdict == STOP:
                 group.end_all()
+            waits = False
             if not group.handle_signals():
                 for due in walk.due:
-                    self._start(due, group)
-            if child := group.wait():
+                    waits = self._start(due, group) or waits
+            self._report_wait(waits=waits and not self.jobs)
+            if child := group.wait(_WAIT_S if waits else 0.0):
                 self._ended(child, group)
+
+    def _report_wait(self, *, waits: bool) -> None:
+        """Report once that nothing runs, because other runs are waited for."""
+        if not waits:
+            self.waits_since = 0.0
+        elif not self.waits_since:
+            self.waits_since = time.monotonic()
+        elif time.monotonic() - self.waits_since > _PATIENCE_S and not self.has_reported_wait:
+            self.has_reported_wait = True
+            self.listener.message("waiting for other gitgates runs of yours to finish")
 
     def _partial_decision(self) -> Decision:
         walk = advance(self.plan, self.results)
@@ -198,6 +224,7 @@ class _Run:
 
     def close(self) -> None:
         self.detector.close()
+        self.admissions.close()
         for job in self.jobs:
             if job.checkout:
                 job.checkout.close()
@@ -213,17 +240,24 @@ class _Run:
         runs.make(self.run_abs)
         self.has_folder = True
 
-    def _start(self, due: Due, group: Group) -> None:
-        if len(self.jobs) >= self.slots or any(job.due == due for job in self.jobs):
-            return
+    def _start(self, due: Due, group: Group) -> bool:
+        """Start a gate, if it may start; return whether it has to wait for another run."""
+        if len(self.jobs) >= self.admissions.slots or any(job.due == due for job in self.jobs):
+            return False
         gate = due.step.gate
         if self.jobs and gate.writes:
-            return
+            return False
         if reason := self._why_none_starts():
-            result = GateResult(gate=gate.name, status="not-run", reason=reason)
-            self.results[gate.name, due.generation] = result
-            self.listener.ended(result, self.plan)
-            return
+            self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
+            return False
+        admission = self.admissions.ask(due.step, self._commands)
+        if admission is None:
+            return True
+        step = admission.step
+        if step is None:
+            passed = GateResult(gate=gate.name, status="passed", reused=admission.reused)
+            self._conclude(due, passed)
+            return False
         log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
         measurement = None
         if gate.metrics:
@@ -232,11 +266,17 @@ class _Run:
             measurement = Measurement(gate, self.plan, self.repo, self.options.checkout)
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
         capture = Capture(limit, log_abs, log_limit, self._make_folder)
-        job = _Job(due, self._commands(due), capture, self.detector.begin(gate, due.step.paths))
-        job.measurement = measurement
+        changes = self.detector.begin(gate, step.paths)
+        job = _Job(due, self._commands(step), capture, changes)
+        job.measurement, job.admission = measurement, admission
         self.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
+        return False
+
+    def _conclude(self, due: Due, result: GateResult) -> None:
+        self.results[due.step.gate.name, due.generation] = result
+        self.listener.ended(result, self.plan)
 
     def _why_none_starts(self) -> str:
         deadline = self.options.deadline
@@ -244,8 +284,8 @@ class _Run:
             return f"the {deadline.limit_s:g} s limit for all gates was reached before it started"
         return self.detector.why_none_starts()
 
-    def _commands(self, due: Due, base: Checkout | None = None) -> list[Command]:
-        repo, index, step = self.repo, self.detector.index, due.step
+    def _commands(self, step: Step, base: Checkout | None = None) -> list[Command]:
+        repo, index = self.repo, self.detector.index
         env, checkout = self.env, self.options.checkout
         if base:
             env, checkout, index = without_git(env), base.repo, None
@@ -324,8 +364,9 @@ class _Run:
                 if self._run_on_base(job, result, group):
                     return
         self.jobs.remove(job)
-        self.results[job.gate.name, job.due.generation] = result
-        self.listener.ended(result, self.plan)
+        self.admissions.ended(job.admission, result)
+        result = result._replace(reused=job.admission.reused)
+        self._conclude(job.due, result)
 
     def _measure(self, measurement: Measurement, result: GateResult, group: Group) -> GateResult:
         result = measurement.judge(result, lambda: bool(group.handle_signals()))
@@ -352,7 +393,7 @@ class _Run:
             job.endings = [Ending(not_started=error.message)]
         else:
             job.endings = []
-            job.commands = self._commands(job.due, base=job.checkout)
+            job.commands = self._commands(job.due.step, base=job.checkout)
         log_abs = runs.log_abs(f"{self.logs_abs}/base", job.gate.name, job.due.generation)
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
         job.capture = Capture(limit, log_abs, log_limit, self._make_folder)

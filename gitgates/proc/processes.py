@@ -35,6 +35,7 @@ SETTLE_S = 0.2  # of it, before it is asked: `> >(tee log)` outlives its shell b
 _DRAIN_S = 0.2  # after a KILL
 _LINGER_S = 0.02  # descendants send us no SIGCHLD: look again
 _TICK_S = 0.1  # for the live display
+_FOREVER_S = 1e9
 _PARENT_S = 0.25  # to see that who started us is gone
 
 
@@ -122,20 +123,26 @@ class Group:
                 child.ended_by_us = not child.is_gone
                 self._terminate(child)
 
-    def wait(self) -> Child | None:
-        """Wait until one process and its descendants are gone; return it (None: none left)."""
-        while self._children:
+    def wait(self, most_s: float = 0.0) -> Child | None:
+        """Wait until one process and its descendants are gone; return it (None: none left).
+
+        With `most_s`, return None after that time, whether there are processes or not.
+        """
+        until = time.monotonic() + (most_s or _FOREVER_S)
+        while self._children or most_s:
             for child in self._children:
                 self._advance(child)
                 if child.phase == "over":
                     self._children.remove(child)
                     return child
-            self._poll_once()
+            if time.monotonic() >= until:
+                return None
+            self._poll_once(until)
         return None
 
-    def _poll_once(self) -> None:
-        nearest = min(child.deadline for child in self._children) - time.monotonic()
-        nearest = min(nearest, _PARENT_S)
+    def _poll_once(self, until: float) -> None:
+        ends = [child.deadline for child in self._children]
+        nearest = min(min([*ends, until]) - time.monotonic(), _PARENT_S)
         if any(child.is_gone for child in self._children):
             nearest = min(nearest, _LINGER_S)
         if self._on_tick:

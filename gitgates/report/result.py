@@ -117,6 +117,10 @@ RESULT: Fields = {
     "verdict": ("string", "its effect: `allow`, `warn`, `block`, `stop`"),
     "action": ("string", "the action that applied, such as `CONTINUE` or the name of a gate"),
     "reason*": ("string", "why, if the status does not show it"),
+    "reused*": (
+        "string",
+        "the run whose pass was reused, or how many files were; with a duration of 0, nothing ran",
+    ),
     "log*": (
         "string",
         "the file with the full output, relative to this folder; absolute on standard output",
@@ -254,6 +258,7 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "status": result.status,
         "signal": result.signal,
         "reason": result.reason,
+        "reused": result.reused,
         "log": _log(result, execution_id),
         "dropped_bytes": result.dropped_bytes or None,
         "changed_paths": list(result.changed_paths),

@@ -79,7 +79,8 @@ class _Tally:
     def count(self, result: dict[str, Any]) -> bool:
         """Count a run of the gate; return whether it checked anything."""
         is_unchecked = result["status"] == "unchecked"
-        if result["status"] not in _IDLE:
+        is_reused = bool(result.get("reused")) and not result["duration_seconds"]
+        if result["status"] not in _IDLE and not is_reused:
             self.seconds.append(result["duration_seconds"])
             self.unchecked += is_unchecked
         return not (is_unchecked or result["status"] in _IDLE)

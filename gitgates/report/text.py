@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {
     "passed": "32",
+    "reused": "32",
     "failed": "31",
     "timed-out": "31",
     "killed": "31",
@@ -173,7 +174,8 @@ class Console(Listener):
         fine = result.status == "passed" and not left_out
         if fine and self._quiet:
             return b""
-        line = self._line(result.gate, result.status, plan) + f"  {_time(result.duration_s):>8}"
+        status = "reused" if is_reused(result) else result.status
+        line = self._line(result.gate, status, plan) + f"  {_time(result.duration_s):>8}"
         if detail := escaped_line(_detail(result)):
             line += f"  {detail}"
         output = b""
@@ -222,8 +224,15 @@ def _tally(visits: tuple[Visit, ...]) -> str:
     return ", ".join(parts) or "no gates"
 
 
+def is_reused(result: GateResult) -> bool:
+    """Return whether a gate did not run at all, because it had passed on the same content."""
+    return result.status == "passed" and bool(result.reused) and not result.duration_s
+
+
 def _detail(result: GateResult) -> str:
     match result.status:
+        case "passed" if result.reused and not result.changed_paths:
+            return result.reused if is_reused(result) else f"reused: {result.reused}"
         case "failed" if result.exit_status and result.changed_paths:
             return (
                 f"exit status {result.exit_status}; it changed {count_files(result.changed_paths)}"

@@ -24,6 +24,7 @@ from gitgates.engine.plan import (
 from gitgates.engine.run import RunOptions
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import committed_tree
+from gitgates.hosts import is_called_by_agent
 from gitgates.store.files import append_bounded
 from gitgates.worktree.isolate import recover_and_report
 
@@ -55,7 +56,8 @@ class HookCall:
         self.is_dry = False  # a verb asks, and no event: no gate runs
         self.is_once = False  # a push is checked once, by its first commit, and not for each
         self.only = only  # these gates run, in place of those of the hook
-        self.options = RunOptions(began_ns=time.time_ns())
+        is_urgent = not is_called_by_agent(repo.env)
+        self.options = RunOptions(began_ns=time.time_ns(), is_urgent=is_urgent)
         self.config = Config()
         self.hook = Hook(name=event.name)
         self.plan: Plan | None = None

@@ -154,6 +154,7 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
             log_abs="/g/gitgates/runs/r/logs/a.log",
             excused="were there before",
             metrics={"coverage": 83.5},
+            reused="Stop, 2 min ago",
         )._replace(would="BLOCK", called_by="b", rescued_by="c"),
         tree="ab" * 20,
         session="s",

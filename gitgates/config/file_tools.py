@@ -1,0 +1,176 @@
+"""Commands that are known to look at files only, and what a reused pass of them depends on.
+
+`reads`: what they look at outside of the repository: `~/NAME`, or `../NAME` in the folders above
+its root. `configuration`: where the verdict on a file depends on that file and its
+configuration alone, the patterns of the latter.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from gitgates.core.record import Record
+from gitgates.core.types import Gate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+
+class FileTool(Record):
+    """A command that looks at files only."""
+
+    words: str  # the program, and the first argument where that matters
+    configuration: tuple[str, ...] = ()  # of one that checks each file on its own
+    reads: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()  # that it heeds; `NAME*`: all that begin so
+
+
+_RUFF = {
+    "configuration": ("*.toml", ".gitignore"),  # `extend` names any file
+    "reads": (
+        *("../ruff.toml", "../.ruff.toml", "../pyproject.toml"),
+        *("~/.config/git/ignore", "~/.gitignore", "~/.gitignore_global"),
+        *("~/.config/ruff/ruff.toml", "~/.config/ruff/.ruff.toml", "~/.config/ruff/pyproject.toml"),
+    ),
+    "variables": ("RUFF_*", "XDG_CONFIG_HOME"),
+}
+_BLACK = ("../pyproject.toml", "~/.config/black")
+_ISORT = ("../pyproject.toml", "../.isort.cfg", "../setup.cfg", "../tox.ini", "../.editorconfig")
+_MYPY = (
+    *("../mypy.ini", "../.mypy.ini", "../pyproject.toml", "../setup.cfg"),
+    *("~/.config/mypy/config", "~/.mypy.ini"),
+)
+_PRETTIER = tuple(
+    f"../{name}"
+    for name in (
+        *(".prettierrc", ".prettierrc.json", ".prettierrc.yml", ".prettierrc.yaml"),
+        *(".prettierrc.json5", ".prettierrc.js", ".prettierrc.mjs", ".prettierrc.cjs"),
+        *(".prettierrc.toml", "prettier.config.js", "prettier.config.mjs", "prettier.config.cjs"),
+        *("package.json", ".editorconfig"),
+    )
+)
+_ESLINT = tuple(
+    f"../{name}"
+    for name in (
+        *("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts"),
+        *(".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml"),
+        *(".eslintrc.yaml", "package.json"),
+    )
+)
+_TSC = ("../tsconfig.json", "../package.json")
+_EDITORCONFIG = ("../.editorconfig",)
+
+TOOLS = (
+    FileTool(words="ruff check", **_RUFF),
+    FileTool(words="ruff format", **_RUFF),
+    FileTool(
+        words="black",
+        configuration=("pyproject.toml", ".gitignore"),
+        reads=_BLACK,
+        variables=("BLACK_*",),
+    ),
+    FileTool(words="isort", reads=(*_ISORT, "~/.isort.cfg")),  # which looks for local packages
+    FileTool(words="flake8"),  # which may have plugins in the repository
+    FileTool(words="mypy", reads=_MYPY, variables=("MYPY*", "XDG_CONFIG_HOME")),
+    FileTool(words="pyright", reads=("../pyrightconfig.json", "../pyproject.toml")),
+    FileTool(words="basedpyright", reads=("../pyrightconfig.json", "../pyproject.toml")),
+    FileTool(words="eslint", reads=(*_ESLINT, "~/.eslintrc"), variables=("ESLINT_*",)),
+    FileTool(
+        words="prettier",
+        configuration=(".prettier*", "prettier.config.*", "package.json", ".editorconfig"),
+        reads=_PRETTIER,
+    ),
+    FileTool(words="tsc", reads=_TSC),
+    FileTool(words="gofmt", configuration=("go.mod",)),
+    FileTool(words="cargo fmt", reads=("../rustfmt.toml", "../.rustfmt.toml", "../Cargo.toml")),
+    FileTool(words="rustfmt", reads=("../rustfmt.toml", "../.rustfmt.toml")),
+    FileTool(words="shfmt", configuration=(".editorconfig",), reads=_EDITORCONFIG),
+    FileTool(
+        words="shellcheck",
+        reads=("../.shellcheckrc", "~/.shellcheckrc"),
+        variables=("SHELLCHECK_OPTS",),
+    ),
+    FileTool(
+        words="yamllint",
+        configuration=(".yamllint*",),
+        reads=("~/.config/yamllint/config",),
+        variables=("YAMLLINT_*",),
+    ),
+)
+_BY_WORDS = {tool.words: tool for tool in TOOLS}
+# What may stand before a program.
+_LAUNCHERS = (
+    *("uv run", "poetry run", "pdm run", "python -m", "python3 -m"),
+    *("npx", "bunx", "pnpm exec", "yarn exec"),
+)
+# A shell does more with these than start one program; a path could lead out of the repository.
+_NOT_PLAIN = frozenset("$`(){}*?<>|&;#~!\n\\")
+_DERIVED = ("inputs", "reads", "env_inputs")
+_WATCHES = ("-w", "--watch", "--watchAll", "-W")
+
+
+def file_tool(command: str | tuple[str, ...] | None) -> FileTool | None:
+    """Return what is known of a command; None if it may look at something else than files."""
+    if command is None or (isinstance(command, str) and set(command) & _NOT_PLAIN):
+        return None
+    try:
+        words = shlex.split(command) if isinstance(command, str) else [*command]
+    except ValueError:
+        return None
+    for launcher in _LAUNCHERS:
+        head = launcher.split()
+        if words[: len(head)] == head:
+            words = words[len(head) :]
+            break
+    if not words or words[0].startswith("-"):
+        return None
+    name, rest = os.path.basename(words[0]), words[1:]
+    if any(word in _WATCHES or _leads_out(word) for word in rest):
+        return None
+    return _BY_WORDS.get(f"{name} {rest[0]}" if rest else name) or _BY_WORDS.get(name)
+
+
+def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a gate, with what is known of its command where nothing is written."""
+    command = fields.get("command")
+    tool = file_tool(command)
+    if tool is None or not fields.get("reuse"):
+        return fields
+    by_file = tool.configuration if fields.get("pass_files") else ()
+    known = {
+        "inputs": (*by_file, *_named_files(command)) if by_file and command else (),
+        "reads": tool.reads,
+        "env_inputs": tool.variables,
+    }
+    return {**known, **fields, "reuse": "by-file" if by_file else fields["reuse"]}
+
+
+def without_defaults(gate: Gate) -> dict[str, Any]:
+    """Return the fields of a gate, but for what is known of its command as if it were not there."""
+    fields = gate._asdict()
+    written = {"command": gate.command, "pass_files": gate.pass_files, "reuse": gate.reuse}
+    known = with_defaults(written)
+    unset = Gate(name=gate.name)._asdict()
+    return {
+        name: unset[name] if name in _DERIVED and known.get(name) == value else value
+        for name, value in fields.items()
+    }
+
+
+def _named_files(command: str | tuple[str, ...]) -> Iterator[str]:
+    """Yield patterns of the files that arguments may name, such as `lint.toml` of `--config`."""
+    words = shlex.split(command) if isinstance(command, str) else command
+    for word in words[1:]:
+        # Also of `--config=lint.toml` and `-clint.toml`.
+        for name in (word, word.partition("=")[2], word[2:] if word[:1] == "-" else ""):
+            path = os.path.normpath(name).strip("/")
+            if name and not name.startswith("-") and path != ".":
+                yield "**/" + "".join(f"\\{c}" if c in "*?[\\" else c for c in path)
+
+
+def _leads_out(word: str) -> bool:
+    """Return whether an argument may name something outside of the repository."""
+    return ".." in word or word.startswith("/") or word.partition("=")[2].startswith("/")

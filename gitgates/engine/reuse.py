@@ -1,0 +1,296 @@
+"""Reuse the passes of earlier runs: a gate that has passed on the same content need not run again.
+
+The same is: the content that the gate can see, its command with its arguments and variables, the
+programs that it starts, and what else it declares to read. Only passes count, and only where the
+content was the same before and after; what cannot be told apart is run.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.core.errors import GitgatesError
+from gitgates.core.record import Record
+from gitgates.engine.plan import AUDIT, REUSE
+from gitgates.engine.tools import identity, signature
+from gitgates.engine.visible_content import LINK, VisibleContent
+from gitgates.store import proofs
+from gitgates.store.file_proofs import FileProofs
+from gitgates.store.files import lock_file, make_folder, remove_file
+from gitgates.store.proofs import Proof, digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from gitgates.core.types import Command, Gate, GateResult, Step
+    from gitgates.git.repo import Repo
+
+BY_FILE = "by-file"
+# They decide what Python and Node.js import.
+_VARIABLES = ("NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+
+
+class Candidate(Record):
+    """What is reused of a gate, and what a pass of the rest is going to prove."""
+
+    rest: Step | None = None  # what is left to run; None: nothing
+    reused: str = ""  # where the passes come from that are reused, for people
+    seen: str = ""  # a digest of the content that `rest` is about
+    key: str = ""  # a digest of the other conditions
+    stamp: str = ""  # tells whether a file was written meanwhile
+    commands: tuple[Command, ...] = ()
+    waits: bool = False  # another process is running the same; ask again
+    claim: tuple[str, int] = ("", -1)  # the lock that tells others that this one does
+    file_proofs: FileProofs | None = None
+
+
+class Reuse:
+    """What one run may reuse, and what it proves for later ones."""
+
+    def __init__(
+        self, hook: str, repo: Repo, checkout: Repo | None, say: Callable[[str], None]
+    ) -> None:
+        self._hook, self._repo, self._checkout, self._say = hook, repo, checkout, say
+        self._content = VisibleContent(repo, checkout)
+        self._is_audit = repo.env.get(REUSE) == AUDIT
+        self._awaited: dict[str, tuple[str, float]] = {}  # gate → lock of another run, until when
+        self._overdue: set[str] = set()  # gates that were waited for long enough
+
+    def look_up(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Candidate:
+        """Return which passes there are already, and what is left to run.
+
+        Where another process is running the same, its result is waited for, as long as the gate
+        may take.
+        """
+        if self._is_awaited(step.gate):
+            return Candidate(rest=step, waits=True)
+        candidate = self._find(step, make_commands)
+        if candidate.rest is None or not candidate.seen or step.gate.name in self._overdue:
+            return candidate
+        try:
+            lock_abs = self._lock_abs(candidate)
+            lock_fd = lock_file(lock_abs)
+        except OSError:
+            return candidate
+        if lock_fd < 0:
+            self._awaited[step.gate.name] = lock_abs, time.monotonic() + step.gate.timeout_s
+            return Candidate(rest=step, waits=True)
+        # Who held the lock a moment ago may have recorded a pass.
+        candidate = self._find(step, make_commands)
+        claimed = candidate._replace(claim=(lock_abs, lock_fd))
+        if candidate.rest is None or self._lock_abs(candidate) != lock_abs:
+            self.give_up(claimed)
+            return candidate
+        return claimed
+
+    def give_up(self, candidate: Candidate) -> None:
+        """Release the lock of a candidate; look at the content again."""
+        self._content = VisibleContent(self._repo, self._checkout)
+        lock_abs, lock_fd = candidate.claim
+        if lock_fd >= 0:
+            remove_file(lock_abs)
+            os.close(lock_fd)
+
+    def _is_awaited(self, gate: Gate) -> bool:
+        """Return whether another process still runs the same."""
+        lock_abs, until = self._awaited.pop(gate.name, ("", 0.0))
+        if not lock_abs:
+            return False
+        lock_fd = lock_file(lock_abs, flags=os.O_RDWR)
+        if lock_fd < 0 and os.path.exists(lock_abs) and time.monotonic() < until:
+            self._awaited[gate.name] = lock_abs, until
+            return True
+        if lock_fd < 0 and time.monotonic() >= until:
+            self._overdue.add(gate.name)
+        if lock_fd >= 0:
+            os.close(lock_fd)
+        self._content = VisibleContent(self._repo, self._checkout)
+        return False
+
+    def _lock_abs(self, candidate: Candidate) -> str:
+        folder_abs = f"{self._repo.shared_state_abs}/{proofs.FOLDER}/running"
+        make_folder(folder_abs)
+        return f"{folder_abs}/{digest(candidate.seen, candidate.key)}"
+
+    def _find(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Candidate:
+        try:
+            if not self._content.identity:
+                return Candidate(rest=step)
+            if is_by_file(step):
+                return self._by_file(step, make_commands(step._replace(paths=())))
+            return self._whole(step, make_commands(step))
+        except (GitgatesError, OSError):
+            return Candidate(rest=step)
+
+    def ended(self, candidate: Candidate | None, result: GateResult) -> None:
+        """Take note of a gate that has run: record its pass, if content and tools are as before."""
+        self._content = VisibleContent(self._repo, self._checkout)  # it may have written anything
+        if not (candidate and candidate.rest and candidate.seen):
+            return
+        try:
+            is_pass = result.status == "passed" and not result.changed_paths
+            if is_pass and self._is_as_before(candidate, candidate.rest):
+                self._write(candidate, candidate.rest, result)
+        except GitgatesError:
+            return
+        except OSError as error:
+            self._say(f"the pass of {result.gate} was not recorded for reuse: {error.strerror}")
+        finally:
+            self.give_up(candidate)
+
+    def _is_as_before(self, candidate: Candidate, rest: Step) -> bool:
+        key = digest(*self._conditions(rest.gate, candidate.commands))
+        before = candidate.seen, candidate.key, candidate.stamp
+        return before == (self._seen(rest), key, self._content.stamp)
+
+    def _write(self, candidate: Candidate, rest: Step, result: GateResult) -> None:
+        if candidate.file_proofs:
+            candidate.file_proofs.add(self._file_digests(rest.paths).values())
+            return
+        proof = Proof(
+            gate=result.gate,
+            content=candidate.seen,
+            key=candidate.key,
+            status=result.status,
+            time_s=time.time(),
+            duration_s=result.duration_s,
+            hook=self._hook,
+            root_abs=self._repo.root_abs,
+        )
+        proofs.append(self._repo.shared_state_abs, proof)
+
+    def _seen(self, step: Step) -> str:
+        """Return a digest of the content that a step is about; empty where that cannot be told."""
+        gate, content = step.gate, self._content
+        if not content.identity:
+            return ""
+        passed = content.digests(step.paths)
+        if len(passed) < len(step.paths):
+            return ""  # one of them is ignored, and may have any content
+        if is_by_file(step):
+            return digest(self._configuration(gate), *passed.values())
+        if gate.inputs:
+            return digest(content.identity_of(content.select(gate.inputs)), *passed.values())
+        return content.identity
+
+    def _configuration(self, gate: Gate) -> str:
+        """Return a digest of what the verdict on each file depends on beside that file.
+
+        The files of `inputs`; unset: all that the gate is not about.
+        """
+        content = self._content
+        if gate.inputs:
+            paths = content.select(gate.inputs)
+        else:
+            about = {*content.select(gate.files, gate.exclude)}
+            paths = tuple(path for path in content.files if path not in about)
+        # A linter of imports looks whether a module is there, not what is in it.
+        return digest(content.identity_of(paths), content.names)
+
+    def _file_digests(self, paths: tuple[str, ...]) -> dict[str, bytes]:
+        """Return path → digest of the files that can pass on their own: links lead to others."""
+        files = self._content.files
+        own = (path for path in paths if path in files and files[path].mode != LINK)
+        return self._content.digests(own)
+
+    def _whole(self, step: Step, commands: list[Command]) -> Candidate:
+        gate, state_abs = step.gate, self._repo.shared_state_abs
+        seen, key = self._seen(step), digest(*self._conditions(gate, commands))
+        proof = proofs.find_pass(state_abs, gate.name, seen, key)
+        if proof and (not gate.max_age_s or 0 <= time.time() - proof.time_s <= gate.max_age_s):
+            place = f" in {proof.root_abs}" if proof.root_abs != self._repo.root_abs else ""
+            reused = f"{proof.hook}{place}, {proofs.age(proof)}"
+            return Candidate(rest=step if self._is_audit else None, reused=reused)
+        stamp = self._content.stamp
+        return Candidate(rest=step, seen=seen, key=key, stamp=stamp, commands=tuple(commands))
+
+    def _by_file(self, step: Step, commands: list[Command]) -> Candidate:
+        """Leave out the files that have passed with the same configuration."""
+        gate, key = step.gate, digest(*self._conditions(step.gate, commands))
+        conditions = digest(self._configuration(gate), key)
+        file_proofs = FileProofs(self._repo.shared_state_abs, gate.name, conditions)
+        digests, passed = self._file_digests(step.paths), file_proofs.read()
+        rest = tuple(path for path in step.paths if digests.get(path) not in passed)
+        total, passes = len(step.paths), len(step.paths) - len(rest)
+        reused = f"{passes} of {total} files" if passes else ""
+        if not rest or self._is_audit:
+            return Candidate(rest=step if self._is_audit else None, reused=reused)
+        rest_step = step._replace(paths=rest)
+        return Candidate(
+            rest=rest_step,
+            reused=reused,
+            seen=self._seen(rest_step),
+            key=key,
+            stamp=self._content.stamp,
+            commands=tuple(commands),
+            file_proofs=file_proofs,
+        )
+
+    def _conditions(self, gate: Gate, commands: Sequence[Command]) -> Iterator[str]:
+        """Yield all that a result depends on, but the content."""
+        root_abs = (self._checkout or self._repo).root_abs
+        system = os.uname()
+        yield f"{system.sysname} {system.machine}"
+        yield repr((gate.env, gate.git_env, gate.writes))
+        for command in commands:
+            yield repr((command.argv, os.path.relpath(command.cwd_abs, root_abs)))
+        first = commands[0]
+        yield from identity(first, root_abs, self._describe)
+        for name in sorted({*_VARIABLES, *_named(gate.env_inputs, first.env)}):
+            yield f"{name}={first.env.get(name)!r}"
+        # Many tools leave out what git does, tracked or not.
+        yield signature(f"{self._repo.common_dir_abs}/info/exclude")
+        for path in gate.reads:
+            yield from map(signature, self._places(path, root_abs))
+
+    def _describe(self, program_abs: str) -> str:
+        """Return a line about a program; one of the repository is told by its content."""
+        root_abs = os.path.realpath((self._checkout or self._repo).root_abs)
+        path = program_abs.removeprefix(f"{root_abs}/")
+        found = self._content.digests((path,))
+        return f"{path} {found[path].hex()}" if found else signature(program_abs)
+
+    def _places(self, path: str, root_abs: str) -> Iterator[str]:
+        """Yield the files that are meant; `../NAME` is one in any folder above the root."""
+        if path.startswith("~/"):
+            yield f"{self._repo.env.get('HOME', '')}/{path[2:]}"
+        elif path.startswith("../"):
+            folder_abs = root_abs
+            while (above_abs := os.path.dirname(folder_abs)) != folder_abs:
+                folder_abs = above_abs
+                place_abs = os.path.join(folder_abs, path[3:])
+                # Worktrees in different folders share passes where nothing is above them.
+                if os.path.exists(place_abs) and not self._is_twin(place_abs, path[3:], root_abs):
+                    yield place_abs
+        else:
+            yield path
+
+    def _is_twin(self, place_abs: str, name: str, root_abs: str) -> bool:
+        """Return whether a file of the user's root is above a private checkout with the same."""
+        is_users = place_abs == f"{self._repo.root_abs}/{name}" and self._checkout
+        return bool(is_users) and _read(place_abs) == _read(f"{root_abs}/{name}")
+
+
+def is_by_file(step: Step) -> bool:
+    """Return whether passes of a step are reused for each file. No age is known of those."""
+    gate = step.gate
+    return gate.reuse == BY_FILE and bool(step.paths) and not gate.max_age_s
+
+
+def _named(names: tuple[str, ...], env: Mapping[str, str]) -> Iterator[str]:
+    """Yield the variables that are named; `RUFF_*` names all that begin so."""
+    for name in names:
+        if name.endswith("*"):
+            yield from (variable for variable in env if variable.startswith(name[:-1]))
+        else:
+            yield name
+
+
+def _read(path_abs: str) -> bytes | None:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return None

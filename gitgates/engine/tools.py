@@ -1,0 +1,189 @@
+"""The identity of the programs that a command starts: earlier results count while it is the same.
+
+Files are told apart by device, inode, size, mtime and ctime, compared for equality: an older
+version that is put in place of a newer one is another file. What a script or a launcher starts is
+found by its `#!` line; the packages that a Python or Node.js program imports, by what package
+managers leave: the RECORD of each distribution, and the lock file within `node_modules`.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from gitgates.core.errors import GitgatesError
+from gitgates.proc.call import which
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from gitgates.core.types import Command
+
+_MOST_INTERPRETERS = 4  # a script of a script of …
+_HEAD_BYTES = 512  # of a script: longer than the kernel reads of a `#!` line
+_VENVS = (".venv", "venv")
+# They start a program of an environment that they find or make, and of no other.
+_PYTHON_LAUNCHERS = frozenset(("uv", "poetry", "pdm", "pipenv", "rye"))
+_NODE_LAUNCHERS = frozenset(("npx", "bunx", "pnpm", "yarn"))
+# They start one of several versions, by rules of their own.
+_CHOOSERS = frozenset(("asdf", "hatch", "mise", "pipx", "pyenv", "uvx", "volta", "volta-shim"))
+# Written by npm, pnpm and yarn when they have installed.
+_NODE = (".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity")
+# What rustup writes when it updates a toolchain or chooses another one.
+_RUSTUP = ("settings.toml", "update-hashes")
+_SEPARATORS = str.maketrans(dict.fromkeys("\n;&|()<>`\"'$={},", " "))
+
+
+def identity(command: Command, root_abs: str, describe: Callable[[str], str]) -> list[str]:
+    """Return lines that change when a program of a command does, or a package that it may import.
+
+    In a shell command, each word that is a program counts, whatever the shell makes of it.
+    `describe` returns such a line about a file. Raises: ToolError where a program starts another
+    one that cannot be told.
+    """
+    argv, env, cwd_abs = command.argv, command.env, command.cwd_abs
+    words = argv[2].translate(_SEPARATORS).split() if command.shell else argv
+    found: dict[str, None] = {}
+    for word in dict.fromkeys([*argv[:1], *words]):
+        for path_abs in _programs(word, env, cwd_abs):
+            found[path_abs] = None
+    folders = _folders(cwd_abs, root_abs)
+    names = {os.path.basename(name) for name in (*words, *found)}
+    environments = [*_own_environments(folders, env, names), *_environments(found, env)]
+    node = [
+        signature(f"{os.path.realpath(f'{folder_abs}/node_modules')}/{name}")
+        for folder_abs in folders
+        if os.path.isdir(f"{folder_abs}/node_modules")
+        for name in _NODE
+    ]
+    if names & _NODE_LAUNCHERS and all(line.endswith(" -") for line in node):
+        raise ToolError("what a launcher of Node.js starts is not in `node_modules`")
+    packages = _packages(dict.fromkeys(environments))
+    return [*map(describe, found), *packages, *node, *_toolchains(names, env)]
+
+
+class ToolError(GitgatesError):
+    """Which program a command starts cannot be told."""
+
+
+def signature(path_abs: str) -> str:
+    """Return a text that changes when the file at a path does, or one in the folder there.
+
+    It says where there is none.
+    """
+    try:
+        now = os.stat(path_abs)
+    except OSError:
+        return f"{path_abs} -"
+    if stat.S_ISDIR(now.st_mode):
+        names = [name for name in _names(path_abs) if not os.path.isdir(f"{path_abs}/{name}")]
+        return "\n".join([path_abs, *(signature(f"{path_abs}/{name}") for name in names)])
+    numbers = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+    return f"{path_abs} {' '.join(map(str, numbers))}"
+
+
+def _programs(word: str, env: Mapping[str, str], cwd_abs: str) -> Iterator[str]:
+    """Yield the file that a word starts, and the interpreters that run it."""
+    path_abs = _executable(word, env, cwd_abs)
+    for _ in range(_MOST_INTERPRETERS):
+        if not path_abs:
+            return
+        if os.path.exists(f"{os.path.dirname(os.path.dirname(path_abs))}/pyvenv.cfg"):
+            yield os.path.realpath(os.path.dirname(path_abs)) + f"/{os.path.basename(path_abs)}"
+        real_abs = os.path.realpath(path_abs)
+        if "/shims/" in path_abs or os.path.basename(real_abs) in _CHOOSERS:
+            raise ToolError(f"{path_abs} starts one of several programs")
+        yield real_abs
+        path_abs = _interpreter(real_abs, env, cwd_abs)
+
+
+def _executable(word: str, env: Mapping[str, str], cwd_abs: str) -> str:
+    try:
+        path = which(word, env.get("PATH", os.defpath))
+    except OSError:
+        return ""
+    path_abs = os.path.normpath(os.path.join(cwd_abs, path)) if "/" in path else ""
+    return (
+        path_abs if path_abs and os.path.isfile(path_abs) and os.access(path_abs, os.X_OK) else ""
+    )
+
+
+def _interpreter(path_abs: str, env: Mapping[str, str], cwd_abs: str) -> str:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError:
+        return ""
+    if not head.startswith(b"#!"):
+        return ""
+    words = os.fsdecode(head[2:].partition(b"\n")[0]).split()
+    if words and os.path.basename(words[0]) == "env":
+        words = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    return _executable(words[0], env, cwd_abs) if words else ""
+
+
+def _folders(cwd_abs: str, root_abs: str) -> list[str]:
+    """Return a folder and those above it, up to the root."""
+    folders = [cwd_abs]
+    while folders[-1].startswith(f"{root_abs}/"):
+        folders.append(os.path.dirname(folders[-1]))
+    return folders
+
+
+def _own_environments(folders: list[str], env: Mapping[str, str], names: set[str]) -> list[str]:
+    """Return the virtual environments of a project.
+
+    Raises: ToolError where a launcher uses one that is not there.
+    """
+    places = [f"{folder_abs}/{name}" for folder_abs in folders for name in _VENVS]
+    if "uv" in names and (place := env.get("UV_PROJECT_ENVIRONMENT")):
+        places = [os.path.join(folder_abs, place) for folder_abs in folders]
+    elif env.get("VIRTUAL_ENV"):
+        places.append(env["VIRTUAL_ENV"])
+    found = [os.path.realpath(place) for place in places if os.path.exists(f"{place}/pyvenv.cfg")]
+    if names & _PYTHON_LAUNCHERS and not found:
+        raise ToolError("what a launcher of Python starts is in no environment of the project")
+    return found
+
+
+def _environments(programs: Iterable[str], env: Mapping[str, str]) -> Iterator[str]:
+    """Yield the environments whose packages a program may import."""
+    for path_abs in programs:
+        folder_abs = os.path.dirname(os.path.dirname(path_abs))
+        if os.path.exists(f"{folder_abs}/pyvenv.cfg"):
+            yield folder_abs
+        elif "/bin/python" in path_abs:
+            yield from (folder_abs, "/usr/local", f"{env.get('HOME', '')}/.local")
+
+
+def _toolchains(names: set[str], env: Mapping[str, str]) -> Iterator[str]:
+    """Yield what tells the toolchains of rustup, whose programs are links to itself."""
+    if "rustup" in names:
+        home_abs = env.get("RUSTUP_HOME") or f"{env.get('HOME', '')}/.rustup"
+        yield from (signature(f"{home_abs}/{name}") for name in _RUSTUP)
+        yield env.get("RUSTUP_TOOLCHAIN", "")
+
+
+def _packages(environments: Iterable[str]) -> Iterator[str]:
+    """Yield a signature of each distribution that is installed in some environments."""
+    for folder_abs in environments:
+        for lib in ("lib", "lib64", "Lib"):
+            for python in _names(f"{folder_abs}/{lib}", "python") or ([""] if lib == "Lib" else []):
+                for packages in ("site-packages", "dist-packages"):
+                    yield from _distributions(os.path.join(folder_abs, lib, python, packages))
+
+
+def _distributions(site_abs: str) -> Iterator[str]:
+    for name in _names(site_abs):
+        if name.endswith(".dist-info"):
+            yield signature(f"{site_abs}/{name}/RECORD")
+        elif name.endswith((".egg-info", ".egg-link", ".pth")):
+            yield signature(f"{site_abs}/{name}")
+
+
+def _names(folder_abs: str, prefix: str = "") -> list[str]:
+    try:
+        return sorted(name for name in os.listdir(folder_abs) if name.startswith(prefix))
+    except OSError:
+        return []

@@ -1,0 +1,136 @@
+"""Commands that are known to look at files only, and what a gate gets by that."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from config_support import read
+
+from gitgates.config.file_tools import TOOLS, FileTool, file_tool, with_defaults
+from gitgates.core.types import Gate
+from gitgates.engine.match import select
+
+
+def gate(text: str) -> Gate:
+    config, said, _deferred = read(f"[gates.g]\n{text}")
+    assert not said, said
+    (found,) = config.gates
+    return found
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=[tool.words for tool in TOOLS])
+def test_every_tool(tool: FileTool) -> None:
+    assert file_tool(tool.words) is tool
+    assert file_tool(tuple(tool.words.split())) is tool
+    assert file_tool(f".venv/bin/{tool.words} --quiet src") is tool
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "uv run mypy",
+        "poetry run mypy src",
+        "python -m mypy",
+        "python3 -m mypy -p a",
+        "pdm run mypy",
+    ],
+)
+def test_behind_a_launcher(command: str) -> None:
+    tool = file_tool(command)
+    assert tool
+    assert tool.words == "mypy"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        None,
+        "",
+        "make lint",
+        "ruff",
+        "ruff server",
+        "pytest",
+        "cargo test",
+        "cargo clippy",
+        "ruff check; curl x",
+        "ruff check && make",
+        "ruff check | tee log",
+        "ruff check > log",
+        "ruff check $FILES",
+        "ruff check `files`",
+        "ruff check src/*.py",
+        "ruff check ~/other",
+        "ruff check 'unclosed",
+        "ruff check ../other",
+        "ruff check /etc",
+        "ruff check --config=/etc/ruff.toml",
+        "ruff check --config ../ruff.toml",
+        "ruff check --watch",
+        "tsc -w",
+        "npx -p x tsc",
+        "uv run --with x ruff check",
+        "hatch run mypy",  # which starts one in an environment of its own
+        "env A=b mypy",
+        ("sh", "-c", "mypy"),
+    ],
+)
+def test_not_known(command: Any) -> None:
+    assert file_tool(command) is None
+    fields = {"command": command, "reuse": True}
+    assert with_defaults(fields) == fields
+
+
+def test_defaults() -> None:
+    assert gate('command = "ruff check"') == Gate(name="g", command="ruff check")
+    whole = gate('command = "ruff check"\nreuse = true')
+    assert (whole.reuse, whole.inputs) == (True, ())
+    assert "../ruff.toml" in whole.reads
+    assert "RUFF_*" in whole.env_inputs
+    by_file = gate('command = "ruff check"\npass_files = true\nreuse = true')
+    assert by_file.reuse == "by-file"
+    assert by_file.reads == whole.reads
+    assert gate('command = "mypy"\npass_files = true\nreuse = true').reuse is True
+
+
+def test_what_is_written_stands() -> None:
+    off = gate('command = "ruff check"\nreuse = false')
+    assert off == Gate(name="g", command="ruff check")
+    written = gate('command = "ruff check"\nreads = []\nenv_inputs = ["A"]\nreuse = true')
+    assert (written.reads, written.env_inputs, written.reuse) == ((), ("A",), True)
+    assert gate('command = "pytest"\nreuse = true').reuse is True
+
+
+def test_by_file_requires_paths() -> None:
+    _config, said, _deferred = read('[gates.g]\ncommand = "x"\nreuse = "by-file"')
+    assert said == 'gitgates.toml: gates.g.reuse: as "by-file" requires `pass_files = true`'
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        ("ruff check", "pyproject.toml"),
+        ("ruff check", "sub/.ruff.toml"),
+        ("ruff check", "shared/base.toml"),  # `extend` may name it
+        ("ruff check --config lint/rules.conf", "lint/rules.conf"),
+        ("ruff check --config=lint/rules.conf", "web/lint/rules.conf"),  # in `working_dir`
+        ("yamllint -cchecks/lint", "checks/lint"),
+        ("prettier --check --ignore-path=./.ignored", ".ignored"),
+        ("black --config 'a b[1].cfg'", "a b[1].cfg"),
+        ("shfmt -d", "deep/.editorconfig"),
+    ],
+)
+@pytest.mark.parametrize("as_list", [False, True])
+def test_configuration_of_a_gate_by_file(command: str, path: str, *, as_list: bool) -> None:
+    asked: Any = tuple(command.replace("'", "").split()) if as_list else command
+    if as_list and "'" in command:
+        pytest.skip("has a space in a word")
+    fields = with_defaults({"command": asked, "pass_files": True, "reuse": True})
+    assert fields["reuse"] == "by-file"
+    assert select((path, "src/a.py"), fields["inputs"], ()) == (path,)
+
+
+def test_the_docs_name_each_known_command() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs/how-to/reuse.md").read_text("utf-8")
+    assert [tool.words for tool in TOOLS if f"`{tool.words}`" not in page] == []

@@ -1,0 +1,101 @@
+"""Gates that log each run outside of the repository, so that runs can be counted."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from conftest import Repo
+
+from gitgates.core.types import Config, Event, Gate, GateResult, Hook, Plan
+from gitgates.engine.listener import Listener
+from gitgates.engine.plan import make_plan
+from gitgates.engine.run import RunOptions, run_plan
+from gitgates.git.repo import find_repo
+
+# It fails where a file that git does not ignore has BAD in it, or of its arguments, if it has any.
+PROBE = """\
+#!/bin/sh
+echo "$*" >> "$OUT/log"
+[ -z "$MEANWHILE" ] || sh -c "$MEANWHILE"
+! grep -qs BAD $(git ls-files -co --exclude-standard)
+"""
+PROBE_FILES = """\
+#!/bin/sh
+echo "$*" >> "$OUT/log"
+! grep -qs BAD "$@"
+"""
+
+
+class Messages(Listener):
+    """Remembers what was said."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def message(self, text: str) -> None:
+        self.texts.append(text)
+
+
+class Checker:
+    """Runs gates in process, with tools in a folder of its own."""
+
+    def __init__(self, repo: Repo, out: Path) -> None:
+        self.repo, self.out = repo, out
+        self.bin = out.parent / "bin"
+        self.bin.mkdir()
+        self.messages = Messages()
+        self.tool("probe", PROBE)
+        self.tool("probe-files", PROBE_FILES)
+
+    def tool(self, name: str, text: str) -> Path:
+        """Install a program, in place of one of that name."""
+        path, new = self.bin / name, self.bin / ".new"
+        new.write_text(text)
+        new.chmod(0o755)
+        new.rename(path)
+        return path
+
+    def run(
+        self,
+        *gates: Gate,
+        root: Path | None = None,
+        paths: tuple[str, ...] = (),
+        checkout: Any = None,
+        **env: str,
+    ) -> list[GateResult]:
+        """Run gates one after another, whatever they end with; return their results."""
+        root_abs = str(root or self.repo.path)
+        hook = Hook(name="manual", gates=tuple(gate.name for gate in gates), strategy="collect")
+        config = Config(gates=gates, hooks=(hook,), jobs=1)
+        event = Event(host="manual", name="manual", root_abs=root_abs, paths=paths)
+        plan: Plan = make_plan(config, hook, event, {})
+        path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
+        there = find_repo(root_abs, {**os.environ, "PATH": path, **env})
+        options = RunOptions(checkout=checkout)
+        decision = run_plan(plan, config, there, self.messages, options=options)
+        return [visit.result for visit in decision.visits]
+
+    def one(self, gate: Gate, **options: Any) -> str:
+        """Run one gate; return its status, or `reused`."""
+        (result,) = self.run(gate, **options)
+        return "reused" if result.reused and not self.log() else result.status
+
+    def log(self) -> list[str]:
+        """Return the arguments of each run since the last call."""
+        path = self.out / "log"
+        lines = path.read_text().splitlines() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return lines
+
+
+WHOLE = Gate(name="whole", command="probe", reuse=True)
+BY_FILE = Gate(
+    name="by-file",
+    command=("probe-files",),
+    reuse="by-file",
+    files=("*.txt",),
+    pass_files=True,
+    inputs=("probe.toml",),
+)

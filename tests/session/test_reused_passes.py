@@ -1,0 +1,159 @@
+"""What one event has proved is not run again by the next: Stop, commit, push, `gitgates run`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+
+CONFIG = """\
+[gates.check]
+command = "./check"
+reuse = true
+[hooks.Stop]
+gates = ["check"]
+[hooks.pre-commit]
+gates = ["check"]
+[hooks.pre-push]
+gates = ["check"]
+[hooks.manual]
+gates = ["check"]
+"""
+CHECK = '#!/bin/sh\necho x >> "$OUT/log"\n! grep -q BAD a.txt\n'
+
+
+def runs(out: Path) -> int:
+    """Return how many times the gate has run since the last call."""
+    path = out / "log"
+    lines = path.read_text().splitlines() if path.exists() else []
+    path.unlink(missing_ok=True)
+    return len(lines)
+
+
+@pytest.fixture(name="agent")
+def _agent(repo: Repo) -> Agent:
+    repo.write("check", CHECK).chmod(0o755)
+    repo.write("a.txt", "one\n")
+    agent = begin(repo, CONFIG)
+    repo.add_origin()
+    repo.shim("pre-commit", "pre-push")
+    return agent
+
+
+@pytest.mark.slow
+def test_the_gate_runs_once(repo: Repo, out: Path, agent: Agent) -> None:
+    agent.write("a.txt", "two\n")
+    agent.write("new.txt", "untracked\n")
+    assert agent.stop() == {}
+    assert runs(out) == 1
+    repo.git("add", ".")
+    done = repo.commit("by an agent")
+    assert done.returncode == 0
+    assert b"reused" in done.stderr
+    repo.git("push", "-q", "origin", "main")
+    done = repo.gitgates("run")
+    assert b"reused" in done.stdout
+    assert runs(out) == 0
+    repo.git("worktree", "add", "-q", "--detach", "../next")
+    done = Repo(repo.path.parent / "next").gitgates("run")
+    assert b"reused" in done.stdout
+    assert runs(out) == 0
+    for arguments in ((), ("pre-commit",)):
+        assert repo.gitgates("run", *arguments, "--no-reuse").returncode == 0
+        assert runs(out) == 1
+        assert repo.gitgates("run", *arguments, env={"GITGATES_REUSE": "0"}).returncode == 0
+        assert runs(out) == 1
+
+
+@pytest.mark.slow
+def test_a_part_of_the_work_is_another_content(repo: Repo, out: Path, agent: Agent) -> None:
+    agent.write("a.txt", "two\n")
+    agent.write("seed.py", "seed = 2\n")
+    agent.stop()
+    assert runs(out) == 1
+    repo.git("add", "a.txt")
+    assert repo.commit("a part").returncode == 0  # the rest is hidden
+    assert runs(out) == 1
+    repo.git("push", "-q", "origin", "main")  # in a private checkout
+    assert runs(out) == 0
+    agent.prompt()
+    agent.stop()
+    assert runs(out) == 0
+    repo.git("add", ".")
+    assert repo.commit("the rest").returncode == 0
+    assert runs(out) == 0
+
+
+@pytest.mark.slow
+def test_a_failure_is_met_again(repo: Repo, out: Path, agent: Agent) -> None:
+    agent.write("a.txt", "BAD\n")
+    assert agent.stop()["decision"] == "block"
+    assert runs(out) == 1
+    repo.git("add", ".")
+    assert repo.commit("bad").returncode == 1
+    assert repo.commit("bad").returncode == 1
+    assert runs(out) == 2
+    assert repo.commit("bad", "--no-verify").returncode == 0
+    assert repo.ask("git", "push", "-q", "origin", "main").returncode == 1
+    assert runs(out) == 1
+
+
+@pytest.mark.slow
+def test_commit_of_everything_and_of_paths(repo: Repo, out: Path, agent: Agent) -> None:
+    for number, arguments in enumerate((("-a",), ("--", "a.txt"), ("-i", "a.txt"))):
+        agent.prompt()
+        agent.write("a.txt", f"{number}\n")
+        agent.stop()
+        assert runs(out) == 1
+        assert repo.commit("all", *arguments).returncode == 0
+        assert runs(out) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["started", "writing"])
+def test_a_killed_run_has_proved_nothing(repo: Repo, out: Path, agent: Agent, moment: str) -> None:
+    waits = CHECK + 'while [ -e "$OUT/wait" ]; do sleep 0.01; done\n'
+    agent.write("check", waits)
+    (out / "wait").write_text("")
+    program = (sys.executable, "-m", "gitgates", "run")
+    child = subprocess.Popen(program, cwd=repo.path, env={**os.environ})
+    until = time.monotonic() + 30
+    while not (out / "log").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    if moment == "writing":
+        (out / "wait").unlink()
+    child.send_signal(signal.SIGKILL)
+    child.wait(timeout=30)
+    (out / "wait").unlink(missing_ok=True)
+    assert runs(out) == 1
+    counts = []
+    for _ in range(2):
+        assert repo.gitgates("run").returncode == 0
+        counts.append(runs(out))
+    assert counts == [1, 0] or (moment == "writing" and counts == [0, 0])
+
+
+@pytest.mark.slow
+def test_by_file_on_all_files(repo: Repo, out: Path, agent: Agent) -> None:
+    repo.write("each", '#!/bin/sh\necho "$*" >> "$OUT/log"\n! grep -q BAD "$@"\n').chmod(0o755)
+    repo.config(
+        '[gates.each]\ncommand = ["./each"]\nfiles = ["*.txt"]\npass_files = true\n'
+        'reuse = "by-file"\ninputs = ["each.toml"]\n[hooks.manual]\ngates = ["each"]\n'
+    )
+    for number in range(20):
+        repo.write(f"{number}.txt", f"{number}\n")
+    repo.git("add", ".")
+    assert repo.gitgates("run", "--all-files").returncode == 0
+    assert len((out / "log").read_text().split()) == 21
+    runs(out)
+    agent.write("7.txt", "seven\n")
+    done = repo.gitgates("run", "--all-files")
+    assert b"reused: 20 of 21 files" in done.stdout
+    assert (out / "log").read_text() == "7.txt\n"

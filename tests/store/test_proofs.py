@@ -1,0 +1,296 @@
+"""The log of proofs: whatever is damaged is no proof, and nothing grows without end."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gitgates.store import proofs
+from gitgates.store.file_proofs import FileProofs
+from gitgates.store.proofs import Proof, append, digest, find_pass, read_all
+
+PROOF = Proof(
+    gate="lint",
+    content=digest("content"),
+    key=digest("key"),
+    status="passed",
+    time_s=1000.5,
+    duration_s=0.25,
+    hook="Stop",
+    root_abs="/r",
+)
+
+
+def find(folder: Path, proof: Proof = PROOF) -> Proof | None:
+    return find_pass(str(folder), proof.gate, proof.content, proof.key)
+
+
+def the_file(folder: Path) -> Path:
+    (path,) = (path for path in folder.rglob("*") if path.is_file())
+    return path
+
+
+def test_digest() -> None:
+    texts = ("", "a", "ab", "b", b"\xff", "\udcff")
+    digests = [digest(*parts) for parts in (("a", "b"), ("ab",), ("", "ab"), ("b", "a"), ())]
+    assert len(set(digests)) == 5
+    assert {len(digest(text)) for text in texts} == {32}
+    assert digest("\udcff") == digest(b"\xff")
+
+
+def test_a_pass_is_found_for_all_of_its_key(tmp_path: Path) -> None:
+    assert find(tmp_path) is None
+    append(str(tmp_path), PROOF)
+    assert find(tmp_path) == PROOF
+    other = digest("other")
+    for proof in (PROOF._replace(gate=other), PROOF._replace(content=other)):
+        assert find(tmp_path, proof) is None
+    assert find(tmp_path, PROOF._replace(key=other)) is None
+    assert [*read_all(str(tmp_path))] == [PROOF]
+
+
+def test_the_newest_pass(tmp_path: Path) -> None:
+    newer = PROOF._replace(time_s=2000.0, hook="pre-commit")
+    for proof in (PROOF, newer, PROOF._replace(status="failed", time_s=3000.0)):
+        append(str(tmp_path), proof)
+    assert find(tmp_path) == newer
+
+
+def test_a_failure_is_no_pass(tmp_path: Path) -> None:
+    append(str(tmp_path), PROOF._replace(status="failed"))
+    assert find(tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["a b", "ü", "tab\tpassed", "line\nfeed", "nul\0", "\udcff"])
+def test_odd_names(tmp_path: Path, name: str) -> None:
+    append(str(tmp_path), PROOF._replace(root_abs=name))
+    found = find(tmp_path)
+    assert found
+    assert (found.gate, found.key) == (PROOF.gate, PROOF.key)
+    gate = PROOF._replace(gate=name)
+    append(str(tmp_path), gate)
+    assert find(tmp_path, gate) in (None, gate)  # never that of another gate
+
+
+def test_every_truncation_and_every_flipped_bit_is_a_miss(tmp_path: Path) -> None:
+    append(str(tmp_path), PROOF)
+    path = the_file(tmp_path)
+    whole = path.read_bytes()
+    for size in range(len(whole) - 1):
+        path.write_bytes(whole[:size])
+        assert find(tmp_path) is None
+    for at in range(len(whole) - 1):
+        for bit in range(8):
+            path.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << bit]) + whole[at + 1 :])
+            assert find(tmp_path) is None
+    path.write_bytes(whole[:-1])  # the line feed alone is missing
+    assert find(tmp_path) == PROOF
+
+
+def test_a_torn_line_does_not_spoil_the_next_one(tmp_path: Path) -> None:
+    append(str(tmp_path), PROOF)
+    path = the_file(tmp_path)
+    whole = path.read_bytes()
+    for size in range(1, len(whole)):
+        path.write_bytes(whole[:size])
+        append(str(tmp_path), PROOF)
+        assert find(tmp_path) == PROOF
+
+
+def test_garbage(tmp_path: Path) -> None:
+    append(str(tmp_path), PROOF)
+    path, chance = the_file(tmp_path), random.Random(1)
+    for size in (1, 100, 100_000):
+        path.write_bytes(chance.randbytes(size))
+        assert find(tmp_path) is None
+        assert [*read_all(str(tmp_path))] == []
+        append(str(tmp_path), PROOF)
+        assert find(tmp_path) == PROOF
+    path.write_bytes(b"\t\n" * 1000 + b"\0" * 1000)
+    assert find(tmp_path) is None
+
+
+def test_a_line_of_a_newer_version_is_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as newer:
+        newer.setattr(proofs, "_VERSION", "2")
+        append(str(tmp_path), PROOF)
+    assert find(tmp_path) is None
+    append(str(tmp_path), PROOF._replace(hook="older"))
+    found = find(tmp_path)
+    assert found
+    assert found.hook == "older"
+
+
+@pytest.mark.parametrize("kind", ["folder", "link", "fifo"])
+def test_something_else_in_the_place_of_a_file(tmp_path: Path, kind: str) -> None:
+    append(str(tmp_path), PROOF)
+    path = the_file(tmp_path)
+    path.unlink()
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "link":
+            path.symlink_to("/dev/zero")
+        case _:
+            os.mkfifo(path)
+    assert find(tmp_path) is None
+    assert [*read_all(str(tmp_path))] == []
+    with pytest.raises(OSError):  # noqa: PT011 - which one is the system's
+        append(str(tmp_path), PROOF)
+
+
+def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proofs, "_LARGEST", 4096)
+    for number in range(200):
+        append(str(tmp_path), PROOF._replace(time_s=float(number)))
+        assert the_file(tmp_path).stat().st_size < 4096 + 300
+    found = find(tmp_path)
+    assert found
+    assert found.time_s == 199.0
+    assert len([*read_all(str(tmp_path))]) > 10
+
+
+WRITER = """
+import sys
+from gitgates.store.file_proofs import FileProofs
+from gitgates.store.proofs import Proof, append, digest
+folder, writer, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+sys.stdin.readline()
+for number in range(count):
+    fields = {"content": digest("content"), "key": digest(writer, str(number)), "status": "passed"}
+    times = {"time_s": float(number), "duration_s": 0.0}
+    append(folder, Proof(gate="lint", hook="Stop", root_abs="/r" * 40, **fields, **times))
+    FileProofs(folder, "lint", "conditions").add([bytes.fromhex(digest(writer, str(number)))])
+    print(number, flush=True)
+"""
+
+
+def writers(folder: Path, count: int, each: int) -> list[subprocess.Popen[str]]:
+    """Start processes that write as soon as they read a line."""
+    return [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, str(folder), str(number), str(each)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for number in range(count)
+    ]
+
+
+@pytest.mark.slow
+def test_twenty_writers_at_once(tmp_path: Path) -> None:
+    running = writers(tmp_path, 20, 15)
+    for one in running:
+        assert one.stdin
+        one.stdin.write("\n")
+        one.stdin.flush()
+    for one in running:
+        one.communicate(timeout=60)
+        assert one.returncode == 0
+    keys = {digest(str(writer), str(number)) for writer in range(20) for number in range(15)}
+    assert {proof.key for proof in read_all(str(tmp_path))} == keys
+    assert len([*read_all(str(tmp_path))]) == 300
+    by_file = FileProofs(str(tmp_path), "lint", "conditions").read()
+    assert by_file == {bytes.fromhex(key) for key in keys}
+
+
+@pytest.mark.slow
+def test_killed_writers_leave_nothing_wrong(tmp_path: Path) -> None:
+    running = writers(tmp_path, 4, 100_000)
+    for one in running:
+        assert one.stdin
+        one.stdin.write("\n")
+        one.stdin.flush()
+    counts = []
+    for number, one in enumerate(running):
+        assert one.stdout
+        last = [one.stdout.readline() for _ in range(20 * (number + 1))][-1]
+        one.send_signal(signal.SIGKILL)
+        rest = one.stdout.read().split()
+        one.communicate(timeout=60)
+        counts.append(int((rest or [last])[-1]))
+    keys = {proof.key for proof in read_all(str(tmp_path))}
+    files = FileProofs(str(tmp_path), "lint", "conditions")
+    for writer, count in enumerate(counts):
+        written = {digest(str(writer), str(number)) for number in range(count + 2)}
+        sure = {digest(str(writer), str(number)) for number in range(count + 1)}
+        assert {bytes.fromhex(key) for key in sure} <= files.read()
+        keys -= written
+    assert not keys
+    append(str(tmp_path), PROOF)
+    assert find(tmp_path) == PROOF
+
+
+# By file
+
+ONE, TWO, THREE = (bytes.fromhex(digest(name)) for name in ("one", "two", "three"))
+
+
+def test_passes_by_file(tmp_path: Path) -> None:
+    files = FileProofs(str(tmp_path), "lint", "conditions")
+    assert files.read() == set()
+    files.add([ONE])
+    files.add([TWO, THREE])
+    assert files.read() == {ONE, TWO, THREE}
+    assert FileProofs(str(tmp_path), "lint", "others").read() == set()
+    assert FileProofs(str(tmp_path), "other", "conditions").read() == set()
+
+
+def test_damage_of_passes_by_file_is_a_miss(tmp_path: Path) -> None:
+    files = FileProofs(str(tmp_path), "lint", "conditions")
+    files.add([ONE, TWO])
+    path = next((tmp_path / "proofs/files").iterdir())
+    whole, chance = path.read_bytes(), random.Random(1)
+    for size in range(len(whole)):
+        path.write_bytes(whole[:size])
+        assert files.read() <= {ONE, TWO}
+        files.add([THREE])  # after what a killed writer left
+        assert files.read() - {ONE, TWO} == {THREE}
+    for at in range(len(whole)):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert len(files.read() & {ONE, TWO}) == 1
+    path.write_bytes(chance.randbytes(10_001))
+    assert not files.read() & {ONE, TWO, THREE}
+    files.add([ONE])
+    assert ONE in files.read()
+
+
+def test_files_of_passes_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitgates.store.file_proofs._MOST_FILES", 8)
+    monkeypatch.setattr("gitgates.store.file_proofs._LARGEST", 64)
+    for number in range(30):
+        files = FileProofs(str(tmp_path), "lint", str(number))
+        files.add([ONE, TWO, THREE])
+        assert files.read() == {ONE, TWO, THREE}
+        assert len([*(tmp_path / "proofs/files").iterdir()]) <= 8
+    for _ in range(10):
+        files.add([ONE, TWO])
+    assert {ONE, TWO} <= files.read()
+    assert next((tmp_path / "proofs/files").iterdir()).stat().st_size <= 64 + 2 * 16
+
+
+def test_passes_by_file_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "proofs").write_text("in the way")
+    files = FileProofs(str(tmp_path), "lint", "conditions")
+    assert files.read() == set()
+    with pytest.raises(OSError):  # noqa: PT011 - which one is the system's
+        files.add([ONE])
+
+
+def test_age() -> None:
+    now = 1_000_000.0
+    ages = {0: "0 s ago", 59: "59 s ago", 60: "1 min ago", 7200: "2 h ago", 200_000: "2 d ago"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("time.time", lambda: now)
+        for seconds, text in ages.items():
+            assert proofs.age(PROOF._replace(time_s=now - seconds)) == text
+        assert proofs.age(PROOF._replace(time_s=now + 5)) == "0 s ago"
