@@ -91,7 +91,9 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
     config = Config(
         **merged.tables[()],
         tables=features,
-        tuned=tuple(name for name, table in features.items() if table != defaults(name)),
+        tuned=tuple(
+            name for name, table in features.items() if name in by_table or table != defaults(name)
+        ),
         gates=tuple(
             Gate(name=name, **with_defaults(table))
             for name, table in merged.tables_of("gates").items()

@@ -237,6 +237,13 @@ def test_switching_intents_off_is_told(repo: Repo) -> None:
     assert denied(agent.pre("Write", "src/web/list.py"))
 
 
+def test_a_table_without_keys_that_is_removed_is_reported(repo: Repo) -> None:
+    agent = start(repo, "[intents]\n" + GATE)
+    repo.config(GATE)
+    told = agent.stop()["systemMessage"]
+    assert "gone from the configuration since this session began: table intents\n" in told
+
+
 def test_what_was_done_for_an_intent_that_has_just_ended_is_not_anothers(repo: Repo) -> None:
     agent = selected(repo)
     other = Agent(repo, "s2")
