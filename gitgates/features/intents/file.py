@@ -73,7 +73,7 @@ def settings_of(config: Config) -> IntentSettings:
     """
     settings = find_settings(config)
     if settings is None:
-        hint = "Add the table [tool.gitgates.intents] to it."
+        hint = "Add the table [tool.gitgates.intents] to pyproject.toml."
         raise ConfigError("intents are not configured here", hint)
     return settings
 

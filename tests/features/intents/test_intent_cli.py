@@ -149,7 +149,7 @@ def test_without_settings_intents_are_not_configured(repo: Repo) -> None:
     repo.write("gitgates.toml", "jobs = 1\n")
     assert refused(repo, "list", status=78) == (
         "gitgates: intents are not configured here\n"
-        "  Add the table [tool.gitgates.intents] to it.\n"
+        "  Add the table [tool.gitgates.intents] to pyproject.toml.\n"
     )
     repo.write("gitgates.toml", "[intents]\n")
     assert told(repo, "status") == "no intent can be selected\n"
