@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
+_SPECIAL = frozenset("*?[\\")
+
+
 class Pattern(Record):
     """One line of a gitignore file, taken apart."""
 
@@ -78,12 +81,16 @@ def matches(path: str, patterns: list[Pattern], folders: dict[str, bool] | None 
         return False
     selected_by_folder = {} if folders is None else folders
     parts = tuple(path.split("/"))
-    for depth in range(1, len(parts)):
-        folder = "/".join(parts[:depth])
-        if folder not in selected_by_folder:
-            selected_by_folder[folder] = _is_selected(parts[:depth], patterns, is_folder=True)
-        if selected_by_folder[folder]:
-            return True
+    folder = path.rpartition("/")[0]
+    if folder and folder not in selected_by_folder:
+        is_selected = False
+        for depth in range(1, len(parts)):
+            at = "/".join(parts[:depth])
+            if not is_selected and at not in selected_by_folder:
+                is_selected = _is_selected(parts[:depth], patterns, is_folder=True)
+            is_selected = selected_by_folder.setdefault(at, is_selected)
+    if folder and selected_by_folder[folder]:
+        return True
     return _is_selected(parts, patterns, is_folder=False)
 
 
@@ -97,6 +104,8 @@ def _is_selected(parts: tuple[str, ...], patterns: list[Pattern], *, is_folder: 
 
 
 def _match_segments(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
+    if len(pattern) == 2 and pattern[0] == "**":
+        return match_name(pattern[1], parts[-1])  # most patterns
     # Only the last `**` met ever needs another try, so that the work stays len × len.
     at = index = 0
     after_stars = stars_end = -1
@@ -121,9 +130,9 @@ def _match_segments(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
 
 def match_name(pattern: str, name: str) -> bool:
     """Return whether one path segment matches `*`, `?`, `[…]` and backslash escapes."""
-    if not any(char in pattern for char in "*?[\\"):
+    if _SPECIAL.isdisjoint(pattern):
         return pattern == name
-    if pattern[0] == "*" and not any(char in pattern[1:] for char in "*?[\\"):
+    if pattern[0] == "*" and _SPECIAL.isdisjoint(pattern[1:]):
         return name.endswith(pattern[1:])
     return _match_wildcards(pattern, name)
 

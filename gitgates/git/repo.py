@@ -151,7 +151,7 @@ def nul_ended(names: Iterable[str]) -> bytes:
 
 def nul_split(names: bytes) -> list[str]:
     """Return names as git prints them with `-z`."""
-    return [os.fsdecode(name) for name in names.split(b"\0") if name]
+    return [name for name in os.fsdecode(names).split("\0") if name]
 
 
 def _not_run(error: OSError) -> GitError:
