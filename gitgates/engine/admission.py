@@ -50,6 +50,8 @@ class Admissions:
     def ask(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Admission | None:
         """Return how a gate may start now; None if it has to wait."""
         gate = step.gate.name
+        if self._reuse and step.gate.writes:
+            self._reuse.record()  # of those before it, as long as the content is theirs
         has_waited = gate in self._waiting
         candidate = self._waiting.pop(gate) if has_waited else self._look_up(step, make_commands)
         if candidate and (candidate.rest is None or candidate.waits):
@@ -81,6 +83,8 @@ class Admissions:
         for candidate in self._waiting.values():
             if candidate and self._reuse:
                 self._reuse.give_up(candidate)
+        if self._reuse:
+            self._reuse.record()
 
     def _look_up(
         self, step: Step, make_commands: Callable[[Step], list[Command]]

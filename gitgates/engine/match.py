@@ -104,8 +104,9 @@ def _is_selected(parts: tuple[str, ...], patterns: list[Pattern], *, is_folder: 
 
 
 def _match_segments(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    if len(pattern) == 2 and pattern[0] == "**":
-        return match_name(pattern[1], parts[-1])  # most patterns
+    match pattern:
+        case ("**", name):  # most patterns
+            return match_name(name, parts[-1])
     # Only the last `**` met ever needs another try, so that the work stays len × len.
     at = index = 0
     after_stars = stars_end = -1

@@ -8,13 +8,14 @@ content was the same before and after; what cannot be told apart is run.
 from __future__ import annotations
 
 import os
+import stat
 import time
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.engine.plan import AUDIT, REUSE
 from gitgates.engine.tools import identity, signature
-from gitgates.engine.visible_content import LINK, VisibleContent
+from gitgates.engine.visible_content import UnknownContentError, VisibleContent
 from gitgates.store import proofs
 from gitgates.store.file_proofs import FileProofs
 from gitgates.store.files import lock_file, make_folder, remove_file
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gitgates.core.types import Command, Gate, GateResult, Step
+    from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Repo
 
 BY_FILE = "by-file"
+_LONG_S = 1.0  # after which the pass of a gate is recorded at once
 # They decide what Python and Node.js import.
 _VARIABLES = ("NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
@@ -37,9 +40,9 @@ class Candidate(Record):
 
     rest: Step | None = None  # what is left to run; None: nothing
     reused: str = ""  # where the passes come from that are reused, for people
-    seen: str = ""  # a digest of the content that `rest` is about
+    seen: str = ""  # a digest of the content that `rest` is about; empty: its pass proves nothing
     key: str = ""  # a digest of the other conditions
-    stamp: str = ""  # tells whether a file was written meanwhile
+    content: VisibleContent | None = None  # before it runs
     commands: tuple[Command, ...] = ()
     waits: bool = False  # another process is running the same; ask again
     claim: tuple[str, int] = ("", -1)  # the lock that tells others that this one does
@@ -54,6 +57,9 @@ class Reuse:
     ) -> None:
         self._hook, self._repo, self._checkout, self._say = hook, repo, checkout, say
         self._content = VisibleContent(repo, checkout)
+        self._packages: dict[str, list[str]] = {}  # by environment, as long as nothing has run
+        self._is_stale = False  # whether a gate has run since the content was looked at
+        self._passed: list[tuple[Candidate, GateResult]] = []  # to be recorded
         self._is_audit = repo.env.get(REUSE) == AUDIT
         self._awaited: dict[str, tuple[str, float]] = {}  # gate → lock of another run, until when
         self._overdue: set[str] = set()  # gates that were waited for long enough
@@ -64,6 +70,7 @@ class Reuse:
         Where another process is running the same, its result is waited for, as long as the gate
         may take.
         """
+        self.record()  # whoever waits for those may be the one that is waited for
         if self._is_awaited(step.gate):
             return Candidate(rest=step, waits=True)
         candidate = self._find(step, make_commands)
@@ -71,27 +78,56 @@ class Reuse:
             return candidate
         try:
             lock_abs = self._lock_abs(candidate)
+            is_new = not os.path.exists(lock_abs)
             lock_fd = lock_file(lock_abs)
         except OSError:
             return candidate
         if lock_fd < 0:
             self._awaited[step.gate.name] = lock_abs, time.monotonic() + step.gate.timeout_s
             return Candidate(rest=step, waits=True)
-        # Who held the lock a moment ago may have recorded a pass.
-        candidate = self._find(step, make_commands)
         claimed = candidate._replace(claim=(lock_abs, lock_fd))
-        if candidate.rest is None or self._lock_abs(candidate) != lock_abs:
+        # Who held the lock a moment ago may have recorded a pass.
+        if not is_new and (candidate := self._find(step, make_commands)).rest is None:
             self.give_up(claimed)
             return candidate
         return claimed
 
     def give_up(self, candidate: Candidate) -> None:
-        """Release the lock of a candidate; look at the content again."""
-        self._content = VisibleContent(self._repo, self._checkout)
-        lock_abs, lock_fd = candidate.claim
-        if lock_fd >= 0:
-            remove_file(lock_abs)
-            os.close(lock_fd)
+        """Release the lock of a candidate that does not run now; look at the content again."""
+        self._is_stale = True
+        _release(candidate)
+
+    def ended(self, candidate: Candidate | None, result: GateResult) -> None:
+        """Take note of a gate that has run: its pass is recorded with the next look."""
+        self._is_stale = True
+        if not (candidate and candidate.seen):
+            return
+        if result.status != "passed" or result.changed_paths:
+            _release(candidate)
+            return
+        self._passed.append((candidate, result))
+        if result.duration_s >= _LONG_S:
+            self.record()
+
+    def record(self) -> None:
+        """Record the passes of gates that have ended, where content and tools are as before."""
+        if not self._is_stale:
+            return
+        self._content = VisibleContent(self._repo, self._checkout, self._content)
+        self._packages = {}
+        self._is_stale = False
+        passed, self._passed = self._passed, []
+        for candidate, result in passed:
+            try:
+                if candidate.rest and self._is_as_before(candidate, candidate.rest):
+                    self._write(candidate, candidate.rest, result)
+            except OSError as error:
+                text = f"the pass of {result.gate} was not recorded for reuse: {error.strerror}"
+                self._say(text)
+            except GitgatesError:
+                continue
+            finally:
+                _release(candidate)
 
     def _is_awaited(self, gate: Gate) -> bool:
         """Return whether another process still runs the same."""
@@ -106,7 +142,8 @@ class Reuse:
             self._overdue.add(gate.name)
         if lock_fd >= 0:
             os.close(lock_fd)
-        self._content = VisibleContent(self._repo, self._checkout)
+        self._is_stale = True
+        self.record()
         return False
 
     def _lock_abs(self, candidate: Candidate) -> str:
@@ -116,34 +153,19 @@ class Reuse:
 
     def _find(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Candidate:
         try:
-            if not self._content.identity:
-                return Candidate(rest=step)
             if is_by_file(step):
                 return self._by_file(step, make_commands(step._replace(paths=())))
             return self._whole(step, make_commands(step))
         except (GitgatesError, OSError):
             return Candidate(rest=step)
 
-    def ended(self, candidate: Candidate | None, result: GateResult) -> None:
-        """Take note of a gate that has run: record its pass, if content and tools are as before."""
-        self._content = VisibleContent(self._repo, self._checkout)  # it may have written anything
-        if not (candidate and candidate.rest and candidate.seen):
-            return
-        try:
-            is_pass = result.status == "passed" and not result.changed_paths
-            if is_pass and self._is_as_before(candidate, candidate.rest):
-                self._write(candidate, candidate.rest, result)
-        except GitgatesError:
-            return
-        except OSError as error:
-            self._say(f"the pass of {result.gate} was not recorded for reuse: {error.strerror}")
-        finally:
-            self.give_up(candidate)
-
     def _is_as_before(self, candidate: Candidate, rest: Step) -> bool:
         key = digest(*self._conditions(rest.gate, candidate.commands))
-        before = candidate.seen, candidate.key, candidate.stamp
-        return before == (self._seen(rest), key, self._content.stamp)
+        states = [
+            content and _of(content.states, self._seen_paths(rest, content))
+            for content in (candidate.content, self._content)
+        ]
+        return candidate.key == key and states[0] == states[1]
 
     def _write(self, candidate: Candidate, rest: Step, result: GateResult) -> None:
         if candidate.file_proofs:
@@ -161,55 +183,53 @@ class Reuse:
         )
         proofs.append(self._repo.shared_state_abs, proof)
 
-    def _seen(self, step: Step) -> str:
-        """Return a digest of the content that a step is about; empty where that cannot be told."""
-        gate, content = step.gate, self._content
-        if not content.identity:
-            return ""
-        passed = content.digests(step.paths)
-        if len(passed) < len(step.paths):
-            return ""  # one of them is ignored, and may have any content
+    def _seen_paths(self, step: Step, content: VisibleContent) -> tuple[str, ...]:
+        """Return the files that a step is about. Raises: GitgatesError or OSError."""
+        if any(path not in content.states for path in step.paths):
+            raise UnknownContentError("git ignores a file that is passed")  # to any content
         if is_by_file(step):
-            return digest(self._configuration(gate), *passed.values())
-        if gate.inputs:
-            return digest(content.identity_of(content.select(gate.inputs)), *passed.values())
-        return content.identity
+            return (*self._configuration(step.gate, content), *step.paths)
+        if step.gate.inputs:
+            return (*content.select(step.gate.inputs), *step.paths)
+        return tuple(content.states)
 
-    def _configuration(self, gate: Gate) -> str:
-        """Return a digest of what the verdict on each file depends on beside that file.
+    def _configuration(self, gate: Gate, content: VisibleContent) -> tuple[str, ...]:
+        """Return the files that the verdict on each file depends on, beside that file.
 
-        The files of `inputs`; unset: all that the gate is not about.
+        Those of `inputs`; unset: all that the gate is not about.
         """
-        content = self._content
         if gate.inputs:
-            paths = content.select(gate.inputs)
-        else:
-            about = {*content.select(gate.files, gate.exclude)}
-            paths = tuple(path for path in content.files if path not in about)
-        # A linter of imports looks whether a module is there, not what is in it.
-        return digest(content.identity_of(paths), content.names)
+            return content.select(gate.inputs)
+        about = {*content.select(gate.files, gate.exclude)}
+        return tuple(path for path in content.states if path not in about)
 
     def _file_digests(self, paths: tuple[str, ...]) -> dict[str, bytes]:
         """Return path → digest of the files that can pass on their own: links lead to others."""
-        files = self._content.files
-        own = (path for path in paths if path in files and files[path].mode != LINK)
-        return self._content.digests(own)
+        states = self._content.states
+        return {
+            path: bytes.fromhex(digest(path, states[path][1]))
+            for path in paths
+            if path in states and not stat.S_ISLNK(states[path][0][0])
+        }
 
     def _whole(self, step: Step, commands: list[Command]) -> Candidate:
-        gate, state_abs = step.gate, self._repo.shared_state_abs
-        seen, key = self._seen(step), digest(*self._conditions(gate, commands))
-        proof = proofs.find_pass(state_abs, gate.name, seen, key)
+        gate, content = step.gate, self._content
+        seen = content.identity_of(self._seen_paths(step, content))
+        key = digest(*self._conditions(gate, commands))
+        proof = proofs.find_pass(self._repo.shared_state_abs, gate.name, seen, key)
         if proof and (not gate.max_age_s or 0 <= time.time() - proof.time_s <= gate.max_age_s):
             place = f" in {proof.root_abs}" if proof.root_abs != self._repo.root_abs else ""
             reused = f"{proof.hook}{place}, {proofs.age(proof)}"
             return Candidate(rest=step if self._is_audit else None, reused=reused)
-        stamp = self._content.stamp
-        return Candidate(rest=step, seen=seen, key=key, stamp=stamp, commands=tuple(commands))
+        return Candidate(rest=step, seen=seen, key=key, content=content, commands=tuple(commands))
 
     def _by_file(self, step: Step, commands: list[Command]) -> Candidate:
         """Leave out the files that have passed with the same configuration."""
-        gate, key = step.gate, digest(*self._conditions(step.gate, commands))
-        conditions = digest(self._configuration(gate), key)
+        gate, content = step.gate, self._content
+        key = digest(*self._conditions(gate, commands))
+        # A linter of imports looks whether a module is there, not what is in it.
+        configuration = content.identity_of(self._configuration(gate, content))
+        conditions = digest(configuration, content.names, key)
         file_proofs = FileProofs(self._repo.shared_state_abs, gate.name, conditions)
         digests, passed = self._file_digests(step.paths), file_proofs.read()
         rest = tuple(path for path in step.paths if digests.get(path) not in passed)
@@ -221,9 +241,9 @@ class Reuse:
         return Candidate(
             rest=rest_step,
             reused=reused,
-            seen=self._seen(rest_step),
+            seen=content.identity_of(self._seen_paths(rest_step, content)),
             key=key,
-            stamp=self._content.stamp,
+            content=content,
             commands=tuple(commands),
             file_proofs=file_proofs,
         )
@@ -237,7 +257,7 @@ class Reuse:
         for command in commands:
             yield repr((command.argv, os.path.relpath(command.cwd_abs, root_abs)))
         first = commands[0]
-        yield from identity(first, root_abs, self._describe)
+        yield from identity(first, root_abs, self._describe, self._packages)
         for name in sorted({*_VARIABLES, *_named(gate.env_inputs, first.env)}):
             yield f"{name}={first.env.get(name)!r}"
         # Many tools leave out what git does, tracked or not.
@@ -249,8 +269,8 @@ class Reuse:
         """Return a line about a program; one of the repository is told by its content."""
         root_abs = os.path.realpath((self._checkout or self._repo).root_abs)
         path = program_abs.removeprefix(f"{root_abs}/")
-        found = self._content.digests((path,))
-        return f"{path} {found[path].hex()}" if found else signature(program_abs)
+        state = self._content.states.get(path)
+        return f"{path} {state[1].hex()}" if state else signature(program_abs)
 
     def _places(self, path: str, root_abs: str) -> Iterator[str]:
         """Yield the files that are meant; `../NAME` is one in any folder above the root."""
@@ -286,6 +306,17 @@ def _named(names: tuple[str, ...], env: Mapping[str, str]) -> Iterator[str]:
             yield from (variable for variable in env if variable.startswith(name[:-1]))
         else:
             yield name
+
+
+def _of(states: dict[str, FileState], paths: tuple[str, ...]) -> list[tuple[str, FileState]]:
+    return [(path, states[path]) for path in paths if path in states]
+
+
+def _release(candidate: Candidate) -> None:
+    lock_abs, lock_fd = candidate.claim
+    if lock_fd >= 0:
+        remove_file(lock_abs)
+        os.close(lock_fd)
 
 
 def _read(path_abs: str) -> bytes | None:

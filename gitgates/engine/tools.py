@@ -35,17 +35,24 @@ _RUSTUP = ("settings.toml", "update-hashes")
 _SEPARATORS = str.maketrans(dict.fromkeys("\n;&|()<>`\"'$={},", " "))
 
 
-def identity(command: Command, root_abs: str, describe: Callable[[str], str]) -> list[str]:
+def identity(
+    command: Command,
+    root_abs: str,
+    describe: Callable[[str], str],
+    known: dict[str, list[str]] | None = None,
+) -> list[str]:
     """Return lines that change when a program of a command does, or a package that it may import.
 
     In a shell command, each word that is a program counts, whatever the shell makes of it.
-    `describe` returns such a line about a file. Raises: ToolError where a program starts another
-    one that cannot be told.
+    `describe` returns such a line about a file; `known` keeps what environments have installed, for
+    the next command. Raises: ToolError where a program starts another one that cannot be told.
     """
     argv, env, cwd_abs = command.argv, command.env, command.cwd_abs
-    words = argv[2].translate(_SEPARATORS).split() if command.shell else argv
+    words = [*(argv[2].translate(_SEPARATORS).split() if command.shell else argv)]
     found: dict[str, None] = {}
-    for word in dict.fromkeys([*argv[:1], *words]):
+    # `python -m pytest` does not start the program of that name.
+    programs = [word for before, word in zip(["", *words], words, strict=False) if before != "-m"]
+    for word in dict.fromkeys([*argv[:1], *programs]):
         for path_abs in _programs(word, env, cwd_abs):
             found[path_abs] = None
     folders = _folders(cwd_abs, root_abs)
@@ -59,7 +66,13 @@ def identity(command: Command, root_abs: str, describe: Callable[[str], str]) ->
     ]
     if names & _NODE_LAUNCHERS and all(line.endswith(" -") for line in node):
         raise ToolError("what a launcher of Node.js starts is not in `node_modules`")
-    packages = _packages(dict.fromkeys(environments))
+    installed = {} if known is None else known
+    for folder_abs in environments:
+        if folder_abs not in installed:
+            installed[folder_abs] = [*_packages(folder_abs)]
+    packages = [
+        line for folder_abs in dict.fromkeys(environments) for line in installed[folder_abs]
+    ]
     return [*map(describe, found), *packages, *node, *_toolchains(names, env)]
 
 
@@ -165,13 +178,15 @@ def _toolchains(names: set[str], env: Mapping[str, str]) -> Iterator[str]:
         yield env.get("RUSTUP_TOOLCHAIN", "")
 
 
-def _packages(environments: Iterable[str]) -> Iterator[str]:
-    """Yield a signature of each distribution that is installed in some environments."""
-    for folder_abs in environments:
-        for lib in ("lib", "lib64", "Lib"):
-            for python in _names(f"{folder_abs}/{lib}", "python") or ([""] if lib == "Lib" else []):
-                for packages in ("site-packages", "dist-packages"):
-                    yield from _distributions(os.path.join(folder_abs, lib, python, packages))
+def _packages(folder_abs: str) -> Iterator[str]:
+    """Yield a signature of each distribution that is installed in an environment."""
+    sites: dict[str, None] = {}
+    for lib in ("lib", "lib64", "Lib"):
+        for python in _names(f"{folder_abs}/{lib}", "python") or ([""] if lib == "Lib" else []):
+            for packages in ("site-packages", "dist-packages"):
+                sites[os.path.realpath(os.path.join(folder_abs, lib, python, packages))] = None
+    for site_abs in sites:
+        yield from _distributions(site_abs)
 
 
 def _distributions(site_abs: str) -> Iterator[str]:

@@ -29,8 +29,16 @@ PROBE = """\
 #!{bin}/interpreter
 # {version}
 echo "ran $*" >> "$OUT/log"
+[ -z "$MEANWHILE" ] || sh -c "$MEANWHILE"
 ! grep -qs BAD {files}
 """
+# What somebody does while the gate runs; after the last three, all looks as before.
+MEANWHILE = (
+    *("printf 'x\ny\n' > a.txt", "printf 'z\ny\n' > new.txt", "chmod +x b.txt; :", "rm -f b.txt"),
+    "touch -d 2001-02-03 a.txt; :",
+    "cp -p a.txt ../kept; printf 'z\ny\n' > a.txt; sleep 0.02; cp -p ../kept a.txt; :",
+    "mv a.txt ../kept; ln -s b.txt a.txt; mv ../kept a.txt; :",
+)
 ALL_FILES = "$(git ls-files -co --exclude-standard | grep -v ' ')"
 
 
@@ -231,8 +239,17 @@ class World:
         seen = {path: now for path, now in files.items() if path.startswith(self.inputs or "")}
         # Where `inputs` are fewer than what it reads, its verdict is about these all the same.
         state = (*self.conditions("probe"), self.inputs, *sorted(seen.items()))
-        (result,) = self.at.run(gate, root=root.path, **self.variables)  # type: ignore[arg-type]
-        return self._judge(state, result.status, was_reused=[*self.at.log()] == [])
+        are_there = all(files.get(name, ("link", b""))[0] != "link" for name in ("a.txt", "b.txt"))
+        meanwhile = ""
+        if are_there and self.random.random() < 0.15:
+            meanwhile = self.random.choice(MEANWHILE)
+        variables = {**self.variables, "MEANWHILE": meanwhile}
+        (result,) = self.at.run(gate, root=root.path, **variables)  # type: ignore[arg-type]
+        was_reused = [*self.at.log()] == []
+        if meanwhile and not was_reused and not self.inputs:  # what is written is none of those
+            self.done.append(f"{result.status} with {meanwhile}")
+            return False  # it has seen more than one content
+        return self._judge(state, result.status, was_reused=was_reused)
 
     def _judge(self, state: object, status: str, *, was_reused: bool) -> bool:
         self.runs += 1
@@ -285,7 +302,7 @@ class World:
         number = self.random.randrange(2)
         self.done.append(f"run in {number}")
         has_passed = run(self.roots[number])
-        if has_passed and not self.flagged[number] and self.random.random() < 0.4:
+        if has_passed and self.random.random() < 0.4:
             before, self.again = self.reused, self.again + 1
             run(self.roots[number])
             assert self.reused == before + 1, self.done
