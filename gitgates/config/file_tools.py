@@ -11,7 +11,7 @@ import os
 import shlex
 
 from gitgates.core.record import Record
-from gitgates.core.types import Gate
+from gitgates.core.types import AUTO, BY_FILE, Gate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class FileTool(Record):
     configuration: tuple[str, ...] = ()  # of one that checks each file on its own
     reads: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()  # that it heeds; `NAME*`: all that begin so
+    quick: bool = False  # takes some 10 ms for a few files: no more than to look at all files
 
 
 _RUFF = {
@@ -64,8 +65,8 @@ _TSC = ("../tsconfig.json", "../package.json")
 _EDITORCONFIG = ("../.editorconfig",)
 
 TOOLS = (
-    FileTool(words="ruff check", **_RUFF),
-    FileTool(words="ruff format", **_RUFF),
+    FileTool(words="ruff check", quick=True, **_RUFF),
+    FileTool(words="ruff format", quick=True, **_RUFF),
     FileTool(
         words="black",
         configuration=("pyproject.toml", ".gitignore"),
@@ -84,10 +85,10 @@ TOOLS = (
         reads=_PRETTIER,
     ),
     FileTool(words="tsc", reads=_TSC),
-    FileTool(words="gofmt", configuration=("go.mod",)),
+    FileTool(words="gofmt", configuration=("go.mod",), quick=True),
     FileTool(words="cargo fmt", reads=("../rustfmt.toml", "../.rustfmt.toml", "../Cargo.toml")),
-    FileTool(words="rustfmt", reads=("../rustfmt.toml", "../.rustfmt.toml")),
-    FileTool(words="shfmt", configuration=(".editorconfig",), reads=_EDITORCONFIG),
+    FileTool(words="rustfmt", reads=("../rustfmt.toml", "../.rustfmt.toml"), quick=True),
+    FileTool(words="shfmt", configuration=(".editorconfig",), reads=_EDITORCONFIG, quick=True),
     FileTool(
         words="shellcheck",
         reads=("../.shellcheckrc", "~/.shellcheckrc"),
@@ -135,9 +136,9 @@ def file_tool(command: str | tuple[str, ...] | None) -> FileTool | None:
 
 def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a gate, with what is known of its command where nothing is written."""
-    command = fields.get("command")
-    tool = file_tool(command)
-    if tool is None or not fields.get("reuse"):
+    command, asked = fields.get("command"), fields.get("reuse", AUTO)
+    tool = file_tool(command) if asked else None
+    if tool is None:
         return fields
     by_file = tool.configuration if fields.get("pass_files") else ()
     known = {
@@ -145,7 +146,9 @@ def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
         "reads": tool.reads,
         "env_inputs": tool.variables,
     }
-    return {**known, **fields, "reuse": "by-file" if by_file else fields["reuse"]}
+    if asked == AUTO and not tool.quick:
+        asked = True
+    return {**known, **fields, "reuse": BY_FILE if by_file and asked is True else asked}
 
 
 def without_defaults(gate: Gate) -> dict[str, Any]:

@@ -209,11 +209,11 @@ GATE_KEYS: tuple[Key, ...] = (
         "In a headless run: if the gate does not pass, the run ends immediately; no agent is "
         "asked to fix it."
     ),
-    Key("reuse", v.REUSE, weaker=("by-file", True), missing=False).means(
+    Key("reuse", v.REUSE, weaker=("by-file", "auto", True), missing=False).means(
         "Reuse a pass for the same content, instead of running the gate again. "
         '`"by-file"`, with `pass_files`: for each file; only files without a pass are passed. '
         "For a known command that checks each file on its own, such as `ruff check`, `true` with "
-        '`pass_files` means `"by-file"`. Default: `false`.'
+        '`pass_files` means `"by-file"`. Default: `true` for known commands, otherwise `false`.'
     ),
     Key("inputs", v.PATTERNS, "[]", weaker="any").means(
         "With `reuse`: patterns of the files that the gate depends on, in place of all files "

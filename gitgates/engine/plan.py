@@ -5,12 +5,23 @@ from __future__ import annotations
 from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
-from gitgates.core.types import ACTIONS, PRIORITIES, Config, Decision, Event, Gate, Hook, Plan, Step
+from gitgates.core.types import (
+    ACTIONS,
+    AUTO,
+    PRIORITIES,
+    Config,
+    Decision,
+    Event,
+    Gate,
+    Hook,
+    Plan,
+    Step,
+)
 from gitgates.engine.walk import BEFORE_A_COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Literal, TypeAlias
 
     from gitgates.git.repo import Repo
@@ -226,6 +237,18 @@ def record_skips(plan: Plan, repo: Repo) -> None:
 
 REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has it audited
 AUDIT = "audit"
+
+
+_FEW_PATHS = 20  # on which a quick gate takes less time than to look at all files
+
+
+def looks_up(steps: Iterable[Step]) -> bool:
+    """Return whether a run looks for passes of its gates at all."""
+    return any(
+        is_reusable(step.gate) and (step.gate.reuse != AUTO or len(step.paths) >= _FEW_PATHS)
+        for step in steps
+        if not step.skip
+    )
 
 
 def is_reusable(gate: Gate) -> bool:

@@ -13,6 +13,7 @@ import time
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
+from gitgates.core.types import AUTO, BY_FILE
 from gitgates.engine.plan import AUDIT, REUSE
 from gitgates.engine.tools import identity, signature
 from gitgates.engine.visible_content import UnknownContentError, VisibleContent
@@ -25,12 +26,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gitgates.core.types import Command, Gate, GateResult, Step
+    from gitgates.core.types import Command, Gate, GateResult, Plan, Step
     from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Repo
 
-BY_FILE = "by-file"
 _LONG_S = 1.0  # after which the pass of a gate is recorded at once
+# A quick linter checks a file in 100 µs; to look at one takes 5 µs.
+_LOOKS_PER_PATH = 20
+_ENTRY_BYTES = 100  # of an index
 # They decide what Python and Node.js import.
 _VARIABLES = ("NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
@@ -53,9 +56,14 @@ class Reuse:
     """What one run may reuse, and what it proves for later ones."""
 
     def __init__(
-        self, hook: str, repo: Repo, checkout: Repo | None, say: Callable[[str], None]
+        self,
+        plan: Plan,
+        repo: Repo,
+        checkout: Repo | None,
+        say: Callable[[str], None],
     ) -> None:
-        self._hook, self._repo, self._checkout, self._say = hook, repo, checkout, say
+        self._hook, self._repo, self._checkout, self._say = plan.event.name, repo, checkout, say
+        self._looks_anyway = any(step.gate.reuse not in (False, AUTO) for step in plan.steps)
         self._content = VisibleContent(repo, checkout)
         self._packages: dict[str, list[str]] = {}  # by environment, as long as nothing has run
         self._is_stale = False  # whether a gate has run since the content was looked at
@@ -70,6 +78,8 @@ class Reuse:
         Where another process is running the same, its result is waited for, as long as the gate
         may take.
         """
+        if step.gate.reuse == AUTO and not self._is_worthwhile(step):
+            return Candidate(rest=step)
         self.record()  # whoever waits for those may be the one that is waited for
         if self._is_awaited(step.gate):
             return Candidate(rest=step, waits=True)
@@ -145,6 +155,16 @@ class Reuse:
         self._is_stale = True
         self.record()
         return False
+
+    def _is_worthwhile(self, step: Step) -> bool:
+        """Return whether to look at all files may take less time than to run a quick gate."""
+        if self._looks_anyway:
+            return True
+        try:
+            index_bytes = os.stat(f"{self._repo.git_dir_abs}/index").st_size
+        except OSError:
+            return True
+        return index_bytes // _ENTRY_BYTES <= _LOOKS_PER_PATH * len(step.paths)
 
     def _lock_abs(self, candidate: Candidate) -> str:
         folder_abs = f"{self._repo.shared_state_abs}/{proofs.FOLDER}/running"
@@ -296,7 +316,7 @@ class Reuse:
 def is_by_file(step: Step) -> bool:
     """Return whether passes of a step are reused for each file. No age is known of those."""
     gate = step.gate
-    return gate.reuse == BY_FILE and bool(step.paths) and not gate.max_age_s
+    return gate.reuse in (BY_FILE, AUTO) and bool(step.paths) and not gate.max_age_s
 
 
 def _named(names: tuple[str, ...], env: Mapping[str, str]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from gitgates.engine.command import (
     with_hook,
     without_git,
 )
-from gitgates.engine.plan import REUSE, choose_view, is_reusable
+from gitgates.engine.plan import REUSE, choose_view, looks_up
 from gitgates.engine.walk import ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
@@ -176,11 +176,10 @@ class _Run:
             plan, repo, isolation, checkout=options.checkout, began_ns=options.began_ns
         )
         reuse = None
-        is_reused = any(is_reusable(step.gate) for step in plan.steps if not step.skip)
-        if is_reused and repo.env.get(REUSE) != "0":
+        if repo.env.get(REUSE) != "0" and looks_up(plan.steps):
             from gitgates.engine.reuse import Reuse  # no other run pays for it
 
-            reuse = Reuse(plan.event.name, repo, options.checkout, listener.message)
+            reuse = Reuse(plan, repo, options.checkout, listener.message)
         self.admissions = Admissions(config, repo.env, reuse, is_urgent=options.is_urgent)
         self.stdin_abs = ""
         if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):

@@ -83,7 +83,11 @@ def test_not_known(command: Any) -> None:
 
 
 def test_defaults() -> None:
-    assert gate('command = "ruff check"') == Gate(name="g", command="ruff check")
+    assert gate('command = "pytest"') == Gate(name="g", command="pytest")
+    assert gate('command = "ruff check"\npass_files = true').reuse == "auto"
+    assert gate('command = "ruff check"').reuse == "auto"
+    assert gate('command = "black"\npass_files = true').reuse == "by-file"
+    assert gate('command = "mypy"').reuse is True
     whole = gate('command = "ruff check"\nreuse = true')
     assert (whole.reuse, whole.inputs) == (True, ())
     assert "../ruff.toml" in whole.reads

@@ -518,6 +518,22 @@ def test_by_file_without_inputs_all_that_the_gate_is_not_about_counts(at: Checke
     assert passed(at, "a.txt", gate=gate) == []
 
 
+def test_quick_gates_are_run_where_that_takes_less_time(at: Checker) -> None:
+    gate = BY_FILE._replace(reuse="auto")
+    for _ in range(2):
+        assert passed(at, "a.txt", gate=gate) == ["a.txt"]
+    # Another gate looks at the content anyway.
+    for runs in (["a.txt"], []):
+        at.run(WHOLE, gate, paths=("a.txt",))
+        assert [line for line in at.log() if line][:1] == runs
+    many = [f"{number}.txt" for number in range(30)]
+    for path in many:
+        at.repo.write(path, "one\n")
+    at.repo.git("add", "-A")
+    assert passed(at, *many, gate=gate) == many
+    assert passed(at, *many, gate=gate) == []
+
+
 def test_by_file_a_failing_file_is_never_skipped(at: Checker) -> None:
     at.repo.write("a.txt", "BAD\n")
     both = ("a.txt", "sub/b.txt")
