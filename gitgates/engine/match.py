@@ -22,6 +22,7 @@ class Pattern(Record):
     segments: tuple[str, ...]
     negated: bool
     folders_only: bool
+    name: str = ""  # of one that is about the last segment alone, as most are
 
 
 def select(
@@ -64,10 +65,13 @@ def parse(line: str) -> Pattern:
         "**" if len(part) > 1 and not part.strip("*") else part  # git takes *** for ** as well
         for part in body.lstrip("/").split("/")
     )
+    if not anchored:
+        segments = ("**", *segments)
     return Pattern(
-        segments=segments if anchored else ("**", *segments),
+        segments=segments,
         negated=negated,
         folders_only=folders_only,
+        name=segments[1] if segments[:-1] == ("**",) else "",
     )
 
 
@@ -98,15 +102,13 @@ def _is_selected(parts: tuple[str, ...], patterns: list[Pattern], *, is_folder: 
     for pattern in reversed(patterns):
         if pattern.folders_only and not is_folder:
             continue
-        if _match_segments(pattern.segments, parts):
+        name = pattern.name
+        if match_name(name, parts[-1]) if name else _match_segments(pattern.segments, parts):
             return not pattern.negated
     return False
 
 
 def _match_segments(pattern: tuple[str, ...], parts: tuple[str, ...]) -> bool:
-    match pattern:
-        case ("**", name):  # most patterns
-            return match_name(name, parts[-1])
     # Only the last `**` met ever needs another try, so that the work stays len × len.
     at = index = 0
     after_stars = stars_end = -1

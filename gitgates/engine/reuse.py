@@ -180,7 +180,7 @@ class Reuse:
             return Candidate(rest=step)
 
     def _is_as_before(self, candidate: Candidate, rest: Step) -> bool:
-        key = digest(*self._conditions(rest.gate, candidate.commands))
+        key = digest(repr([*self._conditions(rest.gate, candidate.commands)]))
         states = [
             content and _of(content.states, self._seen_paths(rest, content))
             for content in (candidate.content, self._content)
@@ -235,7 +235,7 @@ class Reuse:
     def _whole(self, step: Step, commands: list[Command]) -> Candidate:
         gate, content = step.gate, self._content
         seen = content.identity_of(self._seen_paths(step, content))
-        key = digest(*self._conditions(gate, commands))
+        key = digest(repr([*self._conditions(gate, commands)]))
         proof = proofs.find_pass(self._repo.shared_state_abs, gate.name, seen, key)
         if proof and (not gate.max_age_s or 0 <= time.time() - proof.time_s <= gate.max_age_s):
             place = f" in {proof.root_abs}" if proof.root_abs != self._repo.root_abs else ""
@@ -246,7 +246,7 @@ class Reuse:
     def _by_file(self, step: Step, commands: list[Command]) -> Candidate:
         """Leave out the files that have passed with the same configuration."""
         gate, content = step.gate, self._content
-        key = digest(*self._conditions(gate, commands))
+        key = digest(repr([*self._conditions(gate, commands)]))
         # A linter of imports looks whether a module is there, not what is in it.
         configuration = content.identity_of(self._configuration(gate, content))
         conditions = digest(configuration, content.names, key)

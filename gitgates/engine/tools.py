@@ -51,7 +51,11 @@ def identity(
     words = [*(argv[2].translate(_SEPARATORS).split() if command.shell else argv)]
     found: dict[str, None] = {}
     # `python -m pytest` does not start the program of that name.
-    programs = [word for before, word in zip(["", *words], words, strict=False) if before != "-m"]
+    programs = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if before != "-m" and not word.startswith("-")
+    ]
     for word in dict.fromkeys([*argv[:1], *programs]):
         for path_abs in _programs(word, env, cwd_abs):
             found[path_abs] = None
@@ -92,8 +96,8 @@ def signature(path_abs: str) -> str:
     if stat.S_ISDIR(now.st_mode):
         names = [name for name in _names(path_abs) if not os.path.isdir(f"{path_abs}/{name}")]
         return "\n".join([path_abs, *(signature(f"{path_abs}/{name}") for name in names)])
-    numbers = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
-    return f"{path_abs} {' '.join(map(str, numbers))}"
+    place = f"{path_abs} {now.st_dev} {now.st_ino}"
+    return f"{place} {now.st_size} {now.st_mtime_ns} {now.st_ctime_ns}"
 
 
 def _programs(word: str, env: Mapping[str, str], cwd_abs: str) -> Iterator[str]:
@@ -199,6 +203,7 @@ def _distributions(site_abs: str) -> Iterator[str]:
 
 def _names(folder_abs: str, prefix: str = "") -> list[str]:
     try:
-        return sorted(name for name in os.listdir(folder_abs) if name.startswith(prefix))
+        names = sorted(os.listdir(folder_abs))
     except OSError:
         return []
+    return [name for name in names if name.startswith(prefix)] if prefix else names
