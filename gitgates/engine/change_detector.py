@@ -83,6 +83,7 @@ class ChangeDetector:
 
     def begin(self, gate: Gate, paths: tuple[str, ...]) -> GateChanges:
         """Record that a gate starts."""
+        self._files.read()
         changes = GateChanges(gate, paths)
         if gate.writes:
             changes.before = Contents(self._repo.git, self._watched(paths))

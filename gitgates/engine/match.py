@@ -23,6 +23,7 @@ class Pattern(Record):
     negated: bool
     folders_only: bool
     name: str = ""  # of one that is about the last segment alone, as most are
+    suffix: str = ""  # of a name that is `*` and this
 
 
 def select(
@@ -67,11 +68,13 @@ def parse(line: str) -> Pattern:
     )
     if not anchored:
         segments = ("**", *segments)
+    name = segments[1] if segments[:-1] == ("**",) else ""
     return Pattern(
         segments=segments,
         negated=negated,
         folders_only=folders_only,
-        name=segments[1] if segments[:-1] == ("**",) else "",
+        name=name,
+        suffix=name[1:] if name[:1] == "*" and _SPECIAL.isdisjoint(name[1:]) else "",
     )
 
 
@@ -102,8 +105,13 @@ def _is_selected(parts: tuple[str, ...], patterns: list[Pattern], *, is_folder: 
     for pattern in reversed(patterns):
         if pattern.folders_only and not is_folder:
             continue
-        name = pattern.name
-        if match_name(name, parts[-1]) if name else _match_segments(pattern.segments, parts):
+        if pattern.suffix:
+            is_match = parts[-1].endswith(pattern.suffix)
+        elif pattern.name:
+            is_match = match_name(pattern.name, parts[-1])
+        else:
+            is_match = _match_segments(pattern.segments, parts)
+        if is_match:
             return not pattern.negated
     return False
 

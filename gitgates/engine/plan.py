@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
 
+    Selected: TypeAlias = dict[tuple[tuple[str, ...] | None, tuple[str, ...]], tuple[str, ...]]
+
     View: TypeAlias = Literal["hide", "checkout", "keep"]
 
 RUN_BY_FRAMEWORK = "pre-commit runs its hooks itself here"
@@ -67,8 +69,10 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
         name
         for _rank, name in sorted(zip(order, hook.gates, strict=True), key=lambda pair: pair[0])
     )
+    selected: Selected = {}
     steps = tuple(
-        _make_step(gates.get(name), name, event, skips) for name in reachable(names, gates)
+        _make_step(gates.get(name), name, event, skips, selected=selected)
+        for name in reachable(names, gates)
     )
     strays = [
         f"{by} names an unknown gate: `{name}`"
@@ -95,7 +99,9 @@ def reachable(names: tuple[str, ...], gates: Mapping[str, Gate]) -> tuple[str, .
     return tuple(reached)
 
 
-def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, str]) -> Step:
+def _make_step(
+    gate: Gate | None, name: str, event: Event, skips: Mapping[str, str], *, selected: Selected
+) -> Step:
     if gate is None:
         return _without_command(name, event)
     if gate.command is None and gate.pre_commit is None:
@@ -113,7 +119,10 @@ def _make_step(gate: Gate | None, name: str, event: Event, skips: Mapping[str, s
         return Step(gate=gate, skip=f"{event.name} has no paths", note=note)
     from gitgates.engine.match import select  # where no gate has patterns, none are matched
 
-    paths = select(event.paths, gate.files, gate.exclude)
+    patterns = gate.files, gate.exclude
+    if patterns not in selected:  # several gates often have the same
+        selected[patterns] = select(event.paths, *patterns)
+    paths = selected[patterns]
     if not paths and matches_deleted(gate) and select(event.deleted, gate.files, gate.exclude):
         return Step(gate=gate, note=note)  # deleted files may break what needed them
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     # Kept bits of the mode, size, inode, mtime and ctime in ns.
     Facts: TypeAlias = tuple[int, int, int, int, int]
-    # With a digest of type, execute bit and bytes.
+    # With a digest of path, type, execute bit and bytes.
     FileState: TypeAlias = tuple[Facts, bytes]
 
 _LISTING = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -57,6 +57,7 @@ class VisibleContent:
         self._earlier = earlier
         self._began_ns = time.time_ns()
         self.settled: dict[str, FileState] = {}
+        self._selected: dict[object, tuple[str, ...]] = {}
 
     @lazy
     def why_unknown(self) -> str:
@@ -83,8 +84,7 @@ class VisibleContent:
         Raises: GitgatesError or OSError.
         """
         states = self.states
-        parts = [os.fsencode(path) + b"\0" + states[path][1] for path in paths if path in states]
-        return digest(*parts)
+        return digest(b"".join([states[path][1] for path in paths if path in states]))
 
     def select(
         self, files: tuple[str, ...] | None, exclude: tuple[str, ...] = ()
@@ -93,7 +93,10 @@ class VisibleContent:
 
         Raises: GitgatesError or OSError.
         """
-        return select(tuple(self.states), files, exclude)
+        patterns = files, exclude
+        if patterns not in self._selected:
+            self._selected[patterns] = select(tuple(self.states), *patterns)
+        return self._selected[patterns]
 
     @lazy
     def states(self) -> dict[str, FileState]:
@@ -125,7 +128,7 @@ class VisibleContent:
                         left -= now.st_size
                         if left < 0:
                             raise UnknownContentError(f"`{path}` is too large")
-                        state = facts, _digest(path_abs, mode)
+                        state = facts, _digest(path, path_abs, mode)
                     states[path] = state
         finally:
             self._keep(states, known)
@@ -175,12 +178,12 @@ def _is_racy(facts: Facts, before_ns: int) -> bool:
     return ctime_ns + (0 if ctime_ns % _SECOND_NS else _SECOND_NS) >= before_ns
 
 
-def _digest(path_abs: str, mode: int) -> bytes:
-    """Return a digest of type, execute bit and bytes. Raises: OSError."""
+def _digest(path: str, path_abs: str, mode: int) -> bytes:
+    """Return a digest of path, type, execute bit and bytes. Raises: OSError."""
     content = b""
     if stat.S_ISLNK(mode):
         content = os.fsencode(os.readlink(path_abs))
     elif stat.S_ISREG(mode):
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
             content = file.read()
-    return bytes.fromhex(digest(b"%o" % mode, content))
+    return bytes.fromhex(digest(path, b"%o" % mode, content))

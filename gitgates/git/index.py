@@ -87,7 +87,8 @@ def find_unstaged(git: Git) -> Unstaged:
 class WatchedFiles:
     """The files of an event, compared by `lstat`, otherwise by content.
 
-    Content is read when the run begins, up to `_MOST_READ` of it; beyond that, `lstat` decides.
+    Content is read when the first gate starts, up to `_MOST_READ` of it; beyond that, `lstat`
+    decides.
     """
 
     def __init__(self, git: Git, paths: tuple[str, ...]) -> None:
@@ -98,11 +99,17 @@ class WatchedFiles:
     def accept(self) -> None:
         """Record the present state of the files as the expected one."""
         self._stats = self._stat_all()
-        self._contents: dict[str, tuple[int, int]] = {}
-        remaining = _MOST_READ
-        for path, (size, *_times) in self._stats.items():
-            if size <= remaining:
-                remaining -= size
+        self._contents: dict[str, tuple[int, int]] | None = None
+
+    def read(self) -> None:
+        """Read the content of the files that are in that state, if that was not done yet."""
+        if self._contents is not None:
+            return
+        self._contents, remaining = {}, _MOST_READ
+        stats = self._stat_all() if self._stats else {}
+        for path, facts in stats.items():
+            if facts[0] <= remaining and facts == self._stats.get(path):
+                remaining -= facts[0]
                 self._contents[path] = self._content(path)
 
     def written_since(self, began_ns: int, hidden: Mapping[str, str]) -> tuple[str, ...]:
@@ -123,8 +130,9 @@ class WatchedFiles:
         before, self._stats = self._stats, self._stat_all()
         touched = [path for path in self.paths if self._stats.get(path) != before.get(path)]
         now = {path: self._content(path) for path in touched}
-        differing = [path for path in touched if now[path] != self._contents.get(path)]
-        self._contents |= now
+        contents = self._contents or {}
+        differing = [path for path in touched if now[path] != contents.get(path)]
+        self._contents = contents | now
         return tuple(sorted(differing))
 
     def _stat_all(self) -> dict[str, tuple[int, int, int, int]]:
@@ -132,7 +140,7 @@ class WatchedFiles:
         stats = {}
         for path in self.paths:
             try:
-                now = os.lstat(os.path.join(self._git.cwd_abs, path))
+                now = os.lstat(f"{self._git.cwd_abs}/{path}")
             except OSError:
                 continue
             stats[path] = now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns

@@ -8,6 +8,7 @@ listed under its own name. `Paths` are those that are there, and those that are 
 from __future__ import annotations
 
 import os
+import stat
 
 from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_POINTS
@@ -194,8 +195,14 @@ def merge_heads(repo: Repo) -> list[str]:
 
 
 def _existing_files(root_abs: str, names: set[str]) -> set[str]:
-    whole = {name: os.path.join(root_abs, name) for name in names}
-    return {n for n in names if os.path.isfile(whole[n]) and not os.path.islink(whole[n])}
+    return {name for name in names if _is_file(f"{root_abs}/{name}")}
+
+
+def _is_file(path_abs: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path_abs).st_mode)
+    except OSError:
+        return False
 
 
 def _is_id(text: str) -> bool:
