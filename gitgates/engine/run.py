@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gitgates.proc.watchdog import Watchdog
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
+_NOTABLE_S = 0.1  # a gate that takes less starts in any order
 _WAIT_S = 0.02  # until a gate that has to wait for another run is asked about again
 # Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,
 # into the `.venv` that is linked: the user's. A relative name is one in the root of each project.
@@ -224,6 +225,7 @@ class _Run:
     def close(self) -> None:
         self.detector.close()
         self.admissions.close()
+        self._note_durations()
         for job in self.jobs:
             if job.checkout:
                 job.checkout.close()
@@ -233,6 +235,19 @@ class _Run:
             self.watch.close()
         if self.has_folder:
             runs.prune(self.repo.state_abs, self.config.keep_runs, self.run_abs)
+
+    def _note_durations(self) -> None:
+        """Record how long the gates took that ran to their end, and not for some files only."""
+        seconds_by_gate = {
+            gate: result.duration_s
+            for (gate, _), result in self.results.items()
+            if result.status in ("passed", "failed", "timed-out") and not result.reused
+        }
+        # A hook whose gates all take no time writes nothing, and loads nothing for that.
+        if any(seconds > _NOTABLE_S for seconds in seconds_by_gate.values()):
+            from gitgates.store.proofs import note_durations
+
+            note_durations(self.repo.shared_state_abs, seconds_by_gate)
 
     def _make_folder(self) -> None:
         """Create the folder of the run, when the first output is written."""

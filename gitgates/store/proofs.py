@@ -13,16 +13,20 @@ import os
 import time
 
 from gitgates.core.record import Record
-from gitgates.store.files import append_bounded, read_state
+from gitgates.store.files import append_bounded, make_folder, read_state, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 FOLDER = "proofs"
 _VERSION = "1"
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
 _HASH_KEYS = (1, 2)  # of 64 bits each
+_DURATIONS = "durations"
+_MOST_DURATIONS = 500
+_MOST_S = 1e9
+_LEAST_S = 0.1  # by which a duration has to differ to be recorded
 _UNSAFE = str.maketrans("\t\n\r\0", "    ")
 
 
@@ -72,7 +76,7 @@ def read_all(shared_state_abs: str) -> Iterator[Proof]:
     """Yield all proofs, those of one gate and content oldest first."""
     folder_abs = f"{shared_state_abs}/{FOLDER}"
     try:
-        names = sorted(os.listdir(folder_abs))
+        names = sorted(name for name in os.listdir(folder_abs) if name != _DURATIONS)
     except OSError:
         return
     for name in names:
@@ -81,6 +85,51 @@ def read_all(shared_state_abs: str) -> Iterator[Proof]:
         except OSError:
             continue
         yield from filter(None, map(_parse, raw.split(b"\n")))
+
+
+def expected_s(shared_state_abs: str, gate: str) -> float:
+    """Return how long a gate took when it last ran, more or less; 0 if that is not known."""
+    return durations(shared_state_abs).get(gate, 0.0)
+
+
+def durations(shared_state_abs: str) -> dict[str, float]:
+    """Return gate → seconds that it took when it last ran, more or less, in any worktree."""
+    seconds_by_gate = {}
+    try:
+        raw = read_state(f"{shared_state_abs}/{FOLDER}/{_DURATIONS}") or b""
+    except OSError:
+        return {}
+    for line in raw.split(b"\n"):
+        number, _, gate = os.fsdecode(line).partition("\t")
+        try:
+            seconds = float(number)
+        except ValueError:
+            continue
+        if 0 <= seconds < _MOST_S:
+            seconds_by_gate[gate] = seconds
+    return seconds_by_gate
+
+
+def note_durations(shared_state_abs: str, seconds_by_gate: Mapping[str, float]) -> None:
+    """Record how long gates took. What differs little from before is not written."""
+    known = durations(shared_state_abs)
+    news = {
+        gate: seconds
+        for gate, seconds in seconds_by_gate.items()
+        if abs(seconds - known.get(gate, 0.0)) > max(known.get(gate, 0.0) / 4, _LEAST_S)
+    }
+    if not news:
+        return
+    for gate in news:
+        known.pop(gate, None)  # the newest come last
+    newest = [*known.items(), *news.items()][-_MOST_DURATIONS:]
+    lines = [f"{seconds:.3f}\t{gate.translate(_UNSAFE)}\n" for gate, seconds in newest]
+    folder_abs = f"{shared_state_abs}/{FOLDER}"
+    try:
+        make_folder(folder_abs)
+        replace_file(f"{folder_abs}/{_DURATIONS}", os.fsencode("".join(lines)), sync=False)
+    except OSError:
+        return  # gates start in another order
 
 
 def _file(shared_state_abs: str, gate: str, content: str) -> str:

@@ -14,6 +14,7 @@ from reuse_support import BY_FILE, PROBE, WHOLE, Checker
 from gitgates.core.types import Gate
 from gitgates.git.checkout import check_out
 from gitgates.git.repo import find_repo
+from gitgates.store.proofs import expected_s
 
 
 @pytest.fixture(name="at")
@@ -597,3 +598,13 @@ def test_reuse_off(at: Checker) -> None:
     off = WHOLE._replace(reuse=False)
     assert [ran(at, off) for _ in range(2)] == [1, 1]
     assert ran(at) == 0
+
+
+@pytest.mark.slow
+def test_durations_of_gates_that_ran(at: Checker) -> None:
+    slow = WHOLE._replace(name="slow", command="sleep 0.2", reuse="")
+    quick = slow._replace(name="quick", command="true")
+    at.run(slow, quick)
+    state_abs = str(at.repo.path / ".git/gitgates")
+    assert 0.2 <= expected_s(state_abs, "slow") < 20
+    assert expected_s(state_abs, "quick") == 0.0

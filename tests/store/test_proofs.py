@@ -13,7 +13,16 @@ import pytest
 
 from gitgates.store import proofs
 from gitgates.store.file_proofs import FileProofs
-from gitgates.store.proofs import Proof, append, digest, find_pass, read_all
+from gitgates.store.proofs import (
+    Proof,
+    append,
+    digest,
+    durations,
+    expected_s,
+    find_pass,
+    note_durations,
+    read_all,
+)
 
 PROOF = Proof(
     gate="lint",
@@ -294,3 +303,39 @@ def test_age() -> None:
         for seconds, text in ages.items():
             assert proofs.age(PROOF._replace(time_s=now - seconds)) == text
         assert proofs.age(PROOF._replace(time_s=now + 5)) == "0 s ago"
+
+
+# Durations
+
+
+def test_durations(tmp_path: Path) -> None:
+    state = str(tmp_path)
+    assert expected_s(state, "lint") == 0.0
+    note_durations(state, {"lint": 2.0, "test": 30.0, "quick": 0.01})
+    assert durations(state) == {"lint": 2.0, "test": 30.0}
+    written = os.stat(f"{state}/proofs/durations").st_ino
+    note_durations(state, {"lint": 2.05, "test": 33.0, "quick": 0.02})  # much the same
+    assert os.stat(f"{state}/proofs/durations").st_ino == written
+    note_durations(state, {"lint": 0.01})
+    assert durations(state) == {"test": 30.0, "lint": 0.01}
+    append(state, PROOF)
+    assert [*read_all(state)] == [PROOF]
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"x\tlint\n", b"nan\tlint\n", b"-1\tlint\n", b"inf\tlint", b"1.", b"\xff\0"]
+)
+def test_damaged_durations_are_unknown(tmp_path: Path, content: bytes) -> None:
+    note_durations(str(tmp_path), {"lint": 2.0})
+    (tmp_path / "proofs/durations").write_bytes(content + b"\n3.5\ttest\n")
+    assert expected_s(str(tmp_path), "lint") == 0.0
+    assert expected_s(str(tmp_path), "test") == 3.5
+
+
+def test_durations_are_bounded_and_may_fail(tmp_path: Path) -> None:
+    note_durations(str(tmp_path), {f"gate{number}": 1.0 for number in range(2000)})
+    assert len(durations(str(tmp_path))) == 500
+    assert expected_s(str(tmp_path), "gate1999") == 1.0
+    (tmp_path / "in").write_text("the way")
+    note_durations(str(tmp_path / "in"), {"lint": 1.0})
+    assert durations(str(tmp_path / "in")) == {}
