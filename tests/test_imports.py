@@ -45,7 +45,7 @@ LEAN = {
 }
 
 # A module of ours costs a hook a quarter of a million instructions: see docs/adr/0001.
-MOST_OF_OURS = 48  # before `commit -a`, which isolates, with patterns; 38 without either
+MOST_OF_OURS = 49  # before `commit -a`, which isolates, with patterns; 39 without either
 
 CONFIG = """\
 [tool.gitgates.gates.first]

@@ -7,6 +7,8 @@ import shutil
 
 from conftest import Repo
 
+from gitgates.store.proofs import Proof, read_all
+
 CONFIG = """
 [gates.py]
 command = "! grep -n bad"
@@ -59,8 +61,9 @@ def change(repo: Repo, subject: str, *args: str, text: str = "", name: str = "a.
     repo.git("commit", "-qm", subject, *args)
 
 
-def evidence(repo: Repo) -> bytes:
-    return (repo.path / ".git/gitgates/evidence").read_bytes()
+def evidence(repo: Repo) -> list[Proof]:
+    """Return what is recorded of commits."""
+    return [proof for proof in read_all(str(repo.path / ".git/gitgates")) if proof.config]
 
 
 def notes(repo: Repo) -> dict[str, list[str]]:

@@ -20,8 +20,9 @@ from gitgates.report.result import attempts_made
 from gitgates.report.statistics import COLUMNS, gate_stats, headless_stats, sparkline, trends
 from gitgates.store import runs
 from gitgates.store.files import read_state
-from gitgates.store.log import read_ledger, read_metrics
+from gitgates.store.log import read_ledger
 from gitgates.store.owners import require_access
+from gitgates.store.proofs import read_all
 from gitgates.verbs.output import dump, format_option, print_json, table
 from gitgates.verbs.repository import current_repo
 
@@ -158,8 +159,9 @@ def stats(fmt: str) -> int:
     """Show statistics of gates, headless runs and metrics over the kept runs."""
     repo = current_repo()
     documents = [document for _, document in _documents(repo) if document]
-    gates, headless = gate_stats(documents, _skipped(repo, documents)), headless_stats(documents)
-    metrics = trends(read_metrics(repo.shared_state_abs))
+    proofs = [*read_all(repo.shared_state_abs)]
+    gates = gate_stats(documents, _skipped(repo, documents), proofs)
+    headless, metrics = headless_stats(documents), trends(proofs)
     if fmt == "json":
         more = {"gates": gates, "headless": headless, "metrics": metrics}
         print_json({"version": _VERSION, "runs": len(documents), **more})

@@ -5,7 +5,6 @@ Cold: only a gate that names metrics loads this.
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from functools import partial
@@ -17,7 +16,7 @@ from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import committed_tree
 from gitgates.git.snapshot import take_snapshot
 from gitgates.proc.bounded import LIMIT_S, compute
-from gitgates.store.log import write_metrics
+from gitgates.store.proofs import Proof, append, definition_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,15 +86,26 @@ class Measurement:
             at_base = at_base._replace(status="timed-out", reason=_say_slow(slow))
         return self._ratchet.judge_with(base_numbers, at_base, result) if self._ratchet else result
 
-    def record(self, result: GateResult, run_abs: str) -> None:
+    def record(self, result: GateResult) -> None:
         """Record the numbers for the content that was measured.
 
         Raises: OSError where they cannot be written.
         """
-        if result.metrics:
-            entry: dict[str, object] = {"gate": self._gate.name, "metrics": dict(result.metrics)}
-            entry |= {"commit": self._commit, "tree": self._tree, "hook": self._hook}
-            write_metrics(self._repo.shared_state_abs, {**entry, "run": os.path.basename(run_abs)})
+        if not result.metrics:
+            return
+        proof = Proof(
+            gate=self._gate.name,
+            content=self._tree,
+            status=result.status,
+            time_s=time.time(),
+            duration_s=result.duration_s,
+            hook=self._hook,
+            root_abs=self._repo.root_abs,
+            definition=definition_of(self._gate),
+            base=self._commit,
+            numbers=dict(result.metrics),
+        )
+        append(self._repo.shared_state_abs, [proof])
 
 
 def _say_slow(name: str) -> str:

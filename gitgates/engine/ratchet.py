@@ -7,7 +7,7 @@ status is `unchecked`, unless the base itself shows that there was nothing yet.
 from __future__ import annotations
 
 import os
-import zlib
+import time
 
 from gitgates.config.load import FILES, checked
 from gitgates.core.errors import ConfigError, GitgatesError
@@ -15,11 +15,13 @@ from gitgates.core.lean_json import dumps, loads
 from gitgates.core.record import Record, lazy
 from gitgates.engine.walk import describe
 from gitgates.git.object_store import read_blobs
-from gitgates.store.log import is_measured, read_metrics, write_metrics
+from gitgates.store.former_files import is_measured
+from gitgates.store.log import utc
+from gitgates.store.proofs import Proof, append, definition_of, of_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from gitgates.core.types import Gate, GateResult
     from gitgates.git.repo import Git, Repo
@@ -63,8 +65,7 @@ class Ratchet:
             return _not_compared(result, self._why_none)
         if base.tree == self._tree:
             return result
-        entry = self._recorded(base.tree)
-        return self._compare(result, entry.get("metrics", {}), entry.get("definition"))
+        return self._compare(result, *self._recorded(base.tree))
 
     def judge_with(
         self, base_numbers: Mapping[str, float], at_base: GateResult, result: GateResult
@@ -78,16 +79,26 @@ class Ratchet:
         if base is None or at_base.status in _NO_NUMBERS:
             base_name = base.name if base else "the base"
             return _not_compared(result, f"at {base_name}, it {describe(at_base)}")
-        entry: dict[str, object] = {"gate": self._gate.name, "metrics": dict(base_numbers)}
-        entry |= {"commit": base.commit, "tree": base.tree, "hook": MEASURE, "run": ""}
-        write_metrics(self._repo.shared_state_abs, entry | {"definition": self._definition})
-        return self._compare(result, base_numbers, self._definition)
+        proof = Proof(
+            gate=self._gate.name,
+            content=base.tree,
+            status=at_base.status,
+            time_s=time.time(),
+            duration_s=at_base.duration_s,
+            hook=MEASURE,
+            root_abs=self._repo.root_abs,
+            definition=definition_of(self._gate),
+            base=base.commit,
+            numbers=dict(base_numbers),
+        )
+        append(self._repo.shared_state_abs, [proof])
+        return self._compare(result, base_numbers, proof.definition)
 
     def _compare(
-        self, result: GateResult, before: Mapping[str, float], definition: object
+        self, result: GateResult, before: Mapping[str, float], definition: str
     ) -> GateResult:
         absent = [name for name, _pattern, _better in self._gate.metrics if name not in before]
-        is_measured = definition == self._definition
+        is_measured = definition == definition_of(self._gate)
         if absent and self._gate.ratchet == MEASURE and not is_measured:
             self.is_due = True
             return result
@@ -119,31 +130,23 @@ class Ratchet:
                 worse.append(f"`{name}` is {number:.12g}, and was {base_number:.12g}")
         return worse
 
-    @property
-    def _definition(self) -> str:
-        """Return a digest of what the base's numbers depend on."""
-        gate = self._gate
-        depends_on = gate.command, gate.pre_commit, gate.working_dir, gate.env, gate.metrics
-        return f"{zlib.crc32(repr(depends_on).encode('utf-8', 'replace')):08x}"
+    def _recorded(self, tree: str) -> tuple[Mapping[str, float], str]:
+        """Return the gate's newest numbers for a tree, and the definition that measured them.
 
-    def _recorded(self, tree: str) -> Fact:
-        """Return the gate's newest entry for a tree, of this clone or of git notes; {} if none."""
-        entries = [
-            entry
-            for entry in read_metrics(self._repo.shared_state_abs, tree)
-            if self._is_of_gate(entry)
-        ]
-        entries = entries or sorted(self._noted(tree), key=lambda entry: entry["time"])
-        return entries[-1] if entries else {}
+        Those of this clone, or of git notes, in which there is no definition.
+        """
+        proofs = of_content(self._repo.shared_state_abs, tree)
+        mine = [proof for proof in proofs if proof.gate == self._gate.name]
+        if found := [proof for proof in mine if proof.numbers or proof.hook == MEASURE]:
+            return found[-1].numbers, found[-1].definition
+        entries = sorted(self._noted(tree), key=lambda entry: entry["time"])
+        return (entries[-1]["metrics"], "") if entries else ({}, "")
 
     def _noted(self, tree: str) -> list[Fact]:
         process = self._repo.git.ask("notes", f"--ref={_NOTES}", "show", tree)
         lines = [] if process.exit_status else process.stdout.splitlines()
         entries = [_parse(line, tree) for line in lines if b'"metrics"' in line]
-        return [entry for entry in entries if entry and self._is_of_gate(entry)]
-
-    def _is_of_gate(self, entry: Fact) -> bool:
-        return bool(entry["gate"] == self._gate.name)
+        return [entry for entry in entries if entry and entry["gate"] == self._gate.name]
 
     @lazy
     def _base_metrics(self) -> tuple[str, ...]:
@@ -185,16 +188,15 @@ class Ratchet:
         return Base(commit="", tree="", branch="")
 
 
-def noted_lines(shared_state_abs: str, trees: Iterable[str]) -> dict[str, list[bytes]]:
-    """Return the numbers recorded for trees as lines of git notes, by tree."""
-    tree_ids = set(trees)
-    lines_by_tree: dict[str, list[bytes]] = {}
-    for entry in read_metrics(shared_state_abs):
-        if entry["tree"] in tree_ids:
-            fields = {name: entry[name] for name in ("gate", "metrics", "time")}
-            line = dumps(dict(sorted({**fields, "v": 1}.items()))).encode("ascii")
-            lines_by_tree.setdefault(entry["tree"], []).append(line)
-    return lines_by_tree
+def noted_lines(shared_state_abs: str, tree: str) -> list[bytes]:
+    """Return the numbers recorded for a tree as lines of git notes."""
+    return [
+        dumps(
+            {"gate": proof.gate, "metrics": proof.numbers, "time": utc(proof.time_s), "v": 1}
+        ).encode()
+        for proof in of_content(shared_state_abs, tree)
+        if proof.numbers
+    ]
 
 
 def _parse(line: bytes, tree: str) -> Fact | None:

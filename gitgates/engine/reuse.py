@@ -201,7 +201,7 @@ class Reuse:
             hook=self._hook,
             root_abs=self._repo.root_abs,
         )
-        proofs.append(self._repo.shared_state_abs, proof)
+        proofs.append(self._repo.shared_state_abs, [proof])
 
     def _seen_paths(self, step: Step, content: VisibleContent) -> tuple[str, ...]:
         """Return the files that a step is about. Raises: GitgatesError or OSError."""

@@ -385,7 +385,7 @@ class _Run:
     def _measure(self, measurement: Measurement, result: GateResult, group: Group) -> GateResult:
         result = measurement.judge(result, lambda: bool(group.handle_signals()))
         try:
-            measurement.record(result, self.run_abs)
+            measurement.record(result)
         except OSError as error:
             self.listener.message(
                 f"the metrics of {result.gate} were not recorded: {error.strerror}"

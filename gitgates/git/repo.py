@@ -222,11 +222,6 @@ class Repo(Record):
         """
         return os.path.relpath(os.path.realpath(path), os.path.realpath(self.root_abs))
 
-    @property
-    def evidence_abs(self) -> str:
-        """The file with what gates have checked before commits, of all worktrees."""
-        return f"{self.shared_state_abs}/evidence"
-
 
 def current_folder() -> str:
     """Return the current folder.

@@ -37,7 +37,7 @@ from gitgates.store.files import (
     replace_file,
     sync_folder,
 )
-from gitgates.store.log import read_metrics
+from gitgates.store.proofs import read_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,17 +144,17 @@ def add_headless(
         return (f"{run_abs}: no result to update",)
     attempts = document["quality_gates"]["attempts"]
     gates = {result["name"] for attempt in attempts for result in attempt["results"]}
-    metrics = tuple(
-        {
-            "name": f"{series['gate']}: {series['metric']}",
-            "values": [v["value"] for v in series["values"]],
-        }
-        for series in trends(read_metrics(shared_state_abs))
-        if series["gate"] in gates
-    )
     document["host"] = as_utf8(facts.get("agent", document["host"]))
     document["headless"] = as_utf8({name: fact for name, fact in facts.items() if fact})
     try:
+        metrics = tuple(
+            {
+                "name": f"{series['gate']}: {series['metric']}",
+                "values": [v["value"] for v in series["values"]],
+            }
+            for series in trends(read_all(shared_state_abs))
+            if series["gate"] in gates
+        )
         _write(run_abs, document)
         replace_file(f"{run_abs}/{PAGE}", page(document, metrics).encode("utf-8", "replace"))
         _mark_open(run_abs, is_open=False)

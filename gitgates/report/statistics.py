@@ -5,11 +5,14 @@ from __future__ import annotations
 from statistics import fmean, median
 
 from gitgates.report.result import OUTCOMES
+from gitgates.store.log import utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
+
+    from gitgates.store.proofs import Proof
 
 _DECIDING = ("BLOCK", "STOP")
 _IDLE = ("skipped", "not-run")
@@ -57,8 +60,8 @@ COLUMNS = {
     "flaps": (
         "flaps",
         "{}",
-        """number of snapshots on which it both passed and failed, in the same hook; each is listed
-        below""",
+        """number of snapshots on which it both passed and failed, in the same hook and as far back
+        as that is recorded; each is listed below""",
     ),
 }
 
@@ -74,7 +77,7 @@ class _Tally:
         self.fed_back = 0.0
         self.cycles: list[list[bool]] = []  # of agents: whether it passed, attempt by attempt
         self.false_positives = 0
-        self.on_tree: dict[tuple[str, str], set[bool]] = {}  # hook and tree → whether it passed
+        self.flaps: set[str] = set()
 
     def count(self, result: dict[str, Any]) -> bool:
         """Count a run of the gate; return whether it checked anything."""
@@ -86,18 +89,27 @@ class _Tally:
         return not (is_unchecked or result["status"] in _IDLE)
 
 
-def gate_stats(documents: Iterable[dict[str, Any]], skipped: Iterable[str]) -> list[dict[str, Any]]:
+def gate_stats(
+    documents: Iterable[dict[str, Any]], skipped: Iterable[str], proofs: Iterable[Proof] = ()
+) -> list[dict[str, Any]]:
     """Return the statistics of each gate, the longest total time first.
 
     Fields are those of COLUMNS and the name; None if there was nothing to count.
 
-    `skipped`: a gate's name for each time that a person left it out.
+    `skipped`: a gate's name for each time that a person left it out. `proofs`: of all that has run.
     """
     tallies: dict[str, _Tally] = {}
     for document in documents:
         _add_run(document["quality_gates"], tallies)
     for name in skipped:
         tallies.setdefault(name, _Tally()).overrides += 1
+    ends: dict[Any, set[str]] = {}
+    for proof in proofs:
+        run = proof.gate, proof.definition, proof.hook, proof.content
+        ends.setdefault(run, set()).add(proof.status)
+    for (name, *_, content), statuses in ends.items():
+        if statuses >= {"passed", "failed"} and name in tallies:
+            tallies[name].flaps.add(content)
     rows = [_gate(name, tally) for name, tally in tallies.items()]
     return sorted(rows, key=lambda gate: (-gate["total_seconds"], gate["name"]))
 
@@ -118,8 +130,6 @@ def _add_run(cycle: dict[str, Any], tallies: dict[str, _Tally]) -> None:
                 failed[result["name"]] = tree
             elif tree and earlier.get(result["name"]) == tree:
                 tally.false_positives += 1
-            if tree:
-                tally.on_tree.setdefault((attempt["hook"], tree), set()).add(result["passed"])
         _share_out(attempt, tallies)
         for name, _reason in attempt.get("cannot_fix", []):
             tallies.setdefault(name, _Tally()).overrides += 1
@@ -158,7 +168,7 @@ def _gate(name: str, tally: _Tally) -> dict[str, Any]:
         "fix_rate": round(len(fixed) / len(failed), 3) if failed else None,
         "attempts_to_pass": round(sum(waits) / len(waits), 2) if waits else None,
         "false_positives": tally.false_positives,
-        "flaps": sorted({tree for (_, tree), ends in tally.on_tree.items() if len(ends) > 1}),
+        "flaps": sorted(tally.flaps),
     }
 
 
@@ -203,18 +213,13 @@ def _of_turns(document: dict[str, Any], name: str) -> list[float]:
     return [turn[name] for turn in turns if turn.get(name) is not None]
 
 
-def trends(measured: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return gate, metric and values of each number over time, the oldest value first.
-
-    `measured`: entries of the log of numbers, in its order.
-    """
+def trends(proofs: Iterable[Proof]) -> list[dict[str, Any]]:
+    """Return gate, metric and values of each number over time, the oldest value first."""
     values_by_metric: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for entry in measured:
-        source = {name: entry[name] for name in ("time", "commit", "tree")}
-        for name, value in entry["metrics"].items():
-            values_by_metric.setdefault((entry["gate"], name), []).append(
-                {**source, "value": value}
-            )
+    for proof in sorted(proofs, key=lambda proof: proof.time_s):
+        source = {"time": utc(proof.time_s), "commit": proof.base, "tree": proof.content}
+        for name, value in proof.numbers.items():
+            values_by_metric.setdefault((proof.gate, name), []).append({**source, "value": value})
     return [
         {"gate": gate, "metric": metric, "values": values}
         for (gate, metric), values in sorted(values_by_metric.items())

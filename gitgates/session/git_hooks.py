@@ -7,7 +7,6 @@ policy refuses the commit, once the others were asked.
 
 from __future__ import annotations
 
-import os
 import time
 
 from gitgates.config.load import FILES, checked, load, read_files
@@ -17,28 +16,20 @@ from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import ask, policies_at
 from gitgates.core.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
 from gitgates.engine.command import is_running_here
-from gitgates.engine.plan import (
-    RUN_BY_FRAMEWORK,
-    find_hook,
-)
+from gitgates.engine.plan import RUN_BY_FRAMEWORK, find_hook
 from gitgates.engine.run import RunOptions
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import committed_tree
 from gitgates.hosts import is_called_by_agent
-from gitgates.store.files import append_bounded
 from gitgates.worktree.isolate import recover_and_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.policy import PolicyModule
     from gitgates.core.types import GateResult
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Git, Repo
-
-_LARGEST = 1 << 18  # bytes of evidence that nobody has asked for: more than a thousand commits
 
 
 class HookCall:
@@ -150,13 +141,7 @@ def _record(call: HookCall) -> None:
     if not decision or decision.verdict >= BLOCK or call.errors:
         return
     try:
-        tree = committed_tree(repo)
-        record(
-            *(repo, tree, repo.head),
-            hook=call.event.name,
-            config=call.config.digest,
-            gates=gates_met(decision, call.env),
-        )
+        record(call, committed_tree(repo), repo.head)
     except (GitError, OSError) as error:
         from gitgates.store.owners import denied  # only where something is wrong
 
@@ -166,34 +151,43 @@ def _record(call: HookCall) -> None:
             call.say(f"the results were not recorded for `gitgates verify`: {why}")
 
 
-def record(
-    repo: Repo, tree: str, base: str, *, hook: str, config: str, gates: Mapping[str, str]
-) -> None:
-    """Append to the evidence how gates have ended on a tree, for `features/evidence`.
+def record(call: HookCall, tree: str, base: str) -> None:
+    """Record how the gates of a call have ended on a tree, which it lets be committed.
 
-    `base` is the commit that paths were compared with, `config` the digest of the configuration.
+    `base` is the commit that paths were compared with. `unmatched` by any path differs from
+    `skipped` by a person. How hooks end that pre-commit runs itself is not known yet: they are
+    `skipped`, too.
 
     Raises: OSError where it cannot be written.
     """
-    ends = ",".join(f"{status}:{gate}" for gate, status in gates.items())  # no name has a comma
-    fields = ("1", str(int(time.time())), tree, base, hook, config, ends)
-    append_bounded(repo.evidence_abs, os.fsencode("\t".join(fields) + "\n"), _LARGEST)
+    if not (call.decision and call.plan):
+        return
+    from gitgates.store.proofs import Proof, append, definition_of  # other hooks record nothing
 
-
-def gates_met(decision: Decision, env: Mapping[str, str]) -> dict[str, str]:
-    """Return gate → how it ended; `unmatched` by any path differs from `skipped` by a person.
-
-    How hooks end that pre-commit runs itself is not known yet: they are `skipped`, too.
-    """
-    by_person = skipped_gates(env)
-    results = {visit.result.gate: visit.result for visit in decision.visits}
-    for visit in reversed(decision.visits):  # a gate has looked if the one that it leads to has
-        if visit.called_by and results[visit.result.gate].status == "unchecked":
-            results[visit.called_by] = results[visit.result.gate]
-    return {
-        gate: _end(result) if gate not in by_person else result.status
-        for gate, result in results.items()
-    }
+    now, by_person = time.time(), skipped_gates(call.env)
+    gates = {step.gate.name: step.gate for step in call.plan.steps}
+    visits = call.decision.visits
+    results = {visit.result.gate: visit.result for visit in visits}
+    ends = dict(results)
+    for visit in reversed(visits):  # a gate has looked if the one that it leads to has
+        if visit.called_by and ends[visit.result.gate].status == "unchecked":
+            ends[visit.called_by] = ends[visit.result.gate]
+    proofs = [
+        Proof(
+            gate=name,
+            content=tree,
+            status=ends[name].status if name in by_person else _end(ends[name]),
+            time_s=now,
+            duration_s=result.duration_s,
+            hook=call.event.name,
+            root_abs=call.repo.root_abs,
+            definition=definition_of(gates[name]),
+            base=base,
+            config=call.config.digest,
+        )
+        for name, result in results.items()
+    ]
+    append(call.repo.shared_state_abs, proofs)
 
 
 def _end(result: GateResult) -> str:

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 VERSION = 1
 FOLDER = "sessions"
 LEDGER = "ledger.jsonl"
-METRICS = "metrics.jsonl"
 LOCK_WAIT_S = 3.0  # a lock is held for one write; longer only by a process that does not go on
 _LONGEST_NAME = 80
-_MOST = 1e12
 _UNKNOWN = "unknown.session"  # no session's own name: those have no dot, or end in hex digits
 
 
@@ -233,54 +231,15 @@ def write_ledger(shared_state_abs: str, what: str, fields: dict[str, object]) ->
 
     Raises: OSError where it cannot be written.
     """
-    _append(f"{shared_state_abs}/{LEDGER}", {"what": what, **fields})
+    fields = {"what": what, **fields}
+    line = to_line({"v": VERSION, "time": utc(time.time()), **fields})
+    append_lines(f"{shared_state_abs}/{LEDGER}", lambda _fd, _size: line)
 
 
 def read_ledger(shared_state_abs: str) -> list[Fact]:
     """Return all entries that can be understood, oldest first."""
-    return _entries(f"{shared_state_abs}/{LEDGER}")
-
-
-def write_metrics(shared_state_abs: str, fields: dict[str, object]) -> None:
-    """Append the numbers that one gate has measured, in any worktree.
-
-    Raises: OSError where they cannot be written.
-    """
-    _append(f"{shared_state_abs}/{METRICS}", fields)
-
-
-def read_metrics(shared_state_abs: str, tree: str = "") -> list[Fact]:
-    """Return the numbers measured, of one tree or of all, oldest first.
-
-    Each has `gate`, `commit`, `tree` and `time`, which are texts, and `metrics`: numbers by name.
-    """
-    entries = _entries(f"{shared_state_abs}/{METRICS}", tree.encode())
-    return [
-        entry
-        for entry in entries
-        if is_measured(entry) and entry["tree"] == (tree or entry["tree"])
-    ]
-
-
-def is_measured(entry: Fact) -> bool:
-    """Return whether an entry is one of numbers, whoever wrote it."""
-    numbers = entry.get("metrics")
-    return (
-        all(isinstance(entry.get(name), str) for name in ("gate", "commit", "tree", "time"))
-        and isinstance(numbers, dict)
-        and all(type(number) in (int, float) and abs(number) < _MOST for number in numbers.values())
-    )
-
-
-def _append(path_abs: str, fields: dict[str, object]) -> None:
-    line = to_line({"v": VERSION, "time": utc(time.time()), **fields})
-    append_lines(path_abs, lambda _fd, _size: line)
-
-
-def _entries(path_abs: str, part: bytes = b"") -> list[Fact]:
-    """Return the objects in a log, of the lines that have `part` in them."""
     try:
-        lines = [line for line in read_lines(path_abs).splitlines() if part in line]
+        lines = read_lines(f"{shared_state_abs}/{LEDGER}").splitlines()
     except OSError:
         return []
     return [entry for entry in parse_lines(lines) if entry is not None]

@@ -1,9 +1,10 @@
 """Proofs: how gates have ended on which content, in one append-only log for all worktrees.
 
-The log lies in 256 files below `proofs/` of the shared state folder, by the first digits of a
-digest of gate and content, so that a lookup reads as much after a year as after a day. Each file
-is bounded, and its older half goes first. A line is fields, separated by tabs, and a hash of them:
-one that is torn, damaged or of a newer version is no proof.
+Whoever has run a gate writes here; the evidence of commits, numbers over time, baselines and what
+is reused are views of it. The log lies in 256 files below `proofs/` of the shared state folder, by
+content, so that a lookup reads as much after a year as after a day, and all gates of a run are one
+append. Each file is bounded, and its older half goes first. A line is fields, separated by tabs,
+and a hash of them: one that is torn, damaged or of another version is no proof.
 """
 
 from __future__ import annotations
@@ -13,16 +14,28 @@ import os
 import time
 
 from gitgates.core.record import Record
-from gitgates.store.files import append_bounded, make_folder, read_state, replace_file
+from gitgates.store.files import (
+    append_bounded,
+    make_folder,
+    open_state,
+    read_state,
+    replace_file,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from gitgates.core.types import Gate
 
 FOLDER = "proofs"
-_VERSION = "1"
+_FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
+_VERSION = "2"
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
+_MOST_FAILURES = 16 << 10  # bytes of them in a line; longer ones are not known
 _HASH_KEYS = (1, 2)  # of 64 bits each
+_END = 18  # bytes of a hash, and what is before and behind it
 _DURATIONS = "durations"
 _MOST_DURATIONS = 500
 _MOST_S = 1e9
@@ -34,13 +47,18 @@ class Proof(Record):
     """How a gate ended on a content."""
 
     gate: str
-    content: str  # a digest of what it could see
-    key: str  # a digest of all else that its result depends on: definition, tool, environment
+    content: str  # git's id of a tree, or a digest of what the gate could see
     status: str
     time_s: float  # since the epoch
-    duration_s: float
-    hook: str
-    root_abs: str  # the worktree that it ran in
+    duration_s: float = 0.0
+    hook: str = ""
+    root_abs: str = ""  # the worktree that it ran in
+    key: str = ""  # a digest of all that its result depends on, but content; empty: not reused
+    definition: str = ""  # a digest of what the gate does, as it is configured
+    base: str = ""  # the commit that paths were compared with; empty before the first
+    config: str = ""  # the configuration's digest, if the hook let the tree be committed
+    numbers: Mapping[str, float] = {}  # that it has measured
+    failures: tuple[tuple[str, str], ...] = ()  # fingerprint and title; empty: not known
 
 
 def digest(*parts: bytes | str) -> str:
@@ -53,37 +71,67 @@ def digest(*parts: bytes | str) -> str:
     return b"".join(_imp.source_hash(key, content) for key in _HASH_KEYS).hex()
 
 
-def append(shared_state_abs: str, proof: Proof) -> None:
-    """Append a proof to the log. Raises: OSError where it cannot be written."""
-    path_abs = _file(shared_state_abs, proof.gate, proof.content)
-    append_bounded(path_abs, _line(proof), _LARGEST)
+def definition_of(gate: Gate) -> str:
+    """Return a digest of what decides how a gate ends on a content, and what it measures."""
+    runs = (gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.git_env)
+    sees = (gate.files, gate.exclude, gate.pass_files, gate.pass_hook_input, gate.writes)
+    return digest(repr((runs, sees, gate.failures, gate.metrics)))
+
+
+def append(shared_state_abs: str, proofs: Sequence[Proof]) -> None:
+    """Append proofs about one content to the log. Raises: OSError where it cannot be written."""
+    if proofs:
+        lines = b"".join(map(_line, proofs))
+        append_bounded(_file(shared_state_abs, proofs[0].content), lines, _LARGEST)
 
 
 def find_pass(shared_state_abs: str, gate: str, content: str, key: str) -> Proof | None:
-    """Return the newest pass of a gate on a content; None where there is none."""
-    try:
-        raw = read_state(_file(shared_state_abs, gate, content)) or b""
-    except OSError:
-        return None
-    wanted = os.fsencode(f"\t{content}\t{key}\tpassed\t")
-    for line in reversed(raw.split(b"\n")):
-        if wanted in line and (proof := _parse(line)) and proof.gate == gate:
+    """Return the newest pass of a gate on a content that may be reused; None if there is none."""
+    wanted = (gate, key, "passed")
+    for proof in reversed(_read(shared_state_abs, content)):
+        if (proof.gate, proof.key, proof.status) == wanted:
             return proof
     return None
 
 
-def read_all(shared_state_abs: str) -> Iterator[Proof]:
-    """Yield all proofs, those of one gate and content oldest first."""
+def of_content(shared_state_abs: str, content: str) -> list[Proof]:
+    """Return all proofs about a content, oldest first."""
+    _take_in_former(shared_state_abs)
+    return _read(shared_state_abs, content)
+
+
+def read_all(
+    shared_state_abs: str, marks: dict[str, tuple[int, bytes]] | None = None
+) -> Iterator[Proof]:
+    """Yield all proofs, those of one content oldest first.
+
+    `marks`: where each file was read to, and the bytes before; only what follows is yielded, and
+    they are moved on. A file whose older half has gone since then is read anew.
+
+    Raises: PermissionError where it may not be read.
+    """
+    _take_in_former(shared_state_abs)
+    marks = {} if marks is None else marks
     folder_abs = f"{shared_state_abs}/{FOLDER}"
     try:
-        names = sorted(name for name in os.listdir(folder_abs) if name != _DURATIONS)
-    except OSError:
+        names = sorted(name for name in os.listdir(folder_abs) if len(name) == 2)  # noqa: PLR2004 - digits
+    except (FileNotFoundError, NotADirectoryError):
         return
     for name in names:
+        start, before = marks.get(name, (0, b""))
         try:
-            raw = read_state(f"{folder_abs}/{name}") or b""
+            with open(f"{folder_abs}/{name}", "rb", buffering=0, opener=open_state) as file:
+                file.seek(start - len(before))
+                if file.read(len(before)) != before:
+                    start = file.seek(0)
+                raw = file.read()
+        except PermissionError:
+            raise
         except OSError:
-            continue
+            continue  # something else is there
+        whole = raw[: raw.rfind(b"\n") + 1]  # the rest is being written
+        if whole:
+            marks[name] = start + len(whole), whole[-_END:]
         yield from filter(None, map(_parse, raw.split(b"\n")))
 
 
@@ -132,15 +180,43 @@ def note_durations(shared_state_abs: str, seconds_by_gate: Mapping[str, float]) 
         return  # gates start in another order
 
 
-def _file(shared_state_abs: str, gate: str, content: str) -> str:
-    return f"{shared_state_abs}/{FOLDER}/{digest(gate, content)[:2]}"
+def _file(shared_state_abs: str, content: str) -> str:
+    return f"{shared_state_abs}/{FOLDER}/{digest(content)[:2]}"
+
+
+def _read(shared_state_abs: str, content: str) -> list[Proof]:
+    try:
+        raw = read_state(_file(shared_state_abs, content)) or b""
+    except OSError:
+        return []
+    wanted = os.fsencode(f"\t{content}\t")
+    found = [_parse(line) for line in raw.split(b"\n") if wanted in line]
+    return [proof for proof in found if proof and proof.content == content]
+
+
+def _take_in_former(shared_state_abs: str) -> None:
+    for path_abs in (f"{shared_state_abs}/{name}" for name in _FORMER):
+        if not os.path.exists(path_abs):
+            continue
+        from gitgates.store.former_files import take_in  # once, after an upgrade
+
+        try:
+            take_in(
+                path_abs,
+                lambda many: append(shared_state_abs, [Proof(**fields) for fields in many]),
+            )
+        except OSError:
+            continue  # it is tried again by whoever reads next
 
 
 def _line(proof: Proof) -> bytes:
-    times = (f"{proof.time_s:.3f}", f"{proof.duration_s:.3f}")
-    fields = (_VERSION, proof.gate, proof.content, proof.key, proof.status, *times)
-    places = (proof.hook, proof.root_abs)
-    body = os.fsencode("\t".join([field.translate(_UNSAFE) for field in (*fields, *places)]))
+    fields = proof._asdict()
+    fields |= {"time_s": f"{proof.time_s:.3f}", "duration_s": f"{proof.duration_s:.3f}"}
+    fields |= {"numbers": _to_json(proof.numbers), "failures": _to_json(proof.failures)}
+    if len(fields["failures"]) > _MOST_FAILURES:
+        fields["failures"] = ""
+    texts = [_VERSION, *(field.translate(_UNSAFE) for field in fields.values())]
+    body = os.fsencode("\t".join(texts))
     return body + b"\t" + _imp.source_hash(_HASH_KEYS[0], body).hex().encode() + b"\n"
 
 
@@ -148,20 +224,33 @@ def _parse(line: bytes) -> Proof | None:
     body, _, check = line.rpartition(b"\t")
     if _imp.source_hash(_HASH_KEYS[0], body).hex().encode() != check:
         return None
-    version, *fields = os.fsdecode(body).split("\t")
-    if version != _VERSION or len(fields) != len(Proof._fields):
+    version, *texts = os.fsdecode(body).split("\t")
+    if version != _VERSION or len(texts) != len(Proof._fields):
         return None
-    gate, content, key, status, time_s, duration_s, hook, root_abs = fields
-    return Proof(
-        gate=gate,
-        content=content,
-        key=key,
-        status=status,
-        time_s=float(time_s),
-        duration_s=float(duration_s),
-        hook=hook,
-        root_abs=root_abs,
-    )
+    fields: dict[str, Any] = dict(zip(Proof._fields, texts, strict=True))
+    fields |= {"time_s": float(fields["time_s"]), "duration_s": float(fields["duration_s"])}
+    failures = _from_json(fields["failures"]) or ()
+    fields |= {
+        "numbers": _from_json(fields["numbers"]) or {},
+        "failures": tuple((fingerprint, title) for fingerprint, title in failures),
+    }
+    return Proof(**fields)
+
+
+def _to_json(value: object) -> str:
+    if not value:
+        return ""
+    from gitgates.core.lean_json import dumps  # few proofs have numbers or failures
+
+    return dumps(value)
+
+
+def _from_json(text: str) -> Any:  # noqa: ANN401 - whatever it says
+    if not text:
+        return None
+    from gitgates.core.lean_json import loads  # as above
+
+    return loads(text)
 
 
 def age(proof: Proof) -> str:

@@ -17,7 +17,12 @@ from gitgates.report.artifacts import add_headless
 from gitgates.report.result import AttemptReport, add_attempt
 from gitgates.report.statistics import COLUMNS, gate_stats, headless_stats
 from gitgates.store import runs
-from gitgates.store.log import read_metrics, write_ledger, write_metrics
+from gitgates.store.log import write_ledger
+from gitgates.store.proofs import Proof, append
+
+PROOF = Proof(
+    gate="a", content="a" * 40, status="passed", time_s=5.0, hook="Stop", definition="d", key="k"
+)
 
 
 def state(repo: Repo) -> str:
@@ -186,13 +191,17 @@ def test_what_was_fixed_and_how_soon() -> None:
 
 
 def test_a_gate_flaps_that_ends_otherwise_on_one_snapshot() -> None:
-    tree, other = "a" * 40, "b" * 40
-    failed, passed = FAILED._replace(tree=tree), PASSED._replace(tree=tree)
-    found = stats_of(document(failed, PASSED._replace(tree=other)), document(passed))
-    assert found["a"].flaps == [tree]
-    under_another_hook = passed._replace(hook="SubagentStop")
-    assert stats_of(document(failed), document(under_another_hook))["a"].flaps == []
-    assert stats_of(document(FAILED), document(PASSED))["a"].flaps == []  # not known
+    failed = PROOF._replace(status="failed")
+
+    def flaps(*proofs: Proof) -> list[str]:
+        (gate,) = gate_stats([document(FAILED)], (), proofs)
+        return list(gate["flaps"])
+
+    assert flaps(failed, PROOF._replace(content="b" * 40), PROOF) == [PROOF.content]
+    assert flaps(failed, PROOF._replace(hook="SubagentStop")) == []
+    assert flaps(failed, PROOF._replace(definition="other")) == []
+    assert flaps(failed, PROOF._replace(content="b" * 40)) == []
+    assert flaps(failed, PROOF._replace(gate="z"), PROOF._replace(gate="z")) == []
 
 
 def test_a_failure_that_needed_no_change_is_a_false_positive() -> None:
@@ -253,6 +262,7 @@ def test_every_number_has_its_column_and_its_words(repo: Repo) -> None:
 def test_the_table_of_gates(repo: Repo) -> None:
     tree = "a" * 40
     cycle(repo, FAILED._replace(fed_back_bytes=7, tree=tree), PASSED._replace(tree=tree))
+    append(state(repo), [PROOF._replace(status="failed"), PROOF])
     skip: dict[str, object] = {"hook": "pre-commit", "gates": ["a", "z"], "root": str(repo.path)}
     write_ledger(state(repo), "skip", skip)
     write_ledger(state(repo), "skip", {**skip, "root": "/elsewhere"})
@@ -328,17 +338,10 @@ def test_headless_runs_and_numbers_over_time(repo: Repo) -> None:
     run_abs = Path(state(repo), "runs", cycle(repo, FAILED, PASSED))
     turns = [{"attempt": number, "seconds": 10.5, "tokens": 21_000} for number in (1, 2)]
     facts = {"task": "mend it", "status": "passed", "outcome": "all gates passed", "turns": turns}
-    entries: list[dict[str, object]] = [
-        {"gate": "a", "commit": "", "tree": "t", "metrics": {"cover": number, "x\x1b": 7}}
-        for number in (80, 81.5, 79, 90)
-    ]
-    for entry in entries:
-        write_metrics(state(repo), entry)
-    write_metrics(state(repo), {**entries[0], "metrics": {"cover": "no number"}})
-    write_metrics(state(repo), {**entries[0], "gate": "another", "metrics": {"cover": 0.5}})
-    with Path(state(repo), "metrics.jsonl").open("a") as file:
-        file.write('{"torn\n[]\n')
-    measured = read_metrics(state(repo))
+    for time_s, number in (3.0, 79), (2.0, 81.5), (4.0, 90), (1.0, 80):
+        numbers = {"cover": number, "x\x1b": 7}
+        append(state(repo), [PROOF._replace(time_s=time_s, numbers=numbers)])
+    append(state(repo), [PROOF._replace(gate="another", numbers={"cover": 0.5})])
     add_headless(
         str(run_abs), facts, shared_state_abs=state(repo), artifacts_dir="", root_abs=str(repo.path)
     )
@@ -363,9 +366,9 @@ def test_headless_runs_and_numbers_over_time(repo: Repo) -> None:
     assert (cover["gate"], cover["metric"]) == ("a", "cover")
     assert [one["value"] for one in cover["values"]] == [80, 81.5, 79, 90]
     assert cover["values"][0] == {
-        "time": measured[0]["time"],
+        "time": "1970-01-01T00:00:01Z",
         "commit": "",
-        "tree": "t",
+        "tree": PROOF.content,
         "value": 80,
     }
     page = (run_abs / "report.html").read_text()

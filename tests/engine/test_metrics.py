@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from typing import Any
 
 import pytest
 from config_support import read
@@ -12,6 +12,7 @@ from conftest import Repo
 
 from gitgates.core.types import Gate
 from gitgates.engine.metrics import find_numbers
+from gitgates.store.proofs import append, read_all
 
 COVERAGE = r"""
 [gates.test]
@@ -31,14 +32,11 @@ def report(repo: Repo, percent: str) -> None:
     repo.write("report.txt", f"a.py 10%\nTOTAL 120 lines {percent}%\n")
 
 
-def recorded(repo: Repo) -> list[dict[str, Any]]:
-    path = repo.path / ".git/gitgates/metrics.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def measured(repo: Repo) -> list[tuple[float, str, str]]:
-    """Return number, commit and tree of all that is recorded."""
-    return [(one["metrics"]["coverage"], one["commit"], one["tree"]) for one in recorded(repo)]
+    """Return number, commit and tree of all that is recorded, oldest first."""
+    proofs = sorted(read_all(str(repo.path / ".git/gitgates")), key=lambda proof: proof.time_s)
+    found = [proof for proof in proofs if proof.numbers]
+    return [(proof.numbers["coverage"], proof.base, proof.content) for proof in found]
 
 
 @pytest.fixture
@@ -176,10 +174,11 @@ def test_what_cannot_be_recorded_is_said_and_changes_no_verdict(repo: Repo) -> N
     repo.config(COVERAGE)
     report(repo, "80")
     repo.commit_all("first")
-    (repo.path / ".git/gitgates/metrics.jsonl").mkdir(parents=True)
+    (repo.path / ".git/gitgates").mkdir()
+    (repo.path / ".git/gitgates/proofs").write_text("in the way")
     done = repo.gitgates("run", "manual")
     assert done.returncode == 0
-    assert b"the metrics of test were not recorded: Is a directory" in done.stdout + done.stderr
+    assert b"the metrics of test were not recorded: Not a directory" in done.stdout + done.stderr
 
 
 # The ratchet
@@ -198,6 +197,30 @@ def test_a_number_that_got_worse_fails_the_gate(ratchet: Repo) -> None:
     report(ratchet, "80.1")
     ratchet.git("add", ".")
     assert ratchet.commit("better").returncode == 0
+
+
+def test_numbers_of_an_earlier_version_are_read(ratchet: Repo) -> None:
+    state = ratchet.path / ".git/gitgates"
+    shutil.rmtree(state / "proofs")
+    tree = ratchet.git("rev-parse", "HEAD^{tree}")
+    entry = {"v": 1, "gate": "test", "commit": "", "tree": tree, "hook": "pre-commit", "run": "r"}
+    entries = [
+        {**entry, "time": "2024-01-02T03:04:05Z", "metrics": {"coverage": 90}},
+        {**entry, "time": "2024-01-02T03:04:06Z", "metrics": {"coverage": 80}},
+        {**entry, "time": "2024-01-02T03:04:07Z", "metrics": {"coverage": "no number"}},
+        {**entry, "time": "yesterday", "metrics": {"coverage": 70}},
+    ]
+    lines = "".join(json.dumps(one) + "\n" for one in entries)
+    (state / "metrics.jsonl").write_text(lines + '{"v": 1, "gate": "te')
+    ratchet.git("switch", "-qc", "work")
+    report(ratchet, "79.5")
+    ratchet.git("add", ".")
+    assert b"`coverage` is 79.5, and was 80 at the merge" in ratchet.commit("worse").stderr
+    assert not (state / "metrics.jsonl").exists()
+    assert [number for number, _commit, _tree in measured(ratchet)] == [90, 80, 79.5]
+    shown = ratchet.gitgates("runs", "stats", "--format", "json").stdout
+    first = json.loads(shown)["metrics"][0]["values"][0]
+    assert first == {"time": "2024-01-02T03:04:05Z", "commit": "", "tree": tree, "value": 90}
 
 
 @pytest.mark.slow
@@ -244,8 +267,8 @@ def test_where_there_is_no_earlier_number_it_only_records(repo: Repo) -> None:
 
 
 def test_the_same_content_is_compared_with_nothing(ratchet: Repo) -> None:
-    path = ratchet.path / ".git/gitgates/metrics.jsonl"
-    path.write_text(path.read_text().replace("80", "99"))
+    (proof,) = (one for one in read_all(str(ratchet.path / ".git/gitgates")) if one.numbers)
+    append(str(ratchet.path / ".git/gitgates"), [proof._replace(numbers={"coverage": 99})])
     assert ratchet.gitgates("run", "manual").returncode == 0
 
 

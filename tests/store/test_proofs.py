@@ -21,6 +21,7 @@ from gitgates.store.proofs import (
     expected_s,
     find_pass,
     note_durations,
+    of_content,
     read_all,
 )
 
@@ -33,6 +34,14 @@ PROOF = Proof(
     duration_s=0.25,
     hook="Stop",
     root_abs="/r",
+)
+FULL = PROOF._replace(
+    status="failed",
+    definition=digest("definition"),
+    base="c" * 40,
+    config="d",
+    numbers={"cover\n": 80.5, "ü": -3},
+    failures=(("f1", "tab\there"), ("f2", "\u202e \udcff")),
 )
 
 
@@ -55,7 +64,7 @@ def test_digest() -> None:
 
 def test_a_pass_is_found_for_all_of_its_key(tmp_path: Path) -> None:
     assert find(tmp_path) is None
-    append(str(tmp_path), PROOF)
+    append(str(tmp_path), [PROOF])
     assert find(tmp_path) == PROOF
     other = digest("other")
     for proof in (PROOF._replace(gate=other), PROOF._replace(content=other)):
@@ -64,31 +73,70 @@ def test_a_pass_is_found_for_all_of_its_key(tmp_path: Path) -> None:
     assert [*read_all(str(tmp_path))] == [PROOF]
 
 
+def test_all_gates_of_a_run_are_one_append(tmp_path: Path) -> None:
+    run = [FULL, PROOF._replace(gate="test"), PROOF._replace(key="", gate="other")]
+    append(str(tmp_path), run)
+    append(str(tmp_path), [])
+    assert the_file(tmp_path).read_bytes().count(b"\n") == 3
+    assert of_content(str(tmp_path), PROOF.content) == run
+    assert of_content(str(tmp_path), "c" * 40) == []  # which is in a line, as something else
+    assert [*read_all(str(tmp_path))] == run
+
+
+def test_failures_that_are_too_long_are_not_known(tmp_path: Path) -> None:
+    many = tuple((f"{number:016x}", "x" * 100) for number in range(1000))
+    append(str(tmp_path), [FULL._replace(failures=many)])
+    assert [*read_all(str(tmp_path))] == [FULL._replace(failures=())]
+
+
+def test_what_follows_a_mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    marks: dict[str, tuple[int, bytes]] = {}
+    added = [PROOF._replace(time_s=float(number)) for number in range(20)]
+    for number, proof in enumerate(added):
+        append(str(tmp_path), [proof])
+        append(str(tmp_path), [PROOF._replace(content=digest(str(number)))])
+        if number % 3 == 2:
+            found = [one for one in read_all(str(tmp_path), marks) if one.content == PROOF.content]
+            assert found == added[number - 2 : number + 1]
+            assert [*read_all(str(tmp_path), marks)] == []
+    path = tmp_path / f"proofs/{digest(PROOF.content)[:2]}"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-9])  # as while it is being written
+    (whole_line,) = (one for one in read_all(str(tmp_path), marks) if one.content == PROOF.content)
+    assert whole_line == added[18]
+    path.write_bytes(whole)
+    assert [*read_all(str(tmp_path), marks)] == added[19:]
+    monkeypatch.setattr(proofs, "_LARGEST", 1024)
+    append(str(tmp_path), [FULL])  # its older half goes
+    assert FULL in [*read_all(str(tmp_path), marks)]
+    assert [*read_all(str(tmp_path), marks)] == []
+
+
 def test_the_newest_pass(tmp_path: Path) -> None:
     newer = PROOF._replace(time_s=2000.0, hook="pre-commit")
     for proof in (PROOF, newer, PROOF._replace(status="failed", time_s=3000.0)):
-        append(str(tmp_path), proof)
+        append(str(tmp_path), [proof])
     assert find(tmp_path) == newer
 
 
 def test_a_failure_is_no_pass(tmp_path: Path) -> None:
-    append(str(tmp_path), PROOF._replace(status="failed"))
+    append(str(tmp_path), [PROOF._replace(status="failed")])
     assert find(tmp_path) is None
 
 
 @pytest.mark.parametrize("name", ["a b", "ü", "tab\tpassed", "line\nfeed", "nul\0", "\udcff"])
 def test_odd_names(tmp_path: Path, name: str) -> None:
-    append(str(tmp_path), PROOF._replace(root_abs=name))
+    append(str(tmp_path), [PROOF._replace(root_abs=name)])
     found = find(tmp_path)
     assert found
     assert (found.gate, found.key) == (PROOF.gate, PROOF.key)
     gate = PROOF._replace(gate=name)
-    append(str(tmp_path), gate)
+    append(str(tmp_path), [gate])
     assert find(tmp_path, gate) in (None, gate)  # never that of another gate
 
 
 def test_every_truncation_and_every_flipped_bit_is_a_miss(tmp_path: Path) -> None:
-    append(str(tmp_path), PROOF)
+    append(str(tmp_path), [PROOF])
     path = the_file(tmp_path)
     whole = path.read_bytes()
     for size in range(len(whole) - 1):
@@ -102,24 +150,35 @@ def test_every_truncation_and_every_flipped_bit_is_a_miss(tmp_path: Path) -> Non
     assert find(tmp_path) == PROOF
 
 
+def test_a_damaged_line_takes_no_other_with_it(tmp_path: Path) -> None:
+    append(str(tmp_path), [FULL, PROOF._replace(gate="torn"), PROOF])
+    path = the_file(tmp_path)
+    first, torn, last = path.read_bytes().splitlines(keepends=True)
+    for size in range(len(torn) - 1):
+        path.write_bytes(first + torn[:size] + b"\n" + last)
+        assert [*read_all(str(tmp_path))] == [FULL, PROOF]
+        path.write_bytes(first + torn[:size] + last)
+        assert [*read_all(str(tmp_path))] in ([FULL], [FULL, PROOF])
+
+
 def test_a_torn_line_does_not_spoil_the_next_one(tmp_path: Path) -> None:
-    append(str(tmp_path), PROOF)
+    append(str(tmp_path), [PROOF])
     path = the_file(tmp_path)
     whole = path.read_bytes()
     for size in range(1, len(whole)):
         path.write_bytes(whole[:size])
-        append(str(tmp_path), PROOF)
+        append(str(tmp_path), [PROOF])
         assert find(tmp_path) == PROOF
 
 
 def test_garbage(tmp_path: Path) -> None:
-    append(str(tmp_path), PROOF)
+    append(str(tmp_path), [PROOF])
     path, chance = the_file(tmp_path), random.Random(1)
     for size in (1, 100, 100_000):
         path.write_bytes(chance.randbytes(size))
         assert find(tmp_path) is None
         assert [*read_all(str(tmp_path))] == []
-        append(str(tmp_path), PROOF)
+        append(str(tmp_path), [PROOF])
         assert find(tmp_path) == PROOF
     path.write_bytes(b"\t\n" * 1000 + b"\0" * 1000)
     assert find(tmp_path) is None
@@ -129,10 +188,10 @@ def test_a_line_of_a_newer_version_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as newer:
-        newer.setattr(proofs, "_VERSION", "2")
-        append(str(tmp_path), PROOF)
+        newer.setattr(proofs, "_VERSION", "3")
+        append(str(tmp_path), [PROOF])
     assert find(tmp_path) is None
-    append(str(tmp_path), PROOF._replace(hook="older"))
+    append(str(tmp_path), [PROOF._replace(hook="older")])
     found = find(tmp_path)
     assert found
     assert found.hook == "older"
@@ -140,7 +199,7 @@ def test_a_line_of_a_newer_version_is_passed_over(
 
 @pytest.mark.parametrize("kind", ["folder", "link", "fifo"])
 def test_something_else_in_the_place_of_a_file(tmp_path: Path, kind: str) -> None:
-    append(str(tmp_path), PROOF)
+    append(str(tmp_path), [PROOF])
     path = the_file(tmp_path)
     path.unlink()
     match kind:
@@ -153,13 +212,13 @@ def test_something_else_in_the_place_of_a_file(tmp_path: Path, kind: str) -> Non
     assert find(tmp_path) is None
     assert [*read_all(str(tmp_path))] == []
     with pytest.raises(OSError):  # noqa: PT011 - which one is the system's
-        append(str(tmp_path), PROOF)
+        append(str(tmp_path), [PROOF])
 
 
 def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proofs, "_LARGEST", 4096)
     for number in range(200):
-        append(str(tmp_path), PROOF._replace(time_s=float(number)))
+        append(str(tmp_path), [PROOF._replace(time_s=float(number))])
         assert the_file(tmp_path).stat().st_size < 4096 + 300
     found = find(tmp_path)
     assert found
@@ -176,7 +235,7 @@ sys.stdin.readline()
 for number in range(count):
     fields = {"content": digest("content"), "key": digest(writer, str(number)), "status": "passed"}
     times = {"time_s": float(number), "duration_s": 0.0}
-    append(folder, Proof(gate="lint", hook="Stop", root_abs="/r" * 40, **fields, **times))
+    append(folder, [Proof(gate="lint", hook="Stop", root_abs="/r" * 40, **fields, **times)])
     FileProofs(folder, "lint", "conditions").add([bytes.fromhex(digest(writer, str(number)))])
     print(number, flush=True)
 """
@@ -196,8 +255,8 @@ def writers(folder: Path, count: int, each: int) -> list[subprocess.Popen[str]]:
 
 
 @pytest.mark.slow
-def test_twenty_writers_at_once(tmp_path: Path) -> None:
-    running = writers(tmp_path, 20, 15)
+def test_a_hundred_writers_at_once(tmp_path: Path) -> None:
+    running = writers(tmp_path, 100, 5)
     for one in running:
         assert one.stdin
         one.stdin.write("\n")
@@ -205,9 +264,9 @@ def test_twenty_writers_at_once(tmp_path: Path) -> None:
     for one in running:
         one.communicate(timeout=60)
         assert one.returncode == 0
-    keys = {digest(str(writer), str(number)) for writer in range(20) for number in range(15)}
+    keys = {digest(str(writer), str(number)) for writer in range(100) for number in range(5)}
     assert {proof.key for proof in read_all(str(tmp_path))} == keys
-    assert len([*read_all(str(tmp_path))]) == 300
+    assert len([*read_all(str(tmp_path))]) == 500
     by_file = FileProofs(str(tmp_path), "lint", "conditions").read()
     assert by_file == {bytes.fromhex(key) for key in keys}
 
@@ -235,7 +294,7 @@ def test_killed_writers_leave_nothing_wrong(tmp_path: Path) -> None:
         assert {bytes.fromhex(key) for key in sure} <= files.read()
         keys -= written
     assert not keys
-    append(str(tmp_path), PROOF)
+    append(str(tmp_path), [PROOF])
     assert find(tmp_path) == PROOF
 
 
@@ -318,7 +377,7 @@ def test_durations(tmp_path: Path) -> None:
     assert os.stat(f"{state}/proofs/durations").st_ino == written
     note_durations(state, {"lint": 0.01})
     assert durations(state) == {"test": 30.0, "lint": 0.01}
-    append(state, PROOF)
+    append(state, [PROOF])
     assert [*read_all(state)] == [PROOF]
 
 

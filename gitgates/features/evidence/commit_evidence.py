@@ -1,6 +1,6 @@
-"""Evidence of what gates have checked, by content: in the spool of hooks, and in git notes.
+"""Evidence of what gates have checked, by content: in the log of proofs, and in git notes.
 
-A line has the status of gates on one tree, and the tree that the paths were compared with: a gate
+It has the status of gates on one tree, and the tree that the paths were compared with: a gate
 that takes paths has not checked what is the same in both.
 """
 
@@ -17,7 +17,8 @@ from gitgates.features.evidence.commit_settings import configurations
 from gitgates.git.commits import changed_blobs, patch_digests, trees_of
 from gitgates.git.notes import Notes, add_lines
 from gitgates.git.object_store import reading_git
-from gitgates.store.files import lock_file, read_state, replace_file
+from gitgates.store.files import read_cached, replace_cached
+from gitgates.store.proofs import FOLDER, read_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from gitgates.core.types import Gate
     from gitgates.git.commits import Blob
     from gitgates.git.repo import Repo
+    from gitgates.store.proofs import Proof
 
 GATED = "gated"
 ELSEWHERE = "gated on another base"
@@ -37,7 +39,7 @@ _VERSION = 1
 _NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
 _UNKNOWN = "?"  # a base that no longer exists
 _MOST_AMENDS = 5  # behind which the same patch is searched for: each takes a process
-_LOCK_WAIT_S = 3.0
+_PUBLISHED = f"{FOLDER}/published"  # the marks in the log up to which all is in notes
 _AT_ONCE = 100  # patches that git computes, and that are in memory
 
 
@@ -68,7 +70,7 @@ class CheckedTree(Record):
 
 
 class CommitEvidence:
-    """All evidence of a repository. Lines that hooks have recorded are moved into notes first.
+    """All evidence of a repository. What is new in the log is published in notes first.
 
     `changes`: the pairs of trees that will be looked up, in that order.
     """
@@ -78,23 +80,24 @@ class CommitEvidence:
     ) -> None:
         self._changes = list(changes)
         self._git = reading_git(repo)
-        lines = _read_spool(repo)
+        self._notes = Notes(repo)
+        published_abs = f"{repo.shared_state_abs}/{_PUBLISHED}"
+        marks = (self._notes.tip and read_cached(published_abs)) or {}
         self._new: dict[str, list[CheckedTree]] = {}  # by tree
-        for checked in self._complete(lines):
+        for checked in self._complete(_from_log(read_all(repo.shared_state_abs, marks))):
             self._new.setdefault(checked.tree, []).append(checked)
         try:
-            if lines:
-                numbers = noted_lines(repo.shared_state_abs, self._new)
+            if self._new:
                 texts = {
-                    tree: [*(e.to_line() for e in new), *numbers.get(tree, ())]
+                    tree: [*(e.to_line() for e in new), *noted_lines(repo.shared_state_abs, tree)]
                     for tree, new in self._new.items()
                 }
                 add_lines(repo, texts)
-                # If killed before this, the lines are added again, without duplicates.
-                _remove(repo, lines)
+                self._notes = Notes(repo)
+                # If killed before this, they are added again, without duplicates.
+                replace_cached(published_abs, marks, sync=False)
         except (GitError, OSError) as error:
-            say(f"{repo.evidence_abs}: cannot be moved into git notes: {error}")
-        self._notes = Notes(repo)
+            say(f"the evidence of new commits cannot be published in git notes: {error}")
         self.read(tree for pair in self._changes for tree in pair)
         self._evidence: dict[str, list[CheckedTree]] = {}  # by tree
         self._patches: dict[str, list[CheckedTree]] | None = None
@@ -103,9 +106,8 @@ class CommitEvidence:
         self._checked_blobs: dict[str, dict[Blob, set[str]]] = {}
         self._gates: dict[str, dict[str, Gate]] = {}  # by tree, by name: as configured there
 
-    def _complete(self, lines: list[bytes]) -> list[CheckedTree]:
-        """Return the evidence in lines of the spool, with bases as trees, and with patches."""
-        checked_trees = [checked for checked in map(_from_spool, lines) if checked]
+    def _complete(self, checked_trees: list[CheckedTree]) -> list[CheckedTree]:
+        """Return evidence with bases as trees, and with patches."""
         trees = trees_of(self._git, (e.base for e in checked_trees if e.base))
         checked_trees = [
             e._replace(base=e.base and trees.get(e.base, _UNKNOWN)) for e in checked_trees
@@ -230,17 +232,17 @@ def _checks(gate: Gate) -> tuple[object, ...]:
     return gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.pass_files
 
 
-def _from_spool(line: bytes) -> CheckedTree | None:
-    """Read a line of a hook; None for one torn by a killed writer."""
-    fields = os.fsdecode(line).split("\t")
-    if len(fields) != len(CheckedTree._fields) or fields[0] != str(_VERSION):
-        return None
-    _version, time, tree, base, hook, config, ends = fields
-    if not (time.isdecimal() and _is_id(tree) and (not base or _is_id(base))):
-        return None
-    pairs = (end.partition(":") for end in ends.split(",") if end)
-    gates = {gate: status for status, _, gate in pairs}
-    return CheckedTree(tree, base, hook, config, int(time), gates)
+def _from_log(proofs: Iterable[Proof]) -> list[CheckedTree]:
+    """Return what the log has of commits; what a run has recorded has the same time."""
+    ends_by_run: dict[tuple[str, str, str, str, float], dict[str, str]] = {}
+    for proof in proofs:
+        if proof.config:
+            run = proof.content, proof.base, proof.hook, proof.config, proof.time_s
+            ends_by_run.setdefault(run, {})[proof.gate] = proof.status
+    return [
+        CheckedTree(tree, base, hook, config, int(time_s), gates)
+        for (tree, base, hook, config, time_s), gates in ends_by_run.items()
+    ]
 
 
 def _from_note(tree: str, line: bytes) -> CheckedTree | None:
@@ -254,26 +256,3 @@ def _from_note(tree: str, line: bytes) -> CheckedTree | None:
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     return checked if all(type(text) is str for text in (checked.base, checked.patch)) else None
-
-
-def _is_id(text: str) -> bool:
-    return text.isalnum() and text.isascii()
-
-
-def _read_spool(repo: Repo) -> list[bytes]:
-    return (read_state(repo.evidence_abs) or b"").split(b"\n")[:-1]
-
-
-def _remove(repo: Repo, lines: list[bytes]) -> None:
-    """Remove lines from the spool; lines appended since they were read are left.
-
-    Raises: OSError.
-    """
-    fd = lock_file(repo.evidence_abs, wait_s=_LOCK_WAIT_S, flags=os.O_RDWR)
-    if fd < 0:
-        raise OSError("another process holds its lock")
-    try:
-        remaining = [line + b"\n" for line in _read_spool(repo) if line not in lines]
-        replace_file(repo.evidence_abs, b"".join(remaining))
-    finally:
-        os.close(fd)

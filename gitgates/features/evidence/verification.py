@@ -22,7 +22,7 @@ from gitgates.features.evidence.commit_settings import configurations
 from gitgates.features.evidence.squash import gated_heads, merged_head
 from gitgates.git.commits import list_commits
 from gitgates.session.git_gates import run_in_checkout
-from gitgates.session.git_hooks import HookCall, gates_met, record
+from gitgates.session.git_hooks import HookCall, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,12 +147,7 @@ def run_missing(
     call.configure(verified.config)
     call.decision = run_in_checkout(call, verified.event, verified.commit.id)
     if call.decision.verdict < BLOCK:
-        record(
-            *(repo, verified.commit.tree, verified.commit.parents[0]),
-            hook=verified.event.name,
-            config=verified.config.digest,
-            gates=gates_met(call.decision, repo.env),
-        )
+        record(call, verified.commit.tree, verified.commit.parents[0])
     return call
 
 

@@ -1,7 +1,8 @@
-"""Where evidence of commits is kept: a spool, then git notes; nothing is lost or doubled."""
+"""Where evidence of commits is kept: in the log, then in git notes; nothing is lost or doubled."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import sys
@@ -11,14 +12,17 @@ from subprocess import CompletedProcess
 
 import pytest
 from conftest import Repo
-from verify_support import CONFIG, PUSH, append, change, evidence, gate, notes, verified
+from verify_support import CONFIG, PUSH, change, evidence, gate, notes, verified
+from verify_support import append as edit
 
 from gitgates.core.errors import GitError
 from gitgates.features.evidence.commit_evidence import CommitEvidence
 from gitgates.git.index import cached_tree, committed_tree
 from gitgates.git.notes import Notes
 from gitgates.git.repo import find_repo
-from gitgates.session.git_hooks import record
+from gitgates.store.proofs import Proof, append, digest
+
+PROOF = Proof(gate="py", content="", status="passed", time_s=1e9, hook="pre-commit", config="x")
 
 
 @pytest.fixture
@@ -27,38 +31,76 @@ def gated(repo: Repo) -> Repo:
     return repo
 
 
+def published(repo: Repo) -> Path:
+    """Return the file that says which evidence is in notes."""
+    return repo.path / ".git/gitgates/proofs/published"
+
+
 @pytest.mark.slow
-def test_evidence_moves_into_notes_once(gated: Repo) -> None:
+def test_evidence_is_published_once(gated: Repo) -> None:
     change(gated, "one")
-    kept = evidence(gated)
-    assert kept.count(b"\n") == 2
+    assert [proof.gate for proof in evidence(gated)] == ["py", "all"] * 2
     verified(gated)
-    first = notes(gated)
-    assert (evidence(gated), sorted(map(len, first.values()))) == (b"", [1, 1])
-    # As after a kill between writing the notes and removing the lines.
-    (gated.path / ".git/gitgates/evidence").write_bytes(kept)
-    tip = gated.git("rev-parse", "refs/notes/gitgates")
+    first, tip = notes(gated), gated.git("rev-parse", "refs/notes/gitgates")
+    assert sorted(map(len, first.values())) == [1, 1]
+    verified(gated)
+    published(gated).unlink()  # as after a kill before it was written
     verified(gated)
     assert (notes(gated), gated.git("rev-parse", "refs/notes/gitgates")) == (first, tip)
+    gated.git("update-ref", "-d", "refs/notes/gitgates")  # they are in the log as well
+    verified(gated)
+    assert notes(gated) == first
 
 
-def test_a_torn_line_is_left_out(gated: Repo) -> None:
-    path = gated.path / ".git/gitgates/evidence"
-    path.write_bytes(path.read_bytes()[:-30])
+def test_only_new_evidence_is_read(gated: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    verified(gated)
+    added: list[int] = []
+    monkeypatch.setattr(
+        "gitgates.features.evidence.commit_evidence.add_lines",
+        lambda _repo, lines: added.append(len(lines)),
+    )
+    here = find_repo(str(gated.path), dict(os.environ))
+    CommitEvidence(here, pytest.fail)
     change(gated, "one")
-    path.write_bytes(path.read_bytes() + b"1\tx\ty\n\xff\xfe\n1\t2")
-    assert verified(gated) == ["gated one"]
-    assert (evidence(gated), len(notes(gated))) == (b"", 1)
+    for _again in range(2):
+        CommitEvidence(here, pytest.fail)
+    assert added == [1]
 
 
-def test_the_spool_is_bounded(gated: Repo) -> None:
-    path = gated.path / ".git/gitgates/evidence"
-    line = path.read_bytes()
-    path.write_bytes(line * 3000)
+@pytest.mark.parametrize("damage", [b"", b"2\tx\ty\n\xff\xfe\n1\t2", b"\n\0\n"])
+def test_a_torn_line_is_left_out(gated: Repo, damage: bytes) -> None:
+    before = {proof.content for proof in evidence(gated)}
     change(gated, "one")
-    assert path.stat().st_size < 1 << 18
-    assert set(path.read_bytes().split(b"\n")[1:-2]) == {line.rstrip(b"\n")}
+    (tree,) = {proof.content for proof in evidence(gated)} - before
+    path = gated.path / f".git/gitgates/proofs/{digest(tree)[:2]}"
+    path.write_bytes(path.read_bytes()[:-9] + damage)
+    assert verified(gated) == ["bypassed the gates: all one"]
+    gated.git("commit", "-q", "--amend", "--no-edit")
     assert verified(gated) == ["gated one"]
+
+
+OLD = "1\t{time}\t{tree}\t{base}\tpre-commit\tx\t{ends}\n"
+
+
+def test_the_spool_of_an_earlier_version_is_read(gated: Repo) -> None:
+    state = gated.path / ".git/gitgates"
+    for subject in ("one", "two", "three", "torn"):
+        change(gated, subject, "--no-verify")
+    trees = gated.git("log", "--format=%T", "base..HEAD").split()[::-1]
+    bases = gated.git("log", "--format=%P", "base..HEAD").split()[::-1]
+    ends = ("passed:py,passed:all", "passed:py,skipped:all", "passed:py,failed:all", "passed:py,pa")
+    lines = [
+        OLD.format(time=1_700_000_000, tree=tree, base=base, ends=end)
+        for tree, base, end in zip(trees, bases, ends, strict=True)
+    ]
+    (state / "evidence").write_text("".join(lines[:3]) + "1\tx\ty\n" + lines[3][:-40])
+    expected = ["gated one", "skipped: all two", "gated three"]
+    assert verified(gated) == [*expected, "bypassed the gates: py, all torn"]
+    assert not (state / "evidence").exists()
+    assert json.loads(notes(gated)[trees[0]][0])["time"] == 1_700_000_000
+    # An earlier version still runs in another clone of the environment.
+    (state / "evidence").write_text(lines[3].replace(",pa", ",passed:all"))
+    assert verified(gated) == [*expected, "gated torn"]
 
 
 @pytest.mark.slow
@@ -108,30 +150,30 @@ def test_two_at_once_lose_and_double_nothing(gated: Repo) -> None:
     linked = Repo(gated.path.parent / "linked")
     for number in range(2):
         for repo in (gated, linked):
-            append(repo, f"{repo.path.name}{number} = 1\n")
+            edit(repo, f"{repo.path.name}{number} = 1\n")
         both = at_once((gated, linked), "git", "commit", "-qam", str(number))
         assert [done.returncode for done in both] == [0, 0]
         both = at_once((gated, linked), sys.executable, "-m", "gitgates", "verify", "base..HEAD")
         assert [(done.returncode, done.stderr) for done in both] == [(0, b"")] * 2
-    assert (evidence(gated), sorted(map(len, notes(gated).values()))) == (b"", [1] * 5)
+    assert sorted(map(len, notes(gated).values())) == [1] * 5
 
 
 def test_what_is_recorded_meanwhile_is_not_lost(gated: Repo) -> None:
     here = find_repo(str(gated.path), dict(os.environ))
     trees = [f"{number:040x}" for number in range(1, 301)]
 
-    def append_to_spool(tree: str) -> None:
-        record(here, tree, "", hook="pre-commit", config="x", gates={"py": "passed"})
+    def record(tree: str) -> None:
+        append(here.shared_state_abs, [PROOF._replace(content=tree)])
 
     said: list[str] = []
     with ThreadPoolExecutor() as pool:
-        added = [pool.submit(append_to_spool, tree) for tree in trees]
+        added = [pool.submit(record, tree) for tree in trees]
         for _ in range(3):
             CommitEvidence(here, said.append)
     assert [one.result() for one in added] == [None] * len(trees)
     CommitEvidence(here, said.append)
     kept = Notes(here)
-    assert (said, evidence(gated)) == ([], b"")
+    assert said == []
     assert {tree: len(kept.lines(tree)) for tree in kept} == dict.fromkeys(
         [*trees, gated.git("rev-parse", "HEAD^{tree}")], 1
     )
@@ -140,7 +182,6 @@ def test_what_is_recorded_meanwhile_is_not_lost(gated: Repo) -> None:
 @pytest.mark.thorough
 def test_killed_at_any_call_of_git_it_is_done_again(gated: Repo, tmp_path: Path) -> None:
     change(gated, "one")
-    kept = evidence(gated)
     tools = tmp_path / "tools"
     tools.mkdir()
     git = shutil.which("git")
@@ -150,28 +191,30 @@ def test_killed_at_any_call_of_git_it_is_done_again(gated: Repo, tmp_path: Path)
     ends = []
     for number in range(1, 30):
         gated.ask("git", "update-ref", "-d", "refs/notes/gitgates")
-        (gated.path / ".git/gitgates/evidence").write_bytes(kept)
         env = {"PATH": f"{tools}:{os.environ['PATH']}", "AT": str(number)}
         env["CALLS"] = str(tmp_path / f"calls-{number}")
         verify = (sys.executable, "-m", "gitgates", "verify", "base..HEAD")
         ends.append(gated.ask(*verify, env=env).returncode)
         assert verified(gated) == ["gated one"]
-        assert (evidence(gated), [*map(len, notes(gated).values())]) == (b"", [1, 1])
+        assert [*map(len, notes(gated).values())] == [1, 1]
         if ends[-1] == 0:
             break
     assert ends[-1] == 0
     assert set(ends[:-1]) == {-9}
 
 
-def test_where_notes_cannot_be_written_the_spool_is_read(gated: Repo) -> None:
+def test_where_notes_cannot_be_written_the_log_is_read(gated: Repo) -> None:
     change(gated, "one")
     (gated.path / ".git/refs/notes").mkdir(parents=True)
     (gated.path / ".git/refs/notes/gitgates.lock").touch()
     done = gated.gitgates("verify", "base..HEAD")
     assert done.returncode == 0
     assert done.stdout.split()[1:] == [b"gated", b"one"]
-    assert b"cannot be moved into git notes: refs/notes/gitgates cannot be written" in done.stderr
-    assert evidence(gated).count(b"\n") == 2
+    said = (
+        b"evidence of new commits cannot be published in git notes: refs/notes/gitgates cannot be"
+    )
+    assert said in done.stderr
+    assert not published(gated).exists()
 
 
 def test_notes_that_are_damaged_are_named(gated: Repo) -> None:
@@ -186,26 +229,27 @@ def test_notes_that_are_damaged_are_named(gated: Repo) -> None:
 
 def test_a_note_that_cannot_be_read_is_not_written_anew(gated: Repo) -> None:
     gated.gitgates("verify", "base")
-    spool = gated.path / ".git/gitgates/evidence"
     tree = gated.git("rev-parse", "HEAD^{tree}")
     note = gated.git("rev-parse", f"refs/notes/gitgates:{tree[:2]}/{tree[2:]}")
     (gated.path / f".git/objects/{note[:2]}/{note[2:]}").unlink()
     here = find_repo(str(gated.path), dict(os.environ))
-    record(here, tree, "", hook="pre-commit", config="x", gates={"py": "passed"})
-    kept, tip = spool.read_bytes(), gated.git("rev-parse", "refs/notes/gitgates")
+    append(here.shared_state_abs, [PROOF._replace(content=tree)])
+    kept, tip = published(gated).read_bytes(), gated.git("rev-parse", "refs/notes/gitgates")
     said: list[str] = []
     evidence_now = CommitEvidence(here, said.append)
     assert ["notes cannot be read" in one for one in said] == [True]
     with pytest.raises(GitError, match="notes cannot be read"):
         evidence_now.of(tree)
-    assert (spool.read_bytes(), gated.git("rev-parse", "refs/notes/gitgates")) == (kept, tip)
+    assert (published(gated).read_bytes(), gated.git("rev-parse", "refs/notes/gitgates")) == (
+        kept,
+        tip,
+    )
 
 
 def test_a_commit_is_not_refused_where_nothing_can_be_recorded(gated: Repo) -> None:
-    path = gated.path / ".git/gitgates/evidence"
-    path.unlink()
-    path.mkdir()
-    append(gated, "b = 1\n")
+    shutil.rmtree(gated.path / ".git/gitgates/proofs")
+    (gated.path / ".git/gitgates/proofs").write_text("in the way")
+    edit(gated, "b = 1\n")
     done = gated.commit("one", "-a")
     assert (done.returncode, b"recorded" in done.stderr) == (0, False)
     gated.config(CONFIG + PUSH)
@@ -223,7 +267,7 @@ def test_a_hook_that_is_run_by_hand_records_nothing(gated: Repo) -> None:
     assert evidence(gated) == before
     # As in a commit: there, git says what it commits from.
     gated.gitgates(*framework, env={"GIT_INDEX_FILE": ".git/index"})
-    assert evidence(gated).count(b"\n") == before.count(b"\n") + 1
+    assert [proof.gate for proof in evidence(gated)[len(before) :]] == ["py", "all"]
 
 
 @pytest.mark.parametrize(
