@@ -186,7 +186,7 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("baseline", v.FLAG, "false", weaker="on").means(
         "In an agent's hooks: failures that existed before the session do not count. At its "
         "first failure in a session, the gate runs again on the content at the start of the "
-        "session."
+        "session, unless it is recorded how it ended on that."
     ),
     Key("metrics", v.METRICS, "{}", weaker="fewer").means(
         "Numbers in the output, by name: `pattern`, a regular expression with one group, the "

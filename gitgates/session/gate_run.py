@@ -114,6 +114,35 @@ class GateRun(Listener):
             call.note(text)
         collect_if_due(call.repo, config)
 
+    def record(
+        self, decision: Decision, tree: str, failures: Mapping[str, tuple[Failure, ...]]
+    ) -> None:
+        """Record how the gates have ended on a tree. `failures`: all of a gate, by its name."""
+        from gitgates.store.proofs import Proof, append, definition_of  # only where gates ran
+
+        results = {visit.result.gate: visit.result for visit in decision.visits}
+        now = time.time()
+        proofs = [
+            Proof(
+                gate=name,
+                content=tree,
+                status=result.status,
+                time_s=now,
+                duration_s=result.duration_s,
+                hook=self.call.payload.event,
+                root_abs=self.call.repo.root_abs,
+                definition=definition_of(self.gates[name]),
+                failures=tuple((failure.fingerprint, failure.title) for failure in found),
+            )
+            for name, result in results.items()
+            if result.status in ("passed", "failed")
+            for found in (failures.get(name, ()),)
+        ]
+        try:
+            append(self.call.repo.shared_state_abs, proofs)
+        except OSError as error:
+            self.call.say(f"the results were not recorded for later runs: {error.strerror}")
+
     def report(self, decision: Decision) -> EventReport:
         """Return the report on a decision."""
         visits = decision.visits

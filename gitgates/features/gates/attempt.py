@@ -91,7 +91,14 @@ class StopAttempt:
             from gitgates.features.gates.baseline import suppress_baseline
 
             decision, baselines, learnt = suppress_baseline(run, self._session, decision)
-        failures = self._failures(decision, baselines)
+        found = self._failures(decision)
+        if self._tree:  # nothing is known about content that has changed meanwhile
+            excused = {gate: before.failures for gate, before in baselines.items()}
+            run.record(decision, self._tree, excused | found)
+        failures = {
+            gate: tuple(each for each in found[gate] if each not in _before(baselines, gate))
+            for gate in found
+        }
         statuses = deciding(decision)
         ruling = self._rule(decision.verdict, statuses, failures)
         report = self._report(decision, failures, baselines)
@@ -205,15 +212,14 @@ class StopAttempt:
         files = first_few(changed, _MOST_NAMED)
         return f"These files were changed by somebody else in the meantime: {files}."
 
-    def _failures(self, decision: Decision, baselines: Baselines) -> FailuresByGate:
-        """Return the failures of each gate, without those from before the session."""
+    def _failures(self, decision: Decision) -> FailuresByGate:
+        """Return the failures of each gate, also those from before the session."""
         failures = {}
         for result in (visit.result for visit in unpassed(decision)):
             if result.status not in ("passed", "skipped", UNCHECKED, *NO_RESULT):
-                before = baselines[result.gate].failures if result.gate in baselines else ()
                 gate = self._run.gates[result.gate]
-                each = failures_of(gate, result, self._call.repo.root_abs, self._notes.append)
-                failures[result.gate] = tuple(failure for failure in each if failure not in before)
+                root_abs = self._call.repo.root_abs
+                failures[result.gate] = failures_of(gate, result, root_abs, self._notes.append)
         return failures
 
     def _report(
@@ -300,6 +306,10 @@ class StopAttempt:
             return Verdict()  # it has the message; nothing else can end it
         stop = StopEntry(text)
         return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(stop,))
+
+
+def _before(baselines: Baselines, gate: str) -> tuple[Failure, ...]:
+    return baselines[gate].failures if gate in baselines else ()
 
 
 def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:

@@ -1,21 +1,22 @@
 """The baseline: failures from before the session are reported once, and do not count.
 
 At its first failure in a session, a gate with `baseline = true` runs once more, on the session's
-first snapshot, in a private checkout.
+first snapshot, in a private checkout; not if it is known how it ends on that.
 """
 
 from __future__ import annotations
 
 import os
-import zlib
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.engine.command import without_git
 from gitgates.engine.failures import Failure
+from gitgates.engine.plan import REUSE, takes_paths
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.session.facts import Baseline, BaselineEntry
 from gitgates.session.gate_run import failures_of, whole_output
+from gitgates.store.proofs import definition_of, of_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,11 +55,11 @@ def suppress_baseline(
     learnt: list[BaselineEntry] = []
     while result := _next(run, decision, baselines):
         gate = run.gates[result.gate]
-        key = f"{gate.name}:{zlib.crc32(repr(gate).encode('utf-8', 'replace')):08x}:{session.base}"
+        key = f"{gate.name}:{definition_of(gate)}:{session.base}"
         before = session.baselines.get(key)
         is_first = before is None
         if before is None:
-            before = _run_baseline(run, session, gate.name)
+            before = _recorded(run, session, gate) or _run_baseline(run, session, gate.name)
             learnt.append(BaselineEntry(definition=key, **before._asdict()))
         compared = _compare(run, gate, result, before)
         baselines[gate.name] = compared if is_first else compared._replace(person_note="")
@@ -82,6 +83,22 @@ def _next(
     return None
 
 
+def _recorded(run: GateRun, session: Session, gate: Gate) -> Baseline | None:
+    """Return how the same gate has ended on the session's first snapshot, whenever that was.
+
+    None where that is not known; of a gate that takes paths, it is not known on which it was.
+    """
+    repo = run.call.repo
+    if not session.base or takes_paths(gate) or repo.env.get(REUSE) == "0":
+        return None
+    wanted = gate.name, definition_of(gate)
+    for proof in reversed(of_content(repo.shared_state_abs, session.base)):
+        is_known = proof.status == "passed" or proof.failures
+        if is_known and (proof.gate, proof.definition) == wanted:
+            return Baseline(gate.name, proof.failures)
+    return None
+
+
 def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
     """Run a gate on the session's first snapshot."""
     from gitgates.git.checkout import check_out  # cold: once a gate and session
@@ -96,18 +113,19 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
             )
             if step.paths and not paths:
                 return Baseline(name)  # none of its files existed
-            result = _run_in_checkout(run, step._replace(paths=paths), checkout.repo)
+            decision = _run_in_checkout(run, step._replace(paths=paths), checkout.repo)
     except GitgatesError as error:
         return Baseline(name, why_not=error.message)
+    result = decision.visits[0].result
     if why_not := _NO_VERDICT.get(result.status):
         return Baseline(name, why_not=f"{why_not} on the session's first snapshot")
     passed = result.status == "passed"
-    return Baseline(
-        name, () if passed else failures_of(step.gate, result, checkout.root_abs, call.say)
-    )
+    failures = () if passed else failures_of(step.gate, result, checkout.root_abs, call.say)
+    run.record(decision, session.base, {name: failures})
+    return Baseline(name, failures)
 
 
-def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> GateResult:
+def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> Decision:
     gate = step.gate._replace(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
     plan = run.plan._replace(listed=(gate.name,), steps=(step._replace(gate=gate),))
     options = RunOptions(
@@ -115,8 +133,7 @@ def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> GateResult:
         deadline=run.deadline,
         logs_abs=f"{run.logs_abs}/baseline",
     )
-    ended = run_plan(plan, run.call.config, run.call.repo, run, options=options)
-    return ended.visits[0].result
+    return run_plan(plan, run.call.config, run.call.repo, run, options=options)
 
 
 def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> BaselineFailures:

@@ -120,3 +120,77 @@ def test_paths_that_were_not_there_cannot_have_failed(repo: Repo) -> None:
     agent.write("new.py", "BAD new\n")
     assert agent.stop()["decision"] == "block"
     assert agent.runs() == 1
+
+
+# What is recorded need not run again.
+
+ALL = BY_LINE.replace("! grep -n BAD *.py", "! grep -rn BAD . --include=*.py")
+
+
+def later_session(repo: Repo) -> Agent:
+    """Return a session on the present content, with a change of its own."""
+    agent = Agent(repo, "later")
+    agent.start()
+    agent.prompt()
+    agent.write("new.py", "BAD new\n")
+    return agent
+
+
+def test_a_recorded_failure_is_the_baseline(repo: Repo) -> None:
+    agent = session(repo, ALL)
+    agent.write("first.py", "BAD first\n")
+    agent.stop()
+    assert agent.runs() == 2
+    late = later_session(repo)
+    reason = late.stop()["reason"]
+    assert late.runs() == 1  # not on the first snapshot
+    assert "New in this session:\n- BAD new\n2 not caused by this session" in reason
+    late.write("new.py", "good\n")
+    assert "decision" not in late.stop(again=True)
+    assert late.runs() == 2
+
+
+def test_a_recorded_pass_is_an_empty_baseline(repo: Repo) -> None:
+    agent = session(repo, ALL, old="good\n")
+    agent.write("first.py", "good\n")
+    assert agent.stop() == {}
+    late = later_session(repo)
+    assert "BAD new" in late.stop()["reason"]
+    assert late.runs() == 1
+
+
+def test_a_baseline_that_was_run_is_recorded_for_other_sessions(repo: Repo) -> None:
+    agents = [session(repo, ALL), later_session(repo)]
+    assert ["BAD old" in agent.stop()["reason"] for agent in agents] == [True, True]
+    assert [agent.runs() for agent in agents] == [2, 1]
+
+
+def test_a_commit_is_a_baseline(repo: Repo) -> None:
+    repo.shim("pre-commit")
+    agent = session(repo, ALL + '[hooks.pre-commit]\ngates = ["check"]\n', old="good\n")
+    agent.write("first.py", "good\n")
+    repo.commit_all("first")
+    late = later_session(repo)
+    assert late.stop()["decision"] == "block"
+    assert late.runs() == 1
+
+
+@pytest.mark.parametrize("change", ["definition", "environment", "paths"])
+def test_what_is_recorded_of_something_else_is_no_baseline(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    config = ALL
+    if change == "paths":
+        config = config.replace("[hooks", 'files = ["*.py"]\n[hooks')
+    agent = session(repo, config)
+    agent.write("first.py", "BAD first\n")
+    agent.stop()
+    if change == "definition":
+        config = config.replace("grep -rn", "grep -nr")
+        repo.config(config)
+    elif change == "environment":
+        monkeypatch.setenv("GITGATES_REUSE", "0")
+    late = later_session(repo)
+    late.write("old.py", "BAD old\nBAD newer\n")
+    assert late.stop()["decision"] == "block"
+    assert late.runs() == 2
