@@ -15,7 +15,7 @@ from gitgates.core.clean import plain_line
 from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.core.types import Config, Gate, GateResult, Hook
-from gitgates.engine.plan import make_plan
+from gitgates.engine.plan import REUSE, make_plan
 from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
 from gitgates.git.paths import tracked_paths
@@ -24,6 +24,7 @@ from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.hosts.git import decode_by_hand
 from gitgates.report.text import Console
 from gitgates.setup.discover.propose import (
+    REUSE_REMARK,
     Inspection,
     agents_used,
     inspect_project,
@@ -132,14 +133,22 @@ def command(*, dry_run: bool, tries: bool, yes: bool, agent: str | None, take_ov
             click.echo("  Fix what failed, or write them anyway: gitgates init", err=True)
             return errors.OK
     finish(root_abs, edit, dry_run=dry_run)
-    if not edit.adds:
-        click.echo(f"{edit.file}: nothing to add", err=dry_run)
+    click.echo(_remarks(inspection, edit), nl=False, err=dry_run)
     if _has_repository(cwd_abs) and edit.adds and not dry_run:
         has_agent = HOOK_OF["turn-end"] in edit.hooks
         names = [agent] if agent else agents_used(root_abs) or [DEFAULT_AGENT]
         managers = () if take_over else inspection.managers
         click.echo(_next_step(edit.hooks, managers, names if has_agent else []))
     return errors.OK
+
+
+def _remarks(inspection: Inspection, edit: Edit) -> str:
+    """Return what there is to say of what was added."""
+    if not edit.adds:
+        return f"{edit.file}: nothing to add\n"
+    added = [proposal for proposal in inspection.proposals if proposal.name in edit.gates]
+    names = ", ".join(proposal.name for proposal in added if "reuse" in proposal.table())
+    return f"passes of {names} are reused {REUSE_REMARK}\n" if names else ""
 
 
 def _next_step(hooks: Iterable[str], managers: tuple[str, ...], agents: list[str]) -> str:
@@ -204,6 +213,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
     None: the person declined. Raises: GitError outside a repository.
     """
     repo = current_repo()
+    repo = repo._replace(env={**repo.env, REUSE: "0"})
     raw = (
         edit.after if name == edit.file else old
         for name, old in zip(FILES, read_files(repo.root_abs), strict=True)

@@ -36,6 +36,7 @@ class Addition(Record):
     gates: Tables
     hooks: Tables
     comments: tuple[str, ...] = ()  # lines above the first table that is added
+    remarks: Mapping[str, str] = {}  # key → a comment behind it
 
 
 class Edit(Record):
@@ -139,7 +140,8 @@ def _write(old: str, edit: Edit, addition: Addition) -> str:
     for section in ("gates", "hooks"):
         if tables := {name: getattr(addition, section)[name] for name in getattr(edit, section)}:
             comments = "" if blocks else "".join(f"# {line}\n" for line in addition.comments)
-            blocks.append(comments + to_toml((*prefix, section), tables))
+            text = to_toml((*prefix, section), tables, addition.remarks)
+            blocks.append(comments + text)
             at(expected, (*prefix, section)).update(tables)
     lists = {(*prefix, "hooks", hook): gates for hook, gates in edit.extended}
     for path, gates in lists.items():
@@ -191,21 +193,24 @@ def append(text: str, *blocks: str) -> str:
     return text
 
 
-def to_toml(path: tuple[str, ...], value: object) -> str:
-    """Return the text of a value at a path."""
+def to_toml(path: tuple[str, ...], value: object, remarks: Mapping[str, str] | None = None) -> str:
+    """Return the text of a value at a path. `remarks`: key → a comment behind it."""
     document: dict[str, Any] = {}
-    at(document, path[:-1])[path[-1]] = _readable(value)
+    at(document, path[:-1])[path[-1]] = _readable(value, remarks or {})
     # Invisible characters are escaped for readers of the file; the value is the same.
     text = tomlkit.dumps(document)
     return "".join(char if visible(char) == char else f"\\U{ord(char):08x}" for char in text)
 
 
-def _readable(value: object) -> object:
-    """Return a value in which a text full of double quotes will stand between single ones."""
+def _readable(value: object, remarks: Mapping[str, str]) -> object:
+    """Return a value with comments, and texts full of double quotes between single ones."""
     if isinstance(value, Mapping):
-        return {name: _readable(entry) for name, entry in value.items()}
+        entries = {name: _readable(entry, remarks) for name, entry in value.items()}
+        for name in entries.keys() & remarks.keys():
+            entries[name] = tomlkit.item(entries[name]).comment(remarks[name])
+        return entries
     if isinstance(value, list | tuple):
-        return [_readable(entry) for entry in value]
+        return [_readable(entry, remarks) for entry in value]
     if isinstance(value, str) and value.isprintable() and "'" not in value and {*value} & {*'"\\'}:
         return tomlkit.string(value, literal=True)
     return value

@@ -27,7 +27,7 @@ _VENVS = (".venv", "venv")
 _PYTHON_LAUNCHERS = frozenset(("uv", "poetry", "pdm", "pipenv", "rye"))
 _NODE_LAUNCHERS = frozenset(("npx", "bunx", "pnpm", "yarn"))
 # They start one of several versions, by rules of their own.
-_CHOOSERS = frozenset(("asdf", "hatch", "mise", "pipx", "pyenv", "uvx", "volta", "volta-shim"))
+CHOOSERS = frozenset(("asdf", "hatch", "mise", "pipx", "pyenv", "uvx", "volta", "volta-shim"))
 # Written by npm, pnpm and yarn when they have installed.
 _NODE = (".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity")
 # What rustup writes when it updates a toolchain or chooses another one.
@@ -109,7 +109,7 @@ def _programs(word: str, env: Mapping[str, str], cwd_abs: str) -> Iterator[str]:
         if os.path.exists(f"{os.path.dirname(os.path.dirname(path_abs))}/pyvenv.cfg"):
             yield os.path.realpath(os.path.dirname(path_abs)) + f"/{os.path.basename(path_abs)}"
         real_abs = os.path.realpath(path_abs)
-        if "/shims/" in path_abs or os.path.basename(real_abs) in _CHOOSERS:
+        if "/shims/" in path_abs or os.path.basename(real_abs) in CHOOSERS:
             raise ToolError(f"{path_abs} starts one of several programs")
         yield real_abs
         path_abs = _interpreter(real_abs, env, cwd_abs)

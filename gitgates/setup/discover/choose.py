@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from gitgates.config.keys import RESERVED_GATE_NAMES
 from gitgates.core.clean import plain_line
 from gitgates.core.record import Record
+from gitgates.engine.tools import CHOOSERS
 from gitgates.setup.discover.project import Task
 from gitgates.setup.discover.words import (
     DATA,
@@ -29,6 +30,7 @@ from gitgates.setup.discover.words import (
 
 USUAL = ("pre-commit", "pre-push", "manual")
 _LONGEST = 40  # of a command in a note
+_CONTAINERS = {"docker", "podman"}  # whose images are another environment
 _OTHER = Word("", (), "", "5m")  # what a hook manager runs has no word of ours
 
 
@@ -41,6 +43,7 @@ class Proposal(Record):
     writes: bool
     fast: bool
     programs: frozenset[str]
+    runs_tests: bool = False
     managed: frozenset[str] = frozenset()  # hooks in which its manager goes on running it
     parts: frozenset[str] = frozenset()  # the commands of the tasks that it calls
 
@@ -53,7 +56,18 @@ class Proposal(Record):
         keys |= {"command": task.command} if task.command else {}
         keys |= {"timeout": self.word.timeout, **task.keys}
         keys |= {"writes": True} if self.writes else {}
+        keys |= {"reuse": True} if self._is_reusable(keys) else {}
         return keys
+
+    def _is_reusable(self, keys: dict[str, object]) -> bool:
+        """Return whether its pass is worth reusing, and the programs that it starts are known."""
+        words = {*self.task.command.split(), *(program.split()[0] for program in self.programs)}
+        return (
+            self.runs_tests
+            and "command" in keys
+            and not words & (CHOOSERS | _CONTAINERS)
+            and not keys.keys() & {"writes", "pass_hook_input"}
+        )
 
 
 # `run-s lint test:*`
@@ -207,6 +221,7 @@ def _by_word(name: str, word: Word, task: Task, tasks: Tasks) -> Proposal:
         writes=writes and not task.is_default,
         fast=word.fast and not is_slow,
         programs=programs,
+        runs_tests=word.name == "test" or (word.name == "check" and has_tests),
         parts=frozenset(callee.command for callee in tasks.callees(task)),
     )
 
@@ -224,6 +239,7 @@ def _by_manager(task: Task, tasks: Tasks) -> Proposal:
         word = find_word(callee.name)
         name = word.name if word else callee.name
     lines = tasks.lines(task)
+    programs = _programs(lines)
     if task.command and any(map(is_fixing, lines)):
         task = task._replace(keys={**task.keys, "writes": True})
     plain = re.sub(r"[^\w-]+", "-", name).strip("-") or "hook"
@@ -234,7 +250,8 @@ def _by_manager(task: Task, tasks: Tasks) -> Proposal:
         word=_OTHER,
         writes=False,  # its keys say so
         fast="pre-commit" in task.hooks,
-        programs=_programs(lines),
+        programs=programs,
+        runs_tests=name == "test" or "test" in map(kind_of, programs),
         # What runs all of pre-commit's hooks stands in for its own hook, which then does not run.
         managed=frozenset(task.hooks if task.command else ()),
     )

@@ -27,6 +27,8 @@ from gitgates.setup.discover.project import (
     read_files,
 )
 
+# Of a gate whose passes are reused.
+REUSE_REMARK = "while files are the same; not seen: network, clock, services, ignored files"
 _RULES_FILE = "AGENTS.md"  # which most agents read
 # Folders of programs, and how deep they are looked into.
 _PROGRAMS = (
@@ -206,8 +208,10 @@ def _missing(inspection: Inspection, failed: dict[str, str], config: Config) -> 
         or hook in {configured.name for configured in config.hooks}
         or not config.hooks
     }
-    tables = {hook: {"gates": gates} for hook, gates in hooks.items() if gates}
-    return Addition(gates=new, hooks=tables)
+    tables = {
+        hook: {"gates": gates, "strategy": "collect"} for hook, gates in hooks.items() if gates
+    }
+    return Addition(gates=new, hooks=tables, remarks={"reuse": REUSE_REMARK})
 
 
 def _with_agent(addition: Addition, config: Config) -> Addition:

@@ -82,15 +82,19 @@ timeout = "2m"
 description = "Tests"
 command = "make test"
 timeout = "10m"
+reuse = true # while files are the same; not seen: network, clock, services, ignored files
 
 [tool.gitgates.hooks.pre-commit]
 gates = ["format", "lint"]
+strategy = "collect"
 
 [tool.gitgates.hooks.pre-push]
 gates = ["lint", "test"]
+strategy = "collect"
 
 [tool.gitgates.hooks.manual]
 gates = ["format", "lint", "test"]
+strategy = "collect"
 """
 FOUND = """\
 languages: Python
@@ -109,6 +113,8 @@ def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
         FOUND
         + "pyproject.toml: added 3 gates: format, lint, test; "
         + "added 3 hooks: pre-commit, pre-push, manual\n"
+        + "passes of test are reused while files are the same; "
+        + "not seen: network, clock, services, ignored files\n"
         + "next: gitgates install-hooks, and try the gates now: gitgates run\n",
         "",
     )
@@ -129,7 +135,7 @@ def test_a_dry_run_prints_a_diff_that_git_applies(project: Project) -> None:
         files = project.files()
         status, diff, said = project.init("--dry-run")
         assert (status, project.files()) == (0, files)
-        assert said.endswith("(Makefile: target test)\n")
+        assert said.endswith("not seen: network, clock, services, ignored files\n")
         (project.root / "p.diff").write_bytes(project.gitgates("init", "--dry-run").stdout)
         assert project.run("git", "apply", "p.diff").stderr == ""
         (project.root / "p.diff").unlink()
@@ -186,6 +192,7 @@ timeout = "3m"
 
 [tool.gitgates.hooks.pre-commit]
 gates = ["format", "typecheck"]
+strategy = "collect"
 """
     longer = old.replace('"test"  # then\n', '"test",  # then\n    "typecheck"\n')
     assert project.files()["pyproject.toml"].decode() == longer + new
@@ -201,8 +208,9 @@ def test_gates_without_hooks_get_their_hooks(project: Project) -> None:
     )
     assert project.files()["gitgates.toml"].decode() == (
         '[gates.lint]\ncommand = "mine"\n\n'
-        '[hooks.pre-commit]\ngates = ["lint"]\n\n[hooks.pre-push]\ngates = ["lint"]\n\n'
-        '[hooks.manual]\ngates = ["lint"]\n'
+        '[hooks.pre-commit]\ngates = ["lint"]\nstrategy = "collect"\n\n'
+        '[hooks.pre-push]\ngates = ["lint"]\nstrategy = "collect"\n\n'
+        '[hooks.manual]\ngates = ["lint"]\nstrategy = "collect"\n'
     )
 
 
@@ -303,9 +311,20 @@ def test_a_try_leaves_out_what_cannot_pass_here(project: Project) -> None:
         "[gates.format]\n"
     )
     assert written.endswith(
-        '[hooks.pre-commit]\ngates = ["format", "lint"]\n\n[hooks.pre-push]\ngates = ["lint"]\n\n'
-        '[hooks.manual]\ngates = ["format", "lint"]\n'
+        '[hooks.pre-commit]\ngates = ["format", "lint"]\nstrategy = "collect"\n\n'
+        '[hooks.pre-push]\ngates = ["lint"]\nstrategy = "collect"\n\n'
+        '[hooks.manual]\ngates = ["format", "lint"]\nstrategy = "collect"\n'
     )
+
+
+@pytest.mark.slow
+def test_a_try_runs_what_has_passed_before(project: Project) -> None:
+    project.write("Makefile", "test:\n\t@echo ran\n\t@date >> ../log\n")
+    for _ in range(2):
+        assert "look at" not in project.init("--try", "--yes")[1]
+        assert project.gitgates("run").returncode == 0
+        (project.root / "gitgates.toml").unlink()
+    assert len((project.root.parent / "log").read_bytes().splitlines()) == 3  # the last is reused
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ PROJECTS: dict[str, tuple[dict[str, str], str, dict[str, dict[str, object]], dic
         {
             "pre-commit": {"pre-commit": True},
             "typecheck": {"command": "tox -e typing"},
-            "test": {"command": "tox -e py"},
+            "test": {"command": "tox -e py", "reuse": True},
         },
         {
             "pre-commit": "pre-commit",
@@ -80,7 +80,10 @@ languages: JavaScript or TypeScript, Rust
   left out: npm test: it never exits, or needs a terminal (cypress open)
   left out: npm run check: it never exits, or needs a terminal (vite dev)
 """,
-        {"lint": {"command": "just lint"}, "test": {"command": "cargo test --workspace"}},
+        {
+            "lint": {"command": "just lint"},
+            "test": {"command": "cargo test --workspace", "reuse": True},
+        },
         {"pre-commit": "lint", "pre-push": "lint test", "manual": "lint test"},
     ),
     "husky with lint-staged, commitlint and a script of its own": (
@@ -134,7 +137,7 @@ languages: JavaScript or TypeScript
                 "pass_hook_input": True,
             },
             "lint": {"command": "pnpm run lint"},
-            "test": {"command": "pnpm run test --run"},
+            "test": {"command": "pnpm run test --run", "reuse": True},
         },
         {
             "pre-commit": "eslint prettier typecheck",
@@ -157,7 +160,7 @@ languages: JavaScript or TypeScript
 """,
         {
             "check": {"command": "npm run check"},
-            "test": {"command": "npm test"},
+            "test": {"command": "npm test", "reuse": True},
             "lint": {"command": "npm run lint"},
         },
         {"pre-commit": "check test", "pre-push": "check test lint", "manual": "check test lint"},
@@ -219,7 +222,7 @@ create a gate for it by hand
                 "writes": True,
                 "restage": True,
             },
-            "test": {"command": "make test", "files": ["*.go"]},
+            "test": {"command": "make test", "files": ["*.go"], "reuse": True},
             "odd": {"command": "./odd.sh"},
             "web": {
                 "command": 'npm run lint "$@" --quiet',
@@ -250,7 +253,7 @@ create a gate for it by hand
   test   scripts/test  (scripts/test)
   left out: scripts/lint: it rewrites files; other gates run before a commit
 """,
-        {"check": {"command": "scripts/check"}, "test": {"command": "scripts/test"}},
+        {"check": {"command": "scripts/check"}, "test": {"command": "scripts/test", "reuse": True}},
         {"pre-commit": "check", "pre-push": "test", "manual": "test"},
     ),
     "a tool's default wants its paths named and its program in the environment": (
@@ -282,7 +285,7 @@ languages: JavaScript or TypeScript
                 "files": ["*.py", "*.pyi"],
                 "pass_files": True,
             },
-            "test": {"command": ".venv/bin/pytest"},
+            "test": {"command": ".venv/bin/pytest", "reuse": True},
         },
         {"pre-commit": "format lint", "pre-push": "format lint test", "manual": "format lint test"},
     ),
@@ -316,7 +319,7 @@ languages: Rust
         {
             "format": {"command": "cargo fmt --all -- --check"},
             "lint": {"command": "cargo clippy --all-targets -- -D warnings"},
-            "test": {"command": "cargo test --workspace --locked"},
+            "test": {"command": "cargo test --workspace --locked", "reuse": True},
         },
         {"pre-commit": "format lint", "pre-push": "format lint test", "manual": "format lint test"},
     ),
@@ -336,7 +339,7 @@ languages: Rust
             "format": {"command": "make fmt-check"},
             "lint": {"command": "make lint", "writes": True},
             "check": {"command": "make check", "writes": True},
-            "test": {"command": "make tests"},
+            "test": {"command": "make tests", "reuse": True},
         },
         {"pre-commit": "format lint", "pre-push": "format check", "manual": "format lint test"},
     ),
@@ -368,7 +371,7 @@ languages: Rust
         {
             "lint": {"command": "nox -s lint"},
             "typecheck": {"command": "nox -s mypy"},
-            "test": {"command": "nox -s tests"},
+            "test": {"command": "nox -s tests", "reuse": True},
         },
         {"pre-commit": "lint", "pre-push": "lint typecheck test", "manual": "lint typecheck test"},
     ),
@@ -384,7 +387,7 @@ languages: Rust
 """,
         {
             "typecheck": {"command": "tox -e typing-pyright"},
-            "test": {"command": "tox -e tests"},
+            "test": {"command": "tox -e tests", "reuse": True},
         },
         {"pre-push": "typecheck test", "manual": "typecheck test"},
     ),
@@ -404,7 +407,7 @@ languages: JavaScript or TypeScript
         {
             "lint-javascript": {"command": "yarn run lint"},
             "lint-python": {"command": "hatch fmt --check"},
-            "test-javascript": {"command": "yarn run test"},
+            "test-javascript": {"command": "yarn run test", "reuse": True},
             "test-python": {"command": "hatch test"},
         },
         {
@@ -431,7 +434,7 @@ languages: Python
                 "files": ["*.py", "*.pyi"],
                 "pass_files": True,
             },
-            "test": {"command": "venv/bin/pytest"},
+            "test": {"command": "venv/bin/pytest", "reuse": True},
         },
         {"pre-commit": "lint", "pre-push": "lint test", "manual": "lint test"},
     ),
@@ -452,7 +455,7 @@ languages: Rust
 """,
         {
             "lint": {"command": "cargo clippy -- -D warnings"},
-            "test": {"command": "cargo test --locked"},
+            "test": {"command": "cargo test --locked", "reuse": True},
         },
         {"pre-commit": "lint", "pre-push": "lint test", "manual": "lint test"},
     ),
@@ -489,7 +492,10 @@ languages: JavaScript or TypeScript
   test  npm test  (package.json: script test)
   uninstall husky; otherwise, the commands taken over from it run twice
 """,
-        {"lint": {"command": "npm run style", "writes": True}, "test": {"command": "npm test"}},
+        {
+            "lint": {"command": "npm run style", "writes": True},
+            "test": {"command": "npm test", "reuse": True},
+        },
         {"pre-commit": "lint", "pre-push": "test", "manual": "test"},
     ),
     "C, with nothing but CI": (
@@ -501,7 +507,7 @@ languages: JavaScript or TypeScript
         """\
   test  make check VERBOSE=yes  (.github/workflows/ci.yaml)
 """,
-        {"test": {"command": "make check VERBOSE=yes"}},
+        {"test": {"command": "make check VERBOSE=yes", "reuse": True}},
         {"pre-push": "test", "manual": "test"},
     ),
 }
