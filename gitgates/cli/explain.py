@@ -15,6 +15,7 @@ from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.core.types import VERDICTS, Config, Event, Hook, Plan
 from gitgates.engine.plan import find_hook, framework_gate, joined_plan, make_plan
+from gitgates.engine.reuse_preview import preview_reuse
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
 from gitgates.report.documents import PLAN_VERSION, plan_document, plan_text
@@ -66,7 +67,8 @@ def command(
 
     Nothing is run. As in `gitgates run`, the paths are by default all changes relative to HEAD:
     staged, unstaged and untracked; for the hooks of a stopping agent, the changes of its session.
-    Also shows the current answer of policies: the output of the hook if the gates pass.
+    Also shows which passes would be reused, or why none would be, and the current answer of
+    policies: the output of the hook if the gates pass.
     """
     if for_agent and hook:
         raise UsageError("--for-agent covers all hooks", "Omit the name of the hook.")
@@ -99,11 +101,12 @@ def command(
         plan = joined_plan(plan, other)
     if note := _note(repo, config, hook, besides):
         plan = plan._replace(event=plan.event._replace(note=note))
+    reuse = preview_reuse(plan, repo)
     if fmt == "json":
-        print_json({**plan_document(plan), **_fields(answers)})
+        print_json({**plan_document(plan, reuse), **_fields(answers)})
     else:
         terminal = stdout()
-        text = plan_text(plan, colour=terminal.colour) + _text(hook, answers)
+        text = plan_text(plan, reuse, colour=terminal.colour) + _text(hook, answers)
         terminal.write(text.encode("utf-8", "surrogateescape"))
     return OK
 

@@ -17,6 +17,7 @@ from gitgates.core.types import AUTO, BY_FILE
 from gitgates.engine.plan import AUDIT, REUSE
 from gitgates.engine.tools import identity, signature
 from gitgates.engine.visible_content import UnknownContentError, VisibleContent
+from gitgates.engine.walk import first_names
 from gitgates.store import proofs
 from gitgates.store.file_proofs import FileProofs
 from gitgates.store.files import lock_file, make_folder, remove_file
@@ -34,6 +35,7 @@ _LONG_S = 1.0  # after which the pass of a gate is recorded at once
 # A quick linter checks a file in 100 µs; to look at one takes 5 µs.
 _LOOKS_PER_PATH = 20
 _ENTRY_BYTES = 100  # of an index
+TOO_FEW = "not for so few files, which it checks faster than they are compared"
 # They decide what Python and Node.js import.
 _VARIABLES = ("NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
@@ -47,6 +49,7 @@ class Candidate(Record):
     key: str = ""  # a digest of the other conditions
     content: VisibleContent | None = None  # before it runs
     commands: tuple[Command, ...] = ()
+    why_not: str = ""  # why neither is possible
     waits: bool = False  # another process is running the same; ask again
     claim: tuple[str, int] = ("", -1)  # the lock that tells others that this one does
     file_proofs: FileProofs | None = None
@@ -71,6 +74,7 @@ class Reuse:
         self._is_audit = repo.env.get(REUSE) == AUDIT
         self._awaited: dict[str, tuple[str, float]] = {}  # gate → lock of another run, until when
         self._overdue: set[str] = set()  # gates that were waited for long enough
+        self._explained: set[str] = set()  # gates whose passes cannot be reused
 
     def look_up(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Candidate:
         """Return which passes there are already, and what is left to run.
@@ -129,15 +133,30 @@ class Reuse:
         passed, self._passed = self._passed, []
         for candidate, result in passed:
             try:
-                if candidate.rest and self._is_as_before(candidate, candidate.rest):
-                    self._write(candidate, candidate.rest, result)
+                if rest := candidate.rest:
+                    why_not = self._difference(candidate, rest)
+                    self._explain(rest.gate, "was not recorded for reuse", why_not)
+                    if not why_not:
+                        self._write(candidate, rest, result)
             except OSError as error:
                 text = f"the pass of {result.gate} was not recorded for reuse: {error.strerror}"
                 self._say(text)
             except GitgatesError:
-                continue
+                continue  # the next look-up explains it
             finally:
                 _release(candidate)
+
+    def preview(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> str:
+        """Return what a look-up finds now, for people: what is reused, or why nothing is."""
+        if step.gate.reuse == AUTO and not self._is_worthwhile(step):
+            return TOO_FEW
+        candidate = self._find(step, make_commands)
+        if candidate.reused or candidate.why_not:
+            return candidate.reused or f"impossible: {candidate.why_not}"
+        others = proofs.of_content(self._repo.shared_state_abs, candidate.seen)
+        if any(other.gate == step.gate.name and other.status == "passed" for other in others):
+            return "no pass yet with this command, these programs, packages and variables"
+        return "no pass yet with these files"
 
     def _is_awaited(self, gate: Gate) -> bool:
         """Return whether another process still runs the same."""
@@ -176,16 +195,35 @@ class Reuse:
             if is_by_file(step):
                 return self._by_file(step, make_commands(step._replace(paths=())))
             return self._whole(step, make_commands(step))
-        except (GitgatesError, OSError):
-            return Candidate(rest=step)
+        except (GitgatesError, OSError) as error:
+            why_not = error.message if isinstance(error, GitgatesError) else str(error)
+            self._explain(step.gate, "cannot be reused", why_not)
+            return Candidate(rest=step, why_not=why_not)
 
-    def _is_as_before(self, candidate: Candidate, rest: Step) -> bool:
-        key = digest(repr([*self._conditions(rest.gate, candidate.commands)]))
-        states = [
-            content and _of(content.states, self._seen_paths(rest, content))
-            for content in (candidate.content, self._content)
-        ]
-        return candidate.key == key and states[0] == states[1]
+    def _explain(self, gate: Gate, what: str, why_not: str) -> None:
+        """Say once why passes of a gate are not reused, if it asked for that."""
+        if not why_not or gate.name in self._explained:
+            return
+        from gitgates.config.file_tools import file_tool  # seldom needed
+
+        self._explained.add(gate.name)
+        if file_tool(gate.command) is None:  # of others, passes are reused without anybody asking
+            self._say(f"the pass of {gate.name} {what}: {why_not}")
+
+    def _difference(self, candidate: Candidate, rest: Step) -> str:
+        """Return what is not as it was before a gate ran; empty if all is."""
+        contents = candidate.content or self._content, self._content
+        before, after = (
+            _of(content.states, self._seen_paths(rest, content)) for content in contents
+        )
+        changed = {path for path in before | after if before.get(path) != after.get(path)}
+        if candidate.file_proofs:  # which files there are counts as well
+            changed |= contents[0].states.keys() ^ contents[1].states.keys()
+        if changed:
+            return f"{first_names(changed)} changed while it ran"
+        if candidate.key != digest(repr([*self._conditions(rest.gate, candidate.commands)])):
+            return "its programs, packages or variables changed while it ran"
+        return ""
 
     def _write(self, candidate: Candidate, rest: Step, result: GateResult) -> None:
         if candidate.file_proofs:
@@ -328,8 +366,8 @@ def _named(names: tuple[str, ...], env: Mapping[str, str]) -> Iterator[str]:
             yield name
 
 
-def _of(states: dict[str, FileState], paths: tuple[str, ...]) -> list[tuple[str, FileState]]:
-    return [(path, states[path]) for path in paths if path in states]
+def _of(states: dict[str, FileState], paths: tuple[str, ...]) -> dict[str, FileState]:
+    return {path: states[path] for path in paths if path in states}
 
 
 def _release(candidate: Candidate) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from gitgates.core.clean import counted, first_few, sanitise, utf8, visible, visible_line
@@ -157,13 +158,19 @@ def _xml(text: str) -> str:
     return utf8(visible(text)).replace("\ufffe", "").replace("\uffff", "")
 
 
-def plan_text(plan: Plan, *, colour: bool = False) -> str:
-    """Return a plan for display: listed gates in order, chained ones below those that call them."""
+def plan_text(plan: Plan, reuse: Mapping[str, str], *, colour: bool = False) -> str:
+    """Return a plan for display: listed gates in order, chained ones below those that call them.
+
+    `reuse`: gate → what is reused of it, or why nothing is.
+    """
     steps = {step.gate.name: step for step in plan.steps}
     lines = [("", "", line) for line in (_heading(plan), *map("note: {}".format, plan_notes(plan)))]
     described: set[str] = set()
     for number, name in enumerate(plan.listed, 1):
-        lines += [("", "", ""), *_gate_lines(steps, name, f"{number}. ", described)]
+        lines += [
+            ("", "", ""),
+            *_gate_lines(steps, reuse, name, f"{number}. ", described=described),
+        ]
     bold = "\x1b[1m{}\x1b[0m" if colour else "{}"
     return "".join(
         f"{before}{bold.format(visible_line(name)) if name else ''}{visible_line(rest)}\n"
@@ -171,7 +178,7 @@ def plan_text(plan: Plan, *, colour: bool = False) -> str:
     )
 
 
-def plan_document(plan: Plan) -> dict[str, Any]:
+def plan_document(plan: Plan, reuse: Mapping[str, str]) -> dict[str, Any]:
     """Return a plan as plain data; gates that only a chain reaches have `listed` false."""
     callers: dict[str, list[str]] = {}
     for step in plan.steps:
@@ -183,7 +190,10 @@ def plan_document(plan: Plan) -> dict[str, Any]:
         "configured_as": plan.hook.name,
         "strategy": plan.hook.strategy,
         "paths": [utf8(path) for path in plan.event.paths or ()],
-        "gates": [_step_fields(step, plan, callers) for step in plan.steps],
+        "gates": [
+            {**_step_fields(step, plan, callers), "reuse": reuse.get(step.gate.name)}
+            for step in plan.steps
+        ],
         "order": list(plan.listed),
         "notes": list(plan_notes(plan)),
     }
@@ -214,7 +224,12 @@ def _heading(plan: Plan) -> str:
 
 
 def _gate_lines(
-    steps: dict[str, Step], listed_name: str, mark: str, described: set[str]
+    steps: dict[str, Step],
+    reuse: Mapping[str, str],
+    listed_name: str,
+    mark: str,
+    *,
+    described: set[str],
 ) -> list[tuple[str, str, str]]:
     """Return the lines of a listed gate and of its chains: indentation, name, rest.
 
@@ -235,7 +250,7 @@ def _gate_lines(
         if is_repeated or step.fault or name in policy_gates():
             continue  # the last two have no command, no limits and no actions
         inner = f"{indent}   " if len(indent) < _DEEPEST else indent
-        lines += [(inner, "", line) for line in _facts(step.gate)]
+        lines += [(inner, "", line) for line in _facts(step.gate, reuse.get(name, ""))]
         waiting.append((inner, f"{'on fail':<9} ", step.gate.on_fail))
         waiting.append((inner, f"{'on pass':<9} ", step.gate.on_pass))
     return lines
@@ -254,7 +269,7 @@ def why(step: Step) -> str:
     return f"runs on {counted(len(step.paths), 'path')}: {_first(step.paths)}"
 
 
-def _facts(gate: Gate) -> list[str]:
+def _facts(gate: Gate, reuse: str) -> list[str]:
     facts = [("command", command_text(gate)), ("timeout", _time(gate.timeout_s))]
     if gate.description:
         facts.insert(0, ("checks", gate.description.strip().partition("\n")[0]))
@@ -264,6 +279,8 @@ def _facts(gate: Gate) -> list[str]:
         facts.append(("priority", gate.priority))
     if also := _traits(gate):
         facts.append(("also", also))
+    if reuse:
+        facts.append(("reuse", reuse))
     return [f"{label:<9} {value}" for label, value in facts]
 
 
