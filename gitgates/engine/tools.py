@@ -26,13 +26,15 @@ _VENVS = (".venv", "venv")
 # They start a program of an environment that they find or make, and of no other.
 _PYTHON_LAUNCHERS = frozenset(("uv", "poetry", "pdm", "pipenv", "rye"))
 _NODE_LAUNCHERS = frozenset(("npx", "bunx", "pnpm", "yarn"))
+_LAUNCHERS = _PYTHON_LAUNCHERS | _NODE_LAUNCHERS
 # They start one of several versions, by rules of their own.
 CHOOSERS = frozenset(("asdf", "hatch", "mise", "pipx", "pyenv", "uvx", "volta", "volta-shim"))
 # Written by npm, pnpm and yarn when they have installed.
 _NODE = (".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity")
 # What rustup writes when it updates a toolchain or chooses another one.
 _RUSTUP = ("settings.toml", "update-hashes")
-_SEPARATORS = str.maketrans(dict.fromkeys("\n;&|()<>`\"'$={},", " "))
+_ENDS = str.maketrans(dict.fromkeys(";&|()`", "\n"))  # of one command of a shell
+_SEPARATORS = str.maketrans(dict.fromkeys("<>\"'$={},", " "))
 
 
 def identity(
@@ -48,20 +50,27 @@ def identity(
     the next command. Raises: ToolError where a program starts another one that cannot be told.
     """
     argv, env, cwd_abs = command.argv, command.env, command.cwd_abs
-    words = [*(argv[2].translate(_SEPARATORS).split() if command.shell else argv)]
-    found: dict[str, None] = {}
-    # `python -m pytest` does not start the program of that name.
-    programs = [
-        word
-        for before, word in zip(["", *words], words, strict=False)
-        if before != "-m" and not word.startswith("-")
-    ]
-    for word in dict.fromkeys([*argv[:1], *programs]):
-        for path_abs in _programs(word, env, cwd_abs):
-            found[path_abs] = None
+    lines = argv[2].translate(_ENDS).split("\n") if command.shell else []
+    calls = [line.translate(_SEPARATORS).split() for line in lines] or [[*argv]]
+    words = [word for call in calls for word in call]
     folders = _folders(cwd_abs, root_abs)
+    own = _own_environments(folders, env, {*map(os.path.basename, words)})
+    bins = [f"{place}/bin" for place in own] + [f"{place}/node_modules/.bin" for place in folders]
+    launched = {**env, "PATH": os.pathsep.join([*bins, env.get("PATH", os.defpath)])}
+    found = dict.fromkeys(_programs(argv[0], env, cwd_abs))
+    for call in calls:
+        is_launched, before = False, ""
+        for word in call:
+            # `python -m pytest` does not start the program of that name.
+            if before != "-m" and not word.startswith("-"):
+                found.update(
+                    dict.fromkeys(_programs(word, launched if is_launched else env, cwd_abs))
+                )
+            is_launched, before = is_launched or os.path.basename(word) in _LAUNCHERS, word
     names = {os.path.basename(name) for name in (*words, *found)}
-    environments = [*_own_environments(folders, env, names), *_environments(found, env)]
+    if names & _PYTHON_LAUNCHERS and not own:
+        raise ToolError("what a launcher of Python starts is in no environment of the project")
+    environments = [*own, *_environments(found, env)]
     node = [
         signature(f"{os.path.realpath(f'{folder_abs}/node_modules')}/{name}")
         for folder_abs in folders
@@ -148,20 +157,43 @@ def _folders(cwd_abs: str, root_abs: str) -> list[str]:
     return folders
 
 
-def _own_environments(folders: list[str], env: Mapping[str, str], names: set[str]) -> list[str]:
-    """Return the virtual environments of a project.
-
-    Raises: ToolError where a launcher uses one that is not there.
-    """
+def _own_environments(folders: list[str], env: Mapping[str, str], words: set[str]) -> list[str]:
+    """Return the virtual environments of a project, those that launchers of Python use."""
     places = [f"{folder_abs}/{name}" for folder_abs in folders for name in _VENVS]
-    if "uv" in names and (place := env.get("UV_PROJECT_ENVIRONMENT")):
+    if "uv" in words and (place := env.get("UV_PROJECT_ENVIRONMENT")):
         places = [os.path.join(folder_abs, place) for folder_abs in folders]
     elif env.get("VIRTUAL_ENV"):
         places.append(env["VIRTUAL_ENV"])
     found = [os.path.realpath(place) for place in places if os.path.exists(f"{place}/pyvenv.cfg")]
-    if names & _PYTHON_LAUNCHERS and not found:
-        raise ToolError("what a launcher of Python starts is in no environment of the project")
-    return found
+    return found or ([*_poetry_environments(folders, env)] if "poetry" in words else [])
+
+
+def _poetry_environments(folders: list[str], env: Mapping[str, str]) -> Iterator[str]:
+    """Yield the environments that poetry has made outside of the project, as it does by default."""
+    import base64
+    import hashlib  # slow to load
+
+    home_abs = env.get("HOME", "")
+    settings_abs = (f"{home_abs}/.config/pypoetry/config.toml", f"{folders[-1]}/poetry.toml")
+    if any(b"path" in _read(path_abs) for path_abs in settings_abs):
+        return
+    caches_abs = (env.get("XDG_CACHE_HOME") or f"{home_abs}/.cache", f"{home_abs}/Library/Caches")
+    for cache_abs in caches_abs:
+        places_abs = env.get("POETRY_VIRTUALENVS_PATH") or f"{cache_abs}/pypoetry/virtualenvs"
+        for folder_abs in folders:
+            hashed = hashlib.sha256(os.fsencode(os.path.realpath(folder_abs))).digest()
+            mark = f"-{base64.urlsafe_b64encode(hashed).decode()[:8]}-py"
+            for name in _names(places_abs):
+                if mark in name and os.path.exists(f"{places_abs}/{name}/pyvenv.cfg"):
+                    yield f"{places_abs}/{name}"
+
+
+def _read(path_abs: str) -> bytes:
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def _environments(programs: Iterable[str], env: Mapping[str, str]) -> Iterator[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from base64 import urlsafe_b64encode
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -171,6 +173,52 @@ def test_a_launcher_without_an_environment(place: Place, launcher: str) -> None:
     (environment / "pyvenv.cfg").write_text("")
     place.env["VIRTUAL_ENV"] = str(environment)
     assert place.identity(f"{launcher} run mypy")
+
+
+@pytest.mark.parametrize(
+    ("command", "folder"),
+    [
+        ("uv run --group dev mypy", ".venv/bin"),
+        (("uv", "run", "mypy"), ".venv/bin"),
+        ("true; npx mypy", "node_modules/.bin"),
+        ("pnpm exec mypy", "node_modules/.bin"),
+    ],
+)
+def test_what_a_launcher_starts_comes_before_the_path(
+    place: Place, command: str | tuple[str, ...], folder: str
+) -> None:
+    place.env["PATH"] += f":{place.program('../pyenv/shims/mypy').parent}"
+    for launcher in ("uv", "npx", "pnpm"):
+        place.program(launcher)
+    (place.root / ".venv").mkdir()
+    (place.root / ".venv/pyvenv.cfg").write_text("")
+    place.program("../root/node_modules/.package-lock.json")
+    with pytest.raises(ToolError):
+        place.identity(command)
+    program = place.program(f"../root/{folder}/mypy")
+    before = place.identity(command)
+    same_size(program)
+    assert place.identity(command) != before
+    with pytest.raises(ToolError):
+        place.identity("uv run true && mypy")  # the shell starts this one
+
+
+def test_the_environment_of_poetry(place: Place) -> None:
+    place.program("poetry")
+    # `generate_env_name` of poetry
+    mark = urlsafe_b64encode(sha256(os.fsencode(os.path.realpath(place.root))).digest())[:8]
+    folder = place.home / f".cache/pypoetry/virtualenvs/a-{mark.decode()}-py3.11"
+    record = folder / "lib/python3.11/site-packages/a-1.dist-info/RECORD"
+    record.parent.mkdir(parents=True)
+    with pytest.raises(ToolError):
+        place.identity("poetry run mypy")
+    (folder / "pyvenv.cfg").write_text("")
+    before = place.identity("poetry run mypy")
+    record.write_text("1")
+    assert place.identity("poetry run mypy") != before
+    (place.root / "poetry.toml").write_text('[virtualenvs]\npath = "/else/where"\n')
+    with pytest.raises(ToolError):
+        place.identity("poetry run mypy")
 
 
 def test_the_environment_of_uv(place: Place) -> None:
