@@ -26,6 +26,8 @@ _VENVS = (".venv", "venv")
 # They start a program of an environment that they find or make, and of no other.
 _PYTHON_LAUNCHERS = frozenset(("uv", "poetry", "pdm", "pipenv", "rye"))
 _NODE_LAUNCHERS = frozenset(("npx", "bunx", "pnpm", "yarn"))
+# Variables that tell poetry to keep its environments somewhere else.
+_ELSEWHERE = ("POETRY_VIRTUALENVS", "POETRY_CACHE", "XDG_CACHE")
 _LAUNCHERS = _PYTHON_LAUNCHERS | _NODE_LAUNCHERS
 # They start one of several versions, by rules of their own.
 CHOOSERS = frozenset(("asdf", "hatch", "mise", "pipx", "pyenv", "uvx", "volta", "volta-shim"))
@@ -175,11 +177,12 @@ def _poetry_environments(folders: list[str], env: Mapping[str, str]) -> Iterator
 
     home_abs = env.get("HOME", "")
     settings_abs = (f"{home_abs}/.config/pypoetry/config.toml", f"{folders[-1]}/poetry.toml")
-    if any(b"path" in _read(path_abs) for path_abs in settings_abs):
+    if any(name.startswith(_ELSEWHERE) for name in env) or any(
+        b"path" in _read(path_abs) for path_abs in settings_abs
+    ):
         return
-    caches_abs = (env.get("XDG_CACHE_HOME") or f"{home_abs}/.cache", f"{home_abs}/Library/Caches")
-    for cache_abs in caches_abs:
-        places_abs = env.get("POETRY_VIRTUALENVS_PATH") or f"{cache_abs}/pypoetry/virtualenvs"
+    for cache in (".cache", "Library/Caches"):
+        places_abs = f"{home_abs}/{cache}/pypoetry/virtualenvs"
         for folder_abs in folders:
             hashed = hashlib.sha256(os.fsencode(os.path.realpath(folder_abs))).digest()
             mark = f"-{base64.urlsafe_b64encode(hashed).decode()[:8]}-py"

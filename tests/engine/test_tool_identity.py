@@ -216,6 +216,10 @@ def test_the_environment_of_poetry(place: Place) -> None:
     before = place.identity("poetry run mypy")
     record.write_text("1")
     assert place.identity("poetry run mypy") != before
+    place.env["POETRY_VIRTUALENVS_PATH"] = "/else/where"
+    with pytest.raises(ToolError):
+        place.identity("poetry run mypy")
+    del place.env["POETRY_VIRTUALENVS_PATH"]
     (place.root / "poetry.toml").write_text('[virtualenvs]\npath = "/else/where"\n')
     with pytest.raises(ToolError):
         place.identity("poetry run mypy")
