@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 import click
 
 from gitgates.config.values import did_you_mean
-from gitgates.core.clean import counted
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError, unwritable
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.types import Config, Decision, Hook
+from gitgates.core.types import Config, Hook
 from gitgates.engine.plan import AUDIT, REUSE, find_hook
 from gitgates.engine.run import InterruptedRun
-from gitgates.engine.walk import BEFORE_A_COMMIT, describe
+from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git import paths as facts
 from gitgates.git.repo import Repo
 from gitgates.hosts import git as githook
@@ -175,7 +174,8 @@ def _expand_folders(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     "--audit-reuse",
     "reuse",
     flag_value=AUDIT,
-    help="Also run what would be reused. Exit status 1 where a gate does not pass again.",
+    help="Also run what would be reused. Exit status 1 where a gate does not pass again, or "
+    "changes files.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Show only what did not pass.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the output of gates that passed.")
@@ -228,24 +228,7 @@ def command(
         if expected_error and not isinstance(listener, Console):
             terminal.write(listener.failed(expected_error))
         raise
-    if reuse == AUDIT and call.decision:
-        return max(githook.encode(call.decision), _report_differences(call.decision))
     return githook.encode(call.decision)
-
-
-def _report_differences(decision: Decision) -> int:
-    """Print each gate whose pass would have been reused and that does not pass; return a status."""
-    results = [visit.result for visit in decision.visits if visit.result.reused]
-    differences = [result for result in results if result.status != "passed"]
-    for result in differences:
-        text = f"gate `{result.gate}` {describe(result)}; its pass would have been reused"
-        click.echo(f"gitgates: {text} ({result.reused})", err=True)
-    if not results:
-        click.echo("gitgates: nothing was compared: no pass would have been reused", err=True)
-    elif not differences:
-        text = f"{counted(len(results), 'gate')} would have been reused, and passed again"
-        click.echo(f"gitgates: no difference: {text}", err=True)
-    return 1 if differences else 0
 
 
 def _run(

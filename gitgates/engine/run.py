@@ -19,7 +19,7 @@ from gitgates.engine.command import (
     with_hook,
     without_git,
 )
-from gitgates.engine.plan import REUSE, choose_view, looks_up
+from gitgates.engine.plan import AUDIT, REUSE, choose_view, looks_up
 from gitgates.engine.walk import ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
@@ -121,6 +121,10 @@ def run_plan(
                     run.close()
         except GitgatesError as error:
             raise error.with_notes(isolation.notes) from error
+    if repo.env.get(REUSE) == AUDIT:
+        from gitgates.engine.audit import audited  # seldom needed
+
+        decision = audited(decision)
     return decision._replace(notes=(*decision.notes, *isolation.notes), run_abs=run.run_abs)
 
 
