@@ -247,17 +247,21 @@ class Reuse:
             raise UnknownContentError("git ignores a file that is passed")  # to any content
         if is_by_file(step):
             return (*self._configuration(step.gate, content), *step.paths)
-        if step.gate.inputs:
-            return (*content.select(step.gate.inputs), *step.paths)
+        if inputs := step.gate.inputs:
+            for pattern in inputs if step.gate.reuse is True else ():
+                if not (pattern.startswith("!") or content.select((pattern,))):
+                    # A misspelt one would hide what it was to name.
+                    raise UnknownContentError(f"no file matches `{pattern}` of `inputs`")
+            return (*content.select(inputs), *step.paths)
         return tuple(content.states)
 
     def _configuration(self, gate: Gate, content: VisibleContent) -> tuple[str, ...]:
         """Return the files that the verdict on each file depends on, beside that file.
 
-        Those of `inputs`; unset: all that the gate is not about.
+        Those of `inputs`; if there are none, all that the gate is not about.
         """
-        if gate.inputs:
-            return content.select(gate.inputs)
+        if gate.inputs and (paths := content.select(gate.inputs)):
+            return paths
         about = {*content.select(gate.files, gate.exclude)}
         return tuple(path for path in content.states if path not in about)
 

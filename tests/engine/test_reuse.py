@@ -138,6 +138,17 @@ def test_passed_paths_and_inputs(at: Checker) -> None:
     proven(at, gate, paths=("a.txt", "sub/b.txt"))
 
 
+def test_a_pattern_of_inputs_that_matches_nothing(at: Checker) -> None:
+    gate = WHOLE._replace(inputs=("a.txt", "subb/"))
+    assert [ran(at, gate) for _ in range(2)] == [1, 1]
+    assert (
+        at.messages.texts
+        == ["the pass of whole cannot be reused: no file matches `subb/` of `inputs`"] * 2
+    )
+    at.repo.write("subb/c.txt", "1st\n")
+    proven(at, gate)
+
+
 def test_a_script_of_the_repository_that_is_no_input(at: Checker) -> None:
     script = at.repo.write("check", PROBE.replace("BAD", "[B]AD"))
     script.chmod(0o755)
@@ -494,6 +505,7 @@ def test_by_file_only_changed_files_are_passed(at: Checker) -> None:
 
 def test_by_file_after_a_change_of_what_all_depend_on(at: Checker) -> None:
     both = ("a.txt", "sub/b.txt")
+    at.repo.write("probe.toml", "1st")
     assert passed(at, *both) == [*both]
     at.repo.write("other.md", "")  # a file that is there may be imported
     assert passed(at, *both) == [*both]
@@ -507,6 +519,15 @@ def test_by_file_after_a_change_of_what_all_depend_on(at: Checker) -> None:
     assert passed(at, *both) == [*both]
     at.run(BY_FILE, paths=both, PYTHONPATH="x")
     assert at.log() == ["a.txt sub/b.txt"]
+
+
+def test_by_file_inputs_that_match_nothing(at: Checker) -> None:
+    gate = BY_FILE._replace(inputs=("hedder.txt",), files=("*.txt",), exclude=("header.txt",))
+    at.repo.write("header.txt", "1st\n")
+    assert passed(at, "a.txt", gate=gate) == ["a.txt"]
+    assert passed(at, "a.txt", gate=gate) == []
+    at.repo.write("header.txt", "2nd\n")
+    assert passed(at, "a.txt", gate=gate) == ["a.txt"]
 
 
 def test_by_file_without_inputs_all_that_the_gate_is_not_about_counts(at: Checker) -> None:
