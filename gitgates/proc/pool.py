@@ -3,6 +3,9 @@
 A slot is a numbered file, locked by whoever runs a gate, and free when its holder is gone. Runs
 that wait have a ticket each, a locked file whose name says whose turn it is: people's git hooks
 first, then in the order of their arrival.
+
+A process that is stopped (SIGSTOP) keeps its locks. So the time of a slot's file is when its gate
+is over at the latest, and that of a ticket when its holder has looked last.
 """
 
 from __future__ import annotations
@@ -17,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIABLE = "GITGATES_POOL"
+_POLL_S = 0.01  # of the first in the queue; the tenth looks ten times less often
+_LONGEST_POLL_S = 0.25
+_STOPPED_S = 10.0  # after which whoever has not looked is passed over
+_GRACE_S = 30.0  # of a gate that had to be over
 
 
 class Pool:
@@ -27,40 +34,73 @@ class Pool:
         self._size, self._is_urgent = size, is_urgent
         self._ticket, self._ticket_fd = "", -1
         self._spare: list[int] = []  # slots of gates that have ended
+        self.poll_s = _POLL_S  # until it makes sense to ask again
+        self._stopped_abs: list[str] = []  # slots that are not waited for any more
 
-    def take(self, count: int) -> list[int] | None:
-        """Lock as many slots; return their descriptors, or None where the run has to wait.
+    def take(self, count: int, most: int = 0, for_s: float = 0.0) -> list[int] | None:
+        """Lock `count` slots, at most all, or where nobody else waits up to `most`.
+
+        Return their descriptors, or None where the run has to wait. `for_s` is how long a gate may
+        hold them.
 
         Raises: OSError where the folder cannot be written.
         """
         waiting = os.listdir(self._queue_abs)
-        if len(self._spare) == count and not waiting:
-            fds, self._spare = self._spare, []
-            return fds
-        release(self._spare)
-        if waiting and not self._is_first(waiting):
-            self._wait()
-            return None
-        fds = []
-        for number in range(self._size):
-            if len(fds) < count and (fd := lock_file(f"{self._folder_abs}/{number}")) >= 0:
-                fds.append(fd)
-        if len(fds) < min(count, self._size):
+        others = len(waiting) > (self._ticket in waiting)
+        if others:
+            release(self._spare)
+            if not self._is_first(waiting):
+                self._wait()
+                return None
+        count = min(count, self._size)
+        most = count if others else max(count, most)
+        fds, self._spare = self._spare[:most], self._spare[most:]
+        self._lock(range(self._size), fds, most)
+        if len(fds) < count and self._has_waited_s() > _GRACE_S:
+            self._stopped_abs = self._stopped()
+            self._lock(range(self._size, self._size + len(self._stopped_abs)), fds, count)
+        if len(fds) < count:
+            self._stopped_abs = []
             release(fds)
             self._wait()
             return None
         self._leave_queue()
+        until_s = time.time() + for_s
+        for fd in fds:
+            os.utime(fd, (until_s, until_s))
         return fds
 
     def give_back(self, fds: list[int]) -> None:
-        """Return the slots of a gate. They are kept for the next one, if nobody waits for them."""
+        """Return the slots of a gate. They are kept for the next one, until `settle`."""
+        self._spare += fds
+
+    def take_stopped(self) -> list[str]:
+        """Return which slots are in use beyond their time, where that let the last call go on."""
+        stopped_abs, self._stopped_abs = self._stopped_abs, []
+        return stopped_abs
+
+    def settle(self) -> None:
+        """Unlock what is kept: no gate needs it now."""
         release(self._spare)
-        self._spare = fds
 
     def close(self) -> None:
         """Unlock what is kept, and give up the place in the queue."""
-        release(self._spare)
+        self.settle()
         self._leave_queue()
+
+    def _lock(self, numbers: range, fds: list[int], count: int) -> None:
+        for number in numbers:
+            if len(fds) < count and (fd := lock_file(f"{self._folder_abs}/{number}")) >= 0:
+                fds.append(fd)
+
+    def _has_waited_s(self) -> float:
+        since_ns = int(self._ticket.split("-")[1]) if self._ticket else time.monotonic_ns()
+        return (time.monotonic_ns() - since_ns) / 1e9
+
+    def _stopped(self) -> list[str]:
+        """Return the slots whose gates had to be over some time ago."""
+        paths_abs = [f"{self._folder_abs}/{number}" for number in range(self._size)]
+        return [path for path in paths_abs if _age_s(path) > _GRACE_S]
 
     def _leave_queue(self) -> None:
         if self._ticket_fd >= 0:
@@ -74,18 +114,24 @@ class Pool:
         for name in sorted(waiting):
             if name >= own:
                 break
-            fd = lock_file(f"{self._queue_abs}/{name}", flags=os.O_RDWR)
-            if fd < 0 and os.path.exists(f"{self._queue_abs}/{name}"):
-                return False
+            ticket_abs = f"{self._queue_abs}/{name}"
+            fd = lock_file(ticket_abs, flags=os.O_RDWR)
             if fd >= 0:  # its holder is gone
-                remove_file(f"{self._queue_abs}/{name}")
+                remove_file(ticket_abs)
                 os.close(fd)
+            elif _age_s(ticket_abs) < _STOPPED_S:
+                place = sum(other < own for other in waiting)
+                self.poll_s = min(_POLL_S * (place + 1), _LONGEST_POLL_S)
+                return False
+        self.poll_s = _POLL_S
         return True
 
     def _wait(self) -> None:
         if self._ticket_fd < 0:
             self._ticket = self._new_ticket()
             self._ticket_fd = lock_file(f"{self._queue_abs}/{self._ticket}")
+        else:
+            os.utime(self._ticket_fd)
 
     def _new_ticket(self) -> str:
         return f"{0 if self._is_urgent else 1}-{time.monotonic_ns():020}-{os.getpid()}"
@@ -105,6 +151,14 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
         return None
     is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
     return Pool(folder_abs, size, is_urgent=is_urgent) if is_own else None
+
+
+def _age_s(path_abs: str) -> float:
+    """Return for how long the time of a file is over; endless if it is gone."""
+    try:
+        return time.time() - os.stat(path_abs).st_mtime
+    except OSError:
+        return float("inf")
 
 
 def release(fds: list[int]) -> None:

@@ -139,3 +139,113 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
     assert open_pool({"GITGATES_POOL": "0"}, 1, is_urgent=False) is None
     own = str(tmp_path / "own")
     assert open_pool({"GITGATES_POOL": own}, 1, is_urgent=False) is not None
+
+
+def test_several_slots_are_taken_at_once_or_none(folder: str) -> None:
+    first, heavy, light = (Pool(folder, 2, is_urgent=False) for _ in range(3))
+    held = first.take(1)
+    assert held is not None
+    assert heavy.take(9) is None  # which is all of them
+    assert light.take(1) is None  # or the first one would wait for ever
+    release(held)
+    taken = heavy.take(9)
+    assert taken is not None
+    assert len(taken) == 2
+
+
+def test_more_slots_only_while_nobody_waits(folder: str) -> None:
+    first, second, third = (Pool(folder, 4, is_urgent=False) for _ in range(3))
+    taken = first.take(1, most=3)
+    assert taken is not None
+    assert len(taken) == 3
+    assert second.take(2) is None
+    assert third.take(1, most=4) is None
+    release(taken)
+    assert len(second.take(2, most=4) or []) == 2  # others wait
+    assert len(third.take(1, most=4) or []) == 2
+
+
+def test_what_is_kept_is_taken_again_or_unlocked(folder: str) -> None:
+    first, second = (Pool(folder, 2, is_urgent=False) for _ in range(2))
+    first.give_back(first.take(2) or [])
+    assert len(first.take(1) or []) == 1
+    assert second.take(1) is None
+    first.settle()
+    assert second.take(1) is not None
+
+
+def waited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let whoever waits have waited for long enough."""
+    monkeypatch.setattr("gitgates.proc.pool._GRACE_S", -1.0)
+
+
+@pytest.mark.slow
+def test_a_stopped_holder_is_not_waited_for(folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = start(folder, 1)
+    runs(holder)
+    holder.send_signal(signal.SIGSTOP)
+    try:
+        first, second = (Pool(folder, 1, is_urgent=False) for _ in range(2))
+        assert first.take(1) is None
+        waited(monkeypatch)
+        held = first.take(1)
+        assert held is not None
+        assert first.take_stopped() == [f"{folder}/0"]
+        assert first.take_stopped() == []
+        assert second.take(1) is None  # there is one slot more, not any number
+        release(held)
+        assert second.take(1) is not None
+    finally:
+        holder.kill()
+        end(holder)
+    assert Pool(folder, 1, is_urgent=False).take(1) is not None
+
+
+def test_a_gate_that_may_take_long_is_waited_for(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, other = (Pool(folder, 1, is_urgent=False) for _ in range(2))
+    assert holder.take(1, for_s=60.0)
+    waited(monkeypatch)
+    assert [other.take(1) for _ in range(3)] == [None] * 3
+
+
+@pytest.mark.slow
+def test_whoever_is_stopped_while_it_waits_is_passed_over(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder, other = (Pool(folder, 1, is_urgent=False) for _ in range(2))
+    held = holder.take(1)
+    assert held
+    stopped = start(folder, 1)
+    waits(stopped)
+    assert other.take(1) is None
+    stopped.send_signal(signal.SIGSTOP)
+    try:
+        release(held)
+        assert other.take(1) is None
+        monkeypatch.setattr("gitgates.proc.pool._STOPPED_S", 0.0)
+        taken = other.take(1)
+        assert taken
+    finally:
+        stopped.send_signal(signal.SIGCONT)
+        other.close()
+    release(taken)
+    runs(stopped)
+    end(stopped)
+
+
+def test_whoever_is_far_behind_looks_less_often(folder: str) -> None:
+    holder, *others = (Pool(folder, 1, is_urgent=False) for _ in range(60))
+    held = holder.take(1)
+    assert held
+    for other in others:
+        assert other.take(1) is None
+        assert other.take(1) is None
+    polls_s = [other.poll_s for other in others]
+    assert polls_s[:3] == [0.01, 0.02, 0.03]
+    assert polls_s[-1] == 0.25
+    release(held)
+    assert others[0].take(1)
+    assert others[1].take(1) is None
+    assert others[1].poll_s == 0.01
