@@ -151,6 +151,19 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("priority", v.one_of(*PRIORITIES), '"normal"').means(
         "Gates run by priority, then in the listed order."
     ),
+    Key("after", v.NAMES, "[]").means(
+        "Gates that are to end first, with the gates that their actions start, if the hook runs "
+        "them at all. How they end does not matter: the hook's `strategy` decides whether this "
+        "gate runs after a failure."
+    ),
+    Key("weight", v.FROM_ONE, "1").means(
+        "How many of the `jobs` slots the gate takes, at most all of them: for a gate that uses "
+        "several CPUs itself, or much memory."
+    ),
+    Key("parallel", v.FLAG, "false", weaker="on").means(
+        "With `pass_files`: split the paths into several runs at once, one for each free slot. "
+        "Only for commands that check each file on its own. The output is shown in order."
+    ),
     Key("writes", v.FLAG, "false").means(
         "The gate changes files: it runs alone, and before a commit or a push, changes count "
         "as a failure, so they can be reviewed and staged. A gate without this key that "
@@ -238,6 +251,10 @@ HOOK_KEYS: tuple[Key, ...] = (
     Key("strategy", v.one_of("sequence", "collect"), '"sequence"', weaker=("sequence",)).means(
         "`sequence`: stop at the first gate that blocks. `collect`: run all, independent ones at "
         "once, and report every failure; that is the default of `headless`."
+    ),
+    Key("fail_fast", v.FLAG, "false", weaker="on").means(
+        "With `collect`: when the first gate blocks, cancel those that are running, and start no "
+        "others."
     ),
     Key(
         "unstaged",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 
 from gitgates.config.file_tools import with_defaults
 from gitgates.config.keys import POLICY_NAMES
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 
 # What a person may still adapt in a required gate, and in a hook that runs one (whose gates are
 # checked separately): nothing that changes what is checked.
-_FREE_FIELDS = ("description", "timeout_s", "env")
-_FREE_HOOK_FIELDS = ("gates", "strategy")
+_FREE_FIELDS = ("description", "timeout_s", "env", "weight", "after")
+_FREE_HOOK_FIELDS = ("gates", "strategy", "fail_fast")
 _DEFAULTS = {"headless": {"strategy": "collect"}}  # every failure is reported at once
 _MOST_NAMED = 50
 _STRICT = ("unstaged", "hide")  # gates see what is being committed: that hides nothing
@@ -199,11 +200,21 @@ def _check(config: Config, merged: Settings, problems: list[Problem]) -> None:
     ]
     problems += [problem for problem in in_tables if not problem.deferred]
     problems += [problem for problem in in_tables if problem.deferred] if not problems else []
-    if circle := _circle(gates):
-        chain = " → ".join(f"`{name}`" for name in circle)
-        message = f"its chain of actions is a cycle: {chain}"
+    leads_to = {gate.name: [gate.on_pass, gate.on_fail] for gate in gates.values()}
+    if circle := _circle(leads_to):
+        message = f"its chain of actions is a cycle: {_arrows(circle)}"
         hint = "Make one of them end in CONTINUE, BLOCK or STOP."
         problems.append(Problem(merged.location("gates", circle[0]), message, hint))
+        return
+    for gate in config.gates:
+        for name in gate.after:
+            leads_to.get(name, []).append(gate.name)
+    if circle := _circle(leads_to):
+        pairs = pairwise(circle)
+        waiting = next(after for name, after in pairs if name in gates[after].after)
+        message = f"is a cycle, by the order in which gates run: {_arrows(circle)}"
+        hint = f"Remove one of them from `after` of `{waiting}`."
+        problems.append(Problem(merged.location("gates", waiting, field="after"), message, hint))
 
 
 def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:
@@ -220,22 +231,31 @@ def _wrong_in_gate(gate: Gate, gates: dict[str, Gate], merged: Settings) -> Iter
     if gate.command is None and gate.pre_commit is None and is_read:
         hint = f'Add command = "…" to `{gate.name}`.'
         yield Problem(merged.location(*path), "has no `command`", hint, deferred=True)
-    if gate.restage and not gate.writes:
-        hint = "Add writes = true to detect its changes."
-        message = "requires `writes = true`"
-        yield Problem(merged.location(*path, field="restage"), message, hint)
-    if gate.reuse == "by-file" and not gate.pass_files:
-        message = 'as "by-file" requires `pass_files = true`'
-        yield Problem(merged.location(*path, field="reuse"), message)
-    if gate.ratchet and not gate.metrics:
-        message = "requires `metrics`"
-        yield Problem(merged.location(*path, field="ratchet"), message)
-    if gate.tolerance and not gate.ratchet:
-        message = "requires `ratchet`"
-        yield Problem(merged.location(*path, field="tolerance"), message)
+    for field, message, hint in _misses(gate):
+        yield Problem(merged.location(*path, field=field), message, hint)
+    for name in gate.after:
+        if name not in gates:
+            yield _undefined(merged.location(*path, field="after"), name, tuple(gates))
     for field, target in (("on_pass", gate.on_pass), ("on_fail", gate.on_fail)):
         if target not in ACTIONS and target not in gates:
             yield _undefined(merged.location(*path, field=field), target, (*ACTIONS, *gates))
+
+
+def _misses(gate: Gate) -> Iterator[tuple[str, str, str]]:
+    """Yield each key of a gate that needs another one: the field, what it needs, and a hint."""
+    if gate.restage and not gate.writes:
+        yield "restage", "requires `writes = true`", "Add writes = true to detect its changes."
+    if gate.reuse == "by-file" and not gate.pass_files:
+        yield "reuse", 'as "by-file" requires `pass_files = true`', ""
+    if gate.ratchet and not gate.metrics:
+        yield "ratchet", "requires `metrics`", ""
+    if gate.tolerance and not gate.ratchet:
+        yield "tolerance", "requires `ratchet`", ""
+    if gate.parallel and not gate.pass_files:
+        hint = 'To run gates at once, write `strategy = "collect"` in the hook.'
+        yield "parallel", "requires `pass_files = true`", hint
+    if gate.parallel and gate.pre_commit is not None:
+        yield "parallel", "cannot be combined with `pre-commit`, which splits the paths itself", ""
 
 
 def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:
@@ -268,7 +288,7 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
 
 def _undefined(location: str, name: str, defined: tuple[str, ...]) -> Problem:
     if name in policy_gates():
-        hint = f"`{name}` is a built-in gate: list it in a hook, not as an action."
+        hint = f"`{name}` is a built-in gate: list it in a hook only."
     elif name in POLICY_NAMES:
         hint = f"`{name}` is a built-in policy, not a gate; it cannot be listed in a hook."
     elif name in ACTIONS:
@@ -278,13 +298,16 @@ def _undefined(location: str, name: str, defined: tuple[str, ...]) -> Problem:
     return Problem(location, f"gate `{visible_line(name)}` is not defined", hint, deferred=True)
 
 
-def _circle(gates: dict[str, Gate]) -> list[str]:
-    """Return a cycle of actions, from its first gate in the file; empty if there is none."""
-    leads_to = {gate.name: (gate.on_pass, gate.on_fail) for gate in gates.values()}
+def _arrows(names: list[str]) -> str:
+    return " → ".join(f"`{name}`" for name in names)
+
+
+def _circle(leads_to: dict[str, list[str]]) -> list[str]:
+    """Return a cycle of gates, from the first one in the file; empty if there is none."""
     try:
         TopologicalSorter(leads_to).prepare()
     except CycleError as error:
         chain: list[str] = error.args[1][:0:-1]  # each leads to the next, the last to the first
-        first = chain.index(min(chain, key=list(gates).index))
+        first = chain.index(min(chain, key=list(leads_to).index))
         return [*chain[first:], *chain[: first + 1]]
     return []

@@ -144,6 +144,12 @@ def _count(value: object) -> int:
     return value
 
 
+def _from_one(value: object) -> int:
+    if not is_whole(value) or value < 1:
+        raise BadValue("a whole number, 1 or more")
+    return value
+
+
 def parse_amount(value: object) -> float:
     """Return a number that is not negative."""
     if not is_number(value) or not 0 <= value <= _MOST:
@@ -341,6 +347,7 @@ FOLDER = ValueType(parse_folder, FILLED)
 ACTION = ValueType(_action, FILLED)
 FAILURES = ValueType(_failures, FILLED)
 COUNT = ValueType(_count, {"type": "integer", "minimum": 0})
+FROM_ONE = ValueType(_from_one, {"type": "integer", "minimum": 1})
 AMOUNT = ValueType(parse_amount, {"type": "number", "minimum": 0})
 SIZE = ValueType(_size, {"anyOf": [{"type": "integer", "minimum": 1}, FILLED]}, "_bytes")
 DURATION = ValueType(

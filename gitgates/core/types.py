@@ -130,6 +130,9 @@ class Gate(Record):
     env_inputs: tuple[str, ...] = ()  # variables that it depends on; `NAME*`: all that begin so
     reads: tuple[str, ...] = ()  # files outside of the repository that it depends on
     max_age_s: float = 0.0  # of a pass that is reused; 0: any
+    weight: int = 1  # job slots that it takes, at most all
+    after: tuple[str, ...] = ()  # gates that are to have ended, if they run at all
+    parallel: bool = False  # whether its paths are split into runs side by side
 
 
 class Hook(Record):
@@ -145,6 +148,7 @@ class Hook(Record):
     timeout_s: float = 0.0  # of all its gates together; 0: what theirs come to
     unstaged: str = ""  # hide, checkout, keep; empty: the hook's default, see engine/plan.py
     verify: bool = False
+    fail_fast: bool = False
 
 
 class Config(Record):
@@ -189,6 +193,7 @@ class Step(Record):
     skip: str = ""  # why it does not run
     fault: str = ""  # why it cannot be run at all: this stops the run when it is reached
     note: str = ""  # a wish that was not granted
+    after: tuple[str, ...] = ()  # listed gates that it waits for, with what they lead to
 
 
 class Plan(Record):

@@ -11,14 +11,17 @@ import os
 from gitgates.core.record import Record
 from gitgates.engine.command import ACTIVE
 from gitgates.engine.plan import is_reusable
-from gitgates.proc.pool import open_pool, release
+from gitgates.proc.pool import open_pool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.core.types import Command, Config, GateResult, Step
+    from gitgates.core.types import Command, Config, Gate, GateResult, Step
     from gitgates.engine.reuse import Candidate, Reuse
+
+_WAIT_S = 0.02  # for another run that is computing the same
+_FEWEST = 4  # paths of a process of a parallel gate, as in the pre-commit framework
 
 
 class Admission(Record):
@@ -26,7 +29,8 @@ class Admission(Record):
 
     step: Step | None  # what is to run; None: nothing, all is reused
     candidate: Candidate | None = None  # for the reuse of its pass
-    slots: tuple[int, ...] = ()  # locked for it
+    at_once: int = 1  # how many processes of it may run at the same time
+    slots: tuple[int, ...] = ()  # locked for them, the same number for each
 
     @property
     def reused(self) -> str:
@@ -38,17 +42,31 @@ class Admissions:
     """The gates of one run that may start."""
 
     def __init__(
-        self, config: Config, env: Mapping[str, str], reuse: Reuse | None, *, is_urgent: bool
+        self,
+        config: Config,
+        env: Mapping[str, str],
+        reuse: Reuse | None,
+        say: Callable[[str], None],
+        *,
+        is_urgent: bool,
     ) -> None:
         self.slots = config.jobs or os.cpu_count() or 1
-        self._reuse = reuse
+        self._reuse, self._say = reuse, say
         # Whoever waits for this run has a slot already, and would not give it up.
         is_nested = bool(env.get(ACTIVE))
         self._pool = None if is_nested else open_pool(env, self.slots, is_urgent=is_urgent)
         self._waiting: dict[str, Candidate | None] = {}  # gate → its candidate, without a slot
+        self._is_full = False  # a gate waits for slots, and no other is to get them before it
+        self.wait_s = _WAIT_S  # until gates that have to wait are to be asked about again
 
-    def ask(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Admission | None:
-        """Return how a gate may start now; None if it has to wait."""
+    def weight(self, gate: Gate) -> int:
+        """Return how many slots a process of a gate takes."""
+        return min(gate.weight, self.slots)
+
+    def ask(
+        self, step: Step, make_commands: Callable[[Step], list[Command]], room: int
+    ) -> Admission | None:
+        """Return how a gate may start now, in `room` slots; None if it has to wait."""
         gate = step.gate.name
         if self._reuse and step.gate.writes:
             self._reuse.record()  # of those before it, as long as the content is theirs
@@ -56,7 +74,8 @@ class Admissions:
         candidate = self._waiting.pop(gate) if has_waited else self._look_up(step, make_commands)
         if candidate and (candidate.rest is None or candidate.waits):
             return None if candidate.waits else Admission(step=None, candidate=candidate)
-        slots = self._pool.take(1) if self._pool else []
+        rest = candidate.rest if candidate and candidate.rest else step
+        slots = self._take(rest, room)
         if slots is None:
             self._waiting[gate] = candidate
             return None
@@ -64,17 +83,55 @@ class Admissions:
             self._reuse.give_up(candidate)
             candidate = self._look_up(step, make_commands)
             if candidate and (candidate.rest is None or candidate.waits):
-                release(slots)
+                self.give_back(slots)
                 return None if candidate.waits else Admission(step=None, candidate=candidate)
-        rest = candidate.rest if candidate else step
-        return Admission(step=rest, candidate=candidate, slots=tuple(slots))
+            rest = candidate.rest if candidate and candidate.rest else step
+        weight = self.weight(step.gate)
+        at_once = len(slots) // weight if self._pool else self._most(rest, room)
+        self.give_back(slots[at_once * weight :])
+        return Admission(
+            step=rest,
+            candidate=candidate,
+            at_once=at_once,
+            slots=tuple(slots[: at_once * weight]),
+        )
+
+    def _most(self, step: Step, room: int) -> int:
+        """Return how many processes of a gate make sense, at least one."""
+        if not step.gate.parallel:
+            return 1
+        return max(min(room // self.weight(step.gate), len(step.paths) // _FEWEST), 1)
+
+    def _take(self, step: Step, room: int) -> list[int] | None:
+        """Return the slots for a gate, and for a parallel one more, where they are free."""
+        if self._is_full or not self._pool:
+            return None if self._is_full else []
+        weight, gate = self.weight(step.gate), step.gate
+        # A ratchet may run it twice.
+        for_s = gate.timeout_s * (2 if gate.ratchet else 1)
+        slots = self._pool.take(weight, weight * self._most(step, room), for_s)
+        self._is_full = slots is None
+        for slot_abs in self._pool.take_stopped():
+            self._say(f"no longer waiting for the job slot {slot_abs}: its gate had to be over")
+        return slots
+
+    def settle(self) -> None:
+        """Let others have the slots that no gate of this run needs now."""
+        self.wait_s = _WAIT_S
+        if self._pool:
+            self._pool.settle()
+            self.wait_s = self._pool.poll_s if self._is_full else _WAIT_S
+        self._is_full = False
+
+    def give_back(self, slots: list[int]) -> None:
+        """Return slots of a gate that it needs no more."""
+        if self._pool:
+            self._pool.give_back(slots)
 
     def ended(self, admission: Admission, result: GateResult) -> None:
-        """Record what a gate that has run has proved, and let others run."""
+        """Record what a gate that has run has proved."""
         if self._reuse:
             self._reuse.ended(admission.candidate, result)
-        if self._pool:
-            self._pool.give_back([*admission.slots])
 
     def close(self) -> None:
         """Give up what is waited for."""

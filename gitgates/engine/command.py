@@ -91,6 +91,13 @@ def make_commands(
     ]
 
 
+def split(step: Step, count: int) -> list[Step]:
+    """Split the paths of a step into `count` parts of about the same number, in order."""
+    most = -(-len(step.paths) // count)
+    starts = range(0, len(step.paths), most) if most else ()
+    return [step._replace(paths=step.paths[start : start + most]) for start in starts]
+
+
 def chunks(paths: tuple[str, ...], limit: int) -> tuple[tuple[str, ...], ...]:
     """Split paths into chunks of at most `limit` bytes, in order; a chunk has at least one."""
     batches: list[list[str]] = [[]]

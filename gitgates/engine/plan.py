@@ -74,6 +74,12 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
         _make_step(gates.get(name), name, event, skips, selected=selected)
         for name in reachable(names, gates)
     )
+    if any(step.gate.after for step in steps):
+        from gitgates.engine.order import in_order, with_order  # few gates have `after`
+
+        chains = {name: reachable((name,), gates) for name in names}
+        steps = with_order(chains, steps, gates)
+        names = in_order(names, chains, steps)
     strays = [
         f"{by} names an unknown gate: `{name}`"
         for name, by in skips.items()

@@ -8,7 +8,7 @@ import time
 from gitgates.config.load import FILES
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.record import Record
-from gitgates.core.types import ALLOW, STOP, Command, Config, Decision, Ending, GateResult, Plan
+from gitgates.core.types import ALLOW, BLOCK, Command, Config, Decision, Ending, GateResult, Plan
 from gitgates.engine.admission import Admission, Admissions
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
@@ -16,11 +16,12 @@ from gitgates.engine.command import (
     is_running_here,
     make_commands,
     make_result,
+    split,
     with_hook,
     without_git,
 )
 from gitgates.engine.plan import AUDIT, REUSE, choose_view, looks_up
-from gitgates.engine.walk import ENDED, Due, advance, make_decision
+from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
 from gitgates.store import runs
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
 _NOTABLE_S = 0.1  # a gate that takes less starts in any order
-_WAIT_S = 0.02  # until a gate that has to wait for another run is asked about again
 # Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,
 # into the `.venv` that is linked: the user's. A relative name is one in the root of each project.
 _OWN_ENVIRONMENT = {"UV_PROJECT_ENVIRONMENT": ".venv-gitgates"}
@@ -132,18 +132,27 @@ class _Job:
     """One running gate: its remaining commands, the exits of those that ran, the output."""
 
     def __init__(
-        self, due: Due, commands: list[Command], capture: Capture, changes: GateChanges
+        self,
+        due: Due,
+        commands: list[Command],
+        *,
+        capture: Capture,
+        changes: GateChanges,
+        admission: Admission,
     ) -> None:
         self.due = due
         self.gate = due.step.gate
         self.commands = commands
         self.capture = capture
+        self.parts: list[Capture] = []  # of its processes, where they run at once
         self.changes = changes
         self.endings: list[Ending] = []
         self.started = time.monotonic()
-        self.child: Child | None = None
+        self.children: list[Child] = []
         self.measurement: Measurement | None = None
-        self.admission = Admission(step=due.step)
+        self.admission = admission
+        self.at_once = admission.at_once
+        self.slots = [*admission.slots]
         self.head_result: GateResult | None = None  # while it runs on the base of its ratchet
         self.checkout: Checkout | None = None  # of that
         self.shell = commands[0].shell
@@ -170,9 +179,11 @@ class _Run:
         self.results = {
             at: result
             for at, result in options.earlier.items()
-            if result.reason != ENDED  # we ended it: not a result to continue from
+            if result.reason not in (ENDED, CANCELLED)  # we ended it: not a result to continue from
         }
         self.jobs: list[_Job] = []
+        self.durations: Mapping[str, float] | None = None  # gate → how long it took earlier, in s
+        self.is_cancelled = False  # by the first gate that has blocked
         self.waits_since = 0.0  # that nothing runs, by the monotonic clock; 0: something does
         self.has_reported_wait = False
         self.env = with_hook(repo.env, plan.event.name, repo.git_dir_abs)
@@ -185,7 +196,9 @@ class _Run:
             from gitgates.engine.reuse import Reuse  # no other run pays for it
 
             reuse = Reuse(plan, repo, options.checkout, listener.message)
-        self.admissions = Admissions(config, repo.env, reuse, is_urgent=options.is_urgent)
+        self.admissions = Admissions(
+            config, repo.env, reuse, listener.message, is_urgent=options.is_urgent
+        )
         self.stdin_abs = ""
         if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):
             self._make_folder()
@@ -200,15 +213,33 @@ class _Run:
             if not walk.due and not self.jobs:
                 decision = self.detector.judge_run(make_decision(self.plan, walk))
                 return decision._replace(results=tuple(self.results.items()))
-            if walk.verdict == STOP:
+            if not walk.due:  # it is over, whatever those that run will say
+                self.is_cancelled = walk.verdict == BLOCK
                 group.end_all()
             waits = False
             if not group.handle_signals():
-                for due in walk.due:
+                for due in self._longest_first(walk.due):
                     waits = self._start(due, group) or waits
+            self.admissions.settle()
             self._report_wait(waits=waits and not self.jobs)
-            if child := group.wait(_WAIT_S if waits else 0.0):
+            if child := group.wait(self.admissions.wait_s if waits else 0.0):
                 self._ended(child, group)
+
+    def _room(self) -> int:
+        """Return how many slots gates may still take."""
+        taken = sum(job.at_once * self.admissions.weight(job.gate) for job in self.jobs)
+        return self.admissions.slots - taken
+
+    def _longest_first(self, due: tuple[Due, ...]) -> tuple[Due, ...]:
+        """Return gates in an order in which the last ones do not end long after the others."""
+        if sum(self.admissions.weight(each.step.gate) for each in due) <= self.admissions.slots:
+            return due
+        if self.durations is None:
+            from gitgates.store.proofs import durations  # where not all can start at once
+
+            self.durations = durations(self.repo.shared_state_abs)
+        took_s = self.durations
+        return tuple(sorted(due, key=lambda each: -took_s.get(each.step.gate.name, 0.0)))
 
     def _report_wait(self, *, waits: bool) -> None:
         """Report once that nothing runs, because other runs are waited for."""
@@ -260,15 +291,15 @@ class _Run:
 
     def _start(self, due: Due, group: Group) -> bool:
         """Start a gate, if it may start; return whether it has to wait for another run."""
-        if len(self.jobs) >= self.admissions.slots or any(job.due == due for job in self.jobs):
+        gate, room = due.step.gate, self._room()
+        if self.admissions.weight(gate) > room or any(job.due == due for job in self.jobs):
             return False
-        gate = due.step.gate
         if self.jobs and gate.writes:
             return False
         if reason := self._why_none_starts():
             self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
             return False
-        admission = self.admissions.ask(due.step, self._commands)
+        admission = self.admissions.ask(due.step, self._commands, room)
         if admission is None:
             return True
         step = admission.step
@@ -285,8 +316,10 @@ class _Run:
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
         capture = Capture(limit, log_abs, log_limit, self._make_folder)
         changes = self.detector.begin(gate, step.paths)
-        job = _Job(due, self._commands(step), capture, changes)
-        job.measurement, job.admission = measurement, admission
+        parts = split(step, admission.at_once) if admission.at_once > 1 else [step]
+        commands = [command for part in parts for command in self._commands(part)]
+        job = _Job(due, commands, capture=capture, changes=changes, admission=admission)
+        job.measurement = measurement
         self.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
@@ -331,25 +364,41 @@ class _Run:
         )
 
     def _next_command(self, job: _Job, group: Group) -> None:
-        """Start the next command of a gate; if there is none, the gate has ended."""
-        while job.commands:
+        """Start the next commands of a gate; if there are none, the gate has ended."""
+        while job.commands and len(job.children) < job.at_once:
             left_s = max(job.started + job.gate.timeout_s - time.monotonic(), 0.0)
             if self.options.deadline:
                 left_s = min(left_s, self.options.deadline.left_s())
-            child = group.start(job.commands.pop(0), left_s, job.capture)
+            child = group.start(job.commands.pop(0), left_s, self._capture_of_next(job))
             if not isinstance(child, str):
-                job.child = child
+                job.children.append(child)
                 if self.isolation.rescue:
                     self.isolation.rescue.note_group(child.pid)
                 if self.watch:
                     self.watch.add(child.pid)
-                return
+                continue
             job.endings.append(Ending(not_started=child))
             job.commands.clear()
-        self._finish(job, group)
+        if not job.children:
+            self._finish(job, group)
+        elif len(job.children) < job.at_once:
+            job.at_once = len(job.children)
+            kept = job.at_once * self.admissions.weight(job.gate)
+            self.admissions.give_back(job.slots[kept:])
+            del job.slots[kept:]
+
+    def _capture_of_next(self, job: _Job) -> Capture:
+        """Return what takes the output of the next command: its own, where several run at once."""
+        if job.at_once == 1 and not job.parts:
+            return job.capture
+        log_abs = f"{job.capture.log_abs}.{len(job.parts)}"
+        limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
+        job.parts.append(Capture(limit, log_abs, log_limit, self._make_folder))
+        return job.parts[-1]
 
     def _ended(self, child: Child, group: Group) -> None:
-        job = next(job for job in self.jobs if job.child is child)
+        job = next(job for job in self.jobs if child in job.children)
+        job.children.remove(child)
         ending = child.ending()
         job.endings.append(ending)
         if self.watch:
@@ -359,6 +408,8 @@ class _Run:
         self._next_command(job, group)
 
     def _finish(self, job: _Job, group: Group) -> None:
+        for part in job.parts:
+            job.capture.take(part)
         job.capture.close()
         output, dropped = job.capture.captured()
         result = make_result(job.gate.name, tuple(job.endings), shell=job.shell)._replace(
@@ -369,6 +420,8 @@ class _Run:
         )
         if result.status == "timed-out":
             result = result._replace(reason=self._limit(job, result.duration_s))
+        if self.is_cancelled and result.reason == ENDED and not group.handle_signals():
+            result = result._replace(status="not-run", signal=None, reason=CANCELLED)
         if job.head_result:
             result = self._judge_with_base(job, result, group)
         else:
@@ -383,6 +436,7 @@ class _Run:
                     return
         self.jobs.remove(job)
         self.admissions.ended(job.admission, result)
+        self.admissions.give_back(job.slots)
         result = result._replace(reused=job.admission.reused)
         self._conclude(job.due, result)
 
@@ -414,7 +468,7 @@ class _Run:
             job.commands = self._commands(job.due.step, base=job.checkout)
         log_abs = runs.log_abs(f"{self.logs_abs}/base", job.gate.name, job.due.generation)
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
-        job.capture = Capture(limit, log_abs, log_limit, self._make_folder)
+        job.capture, job.parts = Capture(limit, log_abs, log_limit, self._make_folder), []
         job.started = time.monotonic()
         self._next_command(job, group)
         return True

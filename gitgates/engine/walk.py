@@ -34,12 +34,14 @@ if TYPE_CHECKING:
 
 # The reason of a gate that was killed because the run was over.
 ENDED = "the run was interrupted"
+# That of a gate that was ended, because another one had blocked and the hook has `fail_fast`.
+CANCELLED = "cancelled: another gate blocked"
 
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
 _NOT_COMPARED = "nothing was compared: "
 _SHOWN = 3  # paths, on one line
-_IDLE = ("skipped", "unchecked")  # statuses of gates that have checked nothing
+_IDLE = ("skipped", "unchecked", "not-run")  # statuses of gates that have checked nothing
 _VERDICTS: dict[str, Level] = {"STOP": STOP, "BLOCK": BLOCK}  # others: by the result
 
 
@@ -74,18 +76,20 @@ class _Walker:
     def walk(self) -> Walk:
         collect = self.plan.hook.strategy == "collect"
         names = self.plan.listed
+        unfinished: set[str] = set()
         verdict: Level = ALLOW
-        for place, name in enumerate(names):
-            due_before = len(self.due)
+        for name in names:
             level = self.visit(name)
             if level is None:
-                if not collect or _is_held_back(self.due, due_before):
+                if not collect or self.is_held_back(unfinished):
                     break
+                unfinished.add(name)
                 continue
             verdict = max(verdict, level)
             if verdict == STOP or (verdict == BLOCK and not collect):
-                self.due.clear()
-                return self.over(verdict, names[place + 1 :])
+                return self.over(verdict)
+        if verdict == BLOCK and self.plan.hook.fail_fast:
+            return self.over(verdict)
         due = tuple(dict.fromkeys(self.due))
         return Walk(due=due, verdict=verdict, visits=tuple(self.visits), not_run=())
 
@@ -130,6 +134,8 @@ class _Walker:
         if result.status == "killed" and result.reason == ENDED:
             # We ended it: there is nothing to act upon.
             return Visit(result=result, verdict=BLOCK, action="BLOCK", called_by=called_by), passed
+        if result.reason == CANCELLED:
+            return _allowed(result, called_by), passed  # it is not what blocks
         action = step.gate.on_pass if passed else step.gate.on_fail
         if step.gate.observe or result.excused:
             would = action if step.gate.observe else ""
@@ -141,14 +147,26 @@ class _Walker:
         left_out = set(result.changed_paths) - set(result.restaged_paths)
         return result.status == "passed" and (self.may_change or not left_out)
 
-    def over(self, verdict: Level, rest: tuple[str, ...]) -> Walk:
-        """Return a finished walk in which the gates `rest` did not run, or did not end."""
-        for name in rest:  # some may have been under way when another one stopped the run
-            result = self.results.get((name, self.generation))
-            if result and not any(visit.result is result for visit in self.visits):
-                self.visits.append(_allowed(result))
+    def is_held_back(self, unfinished: set[str]) -> bool:
+        """Return whether no gate after the newest due one may start yet.
+
+        A gate that writes runs alone: after those before it, and before all that come after it.
+        """
+        step = self.due[-1].step
+        if unfinished if step.gate.writes else not unfinished.isdisjoint(step.after):
+            self.due.pop()
+        return step.gate.writes
+
+    def over(self, verdict: Level) -> Walk:
+        """Return a finished walk in which all gates that were not visited do not run."""
         met = {visit.result.gate for visit in self.visits}
-        not_run = tuple(name for name in rest if name not in met)
+        for name in self.plan.listed:
+            # Some may have been under way when another one stopped the run.
+            result = self.results.get((name, self.generation))
+            if result and name not in met:
+                self.visits.append(_allowed(result))
+                met.add(name)
+        not_run = tuple(name for name in self.plan.listed if name not in met)
         return Walk(due=(), verdict=verdict, visits=tuple(self.visits), not_run=not_run)
 
 
@@ -179,18 +197,6 @@ def _unrun(step: Step, called_by: str) -> Visit:
 
 def _allowed(result: GateResult, called_by: str = "") -> Visit:
     return Visit(result=result, verdict=ALLOW, action="CONTINUE", called_by=called_by)
-
-
-def _is_held_back(due: list[Due], before: int) -> bool:
-    """Return whether no gate after the newest due one may start yet.
-
-    A gate that writes runs alone: after those before it, and before all that come after it.
-    """
-    if not due[-1].step.gate.writes:
-        return False
-    if before:
-        due.pop()
-    return True
 
 
 def make_decision(plan: Plan, walk: Walk) -> Decision:

@@ -13,7 +13,7 @@ import time
 
 from gitgates.core.types import Ending
 from gitgates.proc.call import describe_start_error, spawn
-from gitgates.store.files import make_folder, open_state
+from gitgates.store.files import make_folder, open_state, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -293,6 +293,18 @@ class Capture:
         self._tail += data[room:] if room > 0 else data
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
+
+    def take(self, part: Capture) -> None:
+        """Take what another one has captured, which is closed, and remove its log."""
+        try:
+            fd = open_state(part.log_abs, os.O_RDONLY)
+        except OSError:  # there is none
+            self.feed(part.captured()[0])
+            return
+        while data := os.read(fd, 65536):
+            self.feed(data)
+        os.close(fd)
+        remove_file(part.log_abs)
 
     def close(self) -> None:
         """Close the log file; of a log that is full, the end of the output is the end."""

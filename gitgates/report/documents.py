@@ -220,7 +220,10 @@ def _heading(plan: Plan) -> str:
     on = f"on {counted(len(paths), 'path')}: {_first(paths)}" if paths else "no path has changed"
     if deleted and not paths:
         on = f"on {counted(len(deleted), 'deleted path')}: {_first(deleted)}"
-    return f"{plan.event.name}: {counted(len(plan.listed), 'gate')}, {plan.hook.strategy}; {on}"
+    fast = ", fail_fast" if plan.hook.fail_fast else ""
+    return (
+        f"{plan.event.name}: {counted(len(plan.listed), 'gate')}, {plan.hook.strategy}{fast}; {on}"
+    )
 
 
 def _gate_lines(
@@ -290,6 +293,9 @@ def _traits(gate: Gate) -> str:
         "gets the paths": gate.pass_files,
         "gets the hook's arguments and standard input": gate.pass_hook_input,
         "may change files, so it runs alone": gate.writes,
+        f"runs after {', '.join(gate.after)}": bool(gate.after),
+        f"takes {gate.weight} slots": gate.weight > 1,
+        "is split over the free slots": gate.parallel,
         "is required": gate.required,
         f"sets {', '.join(name for name, _value in gate.env)}": bool(gate.env),
         f"git_env = {gate.git_env}": gate.git_env != "auto",

@@ -125,6 +125,9 @@ BAD: list[tuple[str, str, str]] = [
     ("inputs", '"src/"', 'got "src/", expected an array of strings. Try ["src/"].'),
     ("env_inputs", '"LANG"', 'got "LANG", expected an array of strings. Try ["LANG"].'),
     ("reads", '"/etc/x"', 'got "/etc/x", expected an array of strings. Try ["/etc/x"].'),
+    ("weight", "0", "got 0, expected a whole number, 1 or more"),
+    ("after", '"lint"', 'got "lint", expected an array of strings. Try ["lint"].'),
+    ("parallel", "1", "got 1, expected true or false, without quotes"),
     ("max_age", '"old"', 'got "old", expected seconds or "30s". Try "30s".'),
     ("baseline", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("jobs", '"many"', 'got "many", expected a whole number, 0 or more'),
@@ -239,6 +242,7 @@ BAD: list[tuple[str, str, str]] = [
     ("link", '".venv"', 'got ".venv", expected an array of strings. Try [".venv"].'),
     ("verify", "1", "got 1, expected true or false, without quotes"),
     ("restage", '"yes"', 'got "yes", expected true or false, without quotes'),
+    ("fail_fast", "1", "got 1, expected true or false, without quotes"),
     ("strategy", '"all"', 'got "all", expected one of sequence, collect'),
     ("strategy", "1", "got 1, expected one of sequence, collect"),
     ("enabled_tools", '"Edit"', 'got "Edit", expected an array of strings. Try ["Edit"].'),
@@ -431,7 +435,7 @@ def test_free_gate_name(name: str) -> None:
 
 FOREIGN = """
 repos glob types types_or exclude_types entry run cmd args always_run pass_filenames language id
-name stages fail_fast verbose require_serial stage_fixed tags parallel piped skip only root cwd
+name stages fail_fast verbose require_serial stage_fixed tags piped skip only root cwd
 additional_dependencies fail_text commands depends
 """
 
@@ -454,7 +458,7 @@ def test_foreign_keys_are_translated_in_hooks_too() -> None:
     said = read("[hooks.pre-commit]\nparallel = true\nfail-fast = true\n")[1]
     parallel, fail_fast = said.splitlines()
     assert 'Write `strategy = "collect"` in the hook: its gates run side by side' in parallel
-    assert '`strategy = "sequence"`, the default' in fail_fast
+    assert "Write `fail_fast = true` in the hook" in fail_fast
 
 
 @pytest.mark.parametrize("hook", HOOK_POINTS)

@@ -43,6 +43,48 @@ def test_of_two_circles_one_is_a_problem_first_and_a_shared_end_is_none() -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("settings", "place", "cycle"),
+    [
+        ({"a": 'after = ["a"]'}, "a", "`a` → `a`"),
+        ({"a": 'after = ["b"]', "b": 'after = ["a"]'}, "b", "`a` → `b` → `a`"),
+        (
+            {"a": 'on_fail = "b"', "b": "", "c": 'after = ["b"]\non_pass = "a"'},
+            "c",
+            "`a` → `b` → `c` → `a`",
+        ),
+    ],
+)
+def test_gates_that_wait_for_each_other(settings: dict[str, str], place: str, cycle: str) -> None:
+    tables = (f'[gates.{name}]\ncommand = "x"\n{table}\n' for name, table in settings.items())
+    assert fatal("".join(tables)) == (
+        f"gitgates.toml: gates.{place}.after: "
+        f"is a cycle, by the order in which gates run: {cycle}. "
+        f"Remove one of them from `after` of `{place}`."
+    )
+
+
+def test_gates_to_wait_for_exist() -> None:
+    _config, said, deferred = read('[gates.lint]\ncommand = "x"\nafter = ["lnt", "review"]\n')
+    assert said == ""
+    assert deferred == (
+        "gitgates.toml: gates.lint.after: gate `lnt` is not defined. Did you mean `lint`?\n"
+        "gitgates.toml: gates.lint.after: gate `review` is not defined. "
+        "`review` is a built-in gate: list it in a hook only."
+    )
+
+
+def test_parallel_needs_paths() -> None:
+    assert fatal('[gates.lint]\ncommand = "x"\nparallel = true\n') == (
+        "gitgates.toml: gates.lint.parallel: requires `pass_files = true`. "
+        'To run gates at once, write `strategy = "collect"` in the hook.'
+    )
+    assert fatal("[gates.lint]\npre-commit = true\npass_files = true\nparallel = true\n") == (
+        "gitgates.toml: gates.lint.parallel: cannot be combined with `pre-commit`, "
+        "which splits the paths itself"
+    )
+
+
 def test_what_is_missing_is_deferred() -> None:
     config, said, deferred = read(
         """

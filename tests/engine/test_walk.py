@@ -22,7 +22,7 @@ from gitgates.core.types import (
     Plan,
 )
 from gitgates.engine.plan import make_plan
-from gitgates.engine.walk import advance, make_decision
+from gitgates.engine.walk import CANCELLED, advance, make_decision
 
 EVENT = Event(host="manual", name="manual", root_abs="/r", paths=())
 WORDS = ["CONTINUE", "CONTINUE", "BLOCK", "STOP"]
@@ -39,13 +39,20 @@ def plans(draw: st.DrawFn) -> Plan:
             on_pass=draw(st.sampled_from([*WORDS, *(f"g{m}" for m in range(n + 1, count))])),
             on_fail=draw(st.sampled_from([*WORDS, *(f"g{m}" for m in range(n + 1, count))])),
             writes=draw(st.booleans()),
+            # Also what no configuration may have: gates that would wait for each other.
+            after=tuple(f"g{m}" for m in draw(st.sets(st.integers(0, count - 1), max_size=2))),
             priority=draw(st.sampled_from(["critical", "high", "normal", "low"])),
         )
         for n in range(count)
     ]
     listed = tuple(draw(st.lists(st.sampled_from([gate.name for gate in gates]), max_size=6)))
     strategy = "collect" if draw(st.booleans()) else "sequence"
-    hook = Hook(name="manual", gates=listed, strategy=strategy)  # type: ignore[arg-type]
+    hook = Hook(
+        name="manual",
+        gates=listed,
+        strategy=strategy,  # type: ignore[arg-type]
+        fail_fast=draw(st.booleans()),
+    )
     return make_plan(Config(gates=tuple(gates), hooks=(hook,)), hook, EVENT, {})
 
 
@@ -81,7 +88,7 @@ def test_every_walk_ends(plan: Plan, data: st.DataObject) -> None:
         step.gate.on_pass not in ("BLOCK", "STOP") for step in plan.steps
     ):
         assert verdict == ALLOW
-    if plan.hook.strategy == "collect" and verdict < STOP:
+    if plan.hook.strategy == "collect" and verdict < (BLOCK if plan.hook.fail_fast else STOP):
         assert {name for name, _ in ran} >= set(plan.listed)
 
 
@@ -234,3 +241,70 @@ def test_what_did_not_run_is_no_pass() -> None:
     assert decided(warns, results=late)[::3] == (WARN, said)
     passes = Gate(name="a", command="x", on_pass="STOP", on_fail="CONTINUE")
     assert decided(passes, results=late)[::3] == (WARN, said)
+
+
+def due_names(plan: Plan, *passed: str, failed: str = "") -> list[str]:
+    results = {(name, 0): GateResult(gate=name, status="passed") for name in passed}
+    if failed:
+        results |= ended(failed, "failed")
+    return [due.step.gate.name for due in advance(plan, results).due]
+
+
+def plan_of(*gates: Gate, listed: str, strategy: str = "collect", **fields: Any) -> Plan:
+    hook = Hook(name="manual", gates=(*listed,), strategy=strategy, **fields)  # type: ignore[arg-type]
+    return make_plan(Config(gates=gates), hook, EVENT, {})
+
+
+def gate(name: str, **fields: Any) -> Gate:
+    return Gate(name=name, command="x", **fields)
+
+
+def test_a_gate_waits_for_those_that_it_is_after() -> None:
+    gates = gate("a", after=("b", "d")), gate("b"), gate("c"), gate("d")
+    plan = plan_of(*gates, listed="abc")
+    assert plan.listed == ("b", "a", "c")
+    assert due_names(plan) == ["b", "c"]
+    assert due_names(plan, "b") == ["a", "c"]
+    assert due_names(plan, "c", failed="b") == ["a"]  # which the strategy decides
+    sequence = plan_of(*gates, listed="acb", strategy="sequence")
+    assert sequence.listed == ("c", "b", "a")
+    assert due_names(sequence, "c", failed="b") == []
+
+
+def test_a_gate_waits_for_what_is_reached_by_actions() -> None:
+    gates = gate("a", on_pass="b"), gate("b"), gate("c", after=("b",))
+    plan = plan_of(*gates, listed="ca")
+    assert due_names(plan) == ["a"]
+    assert due_names(plan, "a") == ["b"]
+    assert due_names(plan, "a", "b") == ["c"]
+    assert due_names(plan, failed="a") == ["c"]  # then `b` does not run
+
+
+def test_a_fixer_that_waits_lets_nothing_pass_it() -> None:
+    plan = plan_of(gate("a"), gate("b", after=("a",), writes=True), gate("c"), listed="abc")
+    assert due_names(plan) == ["a"]
+    assert due_names(plan, "a") == ["b"]
+    assert due_names(plan, "a", "b") == ["c"]
+
+
+def test_a_name_to_wait_for_that_is_unknown_stops() -> None:
+    found = decided(gate("a", after=("b",)), results={})
+    assert (found[0], found[3]) == (STOP, "`after` of gate `a` names an unknown gate: `b`")
+
+
+def test_fail_fast_ends_with_the_first_block() -> None:
+    gates = gate("a"), gate("b", on_fail="CONTINUE"), gate("c"), gate("d")
+    plan = plan_of(*gates, listed="abcd", fail_fast=True)
+    assert due_names(plan, failed="b") == ["a", "c", "d"]  # only a warning
+    blocked = ended("c", "failed", exit_status=1)
+    assert advance(plan, blocked).not_run == ("a", "b", "d")
+    cancelled = blocked | ended("a", "not-run", reason=CANCELLED) | ended("d", "failed")
+    decision = make_decision(plan, advance(plan, cancelled))
+    assert (decision.verdict, decision.not_run) == (BLOCK, ("b",))
+    assert decision.reason == "gate `c` failed (exit status 1); gate `d` failed ()"
+    assert [visit.result.gate for visit in decision.visits] == ["a", "c", "d"]
+
+
+def test_stop_names_all_that_did_not_run() -> None:
+    plan = plan_of(gate("a"), gate("b", on_fail="STOP"), gate("c"), listed="abc")
+    assert advance(plan, ended("b", "failed")).not_run == ("a", "c")

@@ -1,0 +1,188 @@
+"""Which gates of a run start when: weights, order, processes of one gate side by side."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Repo
+
+from gitgates.core.types import BLOCK, WARN, Config, Decision, Event, Gate, GateResult, Hook
+from gitgates.engine.listener import Listener
+from gitgates.engine.plan import make_plan
+from gitgates.engine.run import RunOptions, run_plan
+from gitgates.engine.walk import CANCELLED
+from gitgates.git.repo import find_repo
+from gitgates.proc.pool import Pool
+from gitgates.store.proofs import note_durations
+
+# Fails where another gate runs at the same time.
+ALONE = 'mkdir "$TMP/alone" && sleep 0.02 && rmdir "$TMP/alone"'
+# Passes where as many others do.
+BESIDE = 'touch "$TMP/at.$$"; until [ $(ls "$TMP" | grep -c "^at") -ge {} ]; do sleep 0.01; done'
+PATHS = tuple(f"{number:02}" for number in range(16))
+
+
+class Order(Listener):
+    """Remembers in which order gates have started, and what was said."""
+
+    def __init__(self) -> None:
+        self.gates: list[str] = []
+        self.texts: list[str] = []
+
+    def started(self, gate: str) -> None:
+        self.gates.append(gate)
+
+    def message(self, text: str) -> None:
+        self.texts.append(text)
+
+
+@pytest.fixture(autouse=True)
+def tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setenv("TMP", str(folder))
+    return folder
+
+
+def run(
+    repo: Repo, *gates: Gate, jobs: int = 2, listener: Order | None = None, **fields: Any
+) -> Decision:
+    """Run gates as `gitgates run` does, with `collect`."""
+    names = tuple(gate.name for gate in gates)
+    hook = Hook(name="manual", gates=names, strategy="collect", **fields)
+    config = Config(gates=gates, hooks=(hook,), jobs=jobs)
+    event = Event(host="manual", name="manual", root_abs=str(repo.path), paths=PATHS)
+    plan = make_plan(config, hook, event, {})
+    there = find_repo(str(repo.path), dict(os.environ))
+    return run_plan(plan, config, there, listener or Order(), options=RunOptions())
+
+
+def results(decision: Decision) -> list[GateResult]:
+    return [visit.result for visit in decision.visits]
+
+
+def statuses(decision: Decision) -> list[str]:
+    return [result.status for result in results(decision)]
+
+
+def gate(name: str, command: str = "true", **fields: Any) -> Gate:
+    return Gate(name=name, command=command, timeout_s=20.0, **fields)
+
+
+def test_gates_without_weight_run_side_by_side(repo: Repo) -> None:
+    both = gate("a", BESIDE.format(2)), gate("b", BESIDE.format(2))
+    assert statuses(run(repo, *both)) == ["passed", "passed"]
+
+
+def test_no_more_weight_than_slots(repo: Repo) -> None:
+    heavy = gate("a", ALONE, weight=2), gate("b", ALONE), gate("c", ALONE, weight=99)
+    assert statuses(run(repo, *heavy)) == ["passed"] * 3
+
+
+def test_the_longest_goes_first_and_is_shown_in_its_place(repo: Repo) -> None:
+    note_durations(str(repo.path / ".git/gitgates"), {"b": 3.0, "d": 60.0})
+    listener = Order()
+    gates = [gate(name) for name in "abcd"]
+    decision = run(repo, *gates, jobs=1, listener=listener)
+    assert listener.gates == ["d", "b", "a", "c"]
+    assert [result.gate for result in results(decision)] == ["a", "b", "c", "d"]
+
+
+@pytest.mark.slow
+def test_fail_fast_ends_what_runs(repo: Repo) -> None:
+    waits = gate("waits", 'touch "$TMP/up"; echo begun; sleep 60', on_fail="STOP")
+    fails = gate("fails", 'until [ -e "$TMP/up" ]; do sleep 0.01; done; exit 3')
+    began = time.monotonic()
+    decision = run(repo, waits, fails, gate("later"), fail_fast=True)
+    assert time.monotonic() - began < 20.0
+    first, second = results(decision)
+    assert (first.status, first.reason, first.output) == ("not-run", CANCELLED, b"begun\n")
+    assert (second.status, decision.verdict) == ("failed", BLOCK)
+    assert (decision.not_run, decision.reason) == (
+        ("later",),
+        "gate `fails` failed (exit status 3)",
+    )
+
+
+def test_a_warning_ends_nothing(repo: Repo) -> None:
+    decision = run(repo, gate("a", "false", on_fail="CONTINUE"), gate("b"), fail_fast=True)
+    assert (decision.verdict, statuses(decision)) == (WARN, ["failed", "passed"])
+
+
+def test_a_gate_waits_for_another_one(repo: Repo) -> None:
+    late = gate("late", 'test -e "$TMP/done"', after=("first",))
+    first = gate("first", 'sleep 0.05; touch "$TMP/done"; false')
+    assert statuses(run(repo, late, first)) == ["failed", "passed"]
+
+
+def split(command: str, **fields: Any) -> Gate:
+    return gate("split", command, pass_files=True, parallel=True, **fields)
+
+
+def test_paths_are_split_over_the_slots(repo: Repo) -> None:
+    (result,) = results(run(repo, split(BESIDE.format(2) + '; echo "$@"')))
+    assert (result.status, result.output.decode().splitlines()) == (
+        "passed",
+        [" ".join(PATHS[:8]), " ".join(PATHS[8:])],
+    )
+
+
+def test_few_paths_are_not_split(repo: Repo) -> None:
+    (result,) = results(run(repo, split('echo "$@"', files=("0[0-6]",))))
+    assert result.output.decode().splitlines() == [" ".join(PATHS[:7])]
+
+
+def test_output_is_in_order_and_all_of_it_in_the_log(repo: Repo, tmp: Path) -> None:
+    first = 'until [ -e "$TMP/up" ]; do sleep 0.01; done; seq 100000'
+    second = 'seq 200000 300000; touch "$TMP/up"; exit 4'
+    (result,) = results(run(repo, split(f'case "$1" in 00) {first};; *) {second};; esac')))
+    assert (result.status, result.exit_status) == ("failed", 4)
+    log = Path(result.log_abs)
+    numbers = [*map(int, log.read_text().split())]
+    assert numbers == [*range(1, 100_001), *range(200_000, 300_001)]
+    assert os.listdir(log.parent) == [log.name]
+    assert (tmp / "up").exists()
+
+
+def test_more_commands_than_slots(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitgates.engine.run.argument_limit", lambda _env: 80)
+    (result,) = results(run(repo, split('echo "$1"; test "$1" != 00')))
+    assert result.status == "failed"
+    assert result.output.decode().split() == list(PATHS)  # all ran, though the first failed
+
+
+@pytest.mark.slow
+def test_a_timeout_ends_all_processes_of_a_gate(repo: Repo) -> None:
+    limited = split('echo "$1"; sleep 60')._replace(timeout_s=0.3)
+    (result,) = results(run(repo, limited))
+    assert (result.status, result.output) == ("timed-out", b"00\n08\n")
+
+
+@pytest.fixture
+def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("GITGATES_POOL", str(tmp_path / "pool"))
+    (tmp_path / "pool/queue").mkdir(parents=True)
+    return str(tmp_path / "pool")
+
+
+def test_a_split_gate_takes_only_free_slots(repo: Repo, pool: str) -> None:
+    other = Pool(pool, 2, is_urgent=False)
+    held = other.take(1)
+    assert held
+    (result,) = results(run(repo, split('echo "$@"')))
+    assert result.output.decode().splitlines() == [" ".join(PATHS)]
+
+
+def test_a_slot_that_no_gate_needs_is_free_for_others(repo: Repo, pool: str) -> None:
+    """While one gate still runs, the slot of another one that has ended is not kept."""
+    take = (
+        "import sys, time; from gitgates.proc.pool import Pool\n"
+        f"pool = Pool({pool!r}, 2, is_urgent=False)\n"
+        "while pool.take(1) is None: time.sleep(0.01)"
+    )
+    takes = gate("takes", f'until [ -e "$TMP/up" ]; do sleep 0.01; done; python -c "{take}"')
+    assert statuses(run(repo, takes, gate("quick", 'touch "$TMP/up"'))) == ["passed", "passed"]
