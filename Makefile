@@ -92,6 +92,8 @@ bench: $(DEV)/ready ## Measure what an installed hook costs, beside other hook m
 	@$(DEV)/bin/python tests/bench/agent.py
 	@echo
 	@$(DEV)/bin/python tests/bench/review.py
+	@echo
+	@$(DEV)/bin/python tests/bench/worktrees.py
 
 compare-safety: $(DEV)/ready ## Write what signals and edits leave behind, by manager, into the docs
 	@$(DEV)/bin/python tests/compare/safety.py

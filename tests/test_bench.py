@@ -69,3 +69,19 @@ def test_the_bench_of_the_review_gate_measures_plain_git_too() -> None:
     assert plain.startswith("plain git: a snapshot, and a comparison")
     assert ours.startswith("the review gate")
     assert last.startswith("at most 1.5 x + 40 ms: ")
+
+
+@pytest.mark.thorough
+def test_the_bench_of_worktrees_measures_all_of_them() -> None:
+    options = ("-n", "3", "--gates", "2", "--seconds", "0.05")
+    done = subprocess.run(
+        [sys.executable, BENCH.with_name("worktrees.py"), *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    first, *rest = done.stdout.splitlines()
+    assert first.startswith("3 agents stop at once, each with 2 gates of 0.05 s CPU; ")
+    assert [line.partition(":")[0] for line in rest[:2]] == ["all of it", "a person's commit"]
+    assert len(rest) == 4

@@ -57,7 +57,9 @@ class Admissions:
         self._pool = None if is_nested else open_pool(env, self.slots, is_urgent=is_urgent)
         self._waiting: dict[str, Candidate | None] = {}  # gate → its candidate, without a slot
         self._is_full = False  # a gate waits for slots, and no other is to get them before it
+        self._is_computed = False  # a gate waits for another run that is computing the same
         self.wait_s = _WAIT_S  # until gates that have to wait are to be asked about again
+        self.wake_fd = -1  # or when this can be read
 
     def weight(self, gate: Gate) -> int:
         """Return how many slots a process of a gate takes."""
@@ -73,7 +75,7 @@ class Admissions:
         has_waited = gate in self._waiting
         candidate = self._waiting.pop(gate) if has_waited else self._look_up(step, make_commands)
         if candidate and (candidate.rest is None or candidate.waits):
-            return None if candidate.waits else Admission(step=None, candidate=candidate)
+            return self._without_slots(candidate)
         rest = candidate.rest if candidate and candidate.rest else step
         slots = self._take(rest, room)
         if slots is None:
@@ -84,7 +86,7 @@ class Admissions:
             candidate = self._look_up(step, make_commands)
             if candidate and (candidate.rest is None or candidate.waits):
                 self.give_back(slots)
-                return None if candidate.waits else Admission(step=None, candidate=candidate)
+                return self._without_slots(candidate)
             rest = candidate.rest if candidate and candidate.rest else step
         weight = self.weight(step.gate)
         at_once = len(slots) // weight if self._pool else self._most(rest, room)
@@ -95,6 +97,10 @@ class Admissions:
             at_once=at_once,
             slots=tuple(slots[: at_once * weight]),
         )
+
+    def _without_slots(self, candidate: Candidate) -> Admission | None:
+        self._is_computed = self._is_computed or candidate.waits
+        return None if candidate.waits else Admission(step=None, candidate=candidate)
 
     def _most(self, step: Step, room: int) -> int:
         """Return how many processes of a gate make sense, at least one."""
@@ -120,8 +126,10 @@ class Admissions:
         self.wait_s = _WAIT_S
         if self._pool:
             self._pool.settle()
-            self.wait_s = self._pool.poll_s if self._is_full else _WAIT_S
-        self._is_full = False
+            self.wake_fd = self._pool.ticket_fd
+            if self._is_full and not self._is_computed:
+                self.wait_s = self._pool.poll_s
+        self._is_full = self._is_computed = False
 
     def give_back(self, slots: list[int]) -> None:
         """Return slots of a gate that it needs no more."""

@@ -222,7 +222,8 @@ class _Run:
                     waits = self._start(due, group) or waits
             self.admissions.settle()
             self._report_wait(waits=waits and not self.jobs)
-            if child := group.wait(self.admissions.wait_s if waits else 0.0):
+            wait_s, wake_fd = self.admissions.wait_s, self.admissions.wake_fd
+            if child := group.wait(wait_s, wake_fd) if waits else group.wait():
                 self._ended(child, group)
 
     def _room(self) -> int:

@@ -1,8 +1,8 @@
 """One pool of job slots for the machine: all runs of a user share it.
 
 A slot is a numbered file, locked by whoever runs a gate, and free when its holder is gone. Runs
-that wait have a ticket each, a locked file whose name says whose turn it is: people's git hooks
-first, then in the order of their arrival.
+that wait have a ticket each, a FIFO whose name says whose turn it is: people's git hooks first,
+then in the order of their arrival. Whoever releases a slot writes to the first one.
 
 A process that is stopped (SIGSTOP) keeps its locks. So the time of a slot's file is when its gate
 is over at the latest, and that of a ticket when its holder has looked last.
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIABLE = "GITGATES_POOL"
-_POLL_S = 0.01  # of the first in the queue; the tenth looks ten times less often
-_LONGEST_POLL_S = 0.25
+# Whoever is killed wakes nobody, so each looks now and then, and less often further behind.
+_POLL_S = 0.5
+_LONGEST_POLL_S = 2.0
+_AT_ONCE_S = 0.001  # a slot may have been released while the ticket was made
 _STOPPED_S = 10.0  # after which whoever has not looked is passed over
 _GRACE_S = 30.0  # of a gate that had to be over
 
@@ -32,9 +34,9 @@ class Pool:
     def __init__(self, folder_abs: str, size: int, *, is_urgent: bool) -> None:
         self._folder_abs, self._queue_abs = folder_abs, f"{folder_abs}/queue"
         self._size, self._is_urgent = size, is_urgent
-        self._ticket, self._ticket_fd = "", -1
+        self._ticket, self.ticket_fd = "", -1  # readable when it makes sense to ask again
         self._spare: list[int] = []  # slots of gates that have ended
-        self.poll_s = _POLL_S  # until it makes sense to ask again
+        self.poll_s = _POLL_S  # after which to ask again in any case
         self._stopped_abs: list[str] = []  # slots that are not waited for any more
 
     def take(self, count: int, most: int = 0, for_s: float = 0.0) -> list[int] | None:
@@ -46,12 +48,12 @@ class Pool:
         Raises: OSError where the folder cannot be written.
         """
         waiting = os.listdir(self._queue_abs)
+        self.poll_s = _POLL_S
         others = len(waiting) > (self._ticket in waiting)
-        if others:
-            release(self._spare)
-            if not self._is_first(waiting):
-                self._wait()
-                return None
+        if others and not self._is_first(waiting):
+            self._wait()
+            self.settle()
+            return None
         count = min(count, self._size)
         most = count if others else max(count, most)
         fds, self._spare = self._spare[:most], self._spare[most:]
@@ -65,6 +67,8 @@ class Pool:
             self._wait()
             return None
         self._leave_queue()
+        if others:
+            self._wake()  # there may be another free one
         until_s = time.time() + for_s
         for fd in fds:
             os.utime(fd, (until_s, until_s))
@@ -81,12 +85,16 @@ class Pool:
 
     def settle(self) -> None:
         """Unlock what is kept: no gate needs it now."""
-        release(self._spare)
+        if self._spare:
+            release(self._spare)
+            self._wake()
 
     def close(self) -> None:
         """Unlock what is kept, and give up the place in the queue."""
         self.settle()
-        self._leave_queue()
+        if self._ticket:
+            self._leave_queue()
+            self._wake()
 
     def _lock(self, numbers: range, fds: list[int], count: int) -> None:
         for number in numbers:
@@ -103,35 +111,50 @@ class Pool:
         return [path for path in paths_abs if _age_s(path) > _GRACE_S]
 
     def _leave_queue(self) -> None:
-        if self._ticket_fd >= 0:
+        if self._ticket:
             remove_file(f"{self._queue_abs}/{self._ticket}")
-            os.close(self._ticket_fd)
-            self._ticket, self._ticket_fd = "", -1
+            os.close(self.ticket_fd)
+            self._ticket, self.ticket_fd = "", -1
 
     def _is_first(self, waiting: list[str]) -> bool:
         """Return whether no living run waits that is to go before this one."""
         own = self._ticket or self._new_ticket()
-        for name in sorted(waiting):
-            if name >= own:
-                break
-            ticket_abs = f"{self._queue_abs}/{name}"
-            fd = lock_file(ticket_abs, flags=os.O_RDWR)
-            if fd >= 0:  # its holder is gone
-                remove_file(ticket_abs)
-                os.close(fd)
-            elif _age_s(ticket_abs) < _STOPPED_S:
-                place = sum(other < own for other in waiting)
-                self.poll_s = min(_POLL_S * (place + 1), _LONGEST_POLL_S)
-                return False
-        self.poll_s = _POLL_S
-        return True
+        before = sorted(name for name in waiting if name < own)
+        self.poll_s = min(_POLL_S * (len(before) + 1), _LONGEST_POLL_S)
+        return not any(map(self._tell, before))
 
     def _wait(self) -> None:
-        if self._ticket_fd < 0:
-            self._ticket = self._new_ticket()
-            self._ticket_fd = lock_file(f"{self._queue_abs}/{self._ticket}")
-        else:
-            os.utime(self._ticket_fd)
+        if self._ticket:
+            os.utime(self.ticket_fd)
+            return
+        self.poll_s = _AT_ONCE_S
+        self._ticket = self._new_ticket()
+        new_abs = f"{self._folder_abs}/{self._ticket}"
+        os.mkfifo(new_abs, 0o600)
+        self.ticket_fd = os.open(new_abs, os.O_RDWR | os.O_NONBLOCK)
+        os.rename(new_abs, f"{self._queue_abs}/{self._ticket}")  # where it never is without holder
+
+    def _wake(self) -> None:
+        """Tell the first run that waits to look again."""
+        for name in sorted(os.listdir(self._queue_abs)):
+            if name != self._ticket and self._tell(name, b"."):
+                return
+
+    def _tell(self, name: str, text: bytes = b"") -> bool:
+        """Write to a run that waits; return whether it still does. Remove it where that is gone."""
+        ticket_abs = f"{self._queue_abs}/{name}"
+        try:
+            fd = os.open(ticket_abs, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads it
+            remove_file(ticket_abs)
+            return False
+        try:
+            os.write(fd, text)
+        except BlockingIOError:  # it has not read for long
+            return False
+        finally:
+            os.close(fd)
+        return _age_s(ticket_abs) < _STOPPED_S
 
     def _new_ticket(self) -> str:
         return f"{0 if self._is_urgent else 1}-{time.monotonic_ns():020}-{os.getpid()}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -243,9 +244,35 @@ def test_whoever_is_far_behind_looks_less_often(folder: str) -> None:
         assert other.take(1) is None
         assert other.take(1) is None
     polls_s = [other.poll_s for other in others]
-    assert polls_s[:3] == [0.01, 0.02, 0.03]
-    assert polls_s[-1] == 0.25
+    assert polls_s[:3] == pytest.approx([0.5, 1.0, 1.5])
+    assert polls_s[-1] == 2.0
     release(held)
     assert others[0].take(1)
     assert others[1].take(1) is None
-    assert others[1].poll_s == 0.01
+    assert others[1].poll_s == 0.5
+
+
+def test_whoever_releases_a_slot_wakes_the_next_one(folder: str) -> None:
+    holder, first, second = (Pool(folder, 2, is_urgent=False) for _ in range(3))
+    held = holder.take(2)
+    assert held
+    assert (first.take(1), second.take(1)) == (None, None)
+    assert not is_awake(first)
+    holder.give_back(held)
+    holder.settle()
+    assert (is_awake(first), is_awake(second)) == (True, False)
+    assert first.take(1)
+    assert is_awake(second)  # there is one more
+    assert second.take(1)
+
+
+def test_whoever_gives_up_its_place_wakes_the_next_one(folder: str) -> None:
+    holder, first, second = (Pool(folder, 1, is_urgent=False) for _ in range(3))
+    assert holder.take(1)
+    assert (first.take(1), second.take(1)) == (None, None)
+    first.close()
+    assert is_awake(second)
+
+
+def is_awake(pool: Pool) -> bool:
+    return bool(select.select([pool.ticket_fd], [], [], 0.0)[0])
