@@ -199,6 +199,11 @@ class _Run:
         self.admissions = Admissions(
             config, repo.env, reuse, listener.message, is_urgent=options.is_urgent
         )
+        self.fixers = None
+        if isolation.locks and any(gate.writes for gate in config.gates):
+            from gitgates.worktree.fixers import FixerLock  # most have no gates that write
+
+            self.fixers = FixerLock(repo.state_abs)
         self.stdin_abs = ""
         if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):
             self._make_folder()
@@ -221,6 +226,8 @@ class _Run:
                 for due in self._longest_first(walk.due):
                     waits = self._start(due, group) or waits
             self.admissions.settle()
+            if self.fixers and not self.jobs:
+                self.fixers.release()
             self._report_wait(waits=waits and not self.jobs)
             wait_s, wake_fd = self.admissions.wait_s, self.admissions.wake_fd
             if child := group.wait(wait_s, wake_fd) if waits else group.wait():
@@ -261,6 +268,8 @@ class _Run:
     def close(self) -> None:
         self.detector.close()
         self.admissions.close()
+        if self.fixers:
+            self.fixers.release()
         self._note_durations()
         for job in self.jobs:
             if job.checkout:
@@ -297,6 +306,9 @@ class _Run:
             return False
         if self.jobs and gate.writes:
             return False
+        fixers = self.fixers
+        if fixers and not fixers.take(alone=gate.writes, most_s=gate.timeout_s):
+            return True
         if reason := self._why_none_starts():
             self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
             return False

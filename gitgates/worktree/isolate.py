@@ -53,7 +53,7 @@ class Isolation:
         self._git = repo.git._replace(apart=True)  # ^C is not to end it amid moving files
         self._say = say
         self._on_wait = on_wait
-        self._locks = locks
+        self.locks = locks
         self._git_pid = os.getppid()  # as long as it lives
         self._lock = Lock(repo.state_abs)
         self._step = pause_point(repo.env)
@@ -61,7 +61,7 @@ class Isolation:
         self._guardian: Guardian | None = None
 
     def __enter__(self) -> Isolation:
-        if self._locks:
+        if self.locks:
             self._take_lock(alone=False)
         if not self.hides:
             return self
