@@ -122,7 +122,9 @@ class Admissions:
         return slots
 
     def settle(self) -> None:
-        """Let others have the slots that no gate of this run needs now."""
+        """Let others have the slots that no gate of this run needs now, and the passes."""
+        if self._reuse:
+            self._reuse.record()
         self.wait_s = _WAIT_S
         if self._pool:
             self._pool.settle()

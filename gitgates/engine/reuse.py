@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Repo
 
-_LONG_S = 1.0  # after which the pass of a gate is recorded at once
 # A quick linter checks a file in 100 µs; to look at one takes 5 µs.
 _LOOKS_PER_PATH = 20
 _ENTRY_BYTES = 100  # of an index
@@ -120,8 +119,6 @@ class Reuse:
             _release(candidate)
             return
         self._passed.append((candidate, result))
-        if result.duration_s >= _LONG_S:
-            self.record()
 
     def record(self) -> None:
         """Record the passes of gates that have ended, where content and tools are as before."""
