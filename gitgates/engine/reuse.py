@@ -152,7 +152,7 @@ class Reuse:
             return candidate.reused or f"impossible: {candidate.why_not}"
         others = proofs.of_content(self._repo.shared_state_abs, candidate.seen)
         if any(other.gate == step.gate.name and other.status == "passed" for other in others):
-            return "no pass yet with this command, these programs, packages and variables"
+            return "no, it passed with another command, program, package or variable"
         return "no pass yet with these files"
 
     def _is_awaited(self, gate: Gate) -> bool:
