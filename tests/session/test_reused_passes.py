@@ -157,3 +157,118 @@ def test_by_file_on_all_files(repo: Repo, out: Path, agent: Agent) -> None:
     done = repo.gitgates("run", "--all-files")
     assert b"reused: 20 of 21 files" in done.stdout
     assert (out / "log").read_text() == "7.txt\n"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agent")
+def test_amend_merge_and_rebase(repo: Repo, out: Path) -> None:
+    repo.shim("pre-merge-commit")
+    repo.write("a.txt", "two\n")
+    assert repo.commit("all", "-a").returncode == 0
+    assert runs(out) == 1
+    assert repo.commit("other message", "--amend").returncode == 0
+    assert runs(out) == 0
+    repo.write("a.txt", "three\n")
+    assert repo.commit("other content", "-a", "--amend").returncode == 0
+    assert runs(out) == 1
+    repo.git("switch", "-qc", "side", "HEAD~")
+    repo.write("side.txt", "")
+    repo.git("add", ".")
+    assert repo.commit("side").returncode == 0
+    assert runs(out) == 1
+    repo.git("switch", "-q", "main")
+    repo.git("merge", "-q", "--no-edit", "side")
+    assert runs(out) == 1
+    repo.git("switch", "-q", "side")
+    repo.git("rebase", "-q", "main~")  # to the same content as that of the merge
+    assert runs(out) == 0
+    repo.git("push", "-q", "origin", "side", "main")
+    assert runs(out) == 0
+    repo.write("a.txt", "BAD\n")
+    assert repo.commit("bad", "-a", "--amend").returncode == 1
+    assert runs(out) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agent")
+def test_what_is_committed_is_not_what_was_proved(repo: Repo, out: Path) -> None:
+    repo.write("b.txt", "first\n")
+    repo.write("check", CHECK.replace("a.txt", "a.txt b.txt"))
+    repo.git("add", ".")
+    assert repo.commit("first").returncode == 0
+    assert runs(out) == 1
+    repo.write("b.txt", "good\n")
+    assert repo.gitgates("run").returncode == 0
+    assert runs(out) == 1
+    repo.git("add", "b.txt")
+    repo.write("b.txt", "BAD\n")
+    assert repo.commit("good is staged").returncode == 0  # which has passed
+    assert runs(out) == 0
+    assert repo.gitgates("run").returncode == 1
+    repo.git("add", "b.txt")
+    repo.write("b.txt", "good\n")
+    assert repo.commit("BAD is staged").returncode == 1
+    repo.write("a.txt", "two\n")
+    assert repo.commit("only a.txt", "--", "a.txt").returncode == 0
+    assert repo.commit("BAD is staged").returncode == 1
+    assert runs(out) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agent")
+def test_hooks_of_a_linked_worktree(repo: Repo, out: Path) -> None:
+    repo.git("worktree", "add", "-qb", "next", "../next")
+    linked = Repo(repo.path.parent / "next")
+    linked.write("a.txt", "two\n")
+    assert linked.commit("there", "-a").returncode == 0
+    assert runs(out) == 1
+    repo.git("merge", "-q", "next")
+    assert repo.gitgates("run").returncode == 0
+    repo.git("push", "-q", "origin", "main", "next")
+    assert runs(out) == 0
+    linked.write("a.txt", "BAD\n")
+    assert linked.commit("bad", "-a").returncode == 1
+    assert repo.gitgates("run").returncode == 0
+    assert runs(out) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agent")
+def test_verify_reads_what_others_have_proved(repo: Repo, out: Path) -> None:
+    for text in ("two\n", "BAD\n"):
+        repo.write("a.txt", text)
+        repo.gitgates("run")
+        repo.commit("around", "-a", "--no-verify")
+    assert runs(out) == 2
+    done = repo.gitgates("verify", "--run-missing", "HEAD~2..HEAD")
+    assert done.returncode == 1
+    lines = [line.split() for line in done.stdout.decode().splitlines() if "  around" in line]
+    assert [words[1] for words in lines] == ["gated", "failed:"]
+    assert runs(out) == 1  # of the one that has failed
+    repo.git("reset", "-q", "--hard", "HEAD~")
+    repo.write("a.txt", "three\n")
+    repo.commit("around", "-a", "--no-verify")
+    assert repo.gitgates("verify", "--run-missing", "HEAD~..HEAD").returncode == 0
+    assert runs(out) == 1
+    assert repo.gitgates("run").returncode == 0
+    assert runs(out) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("agent")
+def test_headless_attempts(repo: Repo, out: Path) -> None:
+    repo.config(f'{CONFIG}[hooks.headless]\ngates = ["check"]\n')
+    repo.commit("headless", "-a", "--no-verify")
+    repo.write("a.txt", "proved\n")
+    assert repo.gitgates("run").returncode == 0
+    repo.git("checkout", "-q", "a.txt")
+    runs(out)
+    command = "sh -c 'cat > /dev/null; echo proved > a.txt'"
+    assert repo.gitgates("headless", "go", "--agent-command", command).returncode == 0
+    assert runs(out) == 0
+    command = "sh -c 'cat > /dev/null; echo new > a.txt'"
+    assert repo.gitgates("headless", "go", "--agent-command", command).returncode == 0
+    assert runs(out) == 1
+    repo.git("push", "-q", "origin", "main")
+    assert repo.gitgates("run").returncode == 0
+    assert runs(out) == 0
