@@ -25,7 +25,7 @@ _HEAD_BYTES = 512  # of a script: longer than the kernel reads of a `#!` line
 _VENVS = (".venv", "venv")
 # They start a program of an environment that they find or make, and of no other.
 _PYTHON_LAUNCHERS = frozenset(("uv", "poetry", "pdm", "pipenv", "rye"))
-_NODE_LAUNCHERS = frozenset(("npx", "bunx", "pnpm", "yarn"))
+_NODE_LAUNCHERS = frozenset(("npx", "bun", "bunx", "pnpm", "yarn"))
 # Variables that tell poetry to keep its environments somewhere else.
 _ELSEWHERE = ("POETRY_VIRTUALENVS", "POETRY_CACHE", "XDG_CACHE")
 _LAUNCHERS = _PYTHON_LAUNCHERS | _NODE_LAUNCHERS

@@ -261,6 +261,13 @@ def test_packages_of_node(place: Place, name: str, folder: str) -> None:
     assert place.identity("eslint", folder)
 
 
+def test_bun_leaves_no_list_of_what_it_has_installed(place: Place) -> None:
+    place.program("bun")
+    (place.root / "node_modules").mkdir()
+    with pytest.raises(ToolError):
+        place.identity("bun run test")
+
+
 @pytest.mark.parametrize("path", ["../pyenv/shims/mypy", "mise", "../volta/bin/volta-shim"])
 def test_one_of_several_versions(place: Place, path: str) -> None:
     real = place.program(path)

@@ -30,7 +30,8 @@ from gitgates.setup.discover.words import (
 
 USUAL = ("pre-commit", "pre-push", "manual")
 _LONGEST = 40  # of a command in a note
-_CONTAINERS = {"docker", "podman"}  # whose images are another environment
+# What these have installed, or run in, cannot be told.
+_UNTOLD = CHOOSERS | {"bun", "bunx", "docker", "podman"}
 _OTHER = Word("", (), "", "5m")  # what a hook manager runs has no word of ours
 
 
@@ -61,11 +62,12 @@ class Proposal(Record):
 
     def _is_reusable(self, keys: dict[str, object]) -> bool:
         """Return whether its pass is worth reusing, and the programs that it starts are known."""
-        words = {*self.task.command.split(), *(program.split()[0] for program in self.programs)}
+        programs = (program.split()[0] for program in self.programs)
+        words = {*self.task.command.split(), *self.task.body.split(), *programs}
         return (
             self.runs_tests
             and "command" in keys
-            and not words & (CHOOSERS | _CONTAINERS)
+            and not words & _UNTOLD
             and not keys.keys() & {"writes", "pass_hook_input"}
         )
 

@@ -540,6 +540,30 @@ def test_a_project_gets_what_its_people_would_write(
     assert {hook: " ".join(keys["gates"]) for hook, keys in written["hooks"].items()} == hooks
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "reuses"),
+    [
+        ("Makefile", "test:\n\tpytest\n", True),
+        ("Makefile", "test:\n\tdocker compose run --rm app pytest\n", False),
+        ("Makefile", "test:\n\tuvx pytest\n", False),
+        ("Makefile", "check:\n\truff check\n\tpytest\n", True),
+        ("Makefile", "check:\n\truff check\n", False),
+        ("package.json", '{"scripts": {"test": "jest"}, "packageManager": "yarn@4"}', True),
+        ("package.json", '{"scripts": {"test": "jest"}, "packageManager": "bun@1"}', False),
+    ],
+)
+def test_passes_of_tests_are_reused_where_programs_are_known(
+    name: str, text: str, *, reuses: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(command, []).stdout
+    (gate,) = tomllib.loads((tmp_path / "gitgates.toml").read_text())["gates"].values()
+    assert gate.get("reuse", False) is reuses
+    assert ("are reused while files are the same" in said) is reuses
+
+
 MANAGED = {
     "lefthook": (
         {
