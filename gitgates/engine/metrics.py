@@ -16,7 +16,7 @@ from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import committed_tree
 from gitgates.git.snapshot import take_snapshot
 from gitgates.proc.bounded import LIMIT_S, compute
-from gitgates.store.proofs import Proof, append, definition_of
+from gitgates.store.proofs import append, proof_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,18 +93,8 @@ class Measurement:
         """
         if not result.metrics:
             return
-        proof = Proof(
-            gate=self._gate.name,
-            content=self._tree,
-            status=result.status,
-            time_s=time.time(),
-            duration_s=result.duration_s,
-            hook=self._hook,
-            root_abs=self._repo.root_abs,
-            definition=definition_of(self._gate),
-            base=self._commit,
-            numbers=dict(result.metrics),
-        )
+        seen = {"content": self._tree, "base": self._commit, "root_abs": self._repo.root_abs}
+        proof = proof_of(self._gate, result, hook=self._hook, numbers=dict(result.metrics), **seen)
         append(self._repo.shared_state_abs, [proof])
 
 

@@ -7,7 +7,6 @@ status is `unchecked`, unless the base itself shows that there was nothing yet.
 from __future__ import annotations
 
 import os
-import time
 
 from gitgates.config.load import FILES, checked
 from gitgates.core.errors import ConfigError, GitgatesError
@@ -17,7 +16,7 @@ from gitgates.engine.walk import describe
 from gitgates.git.object_store import read_blobs
 from gitgates.store.former_files import is_measured
 from gitgates.store.log import utc
-from gitgates.store.proofs import Proof, append, definition_of, of_content
+from gitgates.store.proofs import append, definition_of, of_content, proof_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,18 +78,8 @@ class Ratchet:
         if base is None or at_base.status in _NO_NUMBERS:
             base_name = base.name if base else "the base"
             return _not_compared(result, f"at {base_name}, it {describe(at_base)}")
-        proof = Proof(
-            gate=self._gate.name,
-            content=base.tree,
-            status=at_base.status,
-            time_s=time.time(),
-            duration_s=at_base.duration_s,
-            hook=MEASURE,
-            root_abs=self._repo.root_abs,
-            definition=definition_of(self._gate),
-            base=base.commit,
-            numbers=dict(base_numbers),
-        )
+        seen = {"content": base.tree, "base": base.commit, "root_abs": self._repo.root_abs}
+        proof = proof_of(self._gate, at_base, hook=MEASURE, numbers=dict(base_numbers), **seen)
         append(self._repo.shared_state_abs, [proof])
         return self._compare(result, base_numbers, proof.definition)
 

@@ -105,7 +105,7 @@ def gate_stats(
         tallies.setdefault(name, _Tally()).overrides += 1
     ends: dict[Any, set[str]] = {}
     for proof in proofs:
-        run = proof.gate, proof.definition, proof.hook, proof.content
+        run = proof.gate, proof.definition, proof.hook, proof.base, proof.content
         ends.setdefault(run, set()).add(proof.status)
     for (name, *_, content), statuses in ends.items():
         if statuses >= {"passed", "failed"} and name in tallies:

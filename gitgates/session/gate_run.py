@@ -11,6 +11,7 @@ from gitgates.core.types import WARN
 from gitgates.engine.hooks import gates_limit_s
 from gitgates.engine.listener import Listener
 from gitgates.engine.nothing_checked import unchecked_gates
+from gitgates.engine.plan import takes_paths
 from gitgates.engine.run import Deadline, RunOptions, run_plan
 from gitgates.engine.walk import describe, observed
 from gitgates.report.artifacts import save
@@ -118,30 +119,27 @@ class GateRun(Listener):
         self, decision: Decision, tree: str, failures: Mapping[str, tuple[Failure, ...]]
     ) -> None:
         """Record how the gates have ended on a tree. `failures`: all of a gate, by its name."""
-        from gitgates.store.proofs import Proof, append, definition_of  # only where gates ran
+        from gitgates.store.proofs import append, proof_of  # only where gates ran
 
+        call = self.call
         results = {visit.result.gate: visit.result for visit in decision.visits}
-        now = time.time()
         proofs = [
-            Proof(
-                gate=name,
+            proof_of(
+                self.gates[name],
+                result,
                 content=tree,
-                status=result.status,
-                time_s=now,
-                duration_s=result.duration_s,
-                hook=self.call.payload.event,
-                root_abs=self.call.repo.root_abs,
-                definition=definition_of(self.gates[name]),
-                failures=tuple((failure.fingerprint, failure.title) for failure in found),
+                hook=call.payload.event,
+                root_abs=call.repo.root_abs,
+                base=call.session.base if takes_paths(self.gates[name]) else "",
+                failures=failures.get(name, ()),
             )
             for name, result in results.items()
             if result.status in ("passed", "failed")
-            for found in (failures.get(name, ()),)
         ]
         try:
-            append(self.call.repo.shared_state_abs, proofs)
+            append(call.repo.shared_state_abs, proofs)
         except OSError as error:
-            self.call.say(f"the results were not recorded for later runs: {error.strerror}")
+            call.say(f"the results were not recorded for later runs: {error.strerror}")
 
     def report(self, decision: Decision) -> EventReport:
         """Return the report on a decision."""

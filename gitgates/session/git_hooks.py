@@ -162,7 +162,7 @@ def record(call: HookCall, tree: str, base: str) -> None:
     """
     if not (call.decision and call.plan):
         return
-    from gitgates.store.proofs import Proof, append, definition_of  # other hooks record nothing
+    from gitgates.store.proofs import append, proof_of  # other hooks record nothing
 
     now, by_person = time.time(), skipped_gates(call.env)
     gates = {step.gate.name: step.gate for step in call.plan.steps}
@@ -173,15 +173,14 @@ def record(call: HookCall, tree: str, base: str) -> None:
         if visit.called_by and ends[visit.result.gate].status == "unchecked":
             ends[visit.called_by] = ends[visit.result.gate]
     proofs = [
-        Proof(
-            gate=name,
-            content=tree,
+        proof_of(
+            gates[name],
+            result,
             status=ends[name].status if name in by_person else _end(ends[name]),
             time_s=now,
-            duration_s=result.duration_s,
+            content=tree,
             hook=call.event.name,
             root_abs=call.repo.root_abs,
-            definition=definition_of(gates[name]),
             base=base,
             config=call.config.digest,
         )

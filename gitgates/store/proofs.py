@@ -18,8 +18,9 @@ from gitgates.store.files import (
     append_bounded,
     make_folder,
     open_state,
+    read_cached,
     read_state,
-    replace_file,
+    replace_cached,
 )
 
 TYPE_CHECKING = False
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from gitgates.core.types import Gate
+    from gitgates.core.types import Gate, GateResult
 
 FOLDER = "proofs"
 _FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
@@ -38,7 +39,6 @@ _HASH_KEYS = (1, 2)  # of 64 bits each
 _END = 18  # bytes of a hash, and what is before and behind it
 _DURATIONS = "durations"
 _MOST_DURATIONS = 500
-_MOST_S = 1e9
 _LEAST_S = 0.1  # by which a duration has to differ to be recorded
 _UNSAFE = str.maketrans("\t\n\r\0", "    ")
 
@@ -55,7 +55,7 @@ class Proof(Record):
     root_abs: str = ""  # the worktree that it ran in
     key: str = ""  # a digest of all that its result depends on, but content; empty: not reused
     definition: str = ""  # a digest of what the gate does, as it is configured
-    base: str = ""  # the commit that paths were compared with; empty before the first
+    base: str = ""  # the commit or tree that paths were compared with; empty: none
     config: str = ""  # the configuration's digest, if the hook let the tree be committed
     numbers: Mapping[str, float] = {}  # that it has measured
     failures: tuple[tuple[str, str], ...] = ()  # fingerprint and title; empty: not known
@@ -76,6 +76,16 @@ def definition_of(gate: Gate) -> str:
     runs = (gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.git_env)
     sees = (gate.files, gate.exclude, gate.pass_files, gate.pass_hook_input, gate.writes)
     return digest(repr((runs, sees, gate.failures, gate.metrics)))
+
+
+def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: ANN401 - as they are
+    """Return a proof of how a gate has ended just now, with more fields."""
+    return Proof(
+        gate=gate.name,
+        duration_s=result.duration_s,
+        definition=definition_of(gate),
+        **{"status": result.status, "time_s": time.time(), **fields},
+    )
 
 
 def append(shared_state_abs: str, proofs: Sequence[Proof]) -> None:
@@ -135,27 +145,9 @@ def read_all(
         yield from filter(None, map(_parse, raw.split(b"\n")))
 
 
-def expected_s(shared_state_abs: str, gate: str) -> float:
-    """Return how long a gate took when it last ran, more or less; 0 if that is not known."""
-    return durations(shared_state_abs).get(gate, 0.0)
-
-
 def durations(shared_state_abs: str) -> dict[str, float]:
     """Return gate → seconds that it took when it last ran, more or less, in any worktree."""
-    seconds_by_gate = {}
-    try:
-        raw = read_state(f"{shared_state_abs}/{FOLDER}/{_DURATIONS}") or b""
-    except OSError:
-        return {}
-    for line in raw.split(b"\n"):
-        number, _, gate = os.fsdecode(line).partition("\t")
-        try:
-            seconds = float(number)
-        except ValueError:
-            continue
-        if 0 <= seconds < _MOST_S:
-            seconds_by_gate[gate] = seconds
-    return seconds_by_gate
+    return read_cached(f"{shared_state_abs}/{FOLDER}/{_DURATIONS}") or {}
 
 
 def note_durations(shared_state_abs: str, seconds_by_gate: Mapping[str, float]) -> None:
@@ -168,14 +160,12 @@ def note_durations(shared_state_abs: str, seconds_by_gate: Mapping[str, float]) 
     }
     if not news:
         return
-    for gate in news:
-        known.pop(gate, None)  # the newest come last
-    newest = [*known.items(), *news.items()][-_MOST_DURATIONS:]
-    lines = [f"{seconds:.3f}\t{gate.translate(_UNSAFE)}\n" for gate, seconds in newest]
+    others = [(gate, known[gate]) for gate in known if gate not in news]
+    newest = dict([*others, *news.items()][-_MOST_DURATIONS:])
     folder_abs = f"{shared_state_abs}/{FOLDER}"
     try:
         make_folder(folder_abs)
-        replace_file(f"{folder_abs}/{_DURATIONS}", os.fsencode("".join(lines)), sync=False)
+        replace_cached(f"{folder_abs}/{_DURATIONS}", newest, sync=False)
     except OSError:
         return  # gates start in another order
 

@@ -200,6 +200,7 @@ def test_a_gate_flaps_that_ends_otherwise_on_one_snapshot() -> None:
     assert flaps(failed, PROOF._replace(content="b" * 40), PROOF) == [PROOF.content]
     assert flaps(failed, PROOF._replace(hook="SubagentStop")) == []
     assert flaps(failed, PROOF._replace(definition="other")) == []
+    assert flaps(failed, PROOF._replace(base="other")) == []  # it may have been given other paths
     assert flaps(failed, PROOF._replace(content="b" * 40)) == []
     assert flaps(failed, PROOF._replace(gate="z"), PROOF._replace(gate="z")) == []
 

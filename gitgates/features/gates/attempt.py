@@ -96,7 +96,11 @@ class StopAttempt:
             excused = {gate: before.failures for gate, before in baselines.items()}
             run.record(decision, self._tree, excused | found)
         failures = {
-            gate: tuple(each for each in found[gate] if each not in _before(baselines, gate))
+            gate: tuple(
+                failure
+                for failure in found[gate]
+                if gate not in baselines or failure not in baselines[gate].failures
+            )
             for gate in found
         }
         statuses = deciding(decision)
@@ -306,10 +310,6 @@ class StopAttempt:
             return Verdict()  # it has the message; nothing else can end it
         stop = StopEntry(text)
         return Verdict(BLOCK, reason + _END_NOW, to_person=text, entries=(stop,))
-
-
-def _before(baselines: Baselines, gate: str) -> tuple[Failure, ...]:
-    return baselines[gate].failures if gate in baselines else ()
 
 
 def does_not_converge(rounds: tuple[frozenset[str], ...]) -> str:

@@ -121,7 +121,8 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
         return Baseline(name, why_not=f"{why_not} on the session's first snapshot")
     passed = result.status == "passed"
     failures = () if passed else failures_of(step.gate, result, checkout.root_abs, call.say)
-    run.record(decision, session.base, {name: failures})
+    if not takes_paths(step.gate):
+        run.record(decision, session.base, {name: failures})
     return Baseline(name, failures)
 
 
