@@ -13,7 +13,7 @@ from gitgates.engine.listener import Listener
 from gitgates.engine.nothing_checked import unchecked_gates
 from gitgates.engine.plan import takes_paths
 from gitgates.engine.run import Deadline, RunOptions, run_plan
-from gitgates.engine.walk import describe, observed
+from gitgates.engine.walk import CANCELLED, describe, observed
 from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
@@ -158,6 +158,7 @@ class GateRun(Listener):
             )
             for visit in unpassed(decision)
         )
+        cancelled = (visit.result for visit in visits if visit.result.reason == CANCELLED)
         passed = (visit.result.gate for visit in visits if visit.result.status == "passed")
         return EventReport(
             hook=self.call.payload.event,
@@ -167,7 +168,10 @@ class GateRun(Listener):
             attempts=0,
             findings=findings,
             passed=tuple(dict.fromkeys(passed)),
-            not_run=tuple((name, why) for name in decision.not_run if name not in met),
+            not_run=(
+                *((result.gate, result.reason) for result in cancelled),
+                *((name, why) for name in decision.not_run if name not in met),
+            ),
             observed=observed(visits),
             notes=tuple(
                 f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` fixed it."
@@ -187,6 +191,7 @@ def unpassed(decision: Decision) -> list[Visit]:
         if not visit.would
         and not visit.result.excused
         and not visit.rescued_by
+        and visit.result.reason != CANCELLED
         and (visit.verdict >= WARN or visit.result.status in _NO_PASS)
     ]
     return sorted(visits, key=lambda visit: -visit.verdict)

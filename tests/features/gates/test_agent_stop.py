@@ -614,3 +614,26 @@ def test_the_next_prompt_hears_only_the_last_word_on_a_stop(repo: Repo) -> None:
         agent.stop(last_assistant_message=str(number))
     told = agent.prompt()["hookSpecificOutput"]["additionalContext"]
     assert told.count("let the agent stop") == 1
+
+
+CANCELS = """
+[gates.slow]
+command = "touch $OUT/up; echo working; sleep 60"
+[gates.check]
+command = "until [ -e $OUT/up ]; do sleep 0.01; done; exit 1"
+[hooks.Stop]
+gates = ["slow", "check"]
+strategy = "collect"
+fail_fast = true
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("out")
+def test_what_was_cancelled_is_no_failure_to_repair(repo: Repo) -> None:
+    agent = begin(repo, CANCELS)
+    agent.write("a.py", "x\n")
+    reason = agent.stop()["reason"]
+    assert "`check` failed (exit status 1)" in reason
+    assert "Did not run, which is not a pass: `slow` (cancelled: another gate blocked)" in reason
+    assert "working" not in reason
