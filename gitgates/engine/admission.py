@@ -11,7 +11,7 @@ import os
 from gitgates.core.record import Record
 from gitgates.engine.command import ACTIVE
 from gitgates.engine.plan import is_reusable
-from gitgates.proc.pool import open_pool
+from gitgates.proc.pool import open_pool, release
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -115,7 +115,13 @@ class Admissions:
         weight, gate = self.weight(step.gate), step.gate
         # A ratchet may run it twice.
         for_s = gate.timeout_s * (2 if gate.ratchet else 1)
-        slots = self._pool.take(weight, weight * self._most(step, room), for_s)
+        try:
+            slots = self._pool.take(weight, weight * self._most(step, room), for_s)
+        except OSError as error:  # a full disk, or something that cleans up /tmp
+            self._say(f"gates do not wait for those of other runs: {error}")
+            self._pool.close()
+            self._pool = None
+            return []
         self._is_full = slots is None
         for slot_abs in self._pool.take_stopped():
             self._say(f"no longer waiting for the job slot {slot_abs}: its gate had to be over")
@@ -137,6 +143,8 @@ class Admissions:
         """Return slots of a gate that it needs no more."""
         if self._pool:
             self._pool.give_back(slots)
+        else:
+            release(slots)
 
     def ended(self, admission: Admission, result: GateResult) -> None:
         """Record what a gate that has run has proved."""

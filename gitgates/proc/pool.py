@@ -128,15 +128,20 @@ class Pool:
             os.utime(self.ticket_fd)
             return
         self.poll_s = _AT_ONCE_S
-        self._ticket = self._new_ticket()
-        new_abs = f"{self._folder_abs}/{self._ticket}"
+        name = self._new_ticket()
+        new_abs = f"{self._folder_abs}/{name}"
         os.mkfifo(new_abs, 0o600)
-        self.ticket_fd = os.open(new_abs, os.O_RDWR | os.O_NONBLOCK)
-        os.rename(new_abs, f"{self._queue_abs}/{self._ticket}")  # where it never is without holder
+        fd = os.open(new_abs, os.O_RDWR | os.O_NONBLOCK)
+        os.rename(new_abs, f"{self._queue_abs}/{name}")  # where it never is without a holder
+        self._ticket, self.ticket_fd = name, fd
 
     def _wake(self) -> None:
         """Tell the first run that waits to look again."""
-        for name in sorted(os.listdir(self._queue_abs)):
+        try:
+            waiting = os.listdir(self._queue_abs)
+        except OSError:
+            return  # then nobody waits
+        for name in sorted(waiting):
             if name != self._ticket and self._tell(name, b"."):
                 return
 

@@ -186,3 +186,13 @@ def test_a_slot_that_no_gate_needs_is_free_for_others(repo: Repo, pool: str) -> 
     )
     takes = gate("takes", f'until [ -e "$TMP/up" ]; do sleep 0.01; done; python -c "{take}"')
     assert statuses(run(repo, takes, gate("quick", 'touch "$TMP/up"'))) == ["passed", "passed"]
+
+
+def test_gates_run_where_the_pool_is_gone(repo: Repo, pool: str) -> None:
+    """Something that cleans up /tmp may remove it under a run."""
+    listener = Order()
+    first = gate("first", f"rm -r {pool}")
+    assert statuses(run(repo, first, gate("second"), jobs=1, listener=listener)) == ["passed"] * 2
+    assert listener.gates == ["first", "second"]
+    (said,) = listener.texts
+    assert said.startswith("gates do not wait for those of other runs: ")
