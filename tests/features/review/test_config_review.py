@@ -195,7 +195,7 @@ def test_values_that_are_refused(toml: str, said: str) -> None:
             '[gates.a]\ncommand = "a"\non_fail = "review"',
             (
                 "gates.a.on_fail: gate `review` is not defined. `review` is a built-in gate: "
-                "list it in a hook, not as an action."
+                "list it in a hook only."
             ),
         ),
         (
