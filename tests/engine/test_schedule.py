@@ -94,7 +94,7 @@ def test_the_longest_goes_first_and_is_shown_in_its_place(repo: Repo) -> None:
 
 @pytest.mark.slow
 def test_fail_fast_ends_what_runs(repo: Repo) -> None:
-    waits = gate("waits", 'touch "$TMP/up"; echo begun; sleep 60', on_fail="STOP")
+    waits = gate("waits", 'echo begun; touch "$TMP/up"; sleep 60', on_fail="STOP")
     fails = gate("fails", 'until [ -e "$TMP/up" ]; do sleep 0.01; done; exit 3')
     began = time.monotonic()
     decision = run(repo, waits, fails, gate("later"), fail_fast=True)
@@ -157,7 +157,7 @@ def test_more_commands_than_slots(repo: Repo, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.slow
 def test_a_timeout_ends_all_processes_of_a_gate(repo: Repo) -> None:
-    limited = split('echo "$1"; sleep 60')._replace(timeout_s=0.3)
+    limited = split('echo "$1"; sleep 60')._replace(timeout_s=1.5)  # time enough to write
     (result,) = results(run(repo, limited))
     assert (result.status, result.output) == ("timed-out", b"00\n08\n")
 
