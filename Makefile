@@ -12,6 +12,7 @@ ON_DISK = TMPDIR="$${TMPDIR:-/tmp}"
 RUN = .venv/run
 DEV = .venv/dev
 SITE = .venv/site
+BENCH = .venv/bench
 
 # What the tests were written against; with another version, some may fail.
 CLIENT_VERSION = 2.1.329
@@ -33,11 +34,11 @@ NPM_opencode = opencode-ai@1.18.33 @opencode-ai/plugin@1.18.33
 NPM_kilo = @kilocode/cli@7.8.1 @kilocode/plugin@7.3.1 $(if $(filter Linux-x86_64,$(shell uname -s)-$(shell uname -m)),@kilocode/cli-linux-x64@7.7.9)
 # For Python 3.12: from .requirements/agent-NAME.txt, locked like our own.
 PYPI = vibe hermes openhands
-NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2
+NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2 lint-staged@16.4.0
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test thorough e2e fast lint format size bench compare-safety docs pictures site lock clean
+.PHONY: help demo test thorough e2e fast lint format size bench bench-docs compare-safety docs pictures site lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -95,6 +96,13 @@ bench: $(DEV)/ready ## Measure what an installed hook costs, beside other hook m
 	@echo
 	@$(DEV)/bin/python tests/bench/worktrees.py
 
+# Installed as a wheel, not editable, as users have it.
+bench-docs: $(BENCH)/locked ## Measure gitgates beside other hook managers, for the docs; QUICK=1: a trial, PAGE=1: only the page (npm, hyperfine)
+	@$(MAKE) --no-print-directory $(MANAGERS) || true
+	@$(BENCH)/bin/python -m pip install --quiet --no-deps --no-build-isolation \
+	    --force-reinstall .
+	@$(BENCH)/bin/python tests/bench/peers/measure.py $(if $(QUICK),--quick) $(if $(PAGE),--page)
+
 compare-safety: $(DEV)/ready ## Write what signals and edits leave behind, by manager, into the docs
 	@$(DEV)/bin/python tests/compare/safety.py
 
@@ -111,7 +119,7 @@ site: $(SITE)/locked ## Build the documentation as a site, in site/
 
 lock: ## Lock the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv. Try: pipx install uv' >&2; exit 1; }
-	cd .requirements && for set in run dev site; do \
+	cd .requirements && for set in run dev site bench; do \
 	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 	        --no-emit-index-url --no-header --output-file $$set.txt $$set.in || exit 1; done; \
 	for agent in $(PYPI); do \
@@ -128,7 +136,8 @@ clean: ## Remove the virtual environments and all caches
 $(RUN)/locked: .requirements/run.txt
 $(DEV)/locked: .requirements/dev.txt
 $(SITE)/locked: .requirements/site.txt
-$(RUN)/locked $(DEV)/locked $(SITE)/locked:
+$(BENCH)/locked: .requirements/bench.txt
+$(RUN)/locked $(DEV)/locked $(SITE)/locked $(BENCH)/locked:
 	@command -v $(PYTHON) >/dev/null || { \
 	    echo 'gitgates needs Python 3.11 or newer: there is no $(PYTHON) here.' >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
