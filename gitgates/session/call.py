@@ -1,7 +1,8 @@
 """The context of an agent's event while it is handled; each fact is computed once.
 
 The session's journal is read once and folded once. What is appended later, by us or by others, is
-folded in where it is.
+folded in where it is. Of a long journal, the beginning is read only where its entries are asked
+for: the state that it was folded into is kept beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from gitgates.proc.alarm import process_start_time, set_alarm
 from gitgates.session.facts import SESSION, NoteEntry, RoundEntry, Session, fold
 from gitgates.session.journal import fact_of, stamp_of
 from gitgates.session.trust import absolute
+from gitgates.store.files import length_of
 from gitgates.store.log import FOLDER, Journal, git_dir_of, session_journal
 
 TYPE_CHECKING = False
@@ -42,6 +44,7 @@ _ANSWER_S = 1.0
 _ALMOST = 0.9
 _START_S = 1.0  # the most that our own start may have taken of it
 _MOST_DEFERRED = 3  # a prompt
+_LONG = 32 << 10  # bytes of a journal that are folded anew at each event
 
 
 class EventFiles(Record):
@@ -85,7 +88,8 @@ class Call:
         self.listener: Listener | None = None  # gets the progress of the gates
         self.more_s = 0.0  # what policies may take beside the gates
         self.last_before = ""  # the key of the event before this one
-        self.entries: list[Fact] = []  # of the journal, in order
+        self._folded_to = 0  # bytes of the journal that a kept state stands for
+        self._new: list[Fact] = []  # the entries after them
         self.session = Session()  # what they say: attempts and prompts
         self.snapshot_fields: dict[str, Any] = {}  # that policies add to the next snapshot's entry
         self._states: dict[int, tuple[Any, Any, int]] = {}
@@ -97,7 +101,27 @@ class Call:
 
         Raises: OSError where it cannot be read.
         """
-        self.take(self.journal.read_new())
+        journal = self.journal
+        is_first = not journal.read_to
+        if is_first and length_of(journal.path_abs) > _LONG:
+            from gitgates.session.folded import recall  # few sessions are so long
+
+            if state := recall(journal):
+                self._folded_to = journal.read_to
+                self._states[id(SESSION)] = state, None, 0
+                vars(self).pop("entries", None)
+        self.take(journal.read_new())
+        if is_first and journal.read_to - self._folded_to > _LONG:
+            from gitgates.session.folded import remember  # once in hundreds of events
+
+            remember(journal, self._states[id(SESSION)][0])
+
+    @lazy
+    def entries(self) -> list[Fact]:
+        """Return the entries of the journal, in order."""
+        if not self._folded_to:
+            return self._new
+        return [*Journal(self.journal.path_abs).read_beginning(self._folded_to), *self._new]
 
     def record(self, *entries: Any) -> None:  # noqa: ANN401 - of any kind
         """Append to the journal at once, and read what others have appended.
@@ -114,7 +138,10 @@ class Call:
 
     def take(self, entries: Iterable[Fact]) -> None:
         """Take in entries of the journal, in order."""
-        self.entries += entries
+        facts = [*entries]
+        self._new += facts
+        if self._folded_to and "entries" in vars(self):
+            self.entries += facts
         self.session = self.state(SESSION)
 
     def note(self, text: str) -> None:
@@ -132,11 +159,12 @@ class Call:
 
     def state(self, part: Projection[_T]) -> _T:
         """Return the current state of one projection of the journal."""
+        entries = self._new if part is SESSION else self.entries
         state, frozen, at = self._states.get(id(part)) or (part.new(), None, 0)
-        if frozen is None or at < len(self.entries):
-            part.take(state, self.entries[at:])
+        if frozen is None or at < len(entries):
+            part.take(state, entries[at:])
             frozen = part.freeze(state)
-            self._states[id(part)] = state, frozen, len(self.entries)
+            self._states[id(part)] = state, frozen, len(entries)
         record: _T = frozen
         return record
 

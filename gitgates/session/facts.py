@@ -307,7 +307,7 @@ class Session(Record):
     prompts: Mapping[str, str] = {}  # the host's prompt id → the real prompt it is of
     rounds: tuple[Round, ...] = ()
     last: str = ""  # the key of the last fact that was an event
-    deliveries: Mapping[str, int] = {}  # key → how often it was delivered
+    deliveries: Mapping[str, int] = {}  # key → how often it was delivered, the newest last
     deferred: tuple[str, ...] = ()  # the prompts of the stops that were put off, one each
     cannot_fix: tuple[tuple[str, str, str], ...] = ()  # prompt, gate, reason
     baselines: Mapping[str, Baseline] = {}  # gate's definition → what failed before
@@ -316,7 +316,7 @@ class Session(Record):
     notes: tuple[str, ...] = ()
     # What decides what is checked, as it was noted last.
     watched: Mapping[str, Any] | None = None
-    rules: bool = False  # whether the rules that it began with are recorded
+    rules: tuple[Fact, ...] = ()  # the entries of the rules that it began with
 
     def prompt_of(self, prompt_id: str) -> str:
         """Return the real prompt that a host's prompt id belongs to."""
@@ -363,7 +363,7 @@ class Baseline(Record):
 
 def _event(state: Fact, fact: Fact) -> None:
     key = state["last"] = str(fact["key"])
-    state["deliveries"][key] = state["deliveries"].get(key, 0) + 1
+    state["deliveries"][key] = state["deliveries"].pop(key, 0) + 1  # the newest last
 
 
 def _snapshot(state: Fact, fact: Fact) -> None:
@@ -447,6 +447,10 @@ def _watched(state: Fact, fact: Fact) -> None:
     state["watched"] = digests if isinstance(digests, dict) else {}
 
 
+def _rules(state: Fact, fact: Fact) -> None:
+    state["rules"] += (fact,)
+
+
 def _sets(field: str, value: object) -> Fold:
     return lambda state, _fact: state.update({field: value})
 
@@ -472,7 +476,7 @@ SESSION: Projection[Session] = Projection(
         StoppedEntry: _sets("stop", ""),
         NoteEntry: _appends("notes", "text"),
         WatchedEntry: _watched,
-        RulesEntry: _sets("rules", True),
+        RulesEntry: _rules,
     },
 )
 fold = SESSION.fold

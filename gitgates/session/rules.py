@@ -39,7 +39,7 @@ def rules_of(call: Call) -> Fact:
     """Return the rules of a session, with what was approved since; empty if none are recorded."""
     if not call.session.rules and not call.elsewhere:
         return {}
-    rules = first_rules([*call.entries, *call.entries_elsewhere])
+    rules = first_rules([*call.session.rules, *call.entries_elsewhere])
     states = [f"{folder}/gitgates" for folder in call.elsewhere]
     return with_approvals(rules, [call.repo.state_abs, *states]) if rules else {}
 
@@ -101,7 +101,7 @@ def begin(call: Call) -> Fact:
 
     Return them.
     """
-    rules = first_rules([*call.entries, *call.entries_elsewhere])
+    rules = first_rules([*call.session.rules, *call.entries_elsewhere])
     if rules is None:
         heads = (fact.get("head") for fact in of_kind(call.entries, SnapshotEntry))
         rules = rules_now(call.repo, call.config, head=str(next(filter(None, heads), "HEAD")))

@@ -101,7 +101,7 @@ class Journal:
     def __init__(self, path_abs: str) -> None:
         self.path_abs = path_abs
         self.torn = 0  # lines that the last reading dropped
-        self._read_to = 0  # where the last reading has ended
+        self.read_to = 0  # where the last reading has ended, and the next one begins
 
     def append(self, *facts: Fact) -> None:
         """Append facts, all of them or none.
@@ -120,7 +120,7 @@ class Journal:
 
         def make(fd: int, size: int) -> bytes:
             nonlocal earlier
-            earlier = os.pread(fd, max(size - self._read_to, 0), self._read_to)
+            earlier = os.pread(fd, max(size - self.read_to, 0), self.read_to)
             return lines
 
         append_lines(self.path_abs, make)
@@ -131,13 +131,17 @@ class Journal:
 
         Raises: OSError where it cannot be read.
         """
-        self._read_to = 0
+        self.read_to = 0
         return self.read_new()
+
+    def read_beginning(self, length: int) -> list[Fact]:
+        """Return the facts in the first bytes. Raises: OSError where it cannot be read."""
+        return self._parse(read_lines(self.path_abs)[:length])
 
     def is_intact(self) -> bool:
         """Return whether the journal is as long as it was read: a gate may have removed it."""
         try:
-            return os.stat(self.path_abs).st_size >= self._read_to > 0
+            return os.stat(self.path_abs).st_size >= self.read_to > 0
         except OSError:
             return False
 
@@ -146,10 +150,10 @@ class Journal:
 
         Raises: OSError where it cannot be read.
         """
-        return self._parse(read_lines(self.path_abs, self._read_to))
+        return self._parse(read_lines(self.path_abs, self.read_to))
 
     def _parse(self, raw: bytes) -> list[Fact]:
-        self._read_to += raw.rfind(b"\n") + 1
+        self.read_to += raw.rfind(b"\n") + 1
         parsed = parse_lines([line for line in raw.split(b"\n") if line])
         facts = [fact for fact in parsed if fact is not None]
         self.torn = len(parsed) - len(facts)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DAY_S = 24 * 3600.0
 KEPT_S = 30 * DAY_S  # a journal, since something was written to it
-_OURS = (".jsonl", ".lock")
+_OURS = (".jsonl", ".folded", ".lock")
 
 
 def collect(
@@ -67,10 +67,11 @@ def _prune_journals(sessions_abs: str, now: float) -> int:
     try:
         for entry in list(os.scandir(sessions_abs)):
             # A lock is of an event whose hook was killed. Whoever waits looks whether it is there.
+            is_journal = entry.name.endswith(".jsonl")
             is_lock = entry.name.endswith(".lock")
             is_ours = entry.is_file(follow_symlinks=False) and entry.name.endswith(_OURS)
             if is_ours and _remove_unused(entry.path, now - (DAY_S if is_lock else KEPT_S)):
-                removed += not is_lock
+                removed += is_journal
     except OSError:
         return removed
     return removed
