@@ -19,7 +19,7 @@ from gitgates.store.messages import find, id_of
 
 CONFIG = '[gates.g]\ncommand = "true"\n[hooks.manual]\ngates = ["g"]\n[hooks.Stop]\ngates = ["g"]\n'
 MANY = 250
-PER_RUN = 100
+PER_RUN = 10
 # Says how much memory a program took, in KB.
 MEASURE = """\
 import resource, subprocess, sys

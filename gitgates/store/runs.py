@@ -12,15 +12,18 @@ another attempt may come, nobody prunes the folder.
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 from gitgates.core.errors import StateError
 from gitgates.store.files import make_folder, open_state, remove_tree
 
 OPEN = "open"
-AT_ONCE = 100  # runs that a hook removes
+AT_ONCE = 10  # runs that a hook removes
+_SEEN_AT_ONCE = 1000  # beside those that it keeps
 _LONGEST_NAME = 200  # bytes; most file systems take 255
 _CUT = 60  # characters, of up to three bytes each
+_OWN_LINKS = 2
 _DAY_S = 24 * 3600.0
 _LAST = [0]  # the time of this process's newest run, in microseconds
 
@@ -88,8 +91,8 @@ def log_abs(logs_abs: str, gate: str, again: int) -> str:
     return f"{logs_abs}/{safe}{f'.{again}' if again else ''}.log"
 
 
-def run_ids(state_abs: str) -> list[str]:
-    """Return the names of all runs, oldest first.
+def run_ids(state_abs: str, most: int = sys.maxsize) -> list[str]:
+    """Return the names of all runs, or of some, oldest first.
 
     Raises: PermissionError where they are another user's.
     """
@@ -100,19 +103,23 @@ def run_ids(state_abs: str) -> list[str]:
     except OSError:
         return []
     with entries:
-        return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        names = (entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+        return sorted([name for _number, name in zip(range(most), names, strict=False)])
 
 
 def prune(state_abs: str, keep: int, spare_abs: str = "", *, most: int = AT_ONCE) -> int:
     """Remove all but the newest runs, the oldest first; return how many went.
 
-    At most `most`, so no hook does so for long: what is left goes with the next one. Those
-    that somebody writes to stay, `spare_abs`, and those of a cycle that may go on. So does what
-    cannot be removed.
+    At most `most`, and by default of some only, so no hook does so for long: what is left goes with
+    the next ones. Those that somebody writes to stay, `spare_abs`, and those of a cycle that may go
+    on. So does what cannot be removed.
     """
     try:
-        names = run_ids(state_abs)
-    except PermissionError:
+        if _has_at_most(f"{state_abs}/runs", keep):
+            return 0
+        # None but the newest of some is one of the newest of all.
+        names = run_ids(state_abs, keep + _SEEN_AT_ONCE if most == AT_ONCE else sys.maxsize)
+    except OSError:
         return 0
     candidates = (f"{state_abs}/runs/{name}" for name in names[: max(len(names) - keep, 0)])
     removed = 0
@@ -127,6 +134,14 @@ def prune(state_abs: str, keep: int, spare_abs: str = "", *, most: int = AT_ONCE
         except OSError:
             continue
     return removed
+
+
+def _has_at_most(folder_abs: str, count: int) -> bool:
+    """Return whether a folder is known to have at most so many folders, without reading it.
+
+    Most file systems count a link for each, beside two for itself.
+    """
+    return _OWN_LINKS <= os.stat(folder_abs).st_nlink <= count + _OWN_LINKS
 
 
 def _escape(char: str) -> str:
