@@ -378,6 +378,11 @@ def lock_fd(fd: int, *, shared: bool = False, wait_s: float = 0.0) -> bool:
             return True
 
 
+def unlock_fd(fd: int) -> None:
+    """Release the lock on an open file, which stays open."""
+    fcntl.flock(fd, fcntl.LOCK_UN)
+
+
 def lock_file(
     path_abs: str,
     *,

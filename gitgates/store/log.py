@@ -13,11 +13,11 @@ import time
 import zlib
 
 from gitgates.core.lean_json import dumps, loads
-from gitgates.store.files import lock_fd, lock_file, make_folder, open_state
+from gitgates.store.files import lock_fd, lock_file, make_folder, open_state, unlock_fd
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any, TypeAlias
 
     Fact: TypeAlias = dict[str, Any]
@@ -65,6 +65,24 @@ def read_lines(path_abs: str, start: int = 0) -> bytes:
             return file.read()
     except FileNotFoundError:
         return b""
+
+
+def lines_of(path_abs: str) -> Iterator[bytes]:
+    """Yield the lines of a log with their line ends, without having all of it in memory.
+
+    None if it does not exist. Raises: OSError where it cannot be read.
+    """
+    try:
+        file = open(path_abs, "rb", opener=open_state)  # noqa: SIM115 - closed below
+    except FileNotFoundError:
+        return
+    with file:
+        lock_fd(file.fileno(), shared=True, wait_s=LOCK_WAIT_S)  # as above
+        length = os.fstat(file.fileno()).st_size
+        unlock_fd(file.fileno())  # whoever reads need not be quick
+        while length > 0 and (line := file.readline(length)):
+            length -= len(line)
+            yield line
 
 
 def parse_lines(lines: list[bytes]) -> list[Fact | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import chain, islice
 
 from gitgates.core.record import Record
 from gitgates.features.trace.ledger import (
@@ -26,10 +27,12 @@ from gitgates.features.trace.ledger import (
     writer_of,
 )
 from gitgates.store.files import remove_file, replace_file
-from gitgates.store.log import read_lines, utc
+from gitgates.store.log import lines_of, read_lines, utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitgates.features.trace.ledger import Link, Writer
     from gitgates.store.log import Fact
 
@@ -54,23 +57,26 @@ def verify(common_dir_abs: str) -> Verification:
     path_abs = ledger_abs(common_dir_abs)
     lock_fd = lock(path_abs, shared=True)
     try:
-        raw, heads = read_lines(path_abs), _heads(path_abs)
+        lines, heads = lines_of(path_abs), _heads(path_abs)
+        first = [*islice(lines, 1)]  # now the length is known: later records have no heads here
         for record in late_records(path_abs, lock_fd) if lock_fd >= 0 else ():
             heads.setdefault(head_name(writer_of(record)), record)
     finally:
         if lock_fd >= 0:
             os.close(lock_fd)
-    return _check(raw, heads)
+    return _check(chain(first, lines), heads)
 
 
-def _check(raw: bytes, heads: dict[str, Fact | None]) -> Verification:
+def _check(lines: Iterable[bytes], heads: dict[str, Fact | None]) -> Verification:
     problems: list[str] = []
     notes: list[str] = []
     anchored: dict[Writer, Link] = {}
     last: dict[Writer, Link] = {}
+    named = {(head["n"], head["sha256"]) for head in heads.values() if head}
     links: set[Link] = set()
-    lines = raw.split(b"\n")
-    for number, line in enumerate(lines if lines[-1] else lines[:-1], 1):
+    count = 0
+    for number, whole_line in enumerate(lines, 1):
+        line = whole_line.removesuffix(b"\n")
         try:
             record = read_record(line)
         except ValueError as error:
@@ -95,9 +101,10 @@ def _check(raw: bytes, heads: dict[str, Fact | None]) -> Verification:
             problem = f"record {record['n']} of {_name(writer)} does not follow {before[0][0]}"
             problems.append(f"line {number} ({record['id']}): {problem}")
         last[writer] = record["n"], record["sha256"]
-        links.add(last[writer])
+        links |= {last[writer]} & named
+        count += 1
     problems += _check_heads(heads, last, links.union(anchored.values()))
-    return Verification(records=len(links), problems=tuple(problems), notes=tuple(notes))
+    return Verification(records=count, problems=tuple(problems), notes=tuple(notes))
 
 
 def _check_heads(
@@ -149,14 +156,15 @@ def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> 
     try:
         catch_up(path_abs, lock_fd)
         raw = read_lines(path_abs)
-        verification = _check(raw, _heads(path_abs))
+        lines = raw.split(b"\n")
+        verification = _check(lines if lines[-1] else lines[:-1], _heads(path_abs))
         if verification.problems:
             raise ValueError(verification.problems[0])
         links: dict[Writer, Link] = {}
         remaining_writers: set[Writer] = set()
         removed, earlier = 0, 0
         remaining: list[bytes] = []
-        for line in raw.split(b"\n"):
+        for line in lines:
             try:
                 record = read_record(line)
             except ValueError:

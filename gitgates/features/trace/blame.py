@@ -8,6 +8,7 @@ such as a block in another file, are found by their hash: as they are, then with
 
 from __future__ import annotations
 
+from array import array
 from difflib import SequenceMatcher
 from itertools import islice
 
@@ -22,13 +23,25 @@ from gitgates.features.trace.content import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from typing import TypeAlias
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from typing import Protocol, TypeAlias
 
     from gitgates.store.log import Fact
 
     Step: TypeAlias = tuple[Fact, Fact]  # a record, and one file of it
     Attribution: TypeAlias = tuple[Fact, str]  # the record that wrote a line, and how it was found
+    # First line → length → hash → the place of the record.
+    KnownBlocks: TypeAlias = dict[int, dict[int, dict[str, int]]]
+
+    class RecordsByPlace(Protocol):
+        """The records of the ledger, such as `ledger.Records`."""
+
+        def items(self) -> Iterable[tuple[int, Fact]]:
+            """Return all, in the order of writing."""
+
+        def __getitem__(self, place: int, /) -> Fact:
+            """Return the one at a place."""
+
 
 RECORDED, CONTENT, REINDENTED = "recorded", "content", "re-indented"
 _MOST_VERSIONS = 20  # that the current one is compared with
@@ -46,49 +59,77 @@ class BlamedBlock(Record):
 
 
 class Versions:
-    """The versions of files that the records of the ledger have made."""
+    """The versions of files that the records of the ledger have made.
 
-    def __init__(self, records: list[Fact]) -> None:
-        self.steps: list[Step] = [(record, file) for record in records for file in record["files"]]
+    A step is one file of one record. Of most, only the hashes and the place are in memory.
+    """
+
+    def __init__(self, records: RecordsByPlace, marks: Collection[int]) -> None:
+        self._records = records
+        self._loaded: dict[int, Fact] = {}
+        self._places = array("q")  # of the record of each step
+        self._numbers = array("q")  # of the file in it
+        self._paths = array("q")  # hashes of the paths
         self._first: dict[str, int] = {}  # hash → the step that made it; -1: it existed before
-        for number, (_record, file) in enumerate(self.steps):
-            self._first.setdefault(file["before"] or "", -1)
-            self._first.setdefault(file["after"], number)
+        self.blocks: dict[str, KnownBlocks] = {"sha256": {}, "loose": {}}
+        for place, record in records.items():
+            for number, file in enumerate(record["files"]):
+                self._add(place, number, file, marks)
+
+    def _add(self, place: int, number: int, file: Fact, marks: Collection[int]) -> None:
+        step = len(self._places)
+        self._places.append(place)
+        self._numbers.append(number)
+        self._paths.append(hash(file["path"]))
+        self._first.setdefault(file["before"] or "", -1)
+        if self._first.setdefault(file["after"], step) != step:
+            # A step that undoes another, restores a stash, or copies has written none of its lines.
+            return
+        for block in file["blocks"]:
+            for field in self.blocks.keys() & block.keys() if block.get("first") in marks else ():
+                of_first = self.blocks[field].setdefault(block["first"], {})
+                of_first.setdefault(block["new"][1], {}).setdefault(block[field], place)
+
+    def record(self, place: int) -> Fact:
+        """Return the record at a place, which is the same one each time."""
+        if place not in self._loaded:
+            self._loaded[place] = self._records[place]
+        return self._loaded[place]
+
+    def step(self, step: int) -> Step:
+        """Return the record of a step, and its file in that."""
+        record = self.record(self._places[step])
+        return record, record["files"][self._numbers[step]]
 
     def first(self, digest: str | None) -> int:
         """Return the first step that made a version; -1 if none did, or it existed before."""
         return self._first.get(digest, -1) if digest else -1
 
-    def new(self) -> list[Step]:
-        """Return the steps that made a version that did not exist before.
-
-        A step that undoes another, restores a stash, or copies has written none of its lines.
-        """
-        return [step for at, step in enumerate(self.steps) if self.first(step[1]["after"]) == at]
-
     def of_file(self, path: str) -> Iterator[int]:
         """Yield the steps that made versions of a file, the newest first."""
         names = {path}
-        for number in range(len(self.steps) - 1, -1, -1):
-            file = self.steps[number][1]
-            if file["path"] in names:
-                names.update([file["was"]] if file.get("was") else [])
-                yield number
+        hashes = {hash(path)}
+        for step in range(len(self._places) - 1, -1, -1):
+            if self._paths[step] in hashes and (file := self.step(step)[1])["path"] in names:
+                if was := file.get("was"):
+                    names.add(was)
+                    hashes.add(hash(was))
+                yield step
 
     def writers(self, number: int) -> list[Attribution | None]:
         """Return the record that wrote each line of the version that a step made."""
-        chain, count = [], self.steps[number][1]["lines"]
-        number = self.first(self.steps[number][1]["after"])
+        chain, count = [], self.step(number)[1]["lines"]
+        number = self.first(self.step(number)[1]["after"])
         while number >= 0:
             chain.append(number)
-            file = self.steps[number][1]
+            file = self.step(number)[1]
             count = file["lines"] + sum(
                 block["old"][1] - block["new"][1] for block in file["blocks"]
             )
             number = self.first(file["before"])
         attributions: list[Attribution | None] = [None] * count
         for step in reversed(chain):
-            attributions = _replay(attributions, *self.steps[step])
+            attributions = _replay(attributions, *self.step(step))
         return attributions
 
 
@@ -104,13 +145,14 @@ def _replay(before: list[Attribution | None], record: Fact, file: Fact) -> list[
 
 
 def blame(
-    records: list[Fact], path: str, now: FileContent, *, stores: list[str], object_format: str
+    records: RecordsByPlace, path: str, now: FileContent, *, stores: list[str], object_format: str
 ) -> list[BlamedBlock]:
     """Return who wrote the lines of a text file that is at `path` now.
 
     `stores`: folders of git objects, with the content of earlier versions.
     """
-    versions = Versions(records)
+    marks = [first_mark(line) for line in now.lines]
+    versions = Versions(records, {*marks})
     made_by = versions.first(now.sha256)
     attributions = (
         versions.writers(made_by)
@@ -118,7 +160,7 @@ def blame(
         else _compare(versions, path, now, stores=stores, object_format=object_format)
     )
     for is_loose in (False, True):
-        _match_blocks(versions.new(), now.lines, attributions, is_loose=is_loose)
+        _match_blocks(versions, now.lines, marks, attributions, is_loose=is_loose)
     return _blocks(attributions)
 
 
@@ -127,7 +169,7 @@ def _compare(
 ) -> list[Attribution | None]:
     """Find lines in the newest versions of a file whose content git has."""
     attributions: list[Attribution | None] = [None] * len(now.lines)
-    steps = {at: versions.steps[at][1] for at in islice(versions.of_file(path), _MOST_VERSIONS)}
+    steps = {at: versions.step(at)[1] for at in islice(versions.of_file(path), _MOST_VERSIONS)}
     texts = {at: file["blob"] for at, file in steps.items() if file["kind"] == "text"}
     contents = _read_blobs(stores, {*texts.values()}, object_format)
     for number, blob in texts.items():
@@ -170,8 +212,9 @@ def _read_blobs(stores: list[str], ids: set[str], object_format: str) -> dict[st
 
 
 def _match_blocks(
-    steps: list[Step],
+    versions: Versions,
     lines: Sequence[bytes],
+    marks: list[int],
     attributions: list[Attribution | None],
     *,
     is_loose: bool,
@@ -182,15 +225,7 @@ def _match_blocks(
     """
     field, hash_of = ("loose", loose_hash) if is_loose else ("sha256", block_hash)
     how = REINDENTED if is_loose else CONTENT
-    known_blocks: dict[int, dict[int, dict[str, Fact]]] = {}  # first line → length → hash → record
-    for record, file in steps:
-        for block in file["blocks"]:
-            if field in block:
-                of_length = known_blocks.setdefault(block["first"], {}).setdefault(
-                    block["new"][1], {}
-                )
-                of_length.setdefault(block[field], record)
-    marks = [first_mark(line) for line in lines]
+    known_blocks = versions.blocks[field]
     places = [
         (length, at) for at, mark in enumerate(marks) for length in known_blocks.get(mark, ())
     ]
@@ -198,9 +233,9 @@ def _match_blocks(
         window = lines[at : at + length]
         if len(window) < length or any(attributions[at : at + length]):
             continue
-        by = known_blocks[marks[at]][length].get(hash_of(window))
-        if by and sum(len(line.strip()) for line in window) >= _LEAST:
-            attributions[at : at + length] = [(by, how)] * length
+        place = known_blocks[marks[at]][length].get(hash_of(window), -1)
+        if place >= 0 and sum(len(line.strip()) for line in window) >= _LEAST:
+            attributions[at : at + length] = [(versions.record(place), how)] * length
 
 
 def _blocks(attributions: Iterable[Attribution | None]) -> list[BlamedBlock]:

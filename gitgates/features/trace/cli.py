@@ -67,21 +67,24 @@ def show(session: str, path: str, fmt: str, **labels: str) -> int:
     repo = current_repo()
     path_in_repo = _relative(repo, path) if path else ""
     selected = {label: text for label, text in labels.items() if text}
-    records = [
+    records = (
         record
-        for record in _records(repo)
+        for record in _records(repo).values()
         if selected.items() <= record.items()
         and record["session"].startswith(session)
         and (
             not path_in_repo
             or any(path_in_repo in (f["path"], f.get("was")) for f in record["files"])
         )
-    ]
+    )
+    number = 0
     if fmt == "json":
-        print_json({"version": _VERSION, "records": records})
-    for record in records if fmt == "text" else ():
+        documents = [*records]
+        number = len(documents)
+        print_json({"version": _VERSION, "records": documents})
+    for number, record in enumerate(records, 1):  # noqa: B007 - used below
         click.echo("  ".join([*_labels(record), ledger.summary(record)]))
-    if not records:
+    if not number:
         message = (
             "no matching records"
             if selected or session or path_in_repo
@@ -167,7 +170,8 @@ def export(output: str) -> int:
     Writes the whole trace, and overwrites the file.
     """
     repo = current_repo()
-    lines = [json.dumps(agent_trace(record), ensure_ascii=False) for record in _records(repo)]
+    records = _records(repo).values()
+    lines = (json.dumps(agent_trace(record), ensure_ascii=False) for record in records)
     # A path need not be text, and half of a surrogate pair is not valid JSON to other programs.
     data = unicode_only("".join(f"{line}\n" for line in lines)).encode()
     if output == "-":
@@ -224,9 +228,9 @@ def prune(keep: int | None, older_than: int | None, token: str) -> int:
     return errors.OK
 
 
-def _records(repo: Repo) -> list[Fact]:
+def _records(repo: Repo) -> ledger.Records:
     try:
-        return ledger.records(repo.common_dir_abs)
+        return ledger.Records(repo.common_dir_abs)
     except OSError as error:
         raise _unreadable(repo, error) from error
 

@@ -17,14 +17,29 @@ import os
 import time
 from hashlib import sha256
 
+from gitgates.core.errors import StateError
 from gitgates.core.lean_json import dumps
 from gitgates.core.policy import LABELS
-from gitgates.store.files import length_of, lock_file, make_folder, read_state, replace_file
-from gitgates.store.log import append_lines, file_name, parse_lines, read_lines, utc
+from gitgates.store.files import (
+    length_of,
+    lock_file,
+    make_folder,
+    open_state,
+    read_state,
+    replace_file,
+)
+from gitgates.store.log import (
+    append_lines,
+    file_name,
+    lines_of,
+    parse_lines,
+    read_lines,
+    utc,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from typing import TypeAlias, TypeGuard
 
     from gitgates.store.log import Fact
@@ -73,12 +88,41 @@ def append(common_dir_abs: str, record: Fact) -> Fact:
     return written
 
 
-def records(common_dir_abs: str) -> list[Fact]:
-    """Return all records whose own hash is correct, in the order of writing.
+class Records:
+    """The records of the ledger whose own hash is correct, by their place in it.
 
-    Raises: OSError where the ledger cannot be read.
+    Only those that are asked for are in memory. Raises: OSError where the ledger cannot be read.
     """
-    return _records(read_lines(ledger_abs(common_dir_abs)))
+
+    def __init__(self, common_dir_abs: str) -> None:
+        self._path_abs = ledger_abs(common_dir_abs)
+        self._id = 0  # of the file that the places are of
+
+    def __getitem__(self, place: int) -> Fact:
+        """Return the record at a place that `items` gave.
+
+        Raises: StateError where the ledger was pruned since.
+        """
+        with open(self._path_abs, "rb", opener=open_state) as file:
+            if os.fstat(file.fileno()).st_ino != self._id:
+                what = f"{self._path_abs}: was pruned in the meantime"
+                raise StateError(what, "Run the command again.")
+            file.seek(place)
+            return read_record(file.readline())
+
+    def items(self) -> Iterator[tuple[int, Fact]]:
+        """Yield each record with its place, in the order of writing."""
+        place = 0
+        for line in lines_of(self._path_abs):
+            self._id = self._id or os.stat(self._path_abs).st_ino
+            if record := _record_in(line):
+                yield place, record
+            place += len(line)
+
+    def values(self) -> Iterator[Fact]:
+        """Yield each record, in the order of writing."""
+        for _place, record in self.items():  # noqa: PERF102 - this is what it is of
+            yield record
 
 
 def newest(common_dir_abs: str) -> list[Fact]:
@@ -138,13 +182,16 @@ def read_record(line: bytes) -> Fact:
 
 def _records(raw: bytes) -> list[Fact]:
     """Return the records in a part of the ledger."""
-    records = []
-    for line in raw.split(b"\n"):
-        try:
-            records.append(read_record(line))
-        except ValueError:
-            continue  # torn, or damaged, which `verify` reports
-    return [record for record in records if "files" in record]
+    return [record for line in raw.split(b"\n") if (record := _record_in(line))]
+
+
+def _record_in(line: bytes) -> Fact | None:
+    """Return the record of a line; None if it is torn, or damaged, which `verify` reports."""
+    try:
+        record = read_record(line)
+    except ValueError:
+        return None
+    return record if "files" in record else None
 
 
 def sealed(fields: Fact) -> bytes:

@@ -30,7 +30,7 @@ def test_each_line_has_its_writer(edits: list[tuple[int, int, int]]) -> None:
             before = now
     found = [
         one.record["agent"] if one.record else ""
-        for one in blame(records, "a.py", before, stores=[], object_format="sha1")
+        for one in blame(dict(enumerate(records)), "a.py", before, stores=[], object_format="sha1")
         for _ in range(one.start, one.end + 1)
     ]
     assert found == [by for _line, by in lines]

@@ -40,7 +40,7 @@ def test_each_writer_has_a_chain_of_its_own(tmp_path: Path) -> None:
         (1, ""),
         (2, one["sha256"]),
     ]
-    assert ledger.records(str(tmp_path)) == [one, other, two]
+    assert [*ledger.Records(str(tmp_path)).values()] == [one, other, two]
     assert verify(str(tmp_path)) == (3, (), ())
 
 
@@ -96,7 +96,7 @@ def test_fifty_writers_at_once(tmp_path: Path) -> None:
     """
     run_together(50, body, tmp_path)
     assert verify(str(tmp_path)) == (150, (), ())
-    counts = [one["n"] for one in ledger.records(str(tmp_path))]
+    counts = [one["n"] for one in [*ledger.Records(str(tmp_path)).values()]]
     assert sorted(counts) == sorted(list(range(1, 7)) * 25)
 
 
@@ -136,8 +136,8 @@ def test_writers_that_are_killed_leave_a_ledger_that_verifies(tmp_path: Path) ->
         )
         assert child.stdout
         child.stdout.readline()
-        before = len(ledger.records(str(tmp_path)))
-        while len(ledger.records(str(tmp_path))) < before + 3:
+        before = len([*ledger.Records(str(tmp_path)).values()])
+        while len([*ledger.Records(str(tmp_path)).values()]) < before + 3:
             pass
         child.send_signal(signal.SIGKILL)
         child.wait()

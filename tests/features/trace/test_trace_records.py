@@ -24,7 +24,7 @@ ON = '[trace]\nmode = "on"\n'
 def records(repo: Repo) -> list[dict[str, Any]]:
     found = verify(f"{repo.path}/.git")
     assert found.problems == ()
-    return ledger.records(f"{repo.path}/.git")
+    return [*ledger.Records(f"{repo.path}/.git").values()]
 
 
 def files(repo: Repo) -> list[tuple[str, str, list[str]]]:
