@@ -10,16 +10,17 @@ from __future__ import annotations
 import os
 import sys
 import time
+from itertools import islice
 
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import StateError, UsageError
 from gitgates.core.record import Record
 from gitgates.store.files import length_of
-from gitgates.store.log import append_lines, parse_lines, read_lines, to_line, utc
+from gitgates.store.log import append_lines, lines_of, parse_lines, read_lines, to_line, utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from gitgates.store.log import Fact
 
@@ -30,6 +31,7 @@ MOST_TOPIC = 200  # characters
 _LONGEST_EXCERPT = 40  # of what was given, in an error
 _TAIL = 4096
 _NEWEST_BYTES = 1 << 20
+_AT_ONCE = 1000  # lines that are parsed together, which is quicker
 _TEXTS = ("id", "time", "topic", "text", "session", "agent", "commit", "branch")
 _TOPIC_HINT = "Use a name such as `build` or `review/parser`."
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -138,6 +140,20 @@ def read_log(shared_state_abs: str) -> MessageLog:
     """
     try:
         return parse_log(read_lines(file_abs(shared_state_abs)))
+    except OSError as error:
+        raise _unreadable(shared_state_abs, error) from error
+
+
+def stream(shared_state_abs: str) -> Iterator[tuple[bytes, Message | None]]:
+    """Yield each line of the log without its end, and its message; None if it is not understood.
+
+    Raises: StateError where the log cannot be read.
+    """
+    try:
+        lines = lines_of(file_abs(shared_state_abs))
+        while part := [*islice(lines, _AT_ONCE)]:
+            texts = [text for line in part if (text := line.rstrip(b"\n"))]
+            yield from zip(texts, map(_message, parse_lines(texts)), strict=True)
     except OSError as error:
         raise _unreadable(shared_state_abs, error) from error
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import deque
+from collections.abc import Iterator
 
 import click
 
@@ -13,7 +15,7 @@ from gitgates.core import environ, errors
 from gitgates.core.clean import sanitise, visible_line
 from gitgates.hosts import calling_session
 from gitgates.store import messages
-from gitgates.store.messages import MOST_TEXT, Message, MessageLog, normalise_id
+from gitgates.store.messages import MOST_TEXT, Message, normalise_id
 from gitgates.verbs.output import format_option, print_json, table
 from gitgates.verbs.repository import current_repo, post_message
 
@@ -33,9 +35,8 @@ _limit = click.option(
 def _complete_topics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     """Complete topics, without error messages."""
     try:
-        all_topics = dict.fromkeys(
-            message.topic for message in messages.read_log(_state()).messages
-        )
+        all_messages = (message for _line, message in messages.stream(_state()))
+        all_topics = dict.fromkeys(message.topic for message in all_messages if message)
     except errors.GitgatesError:
         return []
     return [topic for topic in all_topics if topic.startswith(incomplete) and topic.isprintable()]
@@ -94,18 +95,26 @@ def read(topic: str, limit: int, since: str, fmt: str) -> int:
 
     A topic that ends in `/` includes all topics below it: `review/` shows `review/parser`.
     """
-    log = _log()
-    later = _after(log, since) if since else log.messages
-    matches = [message for message in later if messages.is_in(message.topic, topic)]
-    newest = matches[-limit:]
+    newest: deque[Message] = deque(maxlen=limit or None)
+    total, found, all_topics = 0, "", dict[str, None]()
+    for _line, message in _readable():
+        all_topics[message.topic] = None
+        if (not since or found) and messages.is_in(message.topic, topic):
+            newest.append(message)
+            total += 1
+        if message.id in (since, normalise_id(since)) and found != since:
+            found, total = message.id, 0  # as it was typed, rather than as it was meant
+            newest.clear()
+    if since and not found:
+        raise _unknown(since)
     if fmt == "json":
         documents = [messages.as_json(message) for message in newest]
-        print_json({"version": _VERSION, "messages": documents, "total": len(matches)})
+        print_json({"version": _VERSION, "messages": documents, "total": total})
         return errors.OK
     sys.stdout.writelines(_message_text(message) for message in newest)
-    if not matches:
-        click.echo(_nothing_in(log, topic, since), err=True)
-    _report_more(len(matches) - len(newest), "older", limit)
+    if not total:
+        click.echo(_nothing_in(tuple(all_topics), topic, since), err=True)
+    _report_more(total - len(newest), "older", limit)
     return errors.OK
 
 
@@ -165,7 +174,7 @@ def search(query: tuple[str, ...], topic: str, limit: int, fmt: str) -> int:
 def topics(fmt: str) -> int:
     """List the topics, the one with the newest message first."""
     counts: dict[str, tuple[int, str]] = {}
-    for message in _log().messages:
+    for _line, message in _readable():
         counts[message.topic] = (counts.pop(message.topic, (0, ""))[0] + 1, message.time)
     rows = [(topic, number, last) for topic, (number, last) in reversed(counts.items())]
     if fmt == "json":
@@ -185,8 +194,7 @@ def topics(fmt: str) -> int:
 @click.option("-o", "--output", metavar="FILE", default="", help="Default: standard output.")
 def export(output: str) -> int:
     """Write all messages as JSON lines, byte for byte as in the log, oldest first."""
-    log = _log()
-    data = b"".join(line + b"\n" for line in log.lines)
+    data = b"".join(line + b"\n" for line, _message in _readable())
     if not output:
         sys.stdout.buffer.write(data)
         return errors.OK
@@ -209,24 +217,19 @@ def _state() -> str:
     return current_repo().shared_state_abs
 
 
-def _log() -> MessageLog:
-    """Return the log; report lines that cannot be parsed."""
-    log = messages.read_log(_state())
-    if log.left_out:
-        what = "1 line is" if log.left_out == 1 else f"{log.left_out} lines are"
+def _readable() -> Iterator[tuple[bytes, Message]]:
+    """Yield each line of the log with its message; report lines that cannot be parsed."""
+    left_out = 0
+    for line, message in messages.stream(_state()):
+        if message:
+            yield line, message
+        left_out += message is None
+    if left_out:
+        what = "1 line is" if left_out == 1 else f"{left_out} lines are"
         path_abs = messages.file_abs(_state())
         click.echo(
             f"gitgates: {path_abs}: {what} damaged or of an unknown version; skipped", err=True
         )
-    return log
-
-
-def _after(log: MessageLog, since: str) -> tuple[Message, ...]:
-    ids = [message.id for message in log.messages]
-    for message_id in (since, normalise_id(since)):
-        if message_id in ids:
-            return log.messages[ids.index(message_id) + 1 :]
-    raise _unknown(since)
 
 
 def _unknown(message_id: str) -> errors.UsageError:
@@ -234,9 +237,8 @@ def _unknown(message_id: str) -> errors.UsageError:
     return errors.UsageError(f"no message `{_on_one_line(message_id)}`", hint)
 
 
-def _nothing_in(log: MessageLog, topic: str, since: str) -> str:
+def _nothing_in(all_topics: tuple[str, ...], topic: str, since: str) -> str:
     problem = f"gitgates: no message in `{_on_one_line(topic)}`"
-    all_topics = tuple(dict.fromkeys(message.topic for message in log.messages))
     if any(messages.is_in(name, topic) for name in all_topics):
         return f"{problem} after {_on_one_line(since)}" if since else problem
     near = did_you_mean(topic, all_topics)

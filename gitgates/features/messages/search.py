@@ -14,14 +14,13 @@ from gitgates.core.clean import plain
 from gitgates.core.errors import UsageError
 from gitgates.core.record import Record
 from gitgates.store.files import open_state, remove_file
-from gitgates.store.log import read_lines
 from gitgates.store.messages import (
     excerpt,
     file_abs,
     is_in,
     message_at,
-    parse_log,
     read_log,
+    stream,
     unicode_only,
 )
 
@@ -154,7 +153,7 @@ def _search_index(
         index = connect(path_abs, timeout=_BUSY_S, isolation_level=None)
         try:
             if not _is_current(index, state):
-                _rebuild(index, log_abs, state)
+                _rebuild(index, shared_state_abs, state)
             return _look_up(index, query_terms, topic, limit)
         finally:
             index.close()
@@ -173,11 +172,12 @@ def _is_current(index: Connection, state: str) -> bool:
     return row is not None and row[0] == state
 
 
-def _rebuild(index: Connection, log_abs: str, state: str) -> None:
+def _rebuild(index: Connection, shared_state_abs: str, state: str) -> None:
     """Index the whole log; if a line is appended meanwhile, the stored `state` is outdated."""
     index.executescript(_TABLES)
-    log = parse_log(read_lines(log_abs))
-    for line, message in zip(log.lines, log.messages, strict=True):
+    for line, message in stream(shared_state_abs):
+        if message is None:
+            continue
         row = (unicode_only(message.topic), line)
         number = index.execute("INSERT INTO messages (topic, line) VALUES (?, ?)", row).lastrowid
         text = (number, words(message.topic), words(message.text))
