@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,6 +24,9 @@ from gitgates.store.proofs import (
     of_content,
     read_all,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PROOF = Proof(
     gate="lint",
@@ -400,3 +404,116 @@ def test_durations_are_bounded_and_may_fail(tmp_path: Path) -> None:
     (tmp_path / "in").write_text("the way")
     note_durations(str(tmp_path / "in"), {"lint": 1.0})
     assert durations(str(tmp_path / "in")) == {}
+
+
+# Writers that are killed wherever they are, and a full disk
+
+
+KILLED_AT = """
+import os, signal, sys
+from gitgates.store import proofs
+from gitgates.store.file_proofs import FileProofs
+folder, steps, largest = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+proofs._LARGEST = largest
+left = [steps]
+
+def killed_before(name):
+    call = getattr(os, name)
+    def counted(*args, **kwargs):
+        left[0] -= 1
+        if left[0] < 0:
+            if name in ("write", "pwrite"):  # the first half of it, as when a disk is slow
+                call(args[0], args[1][: len(args[1]) // 2], *args[2:])
+            os.kill(os.getpid(), signal.SIGKILL)
+        return call(*args, **kwargs)
+    setattr(os, name, counted)
+
+for name in ("open", "write", "pwrite", "ftruncate", "rename", "fchmod", "close", "makedirs"):
+    killed_before(name)
+fields = {"content": proofs.digest("content"), "status": "passed", "hook": "Stop", "root_abs": "/r"}
+times = {"time_s": 1.0, "duration_s": 0.0}
+for number in range(3):
+    key = proofs.digest("killed", str(number))
+    proofs.append(folder, [proofs.Proof(gate="lint", key=key, **fields, **times)])
+    FileProofs(folder, "lint", "conditions").add([bytes.fromhex(key)])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("largest", [1 << 18, 600])
+def test_a_writer_that_is_killed_at_each_of_its_steps(tmp_path: Path, largest: int) -> None:
+    killed = {digest("killed", str(number)) for number in range(3)}
+    for steps in range(200):
+        folder = tmp_path / str(steps)
+        for _time in range(3):  # so that the next one replaces the file, where it is small
+            append(str(folder), [PROOF])
+        FileProofs(str(folder), "lint", "conditions").add([bytes.fromhex(PROOF.key)])
+        argv = (sys.executable, "-c", KILLED_AT, str(folder), str(steps), str(largest))
+        status = subprocess.run(argv, check=False).returncode
+        for proof in read_all(str(folder)):
+            assert proof == PROOF or proof.key in killed
+        assert find(folder) == PROOF or (find(folder) is None and largest == 600)  # it is old
+        by_file = FileProofs(str(folder), "lint", "conditions")
+        assert bytes.fromhex(PROOF.key) in by_file.read()
+        after = PROOF._replace(key=digest("after"))  # whoever comes next is not in the way
+        append(str(folder), [after])
+        assert find(folder, after) == after
+        by_file.add([bytes.fromhex(after.key)])
+        others = {one.hex() for one in by_file.read()} - {PROOF.key, after.key}
+        assert len(others - killed) <= 1  # half of one, which no content has
+        if status == 0:
+            break
+        assert status == -signal.SIGKILL
+    else:
+        pytest.fail("it does not come to an end")
+    assert steps > 15
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[Path]:
+    """Return a folder on a disk of 256 KiB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(disk))
+    if os.geteuid() or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small disk")
+    yield disk
+    subprocess.run(("umount", str(disk)), check=True)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("largest", [1 << 20, 32 << 10])
+def test_a_full_disk(full: Path, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proofs, "_LARGEST", largest)
+    append(str(full), [PROOF])
+    files = FileProofs(str(full), "lint", "conditions")
+    files.add([ONE])
+    (full / "filler").write_bytes(b"x" * (100 << 10))
+    written: set[str] = set()
+    failed = 0
+    for number in range(4000):
+        proof = PROOF._replace(key=digest("full", str(number)), content=PROOF.content)
+        try:
+            append(str(full), [proof])
+            files.add([bytes.fromhex(digest("full", str(number), str(n))) for n in range(40)])
+        except OSError:
+            failed += 1
+        else:
+            written.add(proof.key)
+        if failed > 20:
+            break
+    assert failed > 20
+    every = {PROOF.key, *(digest("full", str(number)) for number in range(4000))}
+    assert {proof.key for proof in read_all(str(full))} <= every
+    assert ONE in files.read()
+    of_files = {
+        bytes.fromhex(digest("full", str(n), str(m))) for n in range(4000) for m in range(40)
+    }
+    assert len(files.read() - of_files - {ONE}) <= 1
+    (full / "filler").unlink()  # and as soon as there is room again:
+    append(str(full), [PROOF._replace(hook="later")])
+    found = find(full)
+    assert found
+    assert found.hook == "later"
+    files.add([TWO])
+    assert {ONE, TWO} <= files.read()
