@@ -52,9 +52,17 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 def _messages(call: Call) -> tuple[Message, ...]:
     from gitgates.store.messages import parse_log, read_newest
 
-    # Of a long log, most lines are about something else.
-    lines = read_newest(call.repo.shared_state_abs, _NEWEST_BYTES).split(b"\n")
-    return parse_log(b"\n".join(line for line in lines if b'"handoff' in line)).messages
+    return parse_log(_lines_with(read_newest(call.repo.shared_state_abs, _NEWEST_BYTES))).messages
+
+
+def _lines_with(log: bytes, part: bytes = b'"handoff') -> bytes:
+    """Return the lines with these bytes; of a long log, most are about something else."""
+    lines, at = [], log.find(part)
+    while at >= 0:
+        end = log.find(b"\n", at) + 1 or len(log)
+        lines.append(log[log.rfind(b"\n", 0, at) + 1 : end])
+        at = log.find(part, end)
+    return b"".join(lines)
 
 
 def _received(messages: Sequence[Message]) -> dict[str, str]:
