@@ -38,7 +38,7 @@ NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2 lint-staged@16
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test thorough e2e fast lint format size bench bench-docs compare-safety docs pictures site lock clean
+.PHONY: help demo test thorough e2e fast lint format size bench bench-docs bench-scale compare-safety docs pictures site lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -102,6 +102,9 @@ bench-docs: $(BENCH)/locked ## Measure gitgates beside other hook managers, for 
 	@$(BENCH)/bin/python -m pip install --quiet --no-deps --no-build-isolation \
 	    --force-reinstall .
 	@$(BENCH)/bin/python tests/bench/peers/measure.py $(if $(QUICK),--quick) $(if $(PAGE),--page)
+
+bench-scale: $(DEV)/ready ## Measure what grows with history: fail where a hook does
+	@$(DEV)/bin/python tests/bench/scale.py
 
 compare-safety: $(DEV)/ready ## Write what signals and edits leave behind, by manager, into the docs
 	@$(DEV)/bin/python tests/compare/safety.py

@@ -85,3 +85,18 @@ def test_the_bench_of_worktrees_measures_all_of_them() -> None:
     assert first.startswith("3 agents stop at once, each with 2 gates of 0.05 s CPU; ")
     assert [line.partition(":")[0] for line in rest[:2]] == ["all of it", "a person's commit"]
     assert len(rest) == 4
+
+
+@pytest.mark.thorough
+def test_the_bench_of_history_measures_each_dimension() -> None:
+    done = subprocess.run(
+        [sys.executable, BENCH.with_name("scale.py"), "-n", "1", "--divide", "1000"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    first, *parts = done.stdout.split("\n\n")
+    assert first == "1, 10 and 100 times as much; median of 1 runs; *: hot path"
+    assert len(parts) == 10
+    assert all(len(part.splitlines()) > 3 for part in parts)
+    assert done.returncode == ("grows: " in done.stderr)
