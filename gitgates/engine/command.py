@@ -61,6 +61,9 @@ _SHELL_CANNOT = {
     127: "command not found",
     126: "not executable",
 }
+# Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,
+# into the `.venv` that is linked: the user's. A relative name is one in the root of each project.
+OWN_ENVIRONMENT = {"UV_PROJECT_ENVIRONMENT": ".venv-gitgates"}
 
 
 def make_commands(

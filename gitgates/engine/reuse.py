@@ -14,6 +14,7 @@ import time
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.core.types import AUTO, BY_FILE
+from gitgates.engine.command import OWN_ENVIRONMENT
 from gitgates.engine.plan import AUDIT, REUSE
 from gitgates.engine.tools import identity, signature
 from gitgates.engine.visible_content import UnknownContentError, VisibleContent
@@ -274,9 +275,14 @@ class Reuse:
     def _whole(self, step: Step, commands: list[Command]) -> Candidate:
         gate, content = step.gate, self._content
         seen = content.identity_of(self._seen_paths(step, content))
-        key = digest(repr([*self._conditions(gate, commands)]))
-        proof = proofs.find_pass(self._repo.shared_state_abs, gate.name, seen, key)
-        if proof and (not gate.max_age_s or 0 <= time.time() - proof.time_s <= gate.max_age_s):
+        for key_of in (self._users_key, self._key):
+            if not (key := key_of(gate, commands)):
+                continue
+            proof = proofs.find_pass(self._repo.shared_state_abs, gate.name, seen, key)
+            if not proof or (
+                gate.max_age_s and not 0 <= time.time() - proof.time_s <= gate.max_age_s
+            ):
+                continue
             place = f" in {proof.root_abs}" if proof.root_abs != self._repo.root_abs else ""
             reused = f"{proof.hook}{place}, {proofs.age(proof)}"
             return Candidate(rest=step if self._is_audit else None, reused=reused)
@@ -285,13 +291,16 @@ class Reuse:
     def _by_file(self, step: Step, commands: list[Command]) -> Candidate:
         """Leave out the files that have passed with the same configuration."""
         gate, content = step.gate, self._content
-        key = digest(repr([*self._conditions(gate, commands)]))
         # A linter of imports looks whether a module is there, not what is in it.
         configuration = content.identity_of(self._configuration(gate, content))
-        conditions = digest(configuration, content.names, key)
-        file_proofs = FileProofs(self._repo.shared_state_abs, gate.name, conditions)
-        digests, passed = self._file_digests(step.paths), file_proofs.read()
-        rest = tuple(path for path in step.paths if digests.get(path) not in passed)
+        rest, digests = step.paths, self._file_digests(step.paths)
+        for key_of in (self._users_key, self._key):
+            if not rest or not (key := key_of(gate, commands)):
+                continue
+            conditions = digest(configuration, content.names, key)
+            file_proofs = FileProofs(self._repo.shared_state_abs, gate.name, conditions)
+            passed = file_proofs.read()
+            rest = tuple(path for path in rest if digests.get(path) not in passed)
         total, passes = len(step.paths), len(step.paths) - len(rest)
         reused = f"{passes} of {total} files" if passes else ""
         if not rest or self._is_audit:
@@ -306,6 +315,29 @@ class Reuse:
             commands=tuple(commands),
             file_proofs=file_proofs,
         )
+
+    def _key(self, gate: Gate, commands: Sequence[Command]) -> str:
+        return digest(repr([*self._conditions(gate, commands)]))
+
+    def _users_key(self, gate: Gate, commands: Sequence[Command]) -> str:
+        """Return the key in the working tree: what has passed there counts in a checkout, too.
+
+        Empty: this is no checkout, or the programs cannot be told.
+        """
+        if not self._checkout:
+            return ""
+        try:
+            return self._key(gate, [*map(self._as_for_users, commands)])
+        except GitgatesError:
+            return ""
+
+    def _as_for_users(self, command: Command) -> Command:
+        env = {**command.env}
+        for name, own in OWN_ENVIRONMENT.items():
+            if env.get(name) == own:
+                del env[name]
+                env |= {name: self._repo.env[name]} if name in self._repo.env else {}
+        return command._replace(env=env)
 
     def _conditions(self, gate: Gate, commands: Sequence[Command]) -> Iterator[str]:
         """Yield all that a result depends on, but the content."""

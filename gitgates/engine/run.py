@@ -12,6 +12,7 @@ from gitgates.core.types import ALLOW, BLOCK, Command, Config, Decision, Ending,
 from gitgates.engine.admission import Admission, Admissions
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
+    OWN_ENVIRONMENT,
     gate_env,
     is_running_here,
     make_commands,
@@ -41,9 +42,6 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
 _NOTABLE_S = 0.1  # a gate that takes less starts in any order
-# Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,
-# into the `.venv` that is linked: the user's. A relative name is one in the root of each project.
-_OWN_ENVIRONMENT = {"UV_PROJECT_ENVIRONMENT": ".venv-gitgates"}
 
 
 class Deadline(Record):
@@ -356,7 +354,7 @@ class _Run:
             existing = (path for path in step.paths if os.path.lexists(f"{base.root_abs}/{path}"))
             step = step._replace(paths=tuple(existing))
         if checkout:
-            env = {**env, **_OWN_ENVIRONMENT}
+            env = {**env, **OWN_ENVIRONMENT}
         by_folder = repo.found_by_folder or checkout
         env = gate_env(
             env,

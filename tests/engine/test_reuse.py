@@ -440,6 +440,35 @@ def test_private_checkouts_share_passes(at: Checker) -> None:
     assert ran(at, gate) == 0
 
 
+@pytest.mark.parametrize("own", ["", ".venv"])
+def test_private_checkouts_take_passes_of_the_users_environment(at: Checker, own: str) -> None:
+    """`uv run` makes an environment of its own in a checkout, but none to find out that again."""
+    at.tool("uv", '#!/bin/sh\nmkdir -p ${UV_PROJECT_ENVIRONMENT:-.venv}\nshift; exec "$@"\n')
+    at.repo.write(".gitignore", ".venv*\n")
+    at.repo.commit_all("second")
+    at.repo.write(".venv/pyvenv.cfg", "")
+    env: dict[str, Any] = {"UV_PROJECT_ENVIRONMENT": own} if own else {}
+    gate = WHOLE._replace(command="uv run probe")
+    paths = ("a.txt", "sub/b.txt")
+    by_file = BY_FILE._replace(command=("uv", "run", "probe-files"))
+    proven(at, gate, **env)
+    proven(at, by_file, paths=paths, **env)
+    link = (".venv",)
+    there = find_repo(str(at.repo.path), {**os.environ})
+    with check_out(there, "HEAD", link=link) as checkout:
+        assert ran(at, gate, checkout=checkout.repo, **env) == 0
+        assert ran(at, by_file, paths=paths, checkout=checkout.repo, **env) == 0
+    record = at.repo.path / ".venv/lib/python3.11/site-packages/a.dist-info/RECORD"
+    record.parent.mkdir(parents=True)
+    record.write_text("")
+    with check_out(there, "HEAD", link=link) as checkout:
+        assert ran(at, gate, checkout=checkout.repo, **env) == 1
+    at.repo.write("a.txt", "BAD\n")
+    at.repo.commit_all("third")
+    with check_out(there, "HEAD", link=link) as checkout:
+        assert at.run(gate, checkout=checkout.repo, **env)[0].status == "failed"
+
+
 def test_private_checkout_that_a_gate_changed(at: Checker) -> None:
     with _checked_out(at) as checkout:
         proven(at, checkout=checkout.repo)
