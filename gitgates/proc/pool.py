@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.store.files import lock_file, make_folder, remove_file
+from gitgates.store.files import lock_file, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
     folder_abs = named or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - whose it is, is looked at
     try:
         if not os.path.isdir(f"{folder_abs}/queue"):
-            make_folder(f"{folder_abs}/queue")
+            _make_folders(folder_abs)
         status = os.lstat(folder_abs)
     except OSError:
         return None
@@ -183,6 +183,16 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
 
 def _age_s(path_abs: str) -> float:
     """Return for how long the time of a file is over; endless if it is gone."""
+def _make_folders(folder_abs: str) -> None:
+    """Make the folder of a pool, for its user alone, whatever the umask or a repository says."""
+    os.makedirs(os.path.dirname(folder_abs) or ".", exist_ok=True)
+    for path_abs in (folder_abs, f"{folder_abs}/queue"):
+        try:
+            os.mkdir(path_abs, 0o700)
+        except FileExistsError:
+            continue
+
+
     try:
         return time.time() - os.stat(path_abs).st_mtime
     except OSError:

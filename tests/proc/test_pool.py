@@ -13,6 +13,7 @@ import pytest
 
 from gitgates.proc.pool import Pool, open_pool, release
 
+from gitgates.store.files import follow_sharing
 HOLD = """
 import sys, time
 from gitgates.proc.pool import Pool
@@ -143,6 +144,19 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
 
 
 def test_several_slots_are_taken_at_once_or_none(folder: str) -> None:
+def test_the_folder_is_private_whatever_the_umask_or_a_repository_says(tmp_path: Path) -> None:
+    pool = str(tmp_path / "gitgates-0")
+    follow_sharing(0o660)
+    umask = os.umask(0o002)
+    try:
+        for _ in range(2):
+            assert open_pool({"GITGATES_POOL": pool}, 1, is_urgent=False) is not None
+    finally:
+        os.umask(umask)
+        follow_sharing(0)
+    assert os.stat(pool).st_mode & 0o077 == 0
+
+
     first, heavy, light = (Pool(folder, 2, is_urgent=False) for _ in range(3))
     held = first.take(1)
     assert held is not None
