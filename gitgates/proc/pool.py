@@ -5,7 +5,8 @@ that wait have a ticket each, a FIFO whose name says whose turn it is: people's 
 then in the order of their arrival. Whoever releases a slot writes to the first one.
 
 A process that is stopped (SIGSTOP) keeps its locks. So the time of a slot's file is when its gate
-is over at the latest, and that of a ticket when its holder has looked last.
+is over at the latest, and the access time of a ticket when its holder has looked last: to write to
+a FIFO changes its other times.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class Pool:
     def _lock(self, numbers: range, fds: list[int], count: int) -> None:
         for number in numbers:
             if len(fds) < count and (fd := lock_file(f"{self._folder_abs}/{number}")) >= 0:
+                os.utime(fd)  # no gate of before had to be over: see _stopped
                 fds.append(fd)
 
     def _has_waited_s(self) -> float:
@@ -155,11 +157,11 @@ class Pool:
             return False
         try:
             os.write(fd, text)
+            return time.time() - os.fstat(fd).st_atime < _STOPPED_S
         except BlockingIOError:  # it has not read for long
             return False
         finally:
             os.close(fd)
-        return _age_s(ticket_abs) < _STOPPED_S
 
     def _new_ticket(self) -> str:
         return f"{0 if self._is_urgent else 1}-{time.monotonic_ns():020}-{os.getpid()}"
@@ -181,8 +183,6 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
     return Pool(folder_abs, size, is_urgent=is_urgent) if is_own else None
 
 
-def _age_s(path_abs: str) -> float:
-    """Return for how long the time of a file is over; endless if it is gone."""
 def _make_folders(folder_abs: str) -> None:
     """Make the folder of a pool, for its user alone, whatever the umask or a repository says."""
     os.makedirs(os.path.dirname(folder_abs) or ".", exist_ok=True)
@@ -193,6 +193,8 @@ def _make_folders(folder_abs: str) -> None:
             continue
 
 
+def _age_s(path_abs: str) -> float:
+    """Return for how long the time of a file is over; endless if it is gone."""
     try:
         return time.time() - os.stat(path_abs).st_mtime
     except OSError:

@@ -7,13 +7,14 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from gitgates.proc.pool import Pool, open_pool, release
-
 from gitgates.store.files import follow_sharing
+
 HOLD = """
 import sys, time
 from gitgates.proc.pool import Pool
@@ -143,7 +144,6 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
     assert open_pool({"GITGATES_POOL": own}, 1, is_urgent=False) is not None
 
 
-def test_several_slots_are_taken_at_once_or_none(folder: str) -> None:
 def test_the_folder_is_private_whatever_the_umask_or_a_repository_says(tmp_path: Path) -> None:
     pool = str(tmp_path / "gitgates-0")
     follow_sharing(0o660)
@@ -157,6 +157,7 @@ def test_the_folder_is_private_whatever_the_umask_or_a_repository_says(tmp_path:
     assert os.stat(pool).st_mode & 0o077 == 0
 
 
+def test_several_slots_are_taken_at_once_or_none(folder: str) -> None:
     first, heavy, light = (Pool(folder, 2, is_urgent=False) for _ in range(3))
     held = first.take(1)
     assert held is not None
@@ -248,6 +249,38 @@ def test_whoever_is_stopped_while_it_waits_is_passed_over(
     release(taken)
     runs(stopped)
     end(stopped)
+
+
+def test_whoever_is_stopped_is_passed_over_though_it_is_written_to(folder: str) -> None:
+    holder, stopped, first, second = (Pool(folder, 1, is_urgent=False) for _ in range(4))
+    held = holder.take(1)
+    assert held
+    assert [pool.take(1) for pool in (stopped, first, second)] == [None] * 3
+    long_ago = time.time() - 60
+    os.utime(stopped.ticket_fd, (long_ago, long_ago))
+    holder.give_back(held)
+    holder.settle()
+    assert is_awake(first)
+    taken = first.take(1)
+    assert taken
+    first.give_back(taken)
+    first.settle()
+    assert second.take(1)
+
+
+def test_a_free_slot_is_not_one_of_a_stopped_holder(
+    folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, heavy = (Pool(folder, 2, is_urgent=False) for _ in range(2))
+    held = first.take(2, for_s=60.0)
+    assert held
+    os.utime(held[1], (0, 0))
+    release(held[1:])
+    held.pop()
+    assert heavy.take(2) is None
+    monkeypatch.setattr(Pool, "_has_waited_s", lambda _: 60.0)
+    assert heavy.take(2) is None
+    assert heavy.take_stopped() == []
 
 
 def test_whoever_is_far_behind_looks_less_often(folder: str) -> None:
