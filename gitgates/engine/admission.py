@@ -56,6 +56,7 @@ class Admissions:
         is_nested = bool(env.get(ACTIVE))
         self._pool = None if is_nested else open_pool(env, self.slots, is_urgent=is_urgent)
         self._waiting: dict[str, Candidate | None] = {}  # gate → its candidate, without a slot
+        self._has_asked = False  # for slots, since `settle`
         self._is_full = False  # a gate waits for slots, and no other is to get them before it
         self._is_computed = False  # a gate waits for another run that is computing the same
         self.wait_s = _WAIT_S  # until gates that have to wait are to be asked about again
@@ -110,6 +111,7 @@ class Admissions:
 
     def _take(self, step: Step, room: int) -> list[int] | None:
         """Return the slots for a gate, and for a parallel one more, where they are free."""
+        self._has_asked = True
         if self._is_full or not self._pool:
             return None if self._is_full else []
         weight, gate = self.weight(step.gate), step.gate
@@ -133,11 +135,14 @@ class Admissions:
             self._reuse.record()
         self.wait_s = _WAIT_S
         if self._pool:
-            self._pool.settle()
+            if self._has_asked:
+                self._pool.settle()
+            else:  # its gate cannot start now: others are not to wait for it
+                self._pool.close()
             self.wake_fd = self._pool.ticket_fd
             if self._is_full and not self._is_computed:
                 self.wait_s = self._pool.poll_s
-        self._is_full = self._is_computed = False
+        self._has_asked = self._is_full = self._is_computed = False
 
     def give_back(self, slots: list[int]) -> None:
         """Return slots of a gate that it needs no more."""

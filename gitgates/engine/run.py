@@ -222,6 +222,10 @@ class _Run:
             waits = False
             if not group.handle_signals():
                 for due in self._longest_first(walk.due):
+                    if any(job.due == due for job in self.jobs):
+                        continue
+                    if self.admissions.weight(due.step.gate) > self._room():
+                        break  # no later one gets ahead of it
                     waits = self._start(due, group) or waits
             self.admissions.settle()
             if self.fixers and not self.jobs:
@@ -300,8 +304,6 @@ class _Run:
     def _start(self, due: Due, group: Group) -> bool:
         """Start a gate, if it may start; return whether it has to wait for another run."""
         gate, room = due.step.gate, self._room()
-        if self.admissions.weight(gate) > room or any(job.due == due for job in self.jobs):
-            return False
         if self.jobs and gate.writes:
             return False
         fixers = self.fixers

@@ -10,7 +10,18 @@ from typing import Any
 import pytest
 from conftest import Repo
 
-from gitgates.core.types import BLOCK, WARN, Config, Decision, Event, Gate, GateResult, Hook
+from gitgates.core.types import (
+    BLOCK,
+    WARN,
+    Config,
+    Decision,
+    Event,
+    Gate,
+    GateResult,
+    Hook,
+    Step,
+)
+from gitgates.engine.admission import Admissions
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import make_plan
 from gitgates.engine.run import RunOptions, run_plan
@@ -81,6 +92,13 @@ def test_gates_without_weight_run_side_by_side(repo: Repo) -> None:
 def test_no_more_weight_than_slots(repo: Repo) -> None:
     heavy = gate("a", ALONE, weight=2), gate("b", ALONE), gate("c", ALONE, weight=99)
     assert statuses(run(repo, *heavy)) == ["passed"] * 3
+
+
+def test_no_later_gate_gets_ahead_of_a_heavy_one(repo: Repo) -> None:
+    listener = Order()
+    gates = gate("a", "sleep 0.1"), gate("heavy", weight=2), gate("c"), gate("d")
+    run(repo, *gates, listener=listener)
+    assert listener.gates == ["a", "heavy", "c", "d"]
 
 
 def test_the_longest_goes_first_and_is_shown_in_its_place(repo: Repo) -> None:
@@ -186,6 +204,18 @@ def test_a_slot_that_no_gate_needs_is_free_for_others(repo: Repo, pool: str) -> 
     )
     takes = gate("takes", f'until [ -e "$TMP/up" ]; do sleep 0.01; done; python -c "{take}"')
     assert statuses(run(repo, takes, gate("quick", 'touch "$TMP/up"'))) == ["passed", "passed"]
+
+
+def test_no_place_is_kept_for_a_gate_that_cannot_start(repo: Repo, pool: str) -> None:
+    """Such as one that writes, while a gate of another run is in its worktree."""
+    assert Pool(pool, 1, is_urgent=False).take(1)
+    admissions = Admissions(Config(jobs=1), os.environ, None, print, is_urgent=False)
+    for is_asked in (True, False, True):
+        if is_asked:
+            assert admissions.ask(Step(gate=gate("a")), lambda _: [], 1) is None
+        admissions.settle()
+        assert len(os.listdir(f"{pool}/queue")) == is_asked
+    admissions.close()
 
 
 def test_gates_run_where_the_pool_is_gone(repo: Repo, pool: str) -> None:
