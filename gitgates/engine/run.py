@@ -219,14 +219,7 @@ class _Run:
             if not walk.due:  # it is over, whatever those that run will say
                 self.is_cancelled = walk.verdict == BLOCK
                 group.end_all()
-            waits = False
-            if not group.handle_signals():
-                for due in self._longest_first(walk.due):
-                    if any(job.due == due for job in self.jobs):
-                        continue
-                    if self.admissions.weight(due.step.gate) > self._room():
-                        break  # no later one gets ahead of it
-                    waits = self._start(due, group) or waits
+            waits = not group.handle_signals() and self._start_all(walk.due, group)
             self.admissions.settle()
             if self.fixers and not self.jobs:
                 self.fixers.release()
@@ -234,6 +227,17 @@ class _Run:
             wait_s, wake_fd = self.admissions.wait_s, self.admissions.wake_fd
             if child := group.wait(wait_s, wake_fd) if waits else group.wait():
                 self._ended(child, group)
+
+    def _start_all(self, due: tuple[Due, ...], group: Group) -> bool:
+        """Start what may start; return whether a gate has to wait for another run."""
+        waits = False
+        for each in self._longest_first(due):
+            if any(job.due == each for job in self.jobs):
+                continue
+            if self.admissions.weight(each.step.gate) > self._room():
+                break  # no later one gets ahead of it
+            waits = self._start(each, group) or waits
+        return waits
 
     def _room(self) -> int:
         """Return how many slots gates may still take."""

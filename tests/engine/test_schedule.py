@@ -206,7 +206,7 @@ def test_a_slot_that_no_gate_needs_is_free_for_others(repo: Repo, pool: str) -> 
     assert statuses(run(repo, takes, gate("quick", 'touch "$TMP/up"'))) == ["passed", "passed"]
 
 
-def test_no_place_is_kept_for_a_gate_that_cannot_start(repo: Repo, pool: str) -> None:
+def test_no_place_is_kept_for_a_gate_that_cannot_start(pool: str) -> None:
     """Such as one that writes, while a gate of another run is in its worktree."""
     assert Pool(pool, 1, is_urgent=False).take(1)
     admissions = Admissions(Config(jobs=1), os.environ, None, print, is_urgent=False)
