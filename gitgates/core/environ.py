@@ -58,7 +58,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     (
         "GITGATES_POOL",
         "you",
-        "the folder of the job slots that all runs share; `0`: wait for no other run",
+        "the folder of the job slots that all runs share, as an absolute path; `0`: wait for none",
     ),
     ("RUSTUP_HOME", "you", "the folder of rustup, whose settings name the toolchain of `cargo`"),
     ("RUSTUP_TOOLCHAIN", "you", "the toolchain of `cargo`, which passes are reused for"),

@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.core.errors import ConfigError
 from gitgates.store.files import lock_file, remove_file
 
 TYPE_CHECKING = False
@@ -168,10 +169,16 @@ class Pool:
 
 
 def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | None:
-    """Return the pool; None where there can be none, or it is switched off."""
+    """Return the pool; None where there can be none, or it is switched off.
+
+    Raises: ConfigError where its name is not absolute: each folder would have a pool of its own.
+    """
     named = env.get(VARIABLE, "")
     if named == "0":
         return None
+    if named and not named.startswith("/"):
+        message = f"{VARIABLE}: got {named!r}, expected an absolute path, or 0"
+        raise ConfigError(message, f"Set it to the full path, or unset it: unset {VARIABLE}")
     folder_abs = named or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - whose it is, is looked at
     try:
         if not os.path.isdir(f"{folder_abs}/queue"):

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gitgates.core.errors import ConfigError
 from gitgates.proc.pool import Pool, open_pool, release
 from gitgates.store.files import follow_sharing
 
@@ -142,6 +143,13 @@ def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
     assert open_pool({"GITGATES_POOL": "0"}, 1, is_urgent=False) is None
     own = str(tmp_path / "own")
     assert open_pool({"GITGATES_POOL": own}, 1, is_urgent=False) is not None
+
+
+@pytest.mark.parametrize("name", ["pool", "./pool", "~/pool", " ", "1"])
+def test_a_folder_whose_name_is_not_absolute_is_an_error(name: str) -> None:
+    with pytest.raises(ConfigError, match="expected an absolute path"):
+        open_pool({"GITGATES_POOL": name}, 1, is_urgent=False)
+    assert not os.path.exists(name)
 
 
 def test_the_folder_is_private_whatever_the_umask_or_a_repository_says(tmp_path: Path) -> None:
