@@ -13,6 +13,7 @@ from gitgates.config.load import load
 from gitgates.core import errors
 from gitgates.core.clean import counted, plain_line
 from gitgates.core.types import Config
+from gitgates.engine.walk import CANCELLED
 from gitgates.features.headless.commit import FAILED_REFS
 from gitgates.git.repo import Repo
 from gitgates.report import artifacts
@@ -255,7 +256,9 @@ def _row_fields(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
         "failed": [
             result["name"]
             for result in last["results"]
-            if not result["passed"] and result["status"] not in ("skipped", "unchecked")
+            if not result["passed"]
+            and result["status"] not in ("skipped", "unchecked")
+            and result.get("reason") != CANCELLED
         ],
     }
 

@@ -8,7 +8,7 @@ import time
 from gitgates.config.load import FILES
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.record import Record
-from gitgates.core.types import ALLOW, BLOCK, Command, Config, Decision, Ending, GateResult, Plan
+from gitgates.core.types import ALLOW, Command, Config, Decision, Ending, GateResult, Plan
 from gitgates.engine.admission import Admission, Admissions
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
@@ -181,7 +181,7 @@ class _Run:
         }
         self.jobs: list[_Job] = []
         self.durations: Mapping[str, float] | None = None  # gate → how long it took earlier, in s
-        self.is_cancelled = False  # by the first gate that has blocked
+        self.is_cancelled = False  # by a gate that has blocked or stopped the run
         self.waits_since = 0.0  # that nothing runs, by the monotonic clock; 0: something does
         self.has_reported_wait = False
         self.env = with_hook(repo.env, plan.event.name, repo.git_dir_abs)
@@ -217,7 +217,7 @@ class _Run:
                 decision = self.detector.judge_run(make_decision(self.plan, walk))
                 return decision._replace(results=tuple(self.results.items()))
             if not walk.due:  # it is over, whatever those that run will say
-                self.is_cancelled = walk.verdict == BLOCK
+                self.is_cancelled = True
                 group.end_all()
             waits = not group.handle_signals() and self._start_all(walk.due, group)
             self.admissions.settle()

@@ -255,6 +255,8 @@ def _target(action: str) -> str:
 
 def _decides(visit: Visit) -> bool:
     """Return whether a visit has a verdict of its own, not of the gate that it called."""
+    if visit.result.reason == CANCELLED:
+        return False
     if visit.verdict in (BLOCK, STOP):
         return visit.action in ("BLOCK", "STOP")
     return visit.result.status != "passed" or bool(visit.result.changed_paths)

@@ -29,7 +29,7 @@ from gitgates.core.types import (
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import takes_paths
 from gitgates.engine.run import InterruptedRun
-from gitgates.engine.walk import describe
+from gitgates.engine.walk import CANCELLED, describe
 from gitgates.report.result import VERSION, attempt_of, result_fields, run_fields
 from gitgates.report.text import Terminal
 
@@ -142,7 +142,7 @@ def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
     """Return the element of a gate's result, and its attributes; none if it passed."""
     result = visit.result
     attributes = {"message": _xml(describe(result)), "type": result.status}
-    if result.status == "skipped":
+    if result.status == "skipped" or result.reason == CANCELLED:
         return "skipped", {"message": _xml(result.reason)}
     if result.status == "unchecked":
         return "skipped", {"message": _xml(f"nothing was checked: {result.reason}")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from pathlib import Path
@@ -124,6 +125,34 @@ def test_fail_fast_ends_what_runs(repo: Repo) -> None:
         ("later",),
         "gate `fails` failed (exit status 3)",
     )
+
+
+@pytest.mark.slow
+def test_what_is_cancelled_is_not_what_failed(repo: Repo) -> None:
+    """Neither in the reason, nor for a server of CI, nor in the list of runs."""
+    until_up = 'until [ -e "$TMP/up" ]; do sleep 0.01; done'
+    config = f"""
+        jobs = 4
+        gates.waits.command = "sleep 60"
+        gates.first = {{command = "false", on_fail = "saves"}}
+        gates.saves.command = 'touch "$TMP/up"; sleep 60'
+        gates.fails = {{command = '{until_up}; exit 3', on_fail = "%s"}}
+        [hooks.manual]
+        gates = ["waits", "first", "fails"]
+        strategy = "collect"
+        fail_fast = true
+        """
+    for action in ("BLOCK", "STOP"):
+        repo.write("gitgates.toml", config.replace("%s", action))
+        done = repo.gitgates("run", "--junit", "report.xml", "--format", "json")
+        document = json.loads(done.stdout)
+        ended = {gate["name"]: gate["status"] for gate in document["results"]}
+        cancelled = {"waits": "not-run", "saves": "not-run"}
+        assert ended == {**cancelled, "first": "failed", "fails": "failed"}
+        assert document["reason"] == "gate `fails` failed (exit status 3)"
+        assert (repo.path / "report.xml").read_text().count("<skipped ") == 2
+        listed = json.loads(repo.gitgates("runs", "list", "--format", "json").stdout)
+        assert listed["runs"][0]["failed"] == ["first", "fails"]
 
 
 def test_a_warning_ends_nothing(repo: Repo) -> None:
