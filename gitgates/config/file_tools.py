@@ -32,74 +32,75 @@ class FileTool(Record):
 _RUFF = {
     "configuration": ("*.toml", ".gitignore"),  # `extend` names any file
     "reads": (
-        *("../ruff.toml", "../.ruff.toml", "../pyproject.toml"),
+        *("../ruff.toml", "../.ruff.toml", "../pyproject.toml", "../.ignore"),
         *("~/.config/git/ignore", "~/.gitignore", "~/.gitignore_global"),
         *("~/.config/ruff/ruff.toml", "~/.config/ruff/.ruff.toml", "~/.config/ruff/pyproject.toml"),
     ),
     "variables": ("RUFF_*", "XDG_CONFIG_HOME"),
 }
 _BLACK = ("../pyproject.toml", "~/.config/black")
+_FLAKE8 = ("../setup.cfg", "../tox.ini", "../.flake8")
 _ISORT = ("../pyproject.toml", "../.isort.cfg", "../setup.cfg", "../tox.ini", "../.editorconfig")
 _MYPY = (
     *("../mypy.ini", "../.mypy.ini", "../pyproject.toml", "../setup.cfg"),
     *("~/.config/mypy/config", "~/.mypy.ini"),
 )
+_PYRIGHT = ("../pyrightconfig.json", "../pyproject.toml")
 _PRETTIER = tuple(
     f"../{name}"
     for name in (
         *(".prettierrc", ".prettierrc.json", ".prettierrc.yml", ".prettierrc.yaml"),
         *(".prettierrc.json5", ".prettierrc.js", ".prettierrc.mjs", ".prettierrc.cjs"),
-        *(".prettierrc.toml", "prettier.config.js", "prettier.config.mjs", "prettier.config.cjs"),
-        *("package.json", ".editorconfig"),
+        *(".prettierrc.ts", ".prettierrc.mts", ".prettierrc.cts", ".prettierrc.toml"),
+        *("prettier.config.js", "prettier.config.mjs", "prettier.config.cjs"),
+        *("prettier.config.ts", "prettier.config.mts", "prettier.config.cts"),
+        *("package.json", "package.yaml", ".editorconfig"),
     )
 )
 _ESLINT = tuple(
     f"../{name}"
     for name in (
         *("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts"),
+        *("eslint.config.mts", "eslint.config.cts"),
         *(".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml"),
         *(".eslintrc.yaml", "package.json"),
     )
 )
 _TSC = ("../tsconfig.json", "../package.json")
+_RUSTFMT = (
+    *("../rustfmt.toml", "../.rustfmt.toml", "../rust-toolchain.toml", "../rust-toolchain"),
+    *("~/rustfmt.toml", "~/.rustfmt.toml"),
+    *("~/.config/rustfmt/rustfmt.toml", "~/.config/rustfmt/.rustfmt.toml"),
+)
+_SHELLCHECK = (
+    *("../.shellcheckrc", "../shellcheckrc", "~/.shellcheckrc", "~/shellcheckrc"),
+    "~/.config/shellcheckrc",
+)
+_YAMLLINT = (
+    *("../.yamllint", "../.yamllint.yaml", "../.yamllint.yml"),
+    "~/.config/yamllint/config",
+)
 _EDITORCONFIG = ("../.editorconfig",)
 
 TOOLS = (
     FileTool(words="ruff check", quick=True, **_RUFF),
     FileTool(words="ruff format", quick=True, **_RUFF),
-    FileTool(
-        words="black",
-        configuration=("pyproject.toml", ".gitignore"),
-        reads=_BLACK,
-        variables=("BLACK_*",),
-    ),
+    # Which configuration it takes depends on all the paths that are passed.
+    FileTool(words="black", reads=_BLACK, variables=("BLACK_*",)),
     FileTool(words="isort", reads=(*_ISORT, "~/.isort.cfg")),  # which looks for local packages
-    FileTool(words="flake8"),  # which may have plugins in the repository
+    FileTool(words="flake8", reads=_FLAKE8),  # which may have plugins in the repository
     FileTool(words="mypy", reads=_MYPY, variables=("MYPY*", "XDG_CONFIG_HOME")),
-    FileTool(words="pyright", reads=("../pyrightconfig.json", "../pyproject.toml")),
-    FileTool(words="basedpyright", reads=("../pyrightconfig.json", "../pyproject.toml")),
+    FileTool(words="pyright", reads=_PYRIGHT, variables=("PYRIGHT_*",)),
+    FileTool(words="basedpyright", reads=_PYRIGHT, variables=("PYRIGHT_*", "BASEDPYRIGHT_*")),
     FileTool(words="eslint", reads=(*_ESLINT, "~/.eslintrc"), variables=("ESLINT_*",)),
-    FileTool(
-        words="prettier",
-        configuration=(".prettier*", "prettier.config.*", "package.json", ".editorconfig"),
-        reads=_PRETTIER,
-    ),
-    FileTool(words="tsc", reads=_TSC),
+    FileTool(words="prettier", reads=_PRETTIER),  # whose configuration imports any file
+    FileTool(words="tsc --noEmit", reads=_TSC),  # without that, others need what it writes
     FileTool(words="gofmt", configuration=("go.mod",), quick=True),
-    FileTool(words="cargo fmt", reads=("../rustfmt.toml", "../.rustfmt.toml", "../Cargo.toml")),
-    FileTool(words="rustfmt", reads=("../rustfmt.toml", "../.rustfmt.toml"), quick=True),
+    FileTool(words="cargo fmt", reads=(*_RUSTFMT, "../Cargo.toml")),
+    FileTool(words="rustfmt", reads=_RUSTFMT, quick=True),
     FileTool(words="shfmt", configuration=(".editorconfig",), reads=_EDITORCONFIG, quick=True),
-    FileTool(
-        words="shellcheck",
-        reads=("../.shellcheckrc", "~/.shellcheckrc"),
-        variables=("SHELLCHECK_OPTS",),
-    ),
-    FileTool(
-        words="yamllint",
-        configuration=(".yamllint*",),
-        reads=("~/.config/yamllint/config",),
-        variables=("YAMLLINT_*",),
-    ),
+    FileTool(words="shellcheck", reads=_SHELLCHECK, variables=("SHELLCHECK_OPTS",)),
+    FileTool(words="yamllint", reads=_YAMLLINT, variables=("YAMLLINT_*",)),  # with `extends`
 )
 _BY_WORDS = {tool.words: tool for tool in TOOLS}
 # What may stand before a program.
@@ -111,6 +112,8 @@ _LAUNCHERS = (
 _NOT_PLAIN = frozenset("$`(){}*?<>|&;#~!\n\\")
 _DERIVED = ("inputs", "reads", "env_inputs")
 _WATCHES = ("-w", "--watch", "--watchAll", "-W")
+# They write a file for others, which may be one that git ignores.
+_REPORTS = ("-o", "--output-file", "--junit-xml", "--tee")
 
 
 def file_tool(command: str | tuple[str, ...] | None) -> FileTool | None:
@@ -129,9 +132,10 @@ def file_tool(command: str | tuple[str, ...] | None) -> FileTool | None:
     if not words or words[0].startswith("-"):
         return None
     name, rest = os.path.basename(words[0]), words[1:]
-    if any(word in _WATCHES or _leads_out(word) for word in rest):
+    if any(word in _WATCHES or _writes_report(word) or _leads_out(word) for word in rest):
         return None
-    return _BY_WORDS.get(f"{name} {rest[0]}" if rest else name) or _BY_WORDS.get(name)
+    heads = [*rest[:1], *(word for word in rest if word.startswith("--")), ""]
+    return next(filter(None, (_BY_WORDS.get(f"{name} {head}".rstrip()) for head in heads)), None)
 
 
 def with_defaults(fields: dict[str, Any]) -> dict[str, Any]:
@@ -176,4 +180,10 @@ def _named_files(command: str | tuple[str, ...]) -> Iterator[str]:
 
 def _leads_out(word: str) -> bool:
     """Return whether an argument may name something outside of the repository."""
-    return ".." in word or word.startswith("/") or word.partition("=")[2].startswith("/")
+    value = word[2:] if word[:1] == "-" else word  # of `-c/etc/NAME`
+    return ".." in word or value.startswith("/") or word.partition("=")[2].startswith("/")
+
+
+def _writes_report(word: str) -> bool:
+    option = word.partition("=")[0]
+    return option in _REPORTS or (option.startswith("--") and option.endswith("-report"))

@@ -68,6 +68,15 @@ def test_behind_a_launcher(command: str) -> None:
         "ruff check --config=/etc/ruff.toml",
         "ruff check --config ../ruff.toml",
         "ruff check --watch",
+        "yamllint -c/etc/yamllint",
+        "tsc",
+        "tsc -p .",
+        "tsc --noEmit -w",
+        "cargo test fmt",
+        "ruff check --output-file report.json",
+        "eslint -o report.json",
+        "mypy --junit-xml=report.xml",
+        "mypy --html-report out",
         "tsc -w",
         "npx -p x tsc",
         "uv run --with x ruff check",
@@ -86,7 +95,7 @@ def test_defaults() -> None:
     assert gate('command = "pytest"') == Gate(name="g", command="pytest")
     assert gate('command = "ruff check"\npass_files = true').reuse == "auto"
     assert gate('command = "ruff check"').reuse == "auto"
-    assert gate('command = "black"\npass_files = true').reuse == "by-file"
+    assert gate('command = "mypy"\npass_files = true').reuse is True
     assert gate('command = "mypy"').reuse is True
     whole = gate('command = "ruff check"\nreuse = true')
     assert (whole.reuse, whole.inputs) == (True, ())
@@ -111,6 +120,20 @@ def test_by_file_requires_paths() -> None:
     assert said == 'gitgates.toml: gates.g.reuse: as "by-file" requires `pass_files = true`'
 
 
+@pytest.mark.parametrize("command", ["black", "prettier --check", "yamllint"])
+def test_configuration_that_any_file_may_be_part_of(command: str) -> None:
+    asked = gate(f'command = "{command}"\npass_files = true')
+    assert (asked.reuse, asked.inputs) == (True, ())
+
+
+def test_what_tools_read_above_the_root() -> None:
+    assert "../.flake8" in gate('command = "flake8"').reads
+    assert "../.yamllint" in gate('command = "yamllint ."').reads
+    assert "../shellcheckrc" in gate('command = "shellcheck a.sh"').reads
+    assert "~/.rustfmt.toml" in gate('command = "cargo fmt --check"').reads
+    assert "../tsconfig.json" in gate('command = "tsc -p web --noEmit"').reads
+
+
 @pytest.mark.parametrize(
     ("command", "path"),
     [
@@ -119,9 +142,9 @@ def test_by_file_requires_paths() -> None:
         ("ruff check", "shared/base.toml"),  # `extend` may name it
         ("ruff check --config lint/rules.conf", "lint/rules.conf"),
         ("ruff check --config=lint/rules.conf", "web/lint/rules.conf"),  # in `working_dir`
-        ("yamllint -cchecks/lint", "checks/lint"),
-        ("prettier --check --ignore-path=./.ignored", ".ignored"),
-        ("black --config 'a b[1].cfg'", "a b[1].cfg"),
+        ("ruff check -cchecks/lint", "checks/lint"),
+        ("ruff check --cfg=./.ignored", ".ignored"),
+        ("ruff check --config 'a b[1].cfg'", "a b[1].cfg"),
         ("shfmt -d", "deep/.editorconfig"),
     ],
 )
