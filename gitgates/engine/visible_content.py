@@ -106,7 +106,7 @@ class VisibleContent:
         """
         known, states = self._known(), {}
         left = _MOST_BYTES
-        repos = [("", self._git)]
+        repos, empty = [("", self._git)], []
         try:
             for folder, git in repos:  # grows during the iteration
                 for name in _list(git):
@@ -124,6 +124,8 @@ class VisibleContent:
                             if os.path.exists(f"{path_abs}/.git"):
                                 inner = Git(cwd_abs=path_abs, env=without_git(git.env))
                                 repos.append((f"{path}/", inner))
+                            else:
+                                empty.append((f"{path}/", path_abs))
                             continue
                         left -= now.st_size
                         if left < 0:
@@ -132,6 +134,10 @@ class VisibleContent:
                     states[path] = state
         finally:
             self._keep(states, known)
+        for folder, folder_abs in empty:
+            # Git does not look into a submodule that is not there, but a gate may.
+            if os.listdir(folder_abs) and not any(path.startswith(folder) for path in states):
+                raise UnknownContentError(f"`{folder}` has files, but not those of the submodule")
         return dict(sorted(states.items()))
 
     def _known(self) -> dict[str, FileState]:

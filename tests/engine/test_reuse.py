@@ -397,6 +397,10 @@ def test_submodule_that_is_not_there(at: Checker) -> None:
     at.repo.git("submodule", "--quiet", "deinit", "-f", "lib")
     assert at.repo.git("status", "--porcelain") == ""
     proven(at)
+    at.repo.write("lib/new", "")  # which git does not list
+    assert [ran(at) for _ in range(2)] == [1, 1]
+    assert at.messages.texts[-1].endswith("`lib/` has files, but not those of the submodule")
+    (at.repo.path / "lib/new").unlink()
     at.repo.git("submodule", "--quiet", "update", "--init")
     assert ran(at) == 0
 
