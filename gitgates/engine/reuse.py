@@ -36,8 +36,13 @@ if TYPE_CHECKING:
 _LOOKS_PER_PATH = 20
 _ENTRY_BYTES = 100  # of an index
 TOO_FEW = "not for so few files, which it checks faster than they are compared"
-# They decide what Python and Node.js import.
-_VARIABLES = ("NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+_CONFIG = "~/.config/"  # XDG_CONFIG_HOME names another place
+# They decide what Python and Node.js import, and what is checked at all.
+_VARIABLES = (
+    *("NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV"),
+    *("GOFLAGS", "MAKEFLAGS", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE"),
+    *("PYTHONWARNINGS", "RUSTFLAGS"),
+)
 
 
 class Candidate(Record):
@@ -367,6 +372,8 @@ class Reuse:
         """Yield the files that are meant; `../NAME` is one in any folder above the root."""
         if path.startswith("~/"):
             yield f"{self._repo.env.get('HOME', '')}/{path[2:]}"
+            if path.startswith(_CONFIG) and (folder_abs := self._repo.env.get("XDG_CONFIG_HOME")):
+                yield f"{folder_abs}/{path.removeprefix(_CONFIG)}"
         elif path.startswith("../"):
             folder_abs = root_abs
             while (above_abs := os.path.dirname(folder_abs)) != folder_abs:

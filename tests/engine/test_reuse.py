@@ -120,7 +120,18 @@ def test_variables(at: Checker) -> None:
     proven(at, gate, TWO_A="1")
     proven(at, gate, TWO_B="1")
     proven(at, gate, PYTHONPATH="x")
+    proven(at, gate, PYTEST_ADDOPTS="-k one")
     assert ran(at, gate) == 0
+
+
+def test_configuration_in_another_folder_of_the_user(at: Checker, tmp_path: Path) -> None:
+    gate = WHOLE._replace(reads=("~/.config/tool.toml",))
+    place = tmp_path / "settings/tool.toml"
+    place.parent.mkdir()
+    place.write_text("one")
+    proven(at, gate, XDG_CONFIG_HOME=str(place.parent))
+    place.write_text("other")
+    proven(at, gate, XDG_CONFIG_HOME=str(place.parent))
 
 
 def test_passed_paths_and_inputs(at: Checker) -> None:
