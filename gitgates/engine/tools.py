@@ -26,6 +26,8 @@ _VENVS = (".venv", "venv")
 # They start a program of an environment that they find or make, and of no other.
 _PYTHON_LAUNCHERS = frozenset(("uv", "poetry", "pdm", "pipenv", "rye"))
 _NODE_LAUNCHERS = frozenset(("npx", "bun", "bunx", "pnpm", "yarn"))
+_NOT_INSTALLED = "what a launcher of Node.js starts is not in `node_modules`"
+_FETCHERS = frozenset(("npx", "bunx"))  # what is not installed
 # Variables that tell poetry to keep its environments somewhere else.
 _ELSEWHERE = ("POETRY_VIRTUALENVS", "POETRY_CACHE", "XDG_CACHE")
 _LAUNCHERS = _PYTHON_LAUNCHERS | _NODE_LAUNCHERS
@@ -61,13 +63,15 @@ def identity(
     launched = {**env, "PATH": os.pathsep.join([*bins, env.get("PATH", os.defpath)])}
     found = dict.fromkeys(_programs(argv[0], env, cwd_abs))
     for call in calls:
-        is_launched, before = False, ""
+        is_launched, before, is_fetched = False, "", False
         for word in call:
             # `python -m pytest` does not start the program of that name.
             if before != "-m" and not word.startswith("-"):
-                found.update(
-                    dict.fromkeys(_programs(word, launched if is_launched else env, cwd_abs))
-                )
+                programs = [*_programs(word, launched if is_launched else env, cwd_abs)]
+                if is_fetched and not programs:
+                    raise ToolError(_NOT_INSTALLED)
+                found.update(dict.fromkeys(programs))
+                is_fetched = os.path.basename(word) in _FETCHERS
             is_launched, before = is_launched or os.path.basename(word) in _LAUNCHERS, word
     names = {os.path.basename(name) for name in (*words, *found)}
     if names & _PYTHON_LAUNCHERS and not own:
@@ -80,7 +84,7 @@ def identity(
         for name in _NODE
     ]
     if names & _NODE_LAUNCHERS and all(line.endswith(" -") for line in node):
-        raise ToolError("what a launcher of Node.js starts is not in `node_modules`")
+        raise ToolError(_NOT_INSTALLED)
     installed = {} if known is None else known
     for folder_abs in environments:
         if folder_abs not in installed:

@@ -255,6 +255,9 @@ def test_packages_of_node(place: Place, name: str, folder: str) -> None:
     (place.root / "node_modules").mkdir()
     marker = place.root / "node_modules" / name
     marker.write_text("a")
+    with pytest.raises(ToolError):
+        place.identity("npx --yes eslint", folder)  # is another package than those
+    place.program("../root/node_modules/.bin/eslint")
     before = place.identity("npx eslint", folder)
     same_size(marker)
     assert place.identity("npx eslint", folder) != before
