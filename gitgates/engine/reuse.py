@@ -354,7 +354,8 @@ class Reuse:
             yield repr((command.argv, os.path.relpath(command.cwd_abs, root_abs)))
         first = commands[0]
         yield from identity(first, root_abs, self._describe, self._packages)
-        for name in sorted({*_VARIABLES, *_named(gate.env_inputs, first.env)}):
+        named = {*_named(gate.env_inputs, first.env), *_in_shell(first)}
+        for name in sorted({*_VARIABLES, *named}):
             yield f"{name}={first.env.get(name)!r}"
         # Many tools leave out what git does, tracked or not.
         yield signature(f"{self._repo.common_dir_abs}/info/exclude")
@@ -404,6 +405,14 @@ def _named(names: tuple[str, ...], env: Mapping[str, str]) -> Iterator[str]:
             yield from (variable for variable in env if variable.startswith(name[:-1]))
         else:
             yield name
+
+
+def _in_shell(command: Command) -> Iterator[str]:
+    """Yield the variables that a shell command names, such as `$NAME` and `${NAME:-x}`."""
+    for text in command.argv[2].split("$")[1:] if command.shell else ():
+        name = text.removeprefix("{")
+        end = next((at for at, c in enumerate(name) if not (c.isalnum() or c == "_")), len(name))
+        yield name[:end]
 
 
 def _of(states: dict[str, FileState], paths: tuple[str, ...]) -> dict[str, FileState]:

@@ -124,6 +124,14 @@ def test_variables(at: Checker) -> None:
     assert ran(at, gate) == 0
 
 
+def test_variables_that_the_command_names(at: Checker) -> None:
+    gate = WHOLE._replace(command='probe "$ONE" ${TWO:-x}')
+    proven(at, gate)
+    proven(at, gate, ONE="1")
+    proven(at, gate, TWO="2")
+    assert ran(at, gate, OTHER="x") == 0
+
+
 def test_configuration_in_another_folder_of_the_user(at: Checker, tmp_path: Path) -> None:
     gate = WHOLE._replace(reads=("~/.config/tool.toml",))
     place = tmp_path / "settings/tool.toml"
