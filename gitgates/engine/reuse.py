@@ -16,7 +16,7 @@ from gitgates.core.record import Record
 from gitgates.core.types import AUTO, BY_FILE
 from gitgates.engine.command import OWN_ENVIRONMENT
 from gitgates.engine.plan import AUDIT, REUSE
-from gitgates.engine.tools import identity, signature
+from gitgates.engine.tools import identity, signature, variables
 from gitgates.engine.visible_content import UnknownContentError, VisibleContent
 from gitgates.engine.walk import first_names
 from gitgates.store import proofs
@@ -354,7 +354,7 @@ class Reuse:
             yield repr((command.argv, os.path.relpath(command.cwd_abs, root_abs)))
         first = commands[0]
         yield from identity(first, root_abs, self._describe, self._packages)
-        named = {*_named(gate.env_inputs, first.env), *_in_shell(first)}
+        named = {*_named(gate.env_inputs, first.env), *variables(first)}
         for name in sorted({*_VARIABLES, *named}):
             yield f"{name}={first.env.get(name)!r}"
         # Many tools leave out what git does, tracked or not.
@@ -405,14 +405,6 @@ def _named(names: tuple[str, ...], env: Mapping[str, str]) -> Iterator[str]:
             yield from (variable for variable in env if variable.startswith(name[:-1]))
         else:
             yield name
-
-
-def _in_shell(command: Command) -> Iterator[str]:
-    """Yield the variables that a shell command names, such as `$NAME` and `${NAME:-x}`."""
-    for text in command.argv[2].split("$")[1:] if command.shell else ():
-        name = text.removeprefix("{")
-        end = next((at for at, c in enumerate(name) if not (c.isalnum() or c == "_")), len(name))
-        yield name[:end]
 
 
 def _of(states: dict[str, FileState], paths: tuple[str, ...]) -> dict[str, FileState]:

@@ -53,21 +53,22 @@ def identity(
     `describe` returns such a line about a file; `known` keeps what environments have installed, for
     the next command. Raises: ToolError where a program starts another one that cannot be told.
     """
-    argv, env, cwd_abs = command.argv, command.env, command.cwd_abs
-    lines = argv[2].translate(_ENDS).split("\n") if command.shell else []
-    calls = [line.translate(_SEPARATORS).split() for line in lines] or [[*argv]]
+    env = command.env
+    calls = [*_calls(command)]
     words = [word for call in calls for word in call]
-    folders = _folders(cwd_abs, root_abs)
+    places = _places(calls, command.cwd_abs)
+    folders = _folders(places, root_abs)
     own = _own_environments(folders, env, {*map(os.path.basename, words)})
     bins = [f"{place}/bin" for place in own] + [f"{place}/node_modules/.bin" for place in folders]
     launched = {**env, "PATH": os.pathsep.join([*bins, env.get("PATH", os.defpath)])}
-    found = dict.fromkeys(_programs(argv[0], env, cwd_abs))
+    found = dict.fromkeys(_programs(command.argv[0], env, command.cwd_abs))
     for call in calls:
         is_launched, before, is_fetched = False, "", False
         for word in call:
             # `python -m pytest` does not start the program of that name.
             if before != "-m" and not word.startswith("-"):
-                programs = [*_programs(word, launched if is_launched else env, cwd_abs)]
+                its_env = launched if is_launched else env
+                programs = [path for place in places for path in _programs(word, its_env, place)]
                 if is_fetched and not programs:
                     raise ToolError(_NOT_INSTALLED)
                 found.update(dict.fromkeys(programs))
@@ -115,6 +116,47 @@ def signature(path_abs: str) -> str:
     return f"{place} {now.st_size} {now.st_mtime_ns} {now.st_ctime_ns}"
 
 
+def variables(command: Command) -> set[str]:
+    """Return the variables that a shell command names, such as `$NAME` and `${NAME:-x}`."""
+    names = set()
+    for text in _shell_texts(command):
+        for part in text.split("$")[1:]:
+            name = part.removeprefix("{")
+            end = next((at for at, c in enumerate(name) if not (c.isalnum() or c == "_")), None)
+            names.add(name[:end])
+    return names
+
+
+def _shell_texts(command: Command) -> list[str]:
+    """Return what a shell may interpret: also arguments with spaces, such as that of `sh -c`."""
+    return [command.argv[2]] if command.shell else [arg for arg in command.argv if " " in arg]
+
+
+def _calls(command: Command) -> Iterator[list[str]]:
+    """Yield the words of each call in a command."""
+    if not command.shell:
+        yield [*command.argv]
+    env = command.env
+    for text in _shell_texts(command):
+        for name in sorted(variables(command), key=len, reverse=True):
+            for written in (f"${{{name}}}", f"${name}"):
+                text = text.replace(written, env.get(name, ""))  # noqa: PLW2901
+        for line in text.translate(_ENDS).split("\n"):
+            words = line.translate(_SEPARATORS).split()
+            if words:
+                home = f"{env.get('HOME', '')}/"
+                yield [home + word[2:] if word.startswith("~/") else word for word in words]
+
+
+def _places(calls: list[list[str]], cwd_abs: str) -> list[str]:
+    """Return the folders that a command works in."""
+    places = [cwd_abs]
+    for call in calls:
+        if call[0] == "cd":
+            places.append(os.path.normpath(os.path.join(places[-1], *call[1:2])))
+    return places
+
+
 def _programs(word: str, env: Mapping[str, str], cwd_abs: str) -> Iterator[str]:
     """Yield the file that a word starts, and the interpreters that run it."""
     path_abs = _executable(word, env, cwd_abs)
@@ -155,12 +197,14 @@ def _interpreter(path_abs: str, env: Mapping[str, str], cwd_abs: str) -> str:
     return _executable(words[0], env, cwd_abs) if words else ""
 
 
-def _folders(cwd_abs: str, root_abs: str) -> list[str]:
-    """Return a folder and those above it, up to the root."""
-    folders = [cwd_abs]
-    while folders[-1].startswith(f"{root_abs}/"):
-        folders.append(os.path.dirname(folders[-1]))
-    return folders
+def _folders(places: list[str], root_abs: str) -> list[str]:
+    """Return folders and those above them, up to the root, which comes last."""
+    folders = {root_abs}
+    for folder_abs in places:
+        while folder_abs.startswith(f"{root_abs}/"):
+            folders.add(folder_abs)
+            folder_abs = os.path.dirname(folder_abs)  # noqa: PLW2901
+    return sorted(folders, key=lambda folder_abs: (-len(folder_abs), folder_abs))
 
 
 def _own_environments(folders: list[str], env: Mapping[str, str], words: set[str]) -> list[str]:

@@ -68,11 +68,19 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize("command", ["check", ("check", "x"), "true && (check --x)|cat", "A=check"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("check", ("check", "x"), "true && (check --x)|cat", "A=check"),
+        *(("sh", "-c", "true; check x"), "cd $BIN && ./check", "(cd ../bin; true) && ${BIN}/check"),
+        "~/../bin/check",
+    ],
+)
 def test_another_program(
     place: Place, command: str | tuple[str, ...], change: Callable[[Path], object]
 ) -> None:
     path = place.program("check")
+    place.env["BIN"] = str(place.bin)
     before = place.identity(command)
     assert place.identity(command) == before
     place.program("other")
