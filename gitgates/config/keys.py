@@ -237,8 +237,8 @@ GATE_KEYS: tuple[Key, ...] = (
         "names begin with it."
     ),
     Key("reads", v.NAMES, "[]", weaker="fewer").means(
-        "With `reuse`: files outside the repository that the gate depends on: `/path`, `~/path`, "
-        "or `../name` for a file of that name in any folder above the root."
+        "With `reuse`: files or folders outside the repository that the gate depends on: "
+        "`/path`, `~/path`, or `../name` for a file of that name in any folder above the root."
     ),
     Key("max_age", v.DURATION, weaker="greater", missing=0.0).means(
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."

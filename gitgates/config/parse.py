@@ -247,6 +247,11 @@ def _misses(gate: Gate) -> Iterator[tuple[str, str, str]]:
         yield "restage", "requires `writes = true`", "Add writes = true to detect its changes."
     if gate.reuse == "by-file" and not gate.pass_files:
         yield "reuse", 'as "by-file" requires `pass_files = true`', ""
+    for path in gate.reads:
+        if not path.startswith(("/", "~/", "../")) or {"*", "?"} & {*path}:
+            hint = "Files of the repository are compared anyway, or by `inputs`."
+            message = f"got `{visible_line(path)}`, expected `/path`, `~/path` or `../name`"
+            yield "reads", message, hint
     if gate.ratchet and not gate.metrics:
         yield "ratchet", "requires `metrics`", ""
     if gate.tolerance and not gate.ratchet:

@@ -101,7 +101,7 @@ class ToolError(GitgatesError):
 
 
 def signature(path_abs: str) -> str:
-    """Return a text that changes when the file at a path does, or one in the folder there.
+    """Return a text that changes when the file at a path does, or one anywhere below it.
 
     It says where there is none.
     """
@@ -110,8 +110,9 @@ def signature(path_abs: str) -> str:
     except OSError:
         return f"{path_abs} -"
     if stat.S_ISDIR(now.st_mode):
-        names = [name for name in _names(path_abs) if not os.path.isdir(f"{path_abs}/{name}")]
-        return "\n".join([path_abs, *(signature(f"{path_abs}/{name}") for name in names)])
+        paths = [f"{path_abs}/{name}" for name in _names(path_abs)]
+        kept = [path for path in paths if not (os.path.islink(path) and os.path.isdir(path))]
+        return "\n".join([path_abs, *map(signature, kept)])  # without links, which may be circular
     place = f"{path_abs} {now.st_dev} {now.st_ino}"
     return f"{place} {now.st_size} {now.st_mtime_ns} {now.st_ctime_ns}"
 

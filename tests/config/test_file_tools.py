@@ -115,6 +115,13 @@ def test_what_is_written_stands() -> None:
     assert gate('command = "pytest"\nreuse = true').reuse is True
 
 
+@pytest.mark.parametrize("path", ["tool.toml", "~", "..", "~/.config/*.toml", "~other/x"])
+def test_reads_names_places_outside(path: str) -> None:
+    _config, said, _deferred = read(f'[gates.g]\ncommand = "x"\nreads = ["{path}"]')
+    wanted = "expected `/path`, `~/path` or `../name`"
+    assert said.startswith(f"gitgates.toml: gates.g.reads: got `{path}`, {wanted}")
+
+
 def test_by_file_requires_paths() -> None:
     _config, said, _deferred = read('[gates.g]\ncommand = "x"\nreuse = "by-file"')
     assert said == 'gitgates.toml: gates.g.reuse: as "by-file" requires `pass_files = true`'

@@ -311,5 +311,8 @@ def test_the_signature_of_a_folder_is_of_the_files_in_it(tmp_path: Path) -> None
     (tmp_path / "a").write_text("a")
     assert (second := signature(str(tmp_path))) != before
     same_size(tmp_path / "a")
-    assert signature(str(tmp_path)) != second
+    assert (third := signature(str(tmp_path))) != second
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below/b").write_text("b")
+    assert signature(str(tmp_path)) != third
     assert signature(f"{tmp_path}/none") == f"{tmp_path}/none -"
