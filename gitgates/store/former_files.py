@@ -6,7 +6,7 @@ import calendar
 import os
 import time
 
-from gitgates.store.files import lock_file, read_state, remove_file
+from gitgates.store.files import lock_file, read_state
 from gitgates.store.log import parse_lines
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ _LOCK_WAIT_S = 3.0
 
 
 def take_in(path_abs: str, write: Callable[[list[dict[str, Any]]], None]) -> None:
-    """Hand over the proofs in a file, as fields by content, and remove it.
+    """Hand over the proofs in a file, as fields by content, and empty it.
 
     Raises: OSError where that cannot be done now; then it stays.
     """
@@ -40,7 +40,8 @@ def take_in(path_abs: str, write: Callable[[list[dict[str, Any]]], None]) -> Non
             fields_by_content.setdefault(fields["content"], []).append(fields)
         for proofs in fields_by_content.values():
             write(proofs)
-        remove_file(path_abs)
+        # Not removed: who waits for the lock to append would write to a file without a name.
+        os.ftruncate(fd, 0)
     finally:
         os.close(fd)
 

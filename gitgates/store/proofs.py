@@ -186,7 +186,10 @@ def _read(shared_state_abs: str, content: str) -> list[Proof]:
 
 def _take_in_former(shared_state_abs: str) -> None:
     for path_abs in (f"{shared_state_abs}/{name}" for name in _FORMER):
-        if not os.path.exists(path_abs):
+        try:
+            if not os.stat(path_abs).st_size:
+                continue
+        except OSError:
             continue
         from gitgates.store.former_files import take_in  # once, after an upgrade
 

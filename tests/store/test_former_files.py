@@ -18,7 +18,7 @@ NUMBERS = (
 )
 
 
-def test_both_are_read_and_removed(tmp_path: Path) -> None:
+def test_both_are_read_and_emptied(tmp_path: Path) -> None:
     (tmp_path / "evidence").write_text(EVIDENCE)
     (tmp_path / "metrics.jsonl").write_text(NUMBERS)
     lint, other, test = of_content(str(tmp_path), TREE)
@@ -26,7 +26,8 @@ def test_both_are_read_and_removed(tmp_path: Path) -> None:
     assert (other.gate, other.status, other.time_s) == ("a b", "unmatched", 1_700_000_000.0)
     assert (test.gate, test.numbers, test.base) == ("test", {"n": 80.5}, BASE)
     assert (test.time_s, test.config) == (1_704_164_645.0, "")
-    assert [path.name for path in tmp_path.iterdir()] == ["proofs"]
+    assert [path.name for path in tmp_path.iterdir() if path.is_dir()] == ["proofs"]
+    assert [path.stat().st_size for path in tmp_path.iterdir() if path.is_file()] == [0, 0]
     assert len([*read_all(str(tmp_path))]) == 3
 
 
@@ -49,7 +50,18 @@ def test_what_an_earlier_version_writes_now_is_not_lost(
         assert [*read_all(str(tmp_path))] == []
         file.write(EVIDENCE.replace("lint", "late"))
     assert [proof.gate for proof in read_all(str(tmp_path))] == ["lint", "a b", "late", "a b"]
-    assert not path.exists()
+    assert path.read_text() == ""
+
+
+def test_what_an_earlier_version_appends_to_the_file_it_has_opened_is_not_lost(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text(NUMBERS)
+    with path.open("a") as file:
+        assert len([*read_all(str(tmp_path))]) == 1
+        file.write(NUMBERS.replace("test", "late"))
+    assert [proof.gate for proof in read_all(str(tmp_path))] == ["test", "late"]
 
 
 def test_where_the_log_cannot_be_written_they_stay(tmp_path: Path) -> None:
