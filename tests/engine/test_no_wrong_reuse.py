@@ -249,7 +249,8 @@ class World:
         if meanwhile and not was_reused and not self.inputs:  # what is written is none of those
             self.done.append(f"{result.status} with {meanwhile}")
             return False  # it has seen more than one content
-        return self._judge(state, result.status, was_reused=was_reused)
+        has_passed = self._judge(state, result.status, was_reused=was_reused)
+        return has_passed and (bool(seen) or not self.inputs)  # what names no file is a mistake
 
     def _judge(self, state: object, status: str, *, was_reused: bool) -> bool:
         self.runs += 1
