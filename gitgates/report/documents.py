@@ -131,8 +131,8 @@ def junit_xml(decision: Decision, hook: str) -> bytes:
         case.set("time", f"{result.duration_s:.3f}")
         if tag:
             ET.SubElement(case, tag, attributes)
-        if result.output:
-            text = os.fsdecode(sanitise(result.output, colour=False))
+        text = os.fsdecode(sanitise(result.output, colour=False))
+        if text := text or (f"reused: {result.reused}" if result.reused else ""):
             ET.SubElement(case, "system-out").text = _xml(text)
     ET.indent(root)
     return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"

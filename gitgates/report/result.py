@@ -314,9 +314,10 @@ def details(result: dict[str, Any]) -> list[str]:
         f"on_pass: {result['action']}": blocked and result["passed"],
     }
     numbers = [f"{name} {number:.12g}" for name, number in result.get("metrics", {}).items()]
-    reason = result.get("reason")
+    reason, reused = result.get("reason"), result.get("reused")
     return [
         *(word for word, holds in conditions.items() if holds),
+        *([f"reused: {reused}"] if reused else []),
         *numbers,
         *([reason] if reason else []),
     ]

@@ -572,3 +572,16 @@ def test_no_two_gates_share_a_log_where_case_does_not_count() -> None:
     assert logs["lint"] == "lint.log"
     assert logs["Lint"].startswith("Lint+")
     assert os.path.basename(log_abs("/run", "Lint", 1)) == logs["Lint"].replace(".log", ".1.log")
+
+
+def test_every_report_says_what_is_reused(repo: Repo) -> None:
+    repo.write(
+        "gitgates.toml", 'gates.a = {command = "true", reuse = true}\nhooks.manual.gates = ["a"]'
+    )
+    repo.write(".gitignore", "report.xml\n")
+    for _ in range(2):
+        assert repo.gitgates("run", "--junit", "report.xml").returncode == 0
+    assert "<system-out>reused: manual, " in (repo.path / "report.xml").read_text()
+    (newest, *_) = json.loads(repo.gitgates("runs", "list", "--format", "json").stdout)["runs"]
+    shown = repo.gitgates("runs", "show", newest["execution_id"]).stdout.decode()
+    assert "| a | ✅ Pass (reused: manual, " in shown
