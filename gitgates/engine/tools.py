@@ -138,11 +138,12 @@ def _calls(command: Command) -> Iterator[list[str]]:
     if not command.shell:
         yield [*command.argv]
     env = command.env
+    values = {name: env.get(name, "") for name in variables(command)}
     for text in _shell_texts(command):
-        for name in sorted(variables(command), key=len, reverse=True):
-            for written in (f"${{{name}}}", f"${name}"):
-                text = text.replace(written, env.get(name, ""))  # noqa: PLW2901
-        for line in text.translate(_ENDS).split("\n"):
+        filled = text
+        for name in sorted(values, key=len, reverse=True):
+            filled = filled.replace(f"${{{name}}}", values[name]).replace(f"${name}", values[name])
+        for line in filled.translate(_ENDS).split("\n"):
             words = line.translate(_SEPARATORS).split()
             if words:
                 home = f"{env.get('HOME', '')}/"
@@ -201,10 +202,11 @@ def _interpreter(path_abs: str, env: Mapping[str, str], cwd_abs: str) -> str:
 def _folders(places: list[str], root_abs: str) -> list[str]:
     """Return folders and those above them, up to the root, which comes last."""
     folders = {root_abs}
-    for folder_abs in places:
+    for place_abs in places:
+        folder_abs = place_abs
         while folder_abs.startswith(f"{root_abs}/"):
             folders.add(folder_abs)
-            folder_abs = os.path.dirname(folder_abs)  # noqa: PLW2901
+            folder_abs = os.path.dirname(folder_abs)
     return sorted(folders, key=lambda folder_abs: (-len(folder_abs), folder_abs))
 
 

@@ -16,7 +16,7 @@ reuse = true
 inputs = ["src/"]
 on_fail = "CONTINUE"
 [gates.variable]
-command = '[ "$MODE" != bad ]'
+command = "! env | grep -qx MODE=bad"
 reuse = true
 on_fail = "CONTINUE"
 [gates.ignored]
