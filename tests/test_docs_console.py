@@ -56,6 +56,7 @@ def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
 def test_the_readme_shows_what_commands_print(tmp_path: Path) -> None:
     repo = Repo.init(tmp_path)
     repo.write("pyproject.toml", PROJECT)
+    repo.write(".gitignore", "__pycache__/\n")
     repo.git("add", ".")
     repo.git("commit", "-q", "-m", "Begin")
     repo.write("price.py", "def total(prices):\n    return sum(prices)\n")
