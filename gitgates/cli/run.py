@@ -215,8 +215,6 @@ def command(
             terminal.write(listener.closing(call.decision, call.plan))
             if junit:
                 write_junit(junit, call.decision, call.plan.event.name)
-        elif call.note:
-            click.echo(f"gitgates: {call.note}", err=True)
         if call.errors:
             raise call.errors[0]
     except (GitgatesError, OSError) as error:
@@ -262,7 +260,11 @@ def _run(
         event = githook.decode_by_hand(hook.name, paths, deleted, (repo.root_abs, repo.git_dir_abs))
         event = event._replace(with_untracked=not any(options.values()))
     call = handle(event, repo, listener, hook.gates if gates else ())
-    if call.plan is None and not call.note and not call.errors:
+    if call.note and not call.plan:
+        # A gate that calls us would pass by that, and has checked nothing.
+        hint = "In a gate, name the commands to run, or run a hook of another name."
+        raise UsageError(f"{call.note}: nothing was checked", hint)
+    if call.plan is None and not call.errors:
         # A line of CI that checks nothing must not be green.
         message = f"hook `{event.name}` has no gates; nothing was checked"
         raise ConfigError(message, f"Hooks with gates: {list_hooks_with_gates(config)}.")

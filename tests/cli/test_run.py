@@ -498,14 +498,15 @@ def test_a_signal_that_was_ignored_stays_ignored(repo: Repo) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_run_inside_its_own_gate_does_not_loop(repo: Repo) -> None:
+def test_run_inside_its_own_gate_neither_loops_nor_passes(repo: Repo) -> None:
     repo.config(
         f"[gates.again]\ncommand = '{sys.executable} -m gitgates run'\n"
         "[hooks.manual]\ngates = ['again']\n"
     )
-    done = repo.gitgates("run", "-v")
-    assert done.returncode == 0
-    assert b"manual is already running" in done.stdout
+    done = repo.gitgates("run")
+    assert done.returncode == 1
+    said = b"manual is already running; not run again recursively: nothing was checked"
+    assert said in done.stdout
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
