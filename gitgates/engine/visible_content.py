@@ -60,26 +60,12 @@ class VisibleContent:
         self._selected: dict[object, tuple[str, ...]] = {}
 
     @lazy
-    def why_unknown(self) -> str:
-        """Return why the content cannot be identified; empty if it can."""
-        try:
-            self.states  # noqa: B018 - looks at all files
-        except (GitgatesError, OSError) as error:
-            return str(error)
-        return ""
-
-    @lazy
-    def identity(self) -> str:
-        """Return a digest that no other content has. Raises: GitgatesError or OSError."""
-        return self.identity_of(self.states)
-
-    @lazy
     def names(self) -> str:
         """Return a digest of the paths of all files. Raises: GitgatesError or OSError."""
         return digest("\0".join(self.states))
 
     def identity_of(self, paths: Iterable[str]) -> str:
-        """Return such a digest of some files; those that are not there do not count.
+        """Return a digest of some files that no other content has; what is not there has no part.
 
         Raises: GitgatesError or OSError.
         """
