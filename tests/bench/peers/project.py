@@ -15,7 +15,8 @@ _MODULES = FILES - _TESTS - 2
 CHANGED = f"shop/m{_MODULES - 1}.py"  # nothing imports it
 SUITE_S = 2.0
 REUSE = "reuse = true\n"
-BY_FILE = 'reuse = "by-file"\ninputs = [".flake8"]\n'  # of no command that is known to be so
+# What a user may say of commands that are not known to be so; they have no other configuration.
+BY_FILE = 'reuse = "by-file"\ninputs = [".flake8", "pyproject.toml"]\n'
 
 SET = [
     Gate("ruff-check", "ruff check", gets_files=True, reuse=REUSE),
@@ -25,7 +26,7 @@ SET = [
 ]
 LINTERS = [
     Gate("ruff-check", "ruff check", gets_files=True, reuse=REUSE),
-    Gate("black", "black --check", gets_files=True, reuse=REUSE),
+    Gate("black", "black --check", gets_files=True, reuse=BY_FILE),
     Gate("flake8", "flake8", gets_files=True, reuse=BY_FILE),
 ]
 # What each gate of the set must refuse.
