@@ -54,9 +54,9 @@ class VisibleContent:
         self._root_abs = (checkout or repo).root_abs
         self._git = (checkout or repo).git
         self._cache_abs = "" if checkout else f"{repo.state_abs}/content.cache"
-        self._earlier = earlier
         self._began_ns = time.time_ns()
-        self.settled: dict[str, FileState] = {}
+        # Of this look, or until there is one, of the earlier.
+        self.settled: dict[str, FileState] = earlier.settled if earlier else {}
         self._selected: dict[object, tuple[str, ...]] = {}
 
     @lazy
@@ -127,8 +127,8 @@ class VisibleContent:
         return dict(sorted(states.items()))
 
     def _known(self) -> dict[str, FileState]:
-        if self._earlier:
-            return self._earlier.settled
+        if self.settled:
+            return self.settled
         version, known = (read_cached(self._cache_abs) if self._cache_abs else None) or (0, {})
         return known if version == _VERSION else {}
 

@@ -12,6 +12,7 @@ from conftest import Repo
 from reuse_support import BY_FILE, PROBE, WHOLE, Checker
 
 from gitgates.core.types import Gate
+from gitgates.engine.visible_content import VisibleContent
 from gitgates.git.checkout import check_out
 from gitgates.git.repo import find_repo
 from gitgates.store.proofs import durations
@@ -343,6 +344,17 @@ def test_bytes_that_were_converted_before_it_was_switched_off(at: Checker, kind:
     at.repo.git("config", "core.autocrlf", "false")
     assert at.repo.git("status", "--porcelain") == ""
     proven(at)
+
+
+def test_a_file_is_hashed_once(at: Checker) -> None:
+    there = find_repo(str(at.repo.path), dict(os.environ))
+    with _checked_out(at) as checkout:
+        time.sleep(0.1)  # what was just written is hashed again
+        first = VisibleContent(there, checkout.repo)
+        assert first.states["a.txt"]
+        # One that nobody has looked at is between them.
+        third = VisibleContent(there, checkout.repo, VisibleContent(there, checkout.repo, first))
+        assert third.states["a.txt"] is first.states["a.txt"]
 
 
 def test_another_filter(at: Checker) -> None:
