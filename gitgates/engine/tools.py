@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MOST_INTERPRETERS = 4  # a script of a script of …
 _HEAD_BYTES = 512  # of a script: longer than the kernel reads of a `#!` line
 _VENVS = (".venv", "venv")
+_SYSTEM_PACKAGES = b"include-system-site-packages=true"  # in pyvenv.cfg
 # They start a program of an environment that they find or make, and of no other.
 _PYTHON_LAUNCHERS = frozenset(("uv", "poetry", "pdm", "pipenv", "rye"))
 _NODE_LAUNCHERS = frozenset(("npx", "bun", "bunx", "pnpm", "yarn"))
@@ -61,23 +62,25 @@ def identity(
     own = _own_environments(folders, env, {*map(os.path.basename, words)})
     bins = [f"{place}/bin" for place in own] + [f"{place}/node_modules/.bin" for place in folders]
     launched = {**env, "PATH": os.pathsep.join([*bins, env.get("PATH", os.defpath)])}
-    found = dict.fromkeys(_programs(command.argv[0], env, command.cwd_abs))
+    found = dict(_programs(command.argv[0], env, command.cwd_abs))
     for call in calls:
         is_launched, before, is_fetched = False, "", False
         for word in call:
             # `python -m pytest` does not start the program of that name.
             if before != "-m" and not word.startswith("-"):
                 its_env = launched if is_launched else env
-                programs = [path for place in places for path in _programs(word, its_env, place)]
+                programs = [each for place in places for each in _programs(word, its_env, place)]
                 if is_fetched and not programs:
                     raise ToolError(_NOT_INSTALLED)
-                found.update(dict.fromkeys(programs))
+                for path_abs, imports in programs:
+                    found[path_abs] = imports or found.get(path_abs, False)
                 is_fetched = os.path.basename(word) in _FETCHERS
             is_launched, before = is_launched or os.path.basename(word) in _LAUNCHERS, word
     names = {os.path.basename(name) for name in (*words, *found)}
     if names & _PYTHON_LAUNCHERS and not own:
         raise ToolError("what a launcher of Python starts is in no environment of the project")
-    environments = [*own, *_environments(found, env)]
+    importing = [path_abs for path_abs, imports in found.items() if imports]
+    environments = [*own, *_environments(importing, env)]
     node = [
         signature(f"{os.path.realpath(f'{folder_abs}/node_modules')}/{name}")
         for folder_abs in folders
@@ -159,18 +162,24 @@ def _places(calls: list[list[str]], cwd_abs: str) -> list[str]:
     return places
 
 
-def _programs(word: str, env: Mapping[str, str], cwd_abs: str) -> Iterator[str]:
-    """Yield the file that a word starts, and the interpreters that run it."""
+def _programs(word: str, env: Mapping[str, str], cwd_abs: str) -> Iterator[tuple[str, bool]]:
+    """Yield the file that a word starts, and the interpreters that run it.
+
+    With each, whether it imports the packages beside it: an interpreter does not that a virtual
+    environment starts.
+    """
     path_abs = _executable(word, env, cwd_abs)
     for _ in range(_MOST_INTERPRETERS):
         if not path_abs:
             return
-        if os.path.exists(f"{os.path.dirname(os.path.dirname(path_abs))}/pyvenv.cfg"):
-            yield os.path.realpath(os.path.dirname(path_abs)) + f"/{os.path.basename(path_abs)}"
+        settings = _read(f"{os.path.dirname(os.path.dirname(path_abs))}/pyvenv.cfg")
+        if settings:
+            folder_abs, name = os.path.split(path_abs)
+            yield f"{os.path.realpath(folder_abs)}/{name}", True
         real_abs = os.path.realpath(path_abs)
         if "/shims/" in path_abs or os.path.basename(real_abs) in CHOOSERS:
             raise ToolError(f"{path_abs} starts one of several programs")
-        yield real_abs
+        yield real_abs, not settings or _SYSTEM_PACKAGES in b"".join(settings.lower().split())
         path_abs = _interpreter(real_abs, env, cwd_abs)
 
 

@@ -161,6 +161,28 @@ def test_packages_of_a_program_in_an_environment(place: Place) -> None:
     assert place.identity("mypy") != second
 
 
+@pytest.mark.parametrize(
+    ("settings", "counts"),
+    [
+        ("home = /usr/bin\ninclude-system-site-packages = false\n", False),
+        ("include-system-site-packages = true\n", True),
+    ],
+)
+def test_packages_beside_the_interpreter_of_an_environment(
+    place: Place, settings: str, *, counts: bool
+) -> None:
+    place.program("python3")
+    place.program("../tools/bin/mypy", f"#!{place.bin.parent}/tools/bin/python\n")
+    (place.bin.parent / "tools/bin/python").symlink_to(place.bin / "python3")
+    (place.bin.parent / "tools/pyvenv.cfg").write_text(settings)
+    before, by_path = place.identity("../tools/bin/mypy"), place.identity("python3 -m mypy")
+    record = place.bin.parent / "lib/python3.11/site-packages/mypy-1.dist-info/RECORD"
+    record.parent.mkdir(parents=True)
+    record.write_text("1")
+    assert (place.identity("../tools/bin/mypy") != before) is counts
+    assert place.identity("python3 -m mypy") != by_path
+
+
 def test_packages_of_the_person(place: Place) -> None:
     place.program("python3")
     place.program("mypy", f"#!{place.bin}/python3\n")
