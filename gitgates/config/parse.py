@@ -245,13 +245,7 @@ def _misses(gate: Gate) -> Iterator[tuple[str, str, str]]:
     """Yield each key of a gate that needs another one: the field, what it needs, and a hint."""
     if gate.restage and not gate.writes:
         yield "restage", "requires `writes = true`", "Add writes = true to detect its changes."
-    if gate.reuse == "by-file" and not gate.pass_files:
-        yield "reuse", 'as "by-file" requires `pass_files = true`', ""
-    for path in gate.reads:
-        if not path.startswith(("/", "~/", "../")) or {"*", "?"} & {*path}:
-            hint = "Files of the repository are compared anyway, or by `inputs`."
-            message = f"got `{visible_line(path)}`, expected `/path`, `~/path` or `../name`"
-            yield "reads", message, hint
+    yield from _misses_of_reuse(gate)
     if gate.ratchet and not gate.metrics:
         yield "ratchet", "requires `metrics`", ""
     if gate.tolerance and not gate.ratchet:
@@ -261,6 +255,20 @@ def _misses(gate: Gate) -> Iterator[tuple[str, str, str]]:
         yield "parallel", "requires `pass_files = true`", hint
     if gate.parallel and gate.pre_commit is not None:
         yield "parallel", "cannot be combined with `pre-commit`, which splits the paths itself", ""
+
+
+def _misses_of_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
+    if gate.reuse == "by-file" and not gate.pass_files:
+        yield "reuse", 'as "by-file" requires `pass_files = true`', ""
+    for path in gate.reads:
+        if not path.startswith(("/", "~/", "../")) or {"*", "?"} & {*path}:
+            hint = "Files of the repository are compared anyway, or by `inputs`."
+            message = f"got `{visible_line(path)}`, expected `/path`, `~/path` or `../name`"
+            yield "reads", message, hint
+    for name in gate.env_inputs:
+        if "=" in name or " " in name:
+            message = f"got `{visible_line(name)}`, expected the name of a variable"
+            yield "env_inputs", message, "Name it without its value."
 
 
 def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:

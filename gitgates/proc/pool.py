@@ -179,7 +179,7 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
     if named and not named.startswith("/"):
         message = f"{VARIABLE}: got {named!r}, expected an absolute path, or 0"
         raise ConfigError(message, f"Set it to the full path, or unset it: unset {VARIABLE}")
-    folder_abs = named or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - whose it is, is looked at
+    folder_abs = pool_folder(env)
     try:
         if not os.path.isdir(f"{folder_abs}/queue"):
             _make_folders(folder_abs)
@@ -188,6 +188,11 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
         return None
     is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022
     return Pool(folder_abs, size, is_urgent=is_urgent) if is_own else None
+
+
+def pool_folder(env: Mapping[str, str]) -> str:
+    """Return the folder of the pool; whose it is has to be looked at."""
+    return env.get(VARIABLE, "") or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - as it says
 
 
 def _make_folders(folder_abs: str) -> None:

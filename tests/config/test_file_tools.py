@@ -122,6 +122,13 @@ def test_reads_names_places_outside(path: str) -> None:
     assert said.startswith(f"gitgates.toml: gates.g.reads: got `{path}`, {wanted}")
 
 
+@pytest.mark.parametrize("name", ["A=B", "A B"])
+def test_env_inputs_names_variables(name: str) -> None:
+    _config, said, _deferred = read(f'[gates.g]\ncommand = "x"\nenv_inputs = ["{name}"]')
+    wanted = f"gates.g.env_inputs: got `{name}`, expected the name of a variable"
+    assert said.startswith(f"gitgates.toml: {wanted}")
+
+
 def test_by_file_requires_paths() -> None:
     _config, said, _deferred = read('[gates.g]\ncommand = "x"\nreuse = "by-file"')
     assert said == 'gitgates.toml: gates.g.reuse: as "by-file" requires `pass_files = true`'

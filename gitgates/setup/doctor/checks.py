@@ -21,6 +21,7 @@ from gitgates.engine.match import selects_any
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
 from gitgates.proc.call import find_runner, which
+from gitgates.proc.pool import VARIABLE, open_pool, pool_folder
 from gitgates.setup.doctor.agents import check_agents
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path, check_stages
@@ -106,6 +107,22 @@ def check_environment(subject: Subject) -> Iterator[Finding]:
     for gate, name in environ.skipped_gates(env).items():
         what = f"set, and skips gate `{gate}`"
         yield Finding("note", "environment", name, what, f"unset {name}")
+
+
+def check_pool(subject: Subject) -> Iterator[Finding]:
+    """Find that runs do not wait for each other, because the pool of slots cannot be used."""
+    env = subject.repo.env
+    if env.get(VARIABLE) == "0":
+        return
+    try:
+        if open_pool(env, 1, is_urgent=False):
+            return
+    except ConfigError as error:
+        yield Finding("problem", "pool", VARIABLE, error.message, error.hint)
+        return
+    what = "cannot be used: it is missing, another user's, or others may write to it"
+    mend = f"set {VARIABLE} to a folder that only you can write to, or to 0"
+    yield Finding("note", "pool", pool_folder(env), what, mend)
 
 
 def check_gates(subject: Subject) -> Iterator[Finding]:
@@ -318,6 +335,7 @@ CHECKS: tuple[Check, ...] = (
     check_home,
     check_config,
     check_environment,
+    check_pool,
     check_hooks_path,
     check_hooks,
     check_stages,

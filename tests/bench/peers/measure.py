@@ -45,10 +45,10 @@ def main() -> int:
     options = parser.parse_args()
     into = options.into or (None if options.quick else _DOCS)
     if options.page:
-        found = figures.read((into or _DOCS) / "reference/benchmarks.json")
+        found = figures.read(_saved_in(into or _DOCS))
     else:
         groups, names = options.only.split(","), options.peers.split(",")
-        found = _measure(groups, names, is_quick=options.quick)
+        found = _measure(groups, names, into, is_quick=options.quick)
     if into:
         _write(found, into)
     else:
@@ -57,7 +57,10 @@ def main() -> int:
     return 0
 
 
-def _measure(groups: list[str], names: list[str], *, is_quick: bool) -> figures.Figures:
+def _measure(
+    groups: list[str], names: list[str], into: Path | None, *, is_quick: bool
+) -> figures.Figures:
+    """Measure; save after each scenario, so that a later one that fails loses nothing."""
     machine = figures.machine()
     with tempfile.TemporaryDirectory(prefix="gitgates-peers-") as folder:
         clock = Clock(Path(folder))
@@ -80,23 +83,30 @@ def _measure(groups: list[str], names: list[str], *, is_quick: bool) -> figures.
             "storm": storm.scenarios(clock, peers, work, waits),
             "commits": commits.scenarios(clock, peers, rounds["commits"]),
         }
-        measured = {}
+        versions = {peer.name: peer.version for peer in peers}
+        missing = [name for name in NAMES if name not in versions]
+        measured: dict[str, figures.Measured] = {}
+        found = figures.Figures(machine, versions, missing, work, waits, measured, is_quick)
         for scenario in itertools.chain.from_iterable(of_group[name] for name in groups):
             start = time.monotonic()
             measured[scenario.key] = figures.Measured(scenario.title, clock.play(scenario))
             print(f"{time.monotonic() - start:6.1f} s  {scenario.title}", flush=True)
-    versions = {peer.name: peer.version for peer in peers}
-    missing = [name for name in NAMES if name not in versions]
-    return figures.Figures(machine, versions, missing, work, waits, measured, is_quick)
+            if into:
+                found.save(_saved_in(into))
+    return found
+
+
+def _saved_in(folder: Path) -> Path:
+    (folder / "reference").mkdir(parents=True, exist_ok=True)
+    return folder / "reference/benchmarks.json"
 
 
 def _write(found: figures.Figures, into: Path) -> None:
     # In an environment of its own, with the managers that are measured.
     import charts
 
-    for name in ("reference", "pictures"):
-        (into / name).mkdir(parents=True, exist_ok=True)
-    found.save(into / "reference/benchmarks.json")
+    (into / "pictures").mkdir(exist_ok=True)
+    found.save(_saved_in(into))
     (into / "reference/benchmarks.md").write_text(benchmarks_page.page(found))
     charts.draw(found, into / "pictures")
 

@@ -339,3 +339,22 @@ def test_json_of_odd_names(tmp_path: Path) -> None:
     done = repo.gitgates("doctor", "--format", "json")
     assert (done.returncode, done.stderr) == (1, b"")
     assert "latin-\ufffd" in json.loads(done.stdout)["findings"][1]["where"]
+
+
+@pytest.mark.parametrize(
+    ("value", "severity", "what"),
+    [
+        ("0", "", ""),
+        ("pool", "problem", "expected an absolute path"),
+        ("{root}/open", "note", "others may write to it"),
+        ("{root}/own", "", ""),
+    ],
+)
+def test_a_pool_that_cannot_be_used(repo: Repo, value: str, severity: str, what: str) -> None:
+    healthy(repo)
+    (repo.path / "open").mkdir()
+    (repo.path / "open").chmod(0o777)
+    said = examine(repo, GITGATES_POOL=value.format(root=repo.path))
+    said = [one for one in said if one.check == "pool"]
+    assert [one.severity for one in said] == ([severity] if severity else [])
+    assert all(what in one.what for one in said)
