@@ -39,7 +39,6 @@ _VERSION = 1
 _NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
 _UNKNOWN = "?"  # a base that no longer exists
 _MOST_AMENDS = 5  # behind which the same patch is searched for: each takes a process
-_PUBLISHED = f"{FOLDER}/published"  # the marks in the log up to which all is in notes
 _AT_ONCE = 100  # patches that git computes, and that are in memory
 
 
@@ -81,8 +80,8 @@ class CommitEvidence:
         self._changes = list(changes)
         self._git = reading_git(repo)
         self._notes = Notes(repo)
-        published_abs = f"{repo.shared_state_abs}/{_PUBLISHED}"
-        marks = (self._notes.tip and read_cached(published_abs)) or {}
+        known = read_cached(_marks_abs(repo, self._notes)) or {}
+        marks = dict(known)
         self._new: dict[str, list[CheckedTree]] = {}  # by tree
         for checked in self._complete(_from_log(read_all(repo.shared_state_abs, marks))):
             self._new.setdefault(checked.tree, []).append(checked)
@@ -94,10 +93,12 @@ class CommitEvidence:
                 }
                 add_lines(repo, texts)
                 self._notes = Notes(repo)
+            if marks != known:
                 # If killed before this, they are added again, without duplicates.
-                replace_cached(published_abs, marks, sync=False)
+                replace_cached(_marks_abs(repo, self._notes), marks, sync=False)
         except (GitError, OSError) as error:
-            say(f"the evidence of new commits cannot be published in git notes: {error}")
+            if self._new:
+                say(f"the evidence of new commits cannot be published in git notes: {error}")
         self.read(tree for pair in self._changes for tree in pair)
         self._evidence: dict[str, list[CheckedTree]] = {}  # by tree
         self._patches: dict[str, list[CheckedTree]] | None = None
@@ -225,6 +226,14 @@ class CommitEvidence:
             batch = self._changes[at : at + _AT_ONCE] or [change]
             self._digests |= {**dict.fromkeys(batch, _UNKNOWN), **patch_digests(self._git, batch)}
         return self._patches.get(self._digests.get((base, tree), _UNKNOWN), [])
+
+
+def _marks_abs(repo: Repo, notes: Notes) -> str:
+    """Return the file of the marks in the log up to which all is in notes.
+
+    If there are no notes, it is another one, of the marks up to which nothing is for them.
+    """
+    return f"{repo.shared_state_abs}/{FOLDER}/{'published' if notes.tip else 'unpublished'}"
 
 
 def _checks(gate: Gate) -> tuple[object, ...]:

@@ -9,6 +9,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 from conftest import Repo
@@ -20,7 +21,7 @@ from gitgates.features.evidence.commit_evidence import CommitEvidence
 from gitgates.git.index import cached_tree, committed_tree
 from gitgates.git.notes import Notes
 from gitgates.git.repo import find_repo
-from gitgates.store.proofs import Proof, append, digest
+from gitgates.store.proofs import Proof, append, digest, read_all
 
 PROOF = Proof(gate="py", content="", status="passed", time_s=1e9, hook="pre-commit", config="x")
 
@@ -65,6 +66,29 @@ def test_only_new_evidence_is_read(gated: Repo, monkeypatch: pytest.MonkeyPatch)
     for _again in range(2):
         CommitEvidence(here, pytest.fail)
     assert added == [1]
+
+
+def test_a_log_without_evidence_is_read_once(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = find_repo(str(repo.path), dict(os.environ))
+    append(here.shared_state_abs, [PROOF._replace(content="a", config="")])
+    found: list[list[Proof]] = []
+
+    def read(*args: Any) -> list[Proof]:
+        found.append([*read_all(*args)])
+        return found[-1]
+
+    monkeypatch.setattr("gitgates.features.evidence.commit_evidence.read_all", read)
+    for _again in range(2):
+        CommitEvidence(here, pytest.fail)
+    assert [*map(len, found)] == [1, 0]
+    repo.write("a.txt")
+    repo.commit_all("a")
+    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
+    append(here.shared_state_abs, [PROOF._replace(content=tree)])
+    for _again in range(2):  # deleted notes are written again
+        assert CommitEvidence(here, pytest.fail).of(tree)
+        assert len(notes(repo)[tree]) == 1
+        repo.git("update-ref", "-d", "refs/notes/gitgates")
 
 
 @pytest.mark.parametrize("damage", [b"", b"2\tx\ty\n\xff\xfe\n1\t2", b"\n\0\n"])
