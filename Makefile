@@ -97,11 +97,11 @@ bench: $(DEV)/ready ## Measure what an installed hook costs, beside other hook m
 	@$(DEV)/bin/python tests/bench/worktrees.py
 
 # Installed as a wheel, not editable, as users have it.
-bench-docs: $(BENCH)/locked ## Measure gitgates beside other hook managers, for the docs; QUICK=1: a trial, PAGE=1: only the page (npm, hyperfine)
+bench-docs: $(BENCH)/locked ## Measure gitgates beside other hook managers, for the docs; QUICK=1: a trial, ONLY=storm: this group, PAGE=1: only the page (npm, hyperfine)
 	@$(MAKE) --no-print-directory $(MANAGERS) || true
 	@$(BENCH)/bin/python -m pip install --quiet --no-deps --no-build-isolation \
 	    --force-reinstall .
-	@$(BENCH)/bin/python tests/bench/peers/measure.py $(if $(QUICK),--quick) $(if $(PAGE),--page)
+	@$(BENCH)/bin/python tests/bench/peers/measure.py $(if $(QUICK),--quick) $(if $(PAGE),--page) $(if $(ONLY),--only $(ONLY))
 
 bench-scale: $(DEV)/ready ## Measure what grows with history: fail where a hook does
 	@$(DEV)/bin/python tests/bench/scale.py

@@ -40,6 +40,21 @@ def test_each_picture_of_the_page_is_there_in_light_and_dark() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "kept"), [("load before", "['storm', 'a']\n"), ("Python", "[]\n")]
+)
+def test_figures_of_a_machine_like_this_are_kept(tmp_path: Path, name: str, kept: str) -> None:
+    path = str(tmp_path / "saved.json")
+    code = "import figures, pathlib\nfrom storm import Storm\n"
+    code += f"machine, path = figures.machine(), pathlib.Path({path!r})\n"
+    code += "new = figures.Figures(machine, {}, [], Storm(), {}, {}, False)\nnew.keep(path)\n"
+    code += f"old = new._replace(machine={{**machine, {name!r}: 'x'}}, waits={{'a': [1.0]}},\n"
+    code += "    scenarios={'storm': figures.Measured('them', {})})\n"
+    code += "old.save(path)\nnew.keep(path)\nprint([*new.scenarios, *new.waits])"
+    done = _bench(code)
+    assert (done.stderr, done.stdout) == ("", kept)
+
+
 # What a peer prints where a gate of three did not run, or failed.
 @pytest.mark.parametrize(
     ("name", "good", "bad"),

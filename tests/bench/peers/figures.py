@@ -49,6 +49,18 @@ class Figures(NamedTuple):
     scenarios: dict[str, Measured]
     is_quick: bool
 
+    def keep(self, path: Path) -> None:
+        """Add what was saved before of the same, on a machine like this, until it is measured."""
+        saved = read(path) if path.exists() else self
+        if saved.conditions() == self.conditions():
+            self.scenarios.update(saved.scenarios)
+            self.waits.update(saved.waits)
+
+    def conditions(self) -> tuple[object, ...]:
+        """Return what has to be equal for figures to stand on one page."""
+        machine = {**self.machine, "load before": ""}
+        return machine, self.versions, self.storm, self.is_quick
+
     def save(self, path: Path) -> None:
         """Write all of it, with each single run."""
         scenarios = {

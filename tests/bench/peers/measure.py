@@ -36,7 +36,11 @@ def main() -> int:
     parser.add_argument(
         "--quick", action="store_true", help="few repetitions, and no 100,000 files"
     )
-    parser.add_argument("--only", default=",".join(GROUPS), help="groups of scenarios, by comma")
+    parser.add_argument(
+        "--only",
+        default=",".join(GROUPS),
+        help="groups of scenarios, by comma; others keep their saved figures",
+    )
     parser.add_argument("--peers", default=",".join(NAMES), help="their names, by comma")
     parser.add_argument("--into", type=Path, help="the folder docs; with --quick: none")
     parser.add_argument(
@@ -87,6 +91,8 @@ def _measure(
         missing = [name for name in NAMES if name not in versions]
         measured: dict[str, figures.Measured] = {}
         found = figures.Figures(machine, versions, missing, work, waits, measured, is_quick)
+        if into:
+            found.keep(_saved_in(into))
         for scenario in itertools.chain.from_iterable(of_group[name] for name in groups):
             start = time.monotonic()
             measured[scenario.key] = figures.Measured(scenario.title, clock.play(scenario))

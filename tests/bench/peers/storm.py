@@ -42,6 +42,7 @@ def scenarios(
     clock: Clock, peers: list[Peer], storm: Storm, waits: dict[str, list[float]]
 ) -> Iterator[Scenario]:
     """Return the scenario; what the person waited for goes into `waits`, by peer."""
+    waits.clear()  # those of an earlier run
     cases = [
         _Trees(clock, peer, storm, waits.setdefault(peer.name, [])).case()
         for peer in peers
