@@ -7,12 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from conftest import Repo
+from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import Config, Event, Gate, GateResult, Hook, Plan
-from gitgates.engine.listener import Listener
-from gitgates.engine.plan import make_plan
-from gitgates.engine.run import RunOptions, run_plan
-from gitgates.git.repo import find_repo
+from gitgates.core.types import Event, Gate, GateResult
+from gitgates.engine.run import RunOptions
 
 # It fails where a file that git does not ignore has BAD in it, or of its arguments, if it has any.
 PROBE = """\
@@ -28,16 +26,6 @@ echo "$*" >> "$OUT/log"
 """
 
 
-class Messages(Listener):
-    """Remembers what was said."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def message(self, text: str) -> None:
-        self.texts.append(text)
-
-
 class Checker:
     """Runs gates in process, with tools in a folder of its own."""
 
@@ -45,7 +33,7 @@ class Checker:
         self.repo, self.out = repo, out
         self.bin = out.parent / "bin"
         self.bin.mkdir()
-        self.messages = Messages()
+        self.messages = Heard()
         self.tool("probe", PROBE)
         self.tool("probe-files", PROBE_FILES)
 
@@ -67,15 +55,12 @@ class Checker:
     ) -> list[GateResult]:
         """Run gates one after another, whatever they end with; return their results."""
         root_abs = str(root or self.repo.path)
-        hook = Hook(name="manual", gates=tuple(gate.name for gate in gates), strategy="collect")
-        config = Config(gates=gates, hooks=(hook,), jobs=1)
+        config = config_of(gates, "manual", 1, strategy="collect")
         event = Event(host="manual", name="manual", root_abs=root_abs, paths=paths)
-        plan: Plan = make_plan(config, hook, event, {})
         path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
-        there = find_repo(root_abs, {**os.environ, "PATH": path, **env})
         options = RunOptions(checkout=checkout)
-        decision = run_plan(plan, config, there, self.messages, options=options)
-        return [visit.result for visit in decision.visits]
+        env = {**os.environ, "PATH": path, **env}
+        return results(run_gates(config, event, self.messages, env=env, options=options))
 
     def one(self, gate: Gate, **options: Any) -> str:
         """Run one gate; return its status, or `reused`."""

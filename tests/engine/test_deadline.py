@@ -2,48 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import Any
 
 import pytest
 from conftest import Repo
+from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.agent_types import Payload
-from gitgates.core.types import (
-    ALLOW,
-    BLOCK,
-    STOP,
-    WARN,
-    Config,
-    Decision,
-    Event,
-    Gate,
-    GateResult,
-    Hook,
-)
+from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Decision, Event, Gate, GateResult
 from gitgates.engine.command import gate_env
-from gitgates.engine.listener import Listener
-from gitgates.engine.plan import make_plan
-from gitgates.engine.run import Deadline, RunOptions, run_plan
+from gitgates.engine.run import Deadline, RunOptions
 from gitgates.engine.walk import ENDED
-from gitgates.git.repo import find_repo
 from gitgates.hosts.agents.claude import HOST
 
 LATE = "the 7 s limit for all gates was reached before it started"
-
-
-class InstalledHook(Listener):
-    """Remembers which gates have started and how they ended."""
-
-    def __init__(self) -> None:
-        self.gates: list[str] = []
-
-    def started(self, gate: str) -> None:
-        self.gates.append(f"{gate} started")
-
-    def ended(self, result: GateResult, plan: Any) -> None:  # noqa: ARG002 - a listener's
-        self.gates.append(f"{result.gate} {result.status}")
 
 
 PAYLOAD = Payload(host="claude")
@@ -53,20 +26,15 @@ def run(
     repo: Repo, *gates: Gate, left_s: float = 60.0, strategy: str = "sequence", **options: Any
 ) -> tuple[Decision, list[str]]:
     """Run gates as an agent's hook does, with some of seven seconds left."""
-    hook = Hook(name="Stop", gates=tuple(gate.name for gate in gates), strategy=strategy)  # type: ignore[arg-type]
-    config = Config(gates=gates, hooks=(hook,))
+    config = config_of(gates, "Stop", strategy=strategy)
     event = Event(host="claude", name="Stop", root_abs=str(repo.path), paths=(), payload=PAYLOAD)
-    plan = make_plan(config, hook, event, {})
-    env = dict(os.environ)
-    heard = InstalledHook()
-    there = find_repo(str(repo.path), env)
+    heard = Heard()
     how = RunOptions(deadline=Deadline(time.monotonic() + left_s, 7), **options)
-    decision = run_plan(plan, config, there, heard, options=how)
-    return decision, heard.gates
+    return run_gates(config, event, heard, options=how), heard.gates
 
 
 def statuses(decision: Decision) -> list[tuple[str, str, str]]:
-    return [(v.result.gate, v.result.status, v.result.reason) for v in decision.visits]
+    return [(result.gate, result.status, result.reason) for result in results(decision)]
 
 
 def gate(name: str, command: str = "true", **fields: Any) -> Gate:
@@ -188,5 +156,4 @@ def test_a_real_gate_sees_none_of_them(repo: Repo, monkeypatch: pytest.MonkeyPat
     show = 'echo "${ANTHROPIC_API_KEY-none} ${CLAUDE_CODE_MESSAGING_TOKEN-none}"'
     asks = gate("asks", show, pass_env=("ANTHROPIC_API_KEY",))
     decision, _heard = run(repo, gate("plain", show), asks)
-    output = [visit.result.output for visit in decision.visits]
-    assert output == [b"none none\n", b"secret none\n"]
+    assert [result.output for result in results(decision)] == [b"none none\n", b"secret none\n"]

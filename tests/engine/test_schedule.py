@@ -10,71 +10,31 @@ from typing import Any
 
 import pytest
 from conftest import Repo
+from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import (
-    BLOCK,
-    WARN,
-    Config,
-    Decision,
-    Event,
-    Gate,
-    GateResult,
-    Hook,
-    Step,
-)
+from gitgates.core.types import BLOCK, WARN, Config, Decision, Event, Gate, Step
 from gitgates.engine.admission import Admissions
-from gitgates.engine.listener import Listener
-from gitgates.engine.plan import make_plan
-from gitgates.engine.run import RunOptions, run_plan
 from gitgates.engine.walk import CANCELLED
-from gitgates.git.repo import find_repo
 from gitgates.proc.pool import Pool
 from gitgates.store.proofs import note_durations
 
 # Fails where another gate runs at the same time.
-ALONE = 'mkdir "$TMP/alone" && sleep 0.02 && rmdir "$TMP/alone"'
+ALONE = 'mkdir "$OUT/alone" && sleep 0.02 && rmdir "$OUT/alone"'
 # Passes where as many others do.
-BESIDE = 'touch "$TMP/at.$$"; until [ $(ls "$TMP" | grep -c "^at") -ge {} ]; do sleep 0.01; done'
+BESIDE = 'touch "$OUT/at.$$"; until [ $(ls "$OUT" | grep -c "^at") -ge {} ]; do sleep 0.01; done'
 PATHS = tuple(f"{number:02}" for number in range(16))
 
 
-class Order(Listener):
-    """Remembers in which order gates have started, and what was said."""
-
-    def __init__(self) -> None:
-        self.gates: list[str] = []
-        self.texts: list[str] = []
-
-    def started(self, gate: str) -> None:
-        self.gates.append(gate)
-
-    def message(self, text: str) -> None:
-        self.texts.append(text)
-
-
-@pytest.fixture(autouse=True)
-def tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    monkeypatch.setenv("TMP", str(folder))
-    return folder
+pytestmark = pytest.mark.usefixtures("out")
 
 
 def run(
-    repo: Repo, *gates: Gate, jobs: int = 2, listener: Order | None = None, **fields: Any
+    repo: Repo, *gates: Gate, jobs: int = 2, listener: Heard | None = None, **fields: Any
 ) -> Decision:
     """Run gates as `gitgates run` does, with `collect`."""
-    names = tuple(gate.name for gate in gates)
-    hook = Hook(name="manual", gates=names, strategy="collect", **fields)
-    config = Config(gates=gates, hooks=(hook,), jobs=jobs)
+    config = config_of(gates, "manual", jobs, strategy="collect", **fields)
     event = Event(host="manual", name="manual", root_abs=str(repo.path), paths=PATHS)
-    plan = make_plan(config, hook, event, {})
-    there = find_repo(str(repo.path), dict(os.environ))
-    return run_plan(plan, config, there, listener or Order(), options=RunOptions())
-
-
-def results(decision: Decision) -> list[GateResult]:
-    return [visit.result for visit in decision.visits]
+    return run_gates(config, event, listener or Heard())
 
 
 def statuses(decision: Decision) -> list[str]:
@@ -96,25 +56,25 @@ def test_no_more_weight_than_slots(repo: Repo) -> None:
 
 
 def test_no_later_gate_gets_ahead_of_a_heavy_one(repo: Repo) -> None:
-    listener = Order()
+    listener = Heard()
     gates = gate("a", "sleep 0.1"), gate("heavy", weight=2), gate("c"), gate("d")
     run(repo, *gates, listener=listener)
-    assert listener.gates == ["a", "heavy", "c", "d"]
+    assert listener.order == ["a", "heavy", "c", "d"]
 
 
 def test_the_longest_goes_first_and_is_shown_in_its_place(repo: Repo) -> None:
     note_durations(str(repo.path / ".git/gitgates"), {"b": 3.0, "d": 60.0})
-    listener = Order()
+    listener = Heard()
     gates = [gate(name) for name in "abcd"]
     decision = run(repo, *gates, jobs=1, listener=listener)
-    assert listener.gates == ["d", "b", "a", "c"]
+    assert listener.order == ["d", "b", "a", "c"]
     assert [result.gate for result in results(decision)] == ["a", "b", "c", "d"]
 
 
 @pytest.mark.slow
 def test_fail_fast_ends_what_runs(repo: Repo) -> None:
-    waits = gate("waits", 'echo begun; touch "$TMP/up"; sleep 60', on_fail="STOP")
-    fails = gate("fails", 'until [ -e "$TMP/up" ]; do sleep 0.01; done; exit 3')
+    waits = gate("waits", 'echo begun; touch "$OUT/up"; sleep 60', on_fail="STOP")
+    fails = gate("fails", 'until [ -e "$OUT/up" ]; do sleep 0.01; done; exit 3')
     began = time.monotonic()
     decision = run(repo, waits, fails, gate("later"), fail_fast=True)
     assert time.monotonic() - began < 20.0
@@ -130,12 +90,12 @@ def test_fail_fast_ends_what_runs(repo: Repo) -> None:
 @pytest.mark.slow
 def test_what_is_cancelled_is_not_what_failed(repo: Repo) -> None:
     """Neither in the reason, nor for a server of CI, nor in the list of runs."""
-    until_up = 'until [ -e "$TMP/up" ]; do sleep 0.01; done'
+    until_up = 'until [ -e "$OUT/up" ]; do sleep 0.01; done'
     config = f"""
         jobs = 4
         gates.waits.command = "sleep 60"
         gates.first = {{command = "false", on_fail = "saves"}}
-        gates.saves.command = 'touch "$TMP/up"; sleep 60'
+        gates.saves.command = 'touch "$OUT/up"; sleep 60'
         gates.fails = {{command = '{until_up}; exit 3', on_fail = "%s"}}
         [hooks.manual]
         gates = ["waits", "first", "fails"]
@@ -161,8 +121,8 @@ def test_a_warning_ends_nothing(repo: Repo) -> None:
 
 
 def test_a_gate_waits_for_another_one(repo: Repo) -> None:
-    late = gate("late", 'test -e "$TMP/done"', after=("first",))
-    first = gate("first", 'sleep 0.05; touch "$TMP/done"; false')
+    late = gate("late", 'test -e "$OUT/done"', after=("first",))
+    first = gate("first", 'sleep 0.05; touch "$OUT/done"; false')
     assert statuses(run(repo, late, first)) == ["failed", "passed"]
 
 
@@ -183,16 +143,16 @@ def test_few_paths_are_not_split(repo: Repo) -> None:
     assert result.output.decode().splitlines() == [" ".join(PATHS[:7])]
 
 
-def test_output_is_in_order_and_all_of_it_in_the_log(repo: Repo, tmp: Path) -> None:
-    first = 'until [ -e "$TMP/up" ]; do sleep 0.01; done; seq 100000'
-    second = 'seq 200000 300000; touch "$TMP/up"; exit 4'
+def test_output_is_in_order_and_all_of_it_in_the_log(repo: Repo, out: Path) -> None:
+    first = 'until [ -e "$OUT/up" ]; do sleep 0.01; done; seq 100000'
+    second = 'seq 200000 300000; touch "$OUT/up"; exit 4'
     (result,) = results(run(repo, split(f'case "$1" in 00) {first};; *) {second};; esac')))
     assert (result.status, result.exit_status) == ("failed", 4)
     log = Path(result.log_abs)
     numbers = [*map(int, log.read_text().split())]
     assert numbers == [*range(1, 100_001), *range(200_000, 300_001)]
     assert os.listdir(log.parent) == [log.name]
-    assert (tmp / "up").exists()
+    assert (out / "up").exists()
 
 
 def test_more_commands_than_slots(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,8 +191,8 @@ def test_a_slot_that_no_gate_needs_is_free_for_others(repo: Repo, pool: str) -> 
         f"pool = Pool({pool!r}, 2, is_urgent=False)\n"
         "while pool.take(1) is None: time.sleep(0.01)"
     )
-    takes = gate("takes", f'until [ -e "$TMP/up" ]; do sleep 0.01; done; python -c "{take}"')
-    assert statuses(run(repo, takes, gate("quick", 'touch "$TMP/up"'))) == ["passed", "passed"]
+    takes = gate("takes", f'until [ -e "$OUT/up" ]; do sleep 0.01; done; python -c "{take}"')
+    assert statuses(run(repo, takes, gate("quick", 'touch "$OUT/up"'))) == ["passed", "passed"]
 
 
 def test_no_place_is_kept_for_a_gate_that_cannot_start(pool: str) -> None:
@@ -249,9 +209,9 @@ def test_no_place_is_kept_for_a_gate_that_cannot_start(pool: str) -> None:
 
 def test_gates_run_where_the_pool_is_gone(repo: Repo, pool: str) -> None:
     """Something that cleans up /tmp may remove it under a run."""
-    listener = Order()
+    listener = Heard()
     first = gate("first", f"rm -r {pool}")
     assert statuses(run(repo, first, gate("second"), jobs=1, listener=listener)) == ["passed"] * 2
-    assert listener.gates == ["first", "second"]
+    assert listener.order == ["first", "second"]
     (said,) = listener.texts
     assert said.startswith("gates do not wait for those of other runs: ")

@@ -24,15 +24,7 @@ gates = ["fix"]
 gates = ["check"]
 """
 # The first one is there for a while; each fails where another one is there.
-COMMAND = "mkdir $TMP/alone && touch $TMP/up && sleep 0.4 && rmdir $TMP/alone"
-
-
-@pytest.fixture(autouse=True)
-def tmp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "tmp"
-    folder.mkdir()
-    monkeypatch.setenv("TMP", str(folder))
-    return folder
+COMMAND = "mkdir $OUT/alone && touch $OUT/up && sleep 0.4 && rmdir $OUT/alone"
 
 
 def start(repo: Repo, hook: str) -> subprocess.Popen[str]:
@@ -49,11 +41,11 @@ def start(repo: Repo, hook: str) -> subprocess.Popen[str]:
     [("manual", "pre-commit"), ("pre-commit", "manual"), ("manual", "manual")],
 )
 def test_no_gate_of_another_process_runs_beside_a_fixer(
-    repo: Repo, tmp: Path, first: str, second: str
+    repo: Repo, out: Path, first: str, second: str
 ) -> None:
     repo.write("pyproject.toml", CONFIG.format(command=COMMAND))
     process = start(repo, first)
-    while not (tmp / "up").exists() and process.poll() is None:
+    while not (out / "up").exists() and process.poll() is None:
         time.sleep(0.005)
     done = repo.gitgates("run", second)
     assert done.returncode == 0, done.stdout
