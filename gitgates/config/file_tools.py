@@ -46,24 +46,21 @@ _MYPY = (
     *("~/.config/mypy/config", "~/.mypy.ini"),
 )
 _PYRIGHT = ("../pyrightconfig.json", "../pyproject.toml")
+_SCRIPTS = ("js", "mjs", "cjs", "ts", "mts", "cts")
 _PRETTIER = tuple(
     f"../{name}"
     for name in (
-        *(".prettierrc", ".prettierrc.json", ".prettierrc.yml", ".prettierrc.yaml"),
-        *(".prettierrc.json5", ".prettierrc.js", ".prettierrc.mjs", ".prettierrc.cjs"),
-        *(".prettierrc.ts", ".prettierrc.mts", ".prettierrc.cts", ".prettierrc.toml"),
-        *("prettier.config.js", "prettier.config.mjs", "prettier.config.cjs"),
-        *("prettier.config.ts", "prettier.config.mts", "prettier.config.cts"),
-        *("package.json", "package.yaml", ".editorconfig"),
+        *(".prettierrc", "package.json", "package.yaml", ".editorconfig"),
+        *(f".prettierrc.{end}" for end in ("json", "yml", "yaml", "json5", "toml", *_SCRIPTS)),
+        *(f"prettier.config.{end}" for end in _SCRIPTS),
     )
 )
 _ESLINT = tuple(
     f"../{name}"
     for name in (
-        *("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", "eslint.config.ts"),
-        *("eslint.config.mts", "eslint.config.cts"),
-        *(".eslintrc", ".eslintrc.js", ".eslintrc.cjs", ".eslintrc.json", ".eslintrc.yml"),
-        *(".eslintrc.yaml", "package.json"),
+        *(".eslintrc", "package.json"),
+        *(f".eslintrc.{end}" for end in ("js", "cjs", "json", "yml", "yaml")),
+        *(f"eslint.config.{end}" for end in _SCRIPTS),
     )
 )
 _TSC = ("../tsconfig.json", "../package.json")

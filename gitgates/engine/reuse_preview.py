@@ -1,12 +1,14 @@
-"""What would be reused of a plan now, for `gitgates explain`: nothing is run. Cold."""
+"""What would be reused: for `gitgates explain`, and compared for `--audit-reuse`. Cold."""
 
 from __future__ import annotations
 
-from gitgates.core.types import Command, Plan, Step
+from gitgates.core.clean import counted
+from gitgates.core.types import BLOCK, Command, Decision, Plan, Step
 from gitgates.engine.command import gate_env, make_commands, with_hook
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import REUSE, is_reusable, looks_up
 from gitgates.engine.reuse import TOO_FEW, Reuse
+from gitgates.engine.walk import describe
 from gitgates.git.repo import Repo
 from gitgates.proc.call import argument_limit
 
@@ -14,7 +16,10 @@ _NEVER = "never, because of `pass_hook_input`, `metrics` or `git_env`"
 
 
 def preview_reuse(plan: Plan, repo: Repo) -> dict[str, str]:
-    """Return gate → what is reused, or why nothing is; without gates that reuse no passes."""
+    """Return gate → what is reused, or why nothing is; without gates that reuse no passes.
+
+    Nothing is run.
+    """
     steps = [step for step in plan.steps if step.gate.reuse and not (step.skip or step.fault)]
     if repo.env.get(REUSE) == "0":
         return {step.gate.name: f"never, because of {REUSE}=0" for step in steps}
@@ -39,3 +44,24 @@ def preview_reuse(plan: Plan, repo: Repo) -> dict[str, str]:
         text = reuse.preview(step, commands_of) if looks else TOO_FEW
         texts[step.gate.name] = text if is_reusable(step.gate) else _NEVER
     return texts
+
+
+def audited(decision: Decision) -> Decision:
+    """Return the decision of an audit: it blocks if a gate did not pass again, or changed files."""
+    compared = [visit.result for visit in decision.visits if visit.result.reused]
+    different = [result for result in compared if result.status != "passed" or result.changed_paths]
+    notes = [
+        f"gate `{result.gate}` {describe(result)}; its pass would have been reused "
+        f"({result.reused})"
+        for result in different
+    ]
+    if not compared:
+        notes = ["nothing was compared: no pass would have been reused"]
+    elif not different:
+        text = f"{counted(len(compared), 'gate')} would have been reused, and passed again"
+        notes = [f"no difference: {text}"]
+    decision = decision._replace(notes=(*decision.notes, *notes))
+    if not different or decision.verdict >= BLOCK:
+        return decision
+    gates = ", ".join(f"`{result.gate}`" for result in different)
+    return decision._replace(verdict=BLOCK, reason=f"wrong passes would have been reused: {gates}")

@@ -120,7 +120,7 @@ def run_plan(
         except GitgatesError as error:
             raise error.with_notes(isolation.notes) from error
     if repo.env.get(REUSE) == AUDIT:
-        from gitgates.engine.audit import audited  # seldom needed
+        from gitgates.engine.reuse_preview import audited  # seldom needed
 
         decision = audited(decision)
     return decision._replace(notes=(*decision.notes, *isolation.notes), run_abs=run.run_abs)

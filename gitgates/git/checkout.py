@@ -19,7 +19,7 @@ from gitgates.core.errors import GitError, StateError
 from gitgates.git.index import SETTINGS, copy_index, write_tree
 from gitgates.git.object_store import quoted, reading_git, sources
 from gitgates.git.repo import Repo
-from gitgates.store.files import make_folder, open_state, remove_tree
+from gitgates.store.files import make_folder, open_state, read_or_empty, remove_tree
 from gitgates.store.slots import prune_slots, take_slot
 
 TYPE_CHECKING = False
@@ -183,7 +183,7 @@ def _checkout_settings(repo: Repo) -> bytes:
         usual if configured.exit_status else os.fsdecode(configured.stdout).rstrip("\n")
     )
     files = (f"{repo.common_dir_abs}/info/attributes", os.path.join(repo.root_abs, attributes_file))
-    return b"\0\0".join((settings, *map(_read, files)))
+    return b"\0\0".join((settings, *map(read_or_empty, files)))
 
 
 def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
@@ -258,9 +258,9 @@ def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: list[str]) ->
         "packed-refs": _refs(git),
         "config": _config(repo),
         "info/exclude": _exclude(repo, ignored),
-        "info/attributes": _read(f"{repo.common_dir_abs}/info/attributes"),
-        "info/grafts": _read(f"{repo.common_dir_abs}/info/grafts"),
-        "shallow": _read(f"{repo.common_dir_abs}/shallow"),
+        "info/attributes": read_or_empty(f"{repo.common_dir_abs}/info/attributes"),
+        "info/grafts": read_or_empty(f"{repo.common_dir_abs}/info/grafts"),
+        "shallow": read_or_empty(f"{repo.common_dir_abs}/shallow"),
     }
     for name, text in texts.items():
         if text:
@@ -304,19 +304,11 @@ def _exclude(repo: Repo, ignored: list[str]) -> bytes:
     """Return what is ignored: `.venv/` in the user's rules does not mean a link of that name."""
     escaped = ("".join(f"\\{c}" if c in "*?[\\ " else c for c in name) for name in ignored)
     lines = [f"/{name}" for name in escaped]
-    return _read(f"{repo.common_dir_abs}/info/exclude") + b"\n" + _lines(lines)
+    return read_or_empty(f"{repo.common_dir_abs}/info/exclude") + b"\n" + _lines(lines)
 
 
 def _lines(lines: list[str]) -> bytes:
     return b"".join(os.fsencode(line) + b"\n" for line in lines)
-
-
-def _read(path_abs: str) -> bytes:
-    try:
-        with open(path_abs, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 def _write(path_abs: str, text: bytes) -> None:

@@ -14,6 +14,7 @@ import time
 
 from gitgates.proc.call import call
 from gitgates.proc.processes import GRACE_S
+from gitgates.store.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,17 +71,8 @@ def _send(pid: int, number: int) -> None:
         return
 
 
-def _read(path_abs: str) -> bytes:
-    """Return the content of a file of the kernel; empty where it is gone or not for us."""
-    try:
-        with open(path_abs, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return b""
-
-
 def _is_guardian(pid: int) -> bool:
-    return _GUARDIAN in _read(f"/proc/{pid}/cmdline")
+    return _GUARDIAN in read_or_empty(f"/proc/{pid}/cmdline")
 
 
 def _marked(mark: bytes) -> set[int]:
@@ -92,7 +84,7 @@ def _marked(mark: bytes) -> set[int]:
     if not names:
         return _marked_by_ps(mark)
     marker = b"\0" + mark + b"\0"
-    return {int(name) for name in names if marker in b"\0" + _read(f"/proc/{name}/environ")}
+    return {int(name) for name in names if marker in b"\0" + read_or_empty(f"/proc/{name}/environ")}
 
 
 def _marked_by_ps(mark: bytes) -> set[int]:
@@ -140,8 +132,10 @@ def _own_cgroup() -> str:
 
     Source: cgroups(7), /proc/PID/cgroup; proc(5), /proc/PID/mountinfo.
     """
-    paths = [line[3:] for line in _read("/proc/self/cgroup").splitlines() if line[:3] == b"0::"]
-    for line in _read("/proc/self/mountinfo").splitlines():
+    paths = [
+        line[3:] for line in read_or_empty("/proc/self/cgroup").splitlines() if line[:3] == b"0::"
+    ]
+    for line in read_or_empty("/proc/self/mountinfo").splitlines():
         fields, _, kind = line.partition(b" - ")
         if paths and kind.split(b" ")[0] == b"cgroup2":
             root, mounted = fields.split(b" ")[3:5]
@@ -153,7 +147,7 @@ def _own_cgroup() -> str:
 def _in_cgroup(cgroup_abs: str) -> set[int]:
     """Return the processes of a control group, and of those that were made below it."""
     folders = [folder_abs for folder_abs, _, _ in os.walk(cgroup_abs)] if cgroup_abs else []
-    members = (_read(f"{folder_abs}/cgroup.procs").split() for folder_abs in folders)
+    members = (read_or_empty(f"{folder_abs}/cgroup.procs").split() for folder_abs in folders)
     return {int(pid) for pids in members for pid in pids}
 
 

@@ -54,16 +54,7 @@ class FileProofs:
 
     def _remove_oldest(self) -> None:
         """Make room for one more file."""
-        names = os.listdir(self._folder_abs)
-        if len(names) < _MOST_FILES:
-            return
-        paths = sorted((f"{self._folder_abs}/{name}" for name in names), key=_changed_s)
-        for path_abs in paths[: len(paths) // 2]:
-            remove_file(path_abs)
-
-
-def _changed_s(path_abs: str) -> float:
-    try:
-        return os.stat(path_abs).st_mtime
-    except OSError:
-        return 0.0
+        with os.scandir(self._folder_abs) as entries:
+            files = sorted(entries, key=lambda entry: entry.stat().st_mtime)
+        for file in files[: len(files) // 2] if len(files) >= _MOST_FILES else ():
+            remove_file(file.path)

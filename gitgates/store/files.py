@@ -155,6 +155,15 @@ def read_state(path_abs: str) -> bytes | None:
         return None
 
 
+def read_or_empty(path_abs: str) -> bytes:
+    """Return the bytes of a file of somebody else; empty where it is gone or not for us."""
+    try:
+        with open(path_abs, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
 def read_cached(path_abs: str) -> Any:  # noqa: ANN401 - whatever was written
     """Return the value that `replace_cached` wrote; None where there is none, or it is damaged."""
     try:

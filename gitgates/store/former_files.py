@@ -63,7 +63,7 @@ def _evidence(lines: list[bytes]) -> Iterator[dict[str, Any]]:
         if len(fields) != _FIELDS or fields[0] != _VERSION:
             continue  # torn by a killed writer
         _version, time_s, tree, base, hook, config, ends = fields
-        if not (time_s.isdecimal() and _is_id(tree) and (not base or _is_id(base))):
+        if not (time_s.isdecimal() and tree and f"{tree}{base}".isalnum()):
             continue
         for end in filter(None, ends.split(",")):
             status, _, gate = end.partition(":")
@@ -88,7 +88,3 @@ def _numbers(lines: list[bytes]) -> Iterator[dict[str, Any]]:
             "base": entry["commit"],
             "numbers": entry["metrics"],
         }
-
-
-def _is_id(text: str) -> bool:
-    return text.isalnum() and text.isascii()

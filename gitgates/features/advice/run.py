@@ -15,6 +15,7 @@ from gitgates.hosts.capabilities import express
 from gitgates.report.feedback import feedback, warning_text
 from gitgates.session.facts import WarningEntry
 from gitgates.session.gate_run import GateRun, deciding
+from gitgates.store.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,12 +155,6 @@ def _runs_ours(call: Call, hook: str) -> bool:
         return False
     entry = re.compile(rb"gitgates (?:git-hook --via=[a-z-]+|pre-commit-hook) " + hook.encode())
     entries = [f"{root_abs}/{name.format(hook=hook)}" for name in _ENTRIES]
-    return b"gitgates" in _content(path_abs) or any(entry.search(_content(p)) for p in entries)
-
-
-def _content(path_abs: str) -> bytes:
-    try:
-        with open(path_abs, "rb") as file:
-            return file.read()
-    except OSError:
-        return b""
+    return b"gitgates" in read_or_empty(path_abs) or any(
+        entry.search(read_or_empty(p)) for p in entries
+    )
