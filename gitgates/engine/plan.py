@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     View: TypeAlias = Literal["hide", "checkout", "keep"]
 
+REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has it audited
+AUDIT = "audit"
+_FEW_PATHS = 20  # on which a quick gate takes less time than to look at all files
 RUN_BY_FRAMEWORK = "pre-commit runs its hooks itself here"
 _AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
 
@@ -248,13 +251,6 @@ def record_skips(plan: Plan, repo: Repo) -> None:
             f"{repo.shared_state_abs}: cannot record a skip: {error.strerror}",
             "Run without GITGATES_SKIP and SKIP, or make the folder writable.",
         ) from error
-
-
-REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has it audited
-AUDIT = "audit"
-
-
-_FEW_PATHS = 20  # on which a quick gate takes less time than to look at all files
 
 
 def looks_up(steps: Iterable[Step]) -> bool:

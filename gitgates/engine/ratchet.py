@@ -36,9 +36,9 @@ _NO_NUMBERS = ("timed-out", "killed", "not-started")
 class Base(Record):
     """The content that numbers are compared with."""
 
-    commit: str
-    tree: str
-    branch: str  # the default branch
+    commit: str = ""
+    tree: str = ""
+    branch: str = ""  # the default branch
 
     @property
     def name(self) -> str:
@@ -91,7 +91,7 @@ class Ratchet:
         if absent and self._gate.ratchet == MEASURE and not is_measured:
             self.is_due = True
             return result
-        base = self.base or Base(commit="", tree="", branch="")
+        base = self.base or Base()
         if worse := self._worse(result.metrics, before):
             reason = f"{'; '.join(worse)} at {base.name}"
             return result._replace(status="failed", exit_status=None, reason=reason)
@@ -141,7 +141,7 @@ class Ratchet:
     def _base_metrics(self) -> tuple[str, ...]:
         """Return the metrics that the configuration of the base measures, or may measure."""
         current_names = tuple(name for name, _pattern, _better in self._gate.metrics)
-        base = self.base or Base(commit="", tree="", branch="")
+        base = self.base or Base()
         try:
             blobs = read_blobs(self._git, [f"{base.commit}:{name}" for name in FILES])
             config = checked(tuple(blobs.get(f"{base.commit}:{name}") for name in FILES))
@@ -174,7 +174,7 @@ class Ratchet:
                 tree = git.resolve(f"{commit}^{{tree}}") if commit else ""
                 return Base(commit=commit, tree=tree, branch=branch)
         self._why_none = f"no default branch found: {', '.join(names)}"
-        return Base(commit="", tree="", branch="")
+        return Base()
 
 
 def noted_lines(shared_state_abs: str, tree: str) -> list[bytes]:

@@ -182,7 +182,8 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
     folder_abs = pool_folder(env)
     try:
         if not os.path.isdir(f"{folder_abs}/queue"):
-            _make_folders(folder_abs)
+            for path_abs in (folder_abs, f"{folder_abs}/queue"):  # for its user alone
+                os.makedirs(path_abs, 0o700, exist_ok=True)
         status = os.lstat(folder_abs)
     except OSError:
         return None
@@ -193,16 +194,6 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
 def pool_folder(env: Mapping[str, str]) -> str:
     """Return the folder of the pool; whose it is has to be looked at."""
     return env.get(VARIABLE, "") or f"/tmp/gitgates-{os.geteuid()}"  # noqa: S108 - as it says
-
-
-def _make_folders(folder_abs: str) -> None:
-    """Make the folder of a pool, for its user alone, whatever the umask or a repository says."""
-    os.makedirs(os.path.dirname(folder_abs) or ".", exist_ok=True)
-    for path_abs in (folder_abs, f"{folder_abs}/queue"):
-        try:
-            os.mkdir(path_abs, 0o700)
-        except FileExistsError:
-            continue
 
 
 def _age_s(path_abs: str) -> float:
