@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from markdown_page import page, table
 
+from gitgates.features.undo.losses import data
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.shell.starters import COMMANDS, STARTERS, Starter
 from gitgates.shell.syntax import SHELLS
@@ -13,7 +16,8 @@ def guard_page() -> str:
     """Return the page about what the guard follows."""
     return page(
         "What the guard follows",
-        "`gitgates/shell/starters.py` and `gitgates/hosts/`",
+        "`gitgates/shell/starters.py`, `gitgates/hosts/` and "
+        "`gitgates/features/undo/destructive.toml`",
         "[The guard](../how-to/guard.md) parses a command as a shell does, and also checks the "
         "command that a program in these tables starts. It does not see what other programs "
         "start.",
@@ -38,7 +42,32 @@ def guard_page() -> str:
                 for host in map(agent_host, AGENTS)
             ),
         ),
+        "## Commands that cannot come back",
+        "The rule `destructive` applies to these. Options may stand between the words; a pattern "
+        "is looked for in each word, and in what the program reads.",
+        table(("programs", "command", "but not with", "destroys"), map(_destructive_row, _ROWS)),
+        "## What is made again",
+        "Ignored files and folders with one of these names, in any folder, are no loss for the "
+        "rule `lost_work`.",
+        _named(tuple(data()["rebuilt"]["names"])),
     )
+
+
+_ROWS = data()["command"]
+
+
+def _destructive_row(row: dict[str, Any]) -> tuple[str, ...]:
+    command = _named(tuple(" ".join(words) for words in row.get("words", ())))
+    options, pattern = row.get("options", ()), row.get("text", "")
+    parts = (
+        command,
+        f"with {_named(tuple(options))}" if options else "",
+        f"`{pattern}`" if len(pattern) > 1 and pattern != "(?i)." else "",
+        "forced, or deleting the default branch" if row.get("default_branch") else "",
+    )
+    programs = _named(tuple(row["programs"]))
+    what = " ".join(part for part in parts if part)
+    return programs, what, _named(tuple(row.get("without", ()))), row["what"]
 
 
 def _table(rows: list[Starter]) -> str:

@@ -24,7 +24,13 @@ def table_in(config: Config, kind: Callable[..., Made]) -> Made:
 
 
 def without_guard(config: Config) -> Config:
-    return config._replace(tables={**config.tables, "guard": {"enabled": False}})
+    """Return a configuration without the policies that join the others, where there are any."""
+    off = {name: {"enabled": False} for name in ("guard", "undo")}
+    return config._replace(tables={**config.tables, **off})
+
+
+def without_undo(config: Config) -> Config:
+    return config._replace(tables={**config.tables, "undo": {"enabled": False}})
 
 
 def with_tables(config: Config, *records: Any) -> Config:

@@ -328,7 +328,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "rm -rf build dist *.pyc",
             "find . -name '*.pyc' -delete",
             "find . -name '*.orig' | xargs rm -f",
-            'rm -rf "$TMPDIR_OF_MINE"/*',
+            'rm "$TMPDIR_OF_MINE"/x',
             "d=$(mktemp -d); git clone . $d; rm -rf $d/.git/hooks $d",
             "mv sub/a .",
             "echo rm .git/hooks/pre-commit",

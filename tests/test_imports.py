@@ -251,6 +251,22 @@ AGENT_PARTS = {
     "features.guard.policy",
 }
 TO_GUARD = {"features.guard.places"}
+TO_SAVE = {
+    *("core.guarded", "core.parts", "engine.command", "engine.walk", "git.index"),
+    *("git.object_store", "worktree", "worktree.locks", "features.undo"),
+    *(
+        f"features.undo.{name}"
+        for name in (
+            "points",
+            "policy",
+            "after_gates",
+            "private_git",
+            "prompts",
+            "relevant",
+            "states",
+        )
+    ),
+}
 TO_LOOK = {
     *(f"session.{name}" for name in ("breaker", "tampering")),
     *(f"git.{name}" for name in ("snapshot", "object_store", "index")),
@@ -263,7 +279,8 @@ def loaded_by_agent_hook(
     """Return what an event has loaded, of a session that has changed a file or none."""
     repo.env["PYTHONPATH"] = str(ROOT)
     (repo.path / "pyproject.toml").write_text(config)
-    for one in ({"hook_event_name": "SessionStart"}, event):
+    first = {"hook_event_name": "PreToolUse", "tool_name": "Write"}  # the first save point
+    for one in ({"hook_event_name": "SessionStart"}, first, event):
         subprocess.run(
             [sys.executable, "-c", f"import sys{TELL}{IMPORT}\nmain()", "agent-hook", "claude"],
             cwd=repo.path,
@@ -287,17 +304,20 @@ def own_modules(loaded: set[str]) -> set[str]:
 @pytest.mark.parametrize(
     ("event", "parts"),
     [
-        ({"hook_event_name": "PreToolUse", "tool_name": "Edit"}, AGENT_PARTS | TO_GUARD),
+        ({"hook_event_name": "PreToolUse", "tool_name": "Edit"}, AGENT_PARTS | TO_GUARD | TO_SAVE),
         (
             {
                 "hook_event_name": "PreToolUse",
                 "tool_name": "Bash",
                 "tool_input": {"command": "make test > /dev/null"},
             },
-            AGENT_PARTS | TO_GUARD | {"session.shell_commands"},
+            AGENT_PARTS | TO_GUARD | TO_SAVE | {"session.shell_commands", "session.reading"},
         ),
-        ({"hook_event_name": "PostToolUse", "tool_name": "Bash"}, AGENT_PARTS),
-        ({"hook_event_name": "Stop"}, AGENT_PARTS | TO_LOOK),
+        (
+            {"hook_event_name": "PostToolUse", "tool_name": "Bash"},
+            AGENT_PARTS | TO_SAVE | {"session.reading"},
+        ),
+        ({"hook_event_name": "Stop"}, AGENT_PARTS | TO_SAVE | TO_LOOK),
     ],
     ids=["no gates", "no guarded word", "another tool", "nothing changed"],
 )

@@ -35,6 +35,8 @@ SECTIONS = {
     },
     "Review and evidence": {
         "review": "Show what to review, and record reviews.",
+        "undo": "List what agents have changed, and undo it.",
+        "redo": "Undo the last undo.",
         "verify": "List commits that bypassed their gates.",
         "trace": "Show which agent wrote what.",
         "runs": "Show past runs.",
@@ -64,7 +66,9 @@ _FEATURE_MODULES = {
     "journal": "messages.cli",
     "mcp": "mcp.cli",
     "review": "review.cli",
+    "redo": "undo.cli_redo",
     "trace": "trace.cli",
+    "undo": "undo.cli",
     "verify": "evidence.cli",
 }
 

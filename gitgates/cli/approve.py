@@ -25,9 +25,9 @@ _RULES = "rules"
 def command(action: tuple[str, ...]) -> int:
     """Print a token that allows an agent or a script to run one command.
 
-    COMMAND is `review skip`, `intent approve-scope`, `trace prune`, `advice edit`, `advice close`
-    or `advice remove`, which accept it as --token. It is valid once in this repository, within ten
-    minutes, and is only printed to a terminal.
+    COMMAND is `review skip`, `intent approve-scope`, `trace prune`, `advice edit`, `advice close`,
+    `advice remove` or `undo`, also for `redo`, which accept it as --token. It is valid once in this
+    repository, within ten minutes, and is only printed to a terminal.
 
     `gitgates approve rules` prints no token: the intents and policy settings currently in the files
     apply from now on, also in sessions that started with others.

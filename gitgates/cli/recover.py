@@ -10,6 +10,7 @@ import click
 
 from gitgates.config.load import load
 from gitgates.core import environ, errors
+from gitgates.core.parts import feature_parts
 from gitgates.core.types import Config
 from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.store.files import lock_file, open_regular
@@ -68,10 +69,13 @@ def command(
         click.echo(line)
     if roll_back or drop:
         return _end_headless(repo, roll_back or drop or "", rolls_back=bool(roll_back))
+    finished = [line for part in feature_parts("recovery") for line in part.recover(repo)]
+    for line in finished:
+        click.echo(line)
     if missing:
         return _restore(repo, missing)
     was_missing = _bring_back(repo, list_missing(repo))
-    if not _name_checkpoints(repo) and not was_missing and lines is None:
+    if not _name_checkpoints(repo) and not (was_missing or finished) and lines is None:
         click.echo("nothing to recover")
     return errors.OK
 

@@ -53,13 +53,15 @@ class ValueType(Record):
 
 
 _DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
-_SIZE = re.compile(r"(\d{1,15})\s*(B|KiB|MiB|KB|MB|k|M)?", re.IGNORECASE)
+_DAYS = re.compile(r"(\d{1,4})\s*d")
+_SIZE = re.compile(r"(\d{1,15})\s*(B|KiB|MiB|GiB|KB|MB|GB|k|M|G)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "kib": 1024, "k": 1024, "mib": 1024**2, "m": 1024**2}
-_UNITS |= {"kb": 1000, "mb": 1000**2}
+_UNITS |= {"kb": 1000, "mb": 1000**2, "gib": 1024**3, "g": 1024**3, "gb": 1000**3}
 _MOST_COMPARED = 200  # with a word; among more names, similarity means little
 _LONGEST_SHOWN = 60
 # A wait of more than 24 days is more than poll(2) can count in milliseconds.
 _LONGEST_S = 7 * 24 * 3600.0
+_MOST_DAYS = 3650
 _MOST = 1e9  # of lines, or of files
 
 
@@ -125,6 +127,17 @@ def parse_duration(value: object) -> float:
     if not 0 < seconds <= _LONGEST_S:  # nan is neither
         raise BadValue("a time greater than zero, at most one week", hint)
     return float(seconds)
+
+
+def _age(value: object) -> float:
+    """Return a time in seconds, which may be many days."""
+    match = _DAYS.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match and 0 < int(match[1]) <= _MOST_DAYS:
+        return int(match[1]) * 86400.0
+    try:
+        return parse_duration(value)
+    except BadValue as error:
+        raise BadValue('days or hours, such as "14d" or "12h"', 'Try "14d".') from error
 
 
 def _size(value: object) -> int:
@@ -362,6 +375,7 @@ SIZE = ValueType(_size, {"anyOf": [{"type": "integer", "minimum": 1}, FILLED]}, 
 DURATION = ValueType(
     parse_duration, {"anyOf": [{"type": "number", "exclusiveMinimum": 0}, FILLED]}, "_s"
 )
+AGE = ValueType(_age, DURATION.json, "_s")
 COMMAND = ValueType(
     _command, {"anyOf": [FILLED, {"type": "array", "items": _ANY_TEXT, "minItems": 1}]}
 )

@@ -33,6 +33,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ),
     ("HOME", "you", "the home folder, with user settings of git and agents; ignored if relative"),
     ("XDG_CONFIG_HOME", "you", "the same, if set"),
+    ("TMPDIR", "you", "a folder for temporary files: removing these is no loss of work"),
     ("GITHEAD_*", "git", "the parents of a merge, while it runs pre-merge-commit"),
     ("PRE_COMMIT", "pre-commit", "set if the pre-commit framework runs gitgates"),
     ("PRE_COMMIT_RUNNING_LEGACY", "pre-commit", "set if it runs the gitgates hook before its own"),

@@ -143,6 +143,18 @@ POLICIES: tuple[Policy, ...] = (
             *("tool-failed", "before-compact", "session-end", "before-commit", *ENDINGS),
         ),
     ),
+    # Before gates run, which may write; after those that refuse.
+    Policy(
+        name="undo",
+        priority="high",
+        module="gitgates.features.undo.policy",
+        table="undo",
+        switch="enabled",
+        keeps_settings=True,
+        approvals={"undo": "undo or redo what is not the agent's own turn"},
+        kinds=("prompt", "before-tool", "after-tool", "tool-failed"),
+        joins=True,
+    ),
     # Notes whose work it is before gates run, which may take minutes.
     Policy(
         name="authorship",
@@ -198,6 +210,15 @@ POLICIES: tuple[Policy, ...] = (
         verb="review",
         approvals={"review skip": "record that a change needs no independent review"},
         kinds=("prompt-expansion", "before-tool", "after-tool", *ENDINGS),
+    ),
+    Policy(
+        name="undo",
+        module="gitgates.features.undo.after_gates",
+        table="undo",
+        switch="enabled",
+        kinds=("after-tool", "turn-end"),
+        passive=True,
+        joins=True,
     ),
     Policy(
         name="tampering",

@@ -7,8 +7,6 @@ put in its place is not seen.
 from __future__ import annotations
 
 import os
-import re
-from itertools import takewhile
 
 from gitgates.core.policy import POLICIES
 
@@ -47,7 +45,7 @@ _READERS: dict[str, tuple[str, ...]] = {
     "xxd": ("-r",),
 }
 # Of these, a letter for a file that is written may stand behind others: `sort -no a`.
-_CLUSTERS = {name: re.compile(r"-\w*o") for name in ("sort", "tree")}
+_CLUSTERS = dict.fromkeys(("sort", "tree"), r"-\w*o")
 # Of these, the second word that is no option is a file that is written.
 _OPERANDS = {"uniq": 1, "xxd": 1}
 # Programs that start what `shell_syntax` reads, too.
@@ -110,14 +108,29 @@ _DEVICES = ("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/tty")
 # Scripts of sed that print, delete or replace lines of what it puts out.
 _ADDRESS = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/)?(?:,(?:\+?\d+|\$|/(?:[^/\\\n]|\\.)*/))?\s*!?"
 _SUBSTITUTE = r"s([/|#,@])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*"
-_SED = re.compile(rf"(?:\s*(?:{_ADDRESS}(?:[pdq=]|{_SUBSTITUTE}))\s*;?)+")
+_SED = rf"(?:\s*(?:{_ADDRESS}(?:[pdq=]|{_SUBSTITUTE}))\s*;?)+"
 _SED_OPTIONS = ("-n", "-E", "-r", "-e", "-ne", "-nE", "-En", "-nr", "-s", "-z", "--quiet")
-_AWK_WRITING = re.compile(r">(?!=)|(?<!\|)\|(?!\|)|system|getline|close|@")
+_AWK_WRITING = r">(?!=)|(?<!\|)\|(?!\|)|system|getline|close|@"
 _LONGEST_S = 0.5
+# Words of these characters and letters mean themselves.
+_PLAIN = str.maketrans("", "", "_-./,:@+=")
+_KEYWORDS = ("case", "coproc", "do", "for", "function", "if", "select", "until", "while")
 
 
 def is_reading(command: str) -> bool:
     """Return whether a shell command is known to change no file, except by a gitgates command."""
+    words = command.split(" ")
+    if all(map(_is_plain, words)):  # needs no parser, which takes longer than a look at the files
+        name = words[0]
+        if _READERS.get(name) == () and name not in _OPERANDS:
+            return True
+        if name == "git":
+            return _git_reads(words[1:])
+    if _is_plain(words[0]) and "=" not in words[0]:
+        known = (*_READERS, *_STARTERS, *_KEYWORDS, "git", "sed", "awk", "gawk", "mawk", "gitgates")
+        is_asking = any(option in words for (option,) in _ASKING)
+        if os.path.basename(words[0]) not in known and not is_asking:
+            return False
     from gitgates.session.shell_commands import LONGEST
     from gitgates.shell.syntax import read_command_line
 
@@ -125,6 +138,11 @@ def is_reading(command: str) -> bool:
         return False
     line = read_command_line(command, longest_s=_LONGEST_S)
     return not line.trouble and bool(line.commands) and all(map(reads, line.commands))
+
+
+def _is_plain(word: str) -> bool:
+    """Return whether a word means itself, in any place of a command."""
+    return word.isascii() and word.translate(_PLAIN).isalnum()
 
 
 def reads(command: SimpleCommand) -> bool:
@@ -150,10 +168,12 @@ def _reads_with(name: str, words: list[str]) -> bool:
         case "sed":
             return _sed_reads(words)
         case "awk" | "gawk" | "mawk":
+            import re  # takes as long as a look at the files; few commands need it
+
             # Others name a program in a file, edit in place or write a profile.
             plain = [word for word in words if word[:2] not in ("-F", "-v", "-")]
             return bool(words) and not any(
-                word.startswith("-") or _AWK_WRITING.search(word) for word in plain
+                word.startswith("-") or re.search(_AWK_WRITING, word) for word in plain
             )
         case _ if name in _STARTERS:
             return _is_followed(name, words)
@@ -174,10 +194,14 @@ def _is_harmless(env: Mapping[str, str]) -> bool:
 
 def _is_followed(name: str, words: Sequence[str]) -> bool:
     """Return whether what a program starts is among the commands that are read."""
+    from itertools import takewhile
+
     from gitgates.shell.starters import started
     from gitgates.shell.syntax import UNKNOWN
 
     if name in _SHELLS:
+        import re
+
         at = next((n for n, word in enumerate(words) if re.fullmatch(r"-[a-z]*c", word)), None)
         script = "".join(words[at + 1 : at + 2]) if at is not None else ""
         # `find` and `xargs` put file names in the place of `{}`.
@@ -202,8 +226,11 @@ def _program_reads(name: str, words: Sequence[str]) -> bool:
     writing = _READERS[name]
     if writing and any(word.startswith((*writing, UNKNOWN)) for word in words):
         return False
-    if name in _CLUSTERS and any(map(_CLUSTERS[name].match, words)):
-        return False
+    if name in _CLUSTERS:
+        import re
+
+        if any(re.match(_CLUSTERS[name], word) for word in words):
+            return False
     plain = [word for word in words if not word.startswith("-") or word == "-"]
     return len(plain) <= _OPERANDS.get(name, len(plain))
 
@@ -227,6 +254,8 @@ def _git_reads(words: list[str]) -> bool:
 
 
 def _sed_reads(words: list[str]) -> bool:
+    import re
+
     options = [word for word in words if word.startswith("-")]
     scripts = [words[at + 1] for at, word in enumerate(words[:-1]) if word in ("-e", "-ne")]
     plain = [word for word in words if not word.startswith("-")]
@@ -234,5 +263,5 @@ def _sed_reads(words: list[str]) -> bool:
     return (
         bool(scripts)
         and all(option in _SED_OPTIONS for option in options)
-        and all(_SED.fullmatch(script) for script in scripts)
+        and all(re.fullmatch(_SED, script) for script in scripts)
     )

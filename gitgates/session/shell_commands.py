@@ -29,7 +29,7 @@ _END = r"(?=[\s;&|<>)]|$)"
 # Without a word behind it, `review` means its status; what asks for help is left alone.
 _VERB = (
     rf"(?:review[ \t]+[a-z]+{_END}|review(?=\s*$|[ \t]*[;&|]|[ \t]+-(?!-?h(?:elp)?\b))|cannot-fix"
-    rf"|intent[ \t]+(?:select|release|scope-expansion-request){_END})"
+    rf"|undo|intent[ \t]+(?:select|release|scope-expansion-request){_END})"
 )
 _COMMAND = (
     rf"(?P<verb>\s*(?:cd[ \t]+{_FOLDER}[ \t]*&&[ \t]*)?(?:[\w./~-]*/)?gitgates[ \t]+{_VERB})"

@@ -6,6 +6,7 @@ the guard sees.
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 from gitgates.core.record import Record
@@ -46,6 +47,7 @@ COMMANDS = {
     "dashes": "the words after `--`",
     "joined": "the words after the options, as a shell command line",
     "each": "each word that is not an option, as a shell command line",
+    "given": "the words after the options, with each word after `:::`",
     "none": "",
 }
 STARTERS = (
@@ -54,7 +56,7 @@ STARTERS = (
     Starter(names="exec", valued="a"),
     Starter(
         names="env",
-        valued="uC",
+        valued="uCP",
         texts=("-S", "--split-string"),
         folders=("-C", "--chdir"),
         assigns=True,
@@ -86,11 +88,11 @@ STARTERS = (
     Starter(names="xvfb-run", valued="enfps"),
     Starter(names="chroot", before=1, elsewhere=True),
     Starter(names="watch", valued="n", command="joined"),
-    Starter(names="parallel", valued="jnIPS", command="joined"),
+    Starter(names="parallel", valued="jnIPS", command="given"),
     Starter(names="hyperfine concurrently", valued="wrmMnc", command="each"),
     Starter(names="entr", command="rest", texts=("-s",)),
     Starter(names="watchexec nodemon", valued="wefi", texts=("-x", "--exec")),
-    Starter(names="xargs", valued="adEILnPs"),
+    Starter(names="xargs", valued="adEIJLnPs"),
     # of environments
     Starter(names="hatch pdm pipenv poetry rye", verbs=("run",), valued="Cep"),
     Starter(names="uv", verbs=("run", "tool run"), valued="pmC", folders=("--directory",)),
@@ -160,6 +162,7 @@ STARTERS = (
     Starter(names="toolbox", verbs=("run",), valued="c", elsewhere=True),
     Starter(names="distrobox", verbs=("enter",), command="dashes", elsewhere=True),
 )
+_GIVEN, _MOST_GIVEN = ":::", 20  # arguments of parallel
 _ROWS: dict[str, list[Starter]] = {}
 for _row in STARTERS:
     for _name in _row.names.split():
@@ -170,6 +173,8 @@ _LONG = (
     *("--python", "--with", "--from", "--extra", "--name", "--prefix", "--directory", "--project"),
     *("--filter", "--config", "--env-file", "--interval", "--cwd", "--workdir", "--volume"),
     *("--mount", "--network", "--platform", "--entrypoint", "--file", "--workspace", "--spec"),
+    *("--delimiter", "--max-args", "--max-procs", "--max-chars", "--max-lines", "--arg-file"),
+    *("--results", "--joblog", "--jobs"),
     *("--dir", "--scope", "--manifest-path", "--environment", "--workspace-folder", "--property"),
 )
 
@@ -234,13 +239,34 @@ def _of_row(row: Starter, words: list[str]) -> Iterator[Started]:
     elif row.before:
         rest = rest[row.before :]
         rest = rest[1:] if rest[:1] == ["--"] else rest
-    match row.command if rest else "none":
+    if rest:
+        yield from _at_the_end(row, begun, rest)
+
+
+def _at_the_end(row: Starter, begun: Started, rest: list[str]) -> Iterator[Started]:
+    """Yield the commands that stand behind the options of a program."""
+    match row.command:
         case "rest" | "dashes":
             yield begun._replace(words=tuple(rest))
         case "joined":
-            yield begun._replace(text=" ".join(rest).partition(":::")[0])
+            yield begun._replace(text=" ".join(rest))
+        case "given":
+            yield from (begun._replace(words=words) for words in _with_given(rest))
         case "each":
             yield from (begun._replace(text=word) for word in rest if not word.startswith("-"))
+
+
+def _with_given(words: list[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the commands that `parallel` makes of its words; a shell runs what is one word."""
+    at = words.index(_GIVEN) if _GIVEN in words else len(words)
+    template, given = words[:at], [word for word in words[at:] if word != _GIVEN]
+    for value in given[:_MOST_GIVEN] or [""]:
+        one = [re.sub(r"\{\d*\}", lambda _: value, word) for word in template]  # noqa: B023 - at once
+        if one == template and value:
+            one = [*template, value]
+        if not given:
+            one = template
+        yield ("sh", "-c", one[0]) if len(one) == 1 else tuple(one)
 
 
 def _option_places(row: Starter, words: list[str], until: int) -> Iterator[int]:
@@ -271,6 +297,9 @@ def _behind_options(
         name, equals, value = word.partition("=")
         if word == "--":
             return tuple(env), rest[1:]
+        if word == "-" and "env" in row.names.split():
+            rest = rest[1:]
+            continue
         if word.startswith("-") and word != "-":
             at = next((at for at, letter in enumerate(word) if letter in row.valued), 0)
             is_last = 0 < at == len(word) - 1 and not word.startswith("--")

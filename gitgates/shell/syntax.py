@@ -11,7 +11,7 @@ import os
 import re
 import time
 from functools import cache
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from gitgates.core.record import Record
 from gitgates.proc.alarm import hold_signals, release_signals
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 UNKNOWN = "\ue000"  # in a word; no shell gives it a meaning
 SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
 _EXEC = ("-exec", "-execdir", "-ok", "-okdir")  # of find
+_PLACE = "{}"  # of an argument, in the command of find and xargs
 _NO_SHELL = "it cannot be parsed as shell commands"
 NO_TIME = "it takes too long to parse"
 _REDIRECTS = ("file_redirect", "heredoc_redirect", "herestring_redirect")
@@ -41,6 +42,7 @@ _MOST_TURNS = 20  # of a loop
 _MOST_NODES = 20_000  # with loops in loops
 _LONGEST_VALUE = 10_000  # of a variable
 _PIECE = 1 << 10  # bytes
+_VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)(?::?([-?=]).*)?\}?", re.DOTALL)
 # What is right and the grammar takes for a mistake → the same as the grammar knows it.
 _FOR_GRAMMAR = (
     (re.compile(r"\$\(\("), "$( ("),  # a subshell: arithmetic is no mistake
@@ -62,6 +64,10 @@ class SimpleCommand(Record):
     replaces: tuple[str, ...] = ()  # of `writes`, what is not appended to
     elsewhere: bool = False  # in another file system
     fed: tuple[str, ...] = ()  # what may be among its arguments: what comes by xargs or find
+    is_fed: bool = False  # it is among them, by xargs or find, and not only if it reads its input
+
+
+_BARE = SimpleCommand()
 
 
 class CommandLine(Record):
@@ -202,8 +208,8 @@ class _Shell:
         self._until = until
         self._output_of = output_of
 
-    def script(self, text: str) -> None:
-        """Read a script."""
+    def script(self, text: str, context: SimpleCommand = _BARE) -> None:
+        """Read a script; `context`: what its commands are fed."""
         # The grammar takes a line that is joined inside of a word for two words.
         left_s = self._until - time.monotonic()
         text = re.sub(r"(?<=[^\s\\])\\\n", "", text)
@@ -219,7 +225,7 @@ class _Shell:
                 self.trouble = _NO_SHELL
             outer, self._tree = self._tree, tree
             self._depth += 1
-            self._visit(tree.root, SimpleCommand())
+            self._visit(tree.root, context)
             self._depth -= 1
             self._tree = outer
 
@@ -426,8 +432,8 @@ class _Shell:
                 value = text[2:-1].encode("latin-1", "replace").decode("unicode_escape", "replace")
             case "string_content":
                 value = re.sub(r'\\([$`"\\\n])', _unescaped, text)
-            case "simple_expansion" | "expansion" if text.strip("${}").isidentifier():
-                value = self._variables.get(text.strip("${}"), UNKNOWN)
+            case "simple_expansion" | "expansion" if match := _VARIABLE.fullmatch(text):
+                value = self._variable(node, match)
             case "command_substitution":
                 value = self._substituted(node)
             case "process_substitution":
@@ -442,6 +448,15 @@ class _Shell:
             case _:
                 value = re.sub(r"\\(.)", _unescaped, text, flags=re.DOTALL)
         return value
+
+    def _variable(self, node: Node, match: re.Match[str]) -> str:
+        """Return the value of a variable, or what stands for one that is not set: `${x:-y}`."""
+        name, operator = match.groups()
+        if not operator:
+            return self._variables.get(name, UNKNOWN)
+        has_default = operator in "-=" and node.named_children[1:]
+        default = self._value(node.named_children[-1]) if has_default else UNKNOWN
+        return self._variables.get(name, "") or default
 
     def _joined(self, node: Node) -> str:
         at, parts = node.start_byte, []
@@ -477,8 +492,9 @@ class _Shell:
             self._export(plain)
         elif program in SHELLS:
             file = command.files[0] if command.files and UNKNOWN in plain else ""
-            script = file if plain else command.stdin
-            self._nested(_script_of(rest) or script, command)
+            script = _script_of(rest) or (file if plain else command.stdin)
+            is_given = command.is_fed and script == _PLACE  # by xargs
+            self._nested(command.stdin if is_given else script, command)
         elif program in ("source", "."):
             self._nested(command.files[0] if command.files else "", command)
         elif program in ("eval", "trap", "alias"):
@@ -500,16 +516,17 @@ class _Shell:
 
     def _find(self, command: SimpleCommand, rest: list[str]) -> None:
         for words, fed in _of_find(rest):
-            self._add(command._replace(words=words, fed=fed))
+            self._add(command._replace(words=words, fed=fed, is_fed=True))
 
     def _start(self, command: SimpleCommand, program: str, rest: list[str]) -> None:
         """Read the commands that a program starts."""
+        place = _place_of(rest) if program == "xargs" else ""
         for inner in started(program, rest):
             begun = command._replace(
-                words=inner.words,
+                words=tuple(word.replace(place or _PLACE, _PLACE) for word in inner.words),
                 env={**command.env, **dict(inner.env)},
                 cwd=os.path.join(command.cwd, inner.folder),
-                fed=command.fed if program == "xargs" else (),
+                is_fed=command.is_fed or program in ("xargs", "parallel"),
                 elsewhere=command.elsewhere or inner.elsewhere,
             )
             if inner.words:
@@ -549,7 +566,8 @@ class _Shell:
             self._exported = {**self._exported, **command.env}
             self._elsewhere = command.elsewhere
             folder = self._folder()
-            self.script(text)
+            fed = SimpleCommand(fed=command.fed, stdin=command.stdin) if command.is_fed else _BARE
+            self.script(text, fed)
             self._go_back(folder)
             self._exported, self._elsewhere = exported, was_elsewhere
 
@@ -559,6 +577,16 @@ class _Shell:
     def _go_back(self, folder: Folder) -> None:
         self._cwd, self._last, self._fallback = folder.cwd, folder.last, folder.fallback
         self._stack = list(folder.stack)
+
+
+def _place_of(words: list[str]) -> str:
+    """Return what stands for an argument in the command of xargs, by `-I%`; empty without one."""
+    for word, after in pairwise([*words, ""]):
+        if word.startswith("-I"):
+            return word[2:] or after
+        if word.startswith("--replace="):
+            return word.partition("=")[2]
+    return ""
 
 
 def _script_of(words: list[str]) -> str:

@@ -23,8 +23,8 @@ from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
-from gitgates.config.tables import defaults
 from gitgates.config.tables import tables as features
+from gitgates.core.guarded import rules_by_name
 from gitgates.core.lifecycle import HOOK_POINTS
 
 # key → values that the parser takes
@@ -75,6 +75,10 @@ GOOD: dict[str, list[Any]] = {
     "env_inputs": [[], ["LANG", "RUFF_*"]],
     "reads": [[], ["../ruff.toml", "~/.config/x", "/etc/x"]],
     "max_age": [1, 0.5, "1h"],
+    "keep": [1, 0.5, "12h", "14d"],
+    "max_size": [1, "2 GiB", "1G"],
+    "max_file": [4096, "50 MiB"],
+    "include": [[".env"], []],
     "weight": [1, 8],
     "after": [[], ["other"]],
     "parallel": [False],
@@ -125,7 +129,8 @@ GOOD: dict[str, list[Any]] = {
     "hook_timeout": [0, 1, 300, 1.5, "2m"],
     "hook_on_failure": ["block", "warn", "ignore"],
 }
-GOOD |= {name: ["deny", "ask", "warn", "off"] for name in defaults("guard") if name != "enabled"}
+GOOD |= {name: list(rule.answers) for name, rule in rules_by_name().items()}
+GOOD["lost_work"] += [{"git clean *": "ask", "*": "off"}, {}]
 # A value of each type of TOML; which of them are wrong types for a key, the good ones tell.
 TYPES: list[Any] = [True, 7, 1.5, "text", ["text"], [7], {"A": "text"}, {"A": 7}, [["text"]]]
 

@@ -357,7 +357,7 @@ def test_no_configuration(repo: Repo) -> None:
 
 def test_hooks_of_git_alone_are_none_of_the_agents_business(repo: Repo) -> None:
     config = f'{CHECK}[hooks.pre-commit]\ngates = ["check"]\n'
-    agent = begin(repo, f"{config}[guard]\nenabled = false\n")
+    agent = begin(repo, f"{config}[guard]\nenabled = false\n[undo]\nenabled = false\n")
     assert agent.start() == {}
     assert agent.facts() == []
 

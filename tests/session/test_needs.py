@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from config_support import table, with_tables, without_guard
+from config_support import table, with_tables, without_guard, without_undo
 
 from gitgates.core.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.core.policy import POLICIES, Need, module_of, needs_of
@@ -48,7 +48,8 @@ def test_a_stop_needs_the_beginnings() -> None:
 
 
 def test_the_guard_hears_of_tools_that_write() -> None:
-    assert needed_events(Config(gates=(CHECK,), hooks=(on("Stop"),))) == (
+    config = without_undo(Config(gates=(CHECK,), hooks=(on("Stop"),)))
+    assert needed_events(config) == (
         *BEGINNINGS,
         Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell")),
         SUBAGENTS,

@@ -6,7 +6,39 @@ from gitgates.config import values as v
 from gitgates.config.keys import Key, Table
 from gitgates.core.guarded import rules_by_name
 
-_ANSWER = v.one_of("deny", "ask", "warn", "off")
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.guarded import Rule
+
+# From the weakest; a table of patterns is weaker than another if it says anything else.
+_WEAKER = ("off", "warn", "save", "ask")
+
+
+def _answer_type(rule: Rule) -> v.ValueType:
+    """Return the type of a rule's key: one of its answers, or a table of patterns with one each."""
+    of_all = v.one_of(*rule.answers)
+    if not rule.by_pattern:
+        return of_all
+
+    def parse(value: object) -> object:
+        if isinstance(value, dict):
+            return tuple((pattern, _of_pattern(of_all, pattern, value)) for pattern in value)
+        if not isinstance(value, str):
+            expected = f"one of {', '.join(rule.answers)}, or a table of patterns with one each"
+            raise v.BadValue(expected, f'Try {rule.name} = {{ "git clean *" = "ask" }}.')
+        return of_all.parse(value)
+
+    table = {"type": "object", "propertyNames": v.FILLED, "additionalProperties": of_all.json}
+    return v.ValueType(parse, {"anyOf": [of_all.json, table]})
+
+
+def _of_pattern(of_all: v.ValueType, pattern: str, table: dict[str, object]) -> object:
+    if not pattern.strip():
+        raise v.BadValue('patterns of commands, such as "git clean *"', keys=(pattern,))
+    try:
+        return of_all.parse(table[pattern])
+    except v.BadValue as bad:
+        raise v.BadValue(bad.expected, bad.hint, keys=(pattern,)) from None
 
 
 _KEYS = (
@@ -14,9 +46,12 @@ _KEYS = (
         "Whether the guard checks an agent's commands and edits."
     ),
     *(
-        Key(rule.name, _ANSWER, f'"{rule.answer}"', weaker=("off", "warn", "ask")).means(
-            rule.meaning
-        )
+        Key(
+            rule.name,
+            _answer_type(rule),
+            f'"{rule.answer}"',
+            weaker="any" if rule.by_pattern else tuple(x for x in _WEAKER if x in rule.answers),
+        ).means(rule.meaning)
         for rule in rules_by_name().values()
     ),
 )

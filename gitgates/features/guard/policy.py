@@ -75,12 +75,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _answer_of(config: Config, rule: str) -> str:
-    table = config.tables.get("guard", {})
-    if rule not in table:  # of another version, or of no configuration
-        from gitgates.config.tables import completed  # cold: loads the key tables
+    from gitgates.core.guarded import setting_of  # most tool calls violate no rule
 
-        table = completed("guard", table)
-    return str(table[rule])
+    return str(setting_of(config, rule))
 
 
 # Edits
@@ -165,12 +162,15 @@ def _in_command(call: Call) -> Iterable[Violation]:
     from gitgates.features.guard.rules import Context, find  # most commands do not matter
 
     has_agent = any(name in text.lower() for name in (*AGENTS, "@factory/"))
+    from gitgates.shell.known import known_output
+
+    cwd_abs = call.payload.cwd_abs
     context = Context(
-        cwd_abs=call.payload.cwd_abs,
+        cwd_abs=cwd_abs,
         common_dir_abs=call.repo.common_dir_abs,
         places=resolved(places),
         env=call.env,
-        output_of=lambda words, cwd: _output_of(call, words, cwd),
+        output_of=lambda words, cwd: known_output(call.repo, os.path.join(cwd_abs, cwd), words),
         alias=lambda name: _alias(call, name) if "[alias" in settings else "",
         unasked=_unasked if has_agent else lambda _program: (),
         changes_table=lambda path, whole: _has_other_table(_content(path), whole),
@@ -235,30 +235,6 @@ def _unasked(program: str) -> tuple[str, ...]:
 
 def _unhooked(program: str, words: list[str], env: Mapping[str, str]) -> bool:
     return program in AGENTS and agent_host(program).runs_without_hooks(words, env)
-
-
-def _output_of(call: Call, words: tuple[str, ...], cwd: str) -> str:
-    """Return what a program prints that says where something is."""
-    from gitgates.features.guard.rules import TEMPORARY
-    from gitgates.shell.syntax import UNKNOWN
-
-    repo = call.repo
-    match words:
-        case ("which" | "type", *_, "gitgates") | ("command", *_, "gitgates"):
-            return "/usr/bin/gitgates"
-        case ("pwd", *_):
-            return os.path.join(call.payload.cwd_abs, cwd)
-        case ("mktemp", *_):
-            return TEMPORARY
-        case ("git", "rev-parse", "--git-path", path):
-            return f"{repo.common_dir_abs}/{path}"
-        case ("git", "rev-parse", *_, "--show-toplevel"):
-            return repo.root_abs
-        case ("git", "rev-parse", *_, "--git-common-dir"):
-            return repo.common_dir_abs
-        case ("git", "rev-parse", *_, "--git-dir" | "--absolute-git-dir"):
-            return repo.git_dir_abs
-    return UNKNOWN
 
 
 def _alias(call: Call, name: str) -> str:

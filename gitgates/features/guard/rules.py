@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from gitgates.core.record import Record
 from gitgates.features.guard.places import Place, Violation, find_places, linked, touched
+from gitgates.shell.known import TEMPORARY
 from gitgates.shell.no_verify import skips_hooks
 from gitgates.shell.repositories import Repositories, git_call
 from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, printed, read_command_line
@@ -62,7 +63,6 @@ _READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "--list", "-
 _CONFIG_VERBS = ("set", "unset", "edit", "remove-section", "rename-section")
 _CONFIG_WITH_VALUE = ("-f", "--file", "--type", "--default", "--comment", "--value", "--url")
 _CONFIG_WRITING = ("--add", "--unset", "--unset-all", "--replace-all", "--remove-section")
-TEMPORARY = "/tmp/mktemp"  # noqa: S108 - what `mktemp` makes is taken to be here, where nothing is
 _LONGEST_S = 2.0  # for checking one command line
 
 

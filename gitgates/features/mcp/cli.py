@@ -28,9 +28,9 @@ _INSTRUCTIONS = (
 def command() -> int:
     """Serve some verbs as tools of the Model Context Protocol over standard input and output.
 
-    The tools are select_active_intent, scope_expansion_request, review_status, post_review and
-    run_gates. Agents start it themselves once `gitgates install-hooks --agent claude --mcp` has
-    registered it. It needs the package `mcp`: pip install 'gitgates[mcp]'.
+    The tools are select_active_intent, scope_expansion_request, review_status, post_review,
+    undo_turn and run_gates. Agents start it themselves once `gitgates install-hooks --agent claude
+    --mcp` has registered it. It needs the package `mcp`: pip install 'gitgates[mcp]'.
 
     Exit status 0: the agent closed the connection. 78: the package is missing.
     """

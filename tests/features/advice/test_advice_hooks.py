@@ -202,11 +202,13 @@ def test_hooks_are_told_in_a_line_for_each_moment() -> None:
 # What it costs where there is none
 
 GATES = '[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n'
-UNGUARDED = "[guard]\nenabled = false\n"  # which refuses to go round what blocks
+UNGUARDED = (
+    "[guard]\nenabled = false\n[undo]\nenabled = false\n"  # which refuses to go round what blocks
+)
 HOOK = '[[advice]]\ntitle = "A"\nhook_command = "{}"\nhook_trigger = "{}"\nhook_on_failure = "{}"\n'
 
 
-NO_GUARD = "[guard]\nenabled = false\n"
+NO_GUARD = "[guard]\nenabled = false\n[undo]\nenabled = false\n"
 
 
 def configured(repo: Repo, text: str) -> Config:

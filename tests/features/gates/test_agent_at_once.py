@@ -40,6 +40,7 @@ def gates(repo: Repo, tool: str = "exit 1", stop: str = "exit 1") -> None:
         f"[gates.ending]\ncommand = '''{COUNT.format('stop')}{stop}'''\n"
         '[hooks.PostToolUse]\nenabled_tools = ["Edit"]\ngates = ["after"]\n'
         '[hooks.Stop]\ngates = ["ending"]\n'
+        "[undo]\nenabled = false\n"
     )
     fire(repo, recorded(repo, "SessionStart"))
     repo.write("a.txt", "changed\n")

@@ -94,9 +94,10 @@ def test_the_tools() -> None:
         "scope_expansion_request",
         "review_status",
         "post_review",
+        "undo_turn",
         "run_gates",
     ]
-    assert all("caller" in tool.input_schema["properties"] for tool in tools[:4])
+    assert all("caller" in tool.input_schema["properties"] for tool in tools[:5])
     assert not any(tool.output_schema for tool in tools)  # agents would get the text as JSON
 
 

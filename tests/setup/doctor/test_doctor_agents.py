@@ -27,6 +27,8 @@ command = "true"
 timeout = 60
 [hooks.Stop]
 gates = ["g"]
+[undo]
+enabled = false
 [hooks.PreToolUse]
 gates = ["g"]
 enabled_tools = ["Edit", "mcp__serena__*"]

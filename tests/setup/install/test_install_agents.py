@@ -29,7 +29,8 @@ gates = ["g"]
 gates = ["g"]
 enabled_tools = ["Edit", "Write"]
 """
-EVENTS = "SessionStart, UserPromptSubmit, PreToolUse, PostToolUse, SubagentStart, Stop"
+TOOL_EVENTS = "PreToolUse, PostToolUse, PostToolUseFailure"
+EVENTS = f"SessionStart, UserPromptSubmit, {TOOL_EVENTS}, SubagentStart, Stop"
 FOREIGN = '{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": []}]}\n}\n'
 NEXT = "next: gitgates doctor --prove\n"
 # Of the programs that tests need, none but a system's own.
@@ -64,15 +65,17 @@ def test_the_project_gets_its_hooks_and_loses_them_again(ready: Repo) -> None:
     said = ask(ready, "install")
     assert said == f"{PROJECT}: gitgates hooks were added: {EVENTS}\n{NEXT}"
     hook = {"type": "command", "command": "gitgates agent-hook claude", "timeout": 5}
-    wait = {**hook, "timeout": 75, "statusMessage": "gitgates: running the gates"}
+    wait = {**hook, "timeout": 105, "statusMessage": "gitgates: running the gates"}
+    tools, save = "Edit|Write|NotebookEdit|Bash|PowerShell", {**hook, "timeout": 35}
     assert settings(ready) == {
         "hooks": {
             "SessionStart": [{"hooks": [hook]}],
             "UserPromptSubmit": [{"hooks": [hook]}],
-            "PreToolUse": [{"matcher": "Edit|Write|NotebookEdit|Bash|PowerShell", "hooks": [hook]}],
-            "PostToolUse": [{"matcher": "Edit|Write", "hooks": [wait]}],
+            "PreToolUse": [{"matcher": f"^({tools}|mcp__gitgates__.*)$", "hooks": [save]}],
+            "PostToolUse": [{"matcher": tools, "hooks": [wait]}],
+            "PostToolUseFailure": [{"matcher": tools, "hooks": [save]}],
             "SubagentStart": [{"hooks": [hook]}],
-            "Stop": [{"hooks": [wait]}],
+            "Stop": [{"hooks": [{**wait, "timeout": 75}]}],
         }
     }
     assert ask(ready, "install") == f"{PROJECT}: gitgates hooks are already up to date\n{NEXT}"
@@ -294,7 +297,7 @@ def test_with_hooks_of_git_alone_the_guard_is_installed(repo: Repo) -> None:
 
 def test_nothing_is_needed(repo: Repo) -> None:
     gates = '[gates.g]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["g"]\n'
-    repo.config(f"{gates}[guard]\nenabled = false\n")
+    repo.config(f"{gates}[guard]\nenabled = false\n[undo]\nenabled = false\n")
     said = ask(repo, "install", status=78)
     assert "the configuration defines no agent hooks" in said
     assert '+gates = ["g"' in said

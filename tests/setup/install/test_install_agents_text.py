@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from config_support import without_guard
+from config_support import without_guard, without_undo
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,7 +111,7 @@ def test_events_matchers_and_timeouts_are_those_that_are_needed() -> None:
             Hook(name="pre-commit", gates=("g",)),
         ),
     )
-    assert agents.entries(config, "claude") == (
+    assert agents.entries(without_undo(config), "claude") == (
         Entry("SessionStart", 5),
         Entry("UserPromptSubmit", 5),
         Entry("PreToolUse", 5, "Edit|Write|NotebookEdit|Bash|PowerShell"),
@@ -129,7 +129,7 @@ def test_the_page_shows_what_is_written() -> None:
     assert configured["hooks"] == {"Stop": {"gates": ["test"]}}
     gate = GATE._replace(name="test", timeout_s=120)
     config = Config(gates=(gate,), hooks=(Hook(name="Stop", gates=("test",)),))
-    wanted = agents.entries(config, "claude")
+    wanted = agents.entries(without_undo(config), "claude")
     beside = {one.event for one in wanted} - {"Stop"}
     assert beside == {"SessionStart", "UserPromptSubmit", "PreToolUse", "SubagentStart"}
     shown = page.split("```json\n")[1].split("```")[0]

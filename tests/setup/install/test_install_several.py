@@ -55,7 +55,8 @@ def test_two_agents_get_the_same_gates_by_their_own_settings(ready: Repo) -> Non
     assert f"gitgates: {CANNOT}\n" in told
     assert "gitgates: Codex runs these hooks only once they are trusted\n" in told
     both = [json.loads((ready.path / file).read_text())["hooks"] for file in (CLAUDE, CODEX)]
-    assert [*both[0]] == [*both[1]]
+    # Codex has no event for a tool that failed.
+    assert [event for event in both[0] if event != "PostToolUseFailure"] == [*both[1]]
     said(ready, "uninstall-hooks", "--agent", "claude", "--agent", "codex")
     assert not (ready.path / CLAUDE).exists()
     assert not (ready.path / CODEX).parent.exists()

@@ -60,7 +60,9 @@ def test_it_hears_every_event_of_the_agent() -> None:
     def seconds(event: str) -> int:
         if kind_of(event) in GATES_OWN_TIME:
             return 600
-        if event in ("SubagentStart", "UserPromptExpansion", "PreToolUse", "PostToolUseFailure"):
+        if event in ("PreToolUse", "PostToolUseFailure"):
+            return 60  # the first save point of a large repository
+        if event in ("SubagentStart", "UserPromptExpansion"):
             return 30  # where a review or a command begins, what is there then is kept
         return 10 if event == "SessionEnd" else 5
 

@@ -1,0 +1,319 @@
+"""`gitgates undo`: list the save points, and go back."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+import click
+
+from gitgates.config.load import load, table_of
+from gitgates.core import errors
+from gitgates.core.clean import counted, first_few, plain_line, visible_line
+from gitgates.core.record import Record
+from gitgates.core.types import Config
+from gitgates.features.undo import points, put_back, undoing
+from gitgates.features.undo.points import Author
+from gitgates.features.undo.rows import row_of
+from gitgates.features.undo.selection import Selection, selected
+from gitgates.features.undo.states import UndoSettings, current
+from gitgates.features.undo.states import load as load_state
+from gitgates.features.undo.turn import current_turn
+from gitgates.hosts import calling_session, is_called_by_agent
+from gitgates.session.approval import require_person
+from gitgates.verbs.output import dump, format_option, print_json, table
+from gitgates.verbs.repository import current_repo
+from gitgates.worktree.locks import WAIT_S, Lock
+
+_VERSION = 1
+_SHOWN = 30
+_LONGEST, _LONGEST_PROMPT = 60, 30
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gitgates.features.undo.points import SavePoint
+    from gitgates.features.undo.turn import OwnTurn
+    from gitgates.git.repo import Repo
+
+
+class Wish(Record):
+    """What is to be undone, and how."""
+
+    paths: tuple[str, ...] = ()  # from the root; empty: all
+    with_index: bool = False
+    with_branch: bool = False
+    is_dry: bool = False
+    fmt: str = "text"
+
+
+def options_of_undo(function: Callable[..., int]) -> Callable[..., int]:
+    """Add the options that undo and redo have in common."""
+    for option in (
+        format_option,
+        click.option("--caller", hidden=True, default=""),
+        click.option("--token", metavar="TOKEN", default="", help="The approval of a person."),
+        click.option("--branch", is_flag=True, help="Move HEAD and branches back as well."),
+        click.option("--index", is_flag=True, help="Put the index back as well."),
+        click.option("--dry-run", is_flag=True, help="Show the difference, and change nothing."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command("undo")
+@click.argument("words", metavar="[ID] [PATH]...", nargs=-1)
+@click.option("--last", is_flag=True, help="Undo only the last change of an agent.")
+@click.option("--prompt", metavar="N", type=click.IntRange(min=1), help="Undo all since prompt N.")
+@click.option("--turn", is_flag=True, help="Undo what the calling agent has changed in its turn.")
+@click.option("--session", metavar="S", default="", help="Undo what this session has changed.")
+@click.option("--agent", metavar="A", default="", help="Undo what this sub-agent has changed.")
+@click.option(
+    "--all", "shows_all", is_flag=True, help="List all save points, not only the last 30."
+)
+@click.option("--page", metavar="FILE", default="", help="Write the list as an HTML page.")
+@options_of_undo
+def command(  # noqa: PLR0913 - its options
+    words: tuple[str, ...],
+    *,
+    last: bool,
+    prompt: int | None,
+    turn: bool,
+    session: str,
+    agent: str,
+    shows_all: bool,
+    page: str,
+    dry_run: bool,
+    index: bool,
+    branch: bool,
+    token: str,
+    caller: str,
+    fmt: str,
+) -> int:
+    """List what agents have changed, and undo it.
+
+    Without ID and options: a list, the newest first. With an ID: undo that change and what the same
+    session has changed since. PATH limits it to these files and folders. What somebody else has
+    changed since is merged or, in a conflict, kept beside and named. An undo can be undone:
+    gitgates redo.
+
+    Deleted branches and stash entries come back. The index, HEAD and moved branches stay, unless
+    --index and --branch are given: commits that these move away are in refs/gitgates/undone.
+    """
+    repo = current_repo()
+    number = _id_of(words)
+    chosen = {"an ID": number, "--prompt": prompt, "--last": last, "--turn": turn}
+    _require_one([name for name, value in chosen.items() if value], session=session, agent=agent)
+    if turn:
+        own = _calling_turn(repo, caller)
+        session, prompt = own.session, own.prompt
+    selection = Selection(id=number, prompt=prompt or 0, last=last, session=session, agent=agent)
+    paths = tuple(_relative(repo, word) for word in words[bool(number) :])
+    names_root = "" in paths
+    if not selection and paths:
+        raise errors.UsageError(
+            f"got the path `{visible_line(words[0])}`, but not what to undo",
+            f"Put an ID in front of it, or --last: gitgates undo --last {words[0]}",
+        )
+    if not selection:
+        return _list(repo, fmt, shows_all=shows_all, page=page)
+    paths = () if names_root else paths
+    wish = Wish(paths=paths, with_index=index, with_branch=branch, is_dry=dry_run, fmt=fmt)
+    with locked(repo):
+        settings = settings_of(repo)
+        finish_undo(repo, settings)
+        points.record(repo, settings, points.latest_call(repo))
+        wanted = selected(points.points_of(repo), selection)
+        if not dry_run:
+            _require_owner(repo, wanted, caller, token)
+        return go_back(repo, settings, wanted, wish)
+
+
+def settings_of(repo: Repo) -> UndoSettings:
+    """Return the settings of save points. Raises: ConfigError."""
+    config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
+    return table_of(config, "undo", UndoSettings)
+
+
+class locked:  # noqa: N801 - a context manager
+    """Keep gates from running in the worktree meanwhile. Raises: LockError, OSError."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._lock = Lock(repo.state_abs)
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(
+            alone=True, wait_s=WAIT_S, say=lambda text: click.echo(f"gitgates: {text}", err=True)
+        ):
+            raise self._lock.busy_error()
+
+    def __exit__(self, *exc: object) -> None:
+        self._lock.release()
+
+
+def finish_undo(repo: Repo, settings: UndoSettings) -> None:
+    """Finish an undo that was killed, and say so. Raises: as `put_back.finish`."""
+    for note in put_back.finish(repo, settings):
+        click.echo(f"gitgates: {note}", err=True)
+
+
+def go_back(repo: Repo, settings: UndoSettings, wanted: list[SavePoint], wish: Wish) -> int:
+    """Undo points, and report what that has done.
+
+    Raises: StateError, GitError, OSError.
+    """
+    now = load_state(repo, current(repo.state_abs))
+    targets = undoing.targets(repo, now, wanted, wish.paths)
+    folders = undoing.folder_changes(repo, wanted, wish.paths)
+    done = {path: _what(target) for path, target in sorted(targets.items())}
+    if wish.is_dry:
+        return _show_difference(repo, targets, done, wish.fmt)
+    author = Author(
+        by=points.UNDO,
+        session=calling_session(repo.env),
+        what=f"of {first_few([str(point.id) for point in reversed(wanted)], 5)}",
+        undoes=() if wish.paths else tuple(point.id for point in wanted),
+    )
+    undo = put_back.Undo(
+        state=now.id,
+        wanted=wanted[0].before,
+        targets=targets,
+        folders=(folders.back, folders.away),
+        author=author,
+        refs=undoing.ref_changes(repo, wanted),
+        with_index=wish.with_index,
+        with_branch=wish.with_branch,
+    )
+    point, notes = put_back.put_back(repo, settings, undo)
+    notes = [*folders.notes, *notes]
+    if wish.fmt == "json":
+        number = point.id if point else None
+        print_json({"version": _VERSION, "id": number, "files": done, "notes": notes})
+        return errors.OK
+    for path, what in done.items():
+        click.echo(f"{what:8}  {visible_line(path)}")
+    for note in notes:
+        click.echo(f"note: {note}")
+    redo = "; to redo: gitgates redo" if point else ""
+    click.echo(f"undone: {counted(len(wanted), 'change')}, {counted(len(done), 'file')}{redo}")
+    return errors.OK
+
+
+def _id_of(words: tuple[str, ...]) -> int:
+    """Return the ID that a command line begins with; 0: none."""
+    if not (words and words[0].isdecimal()):
+        return 0
+    if not int(words[0]):
+        raise errors.UsageError("there is no save point 0", "For a list, see: gitgates undo")
+    return int(words[0])
+
+
+def _calling_turn(repo: Repo, caller: str) -> OwnTurn:
+    own = current_turn(repo, caller)
+    if own is None:
+        what = "--turn: it is not known which session calls"
+        raise errors.UsageError(what, "Name the prompt: --prompt N")
+    return own
+
+
+def _require_one(chosen: list[str], *, session: str, agent: str) -> None:
+    """Check that a command says in one way only what to undo."""
+    if len(chosen) > 1:
+        what = f"{chosen[0]} and {chosen[1]} exclude each other"
+        raise errors.UsageError(what, "Give one of them. A path that is a number: ./3")
+    if chosen and chosen[0] in ("an ID", "--turn") and (session or agent):
+        option = "--session" if session else "--agent"
+        raise errors.UsageError(f"{chosen[0]} and {option} exclude each other", "Omit one.")
+
+
+def _require_owner(repo: Repo, wanted: list[SavePoint], caller: str, token: str) -> None:
+    """Check that an agent undoes only its own turn; a person may undo everything."""
+    if not (is_called_by_agent(repo.env) or caller or token):
+        return
+    own = None if token else current_turn(repo, caller)
+    if not (own and all(map(own.has, wanted))):
+        require_person(repo, "undo", token, otherwise="An agent may undo its own turn only. ")
+
+
+def _relative(repo: Repo, path: str) -> str:
+    inside = repo.relative(os.path.join(os.getcwd(), path))
+    if inside == ".." or inside.startswith("../"):
+        raise errors.UsageError(f"{path}: is outside of the repository {repo.root_abs}")
+    return "" if inside == "." else inside
+
+
+def _what(target: undoing.Target) -> str:
+    if target.version is None:
+        return "removed"
+    if target.now is None:
+        return "restored"
+    return "merged" if target.is_merged else "changed"
+
+
+def _show_difference(
+    repo: Repo, targets: Mapping[str, undoing.Target], done: Mapping[str, str], fmt: str
+) -> int:
+    if fmt == "json":
+        print_json({"version": _VERSION, "dry_run": True, "files": done})
+        return errors.OK
+    for path in done:
+        dump(undoing.difference(repo, path, targets[path]))
+    if not targets:
+        click.echo("no file would change")
+    return errors.OK
+
+
+# The list
+
+
+def _list(repo: Repo, fmt: str, *, shows_all: bool = False, page: str = "") -> int:
+    """Print the save points of a worktree, or write their page."""
+    listed = points.points_of(repo)
+    can = {point.id for point in undoing.undoable(listed)}
+    listed.reverse()
+    shown = listed if shows_all else listed[:_SHOWN]
+    rows = [row_of(repo, point, is_undone=point.id not in can) for point in shown]
+    if page:
+        from gitgates.features.undo.page import html_page  # seldom asked for
+
+        html = html_page(repo, [*zip(shown, rows, strict=True)])
+        try:
+            with open(os.path.join(os.getcwd(), page), "w", encoding="utf-8") as file:
+                file.write(html)
+        except OSError as error:
+            text = f"--page {page}: cannot be written: {error.strerror}"
+            raise errors.UsageError(text) from error
+        click.echo(f"written: {page}")
+        return errors.OK
+    if fmt == "json":
+        print_json({"version": _VERSION, "points": [row._asdict() for row in rows]})
+        return errors.OK
+    if not listed:
+        click.echo("gitgates: there are no save points", err=True)
+        return errors.OK
+    lines = [("ID", "when", "who", "prompt", "what", "changed", "")]
+    lines += [
+        (
+            str(row.id),
+            _age(time.time() - point.time_s),
+            plain_line(row.who),
+            plain_line(row.prompt_text, _LONGEST_PROMPT),
+            plain_line(row.what, _LONGEST),
+            row.changed,
+            "undone" if row.undone else "",
+        )
+        for point, row in zip(shown, rows, strict=True)
+    ]
+    sys.stdout.write(table([*lines], right=(0,)))
+    if len(shown) < len(listed):
+        click.echo(f"{len(listed) - len(shown)} older ones: gitgates undo --all")
+    return errors.OK
+
+
+def _age(seconds: float) -> str:
+    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= length:
+            return f"{seconds / length:.0f} {unit} ago"
+    return f"{max(seconds, 0.0):.0f} s ago"

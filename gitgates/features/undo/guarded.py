@@ -1,0 +1,31 @@
+"""The rules of the guard on commands that destroy what no commit holds, or what lies elsewhere."""
+
+from __future__ import annotations
+
+from gitgates.core.guarded import Rule
+
+RULES = (
+    Rule(
+        name="lost_work",
+        answer="save",
+        answers=("save", "ask", "deny", "off"),
+        by_pattern=True,
+        meaning="A command that would destroy what no commit holds: `git reset --hard`, `git "
+        "clean`, `rm`, `>` over a file and the like. `save`: a save point is taken first, and "
+        "agent and person are told; what cannot be saved is asked about. Also a table of "
+        'patterns of commands, `{ "git clean *" = "ask" }`; the last one that matches counts, '
+        "and without one `save`.",
+        why="No commit holds that.",
+        instead="Commit it first, or leave it alone.",
+    ),
+    Rule(
+        name="destructive",
+        answer="off",
+        answers=("ask", "off"),
+        meaning="A command that changes what lies elsewhere, or cannot come back: `git push "
+        "--force` to the default branch, `docker volume rm`, `DROP TABLE`, `terraform destroy`, "
+        "`kubectl delete`, `aws s3 rm` and others.",
+        why="Nothing here can bring that back.",
+        instead="Say what you would run, and why.",
+    ),
+)

@@ -1,0 +1,34 @@
+"""What `gitgates recover` does for undo: it finishes one that was killed."""
+
+from __future__ import annotations
+
+from gitgates.config.load import load, table_of
+from gitgates.core.types import Config
+from gitgates.features.undo.put_back import finish, is_under_way
+from gitgates.features.undo.states import UndoSettings
+from gitgates.worktree.locks import Lock
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
+
+
+_WAIT_S = 2.0  # a git that a killed undo has just started may hold it
+
+
+def recover(repo: Repo) -> list[str]:
+    """Finish an undo that was killed; return messages, none if there is nothing to do.
+
+    Raises: LockError where it is alive; StateError that names what cannot be put back; GitError,
+    OSError.
+    """
+    if not is_under_way(repo):
+        return []
+    lock = Lock(repo.state_abs)
+    if not lock.acquire(alone=True, wait_s=_WAIT_S):
+        raise lock.busy_error()
+    try:
+        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
+        return finish(repo, table_of(config, "undo", UndoSettings))
+    finally:
+        lock.release()

@@ -1,0 +1,580 @@
+"""The state of a worktree at one moment, so that it comes back byte for byte.
+
+A state is a tree of raw files in the git directory of ours, and a blob that says what no tree does:
+the modes, the empty folders, the index, HEAD, the branches, the stash, and what was left out. Its
+id is that of the blob. Only what has another `lstat` than in the state before is read.
+
+undo.facts   of one worktree: the last state, and what it was made from
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from gitgates.core.errors import GitError, LockError, StateError
+from gitgates.core.lean_json import dumps
+from gitgates.core.record import Record
+from gitgates.features.undo.private_git import PrivateGit
+from gitgates.git.repo import nul_split
+from gitgates.store.files import lock_file, make_folder, read_cached, remove_file, replace_cached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from gitgates.git.repo import Git, Repo
+
+_VERSION = 2
+_FACTS = "undo.facts"
+_WAIT_S = 60.0
+_DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all")
+_OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
+_SUBMODULE = "160000"
+_GONE = b"D"
+_REFS = ("refs/heads", "refs/stash")
+
+
+class UndoSettings(Record):
+    """The table `[tool.gitgates.undo]`."""
+
+    enabled: bool
+    keep_s: float
+    max_size_bytes: int
+    max_file_bytes: int
+    include: tuple[str, ...]
+
+
+class State(Record):
+    """What a worktree held."""
+
+    id: str
+    tree: str  # of raw files
+    head: str = ""  # the commit; empty before the first
+    branch: str = ""  # the ref that HEAD names; empty where it is detached
+    refs: Mapping[str, str] = {}  # branch → commit
+    stash: tuple[tuple[str, str], ...] = ()  # commit and message of each entry, the newest first
+    index_blob: str = ""  # with the bytes of the index; empty: there is none
+    index_entries: str = ""  # a digest of what it has, without what `lstat` said
+    staged: str = ""  # a pack with the blobs that the index has, and HEAD does not
+    umask: int = 0o022  # which the modes follow that are not named
+    modes: Mapping[str, int] = {}  # path → permissions of a file
+    folders: tuple[str, ...] = ()  # that are empty
+    left_out: Mapping[str, str] = {}  # path → why
+    exposed: tuple[str, ...] = ()  # that are new only because they are not ignored any more
+
+    def mode_of(self, path: str, git_mode: int) -> int:
+        """Return the type and permissions of a file or link."""
+        if stat.S_ISLNK(git_mode):
+            return stat.S_IFLNK | 0o777
+        return stat.S_IFREG | self.modes.get(path, _usual(git_mode, self.umask))
+
+
+class _Facts:
+    """What the last state was made from. In a file, it is a tuple of these fields."""
+
+    def __init__(self, plain: Any) -> None:  # noqa: ANN401 - whatever was written
+        is_known = isinstance(plain, tuple) and plain[0] == _VERSION
+        facts = plain if is_known else (_VERSION, (), (), "", {}, {}, {}, (), (), {}, ())
+        # `lstat` of the user's index and the refs; `lstat` of our index; the state.
+        self.surroundings: tuple[Any, ...] = facts[1]
+        self.own_index: tuple[int, ...] = facts[2]
+        self.state: str = facts[3]
+        self.modes: dict[str, int] = facts[4]
+        self.left_out: dict[str, str] = facts[5]
+        self.around: dict[str, Any] = facts[6]  # the fields of a state about all but the files
+        self.folders: tuple[str, ...] = facts[7]
+        self.limits: tuple[Any, ...] = facts[8]
+        self.forced: dict[str, bool] = facts[9]  # tracked, but ignored → whether it was there
+        # Git compares times by the second: it does not see that the mode of these has changed.
+        self.recent: tuple[str, ...] = facts[10]
+
+    def plain(self) -> tuple[Any, ...]:
+        """Return all of it for the file."""
+        return (
+            *(_VERSION, self.surroundings, self.own_index, self.state, self.modes, self.left_out),
+            *(self.around, self.folders, self.limits, self.forced, self.recent),
+        )
+
+
+def take(
+    repo: Repo, settings: UndoSettings, on_change: Callable[[str, str], None] = lambda *_: None
+) -> str:
+    """Record the state of a worktree; return its id, which is that of the last one if it is equal.
+
+    If it is not, `on_change` is called with the id of the last one, which may be empty, and that of
+    the new one, while no other process records a state.
+
+    Raises: StateError where it cannot be stored, for lack of space for example; LockError where
+    another process that does the same does not end; GitError where git cannot read the files.
+    """
+    private = PrivateGit(repo)
+    try:
+        make_folder(repo.state_abs)
+        lock_fd = lock_file(f"{repo.state_abs}/undo.lock", wait_s=_WAIT_S)
+        if lock_fd < 0:
+            raise LockError(
+                f"another save point of {repo.root_abs} did not finish in {_WAIT_S:.0f} s",
+                "Wait for the other gitgates run to finish, or stop it.",
+            )
+        try:
+            looked_ns = os.fstat(lock_fd).st_mtime_ns
+            os.utime(lock_fd)
+            return _take_locked(repo, settings, on_change, looked_ns)
+        finally:
+            os.close(lock_fd)
+    except OSError as error:
+        raise _not_taken(private, error) from error
+
+
+def _not_taken(private: PrivateGit, error: OSError) -> StateError:
+    return StateError(
+        f"{error.filename or private.folder_abs}: cannot take a save point: {error.strerror}",
+        "Free some disk space, or make the folder writable.",
+    )
+
+
+def current(state_abs: str) -> str:
+    """Return the id of the last state of a worktree, by its state folder; empty: there is none."""
+    return _Facts(read_cached(f"{state_abs}/{_FACTS}")).state
+
+
+def load(repo: Repo, state_id: str) -> State:
+    """Return a state. Raises: StateError where it is missing or damaged."""
+    from gitgates.core.limits import parse_json  # a look at the files needs none
+
+    try:
+        plain = parse_json(os.fsdecode(PrivateGit(repo).read_blob(state_id)))
+        plain["stash"] = tuple((commit, message) for commit, message in plain["stash"])
+        plain |= {name: tuple(plain[name]) for name in ("folders", "exposed")}
+        return State(id=state_id, **plain)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StateError(f"the state {state_id} of a save point is damaged: {error}") from error
+
+
+def _take_locked(
+    repo: Repo, settings: UndoSettings, on_change: Callable[[str, str], None], looked_ns: int
+) -> str:
+    private = PrivateGit(repo)
+    has_other_rules = private.prepare()
+    facts = _Facts(read_cached(_facts_abs(repo)))
+    remove_file(f"{private.index_abs}.lock")  # of a git that was killed; we hold our own lock
+    if not (facts.state and private.has(facts.state)):  # somebody has removed all of it
+        remove_file(private.index_abs)
+        facts = _Facts(None)
+    last = facts.state
+    # A killed run has changed the index, and did not come to note what it found.
+    is_noted = bool(facts.state) and facts.own_index == _identity(private.index_abs)
+    limits = (settings.max_file_bytes, settings.include)
+    if not is_noted or facts.limits != limits:
+        facts = _Facts(None)
+    facts.limits = limits
+    if not os.path.exists(private.index_abs):
+        _start(repo, private)
+    before, surroundings = facts.plain(), _surroundings(repo)
+    try:
+        seen = _look(private.storing, settings)
+    except GitError:  # the index may be damaged
+        remove_file(private.index_abs)
+        _start(repo, private)
+        facts, before = _Facts(None), ()
+        facts.limits = limits
+        seen = _look(private.storing, settings)
+    is_around = bool(facts.around) and surroundings == facts.surroundings
+    if not is_around:
+        listed = repo.git.names("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
+        facts.forced = dict.fromkeys(listed, False)
+    found = _update_files(private.storing, settings, facts, seen)
+    if found is None and is_around:
+        return facts.state
+    found = found or {}
+    has_other_rules = has_other_rules or any(map(_is_rules, found))
+    exposed = _older(repo.root_abs, found, looked_ns) if last and has_other_rules else []
+    if not is_around:
+        facts.around = _around(repo, private, facts.around)
+    facts.surroundings = surroundings
+    plain = {
+        "tree": private.storing.out("write-tree", "--missing-ok").decode().strip(),
+        "umask": _umask(),
+        "modes": facts.modes,
+        "folders": facts.folders,
+        "left_out": facts.left_out,
+        "exposed": exposed,
+        **facts.around,
+    }
+    facts.state = private.write_blob(dumps(plain).encode())
+    facts.own_index = _identity(private.index_abs)
+    if facts.state != last:
+        on_change(last, facts.state)  # if this is the last thing done, it is done again
+    if facts.plain() != before:
+        replace_cached(_facts_abs(repo), facts.plain(), sync=False)
+    return facts.state
+
+
+def _identity(path_abs: str) -> tuple[int, ...]:
+    """Return what tells a file from the one that git renames over it; empty if there is none."""
+    try:
+        now = os.lstat(path_abs)
+    except OSError:
+        return ()
+    return now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
+
+
+def _listing(settings: UndoSettings) -> tuple[str, ...]:
+    """Return the arguments with which git lists files that it does not track."""
+    return (*_OTHERS, *(f"-x!{pattern}" for pattern in settings.include))
+
+
+class _Seen(Record):
+    """What git says of the files."""
+
+    differences: bytes  # from our index
+    listed: bytes  # what is not in it; folders as a whole
+
+
+def _look(git: Git, settings: UndoSettings) -> _Seen:
+    asked = git.ask_all(_DIFFERENCES, (*_listing(settings), "--directory"))
+    for each in asked:
+        if each.exit_status:
+            raise GitError(f"git cannot list the files: {os.fsdecode(each.stderr).strip()}")
+    return _Seen(*(each.stdout for each in asked))
+
+
+def _update_files(
+    git: Git, settings: UndoSettings, facts: _Facts, seen: _Seen
+) -> dict[str, bool] | None:
+    """Store what has changed, and put it into the index.
+
+    Return path → whether it is new; None: nothing has changed.
+    """
+    from gitgates.git.index import update_index  # not for a look, but for what it finds
+
+    is_first, listed = not facts.state, seen.listed
+    gone, changed = _split(seen.differences)
+    if gone:
+        update_index(git, gone, "--force-remove")
+        # A folder in the place of a file is listed now.
+        listed = git.out(*_listing(settings), "--directory")
+    new, folders = _expand(git, settings, listed)
+    new += _forced(git.cwd_abs, facts, gone)
+    kept, left_out = _within(git.cwd_abs, (*changed, *new), settings.max_file_bytes)
+    kept += _changed_modes(git.cwd_abs, facts, {*gone, *kept})
+    has_changed = bool(is_first or gone or changed or kept)
+    has_changed = has_changed or (folders, left_out) != (facts.folders, facts.left_out)
+    facts.folders, facts.left_out = folders, left_out
+    if not has_changed:
+        return None
+    update_index(git, left_out, "--force-remove")
+    update_index(git, kept, "--add", "--remove", "--replace")
+    for path in (*gone, *changed, *new):
+        facts.modes.pop(path, None)
+    of_index = git.names("ls-files", "-z") if is_first else kept
+    _note_modes(git.cwd_abs, facts, of_index)
+    return dict.fromkeys((*gone, *changed), False) | dict.fromkeys(new, True)
+
+
+def _is_rules(path: str) -> bool:
+    return os.path.basename(path) == ".gitignore"
+
+
+def _older(root_abs: str, found: Mapping[str, bool], looked_ns: int) -> list[str]:
+    """Return the new files that were there before, when they were ignored."""
+    older = []
+    for path in (path for path, is_new in found.items() if is_new):
+        try:
+            if os.lstat(os.path.join(root_abs, path)).st_ctime_ns <= looked_ns:
+                older.append(path)
+        except OSError:
+            continue
+    return older
+
+
+def _forced(root_abs: str, facts: _Facts, gone: Iterable[str]) -> list[str]:
+    """Return the files that git tracks although they are ignored, and that are there again."""
+    found = []
+    for path in {*gone} & facts.forced.keys():
+        facts.forced[path] = False
+    for path, was_there in facts.forced.items():
+        if not was_there and os.path.lexists(os.path.join(root_abs, path)):
+            found.append(path)
+            facts.forced[path] = True
+    return found
+
+
+def _facts_abs(repo: Repo) -> str:
+    return f"{repo.state_abs}/{_FACTS}"
+
+
+def removed(repo: Repo, state: State) -> str:
+    """Store the state that a removed worktree has when it is added again; return its id.
+
+    Raises: OSError, GitError.
+    """
+    private, index_abs = PrivateGit(repo), f"{repo.state_abs}/undo.removed"
+    git = private.storing
+    git = git._replace(env={**git.env, "GIT_INDEX_FILE": index_abs})
+    try:
+        _fill(repo, git, state.head)
+        tree = git.out("write-tree", "--missing-ok").decode().strip()
+    finally:
+        remove_file(index_abs)
+    empty = State(id="", tree=tree, head=state.head, branch=state.branch, refs=state.refs)
+    plain = empty._replace(stash=state.stash, umask=state.umask)._asdict()
+    del plain["id"]
+    return private.write_blob(dumps(plain).encode())
+
+
+def _start(repo: Repo, private: PrivateGit) -> None:
+    """Fill the index with the files of HEAD: those that are as committed are not copied."""
+    _fill(repo, private.storing, repo.head)
+
+
+def _fill(repo: Repo, git: Git, commit: str) -> None:
+    git.out("read-tree", "--empty")
+    if not commit:
+        return
+    entries = nul_split(repo.git.out("ls-tree", "-r", "-z", "--full-tree", commit))
+    lines = "".join(f"{entry}\0" for entry in entries if not entry.startswith(_SUBMODULE))
+    git.out("update-index", "-z", "--index-info", stdin=os.fsencode(lines))
+    git.ask("update-index", "-q", "--refresh")  # its exit status says that some have changed
+
+
+def _split(differences: bytes) -> tuple[list[str], list[str]]:
+    """Return the paths that are gone, and those that are there."""
+    gone, changed = list[str](), list[str]()
+    fields = differences.split(b"\0")
+    for meta, path in zip(fields[::2], fields[1::2], strict=False):
+        (gone if meta.endswith(_GONE) else changed).append(os.fsdecode(path))
+    return gone, changed
+
+
+def _expand(git: Git, settings: UndoSettings, listed: bytes) -> tuple[list[str], tuple[str, ...]]:
+    """Return new files, and empty folders, from what git lists as untracked.
+
+    Git lists a folder as a whole: what is added to one later does not change the list.
+    """
+    files, empty, is_filled = list[str](), list[str](), False
+    for name in nul_split(listed):
+        if not name.endswith("/") or _is_repository(f"{git.cwd_abs}/{name}"):
+            files.append(name)
+            continue
+        for folder_abs, folders, inside in os.walk(f"{git.cwd_abs}/{name}"):
+            if not (folders or inside):
+                empty.append(os.path.relpath(folder_abs, git.cwd_abs))
+            nested = [each for each in folders if _is_repository(f"{folder_abs}/{each}")]
+            folders[:] = [each for each in folders if each not in nested]
+            links = [each for each in folders if os.path.islink(f"{folder_abs}/{each}")]
+            is_filled = is_filled or bool(inside or nested or links)
+    if is_filled:
+        files = git.names(*_listing(settings))
+    return files, tuple(sorted(empty))
+
+
+def _is_repository(folder_abs: str) -> bool:
+    """Return whether a folder is the root of another repository: that is left out."""
+    git_abs = os.path.join(folder_abs, ".git")
+    if os.path.isdir(git_abs):
+        return os.path.isfile(f"{git_abs}/HEAD")
+    try:
+        with open(git_abs, "rb") as file:
+            return file.read(8) == b"gitdir: "
+    except OSError:
+        return False
+
+
+def _within(
+    root_abs: str, paths: Iterable[str], most_bytes: int
+) -> tuple[list[str], dict[str, str]]:
+    """Return the paths to be stored, and those that are left out, with the reasons."""
+    kept, left_out = [], {}
+    for path in paths:
+        path_abs = os.path.join(root_abs, path)
+        try:
+            now = os.lstat(path_abs)
+        except OSError:
+            kept.append(path)  # it is gone again
+            continue
+        if path.endswith("/") or stat.S_ISDIR(now.st_mode):
+            left_out[path.rstrip("/")] = "a repository of its own"
+        elif stat.S_ISREG(now.st_mode) and now.st_size > most_bytes:
+            left_out[path] = f"larger than `max_file`: {now.st_size >> 20} MiB"
+        elif not (stat.S_ISREG(now.st_mode) or stat.S_ISLNK(now.st_mode)):
+            left_out[path] = "neither a file nor a link"
+        elif stat.S_ISREG(now.st_mode) and not os.access(path_abs, os.R_OK):
+            left_out[path] = "cannot be read"
+        else:
+            kept.append(path)
+    return kept, left_out
+
+
+# Modes
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _usual(git_mode: int, umask: int) -> int:
+    return (0o777 if git_mode & 0o100 else 0o666) & ~umask
+
+
+def _note_modes(root_abs: str, facts: _Facts, paths: Iterable[str]) -> None:
+    """Note the permissions of files that the umask would not give them, and who is recent."""
+    umask, recent_s, recent = _umask(), int(time.time()) - 1, list[str]()
+    for path in {*paths, *facts.recent}:
+        facts.modes.pop(path, None)
+        try:
+            now = os.lstat(os.path.join(root_abs, path))
+        except OSError:
+            continue
+        if not stat.S_ISREG(now.st_mode):
+            continue
+        if stat.S_IMODE(now.st_mode) != _usual(now.st_mode, umask):
+            facts.modes[path] = stat.S_IMODE(now.st_mode)
+        if now.st_ctime >= recent_s:
+            recent.append(path)
+    facts.recent = tuple(recent)
+
+
+def _changed_modes(root_abs: str, facts: _Facts, known: set[str]) -> list[str]:
+    """Return the recent files whose permissions have changed since."""
+    changed, umask = [], _umask()
+    for path in facts.recent:
+        try:
+            mode = os.lstat(os.path.join(root_abs, path)).st_mode
+        except OSError:
+            continue
+        noted = facts.modes.get(path, _usual(mode, umask))
+        if path not in known and stat.S_ISREG(mode) and stat.S_IMODE(mode) != noted:
+            changed.append(path)
+    return changed
+
+
+# The index, HEAD, branches, the stash
+
+
+def _surroundings(repo: Repo) -> tuple[Any, ...]:
+    """Return what `lstat` says of the files that keep the index, HEAD and refs; and HEAD."""
+    common_abs, git_dir_abs = repo.common_dir_abs, repo.git_dir_abs
+    places = [f"{git_dir_abs}/index", f"{git_dir_abs}/HEAD", f"{common_abs}/packed-refs"]
+    places += [f"{common_abs}/refs/stash", f"{common_abs}/logs/refs/stash"]
+    places += [f"{common_abs}/reftable/tables.list"]
+    folders = [f"{common_abs}/refs/heads"]
+    for folder_abs in folders:  # grows during the iteration
+        try:
+            for entry in os.scandir(folder_abs):
+                (folders if entry.is_dir(follow_symlinks=False) else places).append(entry.path)
+        except OSError:
+            continue
+    facts = []
+    for place_abs in sorted(places):
+        try:
+            now = os.lstat(place_abs)
+        except OSError:
+            continue
+        facts.append((place_abs, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns))
+    return (*facts, repo.head)
+
+
+def _around(repo: Repo, private: PrivateGit, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a state about all but the files. Raises: GitError, OSError."""
+    git, head = repo.git, repo.head
+    branch, listed = git.ask_all(
+        ("symbolic-ref", "--quiet", "HEAD"),
+        ("for-each-ref", "--format=%(objectname) %(refname)", *_REFS),
+    )
+    refs = {}
+    for line in os.fsdecode(listed.stdout).split("\n")[:-1]:
+        commit, _, ref = line.partition(" ")
+        refs[ref] = commit
+    stash = []
+    if refs.pop("refs/stash", ""):
+        log = git.ask("log", "--walk-reflogs", "-z", "--format=%H %gs", "refs/stash", "--")
+        stash = [entry.partition(" ")[::2] for entry in nul_split(log.stdout)]
+    for commit, _message in stash:
+        _keep_stash(repo, private, commit)
+    index_abs, index, entries, staged = f"{repo.git_dir_abs}/index", "", "", ""
+    if os.path.exists(index_abs):
+        import hashlib
+
+        listing = git.out("ls-files", "-z", "--stage", "-v")
+        entries = hashlib.sha256(listing).hexdigest()[:40]
+        index = known.get("index_blob", "") if entries == known.get("index_entries") else ""
+        if not index:  # `git status` writes one that has the same entries
+            with open(index_abs, "rb") as file:
+                index = private.write_blob(file.read())
+        if (index, head) == (known.get("index_blob"), known.get("head")):
+            staged = known["staged"]
+        elif ids := _staged(repo, head):
+            staged = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:40]
+            private.write_pack(staged, ids)
+    return {
+        "head": head,
+        "branch": os.fsdecode(branch.stdout).strip(),
+        "refs": refs,
+        "stash": stash,
+        "index_blob": index,
+        "index_entries": entries,
+        "staged": staged,
+    }
+
+
+def _staged(repo: Repo, head: str) -> list[str]:
+    """Return the ids of the blobs that the index has and HEAD does not, conflicts included."""
+    if not head:
+        entries = nul_split(repo.git.out("ls-files", "-z", "--stage"))
+        pairs = [entry.split(" ")[:2] for entry in entries]
+    else:
+        ask = ("diff-index", "--cached", "-z", "--no-renames", "--ignore-submodules=all", head)
+        fields = nul_split(repo.git.out(*ask))
+        pairs = [field.split(" ")[1:4:2] for field in fields[::2]]
+        unmerged = nul_split(repo.git.out("ls-files", "-z", "--unmerged"))
+        pairs += [entry.split(" ")[:2] for entry in unmerged]
+    return sorted({blob for mode, blob in pairs if mode != _SUBMODULE and blob.strip("0")})
+
+
+def packs_of(state: State) -> set[str]:
+    """Return the names of the packs that a state needs."""
+    packs = {stash_pack(commit) for commit, _message in state.stash}
+    packs |= {branch_pack(commit) for commit in state.refs.values()}
+    return packs | {state.staged} - {""}
+
+
+def branch_pack(commit: str) -> str:
+    """Return the name of the pack that has the commits of a branch that HEAD does not have."""
+    return f"branch-{commit}"
+
+
+def keep_branches(repo: Repo) -> None:
+    """Copy the commits that only other branches have: one may be deleted.
+
+    Raises: GitError, StateError.
+    """
+    private, git = PrivateGit(repo), repo.git
+    if not repo.head:
+        return
+    ask = ("for-each-ref", "--format=%(objectname)", "--no-merged", repo.head, "refs/heads")
+    for commit in git.lines(*ask):
+        if not private.has_pack(branch_pack(commit)):
+            listed = ("rev-list", "--objects", "--no-object-names", commit, "--not", repo.head)
+            ids = git.out(*listed, "--remotes").decode().split()
+            try:
+                private.write_pack(branch_pack(commit), ids)
+            except OSError as error:
+                raise _not_taken(private, error) from error
+
+
+def stash_pack(commit: str) -> str:
+    """Return the name of the pack that has what a stash entry refers to."""
+    return f"stash-{commit}"
+
+
+def _keep_stash(repo: Repo, private: PrivateGit, commit: str) -> None:
+    """Copy what a stash entry has beside the commit that it was made on."""
+    if not private.has_pack(stash_pack(commit)):
+        ask = ("rev-list", "--objects", "--no-object-names", commit, "--not", f"{commit}^1")
+        private.write_pack(stash_pack(commit), repo.git.out(*ask).decode().split())

@@ -1,0 +1,33 @@
+"""What programs print that says where something is, without running them."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.shell.syntax import UNKNOWN
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.git.repo import Repo
+
+TEMPORARY = "/tmp/mktemp"  # noqa: S108 - what `mktemp` makes is taken to be here, where nothing is
+
+
+def known_output(repo: Repo, cwd_abs: str, words: tuple[str, ...]) -> str:
+    """Return what a program prints that is run in a folder; `UNKNOWN` of others."""
+    match words:
+        case ("which" | "type", *_, "gitgates") | ("command", *_, "gitgates"):
+            return "/usr/bin/gitgates"
+        case ("pwd", *_):
+            return os.path.normpath(cwd_abs)
+        case ("mktemp", *_):
+            return TEMPORARY
+        case ("git", "rev-parse", "--git-path", path):
+            return f"{repo.common_dir_abs}/{path}"
+        case ("git", "rev-parse", *_, "--show-toplevel"):
+            return repo.root_abs
+        case ("git", "rev-parse", *_, "--git-common-dir"):
+            return repo.common_dir_abs
+        case ("git", "rev-parse", *_, "--git-dir" | "--absolute-git-dir"):
+            return repo.git_dir_abs
+    return UNKNOWN

@@ -1,0 +1,75 @@
+"""The options and operands of a command, as getopt(3) and git tell them apart."""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_SHORTEST = len("--f")  # of a long option that is abbreviated
+
+
+class Options(Record):
+    """The words behind a program or a command of git, taken apart."""
+
+    given: tuple[tuple[str, str], ...] = ()  # options with their values; `-qf` is `-q` and `-f`
+    before: tuple[str, ...] = ()  # operands before `--`, or all of them without one
+    behind: tuple[str, ...] = ()  # words behind `--`
+    is_split: bool = False  # there is a `--`
+
+    @property
+    def plain(self) -> tuple[str, ...]:
+        """All operands."""
+        return (*self.before, *self.behind)
+
+    def has(self, *names: str) -> bool:
+        """Return whether one of these options is given; long ones may be abbreviated."""
+        return any(_is(given, name) for given, _ in self.given for name in names)
+
+    def values(self, *names: str) -> tuple[str, ...]:
+        """Return the values of these options."""
+        return tuple(
+            value for given, value in self.given if any(_is(given, name) for name in names)
+        )
+
+
+def _is(given: str, name: str) -> bool:
+    return given == name or (
+        name.startswith("--") and len(given) >= _SHORTEST and name.startswith(given)
+    )
+
+
+def read_options(words: Sequence[str], letters: str = "", names: Sequence[str] = ()) -> Options:
+    """Take words apart. `letters`, `names`: short and long options that take a value."""
+    given: list[tuple[str, str]] = []
+    before: list[str] = []
+    rest = list(words)
+    while rest:
+        word, *rest = rest
+        if word == "--":
+            return Options(tuple(given), tuple(before), tuple(rest), is_split=True)
+        if word.startswith("--"):
+            name, equals, value = word.partition("=")
+            if not equals and rest and any(_is(name, known) for known in names):
+                value, *rest = rest
+            given.append((name, value))
+        elif word.startswith("-") and word != "-":
+            last = given_letters = list(_short(word, letters))
+            if last[-1][0][1] in letters and not last[-1][1] and rest:
+                value, *rest = rest
+                given_letters = [*last[:-1], (last[-1][0], value)]
+            given += given_letters
+        else:
+            before.append(word)
+    return Options(tuple(given), tuple(before))
+
+
+def _short(word: str, letters: str) -> Iterator[tuple[str, str]]:
+    """Yield the options of a word such as `-qfbNAME`."""
+    for at, letter in enumerate(word[1:], 1):
+        if letter in letters:
+            yield f"-{letter}", word[at + 1 :]
+            return
+        yield f"-{letter}", ""

@@ -1,0 +1,80 @@
+"""What the tests of save points share: a repository whose changes are recorded, and undone."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING
+
+from gitgates.features.undo import points, states
+from gitgates.features.undo.points import AGENT, Author
+from gitgates.features.undo.private_git import PrivateGit
+from gitgates.features.undo.states import UndoSettings
+from gitgates.git.repo import find_repo
+
+if TYPE_CHECKING:
+    import subprocess
+    from pathlib import Path
+
+    from conftest import Repo
+
+    from gitgates.git.repo import Repo as FoundRepo
+
+MOST = 1000  # bytes of a file that is saved
+SETTINGS = UndoSettings(
+    enabled=True, keep_s=1e6, max_size_bytes=1 << 31, max_file_bytes=MOST, include=()
+)
+CONFIG = f"[undo]\nmax_file = {MOST}\n"
+
+
+def found(repo: Repo) -> FoundRepo:
+    """Return the repository as our code finds it."""
+    return find_repo(str(repo.path), dict(os.environ))
+
+
+def record(repo: Repo, session: str = "", settings: UndoSettings = SETTINGS) -> int:
+    """Record what has changed, by a session or by a person; return the id of the point, or 0."""
+    author = Author(by=AGENT, session=session) if session else Author()
+    point = points.record(found(repo), settings, author)
+    return point.id if point else 0
+
+
+def saved(repo: Repo) -> dict[str, bytes]:
+    """Return the files of the last state: path → bytes."""
+    ours = found(repo)
+    state = states.load(ours, states.current(ours.state_abs))
+    private = PrivateGit(ours)
+    entries = private.reading.names("ls-tree", "-r", "-z", "--full-tree", state.tree)
+    pairs = (entry.partition("\t") for entry in entries)
+    return {path: private.read_blob(meta.split(" ")[2]) for meta, _, path in pairs}
+
+
+def undo(repo: Repo, *args: str) -> subprocess.CompletedProcess[bytes]:
+    """Run `gitgates undo` as a person; fail the test where it fails."""
+    done = repo.gitgates("undo", *args)
+    assert done.returncode == 0, (args, done.stdout, done.stderr)
+    return done
+
+
+def files_of(root: Path) -> dict[str, tuple[int, bytes]]:
+    """Return path → mode and bytes of all files, links and empty folders, the git folder aside."""
+    result: dict[str, tuple[int, bytes]] = {}
+    for folder, folders, names in os.walk(os.fsencode(root)):
+        folders[:] = [name for name in folders if name != b".git"]
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in (*names, *links):
+            if name == b".git":
+                continue
+            path = os.path.join(folder, name)
+            mode = os.lstat(path).st_mode
+            if stat.S_ISLNK(mode):
+                content = os.readlink(path)
+            elif os.access(path, os.R_OK):
+                with open(path, "rb") as file:
+                    content = file.read()
+            else:
+                content = b""
+            result[os.fsdecode(os.path.relpath(path, os.fsencode(root)))] = (mode, content)
+        if not folders and not names and folder != os.fsencode(root):
+            result[os.fsdecode(os.path.relpath(folder, os.fsencode(root))) + "/"] = (0, b"")
+    return result

@@ -1,0 +1,234 @@
+"""A save point is taken where something has changed, and has every byte of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from changes_support import SETTINGS, by_agent, by_person, files_of, undo
+
+from gitgates.features.undo.points import points_of
+from gitgates.features.undo.states import current
+from gitgates.git.repo import find_repo
+
+if TYPE_CHECKING:
+    from conftest import Repo
+
+
+def _clear(repo: Repo) -> None:
+    for entry in list(os.scandir(os.fsencode(repo.path))):
+        if entry.name == b".git":
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path)
+        else:
+            os.unlink(entry.path)
+
+
+def _fill(repo: Repo) -> None:
+    """Commit files that git converts, and put those beside them that it does not know."""
+    repo.git("config", "core.autocrlf", "true")
+    repo.git("config", "core.safecrlf", "false")
+    repo.git("config", "filter.case.clean", "tr a-z A-Z")
+    repo.git("config", "filter.case.smudge", "tr A-Z a-z")
+    repo.write(
+        ".gitattributes",
+        "*.case filter=case\n*.id ident\n*.u16 text working-tree-encoding=UTF-16LE\n*.lf eol=lf\n",
+    )
+    repo.write("crlf.txt", b"one\r\ntwo\r\n")
+    repo.write("mixed.txt", b"one\r\ntwo\nthree\r")
+    repo.write("unix.lf", b"one\ntwo\n")
+    repo.write("filtered.case", "Mixed Case\n")
+    repo.write("with.id", "$Id$\n")
+    repo.write("wide.u16", "wide\n".encode("utf-16-le"))
+    repo.write("deep/er/file.py", "x = 1\n")
+    repo.write("run.sh", "#!/bin/sh\n").chmod(0o755)
+    repo.commit_all("base")
+    repo.write("filtered.case", "Neither This\n")
+    repo.write("with.id", "$Id: what was not committed $\n")
+    repo.write("wide.u16", b"\xff\xfeodd")
+    repo.write("binary", bytes(range(256)) * 30)
+    repo.write("empty")
+    repo.write("private", "secret\n").chmod(0o600)
+    repo.write("read-only", "fixed\n").chmod(0o444)
+    repo.write("run.sh", "#!/bin/sh\nexit 1\n").chmod(0o711)
+    for name in (
+        "-dash",
+        "tab\tand\nline",
+        '"quoted"',
+        "a b",
+        "ünïcode",
+        ":(glob)*",
+        "back\\slash",
+    ):
+        repo.write(name, f"{name}\n")
+    with open(os.fsencode(repo.path) + b"/not-\xff\xfe-utf8", "wb") as file:
+        file.write(b"\0")
+    (repo.path / "link").symlink_to("deep/er")
+    (repo.path / "dangling").symlink_to("nowhere\nat all")
+    (repo.path / "hollow/inside").mkdir(parents=True)
+    (repo.path / "deep/hollow").mkdir()
+
+
+def test_every_byte_and_mode_comes_back(repo: Repo) -> None:
+    _fill(repo)
+    before = files_of(repo.path)
+    by_person(repo)
+    _clear(repo)
+    assert by_agent(repo)
+    undo(repo, "1")
+    assert files_of(repo.path) == before
+
+
+def test_what_git_converted_comes_back_as_it_was(repo: Repo) -> None:
+    _fill(repo)
+    before = files_of(repo.path)
+    by_person(repo)
+    repo.git("checkout", "-q", "-f", "HEAD", "--", ".")
+    repo.git("clean", "-q", "-fd")
+    assert by_agent(repo)
+    undo(repo, "1")
+    assert files_of(repo.path) == before
+
+
+def test_the_state_is_given_again_where_nothing_changed(repo: Repo) -> None:
+    _fill(repo)
+    by_person(repo)
+    ours = find_repo(str(repo.path), dict(os.environ))
+    first = current(ours.state_abs)
+    os.utime(repo.path / "crlf.txt", (1, 1))
+    repo.write("binary", bytes(range(256)) * 30)
+    index = (repo.path / ".git/index").read_bytes()
+    repo.git("status")  # which notes the new times in the index
+    assert (repo.path / ".git/index").read_bytes() != index
+    assert by_agent(repo) is None
+    assert by_agent(repo) is None
+    assert (current(ours.state_abs), points_of(ours)) == (first, [])
+
+
+pytestmark = pytest.mark.slow
+
+CHANGES = {
+    "same size and time": "cp -p deep/er/file.py ../before; echo x = 2 > deep/er/file.py; "
+    "touch -r ../before deep/er/file.py",
+    "executable": "chmod 700 private",
+    "mode of a new file": "echo 1 > new; chmod 604 new",
+    "empty folder": "mkdir void",
+    "folder gone": "rmdir deep/hollow",
+    "link": "ln -sfn deep link",
+    "link for a file": "rm -f empty; ln -s deep empty",
+    "folder for a file": "rm -f empty; mkdir empty; echo 1 > empty/in",
+    "file for a folder": "rm -r deep; echo 1 > deep",
+    "file for a link": "rm link; echo 1 > link",
+    "folder for a link": "rm link; mkdir link; echo 1 > link/in",
+    "link for a folder": "rm -r deep; ln -s . deep",
+    "renamed": "mv deep deeper",
+    "case": "mv empty EMPTY",
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_any_change_is_a_point_and_is_undone_and_redone(repo: Repo, name: str) -> None:
+    _fill(repo)
+    by_person(repo)
+    before = files_of(repo.path)
+    assert repo.ask("sh", "-ec", CHANGES[name]).returncode == 0
+    after = files_of(repo.path)
+    assert by_agent(repo)
+    assert by_agent(repo) is None
+    undo(repo, "--last")
+    assert files_of(repo.path) == before
+    undo(repo, verb="redo")
+    assert files_of(repo.path) == after
+    undo(repo, "1")
+    assert files_of(repo.path) == before
+
+
+def test_a_change_of_the_index_only_is_a_point(repo: Repo) -> None:
+    _fill(repo)
+    by_person(repo)
+    before = repo.git("ls-files", "--stage")
+    repo.git("add", "empty")
+    assert by_agent(repo)
+    undo(repo, "1")
+    assert repo.git("ls-files", "--stage") != before
+    undo(repo, "1", "--index")
+    assert repo.git("ls-files", "--stage") == before
+
+
+def test_ignored_files_are_saved_where_they_are_included(repo: Repo) -> None:
+    repo.write(".gitignore", ".env\nbuild/\n")
+    repo.write(".env", "KEY=1\n")
+    repo.write("build/out", "1\n")
+    repo.config('[undo]\ninclude = [".env"]\n')
+    settings = SETTINGS._replace(include=(".env",))
+    by_person(repo, settings)
+    (repo.path / ".env").unlink()
+    shutil.rmtree(repo.path / "build")
+    assert by_agent(repo, settings)
+    undo(repo, "1")
+    assert (repo.path / ".env").read_text() == "KEY=1\n"
+    assert not (repo.path / "build").exists()
+
+
+def test_what_only_the_index_has_outlives_gc(repo: Repo) -> None:
+    repo.write("file", "1\n")
+    repo.commit_all("base")
+    repo.write("file", "2, staged\n")
+    repo.git("add", "file")
+    repo.write("file", "3\n")
+    staged = repo.git("ls-files", "--stage")
+    by_person(repo)
+    repo.git("reset", "-q", "--hard")
+    repo.git("reflog", "expire", "--expire=now", "--all")
+    repo.git("gc", "-q", "--prune=now")
+    assert by_agent(repo)
+    undo(repo, "1", "--index")
+    assert (repo.path / "file").read_text() == "3\n"
+    assert repo.git("ls-files", "--stage") == staged
+    assert repo.git("show", ":file") == "2, staged"
+
+
+def test_what_only_the_stash_or_a_branch_has_outlives_gc(repo: Repo) -> None:
+    repo.write("file", "1\n")
+    repo.commit_all("base")
+    for number in (2, 3):
+        repo.write("file", f"{number}\n")
+        repo.write(f"new{number}", f"{number}\n")
+        repo.git("stash", "push", "-q", "-u", "-m", f"stash {number}")
+    stash = repo.git("stash", "list", "--format=%H %gs")
+    by_person(repo)
+    repo.git("stash", "clear")
+    repo.git("gc", "-q", "--prune=now")
+    assert by_agent(repo)
+    out = undo(repo, "1")
+    assert repo.git("stash", "list", "--format=%H %gs") == stash
+    assert "stash 3" in out
+    repo.git("stash", "pop", "-q")
+    assert ((repo.path / "file").read_text(), (repo.path / "new3").read_text()) == ("3\n", "3\n")
+
+
+def test_points_are_not_in_the_repository_of_the_user(repo: Repo) -> None:
+    _fill(repo)
+    refs, objects = repo.git("for-each-ref"), repo.git("count-objects", "-v")
+    by_person(repo)
+    _clear(repo)
+    by_agent(repo)
+    assert (repo.git("for-each-ref"), repo.git("count-objects", "-v")) == (refs, objects)
+
+
+def test_all_begins_anew_where_the_points_were_removed(repo: Repo) -> None:
+    _fill(repo)
+    by_person(repo)
+    repo.write("empty", "1\n")
+    assert by_agent(repo)
+    shutil.rmtree(repo.path / ".git/gitgates/undo")
+    before = files_of(repo.path)
+    assert by_person(repo) is None
+    assert undo(repo) == ""
+    _clear(repo)
+    assert by_agent(repo)
+    undo(repo, "1")
+    assert files_of(repo.path) == before

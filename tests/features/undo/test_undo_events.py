@@ -1,0 +1,87 @@
+"""Save points as an agent's session takes them: whose a change is, and what is told."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from agent_support import Agent, begin
+from conftest import Repo
+from points_support import undo
+
+CONFIG = '[gates.x]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["x"]\n'
+
+
+@pytest.fixture
+def agent(repo: Repo) -> Agent:
+    """A session that has begun, and has changed something."""
+    agent = begin(repo, CONFIG)
+    command(agent, "echo 1 > first", lambda: repo.write("first", "1\n"))
+    return agent
+
+
+def command(agent: Agent, text: str, run: Callable[[], object] = lambda: None) -> dict[str, Any]:
+    """Have an agent run a command; return what the host is told afterwards."""
+    fields: Any = {"tool_input": {"command": text}, "tool_use_id": text}
+    assert "ask" not in json.dumps(agent.pre("Bash", **fields))
+    run()
+    return agent.post("Bash", **fields)
+
+
+def points(repo: Repo) -> list[dict[str, Any]]:
+    """Return the points of a worktree, the newest first."""
+    listed: list[dict[str, Any]] = json.loads(undo(repo, "--format", "json").stdout)["points"]
+    return listed
+
+
+def test_what_is_found_changed_after_a_reading_command_is_somebody_elses(agent: Agent) -> None:
+    agent.repo.write("first", "by a person\n")
+    command(agent, "cat first")
+    command(agent, "echo 2 > second", lambda: agent.repo.write("second", "2\n"))
+    assert [point["by"] for point in points(agent.repo)] == ["agent", "others", "agent"]
+
+
+# Another worktree of the repository
+
+
+@pytest.fixture
+def linked(agent: Agent) -> Repo:
+    """A worktree beside that of the session, with work of a person in it."""
+    agent.repo.git("worktree", "add", "-q", "-b", "side", "../linked")
+    linked = Repo(agent.repo.path.parent / "linked")
+    linked.write("seed.py", "seed = 2\n").chmod(0o755)
+    linked.write("new/file", b"\xff")
+    return linked
+
+
+def test_what_a_command_removes_in_another_worktree_comes_back_there(
+    agent: Agent, linked: Repo
+) -> None:
+    said = command(agent, "rm -rf ../linked/new", lambda: shutil.rmtree(linked.path / "new"))
+    assert f"cd {linked.path} && gitgates undo 3" in said["systemMessage"]
+    point = points(linked)[0]
+    assert point["by"] == "agent"
+    undo(linked, str(point["id"]))
+    assert (linked.path / "new/file").read_bytes() == b"\xff"
+    assert "new" not in {path.name for path in agent.repo.path.iterdir()}
+
+
+@pytest.mark.parametrize("removed_by", ["git", "rm"])
+def test_a_removed_worktree_comes_back(agent: Agent, linked: Repo, removed_by: str) -> None:
+    git = ("git", "worktree", "remove", "--force", "../linked")
+    if removed_by == "git":
+        said = command(agent, " ".join(git), lambda: agent.repo.ask(*git))
+    else:
+        said = command(agent, "rm -rf ../linked", lambda: shutil.rmtree(linked.path))
+    assert not linked.path.exists()
+    add = f"git worktree add -f {linked.path} side"
+    assert f"{add} && cd {linked.path} && gitgates undo 3" in said["systemMessage"]
+    agent.repo.ask(*add.split())
+    said_then = undo(linked, "3").stdout
+    assert (linked.path / "seed.py").read_text() == "seed = 2\n"
+    assert (linked.path / "seed.py").stat().st_mode & 0o777 == 0o755
+    assert (linked.path / "new/file").read_bytes() == b"\xff"
+    assert b"kept" not in said_then
