@@ -1,0 +1,131 @@
+"""What a client's shell destroys comes back, byte for byte, and the agent is told at once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import others
+import pytest
+from claude import bash
+from host_scene import HostScene, need
+from others import shell
+from scene import CHECK, STOP, Scene
+
+COMMANDS = (
+    "git checkout -- .",
+    "git checkout HEAD -- tracked.py",
+    "git checkout -f",
+    "git restore tracked.py",
+    "git restore --staged --worktree .",
+    "git reset --hard",
+    "git add tracked.py; git reset --merge HEAD",
+    "git clean -fd",
+    "git switch -f -c other",
+    "git stash && git stash drop",
+    "git stash clear; rm tracked.py",
+    "git rm -f tracked.py",
+    "rm tracked.py",
+    "rm -rf src link",
+    "find . -name '*.py' -delete",
+    "find src -type f -exec rm {} +",
+    "mv tracked.py src/run.sh",
+    "cp crlf.txt tracked.py",
+    "echo x > tracked.py",
+    "truncate -s 0 tracked.py",
+    "dd if=/dev/null of=tracked.py",
+    "shred -u tracked.py",
+    "sed -i d tracked.py",
+    "printf '' | tee tracked.py src/run.sh",
+    "git branch -D topic; git worktree prune; : > 'odd\nname'",
+)
+
+
+CLIENTS = (".claude", ".codex", ".gemini", ".qwen", ".factory", ".github", ".opencode")
+
+
+def filled(scene: Scene | HostScene) -> None:
+    """Put staged, unstaged, untracked, executable, linked, CRLF and oddly named files there."""
+    root = Path(scene.repo.path)
+    (root / "src").mkdir()
+    (root / "tracked.py").write_text("one\n")
+    (root / "src/run.sh").write_text("#!/bin/sh\n")
+    (root / "crlf.txt").write_bytes(b"a\r\nb\r\n")
+    (root / ".gitattributes").write_text("*.txt text eol=lf\n")
+    scene.repo.git("config", "user.name", "Person")
+    scene.repo.git("config", "user.email", "person@example.invalid")
+    scene.repo.git("add", "-A")
+    scene.repo.git("commit", "-qnm", "base")
+    scene.repo.git("branch", "topic")
+    (root / "tracked.py").write_text("stashed\n")
+    scene.repo.git("stash")
+    (root / "tracked.py").write_text("staged\n")
+    scene.repo.git("add", "tracked.py")
+    (root / "tracked.py").write_text("unstaged\n")
+    (root / "src/run.sh").chmod(0o700)
+    (root / "src/new.py").write_bytes(b"untracked\r\n")
+    (root / "link").symlink_to("src/new.py")
+    (root / "odd\nname").write_text("odd\n")
+    (root / "crlf.txt").write_bytes(b"c\r\nd\n")
+    (root / "crlf.txt").chmod(0o600)
+    (root / "empty/folder").mkdir(parents=True)
+
+
+def state(scene: Scene | HostScene) -> dict[str, object]:
+    """Return all that has to come back."""
+    found: dict[str, object] = {}
+    root = Path(scene.repo.path)
+    for folder, folders, names in os.walk(root):
+        # Nor what clients themselves write.
+        folders[:] = [name for name in folders if name not in CLIENTS and name != ".git"]
+        for name in [*names, *folders]:
+            path = Path(folder, name)
+            content = (
+                os.readlink(path)
+                if path.is_symlink()
+                else path.read_bytes()
+                if path.is_file()
+                else ""
+            )
+            found[str(path.relative_to(root))] = (oct(path.lstat().st_mode), content)
+    found["index"] = scene.repo.git("ls-files", "--stage", "-z")
+    found["stash"] = scene.repo.git("stash", "list", "--format=%H")
+    found["branches"] = scene.repo.git("for-each-ref", "refs/heads")
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_command_destroys_comes_back(tmp_path: Path, command: str) -> None:
+    scene = Scene(tmp_path, CHECK + STOP)
+    filled(scene)
+    before = state(scene)
+    told = scene.run(bash(command), "done").told(1)
+    assert state(scene) != before, "the command has not done what it is here for"
+    assert "gitgates undo 1" in told
+    done = scene.repo.gitgates("undo", "1", "--index", "--branch")
+    assert done.returncode == 0, done.stderr
+    now = state(scene)
+    if "-c other" in command:
+        assert "other" in str(now.pop("branches"))
+        before.pop("branches")
+    assert now == before
+
+
+# Of the clients with an event before each tool; what is told after it depends on the client.
+HOSTS = tuple(host for host in others.HOSTS if host not in ("kimi", "vibe", "hermes", "openhands"))
+
+
+@pytest.mark.parametrize("command", ["git reset --hard", "git clean -fd; rm -r src"])
+@pytest.mark.parametrize("host", HOSTS)
+def test_what_the_shell_of_other_clients_destroys_comes_back(
+    tmp_path: Path, host: str, command: str
+) -> None:
+    need(host)
+    scene = HostScene(tmp_path, host, config=CHECK + STOP)
+    filled(scene)
+    before = state(scene)
+    scene.session(shell(host, command), "done")
+    assert state(scene) != before, "the command has not done what it is here for"
+    done = scene.repo.gitgates("undo", "1", "--index", "--branch")
+    assert done.returncode == 0, done.stderr
+    assert state(scene) == before
