@@ -29,6 +29,7 @@ from gitgates.worktree.locks import WAIT_S, Lock
 _VERSION = 1
 _SHOWN = 30
 _LONGEST, _LONGEST_PROMPT = 60, 30
+_DIGITS = 18  # of an ID: no point has a longer one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -205,9 +206,10 @@ def _id_of(words: tuple[str, ...]) -> int:
     """Return the ID that a command line begins with; 0: none."""
     if not (words and words[0].isdecimal()):
         return 0
-    if not int(words[0]):
+    number = int(words[0][:_DIGITS])
+    if not number:
         raise errors.UsageError("there is no save point 0", "For a list, see: gitgates undo")
-    return int(words[0])
+    return number
 
 
 def _calling_turn(repo: Repo, caller: str) -> OwnTurn:

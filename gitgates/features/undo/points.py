@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.core.errors import StateError
 from gitgates.core.record import Record
 from gitgates.features.undo.private_git import PrivateGit
 from gitgates.features.undo.states import current, load, packs_of, take
@@ -122,7 +123,11 @@ def _point(fields: dict[str, Any] | None) -> SavePoint | None:
     try:
         author = {**(fields or {})["author"]}
         author["undoes"] = tuple(author.get("undoes", ()))
-        return SavePoint(**{**(fields or {}), "author": Author(**author)})
+        point = {**(fields or {}), "author": Author(**author)}
+        texts = [point[name] for name in ("root_abs", "before", "after")]
+        is_whole = all(isinstance(text, str) for text in texts)
+        is_whole = is_whole and isinstance(point["time_s"], float)
+        return SavePoint(**point) if is_whole else None
     except (KeyError, TypeError):
         return None
 
@@ -261,7 +266,10 @@ def _drop(repo: Repo, private: PrivateGit, points: list[SavePoint], now_s: float
     kept = [point for point in map(_point, map(_fields, rest.values())) if point]
     roots, packs = set[str](), set[str]()
     for state_id in _states(repo, kept):
-        state = load(repo, state_id)
+        try:
+            state = load(repo, state_id)
+        except StateError:
+            continue  # it is damaged; what nothing needs is removed all the same
         roots |= {state_id, state.tree, *filter(None, (state.index_blob,))}
         packs |= packs_of(state)
     private.sweep(roots, packs, now_s)

@@ -66,7 +66,9 @@ class PrivateGit:
         """Git that has the objects of the user's repository, too."""
         users = quoted(f"{self._repo.common_dir_abs}/objects")
         git = self.storing
-        return git._replace(env={**git.env, _ALTERNATES: users})
+        # It needs no index: that of the worktree may be damaged, and is then made again.
+        no_index = {"GIT_INDEX_FILE": f"{self.git_dir_abs}/index"}
+        return git._replace(env={**git.env, **no_index, _ALTERNATES: users})
 
     def prepare(self) -> bool:
         """Make the directory; take over the settings, and return whether the user's have changed.

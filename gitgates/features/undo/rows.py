@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitgates.core.clean import counted
+from gitgates.core.errors import GitError, StateError
 from gitgates.core.record import Record
 from gitgates.features.undo import points, undoing
 from gitgates.features.undo.states import load
@@ -10,9 +11,11 @@ from gitgates.store.log import utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from gitgates.features.undo.points import SavePoint
+    from gitgates.features.undo.states import State
     from gitgates.git.repo import Repo
 
 
@@ -37,11 +40,19 @@ class Row(Record):
 
 
 def row_of(repo: Repo, point: SavePoint, *, is_undone: bool) -> Row:
-    """Return a point as it is shown. Raises: StateError, GitError."""
+    """Return a point as it is shown, also one whose objects are damaged."""
     author = point.author
-    before, after = load(repo, point.before), load(repo, point.after)
-    names = undoing.changes(repo, before, after)
-    added, removed = undoing.counted_lines(repo, before, after)
+    names: Iterable[str] = ()
+    added = removed = 0
+    try:
+        before, after = load(repo, point.before), load(repo, point.after)
+        names = undoing.changes(repo, before, after)
+        added, removed = undoing.counted_lines(repo, before, after)
+        parts = [counted(len(names), "file")] if names else []
+        parts += [f"+{added} −{removed}"] if added or removed else []
+        parts += _other_parts(before, after)
+    except (StateError, GitError):
+        parts = ["damaged"]
     what = {
         points.AGENT: f"{author.tool}: {author.what}" if author.what else author.tool,
         points.UNDO: f"undo {author.what}",
@@ -50,15 +61,6 @@ def row_of(repo: Repo, point: SavePoint, *, is_undone: bool) -> Row:
         points.AGENT: f"session {author.session[:8]}" if author.session else "agent",
         points.UNDO: "undo",
     }.get(author.by, "somebody else")
-    parts = [counted(len(names), "file")] if names else []
-    parts += [f"+{added} −{removed}"] if added or removed else []
-    others: list[tuple[str, Any]] = [
-        ("index", lambda state: state.index_entries),
-        ("HEAD", lambda state: (state.head, state.branch)),
-        ("branches", lambda state: state.refs),
-        ("stash", lambda state: state.stash),
-    ]
-    parts += [name for name, of in others if of(before) != of(after)]
     prompt = f"prompt {author.prompt}" if author.prompt else ""
     return Row(
         id=point.id,
@@ -77,3 +79,13 @@ def row_of(repo: Repo, point: SavePoint, *, is_undone: bool) -> Row:
         lines_removed=removed,
         undone=author.by == points.AGENT and is_undone,
     )
+
+
+def _other_parts(before: State, after: State) -> list[str]:
+    others: list[tuple[str, Any]] = [
+        ("index", lambda state: state.index_entries),
+        ("HEAD", lambda state: (state.head, state.branch)),
+        ("branches", lambda state: state.refs),
+        ("stash", lambda state: state.stash),
+    ]
+    return [name for name, of in others if of(before) != of(after)]
