@@ -33,6 +33,7 @@ _LINK = re.compile(r"(?<!`)(\]\()(?![a-z]+:|#)([^)\s#]*)(#[^)\s]*)?\)")
 _LOADED = re.compile(
     r'<(?:script|img|iframe|link [^>]*rel="?stylesheet)[^>]*(?:src|href)="(\w+://[^"]*)'
 )
+_FOR_TESTS = re.compile(r"^(```\w+) \w+$", re.MULTILINE)  # how a block is tested: AGENTS.md
 _LOG = logging.getLogger("mkdocs.plugins.site_pages")
 
 
@@ -71,10 +72,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_more: object) -> str:
-    """Let links lead to the places that pages have in the site."""
+    """Let links lead to the places that pages have in the site; name only languages of blocks."""
     places = {target: source for source, target in MOVED.items()}
     source = places.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    return with_links_of_site(markdown, source)
+    return _FOR_TESTS.sub(r"\1", with_links_of_site(markdown, source))
 
 
 def on_post_page(output: str, page: Page, **_more: object) -> None:
