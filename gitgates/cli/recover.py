@@ -47,9 +47,9 @@ from gitgates.worktree.restored import Restored, bring_back, list_missing
 def command(
     *, wish: str, roll_back: str | None, drop: str | None, missing: str | None, path: str | None
 ) -> int:
-    """Restore unstaged work that an interrupted run stashed.
+    """Restore unstaged work that an interrupted run stashed, and finish an interrupted undo.
 
-    Every gitgates command does this first; this one also lists and shows files. Versions that could
+    Every gitgates command restores first; this one also lists and shows files. Versions that could
     not be merged are kept for 30 days. The checkpoint of an interrupted headless run is kept until
     --roll-back or --drop is used for that run.
 
