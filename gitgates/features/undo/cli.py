@@ -133,9 +133,15 @@ def command(  # noqa: PLR0913 - its options
 
 
 def settings_of(repo: Repo) -> UndoSettings:
-    """Return the settings of save points. Raises: ConfigError."""
-    config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
-    return table_of(config, "undo", UndoSettings)
+    """Return the settings of save points; the defaults where the configuration is invalid.
+
+    What has made it so may be what is to be undone.
+    """
+    try:
+        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
+    except errors.ConfigError:
+        config = None
+    return table_of(config or Config(), "undo", UndoSettings)
 
 
 class locked:  # noqa: N801 - a context manager

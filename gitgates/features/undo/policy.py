@@ -78,8 +78,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far
 
 
-def _settings(call: Call) -> UndoSettings:
-    return table_of(call.config, "undo", UndoSettings)
+def _settings(config: Config) -> UndoSettings:
+    return table_of(config, "undo", UndoSettings)
 
 
 def _before(call: Call) -> Verdict:
@@ -119,7 +119,7 @@ def _answer(call: Call) -> Answer | None:
 
 def _save(call: Call, answer: Answer | None) -> None:
     """Record what has changed until now, and that a tool call begins."""
-    settings = _settings(call)
+    settings = _settings(call.config)
     record(call.repo, settings, latest_call(call.repo))
     noted = EndedCall()
     if answer:
@@ -144,7 +144,7 @@ def _after(call: Call) -> Verdict:
 
 def _end_call(call: Call) -> tuple[str, list[str]]:
     """Record what a tool call has changed; return what is to be said, and how it comes back."""
-    key, author, settings = _key(call), _author(call), _settings(call)
+    key, author, settings = _key(call), _author(call), _settings(call.config)
     point = record(call.repo, settings, author)
     ended = close_calls(call.repo, lambda each, _author: each == key)
     noted = ended[0] if ended else EndedCall()
@@ -158,7 +158,7 @@ def record_elsewhere(call: Call, noted: EndedCall, author: Author) -> list[str]:
         return []
     from gitgates.features.undo.elsewhere import record_ended  # few commands change one
 
-    return record_ended(call.repo, _settings(call), noted.elsewhere, author)
+    return record_ended(call.repo, _settings(call.config), noted.elsewhere, author)
 
 
 def _key(call: Call) -> str:

@@ -136,7 +136,7 @@ class PrivateGit:
         object_id = hashlib.new(
             self._repo.object_format, header + content, usedforsecurity=False
         ).hexdigest()
-        path_abs = f"{self._objects_abs}/{object_id[:2]}/{object_id[2:]}"
+        path_abs = self._object_abs(object_id)
         try:
             os.utime(path_abs)  # or it may be swept before a state refers to it
         except FileNotFoundError:
@@ -146,10 +146,22 @@ class PrivateGit:
 
     def has(self, object_id: str) -> bool:
         """Return whether an object is here, and not only in the repository of the user."""
-        return os.path.exists(f"{self._objects_abs}/{object_id[:2]}/{object_id[2:]}")
+        return os.path.exists(self._object_abs(object_id))
+
+    def _object_abs(self, object_id: str) -> str:
+        return f"{self._objects_abs}/{object_id[:2]}/{object_id[2:]}"
 
     def read_blob(self, object_id: str) -> bytes:
         """Return the bytes of an object. Raises: StateError where it is missing or damaged."""
+        import zlib  # a look at the files needs none
+
+        try:
+            with open(self._object_abs(object_id), "rb") as file:
+                header, _, content = zlib.decompress(file.read()).partition(b"\0")
+        except (OSError, zlib.error):
+            header, content = b"", b""
+        if header == b"blob %d" % len(content):
+            return content
         got = self.reading.ask("cat-file", "blob", object_id)
         if got.exit_status:
             raise StateError(

@@ -85,3 +85,14 @@ def test_a_removed_worktree_comes_back(agent: Agent, linked: Repo, removed_by: s
     assert (linked.path / "seed.py").stat().st_mode & 0o777 == 0o755
     assert (linked.path / "new/file").read_bytes() == b"\xff"
     assert b"kept" not in said_then
+
+
+def test_what_breaks_the_configuration_is_undone(repo: Repo) -> None:
+    agent = begin(repo, '[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n')
+    before = (repo.path / "pyproject.toml").read_bytes()
+    agent.pre("Bash", "", tool_input={"command": "true > b"}, tool_use_id="t1")
+    (repo.path / "pyproject.toml").write_text("[tool.gitgates\n")
+    agent.post("Bash", "", tool_input={"command": "true > b"}, tool_use_id="t1")
+    done = repo.gitgates("undo", "--last")
+    assert done.returncode == 0, done.stderr
+    assert (repo.path / "pyproject.toml").read_bytes() == before
