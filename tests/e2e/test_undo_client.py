@@ -24,9 +24,9 @@ COMMANDS = (
     "git switch -f -c other",
     "git stash && git stash drop",
     "git stash clear; rm tracked.py",
-    "git rm -f tracked.py",
+    "git rm -q --cached tracked.py; rm tracked.py",
     "rm tracked.py",
-    "rm -rf src link",
+    "rm -r src link",  # with -f, Codex itself refuses it
     "find . -name '*.py' -delete",
     "find src -type f -exec rm {} +",
     "mv tracked.py src/run.sh",
@@ -111,12 +111,19 @@ def test_what_a_command_destroys_comes_back(tmp_path: Path, command: str) -> Non
     assert now == before
 
 
-# Of the clients with an event before each tool; what is told after it depends on the client.
+# Of the clients with an event before each tool: a few commands, and all with two of them.
 HOSTS = tuple(host for host in others.HOSTS if host not in ("kimi", "vibe", "hermes", "openhands"))
+EACH = ("codex", "gemini")
 
 
-@pytest.mark.parametrize("command", ["git reset --hard", "git clean -fd; rm -r src"])
-@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize(
+    ("host", "command"),
+    [
+        (host, command)
+        for host in HOSTS
+        for command in (COMMANDS if host in EACH else COMMANDS[5:7])
+    ],
+)
 def test_what_the_shell_of_other_clients_destroys_comes_back(
     tmp_path: Path, host: str, command: str
 ) -> None:
@@ -128,4 +135,8 @@ def test_what_the_shell_of_other_clients_destroys_comes_back(
     assert state(scene) != before, "the command has not done what it is here for"
     done = scene.repo.gitgates("undo", "1", "--index", "--branch")
     assert done.returncode == 0, done.stderr
-    assert state(scene) == before
+    now = state(scene)
+    if "-c other" in command:
+        assert "other" in str(now.pop("branches"))
+        before.pop("branches")
+    assert now == before
