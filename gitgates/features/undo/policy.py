@@ -86,21 +86,19 @@ def _before(call: Call) -> Verdict:
     answer = None
     if call.payload.tool_kind == "shell":
         answer = _answer(call)
-        if answer and answer.action in ("ask", "deny"):
-            is_denied = answer.action == "deny"
-            return (
-                Verdict(BLOCK, to_agent=answer.text, final=True)
-                if is_denied
-                else Verdict(ask=True, to_agent=answer.text)
-            )
+        if answer and answer.action == "deny":
+            return Verdict(BLOCK, to_agent=answer.text, final=True)
+    asks = Verdict(ask=True, to_agent=answer.text) if answer and answer.action == "ask" else None
     try:
         _save(call, answer)
     except GitgatesError as error:
+        if asks:
+            return asks
         if not (answer and answer.losses):
             return Verdict(WARN, to_person=f"gitgates: no save point: {error}")
         what = answer.text.partition(" It was saved first")[0] or "it destroys what no commit holds"
         return Verdict(ask=True, to_agent=f"{what}\nIt cannot be saved first: {error}")
-    return Verdict()
+    return asks or Verdict()
 
 
 def _answer(call: Call) -> Answer | None:
@@ -127,7 +125,8 @@ def _save(call: Call, answer: Answer | None) -> None:
         from gitgates.features.undo.states import keep_branches
 
         keep_branches(call.repo)
-        noted = EndedCall(answer.text, save(call.repo, settings, answer.roots_abs))
+        told = answer.text if answer.action == "save" else ""  # else it is told before
+        noted = EndedCall(told, save(call.repo, settings, answer.roots_abs))
     open_call(call.repo, _key(call), _author(call), noted)
 
 

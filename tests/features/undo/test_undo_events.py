@@ -96,3 +96,16 @@ def test_what_breaks_the_configuration_is_undone(repo: Repo) -> None:
     done = repo.gitgates("undo", "--last")
     assert done.returncode == 0, done.stderr
     assert (repo.path / "pyproject.toml").read_bytes() == before
+
+
+def test_what_a_person_permits_comes_back_as_well(repo: Repo) -> None:
+    rules = '[guard]\nlost_work = "ask"\n'
+    agent = begin(repo, f'[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n{rules}')
+    repo.write("seed.py", "work\n")
+    call = {"tool_input": {"command": "git reset --hard"}, "tool_use_id": "t1"}
+    answer = agent.pre("Bash", "", **call)
+    assert answer["hookSpecificOutput"]["permissionDecision"] == "ask"
+    repo.git("reset", "-q", "--hard")
+    agent.post("Bash", "", **call)
+    assert repo.gitgates("undo", "--last").returncode == 0
+    assert (repo.path / "seed.py").read_text() == "work\n"
