@@ -151,7 +151,7 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("priority", v.one_of(*PRIORITIES), '"normal"').means(
         "Gates run by priority, then in the listed order."
     ),
-    Key("after", v.GATE_NAMES, "[]").means(
+    Key("after", v.NAMES, "[]").means(
         "Gates that are to end first, with the gates that their actions start, if the hook runs "
         "them at all. How they end does not matter: the hook's `strategy` decides whether this "
         "gate runs after a failure."
@@ -246,7 +246,7 @@ GATE_KEYS: tuple[Key, ...] = (
 )
 
 HOOK_KEYS: tuple[Key, ...] = (
-    Key("gates", v.GATE_NAMES, "[]", weaker="fewer").means("The gates that run, by name."),
+    Key("gates", v.NAMES, "[]", weaker="fewer").means("The gates that run, by name."),
     # What stands behind a gate that blocks is not run with `sequence`.
     Key("strategy", v.one_of("sequence", "collect"), '"sequence"', weaker=("sequence",)).means(
         "`sequence`: stop at the first gate that blocks. `collect`: run all, independent ones at "

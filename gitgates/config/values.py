@@ -200,14 +200,6 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _gate_names(value: object) -> tuple[str, ...]:
-    names = _names(value)
-    for entry, name in enumerate(names):
-        if name in names[:entry]:
-            raise BadValue("each gate once", "Remove it, or name the one you mean.", entry=entry)
-    return names
-
-
 def _selected(value: object) -> tuple[str, ...]:
     names = _names(value)
     for entry, item in enumerate(names):
@@ -361,7 +353,6 @@ def numbers_schema(of: Mapping[str, object], *names: str) -> dict[str, object]:
 FLAG = ValueType(_flag, {"type": "boolean"})
 TEXT = ValueType(_text, _ANY_TEXT)
 NAMES = ValueType(_names, _TEXTS)
-GATE_NAMES = ValueType(_gate_names, {**_TEXTS, "uniqueItems": True})
 _SELECTED = {"type": "string", "allOf": [FILLED, {"pattern": r"^(?!\s*!)(?!.*\|\s*!)"}]}
 SELECTED = ValueType(_selected, {"type": "array", "items": _SELECTED})
 PATTERNS = ValueType(_patterns, _TEXTS)

@@ -281,7 +281,8 @@ def test_an_agent_with_settings_of_a_person_only(
         assert status == 0, said
     found = {one["event"]: one for one in tomllib.loads(mine.read_text())["hooks"]}
     assert found["Stop"]["timeout"] == 600
-    assert found["PreToolUse"]["matcher"] == "^(Edit|Write|Bash)$"
+    # Ours is an expression already, because of our own tools.
+    assert found["PreToolUse"]["matcher"] == "^(^(Edit|Write|Bash|mcp__gitgates__.*)$)$"
     assert "matcher" not in found["PostToolUse"]  # the one needs Edit, the other Bash
     assert "scope project" not in said
     status, said = ask(repo, "uninstall-hooks", "--agent", "kimi", "--scope", "user")
