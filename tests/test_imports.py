@@ -260,6 +260,7 @@ TO_SAVE = {
             "points",
             "policy",
             "after_gates",
+            "git_state",
             "private_git",
             "prompts",
             "relevant",

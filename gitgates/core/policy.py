@@ -149,7 +149,6 @@ POLICIES: tuple[Policy, ...] = (
         priority="high",
         module="gitgates.features.undo.policy",
         table="undo",
-        switch="enabled",
         keeps_settings=True,
         approvals={"undo": "undo or redo what is not the agent's own turn"},
         kinds=("prompt", "before-tool", "after-tool", "tool-failed"),

@@ -289,7 +289,7 @@ class Reuse:
             ):
                 continue
             place = f" in {proof.root_abs}" if proof.root_abs != self._repo.root_abs else ""
-            reused = f"{proof.hook}{place}, {proofs.age(proof)}"
+            reused = f"{proof.hook}{place}, {proofs.age(proof.time_s)}"
             return Candidate(rest=step if self._is_audit else None, reused=reused)
         return Candidate(rest=step, seen=seen, key=key, content=content, commands=tuple(commands))
 

@@ -13,6 +13,7 @@ import stat
 
 from gitgates.core.errors import GitgatesError
 from gitgates.proc.call import which
+from gitgates.store.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ def _programs(word: str, env: Mapping[str, str], cwd_abs: str) -> Iterator[tuple
     for _ in range(_MOST_INTERPRETERS):
         if not path_abs:
             return
-        settings = _read(f"{os.path.dirname(os.path.dirname(path_abs))}/pyvenv.cfg")
+        settings = read_or_empty(f"{os.path.dirname(os.path.dirname(path_abs))}/pyvenv.cfg")
         if settings:
             folder_abs, name = os.path.split(path_abs)
             yield f"{os.path.realpath(folder_abs)}/{name}", True
@@ -238,7 +239,7 @@ def _poetry_environments(folders: list[str], env: Mapping[str, str]) -> Iterator
     home_abs = env.get("HOME", "")
     settings_abs = (f"{home_abs}/.config/pypoetry/config.toml", f"{folders[-1]}/poetry.toml")
     if any(name.startswith(_ELSEWHERE) for name in env) or any(
-        b"path" in _read(path_abs) for path_abs in settings_abs
+        b"path" in read_or_empty(path_abs) for path_abs in settings_abs
     ):
         return
     for cache in (".cache", "Library/Caches"):
@@ -249,14 +250,6 @@ def _poetry_environments(folders: list[str], env: Mapping[str, str]) -> Iterator
             for name in _names(places_abs):
                 if mark in name and os.path.exists(f"{places_abs}/{name}/pyvenv.cfg"):
                     yield f"{places_abs}/{name}"
-
-
-def _read(path_abs: str) -> bytes:
-    try:
-        with open(path_abs, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return b""
 
 
 def _environments(programs: Iterable[str], env: Mapping[str, str]) -> Iterator[str]:

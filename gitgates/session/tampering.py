@@ -11,8 +11,9 @@ import zlib
 
 from gitgates.config.load import load
 from gitgates.core.errors import GitgatesError
+from gitgates.core.guarded import has_rules
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.policy import POLICIES, Need, enabled_policies
+from gitgates.core.policy import POLICIES, Need
 from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.snapshot import flagged_paths
 from gitgates.hosts import DEFAULT_AGENT, agent_host
@@ -50,10 +51,7 @@ _SINCE = "since this session began"
 
 def needs(config: Config) -> tuple[Need, ...]:
     """Return the needed events: the end of a turn, where the guard is on."""
-    is_guarded = any(row.table and row.joins for row in enabled_policies(config)) and is_guardable(
-        config
-    )
-    return (Need(kind="turn-end"),) if is_guarded else ()
+    return (Need(kind="turn-end"),) if has_rules(config) and is_guardable(config) else ()
 
 
 def begin(call: Call) -> None:

@@ -246,9 +246,9 @@ def _from_json(text: str) -> Any:  # noqa: ANN401 - whatever it says
     return loads(text)
 
 
-def age(proof: Proof) -> str:
-    """Return how long ago a proof was made, for people."""
-    seconds = max(time.time() - proof.time_s, 0.0)
+def age(time_s: float) -> str:
+    """Return how long ago something was, for people."""
+    seconds = max(time.time() - time_s, 0.0)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{seconds / length:.0f} {unit} ago"

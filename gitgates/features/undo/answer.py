@@ -81,14 +81,24 @@ def answer(
     setting = setting_of(config, "lost_work")
     if setting == OFF:
         return None
-    rated = [(_action(loss, setting), loss) for loss in find_losses(command, situation)]
-    return _joined([(action, loss) for action, loss in rated if action != OFF], is_own)
+    saves = config.tables.get("undo", {}).get("enabled", True)
+    rated = [
+        (action, loss)
+        for loss in find_losses(command, situation)
+        if (action := _action(loss, setting, saves=saves)) != OFF
+    ]
+    return _joined(rated, is_own, saves=saves)
 
 
-def _action(loss: Loss, setting: Any) -> str:  # noqa: ANN401 - a word, or pairs of patterns
-    """Return the answer to one loss: as configured, but what cannot be saved is asked about."""
+def _action(loss: Loss, setting: Any, *, saves: bool) -> str:  # noqa: ANN401 - a word, or pairs of patterns
+    """Return the answer to one loss: as configured, but what cannot be saved is asked about.
+
+    `saves`: save points are taken at all.
+    """
     chosen = setting if isinstance(setting, str) else _by_pattern(loss.words, setting)
-    return ASK if chosen == SAVE and loss.unsavable else chosen
+    if chosen != SAVE:
+        return str(chosen)
+    return (ASK if loss.unsavable else SAVE) if saves else OFF
 
 
 def _by_pattern(words: tuple[str, ...], pairs: Any) -> str:  # noqa: ANN401 - or lists, from JSON
@@ -101,16 +111,18 @@ def _by_pattern(words: tuple[str, ...], pairs: Any) -> str:  # noqa: ANN401 - or
     return chosen
 
 
-def _joined(rated: list[tuple[str, Loss]], is_own: Callable[[str], bool]) -> Answer | None:
+def _joined(
+    rated: list[tuple[str, Loss]], is_own: Callable[[str], bool], *, saves: bool
+) -> Answer | None:
     if not rated:
         return None
     action = max((action for action, _ in rated), key=_ANSWERS.index)
     losses = tuple(loss for _, loss in rated)
-    told = [loss for one, loss in rated if one == action and not _is_own(loss, is_own)]
+    told = [loss for one, loss in rated if one == action and not (saves and _is_own(loss, is_own))]
     roots = tuple(dict.fromkeys(loss.root_abs for loss in losses if loss.root_abs))
     if not told:  # an agent may do with its own as it likes: it comes back
         return Answer(SAVE, losses=losses, roots_abs=roots)
-    text = saved_text(told) if action == SAVE else _guarded_text(told, action)
+    text = saved_text(told) if action == SAVE else _guarded_text(told, action, saves=saves)
     return Answer(action, text, losses, roots)
 
 
@@ -123,7 +135,7 @@ def saved_text(losses: list[Loss], undo: str = _UNDO) -> str:
     return f"gitgates: {_sentence(losses)} It was saved first; to get it back: {undo}"
 
 
-def _guarded_text(losses: list[Loss], action: str) -> str:
+def _guarded_text(losses: list[Loss], action: str, *, saves: bool) -> str:
     rule = rules_by_name()["lost_work"]
     reasons = dict.fromkeys(
         (one.why, one.path) for loss in losses for one in loss.unsavable[:_MOST_SHOWN]
@@ -132,7 +144,8 @@ def _guarded_text(losses: list[Loss], action: str) -> str:
     if shown:
         how = f"It cannot be saved first. {' '.join(shown)}"
     else:
-        how = f"{rule.why} The configuration says `{action}`; to get it back afterwards: {_UNDO}."
+        back = f"; to get it back afterwards: {_UNDO}" if saves and action == ASK else ""
+        how = f"{rule.why} The configuration says `{action}`{back}."
     return f"gitgates: guard rule `lost_work`: {_sentence(losses)}\n{how} {rule.instead}"
 
 

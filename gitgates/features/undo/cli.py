@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import time
+from contextlib import contextmanager
 
 import click
 
@@ -22,6 +22,7 @@ from gitgates.features.undo.states import load as load_state
 from gitgates.features.undo.turn import current_turn
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.session.approval import require_person
+from gitgates.store.proofs import age
 from gitgates.verbs.output import dump, format_option, print_json, table
 from gitgates.verbs.repository import current_repo
 from gitgates.worktree.locks import WAIT_S, Lock
@@ -33,14 +34,14 @@ _DIGITS = 18  # of an ID: no point has a longer one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gitgates.features.undo.points import SavePoint
     from gitgates.features.undo.turn import OwnTurn
     from gitgates.git.repo import Repo
 
 
-class Wish(Record):
+class Request(Record):
     """What is to be undone, and how."""
 
     paths: tuple[str, ...] = ()  # from the root; empty: all
@@ -121,7 +122,7 @@ def command(  # noqa: PLR0913 - its options
     if not selection:
         return _list(repo, fmt, shows_all=shows_all, page=page)
     paths = () if names_root else paths
-    wish = Wish(paths=paths, with_index=index, with_branch=branch, is_dry=dry_run, fmt=fmt)
+    request = Request(paths=paths, with_index=index, with_branch=branch, is_dry=dry_run, fmt=fmt)
     with locked(repo):
         settings = settings_of(repo)
         finish_undo(repo, settings)
@@ -129,7 +130,7 @@ def command(  # noqa: PLR0913 - its options
         wanted = selected(points.points_of(repo), selection)
         if not dry_run:
             _require_owner(repo, wanted, caller, token)
-        return go_back(repo, settings, wanted, wish)
+        return go_back(repo, settings, wanted, request)
 
 
 def settings_of(repo: Repo) -> UndoSettings:
@@ -144,20 +145,18 @@ def settings_of(repo: Repo) -> UndoSettings:
     return table_of(config or Config(), "undo", UndoSettings)
 
 
-class locked:  # noqa: N801 - a context manager
+@contextmanager
+def locked(repo: Repo) -> Iterator[None]:
     """Keep gates from running in the worktree meanwhile. Raises: LockError, OSError."""
-
-    def __init__(self, repo: Repo) -> None:
-        self._lock = Lock(repo.state_abs)
-
-    def __enter__(self) -> None:
-        if not self._lock.acquire(
+    lock = Lock(repo.state_abs)
+    try:
+        if not lock.acquire(
             alone=True, wait_s=WAIT_S, say=lambda text: click.echo(f"gitgates: {text}", err=True)
         ):
-            raise self._lock.busy_error()
-
-    def __exit__(self, *exc: object) -> None:
-        self._lock.release()
+            raise lock.busy_error()
+        yield
+    finally:
+        lock.release()
 
 
 def finish_undo(repo: Repo, settings: UndoSettings) -> None:
@@ -166,22 +165,22 @@ def finish_undo(repo: Repo, settings: UndoSettings) -> None:
         click.echo(f"gitgates: {note}", err=True)
 
 
-def go_back(repo: Repo, settings: UndoSettings, wanted: list[SavePoint], wish: Wish) -> int:
+def go_back(repo: Repo, settings: UndoSettings, wanted: list[SavePoint], request: Request) -> int:
     """Undo points, and report what that has done.
 
     Raises: StateError, GitError, OSError.
     """
     now = load_state(repo, current(repo.state_abs))
-    targets = undoing.targets(repo, now, wanted, wish.paths)
-    folders = undoing.folder_changes(repo, wanted, wish.paths)
+    targets = undoing.targets(repo, now, wanted, request.paths)
+    folders = undoing.folder_changes(repo, wanted, request.paths)
     done = {path: _what(target) for path, target in sorted(targets.items())}
-    if wish.is_dry:
-        return _show_difference(repo, targets, done, wish.fmt)
+    if request.is_dry:
+        return _show_difference(repo, targets, done, request.fmt)
     author = Author(
         by=points.UNDO,
         session=calling_session(repo.env),
         what=f"of {first_few([str(point.id) for point in reversed(wanted)], 5)}",
-        undoes=() if wish.paths else tuple(point.id for point in wanted),
+        undoes=() if request.paths else tuple(point.id for point in wanted),
     )
     undo = put_back.Undo(
         state=now.id,
@@ -190,12 +189,12 @@ def go_back(repo: Repo, settings: UndoSettings, wanted: list[SavePoint], wish: W
         folders=(folders.back, folders.away),
         author=author,
         refs=undoing.ref_changes(repo, wanted),
-        with_index=wish.with_index,
-        with_branch=wish.with_branch,
+        with_index=request.with_index,
+        with_branch=request.with_branch,
     )
     point, notes = put_back.put_back(repo, settings, undo)
     notes = [*folders.notes, *notes]
-    if wish.fmt == "json":
+    if request.fmt == "json":
         number = point.id if point else None
         print_json({"version": _VERSION, "id": number, "files": done, "notes": notes})
         return errors.OK
@@ -305,7 +304,7 @@ def _list(repo: Repo, fmt: str, *, shows_all: bool = False, page: str = "") -> i
     lines += [
         (
             str(row.id),
-            _age(time.time() - point.time_s),
+            age(point.time_s),
             plain_line(row.who),
             plain_line(row.prompt_text, _LONGEST_PROMPT),
             plain_line(row.what, _LONGEST),
@@ -318,10 +317,3 @@ def _list(repo: Repo, fmt: str, *, shows_all: bool = False, page: str = "") -> i
     if len(shown) < len(listed):
         click.echo(f"{len(listed) - len(shown)} older ones: gitgates undo --all")
     return errors.OK
-
-
-def _age(seconds: float) -> str:
-    for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
-        if seconds >= length:
-            return f"{seconds / length:.0f} {unit} ago"
-    return f"{max(seconds, 0.0):.0f} s ago"

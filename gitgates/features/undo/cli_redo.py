@@ -6,7 +6,7 @@ import click
 
 from gitgates.features.undo import points
 from gitgates.features.undo.cli import (
-    Wish,
+    Request,
     finish_undo,
     go_back,
     locked,
@@ -42,5 +42,5 @@ def command(
         finish_undo(repo, settings)
         points.record(repo, settings, points.latest_call(repo))
         wanted = last_undo(points.points_of(repo))
-        wish = Wish(with_index=index, with_branch=branch, is_dry=dry_run, fmt=fmt)
-        return go_back(repo, settings, wanted, wish)
+        request = Request(with_index=index, with_branch=branch, is_dry=dry_run, fmt=fmt)
+        return go_back(repo, settings, wanted, request)

@@ -12,7 +12,7 @@ _KEYS = (
     Key("keep", v.AGE, '"14d"').means("How long save points are kept."),
     Key("max_size", v.SIZE, '"2 GiB"').means(
         "How much disk space all save points of a repository may take. Above it, the oldest ones "
-        "are removed, with a message."
+        "are removed, with a message; those of the last hour stay."
     ),
     Key("max_file", v.SIZE, '"50 MiB"').means(
         "Files above this size that differ from the last commit are left out of save points. "

@@ -13,7 +13,7 @@ import time
 
 from gitgates.core.errors import StateError
 from gitgates.core.record import Record
-from gitgates.features.undo.private_git import PrivateGit
+from gitgates.features.undo.private_git import YOUNG_S, PrivateGit
 from gitgates.features.undo.states import current, load, packs_of, take
 from gitgates.store.files import (
     lock_file,
@@ -185,6 +185,7 @@ class _CallsLock:
 
     def __enter__(self) -> None:
         make_folder(self._state_abs)
+        # Without it, a call may be forgotten, and what it changes be somebody else's: no loss.
         self._fd = lock_file(f"{self._state_abs}/undo.calls.lock", wait_s=_CALLS_WAIT_S)
 
     def __exit__(self, *exc: object) -> None:
@@ -224,13 +225,16 @@ def prune(repo: Repo, settings: UndoSettings, now_s: float, *, at_once: bool = F
     replace_file(mark_abs, b"%d" % last, sync=False)
     kept = [point for point in points if point.time_s > now_s - settings.keep_s]
     if len(kept) < len(points):
-        _drop(repo, private, points[: len(points) - len(kept)], now_s)
+        drop(repo, private, points[: len(points) - len(kept)], now_s)
     removed = 0
-    while kept and private.size() > settings.max_size_bytes:
-        fewer = kept[len(kept) // 4 + 1 :]
-        _drop(repo, private, kept[: len(kept) - len(fewer)], now_s)
-        removed += len(kept) - len(fewer)
-        kept = fewer
+    while private.size() > settings.max_size_bytes:
+        # Objects of the last hour stay in any case: without their points, nothing would be freed.
+        oldest = [point for point in kept[: len(kept) // 4 + 1] if point.time_s < now_s - YOUNG_S]
+        if not oldest:
+            break
+        drop(repo, private, oldest, now_s)
+        removed += len(oldest)
+        kept = kept[len(oldest) :]
     if not removed:
         return ""
     return (
@@ -245,8 +249,8 @@ def _last_pruned(repo: Repo) -> int:
     return int(content) if content.isdigit() else 0
 
 
-def _drop(repo: Repo, private: PrivateGit, points: list[SavePoint], now_s: float) -> None:
-    """Remove points, and the objects that only they have."""
+def drop(repo: Repo, private: PrivateGit, points: list[SavePoint], now_s: float) -> None:
+    """Remove points, and the objects that only they have. Raises: OSError, GitError."""
     dropped, rest = {point.id for point in points}, dict[int, bytes]()
     left_abs, mark_abs = (f"{private.folder_abs}/{name}" for name in ("points.left", "pruned"))
 

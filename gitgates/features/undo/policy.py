@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gitgates.config.load import table_of
 from gitgates.core.errors import GitgatesError
-from gitgates.core.guarded import has_rules
+from gitgates.core.guarded import has_rules, setting_of
 from gitgates.core.policy import Need
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.undo.points import (
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gitgates.features.undo.answer import Answer
     from gitgates.session.call import Call
 
-always = True  # what other policies refuse has to be noted as well: it changes nothing
 _FIRST_S = 30.0  # the first state of a large repository
 _LONGEST = 120  # characters of a command, or of a prompt
 _KINDS: tuple[ToolKind, ...] = ("writes", "shell")
@@ -41,6 +40,8 @@ def needs(config: Config) -> tuple[Need, ...]:
     """Return the events around tools that write, and shells, where anything is checked."""
     if not is_guardable(config):
         return ()
+    if not _settings(config).enabled:
+        return (Need(kind="before-tool", tools=(), tool_kinds=("shell",)),) if _asks(config) else ()
     return (
         Need(kind="prompt"),
         Need(kind="before-tool", tools=(), tool_kinds=(*_KINDS, "ours"), more_s=_FIRST_S),
@@ -55,6 +56,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     Raises: OSError where the state folder cannot be written.
     """
     if call.is_dry:
+        return so_far
+    if not _settings(call.config).enabled and call.payload.tool_kind != "shell":
         return so_far
     if call.kind == "prompt":
         from gitgates.features.undo.prompts import note_prompt  # once in a turn
@@ -82,6 +85,14 @@ def _settings(config: Config) -> UndoSettings:
     return table_of(config, "undo", UndoSettings)
 
 
+def _asks(config: Config) -> bool:
+    """Return whether commands are asked about, or refused, also where no points are taken."""
+    return has_rules(config) and (
+        setting_of(config, "lost_work") not in ("save", "off")
+        or setting_of(config, "destructive") != "off"
+    )
+
+
 def _before(call: Call) -> Verdict:
     answer = None
     if call.payload.tool_kind == "shell":
@@ -89,6 +100,8 @@ def _before(call: Call) -> Verdict:
         if answer and answer.action == "deny":
             return Verdict(BLOCK, to_agent=answer.text, final=True)
     asks = Verdict(ask=True, to_agent=answer.text) if answer and answer.action == "ask" else None
+    if not _settings(call.config).enabled:
+        return asks or Verdict()
     try:
         _save(call, answer)
     except GitgatesError as error:
@@ -122,7 +135,7 @@ def _save(call: Call, answer: Answer | None) -> None:
     noted = EndedCall()
     if answer:
         from gitgates.features.undo.elsewhere import save
-        from gitgates.features.undo.states import keep_branches
+        from gitgates.features.undo.git_state import keep_branches
 
         keep_branches(call.repo)
         told = answer.text if answer.action == "save" else ""  # else it is told before

@@ -41,7 +41,9 @@ _FIXED = """\
 	ignorestat = false
 	splitindex = false
 """
-_YOUNG_S = 3600.0  # an object of a point that is being taken
+YOUNG_S = 3600.0  # so old is no object of a point that is being taken
+
+SUBMODULE = "160000"  # the mode of one in a tree
 
 
 class PrivateGit:
@@ -213,7 +215,7 @@ class PrivateGit:
         for entry in self._files():
             folder, name = os.path.basename(os.path.dirname(entry.path)), entry.name
             is_kept = name in kept or folder + name in kept
-            if not is_kept and entry.stat().st_mtime < now_s - _YOUNG_S:
+            if not is_kept and entry.stat().st_mtime < now_s - YOUNG_S:
                 remove_file(entry.path)
 
     def _files(self) -> Iterator[os.DirEntry[str]]:
@@ -227,3 +229,11 @@ class PrivateGit:
                 yield from list(os.scandir(folder_abs))
             except OSError:
                 continue
+
+
+def not_taken(private: PrivateGit, error: OSError) -> StateError:
+    """Return the error for a save point that cannot be stored."""
+    return StateError(
+        f"{error.filename or private.folder_abs}: cannot take a save point: {error.strerror}",
+        "Free some disk space, or make the folder writable.",
+    )

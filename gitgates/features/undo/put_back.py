@@ -18,9 +18,10 @@ import time
 from gitgates.core.errors import GitError, StateError
 from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
+from gitgates.features.undo.git_state import branch_pack, stash_pack
 from gitgates.features.undo.points import Author, record
 from gitgates.features.undo.private_git import PrivateGit
-from gitgates.features.undo.states import branch_pack, load, stash_pack
+from gitgates.features.undo.states import load
 from gitgates.features.undo.undoing import RefChange, Target, as_plain, from_plain
 from gitgates.store.files import make_folder, read_state, remove_file, replace_file, sync_files
 from gitgates.store.rescue import move_aside, move_into_place

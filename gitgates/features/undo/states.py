@@ -16,7 +16,8 @@ import time
 from gitgates.core.errors import GitError, LockError, StateError
 from gitgates.core.lean_json import dumps
 from gitgates.core.record import Record
-from gitgates.features.undo.private_git import PrivateGit
+from gitgates.features.undo.git_state import branch_pack, git_fields, git_files, stash_pack
+from gitgates.features.undo.private_git import SUBMODULE, PrivateGit, not_taken
 from gitgates.git.repo import nul_split
 from gitgates.store.files import lock_file, make_folder, read_cached, remove_file, replace_cached
 
@@ -30,11 +31,10 @@ if TYPE_CHECKING:
 _VERSION = 2
 _FACTS = "undo.facts"
 _WAIT_S = 60.0
+_HIDDEN_S, _POLL_S = 10.0, 0.02
 _DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all")
 _OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
-_SUBMODULE = "160000"
 _GONE = b"D"
-_REFS = ("refs/heads", "refs/stash")
 
 
 class UndoSettings(Record):
@@ -63,7 +63,9 @@ class State(Record):
     modes: Mapping[str, int] = {}  # path → permissions of a file
     folders: tuple[str, ...] = ()  # that are empty
     left_out: Mapping[str, str] = {}  # path → why
-    exposed: tuple[str, ...] = ()  # that are new only because they are not ignored any more
+    formerly_ignored: tuple[
+        str, ...
+    ] = ()  # that are new only because they are not ignored any more
 
     def mode_of(self, path: str, git_mode: int) -> int:
         """Return the type and permissions of a file or link."""
@@ -79,23 +81,25 @@ class _Facts:
         is_known = isinstance(plain, tuple) and plain[0] == _VERSION
         facts = plain if is_known else (_VERSION, (), (), "", {}, {}, {}, (), (), {}, ())
         # `lstat` of the user's index and the refs; `lstat` of our index; the state.
-        self.surroundings: tuple[Any, ...] = facts[1]
+        self.git_files: tuple[Any, ...] = facts[1]
         self.own_index: tuple[int, ...] = facts[2]
         self.state: str = facts[3]
         self.modes: dict[str, int] = facts[4]
         self.left_out: dict[str, str] = facts[5]
-        self.around: dict[str, Any] = facts[6]  # the fields of a state about all but the files
+        self.git_fields: dict[str, Any] = facts[6]  # the fields of a state about all but the files
         self.folders: tuple[str, ...] = facts[7]
         self.limits: tuple[Any, ...] = facts[8]
-        self.forced: dict[str, bool] = facts[9]  # tracked, but ignored → whether it was there
+        self.tracked_ignored: dict[str, bool] = facts[
+            9
+        ]  # tracked, but ignored → whether it was there
         # Git compares times by the second: it does not see that the mode of these has changed.
         self.recent: tuple[str, ...] = facts[10]
 
     def plain(self) -> tuple[Any, ...]:
         """Return all of it for the file."""
         return (
-            *(_VERSION, self.surroundings, self.own_index, self.state, self.modes, self.left_out),
-            *(self.around, self.folders, self.limits, self.forced, self.recent),
+            *(_VERSION, self.git_files, self.own_index, self.state, self.modes, self.left_out),
+            *(self.git_fields, self.folders, self.limits, self.tracked_ignored, self.recent),
         )
 
 
@@ -120,20 +124,31 @@ def take(
                 "Wait for the other gitgates run to finish, or stop it.",
             )
         try:
+            # Where this process is killed, the git that it has started holds the lock to its end.
+            os.set_inheritable(lock_fd, True)
+            _wait_for_hidden(repo)
             looked_ns = os.fstat(lock_fd).st_mtime_ns
             os.utime(lock_fd)
             return _take_locked(repo, settings, on_change, looked_ns)
         finally:
             os.close(lock_fd)
     except OSError as error:
-        raise _not_taken(private, error) from error
+        raise not_taken(private, error) from error
 
 
-def _not_taken(private: PrivateGit, error: OSError) -> StateError:
-    return StateError(
-        f"{error.filename or private.folder_abs}: cannot take a save point: {error.strerror}",
-        "Free some disk space, or make the folder writable.",
-    )
+def _wait_for_hidden(repo: Repo) -> None:
+    """Wait while gates have unstaged work out of the way: it would seem that somebody removed it.
+
+    Raises: LockError where that takes longer.
+    """
+    until_s = time.monotonic() + _HIDDEN_S
+    while os.path.isdir(f"{repo.state_abs}/rescue"):
+        if time.monotonic() > until_s:
+            raise LockError(
+                f"gates that are running in {repo.root_abs} have stashed unstaged work",
+                "Wait for them to finish, and try again.",
+            )
+        time.sleep(_POLL_S)
 
 
 def current(state_abs: str) -> str:
@@ -148,17 +163,24 @@ def load(repo: Repo, state_id: str) -> State:
     try:
         plain = parse_json(os.fsdecode(PrivateGit(repo).read_blob(state_id)))
         plain["stash"] = tuple((commit, message) for commit, message in plain["stash"])
-        plain |= {name: tuple(plain[name]) for name in ("folders", "exposed")}
+        plain |= {name: tuple(plain[name]) for name in ("folders", "formerly_ignored")}
         return State(id=state_id, **plain)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StateError(f"the state {state_id} of a save point is damaged: {error}") from error
+
+
+def packs_of(state: State) -> set[str]:
+    """Return the names of the packs that a state needs."""
+    packs = {stash_pack(commit) for commit, _message in state.stash}
+    packs |= {branch_pack(commit) for commit in state.refs.values()}
+    return packs | {state.staged} - {""}
 
 
 def _take_locked(
     repo: Repo, settings: UndoSettings, on_change: Callable[[str, str], None], looked_ns: int
 ) -> str:
     private = PrivateGit(repo)
-    has_other_rules = private.prepare()
+    has_other_ignores = private.prepare()
     facts = _Facts(read_cached(_facts_abs(repo)))
     remove_file(f"{private.index_abs}.lock")  # of a git that was killed; we hold our own lock
     if not (facts.state and private.has(facts.state)):  # somebody has removed all of it
@@ -173,7 +195,7 @@ def _take_locked(
     facts.limits = limits
     if not os.path.exists(private.index_abs):
         _start(repo, private)
-    before, surroundings = facts.plain(), _surroundings(repo)
+    before, files_now = facts.plain(), git_files(repo)
     try:
         seen = _look(private.storing, settings)
     except GitError:  # the index may be damaged
@@ -182,27 +204,30 @@ def _take_locked(
         facts, before = _Facts(None), ()
         facts.limits = limits
         seen = _look(private.storing, settings)
-    is_around = bool(facts.around) and surroundings == facts.surroundings
-    if not is_around:
+    is_same_git = bool(facts.git_fields) and files_now == facts.git_files
+    if not is_same_git:
         listed = repo.git.names("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
-        facts.forced = dict.fromkeys(listed, False)
+        facts.tracked_ignored = dict.fromkeys(listed, False)
     found = _update_files(private.storing, settings, facts, seen)
-    if found is None and is_around:
+    if found is None and is_same_git:
         return facts.state
     found = found or {}
-    has_other_rules = has_other_rules or any(map(_is_rules, found))
-    exposed = _older(repo.root_abs, found, looked_ns) if last and has_other_rules else []
-    if not is_around:
-        facts.around = _around(repo, private, facts.around)
-    facts.surroundings = surroundings
+    has_other_ignores = has_other_ignores or any(map(_is_ignore_file, found))
+    formerly_ignored = (
+        _formerly_ignored(repo.root_abs, found, looked_ns) if last and has_other_ignores else []
+    )
+    if not is_same_git:
+        facts.git_fields = git_fields(repo, private, facts.git_fields)
+    facts.git_files = files_now
     plain = {
         "tree": private.storing.out("write-tree", "--missing-ok").decode().strip(),
         "umask": _umask(),
-        "modes": facts.modes,
+        # In one order: equal states have one id.
+        "modes": dict(sorted(facts.modes.items())),
         "folders": facts.folders,
-        "left_out": facts.left_out,
-        "exposed": exposed,
-        **facts.around,
+        "left_out": dict(sorted(facts.left_out.items())),
+        "formerly_ignored": sorted(formerly_ignored),
+        **facts.git_fields,
     }
     facts.state = private.write_blob(dumps(plain).encode())
     facts.own_index = _identity(private.index_abs)
@@ -258,7 +283,7 @@ def _update_files(
         # A folder in the place of a file is listed now.
         listed = git.out(*_listing(settings), "--directory")
     new, folders = _expand(git, settings, listed)
-    new += _forced(git.cwd_abs, facts, gone)
+    new += _reappeared(git.cwd_abs, facts, gone)
     kept, left_out = _within(git.cwd_abs, (*changed, *new), settings.max_file_bytes)
     kept += _changed_modes(git.cwd_abs, facts, {*gone, *kept})
     has_changed = bool(is_first or gone or changed or kept)
@@ -275,11 +300,11 @@ def _update_files(
     return dict.fromkeys((*gone, *changed), False) | dict.fromkeys(new, True)
 
 
-def _is_rules(path: str) -> bool:
+def _is_ignore_file(path: str) -> bool:
     return os.path.basename(path) == ".gitignore"
 
 
-def _older(root_abs: str, found: Mapping[str, bool], looked_ns: int) -> list[str]:
+def _formerly_ignored(root_abs: str, found: Mapping[str, bool], looked_ns: int) -> list[str]:
     """Return the new files that were there before, when they were ignored."""
     older = []
     for path in (path for path, is_new in found.items() if is_new):
@@ -291,15 +316,15 @@ def _older(root_abs: str, found: Mapping[str, bool], looked_ns: int) -> list[str
     return older
 
 
-def _forced(root_abs: str, facts: _Facts, gone: Iterable[str]) -> list[str]:
+def _reappeared(root_abs: str, facts: _Facts, gone: Iterable[str]) -> list[str]:
     """Return the files that git tracks although they are ignored, and that are there again."""
     found = []
-    for path in {*gone} & facts.forced.keys():
-        facts.forced[path] = False
-    for path, was_there in facts.forced.items():
+    for path in {*gone} & facts.tracked_ignored.keys():
+        facts.tracked_ignored[path] = False
+    for path, was_there in facts.tracked_ignored.items():
         if not was_there and os.path.lexists(os.path.join(root_abs, path)):
             found.append(path)
-            facts.forced[path] = True
+            facts.tracked_ignored[path] = True
     return found
 
 
@@ -336,7 +361,7 @@ def _fill(repo: Repo, git: Git, commit: str) -> None:
     if not commit:
         return
     entries = nul_split(repo.git.out("ls-tree", "-r", "-z", "--full-tree", commit))
-    lines = "".join(f"{entry}\0" for entry in entries if not entry.startswith(_SUBMODULE))
+    lines = "".join(f"{entry}\0" for entry in entries if not entry.startswith(SUBMODULE))
     git.out("update-index", "-z", "--index-info", stdin=os.fsencode(lines))
     git.ask("update-index", "-q", "--refresh")  # its exit status says that some have changed
 
@@ -452,129 +477,3 @@ def _changed_modes(root_abs: str, facts: _Facts, known: set[str]) -> list[str]:
         if path not in known and stat.S_ISREG(mode) and stat.S_IMODE(mode) != noted:
             changed.append(path)
     return changed
-
-
-# The index, HEAD, branches, the stash
-
-
-def _surroundings(repo: Repo) -> tuple[Any, ...]:
-    """Return what `lstat` says of the files that keep the index, HEAD and refs; and HEAD."""
-    common_abs, git_dir_abs = repo.common_dir_abs, repo.git_dir_abs
-    places = [f"{git_dir_abs}/index", f"{git_dir_abs}/HEAD", f"{common_abs}/packed-refs"]
-    places += [f"{common_abs}/refs/stash", f"{common_abs}/logs/refs/stash"]
-    places += [f"{common_abs}/reftable/tables.list"]
-    folders = [f"{common_abs}/refs/heads"]
-    for folder_abs in folders:  # grows during the iteration
-        try:
-            for entry in os.scandir(folder_abs):
-                (folders if entry.is_dir(follow_symlinks=False) else places).append(entry.path)
-        except OSError:
-            continue
-    facts = []
-    for place_abs in sorted(places):
-        try:
-            now = os.lstat(place_abs)
-        except OSError:
-            continue
-        facts.append((place_abs, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns))
-    return (*facts, repo.head)
-
-
-def _around(repo: Repo, private: PrivateGit, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of a state about all but the files. Raises: GitError, OSError."""
-    git, head = repo.git, repo.head
-    branch, listed = git.ask_all(
-        ("symbolic-ref", "--quiet", "HEAD"),
-        ("for-each-ref", "--format=%(objectname) %(refname)", *_REFS),
-    )
-    refs = {}
-    for line in os.fsdecode(listed.stdout).split("\n")[:-1]:
-        commit, _, ref = line.partition(" ")
-        refs[ref] = commit
-    stash = []
-    if refs.pop("refs/stash", ""):
-        log = git.ask("log", "--walk-reflogs", "-z", "--format=%H %gs", "refs/stash", "--")
-        stash = [entry.partition(" ")[::2] for entry in nul_split(log.stdout)]
-    for commit, _message in stash:
-        _keep_stash(repo, private, commit)
-    index_abs, index, entries, staged = f"{repo.git_dir_abs}/index", "", "", ""
-    if os.path.exists(index_abs):
-        import hashlib
-
-        listing = git.out("ls-files", "-z", "--stage", "-v")
-        entries = hashlib.sha256(listing).hexdigest()[:40]
-        index = known.get("index_blob", "") if entries == known.get("index_entries") else ""
-        if not index:  # `git status` writes one that has the same entries
-            with open(index_abs, "rb") as file:
-                index = private.write_blob(file.read())
-        if (index, head) == (known.get("index_blob"), known.get("head")):
-            staged = known["staged"]
-        elif ids := _staged(repo, head):
-            staged = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:40]
-            private.write_pack(staged, ids)
-    return {
-        "head": head,
-        "branch": os.fsdecode(branch.stdout).strip(),
-        "refs": refs,
-        "stash": stash,
-        "index_blob": index,
-        "index_entries": entries,
-        "staged": staged,
-    }
-
-
-def _staged(repo: Repo, head: str) -> list[str]:
-    """Return the ids of the blobs that the index has and HEAD does not, conflicts included."""
-    if not head:
-        entries = nul_split(repo.git.out("ls-files", "-z", "--stage"))
-        pairs = [entry.split(" ")[:2] for entry in entries]
-    else:
-        ask = ("diff-index", "--cached", "-z", "--no-renames", "--ignore-submodules=all", head)
-        fields = nul_split(repo.git.out(*ask))
-        pairs = [field.split(" ")[1:4:2] for field in fields[::2]]
-        unmerged = nul_split(repo.git.out("ls-files", "-z", "--unmerged"))
-        pairs += [entry.split(" ")[:2] for entry in unmerged]
-    return sorted({blob for mode, blob in pairs if mode != _SUBMODULE and blob.strip("0")})
-
-
-def packs_of(state: State) -> set[str]:
-    """Return the names of the packs that a state needs."""
-    packs = {stash_pack(commit) for commit, _message in state.stash}
-    packs |= {branch_pack(commit) for commit in state.refs.values()}
-    return packs | {state.staged} - {""}
-
-
-def branch_pack(commit: str) -> str:
-    """Return the name of the pack that has the commits of a branch that HEAD does not have."""
-    return f"branch-{commit}"
-
-
-def keep_branches(repo: Repo) -> None:
-    """Copy the commits that only other branches have: one may be deleted.
-
-    Raises: GitError, StateError.
-    """
-    private, git = PrivateGit(repo), repo.git
-    if not repo.head:
-        return
-    ask = ("for-each-ref", "--format=%(objectname)", "--no-merged", repo.head, "refs/heads")
-    for commit in git.lines(*ask):
-        if not private.has_pack(branch_pack(commit)):
-            listed = ("rev-list", "--objects", "--no-object-names", commit, "--not", repo.head)
-            ids = git.out(*listed, "--remotes").decode().split()
-            try:
-                private.write_pack(branch_pack(commit), ids)
-            except OSError as error:
-                raise _not_taken(private, error) from error
-
-
-def stash_pack(commit: str) -> str:
-    """Return the name of the pack that has what a stash entry refers to."""
-    return f"stash-{commit}"
-
-
-def _keep_stash(repo: Repo, private: PrivateGit, commit: str) -> None:
-    """Copy what a stash entry has beside the commit that it was made on."""
-    if not private.has_pack(stash_pack(commit)):
-        ask = ("rev-list", "--objects", "--no-object-names", commit, "--not", f"{commit}^1")
-        private.write_pack(stash_pack(commit), repo.git.out(*ask).decode().split())

@@ -132,7 +132,7 @@ def targets(
     for point in sorted(undone, key=lambda point: -point.id):
         before, after = load(repo, point.before), load(repo, point.after)
         of_point = changes(repo, before, after)
-        unknown = (*before.left_out, *after.exposed)  # what they were before, no state has
+        unknown = (*before.left_out, *after.formerly_ignored)  # what they were before, no state has
         wanted = {
             path: each
             for path, each in of_point.items()
@@ -169,7 +169,7 @@ def folder_changes(
         }
         notes |= {
             f"`{path}`: stays: it was there before, ignored"
-            for path in after.exposed
+            for path in after.formerly_ignored
             if _is_in(path, paths)
         }
     return FolderChange(

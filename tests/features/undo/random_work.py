@@ -14,7 +14,7 @@ from points_support import SETTINGS, files_of, found, record
 
 from gitgates.core.errors import UsageError
 from gitgates.features.undo import points, states
-from gitgates.features.undo.cli import Wish, finish_undo, go_back
+from gitgates.features.undo.cli import Request, finish_undo, go_back
 from gitgates.features.undo.private_git import PrivateGit
 from gitgates.features.undo.selection import Selection, last_undo, selected
 
@@ -226,9 +226,9 @@ class Work:
         with_index = self.random.random() < 0.5
         before, ignored, tips = self.tokens(), self.ignored(), self.tips()
         self.log.append(f"undo {sorted(ids)}")
-        wish = Wish(with_index=with_index, with_branch=self.random.random() < 0.3)
+        request = Request(with_index=with_index, with_branch=self.random.random() < 0.3)
         finish_undo(self.ours, SETTINGS)
-        go_back(self.ours, SETTINGS, wanted, wish)
+        go_back(self.ours, SETTINGS, wanted, request)
         self.note()
         if is_newest and wanted[0].before in self.states:
             differs = sorted(self.files().items() ^ self.states[wanted[0].before].items())

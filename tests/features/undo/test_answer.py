@@ -116,9 +116,11 @@ def test_the_strictest_answer_of_a_line_counts(work: Repo) -> None:
 
 
 def test_a_configured_question_says_how_it_comes_back(work: Repo) -> None:
-    found = asked(work, "git clean -f", 'lost_work = "deny"')
+    found, refused = (asked(work, "git clean -f", f'lost_work = "{a}"') for a in ("ask", "deny"))
     assert found
     assert "to get it back afterwards: gitgates undo." in found.text
+    assert refused  # nothing is destroyed
+    assert "gitgates undo" not in refused.text
 
 
 def test_a_sessions_own_work_is_saved_without_words(work: Repo) -> None:

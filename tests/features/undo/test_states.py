@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import time
 
 import pytest
 from conftest import Repo
 from points_support import CONFIG, MOST, SETTINGS, found, record, saved
 
-from gitgates.features.undo import states
+from gitgates.core.errors import LockError
+from gitgates.features.undo import points, states
+from gitgates.features.undo.undoing import changes
 
 LARGE = b"x" * (MOST + 1)
 
@@ -125,7 +129,7 @@ def test_an_ignored_file_that_is_included(kept: Repo) -> None:
     assert record(kept, settings=settings)
 
 
-@pytest.mark.parametrize("step", ["_note_modes", "_around"])
+@pytest.mark.parametrize("step", ["_note_modes", "git_fields"])
 def test_a_run_that_is_killed_has_hidden_nothing(
     kept: Repo, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -212,3 +216,54 @@ def test_a_sparse_checkout(kept: Repo) -> None:
     shutil.rmtree(kept.path / "in")
     assert record(kept)
     assert not record(kept)
+
+
+def test_work_that_gates_have_stashed_is_waited_for(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = repo.path.parent / "go"
+    gate = f"command = 'while [ ! -e {go} ]; do sleep 0.02; done'\n"
+    repo.config(f'[gates.g]\n{gate}[hooks.pre-commit]\ngates = ["g"]\n')
+    repo.write("a.py", "one\n")
+    repo.commit_all("base")
+    assert repo.gitgates("install-hooks").returncode == 0
+    repo.write("a.py", "two\n")
+    repo.git("add", "a.py")
+    repo.write("a.py", "two\nunstaged\n")
+    record(repo)
+    commit = subprocess.Popen(["git", "commit", "-qm", "two"], cwd=repo.path)
+    rescue = repo.path / ".git/gitgates/rescue"
+    while not rescue.is_dir():
+        assert commit.poll() is None
+        time.sleep(0.01)
+    monkeypatch.setattr(states, "_HIDDEN_S", 0.1)
+    with pytest.raises(LockError, match="have stashed unstaged work"):
+        record(repo)
+    go.touch()
+    assert commit.wait(20) == 0
+    record(repo)
+    assert saved(repo)["a.py"] == b"two\nunstaged\n"
+    ours = found(repo)
+    for point in points.points_of(ours):  # a commit changes no file
+        before, after = (states.load(ours, state) for state in (point.before, point.after))
+        assert changes(ours, before, after) == {}
+
+
+def test_the_order_in_which_modes_were_found_is_no_change(
+    kept: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later_s = time.time() + 100  # no mode is recent
+    monkeypatch.setattr("gitgates.features.undo.states.time.time", lambda: later_s)
+    for name in ("b", "c"):
+        kept.write(name, "1\n")
+        (kept.path / name).chmod(0o600)
+        record(kept)
+    first = states.current(found(kept).state_abs)
+    written = kept.path / "b"
+    for mode in (0o644, 0o600):
+        written.write_text(f"{mode}\n")
+        written.chmod(mode)
+        record(kept)
+    written.write_text("1\n")
+    record(kept)
+    assert states.current(found(kept).state_abs) == first

@@ -109,3 +109,15 @@ def test_what_a_person_permits_comes_back_as_well(repo: Repo) -> None:
     agent.post("Bash", "", **call)
     assert repo.gitgates("undo", "--last").returncode == 0
     assert (repo.path / "seed.py").read_text() == "work\n"
+
+
+@pytest.mark.parametrize(("rule", "verdict"), [("deny", "deny"), ("ask", "ask"), ("save", "")])
+def test_rules_hold_where_no_points_are_taken(repo: Repo, rule: str, verdict: str) -> None:
+    rules = f'[guard]\nlost_work = "{rule}"\n[undo]\nenabled = false\n'
+    agent = begin(repo, f'[gates.g]\ncommand = "true"\n[hooks.Stop]\ngates = ["g"]\n{rules}')
+    repo.write("seed.py", "work\n")
+    answer = agent.pre("Bash", "", tool_input={"command": "git reset --hard"})
+    own = answer.get("hookSpecificOutput", {})
+    assert own.get("permissionDecision", "") == verdict
+    assert "gitgates undo" not in own.get("permissionDecisionReason", "")
+    assert not (repo.path / ".git/gitgates/undo").exists()

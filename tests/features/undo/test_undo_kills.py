@@ -203,7 +203,7 @@ def go_back(repo: Repo, point: points.SavePoint) -> None:
     """Undo a point in this process."""
     from gitgates.features.undo import cli
 
-    cli.go_back(found(repo), SETTINGS, [point], cli.Wish())
+    cli.go_back(found(repo), SETTINGS, [point], cli.Request())
 
 
 def _full(_path: str) -> None:

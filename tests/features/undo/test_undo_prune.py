@@ -85,6 +85,15 @@ def test_the_oldest_go_above_the_size(repo: Repo) -> None:
     assert (repo.path / "a").read_text() == f"{left[0] - 2}\n" * 99
 
 
+def test_those_of_the_last_hour_stay_whatever_they_take(repo: Repo) -> None:
+    fill(repo, 4)
+    settings = SETTINGS._replace(max_size_bytes=1)
+    assert not points.prune(found(repo), settings, time.time(), at_once=True)
+    assert ids(repo) == [1, 2, 3, 4]
+    assert points.prune(found(repo), settings, time.time() + 2 * 3600, at_once=True)
+    assert ids(repo) == []
+
+
 def test_a_point_that_is_made_meanwhile_stays(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(repo, 2)
     listed = points.points_of
@@ -134,7 +143,7 @@ def test_a_pruning_that_is_killed_loses_no_point(
     with monkeypatch.context() as context:
         context.setattr(os, "ftruncate", truncate_and_die)
         with pytest.raises(KeyboardInterrupt):
-            points._drop(found(repo), PrivateGit(found(repo)), [first], LATER_S)  # noqa: SLF001 - what a run does that is killed here
+            points.drop(found(repo), PrivateGit(found(repo)), [first], LATER_S)
     assert ids(repo) == [2, 3, 4]
     repo.write("a", "agent\n")
     assert record(repo, "s") == 5
@@ -142,7 +151,7 @@ def test_a_pruning_that_is_killed_loses_no_point(
     points.prune(found(repo), SETTINGS, time.time(), at_once=True)
     assert ids(repo) == [2, 3, 4, 5]
     (first, *_rest) = points.points_of(found(repo))
-    points._drop(found(repo), PrivateGit(found(repo)), [first], LATER_S)  # noqa: SLF001 - what a run does that is killed here
+    points.drop(found(repo), PrivateGit(found(repo)), [first], LATER_S)
     assert ids(repo) == [3, 4, 5]
 
 
