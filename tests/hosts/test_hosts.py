@@ -215,7 +215,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
     ours = (
         "hello: gitgates agent-hook toy (5 s)\n"
         "asked: gitgates agent-hook toy (5 s)\n"
-        "about-to type|sh: gitgates agent-hook toy (5 s)\n"
+        "about-to type|sh: gitgates agent-hook toy (35 s)\n"
         "done: gitgates agent-hook toy (615 s)\n"
     )
     for theirs in ("# mine\nasked: ring (1 s)\r\nnothing", "", None):
@@ -229,7 +229,8 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
             assert "are already up to date" in ask("install-hooks", "--agent", "toy")
             said = ask("doctor", "--prove")
             assert (
-                "ok       .toy/settings: hooks are installed, for guard, gates, tampering; off: "
+                "ok       .toy/settings: hooks are installed, for guard, undo, gates, tampering; "
+                "off: "
                 in said
             )
             assert "ok       .toy/settings: proved: Stop is blocked where a gate fails\n" in said

@@ -117,8 +117,8 @@ def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
     if need.tools is None:
         return None
     names = agent_host(agent).TOOLS.names
-    patterns = [*need.tools, *(name for kind in need.tool_kinds for name in names[kind])]
-    reads = [f"!{name}" for name in names["reads"] if need.but_reads]
+    patterns = [*need.tools, *(name for kind in need.tool_kinds for name in names.get(kind, ()))]
+    reads = [f"!{name}" for name in names.get("reads", ()) if need.but_reads]
     return tuple(dict.fromkeys((*patterns, *reads)))
 
 
