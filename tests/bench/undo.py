@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from agent import BARE, CONFIG, LONG_AGO, Bench
 
 from gitgates.features.undo.points import AGENT, Author, record
-from gitgates.features.undo.states import UndoSettings
+from gitgates.features.undo.settings import UndoSettings
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:

@@ -230,8 +230,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
             said = ask("doctor", "--prove")
             assert (
                 "ok       .toy/settings: hooks are installed, for guard, undo, gates, tampering; "
-                "off: "
-                in said
+                "off: " in said
             )
             assert "ok       .toy/settings: proved: Stop is blocked where a gate fails\n" in said
             assert "Claude" not in said

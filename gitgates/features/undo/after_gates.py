@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import time
 
-from gitgates.config.load import table_of
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import WARN, Verdict
 from gitgates.features.undo.points import AGENT, Author, close_calls, latest_call, prune, record
-from gitgates.features.undo.policy import record_elsewhere
-from gitgates.features.undo.states import UndoSettings
+from gitgates.features.undo.settings import settings_of
+from gitgates.features.undo.tool_call import record_elsewhere
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 def _record(call: Call, gates: list[str]) -> str:
     """Record what has changed; at the end of a turn, return what is to be said of old points."""
-    settings, session = table_of(call.config, "undo", UndoSettings), call.payload.session
+    settings, session = settings_of(call.config), call.payload.session
     author = latest_call(call.repo)
     if gates:
         author = Author(

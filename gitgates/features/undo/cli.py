@@ -8,16 +8,15 @@ from contextlib import contextmanager
 
 import click
 
-from gitgates.config.load import load, table_of
 from gitgates.core import errors
 from gitgates.core.clean import counted, first_few, plain_line, visible_line
 from gitgates.core.record import Record
-from gitgates.core.types import Config
 from gitgates.features.undo import points, put_back, undoing
 from gitgates.features.undo.points import Author
 from gitgates.features.undo.rows import row_of
 from gitgates.features.undo.selection import Selection, selected
-from gitgates.features.undo.states import UndoSettings, current
+from gitgates.features.undo.settings import UndoSettings, repository_settings
+from gitgates.features.undo.states import current
 from gitgates.features.undo.states import load as load_state
 from gitgates.features.undo.turn import current_turn
 from gitgates.hosts import calling_session, is_called_by_agent
@@ -124,25 +123,13 @@ def command(  # noqa: PLR0913 - its options
     paths = () if names_root else paths
     request = Request(paths=paths, with_index=index, with_branch=branch, is_dry=dry_run, fmt=fmt)
     with locked(repo):
-        settings = settings_of(repo)
+        settings = repository_settings(repo)
         finish_undo(repo, settings)
         points.record(repo, settings, points.latest_call(repo))
         wanted = selected(points.points_of(repo), selection)
         if not dry_run:
             _require_owner(repo, wanted, caller, token)
         return go_back(repo, settings, wanted, request)
-
-
-def settings_of(repo: Repo) -> UndoSettings:
-    """Return the settings of save points; the defaults where the configuration is invalid.
-
-    What has made it so may be what is to be undone.
-    """
-    try:
-        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
-    except errors.ConfigError:
-        config = None
-    return table_of(config or Config(), "undo", UndoSettings)
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from gitgates.features.undo.cli import (
     go_back,
     locked,
     options_of_undo,
-    settings_of,
 )
 from gitgates.features.undo.selection import last_undo
+from gitgates.features.undo.settings import repository_settings
 from gitgates.hosts import is_called_by_agent
 from gitgates.session.approval import require_person
 from gitgates.verbs.repository import current_repo
@@ -36,7 +36,7 @@ def command(
     """
     repo = current_repo()
     with locked(repo):
-        settings = settings_of(repo)
+        settings = repository_settings(repo)
         if not dry_run and (is_called_by_agent(repo.env) or token):
             require_person(repo, "undo", token)
         finish_undo(repo, settings)

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitgates.features.undo.states import UndoSettings
+    from gitgates.features.undo.settings import UndoSettings
     from gitgates.git.repo import Repo
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from gitgates.features.undo.states import UndoSettings
+    from gitgates.features.undo.settings import UndoSettings
     from gitgates.git.repo import Repo
 
 AGENT, OTHERS, UNDO = "agent", "others", "undo"

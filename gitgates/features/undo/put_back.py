@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.features.undo.points import SavePoint
-    from gitgates.features.undo.states import State, UndoSettings
+    from gitgates.features.undo.settings import UndoSettings
+    from gitgates.features.undo.states import State
     from gitgates.features.undo.undoing import Version
     from gitgates.git.repo import Repo
 

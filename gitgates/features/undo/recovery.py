@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from gitgates.config.load import load, table_of
-from gitgates.core.types import Config
 from gitgates.features.undo.put_back import finish, is_under_way
-from gitgates.features.undo.states import UndoSettings
+from gitgates.features.undo.settings import repository_settings
 from gitgates.worktree.locks import Lock
 
 TYPE_CHECKING = False
@@ -28,7 +26,6 @@ def recover(repo: Repo) -> list[str]:
     if not lock.acquire(alone=True, wait_s=_WAIT_S):
         raise lock.busy_error()
     try:
-        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
-        return finish(repo, table_of(config, "undo", UndoSettings))
+        return finish(repo, repository_settings(repo))
     finally:
         lock.release()

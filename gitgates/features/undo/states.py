@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from gitgates.features.undo.settings import UndoSettings
     from gitgates.git.repo import Git, Repo
 
 _VERSION = 2
@@ -35,16 +36,6 @@ _HIDDEN_S, _POLL_S = 10.0, 0.02
 _DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=all")
 _OTHERS = ("ls-files", "-z", "--others", "--exclude-standard")
 _GONE = b"D"
-
-
-class UndoSettings(Record):
-    """The table `[tool.gitgates.undo]`."""
-
-    enabled: bool
-    keep_s: float
-    max_size_bytes: int
-    max_file_bytes: int
-    include: tuple[str, ...]
 
 
 class State(Record):

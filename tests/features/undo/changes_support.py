@@ -7,7 +7,7 @@ import stat
 from typing import TYPE_CHECKING, Any
 
 from gitgates.features.undo.points import AGENT, Author, SavePoint, record
-from gitgates.features.undo.states import UndoSettings
+from gitgates.features.undo.settings import UndoSettings
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gitgates.features.undo import points, states
 from gitgates.features.undo.points import AGENT, Author
 from gitgates.features.undo.private_git import PrivateGit
-from gitgates.features.undo.states import UndoSettings
+from gitgates.features.undo.settings import UndoSettings
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:
