@@ -261,6 +261,8 @@ TO_SAVE = {
             "policy",
             "after_gates",
             "git_state",
+            "settings",
+            "tool_call",
             "private_git",
             "prompts",
             "relevant",
@@ -298,6 +300,16 @@ def loaded_by_agent_hook(
 def own_modules(loaded: set[str]) -> set[str]:
     """Return our modules, without the name of the package."""
     return {name.removeprefix("gitgates.") for name in loaded if name.startswith("gitgates.")}
+
+
+@pytest.mark.slow
+def test_a_command_that_only_reads_loads_no_save_points(repo: Repo) -> None:
+    event = {"hook_event_name": "PreToolUse", "tool_name": "Bash"}
+    loaded = loaded_by_agent_hook(
+        repo, AGENT_CONFIG, {**event, "tool_input": {"command": "ls -la"}}
+    )
+    undo = {name for name in own_modules(loaded) if name.startswith("features.undo.")}
+    assert undo == {"features.undo.policy", "features.undo.settings"}
 
 
 @pytest.mark.samples(1)
