@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any, Literal, TypeAlias
 
     from gitgates.core.agent_types import Payload
+    from gitgates.core.failure import Failure
 
     # How one gate ended. A gate that timed out, was killed or could not start did not "fail"; one
     # that is `unchecked` exited with status 0, and had nothing to check: that is no pass.
@@ -232,6 +233,7 @@ class GateResult(Record):
     excused: str = ""  # why it does not count, though it is no pass
     log_abs: str = ""  # all of the output; empty if there was none
     metrics: Mapping[str, float] = {}  # numbers in its output
+    failures: tuple[Failure, ...] = ()  # in its output, where `failures` tells them apart
     reused: str = ""  # where the pass comes from that stands for a run: when, and of which hook
 
 

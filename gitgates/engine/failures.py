@@ -1,37 +1,44 @@
-"""Compare failures: which are new, unchanged and resolved since the last attempt. Cold and pure.
+"""The failures of a gate: found in its output, and compared with those of the last attempt. Cold.
 
 Loaded only when a gate has failed.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from hashlib import sha256
 from itertools import islice
 
 from gitgates.core.clean import plain, plain_line
+from gitgates.core.failure import Failure
 from gitgates.core.record import Record
 from gitgates.engine.normalise import normalise, without_volatile
 from gitgates.engine.presets import PRESETS, ParsedFailure
 from gitgates.proc.bounded import LIMIT_S, compute
+from gitgates.store.files import open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from gitgates.core.types import Gate, GateResult
 
 MOST_FAILURES = 1000
 MOST_BYTES = 512 * 1024  # of an output that a preset reads: the head and the tail
 MOST_BYTES_OF_OWN = 64 * 1024  # the same for a configured regular expression, which may be slow
+_MOST_READ = 1 << 20  # bytes of a log
 _TITLE = 200
+_MESSAGE = 500
+_PATH = 1000
+_DIGITS = 10  # of a line that is none
+_SEVERITIES = {
+    **dict.fromkeys(("error", "fatal", "critical", "high", "blocker"), "error"),
+    **dict.fromkeys(("warning", "warn", "medium"), "warning"),
+    **dict.fromkeys(("note", "notice", "info", "information", "style", "help", "low"), "note"),
+}
 _LONG_LINE = re.compile(r"([^\n]{2000})[^\n]+")  # longer than any message about one failure
 _TELLING = re.compile(r"(?i)error|fail|fatal|panic|exception|not found|cannot")
-
-
-class Failure(Record):
-    """One failure, as a gate reported it."""
-
-    fingerprint: str  # 16 hex digits
-    title: str  # one line
 
 
 class FailureChanges(Record):
@@ -42,12 +49,52 @@ class FailureChanges(Record):
     resolved: tuple[Failure, ...] = ()
 
 
-def split(output: bytes, pattern: str, gate: str = "", root_abs: str = "") -> tuple[Failure, ...]:
+def failures_of(
+    gate: Gate, result: GateResult, root_abs: str, say: Callable[[str], object]
+) -> tuple[Failure, ...]:
+    """Return the failures of a gate that failed in `root_abs`, split by its pattern.
+
+    Where that takes too long, the person is told, and the whole output is one failure.
+    """
+    if result.failures:
+        return result.failures
+    output = whole_output(result)
+    try:
+        return split(output, gate.failures, gate.name, root_abs, folder=gate.working_dir)
+    except TimeoutError:
+        say(
+            f"`{gate.name}`: its pattern `failures` took longer than {LIMIT_S:g} s, so the "
+            "whole output is one failure"
+        )
+    return split(output, "", gate.name, root_abs)
+
+
+def whole_output(result: GateResult) -> bytes:
+    """Return a gate's output from its log, up to a limit; the kept excerpt has a gap."""
+    if not (result.dropped_bytes and result.log_abs):
+        return result.output
+    # `max_log` may be small.
+    return max(read_gate_log(result.log_abs), result.output, key=len)
+
+
+def read_gate_log(path_abs: str) -> bytes:
+    """Return the beginning of a log; empty if it does not exist."""
+    try:
+        with open(path_abs, "rb", opener=open_state) as file:
+            return file.read(_MOST_READ)
+    except OSError:
+        return b""
+
+
+def split(
+    output: bytes, pattern: str, gate: str = "", root_abs: str = "", *, folder: str = "."
+) -> tuple[Failure, ...]:
     """Return the failures in the output of a gate that failed: at least one, each once, in order.
 
     `pattern` names a preset, or is a regular expression, or is empty: then, and where it finds
     nothing, the whole output is one failure. Paths below `root_abs` are taken as relative to it, so
-    that another checkout of the same content gives the same fingerprints.
+    that another checkout of the same content gives the same fingerprints. The others are relative
+    to `folder` below it, where the gate runs.
 
     Raises: TimeoutError where the regular expression takes too long.
     """
@@ -55,7 +102,7 @@ def split(output: bytes, pattern: str, gate: str = "", root_abs: str = "") -> tu
     text = _below(plain(_bounded(output, limit)), root_abs)
     finds = _find(_LONG_LINE.sub(r"\1", text), pattern)
     failures = list(islice(finds, MOST_FAILURES))
-    return tuple(_number(failures, gate)) or (_whole(text, gate),)
+    return tuple(_number(failures, gate, folder)) or (_whole(text, gate),)
 
 
 def compare_failures(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> FailureChanges:
@@ -99,7 +146,7 @@ def _titles(pattern: re.Pattern[str], text: str) -> list[str]:
     return list(islice((title for title in matches if title.strip()), MOST_FAILURES))
 
 
-def _number(failures: list[ParsedFailure], gate: str) -> Iterator[Failure]:
+def _number(failures: list[ParsedFailure], gate: str, folder: str) -> Iterator[Failure]:
     """Tell apart failures that differ only by their position; drop duplicates.
 
     Without its line, a rule that is broken twice in a file would be one failure, and breaking it
@@ -115,14 +162,42 @@ def _number(failures: list[ParsedFailure], gate: str) -> Iterator[Failure]:
         same_kind.append(place)
         again = f" (number {len(same_kind)} of this kind)" if len(same_kind) > 1 else ""
         title = plain_line(item.title, _TITLE - len(again)) + again
-        yield Failure(fingerprint=_fingerprint(gate, *key, again), title=title)
+        line, column = _position(item.place)
+        yield Failure(
+            fingerprint=_fingerprint(gate, *key, again),
+            title=title,
+            path=_from_root(item.path, folder),
+            line=line,
+            column=column,
+            rule=plain_line(item.rule),
+            message=plain_line(item.shown or item.message, _MESSAGE),
+            severity=_SEVERITIES.get(item.severity.lower(), "error"),
+        )
+
+
+def _position(place: str) -> tuple[int, int]:
+    """Return line and column of `12:5`; 0 for what is not known, as in a cell of a notebook."""
+    parts = [part for part in place.split(":")[:2] if part.isdecimal() and len(part) < _DIGITS]
+    line, column, *_ = (*map(int, parts), 0, 0)
+    return (0, 0) if place.startswith("cell") else (line, column)
+
+
+def _from_root(path: str, folder: str) -> str:
+    """Return a printed path from the root of the repository; empty where it is not below that."""
+    is_below = folder == "." or path.startswith(f"{folder}/")  # as others, it was made relative
+    if not path or len(path) > _PATH or not path.isprintable():
+        return ""
+    path = os.path.normpath(path if is_below else os.path.join(folder, path))
+    return "" if path.startswith(("/", "../")) or path in (".", "..") else path
 
 
 def _whole(text: str, gate: str) -> Failure:
     lines = [line for line in text.split("\n") if line.strip()]
     telling = next((line for line in lines if _TELLING.search(line)), "")
     title = plain_line(telling or (lines[-1] if lines else "no output"), _TITLE)
-    return Failure(fingerprint=_fingerprint(gate, "", normalise(text), ""), title=title)
+    return Failure(
+        fingerprint=_fingerprint(gate, "", normalise(text), ""), title=title, message=title
+    )
 
 
 def _fingerprint(*parts: str) -> str:

@@ -23,7 +23,12 @@ class ParsedFailure(Record):
     title: str
     message: str = ""
     identity: str = ""  # a test's name; a file and a rule
-    place: str = ""  # distinguishes duplicates within one output; not part of a fingerprint
+    # These are not part of a fingerprint.
+    place: str = ""  # line and column; distinguishes duplicates within one output
+    path: str = ""  # as it is printed
+    rule: str = ""
+    severity: str = ""  # as the tool calls it
+    shown: str = ""  # the whole message, where `message` is a part
 
 
 _RUFF = re.compile(
@@ -50,7 +55,7 @@ _TSC = re.compile(
     re.MULTILINE,
 )
 _STYLISH = re.compile(
-    r"  +(?P<place>\d+:\d+)  +(?P<level>error|warning)  +(?P<message>\S.*?)(?:  +(?P<rule>\S+))?"
+    r"  +(?P<place>\d+:\d+)  +(?P<severity>error|warning)  +(?P<message>\S.*?)(?:  +(?P<rule>\S+))?"
 )
 
 
@@ -67,7 +72,13 @@ def _broken(fields: dict[str, str]) -> ParsedFailure:
     location = f"{path}:{place}: " if path and place else f"{path}: " if path else ""
     what = " ".join(part for part in (rule, message) if part)
     return ParsedFailure(
-        title=location + what, message=message, identity=f"{path}\n{rule}", place=place
+        title=location + what,
+        message=message,
+        identity=f"{path}\n{rule}",
+        place=place,
+        path=path,
+        rule=rule,
+        severity=fields.get("severity", ""),
     )
 
 
@@ -85,7 +96,7 @@ def _mypy(text: str) -> Iterator[ParsedFailure]:
 def _eslint(text: str) -> Iterator[ParsedFailure]:
     """Return errors; only if there are none (--max-warnings), warnings."""
     reports = list(_stylish(text))
-    errors = [report for report in reports if report["level"] == "error"]
+    errors = [report for report in reports if report["severity"] == "error"]
     yield from map(_broken, errors or reports)
 
 

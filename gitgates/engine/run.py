@@ -451,6 +451,12 @@ class _Run:
                 result = self._measure(job.measurement, result, group)
                 if self._run_on_base(job, result, group):
                     return
+        if job.gate.failures and result.status in ("failed", "timed-out", "killed"):
+            from gitgates.engine.failures import failures_of  # it compiles many patterns
+
+            root_abs = (self.options.checkout or self.repo).root_abs
+            found = failures_of(job.gate, result, root_abs, self.listener.message)
+            result = result._replace(failures=found)
         self.jobs.remove(job)
         self.admissions.ended(job.admission, result)
         self.admissions.give_back(job.slots)

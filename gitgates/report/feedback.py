@@ -20,8 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitgates.core.failure import Failure
     from gitgates.core.types import Level
-    from gitgates.engine.failures import Failure, FailureChanges
+    from gitgates.engine.failures import FailureChanges
 
 _PERSON = 2000
 _SMALLEST = 165  # a label, fences, a line, and a mark that names the log, whose length comes to it

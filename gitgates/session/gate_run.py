@@ -19,22 +19,20 @@ from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
 from gitgates.session.facts import NO_RESULT, UNCHECKED, GatesWroteEntry, RoundEntry
 from gitgates.session.gate_writes import FilesBefore
-from gitgates.store.files import open_state
 from gitgates.store.runs import new_run
 from gitgates.worktree.gc import collect_if_due
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
+    from gitgates.core.failure import Failure
     from gitgates.core.types import Config, Decision, Gate, GateResult, Plan, Visit
-    from gitgates.engine.failures import Failure
     from gitgates.session.call import Call
 
 _NO_PASS = ("failed", "timed-out", "killed", *NO_RESULT)
 _OWN_FIRST_S = 2.0
-_MOST_READ = 1 << 20  # bytes of a log that failures are looked for in
 
 
 class GateRun(Listener):
@@ -211,44 +209,6 @@ def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
 def unchecked(decision: Decision) -> tuple[tuple[str, str], ...]:
     """Return gate and status of each gate that had nothing to check."""
     return tuple((gate, UNCHECKED) for gate in unchecked_gates(decision))
-
-
-def failures_of(
-    gate: Gate, result: GateResult, root_abs: str, say: Callable[[str], object]
-) -> tuple[Failure, ...]:
-    """Return the failures of a gate that failed in `root_abs`, split by its pattern.
-
-    Where that takes too long, the person is told, and the whole output is one failure.
-    """
-    from gitgates.engine.failures import split  # it compiles many patterns
-    from gitgates.proc.bounded import LIMIT_S
-
-    output = whole_output(result)
-    try:
-        return split(output, gate.failures, gate.name, root_abs)
-    except TimeoutError:
-        say(
-            f"`{gate.name}`: its pattern `failures` took longer than {LIMIT_S:g} s, so the "
-            "whole output is one failure"
-        )
-    return split(output, "", gate.name, root_abs)
-
-
-def whole_output(result: GateResult) -> bytes:
-    """Return a gate's output from its log, up to a limit; the kept excerpt has a gap."""
-    if not (result.dropped_bytes and result.log_abs):
-        return result.output
-    # `max_log` may be small.
-    return max(read_gate_log(result.log_abs), result.output, key=len)
-
-
-def read_gate_log(path_abs: str) -> bytes:
-    """Return the beginning of a log; empty if it does not exist."""
-    try:
-        with open(path_abs, "rb", opener=open_state) as file:
-            return file.read(_MOST_READ)
-    except OSError:
-        return b""
 
 
 def _command_of(gate: Gate) -> str:

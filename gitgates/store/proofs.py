@@ -205,7 +205,8 @@ def _take_in_former(shared_state_abs: str) -> None:
 def _line(proof: Proof) -> bytes:
     fields = proof._asdict()
     fields |= {"time_s": f"{proof.time_s:.3f}", "duration_s": f"{proof.duration_s:.3f}"}
-    fields |= {"numbers": _to_json(proof.numbers), "failures": _to_json(proof.failures)}
+    marks = [failure[:2] for failure in proof.failures]
+    fields |= {"numbers": _to_json(proof.numbers), "failures": _to_json(marks)}
     if len(fields["failures"]) > _MOST_FAILURES:
         fields["failures"] = ""
     texts = [_VERSION, *(field.translate(_UNSAFE) for field in fields.values())]

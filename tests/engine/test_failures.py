@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gitgates.core.failure import Failure
 from gitgates.engine.failures import (
     MOST_BYTES,
     MOST_BYTES_OF_OWN,
     MOST_FAILURES,
-    Failure,
     FailureChanges,
     compare_failures,
     split,

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gitgates.core.failure import Failure
 from gitgates.core.types import STOP as VERDICT_STOP
 from gitgates.core.types import WARN, GateResult
-from gitgates.engine.failures import Failure, FailureChanges
+from gitgates.engine.failures import FailureChanges
 from gitgates.report.feedback import (
     EventReport,
     GateReport,

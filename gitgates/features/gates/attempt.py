@@ -17,15 +17,16 @@ from gitgates.session.breaker import (
     rule,
 )
 from gitgates.session.facts import NO_RESULT, UNCHECKED, BaselineEntry, StopEntry, WarningEntry
-from gitgates.session.gate_run import deciding, failures_of, read_gate_log, unchecked, unpassed
+from gitgates.session.gate_run import deciding, unchecked, unpassed
 from gitgates.store.runs import log_abs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeAlias
 
+    from gitgates.core.failure import Failure
     from gitgates.core.types import Level
-    from gitgates.engine.failures import Failure, FailureChanges
+    from gitgates.engine.failures import FailureChanges
     from gitgates.features.gates.baseline import BaselineFailures
     from gitgates.report.feedback import EventReport, GateReport
     from gitgates.session.breaker import Ruling
@@ -194,7 +195,11 @@ class StopAttempt:
         if ruling.outcome == PASSED:
             statuses = (*statuses, *unchecked(decision))
         entry = self._run.entry(ruling.outcome, statuses)
-        entry = entry._replace(tree=self._tree, failures=tuple((failures or {}).items()))
+        marks = tuple(
+            (gate, tuple(failure[:2] for failure in found))
+            for gate, found in (failures or {}).items()
+        )
+        entry = entry._replace(tree=self._tree, failures=marks)
         return verdict._replace(entries=(entry, *verdict.entries))
 
     def _note_of_others(self) -> str:
@@ -221,6 +226,8 @@ class StopAttempt:
         failures = {}
         for result in (visit.result for visit in unpassed(decision)):
             if result.status not in ("passed", "skipped", UNCHECKED, *NO_RESULT):
+                from gitgates.engine.failures import failures_of  # only where gates failed
+
                 gate = self._run.gates[result.gate]
                 root_abs = self._call.repo.root_abs
                 failures[result.gate] = failures_of(gate, result, root_abs, self._notes.append)
@@ -255,7 +262,8 @@ class StopAttempt:
         self, gate: str, now: tuple[Failure, ...]
     ) -> tuple[FailureChanges, tuple[tuple[str, int], ...]]:
         """Compare with the last attempt; return the changes, and each failure's first attempt."""
-        from gitgates.engine.failures import Failure, compare_failures  # only where gates failed
+        from gitgates.core.failure import Failure  # only where gates failed
+        from gitgates.engine.failures import compare_failures
 
         since: dict[str, int] = {}
         before: tuple[Failure, ...] = ()
@@ -266,7 +274,8 @@ class StopAttempt:
 
     def _earlier_lines(self, gate: str) -> frozenset[str]:
         """Return the lines of a gate's outputs in the attempts before, normalised."""
-        from gitgates.engine.normalise import normalise  # only where gates failed
+        from gitgates.engine.failures import read_gate_log  # only where gates failed
+        from gitgates.engine.normalise import normalise
 
         lines: set[str] = set()
         for number, round_ in enumerate(self._rounds, 1):

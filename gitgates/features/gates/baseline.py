@@ -11,15 +11,15 @@ import os
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.engine.command import without_git
-from gitgates.engine.failures import Failure
+from gitgates.engine.failures import failures_of, whole_output
 from gitgates.engine.plan import REUSE, takes_paths
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.session.facts import Baseline, BaselineEntry
-from gitgates.session.gate_run import failures_of, whole_output
 from gitgates.store.proofs import definition_of, of_content
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.core.failure import Failure
     from gitgates.core.types import Decision, Gate, GateResult, Step
     from gitgates.git.repo import Repo
     from gitgates.session.facts import Session
@@ -123,7 +123,7 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
     failures = () if passed else failures_of(step.gate, result, checkout.root_abs, call.say)
     if not takes_paths(step.gate):
         run.record(decision, session.base, {name: failures})
-    return Baseline(name, failures)
+    return Baseline(name, tuple(failure[:2] for failure in failures))
 
 
 def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> Decision:
