@@ -102,6 +102,10 @@ TOP_KEYS: tuple[Key, ...] = (
         "A folder in the repository to which results of runs are copied, for CI to collect. "
         "Add it to .gitignore."
     ),
+    Key("cloud_hooks", v.FLAG, "false", weaker="off").means(
+        "Install the configured git hooks when a session begins in a cloud environment of Claude "
+        "Code, where each clone is new."
+    ),
 )
 
 GATE_KEYS: tuple[Key, ...] = (

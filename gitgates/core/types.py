@@ -162,6 +162,7 @@ class Config(Record):
     breaker: tuple[int, int] = (10, 30)  # blocks of an agent, in one prompt and in one session
     keep_runs: int = 50
     artifacts_dir: str = ""  # where results are copied to, relative to the root; empty: nowhere
+    cloud_hooks: bool = False
     gates: tuple[Gate, ...] = ()
     hooks: tuple[Hook, ...] = ()
     # Of features: name → field → value, or for an array a tuple of such, from which `table_of` of

@@ -36,6 +36,7 @@ def run(args: list[str]) -> int:
             return 0
         if _is_answered_elsewhere(args[0], env):
             return 0
+        _install_in_cloud(args[0], raw, env)
         from gitgates.session.driver import respond  # what is switched off need not be loaded
 
         _write(1, respond(raw, env, _say, args[0]))
@@ -44,6 +45,16 @@ def run(args: list[str]) -> int:
     except BaseException as error:  # noqa: BLE001 - whatever it is, the agent is to go on
         _say(f"internal error; please report this bug: {error!r}")
     return 0
+
+
+def _install_in_cloud(agent: str, raw: bytes, env: Mapping[str, str]) -> None:
+    """Install git's hooks as a session on the vendor's machines begins, where that is wanted."""
+    host = agent_host(agent)
+    is_in_cloud = env.get(host.ENVIRONMENT.cloud) == "true"
+    if is_in_cloud and host.own_event("session-start").encode() in raw:
+        from gitgates.setup.install.cloud import install_hooks  # once in such a session
+
+        install_hooks(env.get(host.ENVIRONMENT.project, ""), env, _say)
 
 
 def _is_answered_elsewhere(agent: str, env: Mapping[str, str]) -> bool:

@@ -64,6 +64,7 @@ class Environment(Record):
     # (name, who sets it, what it does): those that we read, for the documentation
     documented: tuple[tuple[str, str, str], ...] = ()
     project: str = ""  # of a hook: the folder that the session was started in
+    cloud: str = ""  # is `true` in a session on the vendor's machines
     secrets: tuple[str, ...] = ()  # its own, which no gate gets unless it asks for them
     of_a_session: tuple[str, ...] = ()  # those that another agent must not be started with
 
@@ -134,6 +135,7 @@ class SettingsFormat(Record):
     fields: dict[str, str] = {}  # where hooks have no groups: what `event`, `matcher`, `name` are
     whole: bool = False  # whether a matcher has to match the whole name of a tool
     expression: str = "{}"  # and how a matcher stands there
+    by_shell: bool = False  # whether it is known that a POSIX shell, or fish, runs its commands
     guarded: bool = False  # whether a program that is missing, or fails, is taken for a refusal
     per_second: int = 1  # in which unit timeouts are
     usual_s: float = 60.0  # the timeout where none is said

@@ -112,6 +112,7 @@ BAD: list[tuple[str, str, str]] = [
     ("breaker", "{ prompt = 0 }", "got { prompt = 0 }, expected whole numbers, 1 or more. Try"),
     ("keep_runs", "-1", "got -1, expected a whole number, 0 or more"),
     ("artifacts_dir", '"/tmp"', 'got "/tmp", expected a folder inside the repository, relative'),
+    ("cloud_hooks", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("on_exhausted", '"block"', 'got "block", expected one of allow, stop'),
     ("pass_env", '"HOME"', 'got "HOME", expected an array of strings. Try ["HOME"].'),
     ("failures", "1", "got 1, expected a preset such as pytest or ruff, or a regular expression"),

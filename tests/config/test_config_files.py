@@ -172,7 +172,7 @@ def test_load_says_all_fatal_problems_and_only_those(tmp_path: Path) -> None:
     write(tmp_path, own="jobs = true\nfoo = 1\n[gates.g]\n")
     assert refusal(tmp_path) == (
         "gitgates.toml: foo: unknown key. Known keys: jobs, max_output, max_log, link, breaker, "
-        f"keep_runs, artifacts_dir, gates, hooks, {', '.join(tables())}.\n"
+        f"keep_runs, artifacts_dir, cloud_hooks, gates, hooks, {', '.join(tables())}.\n"
         "gitgates.toml: jobs: got true, expected a whole number, 0 or more\n"
         "  To check it: gitgates check"
     )

@@ -61,6 +61,7 @@ GOOD: dict[str, list[Any]] = {
     "on_exhausted": ["allow", "stop"],
     "breaker": [{}, {"prompt": 3}, {"prompt": 1, "session": 100}],
     "keep_runs": [0, 200],
+    "cloud_hooks": [True, False],
     "artifacts_dir": ["out", "build/gates"],
     "pass_env": [[], ["ANTHROPIC_API_KEY"]],
     "failures": ["pytest", "^FAIL .*"],

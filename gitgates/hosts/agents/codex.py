@@ -104,6 +104,7 @@ class Codex(AgentHost):
         settings={"project": "hooks.json", "user": "hooks.json"},
     )
     SETTINGS = SettingsFormat(
+        by_shell=True,
         module="gitgates.hosts.agents.codex_settings",
         usual_s=600.0,
         most_s={"session-end": 3},

@@ -109,6 +109,7 @@ class Copilot(AgentHost):
         skills=("skills/{}/SKILL.md",),
     )
     SETTINGS = SettingsFormat(
+        by_shell=True,
         is_shared=True,
         module="gitgates.hosts.agents.copilot_settings",
         head={"version": 1},

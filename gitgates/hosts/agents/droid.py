@@ -102,7 +102,7 @@ class Droid(AgentHost):
         skills=("skills/{}/SKILL.md",),
         older_settings="settings.json",
     )
-    SETTINGS = SettingsFormat(events_at=())
+    SETTINGS = SettingsFormat(events_at=(), by_shell=True)
     OFF = Off(
         key="hooksDisabled",
         former=("hooks.hooksDisabled",),

@@ -95,6 +95,7 @@ class Gemini(AgentHost):
         skills=("skills/{}/SKILL.md",),
     )
     SETTINGS = SettingsFormat(
+        by_shell=True,
         module="gitgates.hosts.agents.gemini_settings",
         runs_once=True,
         guarded=True,

@@ -105,6 +105,7 @@ class Qwen(AgentHost):
         skills=("skills/{}/SKILL.md",),
     )
     SETTINGS = SettingsFormat(
+        by_shell=True,
         runs_once=True,
         per_second=1000,  # what is below 1000 is taken for seconds, which ours never are
     )

@@ -24,7 +24,15 @@ SCOPES = ("project", "local", "user")  # whose settings
 _PROGRAM, _VERB = "gitgates", "agent-hook"
 _BUT = "!"
 _IF_INSTALLED = "if command -v {} >/dev/null 2>&1; then {}; fi"
-_GUARDED = re.compile(r"if command -v (.+) >/dev/null 2>&1; then (?:exec (.+)|(.+) \|\| :); fi")
+# Not by `if`: fish, in which a client may run it, has another syntax for that.
+_OR_ELSE = "command -v {} >/dev/null 2>&1 && exec {} || {}"
+_SAY, _SAID = "echo '{}'", "echo '[^']*'"
+_GUARDED = re.compile(
+    r"if command -v (.+) >/dev/null 2>&1; then (?:exec (.+)|(.+?) \|\| :)"
+    rf"(?:; else {_SAID})?; fi"
+    rf"|command -v (.+) >/dev/null 2>&1 && exec (.+?) \|\| (?::|{_SAID})"
+)
+_VERSION = re.compile(r"(?<=gitgates(?:@|=))[^ )]+")
 
 
 class Entry(Record):
@@ -66,20 +74,39 @@ def bare(agent: str) -> str:
     return f"{_PROGRAM} {_VERB} {agent}"
 
 
-def guarded(command: str, *, always: bool = False) -> str:
-    """Return a gitgates command that does nothing if its program is missing.
+def guarded(command: str, *, always: bool = False, otherwise: str = "") -> str:
+    """Return a gitgates command that does nothing if its program is missing, or what is said.
 
     `always`: nor where it is killed, or cannot be started.
     """
-    program = command.removesuffix(command[command.index(f" {_VERB} ") :])
-    return _IF_INSTALLED.format(program, f"{command} || :" if always else f"exec {command}")
+    call = f"{command} || :" if always else f"exec {command}"
+    return _IF_INSTALLED.format(_program_of(command), call + (otherwise and f"; else {otherwise}"))
+
+
+def committed(command: str, otherwise: str = "") -> str:
+    """Return a gitgates command for those who may not have its program, and what is done then."""
+    return _OR_ELSE.format(_program_of(command), command, otherwise or ":")
+
+
+def saying(answer: str) -> str:
+    """Return the command that prints an answer, which has no quotation mark nor backslash."""
+    return _SAY.format(answer)
+
+
+def _program_of(command: str) -> str:
+    return command.removesuffix(command[command.index(f" {_VERB} ") :])
 
 
 def unguarded(command: str) -> str:
     """Return a command without the guard around it."""
     match = _GUARDED.fullmatch(command)
-    inner = (match[2] or match[3]) if match else ""
-    return inner if match and inner.startswith(f"{match[1]} ") else command
+    program, inner = filter(None, match.groups()) if match else ("", "")
+    return inner if match and inner.startswith(f"{program} ") else command
+
+
+def of_any_version(command: str) -> str:
+    """Return a command of a hook without the version that it says how to install."""
+    return _VERSION.sub("", command)
 
 
 def is_our_command(command: object, agent: str) -> bool:

@@ -14,17 +14,23 @@ import re
 from collections import Counter
 from typing import Any
 
+from gitgates import __version__
 from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS, TOOL_EVENTS
+from gitgates.core.types import WARN, Verdict
 from gitgates.edit import json_text
 from gitgates.hosts.settings.base import (
     Entry,
     HookSettings,
     InstalledHook,
+    committed,
     expression,
     guarded,
     is_our_command,
     left_out,
+    of_any_version,
+    saying,
     split,
+    unguarded,
 )
 
 TYPE_CHECKING = False
@@ -35,6 +41,12 @@ if TYPE_CHECKING:
     from gitgates.edit.json_text import Node
     from gitgates.hosts.agent import AgentHost
 
+_MISSING = (
+    "gitgates is not installed here: none of the gates of this repository run. {}"
+    f"uv tool install gitgates@{__version__} (or: pipx install gitgates=={__version__})"
+)
+_TO_AGENT = _MISSING.format("Tell the person that nothing is checked, and ask whether to run: ")
+_TO_PERSON = _MISSING.format("To install it: ")
 _PLAIN = re.compile(r"[A-Za-z0-9_\-]+")
 _OF_PLUGINS = "(.*:)?"  # a plugin's agent is named `plugin:agent`; its bare name means it, too
 
@@ -124,14 +136,23 @@ class AgentSettings:
         Raises: ConfigError as `add`.
         """
         installed, needed = (
-            Counter(self.read(settings or "", file).our_hooks) for settings in (text, after)
+            Counter(
+                hook._replace(command=of_any_version(hook.command))
+                for hook in self.read(settings or "", file).our_hooks
+            )
+            for settings in (text, after)
         )
         return installed == needed
 
     def group_of(self, entry: Entry, command: str) -> dict[str, Any]:
         """Return the entry for the list of an event."""
         kind = HOOK_POINTS[entry.event].kind
-        command = guarded(command, always=True) if self.host.SETTINGS.guarded else command
+        is_committed = command == committed(unguarded(command))
+        otherwise = self._said_instead(kind) if is_committed else ""
+        if self.host.SETTINGS.guarded:
+            command = guarded(unguarded(command), always=True, otherwise=otherwise)
+        elif is_committed:
+            command = committed(unguarded(command), otherwise)
         hook = {
             "type": "command",
             "command": command,
@@ -139,6 +160,20 @@ class AgentSettings:
         }
         matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
         return {**matcher, "hooks": [{**hook, **self.host.SETTINGS.handler, **self.more_of(kind)}]}
+
+    def _said_instead(self, kind: EventKind) -> str:
+        """Return what prints, where gitgates is missing, that nothing is checked; empty: nothing.
+
+        In the client's own form, as a session begins, to the agent as well, and at each end of a
+        turn.
+        """
+        beginning = "session-start" if self.host.has("session-start") else "prompt"
+        if kind not in (beginning, "turn-end"):
+            return ""
+        payload = self.host.payload_of({"hook_event_name": self.host.own_event(kind)}, {})
+        to_agent = _TO_AGENT if kind == beginning else ""
+        answer = self.host.encode(payload, Verdict(WARN, to_agent, _TO_PERSON)).decode()
+        return saying(answer) if answer else ""
 
     def more_of(self, _kind: EventKind) -> dict[str, Any]:
         """Return the further keys of a hook for an event."""

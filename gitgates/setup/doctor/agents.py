@@ -318,8 +318,10 @@ def _both(source: Source, other: Source, events: list[str]) -> Finding:
     """Describe two sources. The same command in two settings files runs once (client 2.1.329)."""
     what = f"installed twice: {other.location} also calls gitgates at {', '.join(events)}"
     finding = source.problem(what, source.uninstall)._replace(check="twice")
-    commands = {hook.command for hook in (*source.own_hooks, *other.own_hooks)}
-    is_same = len(commands) == 1 and "plugin" not in (source.scope, other.scope)
+    commands = {hook.event: hook.command for hook in source.own_hooks}
+    is_same = "plugin" not in (source.scope, other.scope) and all(
+        hook.command == commands.get(hook.event, hook.command) for hook in other.own_hooks
+    )
     if not (is_same and agent_host(source.agent).SETTINGS.runs_once):
         return finding
     title = agent_host(source.agent).TITLE
@@ -333,8 +335,8 @@ def _install(agent: str) -> str:
 
 def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
     """Find problems of the programs that our hooks start; nothing is started."""
-    for command in dict.fromkeys(hook.command for hook in source.own_hooks):
-        program = agents.program_of(command, source.agent)
+    commands = (hook.command for hook in source.own_hooks)
+    for program in dict.fromkeys(agents.program_of(one, source.agent) for one in commands):
         if program is None:
             what, _, fix = agents.start(source.agent, "project", env)[1].partition("\n  ")
             report = source.note if agents.is_in_path(env) else source.problem

@@ -16,7 +16,7 @@ from gitgates.core.policy import Need
 from gitgates.core.types import Config, Hook
 from gitgates.engine.hooks import host_limit_s
 from gitgates.hosts import AGENTS, agent_host, agent_settings
-from gitgates.hosts.settings.base import Entry, bare, is_our_command, split, unguarded
+from gitgates.hosts.settings.base import Entry, bare, committed, is_our_command, split, unguarded
 from gitgates.proc.call import which
 from gitgates.session.needs import agent_hooks, agents_wanted, git_hooks, join_needs, needed_events
 
@@ -188,13 +188,15 @@ def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
     """Return the command of the hooks in a scope, and what is missing for it to work.
 
-    It is the bare one where a client finds it, and never a relative.
+    It is the bare one where a client finds it, and never a relative. Where that is missing, it
+    says that nothing is checked, if a shell runs it.
 
     A client that was started without a virtual environment does not see its programs, so these
     do not count. Settings that a team shares get no path of this machine.
     """
+    command = committed(bare(agent)) if agent_host(agent).SETTINGS.by_shell else bare(agent)
     if _find(env, in_venvs=False):
-        return bare(agent), ""
+        return command, ""
     beside = _beside()
     # JSON cannot hold a path that is not valid UTF-8.
     is_text = beside.encode("utf-8", "replace").decode() == beside
@@ -202,7 +204,7 @@ def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
     if scope != "project" and is_usable:
         return f"{shlex.quote(beside)}{bare(agent).removeprefix('gitgates')}", ""
     hint = f" (only {beside}, which is found only in its virtual environment)" if is_usable else ""
-    return bare(agent), not_in_path(hint)
+    return command, not_in_path(hint)
 
 
 def not_in_path(hint: str = "") -> str:

@@ -341,7 +341,8 @@ def test_two_scopes(ready: Repo) -> None:
     assert only(ready) == Said("note", "twice", mine, twice + same, mend)
     text = Path(mine).read_text()
     program = ready.ask("sh", "-c", "command -v gitgates").stdout.decode().strip()
-    Path(mine).write_text(text.replace('"gitgates agent', f'"{program} agent'))
+    text = text.replace("-v gitgates", f"-v {program}")
+    Path(mine).write_text(text.replace("gitgates agent", f"{program} agent"))
     assert only(ready) == Said("problem", "twice", mine, twice, mend)
     assert ready.gitgates(*only(ready).mend.split()[1:]).returncode == 0
     assert agents(ready) == []

@@ -32,6 +32,7 @@ enabled_tools = ["Edit", "Write"]
 TOOL_EVENTS = "PreToolUse, PostToolUse, PostToolUseFailure"
 EVENTS = f"SessionStart, UserPromptSubmit, {TOOL_EVENTS}, SubagentStart, Stop"
 FOREIGN = '{\n    "model": "opus",\n    "hooks": {"Stop": [{"hooks": []}]}\n}\n'
+COMMAND = "command -v gitgates >/dev/null 2>&1 && exec gitgates agent-hook claude || "
 NEXT = "next: gitgates doctor --prove\n"
 # Of the programs that tests need, none but a system's own.
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
@@ -64,10 +65,19 @@ def test_the_project_gets_its_hooks_and_loses_them_again(ready: Repo) -> None:
     ready.config(CONFIG + '[hooks.pre-commit]\ngates = ["g"]\n')  # git's, not the agent's
     said = ask(ready, "install")
     assert said == f"{PROJECT}: gitgates hooks were added: {EVENTS}\n{NEXT}"
-    hook = {"type": "command", "command": "gitgates agent-hook claude", "timeout": 5}
+    hook = {"type": "command", "command": f"{COMMAND}:", "timeout": 5}
     wait = {**hook, "timeout": 105, "statusMessage": "gitgates: running the gates"}
     tools, save = "Edit|Write|NotebookEdit|Bash|PowerShell", {**hook, "timeout": 35}
-    assert settings(ready) == {
+    written = settings(ready)
+    assert {
+        event: commands({"hooks": {event: groups}}).pop().partition("'")[0]
+        for event, groups in written["hooks"].items()
+    } == dict.fromkeys(EVENTS.split(", "), f"{COMMAND}:") | dict.fromkeys(
+        ("SessionStart", "Stop"), f"{COMMAND}echo "
+    )
+    for event in ("SessionStart", "Stop"):
+        written["hooks"][event][0]["hooks"][0]["command"] = hook["command"]
+    assert written == {
         "hooks": {
             "SessionStart": [{"hooks": [hook]}],
             "UserPromptSubmit": [{"hooks": [hook]}],
@@ -179,7 +189,7 @@ def test_in_a_virtual_environment_one_persons_settings_name_the_program(
     ask(ready, "install", "--scope", "local")
     assert commands(settings(ready, LOCAL)) == {f"{BESIDE} agent-hook claude"}
     said = ask(ready, "install")
-    assert commands(settings(ready)) == {"gitgates agent-hook claude"}
+    assert all(command.startswith(COMMAND) for command in commands(settings(ready)))
     assert "gitgates: `gitgates` was not found in PATH" in said
     assert f"(only {BESIDE}, which is found only in its virtual environment)" in said
 
@@ -197,7 +207,7 @@ def test_a_program_with_a_space_in_its_name_is_quoted(
     assert found == (f"'{beside}' agent-hook claude", "")
     beside.unlink()
     command, missing = agents.start("claude", "user", {"PATH": "/nowhere"})
-    assert command == "gitgates agent-hook claude"
+    assert command == f"{COMMAND}:"
     assert "`gitgates` was not found in PATH" in missing
 
 
@@ -210,7 +220,7 @@ def test_a_path_that_json_cannot_hold_is_not_written(
     beside.write_text("#!/bin/sh\n")
     beside.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(beside.parent / "python"))
-    assert agents.start("claude", "local", {"PATH": "/nowhere"})[0] == "gitgates agent-hook claude"
+    assert agents.start("claude", "local", {"PATH": "/nowhere"})[0] == f"{COMMAND}:"
 
 
 def test_a_relative_folder_of_the_path_does_not_count(

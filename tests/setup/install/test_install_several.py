@@ -80,8 +80,8 @@ def test_those_that_are_here_are_listed_first(ready: Repo, tmp_path: Path) -> No
 
 def test_nothing_is_written_where_it_is_only_shown(ready: Repo) -> None:
     told = said(ready, "install-hooks", "--agent", "codex", "--agent", "claude", "--print")
-    assert '"command": "gitgates agent-hook codex"' in told
-    assert '"command": "gitgates agent-hook claude"' in told
+    assert "&& exec gitgates agent-hook codex || :" in told
+    assert "&& exec gitgates agent-hook claude || :" in told
     assert not (ready.path / CODEX).exists()
 
 
@@ -136,8 +136,8 @@ def trusted(repo: Repo) -> str:
     for event, (group,) in json.loads((repo.path / CODEX).read_text())["hooks"].items():
         name = "".join(f"_{sign.lower()}" if sign.isupper() else sign for sign in event)[1:]
         hooks = [{"async": False, **group["hooks"][0]}]
-        whole = json.dumps({**group, "event_name": name, "hooks": hooks}, sort_keys=True)
-        told = whole.replace('": ', '":').replace(', "', ',"')
+        identity = {**group, "event_name": name, "hooks": hooks}
+        told = json.dumps(identity, sort_keys=True, separators=(",", ":"))
         digest = hashlib.sha256(told.encode()).hexdigest()
         found += (
             f'[hooks.state."{repo.path}/{CODEX}:{name}:0:0"]\ntrusted_hash = "sha256:{digest}"\n'
@@ -254,7 +254,7 @@ def test_doctor_says_what_switches_hooks_of_gemini_off(ready: Repo) -> None:
     said(ready, "install-hooks", "--agent", "gemini")
     file = ready.path / ".gemini/settings.json"
     settings = json.loads(file.read_text())
-    (ours,) = {group["hooks"][0]["command"] for (group,) in settings["hooks"].values()}
+    ours = settings["hooks"]["AfterTool"][0]["hooks"][0]["command"]
 
     def problems(switches: object) -> list[str]:
         file.write_text(json.dumps({**settings, "hooksConfig": switches}))

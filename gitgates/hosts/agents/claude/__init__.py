@@ -22,9 +22,10 @@ VARIABLES = (
     ("CLAUDE_PLUGIN_ROOT", "claude", "the folder of the plugin that this hook belongs to"),
     ("CLAUDE_CODE_SESSION_ID", "claude", "the session of the agent that runs a command"),
     ("CLAUDECODE", "claude", "set if an agent runs the command, not a person"),
+    ("CLAUDE_CODE_REMOTE", "claude", "`true` in a cloud session: see the key `cloud_hooks`"),
     ("CLAUDE_CODE_SESSION_ATTENDED", "claude", "`0` if there is nobody to permit a tool call"),
 )
-_PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER, _ATTENDED = (
+_PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER, _CLOUD, _ATTENDED = (
     name for name, _by, _meaning in VARIABLES
 )
 
@@ -53,6 +54,7 @@ class Claude(AgentHost):
     ENVIRONMENT = Environment(
         documented=VARIABLES,
         project=_PROJECT,
+        cloud=_CLOUD,
         secrets=(
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_AUTH_TOKEN",
@@ -139,6 +141,7 @@ class Claude(AgentHost):
         skills=("skills/{}/SKILL.md", "commands/{}.md"),
     )
     SETTINGS = SettingsFormat(
+        by_shell=True,
         is_shared=True,
         run_by=(("copilot", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),),
         module="gitgates.hosts.agents.claude.settings",
