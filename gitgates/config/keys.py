@@ -193,9 +193,9 @@ GATE_KEYS: tuple[Key, ...] = (
         "a gate gets none of the agent's credentials."
     ),
     Key("failures", v.FAILURES).means(
-        "How the output is split into failures: `pytest`, `ruff`, `mypy`, `go-test`, `tsc`, "
-        "`eslint`, `cargo`, or a regular expression that matches one failure each time it is "
-        "found. Unset: the whole output is one failure."
+        "How the output is split into failures: a preset, such as `pytest`, `ruff`, `eslint` or "
+        "`sarif`, or a regular expression that matches one failure each time it is found. Unset: "
+        "the whole output is one failure. [All presets](../explanation/failures.md)."
     ),
     Key("observe", v.FLAG, "false", weaker="on").means(
         "The gate runs and is recorded, and reports its decision, which has no effect."

@@ -14,7 +14,8 @@ from gitgates.core.clean import plain, plain_line
 from gitgates.core.failure import Failure
 from gitgates.core.record import Record
 from gitgates.engine.normalise import normalise, without_volatile
-from gitgates.engine.presets import PRESETS, ParsedFailure
+from gitgates.engine.preset_tables import ParsedFailure
+from gitgates.engine.presets import OF_JSON, PRESETS
 from gitgates.proc.bounded import LIMIT_S, compute
 from gitgates.store.files import open_state
 
@@ -26,17 +27,13 @@ if TYPE_CHECKING:
 
 MOST_FAILURES = 1000
 MOST_BYTES = 512 * 1024  # of an output that a preset reads: the head and the tail
+MOST_BYTES_OF_JSON = 4 << 20  # the same, where a cut would damage it
 MOST_BYTES_OF_OWN = 64 * 1024  # the same for a configured regular expression, which may be slow
 _MOST_READ = 1 << 20  # bytes of a log
 _TITLE = 200
 _MESSAGE = 500
 _PATH = 1000
 _DIGITS = 10  # of a line that is none
-_SEVERITIES = {
-    **dict.fromkeys(("error", "fatal", "critical", "high", "blocker"), "error"),
-    **dict.fromkeys(("warning", "warn", "medium"), "warning"),
-    **dict.fromkeys(("note", "notice", "info", "information", "style", "help", "low"), "note"),
-}
 _LONG_LINE = re.compile(r"([^\n]{2000})[^\n]+")  # longer than any message about one failure
 _TELLING = re.compile(r"(?i)error|fail|fatal|panic|exception|not found|cannot")
 
@@ -58,7 +55,8 @@ def failures_of(
     """
     if result.failures:
         return result.failures
-    output = whole_output(result)
+    most = MOST_BYTES_OF_JSON if gate.failures in OF_JSON else _MOST_READ
+    output = whole_output(result, most)
     try:
         return split(output, gate.failures, gate.name, root_abs, folder=gate.working_dir)
     except TimeoutError:
@@ -69,19 +67,19 @@ def failures_of(
     return split(output, "", gate.name, root_abs)
 
 
-def whole_output(result: GateResult) -> bytes:
+def whole_output(result: GateResult, most: int = _MOST_READ) -> bytes:
     """Return a gate's output from its log, up to a limit; the kept excerpt has a gap."""
     if not (result.dropped_bytes and result.log_abs):
         return result.output
     # `max_log` may be small.
-    return max(read_gate_log(result.log_abs), result.output, key=len)
+    return max(read_gate_log(result.log_abs, most), result.output, key=len)
 
 
-def read_gate_log(path_abs: str) -> bytes:
+def read_gate_log(path_abs: str, most: int = _MOST_READ) -> bytes:
     """Return the beginning of a log; empty if it does not exist."""
     try:
         with open(path_abs, "rb", opener=open_state) as file:
-            return file.read(_MOST_READ)
+            return file.read(most)
     except OSError:
         return b""
 
@@ -100,7 +98,15 @@ def split(
     """
     limit = MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN
     text = _below(plain(_bounded(output, limit)), root_abs)
-    finds = _find(_LONG_LINE.sub(r"\1", text), pattern)
+    finds: Iterator[ParsedFailure]
+    if pattern in OF_JSON:
+        document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
+        finds = (
+            ParsedFailure(*(_below(field, root_abs) for field in failure))
+            for failure in PRESETS[pattern](document)
+        )
+    else:
+        finds = _find(_LONG_LINE.sub(r"\1", text), pattern)
     failures = list(islice(finds, MOST_FAILURES))
     return tuple(_number(failures, gate, folder)) or (_whole(text, gate),)
 
@@ -171,15 +177,19 @@ def _number(failures: list[ParsedFailure], gate: str, folder: str) -> Iterator[F
             column=column,
             rule=plain_line(item.rule),
             message=plain_line(item.shown or item.message, _MESSAGE),
-            severity=_SEVERITIES.get(item.severity.lower(), "error"),
+            severity=item.severity,
         )
 
 
 def _position(place: str) -> tuple[int, int]:
     """Return line and column of `12:5`; 0 for what is not known, as in a cell of a notebook."""
-    parts = [part for part in place.split(":")[:2] if part.isdecimal() and len(part) < _DIGITS]
-    line, column, *_ = (*map(int, parts), 0, 0)
-    return (0, 0) if place.startswith("cell") else (line, column)
+    if place.startswith("cell"):
+        return 0, 0
+    parts = f"{place}:".split(":")
+    line, column = (
+        int(part) if part.isdecimal() and len(part) < _DIGITS else 0 for part in parts[:2]
+    )
+    return line, column if line else 0
 
 
 def _from_root(path: str, folder: str) -> str:

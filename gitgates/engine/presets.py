@@ -1,7 +1,7 @@
-"""Parse the output of well-known tools into single failures. Cold and pure.
+"""The presets: parsers of the output of well-known tools into single failures. Cold.
 
-Written from real outputs, which lie in tests/outputs. A format that is not known here gives
-nothing, and then the whole output is one failure.
+Written from real outputs, which lie in tests/outputs. Most are tables in presets.toml. A format
+that is not known here gives nothing, and then the whole output is one failure.
 """
 
 from __future__ import annotations
@@ -9,110 +9,23 @@ from __future__ import annotations
 import re
 from functools import partial
 
-from gitgates.core.record import Record
 from gitgates.engine.normalise import without_volatile
+from gitgates.engine.preset_tables import ParsedFailure, find, read_tables
+from gitgates.engine.sarif_results import find_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-class ParsedFailure(Record):
-    """One failure in an output. Only the message is normalised, not the identity."""
-
-    title: str
-    message: str = ""
-    identity: str = ""  # a test's name; a file and a rule
-    # These are not part of a fingerprint.
-    place: str = ""  # line and column; distinguishes duplicates within one output
-    path: str = ""  # as it is printed
-    rule: str = ""
-    severity: str = ""  # as the tool calls it
-    shown: str = ""  # the whole message, where `message` is a part
-
-
-_RUFF = re.compile(
-    # concise, pylint, and the older full format
-    r"^(?P<path>[^\s:][^:\n]*):(?P<place>(?:cell \d+:)?\d+(?::\d+)*): "
-    r"\[?(?P<rule>[A-Z]+\d+|[a-z]+(?:-[a-z]+)*|Error|SyntaxError)\b[:\]]*(?P<message>[^\n]*)"
-    # full
-    r"|^(?P<rule2>[A-Z]+\d+|[a-z]+(?:-[a-z]+)*)\b:?(?P<message2> [^\n]*)\n"
-    r" *--> (?P<path2>[^\n]+?):(?P<place2>(?:cell \d+:)?\d+:\d+)$"
-    # format --check
-    r"|^(?P<rule3>Would reformat): (?P<path3>[^\n]+)$",
-    re.MULTILINE,
-)
-_FIXABLE = re.compile(r"\[\*\] ?")
-_MYPY = re.compile(
-    r"^(?P<path>[^\s:][^:\n]*):(?P<place>[\d:]*) error: (?P<message>[^\n]+"
-    # with --pretty, long messages go on in the next lines, where nothing is indented
-    r"(?:\n(?![^\n]+?:[\d:]* (?:error|note): |Found \d|\s)[^\n]+)*)",
-    re.MULTILINE,
-)
-_TSC = re.compile(
-    r"^(?:(?P<path>[^\s(:][^(\n]*)\((?P<place>\d+,\d+)\): |(?P<path2>[^\s:][^:\n]*):"
-    r"(?P<place2>\d+:\d+) - |)error (?P<rule>TS\d+): (?P<message>[^\n]+)",
-    re.MULTILINE,
-)
-_STYLISH = re.compile(
-    r"  +(?P<place>\d+:\d+)  +(?P<severity>error|warning)  +(?P<message>\S.*?)(?:  +(?P<rule>\S+))?"
-)
-
-
-def _rules(pattern: re.Pattern[str], text: str) -> Iterator[ParsedFailure]:
-    for match in pattern.finditer(text):
-        yield _broken(_groups(match))
-
-
-def _broken(fields: dict[str, str]) -> ParsedFailure:
-    """Return a broken rule as a failure."""
-    message = " ".join(_FIXABLE.sub("", fields.get("message", "")).split())
-    path, rule = fields.get("path", ""), fields.get("rule", "")
-    place = fields.get("place", "").replace(",", ":")
-    location = f"{path}:{place}: " if path and place else f"{path}: " if path else ""
-    what = " ".join(part for part in (rule, message) if part)
-    return ParsedFailure(
-        title=location + what,
-        message=message,
-        identity=f"{path}\n{rule}",
-        place=place,
-        path=path,
-        rule=rule,
-        severity=fields.get("severity", ""),
-    )
-
-
-def _groups(match: re.Match[str]) -> dict[str, str]:
-    """Return the named groups of the alternative that matched, under their plain names."""
-    return {name.rstrip("23"): text for name, text in match.groupdict().items() if text}
-
-
-def _mypy(text: str) -> Iterator[ParsedFailure]:
-    for match in _MYPY.finditer(text):
-        fields = _groups(match)
-        yield _broken({**fields, "place": fields.get("place", "").rstrip(":")})
-
-
-def _eslint(text: str) -> Iterator[ParsedFailure]:
-    """Return errors; only if there are none (--max-warnings), warnings."""
-    reports = list(_stylish(text))
-    errors = [report for report in reports if report["severity"] == "error"]
-    yield from map(_broken, errors or reports)
-
-
-def _stylish(text: str) -> Iterator[dict[str, str]]:
-    path = ""
-    for line in text.split("\n"):
-        if match := _STYLISH.fullmatch(line):
-            if path:
-                yield {**match.groupdict(""), "path": path}
-        elif line.strip():
-            path = line.strip() if not line[0].isspace() else ""
-
-
 _PYTEST_SUMMARY = re.compile(r"^=* ?short test summary info ?=*$", re.MULTILINE)
 _PYTEST_LINE = re.compile(
     r"^(?:(?:FAILED|ERROR|SUBFAIL\S*) (?=\S)|FAIL Required|ERROR: Coverage)[^\n]+", re.MULTILINE
+)
+_PYTEST_TRACEBACK = re.compile(
+    r"^_{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<heading>\S[^\n]*?) _{3,}$"
+    r"|^(?P<path>[^\s:][^:\n]*\.py):(?P<line>\d+): ",
+    re.MULTILINE,
 )
 _PYTEST_CUT = "..."
 _PYTEST_VARYING = re.compile("<(?:tmp|time|duration|address|hex|uuid|number)>")  # see normalise.py
@@ -121,15 +34,41 @@ _PYTEST_VARYING = re.compile("<(?:tmp|time|duration|address|hex|uuid|number)>") 
 def _pytest(text: str) -> Iterator[ParsedFailure]:
     """Yield the tests that failed, from the short summary."""
     *_, summary = _PYTEST_SUMMARY.split(text)
+    places = _pytest_places(text)
     for match in _PYTEST_LINE.finditer(summary):
-        yield _pytest_summed_up(match[0])
+        yield _pytest_summed_up(match[0], places)
 
 
-def _pytest_summed_up(line: str) -> ParsedFailure:
+def _pytest_summed_up(line: str, places: dict[tuple[str, str], str]) -> ParsedFailure:
     name, message = _pytest_parts(line)
-    if message.endswith(_PYTEST_CUT):
-        message = _pytest_stable_part(message)
-    return ParsedFailure(title=line, identity=name, message=message)
+    stable = _pytest_stable_part(message) if message.endswith(_PYTEST_CUT) else message
+    path, _, test = name.partition(" ")[2].partition("::")
+    if name.startswith("SUBFAIL"):  # what the subtest is about stands before the path
+        path = path.rpartition(" ")[2]
+    if not path.endswith(".py"):  # a limit on the coverage
+        return ParsedFailure(title=line, identity=name, message=stable, shown=message or line)
+    function, bracket, values = test.partition("[")
+    heading = function.replace("::", ".") + bracket + values
+    return ParsedFailure(
+        title=line,
+        identity=name,
+        message=stable,
+        path=path,
+        place=places.get((path, heading or path), ""),
+        shown=f"{test}: {message}" if message and test else message or line,
+    )
+
+
+def _pytest_places(text: str) -> dict[tuple[str, str], str]:
+    """Return path and heading → line: the first place in each file that a traceback names."""
+    places: dict[tuple[str, str], str] = {}
+    heading = ""
+    for match in _PYTEST_TRACEBACK.finditer(text):
+        if match["heading"]:
+            heading = match["heading"]
+        else:
+            places.setdefault((match["path"], heading), match["line"])
+    return places
 
 
 def _pytest_parts(line: str) -> tuple[str, str]:
@@ -163,7 +102,7 @@ _CARGO_TARGET = re.compile(r"^ +(?:Running|Doc-tests) (?P<target>[^\n(]+)", re.M
 _CARGO_LIST = re.compile(r"^failures:\n(?P<names>(?:    \S[^\n]*\n)+)", re.MULTILINE)
 _CARGO_SECTION = re.compile(r"^---- (?P<name>[^\n]+) stdout ----$", re.MULTILINE)
 _CARGO_PANIC = re.compile(
-    r"^thread '[^\n]* panicked at [^\n]*\n"
+    r"^thread '[^\n]* panicked at (?:(?P<path>[^\s:']+):(?P<place>\d+:\d+))?[^\n]*\n"
     r"(?P<message>(?:(?!stack backtrace:|note: |\n)[^\n]+\n){1,4})",
     re.MULTILINE,
 )
@@ -184,16 +123,20 @@ def _cargo(text: str) -> Iterator[ParsedFailure]:
 def _cargo_compile_errors(text: str) -> Iterator[ParsedFailure]:
     for match in _CARGO_COMPILE.finditer(text):
         fields = {name.rstrip("2"): value for name, value in match.groupdict().items() if value}
-        code, path, message = fields.get("code", ""), fields["path"], fields["message"]
-        title = f"{path}:{fields['place']}: error{code}: {message}"
+        code, path, place = fields.get("code", ""), fields["path"], fields["place"]
         yield ParsedFailure(
-            title=title, message=message, identity=path + code, place=fields["place"]
+            title=f"{path}:{place}: error{code}: {fields['message']}",
+            message=fields["message"],
+            identity=path + code,
+            place=place,
+            path=path,
+            rule=code.strip("[]"),
         )
 
 
 def _cargo_unformatted(match: re.Match[str]) -> ParsedFailure:
     title = f"not formatted: {match['path']}"
-    return ParsedFailure(title=title, identity=title)
+    return ParsedFailure(title=title, identity=title, path=match["path"], shown="not formatted")
 
 
 def _cargo_other_errors(text: str) -> Iterator[ParsedFailure]:
@@ -213,17 +156,27 @@ def _cargo_tests(text: str) -> Iterator[ParsedFailure]:
         reasons = _cargo_reasons(above)
         for line in summary["names"].splitlines():
             name = line.strip()
-            reason = reasons.get(name, "")
+            fields = reasons.get(name, {})
+            reason = fields.get("message", "")
             title = f"{name}: {' '.join(reason.split())}" if reason else name
-            yield ParsedFailure(title=title, message=reason, identity=f"{target}\n{name}")
+            yield ParsedFailure(
+                title=title,
+                message=reason,
+                identity=f"{target}\n{name}",
+                path=fields.get("path") or "",
+                place=fields.get("place") or "",
+                shown=title,
+            )
 
 
-def _cargo_reasons(text: str) -> dict[str, str]:
+def _cargo_reasons(text: str) -> dict[str, dict[str, str]]:
+    """Return test → the message of its failure, and path and place of its panic."""
     reasons = {}
     for match in _CARGO_SECTION.finditer(text):
         section = text[match.end() : match.end() + _CARGO_SECTION_CHARS].partition("\n---- ")[0]
         panic, message = _CARGO_PANIC.search(section), _CARGO_MESSAGE.search(section)
-        reasons[match["name"]] = panic["message"] if panic else message[0] if message else ""
+        other = {"message": message[0]} if message else {}
+        reasons[match["name"]] = panic.groupdict() if panic else other
     return reasons
 
 
@@ -263,7 +216,8 @@ class _GoPackage:
         for name in tests:
             message = self.messages.get(name, "")
             title = f"{package} {name}: {message}" if message else f"{package} {name}"
-            yield ParsedFailure(title=title, message=message, identity=f"{package}\n{name}")
+            identity = f"{package}\n{name}"
+            yield ParsedFailure(title=title, message=message, identity=identity, shown=title)
         if not tests:
             message = self.panic or why or "failed"
             yield ParsedFailure(title=f"{package}: {message}", message=message, identity=package)
@@ -291,9 +245,8 @@ def _go_test(text: str) -> Iterator[ParsedFailure]:
 
 def _go_error(match: re.Match[str]) -> ParsedFailure:
     path, place, message = match["path"], match["place"], match["message"]
-    return ParsedFailure(
-        title=f"{path}:{place}: {message}", message=message, identity=path, place=place
-    )
+    title = f"{path}:{place}: {message}"
+    return ParsedFailure(title=title, message=message, identity=path, place=place, path=path)
 
 
 def _go_read(line: str, package: _GoPackage) -> None:
@@ -308,12 +261,12 @@ def _go_read(line: str, package: _GoPackage) -> None:
         package.feed((match["message"] or match["testify"] or "").strip())
 
 
+_TABLES = read_tables()
 PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
     "pytest": _pytest,
-    "ruff": partial(_rules, _RUFF),
-    "mypy": _mypy,
     "go-test": _go_test,
-    "tsc": partial(_rules, _TSC),
-    "eslint": _eslint,
     "cargo": _cargo,
+    **{name: partial(find, table) for name, table in _TABLES.items()},
+    "sarif": find_results,
 }
+OF_JSON = frozenset({"sarif", *(name for name, table in _TABLES.items() if "lines" in table)})
