@@ -8,17 +8,17 @@ import click
 
 from gitgates.cli import agent_hooks, agent_servers
 from gitgates.cli.agent_hooks import added, replace
-from gitgates.core import errors
+from gitgates.core import environ, errors
 from gitgates.core.errors import GitError, UsageError
 from gitgates.core.types import Config
 from gitgates.edit import user_file
 from gitgates.engine.plan import framework_gate
-from gitgates.git.repo import Repo
+from gitgates.git.repo import Git, Repo, current_folder
 from gitgates.hosts import AGENTS
 from gitgates.hosts.settings.base import SCOPES
 from gitgates.setup.doctor.findings import survey
 from gitgates.setup.doctor.twice import left_to_framework, stands_in
-from gitgates.setup.install import agents, framework, githooks, managers
+from gitgates.setup.install import agents, config_hooks, framework, githooks, managers
 from gitgates.setup.install.agents import DETECTED
 from gitgates.setup.install.hookspath import (
     hooks_folder,
@@ -29,6 +29,10 @@ from gitgates.setup.install.hookspath import (
 )
 from gitgates.setup.install.selection import select
 from gitgates.verbs.repository import configuration, current_repo
+
+_HELP = "For more information, try --help."
+_GLOBAL_HOOKS = ("pre-commit", "commit-msg", "pre-push")
+_OLDER_GIT = "git 2.54 and later runs these hooks; an older one, such as of an editor, runs none"
 
 
 @click.command("install-hooks")
@@ -52,6 +56,19 @@ from gitgates.verbs.repository import configuration, current_repo
     help="Add the hooks to the configuration of this hook manager.",
 )
 @click.option("--pre-commit", is_flag=True, help="Same as --via pre-commit.")
+@click.option(
+    "--config",
+    "by_config",
+    is_flag=True,
+    help="Write the hooks into the configuration of git, instead of files. Needs git 2.54.",
+)
+@click.option(
+    "--global",
+    "is_global",
+    is_flag=True,
+    help="Write them into your own configuration of git, for all repositories. Gates run only in "
+    "repositories that you have trusted: gitgates approve gates.",
+)
 @click.option(
     "--agent",
     "agents_",
@@ -99,6 +116,8 @@ def command(  # noqa: PLR0913 - one for each option
     force: bool,
     via: str | None,
     pre_commit: bool,
+    by_config: bool,
+    is_global: bool,
     agents_: tuple[str, ...],
     scope: str | None,
     print_only: bool,
@@ -115,6 +134,11 @@ def command(  # noqa: PLR0913 - one for each option
     If another hook manager manages these hooks, it may overwrite them. With --via, the gates are
     added to the configuration of that manager; the rest of its file is left unchanged.
 
+    With --config, there are no files: git 2.54 and later takes hooks from its configuration. With
+    --global, the hooks pre-commit, pre-merge-commit, commit-msg and pre-push of all repositories,
+    or those that --hook-type names, are in your own. If a file in the hooks folder runs the gates
+    as well, they run once.
+
     With --agent, the events that the configuration needs are added to the settings of the agent;
     the rest is left unchanged. If the configuration defines no agent hooks, those that gitgates
     init --agent proposes are offered; if git hooks run gates, the guard is installed without them.
@@ -122,19 +146,29 @@ def command(  # noqa: PLR0913 - one for each option
     created as well; files not created by gitgates are never overwritten.
 
     Exit status 0: done. 64: unknown hook, or conflicting options. 73: another hook is in the way,
-    or a hook cannot be written. 74: git uses another hooks folder. 78: the configuration, or a file
-    to change, has errors, or no hook is configured.
+    or a hook cannot be written. 74: git uses another hooks folder, or is too old. 78: the
+    configuration, or a file to change, has errors, or no hook is configured.
     """
     for_agents = {"--print": print_only, "--mcp": mcp, "--yes": yes}
     for_agents |= {"--claude-md": claude_md, "--agents-md": agents_md}
+    config_option = "--global" if is_global else "--config" if by_config else ""
+    exclusive = {"--force": force, "--via": via, "--pre-commit": pre_commit}
+    for name, value in exclusive.items():
+        if value and config_option:
+            raise UsageError(f"{name} cannot be used with {config_option}", _HELP)
     require_fit(
-        {"--hook-type": hook_types, "--force": force, "--via": via, "--pre-commit": pre_commit},
+        {"--hook-type": hook_types, **exclusive, config_option: config_option},
         {"--scope": scope, **for_agents},
         agents_[0] if agents_ else None,
     )
     via = via or ("pre-commit" if pre_commit else None)
+    if is_global:
+        install_global(hook_types)
+        return errors.OK
     repo = current_repo()
-    if agents_:
+    if by_config:
+        install_by_config(repo, hook_types)
+    elif agents_:
         install_for_agents(
             repo,
             agents_,
@@ -183,7 +217,7 @@ def require_fit(
     for name, value in (for_git if agent else for_agents).items():
         if value:
             other = f"cannot be used with --agent {agent}" if agent else "requires --agent"
-            raise UsageError(f"{name} {other}", "For more information, try --help.")
+            raise UsageError(f"{name} {other}", _HELP)
 
 
 def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
@@ -195,6 +229,7 @@ def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     user_file.require_inside(repo.root_abs, folder.path_abs)
     present = managers.present(repo.root_abs, folder, hooks)
     changes = githooks.install(folder.path_abs, hooks, force=force)
+    changes += config_hooks.uninstall(repo.git, config_hooks.LOCAL, hooks)
     show([(path_abs, _with_gate(path_abs, what, repo, config)) for path_abs, what in changes], repo)
     for remark in (*remarks(folder, repo), *left_out):
         click.echo(f"gitgates: {remark}")
@@ -246,6 +281,7 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
         replace(repo, path_abs, change.before, change.after, what="gitgates hooks", how=how)
     # Ours and the manager's would both run the gates.
     show(githooks.uninstall(folder.path_abs, hooks), repo)
+    show(config_hooks.uninstall(repo.git, config_hooks.LOCAL, hooks), repo)
     if manager == "pre-commit":
         click.echo(framework.run_pre_commit("install", hooks, repo.env))
     if config and manager in managers.FRAMEWORK:
@@ -259,6 +295,30 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
         click.echo(f"gitgates: {agents.not_in_path()}")
     if manager != "pre-commit":
         click.echo(f"next: {managers.next_command(manager, hooks, changes[0].file)}")
+
+
+def install_by_config(repo: Repo, hook_types: tuple[str, ...]) -> None:
+    """Write the hooks into the repository's configuration of git; print what was done."""
+    hooks, left_out = select(None if hook_types else configuration(repo), hook_types)
+    folder = hooks_folder(repo)
+    show(config_hooks.install(repo.git, config_hooks.LOCAL, hooks), repo)
+    if not folder.is_shared:
+        show(githooks.uninstall(folder.path_abs, hooks), repo)
+    for remark in (*left_out, _OLDER_GIT):
+        click.echo(f"gitgates: {remark}")
+
+
+def install_global(hook_types: tuple[str, ...]) -> None:
+    """Write the hooks into a person's own configuration of git; print what was done."""
+    git = Git(current_folder(), environ.read())
+    hooks, _left_out = select(None, hook_types or _GLOBAL_HOOKS)
+    for name, what in config_hooks.install(git, config_hooks.GLOBAL, hooks):
+        click.echo(f"{name}: {what}")
+    click.echo(
+        f"gitgates: {_OLDER_GIT}\n"
+        "gitgates: gates run only in repositories that you have trusted\n"
+        "  To trust one, in it: gitgates approve gates"
+    )
 
 
 def show(changes: list[tuple[str, str]], repo: Repo) -> None:

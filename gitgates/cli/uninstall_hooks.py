@@ -9,16 +9,16 @@ import click
 
 from gitgates.cli import agent_hooks, agent_servers
 from gitgates.cli.install_hooks import require_fit, show
-from gitgates.core import errors
+from gitgates.core import environ, errors
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS
 from gitgates.edit import user_file
 from gitgates.edit.user_file import display_path
-from gitgates.git.repo import Repo
+from gitgates.git.repo import Git, Repo, current_folder
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.hosts.settings.base import SCOPES
 from gitgates.setup.doctor.findings import list_worktrees
-from gitgates.setup.install import framework, githooks, managers
+from gitgates.setup.install import config_hooks, framework, githooks, managers
 from gitgates.setup.install.hookspath import default_folder, hooks_folder, setting
 from gitgates.setup.install.managers import FileChange
 from gitgates.store.files import remove_tree
@@ -43,6 +43,9 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
 )
 @click.option("--pre-commit", is_flag=True, help="Same as --via pre-commit.")
 @click.option(
+    "--global", "is_global", is_flag=True, help="Remove those in your own configuration of git."
+)
+@click.option(
     "--agent",
     "agents",
     multiple=True,
@@ -61,11 +64,12 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
     type=click.Choice(SCOPES),
     help="With --agent: which settings to change, as for install-hooks. Default: project.",
 )
-def command(
+def command(  # noqa: PLR0913 - one for each option
     *,
     force: bool,
     via: str | None,
     pre_commit: bool,
+    is_global: bool,
     agents: tuple[str, ...],
     purge: bool,
     scope: str | None,
@@ -82,15 +86,15 @@ def command(
     """
     via = via or ("pre-commit" if pre_commit else None)
     for_git: dict[str, object] = {"--force": force, "--via": via, "--purge": purge}
+    for_git["--global"] = is_global
     require_fit(for_git, {"--scope": scope}, agents[0] if agents else None)
+    if is_global:
+        return _uninstall_global()
     repo = current_repo()
     if purge:
         _require_nothing_unrecovered(repo)
-    for agent in dict.fromkeys(agents):
-        agent_hooks.uninstall(repo, agent, scope or SCOPES[0])
-        if not agent_hooks.installed(agent, repo):
-            agent_servers.remove(repo, agent)
     if agents:
+        _uninstall_agents(repo, agents, scope or SCOPES[0])
         return errors.OK
     if via:
         if not uninstall_via((via,), repo):
@@ -104,6 +108,20 @@ def command(
         names = ", ".join(display_path(path_abs, repo.root_abs) for path_abs in states)
         what = f"state of earlier runs remains in {names}"
         _report_left(what, "To remove it: gitgates uninstall-hooks --purge")
+    return errors.OK
+
+
+def _uninstall_agents(repo: Repo, agents: tuple[str, ...], scope: str) -> None:
+    for agent in dict.fromkeys(agents):
+        agent_hooks.uninstall(repo, agent, scope)
+        if not agent_hooks.installed(agent, repo):
+            agent_servers.remove(repo, agent)
+
+
+def _uninstall_global() -> int:
+    changes = config_hooks.uninstall(Git(current_folder(), environ.read()), config_hooks.GLOBAL)
+    for name, what in changes or [("gitgates", "no gitgates hooks in your configuration of git")]:
+        click.echo(f"{name}: {what}")
     return errors.OK
 
 
@@ -122,6 +140,9 @@ def uninstall(repo: Repo, *, force: bool) -> None:
         changes = githooks.uninstall(folder.path_abs, _ALL)
         any_removed |= bool(changes)
         show(changes, repo)
+    changes = config_hooks.uninstall(repo.git, config_hooks.LOCAL)
+    show(changes, repo)
+    any_removed |= bool(changes)
     any_removed |= uninstall_via(managers.VIA, repo)
     if not any_removed:
         click.echo(f"gitgates: no gitgates hooks in {current.path_abs}")
@@ -193,6 +214,11 @@ def _report_remaining(repo: Repo) -> None:
             what = f"hooks remain in {path_abs}, which the worktree {worktree.repo.root_abs} uses"
             _report_left(what, worktree.command("gitgates uninstall-hooks"))
         visited.add(path_abs)
+    remaining = config_hooks.read(repo.git)
+    for file_abs in dict.fromkeys(one.file_abs for one in remaining.values()):
+        names = ", ".join(name for name, one in remaining.items() if one.file_abs == file_abs)
+        what = f"{display_path(file_abs, repo.root_abs)}, a configuration of git, has {names}"
+        _report_left(what, "To remove them for all repositories: gitgates uninstall-hooks --global")
     for agent in AGENTS:
         for scope, path_abs in agent_hooks.installed(agent, repo).items():
             name = display_path(path_abs, repo.root_abs)

@@ -1,6 +1,7 @@
 """`gitgates git-hook SHIM HOOK [ARG]…`: what the shim in .git/hooks starts.
 
-Other managers start `gitgates git-hook --via=MANAGER HOOK [ARG]…`: there, no earlier hook is kept.
+Other managers start `gitgates git-hook --via=MANAGER HOOK [ARG]…`, and so do hooks by configuration
+of git, `--via=config` and `--via=global`: there, no earlier hook is kept.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from gitgates.session.git_hooks import HookCall
 
 _LEGACY = ("PRE_COMMIT_RUNNING_LEGACY", "PREK_RUNNING_LEGACY")  # it has moved our shim aside
+_BY_CONFIG = ("--via=config", "--via=global")
 _NOT_RUN = ("skipped", "not-run")
 
 
@@ -44,6 +46,11 @@ def run(args: list[str]) -> int:
     if is_running_here(env, repo.git_dir_abs, hook):
         terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
         return 0
+    if shim in _BY_CONFIG:
+        from gitgates.entry.by_config import is_wanted  # most have files
+
+        if not is_wanted(shim, hook, repo, terminal):
+            return 0
     stdin = read_stdin() if point.reads_stdin else None
     kept_status = 0
     has_kept = os.path.isfile(shim + KEPT_SUFFIX)

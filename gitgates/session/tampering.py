@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 _WATCHED, _TOLD = "watched", "told"
 _BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
+_GIT_HOOKS = "git-hooks"
 _HOOKS_OFF = "hooks-off"
 _TABLE = "table "
 _DEFINITIONS = ("gate ", "hook ", _TABLE)
@@ -145,6 +146,7 @@ def _digests(call: Call) -> dict[str, str]:
     digests[_EXCLUDE] = _digest(_read(f"{common_abs}/info/exclude"))
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     digests[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
+    digests[_GIT_HOOKS] = _digest(b"".join(map(_hook_settings, files)))
     digests[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
     host = agent_host(call.payload.host or DEFAULT_AGENT)
     settings = host.settings_files(repo.root_abs, call.env).values()
@@ -180,6 +182,11 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
     if _CORE in changed:
         settings = plain_line(now[_CORE]) or "nothing"
         lines.append(f"git's core.worktree or core.bare has changed {_SINCE}: {settings}")
+    if _GIT_HOOKS in changed:
+        lines.append(
+            f"hooks in git's configuration have changed {_SINCE}; to list them: "
+            "git config --get-regexp ^hook"
+        )
     if _FLAGGED in changed and now[_FLAGGED]:
         lines.append(
             f"files with skip-worktree or assume-unchanged have changed {_SINCE}; to list them:"
@@ -233,6 +240,12 @@ def _core_settings(path: str) -> str:
     settings = [line for line in lines if line.lower().partition(b"=")[0] in keys]
     settings = [line for line in settings if line.lower() != b"bare=false"]
     return os.fsdecode(b", ".join(settings))
+
+
+def _hook_settings(path: str) -> bytes:
+    """Return the lines of a configuration of git that are about hooks; a section may begin many."""
+    sections = _read(path).split(b"\n[")
+    return b"\n".join(one for one in sections if one.lstrip(b"[ \t").lower().startswith(b"hook"))
 
 
 def digest_of_file(path: str) -> str:

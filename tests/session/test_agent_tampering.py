@@ -56,6 +56,15 @@ def other_tree(repo: Repo) -> None:
     repo.git("config", "core.worktree", str(repo.path))
 
 
+def hook_off(repo: Repo) -> None:
+    repo.git("config", "hook.gitgates-pre-commit.enabled", "false")
+
+
+def hook_of_worktree(repo: Repo) -> None:
+    repo.git("config", "extensions.worktreeConfig", "true")
+    repo.git("config", "--worktree", "hook.pre-commit.enabled", "false")
+
+
 def skip(repo: Repo) -> None:
     repo.git("update-index", "--skip-worktree", "seed.py")
 
@@ -85,6 +94,10 @@ IN_FORCE = (
     " gitgates approve rules"
 )
 CORE = f"gitgates: git's core.worktree or core.bare has changed {SINCE}: worktree=REPO"
+HOOKS = (
+    f"gitgates: hooks in git's configuration have changed {SINCE}; to list them: "
+    "git config --get-regexp ^hook"
+)
 OFF = (
     f"gitgates: REPO/.claude/settings.local.json has set GITGATES=0 {SINCE}: the required gate "
     "`check` will not run"
@@ -108,6 +121,8 @@ EXCLUDE = f"gitgates: .git/info/exclude has changed {SINCE}: gates do not see fi
         (advice, CONFIGURED.format("table advice")),
         (exclude, EXCLUDE),
         (other_tree, CORE),
+        (hook_off, HOOKS),
+        (hook_of_worktree, HOOKS),
         (skip, FLAGGED),
         (assume, FLAGGED),
         (switch_off, OFF),

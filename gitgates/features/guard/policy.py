@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ANSWERS = ("off", "warn", "ask", "deny")
 # What stands in a command that a rule may be about, besides the names of files.
 _WORDS = (
-    *("no-veri", "hookspath", "git_config", "husky", "lefthook", "overcommit", "skip"),
+    *("no-veri", "hookspath", "hook.", "git_config", "husky", "lefthook", "overcommit", "skip"),
     *("gitgates=", "gitgates_", "uninstall", "approve", "notes", "update-ref", "core."),
     *("assume-unchanged", "fixup", "remove", "which", "command", "bin/gitgates"),
     "-packages/gitgates",
@@ -33,6 +33,7 @@ _WORDS = (
     "@factory/",
     *(row.person_word for row in POLICIES if row.person_word),
 )
+_OUR_HOOK = '[hook "gitgates-'  # as it stands in git's settings
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)
 _ENDS = str.maketrans(";&|()`\n<>=\0", " " * 11)  # of a path in a command
@@ -172,6 +173,7 @@ def _in_command(call: Call) -> Iterable[Violation]:
         env=call.env,
         output_of=lambda words, cwd: known_output(call.repo, os.path.join(cwd_abs, cwd), words),
         alias=lambda name: _alias(call, name) if "[alias" in settings else "",
+        global_hooks=_OUR_HOOK in settings,
         unasked=_unasked if has_agent else lambda _program: (),
         changes_table=lambda path, whole: _has_other_table(_content(path), whole),
         unhooked=_unhooked,
@@ -192,7 +194,7 @@ def _may_matter(text: str, settings: str, places: Iterable[Place], cwd_abs: str)
     text = text.replace("\\\n", "").translate(_DELETED).lower()
     if "git" in text:
         text = f"{text} {settings.partition('[alias')[2]}"
-    if any(word in text for word in _WORDS):
+    if any(word in text for word in _WORDS) or (_OUR_HOOK in settings and "home=" in text):
         return True
     words = text.translate(_JOINTS).split()
     options = [word for word in words if word[0] == "-" != word[1:2]]

@@ -28,6 +28,8 @@ _SETTINGS = {
     "core.bare": "git_folder",
     "core.excludesfile": "git_exclude",
 }
+# Hooks by configuration: all settings below it.
+_HOOK = "hook."
 # Variables that switch hooks off, with the values that do; (): any value but an empty one.
 _VARIABLES = {
     "GITGATES": ("0",),
@@ -46,6 +48,8 @@ _IDENTITY = ("GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT")
 # Other programs use this name, too; these run hooks.
 _SHARED_NAME, _HOOK_RUNNERS = "SKIP", ("git", "gitgates", "pre-commit", "prek")
 _CONFIG_FILES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
+# What else says where a person's own configuration of git is.
+_HOMES = ("HOME", "XDG_CONFIG_HOME")
 _UNINSTALLS = {
     "gitgates": "uninstall-hooks",
     **dict.fromkeys(("husky", "lefthook", "overcommit", "pre-commit", "prek"), "uninstall"),
@@ -75,6 +79,7 @@ class Context(Record):
     env: Mapping[str, str] = {}
     output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN
     alias: Callable[[str], str] = lambda _name: ""  # of git
+    global_hooks: bool = False  # whether a person's own configuration of git has our hooks
     # our verbs, with arguments, that are reserved for a person
     person_verbs: Callable[[], Sequence[tuple[str, ...]]] = tuple
     # programs that start an agent → options with which it does not ask for permission
@@ -212,11 +217,18 @@ def _in_env(env: Mapping[str, str], program: str, context: Context) -> Iterator[
             for rule in _of_setting(key, env.get(f"GIT_CONFIG_VALUE_{number}", ""), context):
                 yield rule, assignment
         elif name == "GIT_CONFIG_PARAMETERS":
-            for key, rule in _SETTINGS.items():
+            for key, rule in {**_SETTINGS, _HOOK: "hooks_path"}.items():
                 if key in value.lower():
                     yield rule, assignment
-        elif name in _CONFIG_FILES and value not in ("", os.devnull):
+        elif _is_other_config(name, value, program, context):
             yield "hooks_path", assignment
+
+
+def _is_other_config(name: str, value: str, program: str, context: Context) -> bool:
+    """Return whether a variable gives git another configuration, which may lack hooks."""
+    if name in _CONFIG_FILES:
+        return bool(value) and (context.global_hooks or value != os.devnull)
+    return name in _HOMES and context.global_hooks and program == "git"
 
 
 def _is_guarded(name: str, value: str, program: str, context: Context) -> bool:
@@ -325,6 +337,8 @@ def _of_setting(key: str, value: str, context: Context) -> Iterator[str]:
     key = key.lower()
     if key.startswith("alias."):
         yield from _of_alias(value, [], SimpleCommand(), context)
+    if f"{key}.".startswith(_HOOK):
+        yield "hooks_path"
     # A whole section may be removed.
     yield from (rule for name, rule in _SETTINGS.items() if key in (name, name.partition(".")[0]))
 

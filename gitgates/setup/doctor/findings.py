@@ -13,6 +13,8 @@ from gitgates.core.types import Config
 from gitgates.edit.user_file import display_path
 from gitgates.engine.command import GIT_LOCAL
 from gitgates.git.repo import Repo, find_repo
+from gitgates.setup.install import config_hooks
+from gitgates.setup.install.config_hooks import ConfigHook
 from gitgates.setup.install.framework import Framework, read_framework
 from gitgates.setup.install.hookspath import HooksFolder, hooks_folder
 from gitgates.setup.install.managers import entries
@@ -28,6 +30,7 @@ class Worktree(Record):
     folder: HooksFolder
     framework: Framework
     joined: Mapping[str, tuple[str, str]]  # hook: the manager that runs our gates, and its file
+    configured: Mapping[str, ConfigHook]  # hook: ours in git's configuration
     here_abs: str  # the root that commands are called from
 
     def command(self, command: str) -> str:
@@ -39,6 +42,10 @@ class Worktree(Record):
     def display_path(self, path_abs: str) -> str:
         """Return a path as short as it can be."""
         return display_path(path_abs, self.here_abs)
+
+    def location_of(self, hook: ConfigHook) -> str:
+        """Return where a hook in git's configuration is, for people."""
+        return f"{self.display_path(hook.file_abs)}: {hook.name}"
 
 
 class Subject(Record):
@@ -98,4 +105,5 @@ def _worktree(repo: Repo, here_abs: str) -> Worktree:
     folder = hooks_folder(repo)
     manager_entries = reversed(entries(repo.root_abs, folder))
     joined = {hook: (manager, name) for manager, name, hook in manager_entries}
-    return Worktree(repo, folder, read_framework(repo.root_abs), joined, here_abs)
+    framework, configured = read_framework(repo.root_abs), config_hooks.read(repo.git)
+    return Worktree(repo, folder, framework, joined, configured, here_abs)

@@ -11,10 +11,13 @@ import gitgates
 from gitgates import __version__
 from gitgates.core.errors import ConfigError
 from gitgates.edit.user_file import content
+from gitgates.git.hook_file import runs_gates
 from gitgates.git.repo import Repo
 from gitgates.proc.call import call
+from gitgates.session.trust import is_approved
 from gitgates.setup.doctor.findings import Subject, Worktree
-from gitgates.setup.install import selection
+from gitgates.setup.install import config_hooks, selection
+from gitgates.setup.install.config_hooks import ConfigHook
 from gitgates.setup.install.framework import FILE
 from gitgates.setup.install.githooks import HookFile, read_hook
 from gitgates.setup.install.hookspath import setting, unset_command
@@ -174,7 +177,8 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
         files = (
             os.path.join(subject.current.folder.path_abs, hook) for hook in selection.CLIENT_HOOKS
         )
-        return tuple(os.path.basename(file) for file in files if read_hook(file).kind == "shim")
+        installed = (os.path.basename(one) for one in files if read_hook(one).kind == "shim")
+        return tuple(dict.fromkeys((*installed, *subject.current.configured)))
     try:
         return selection.select(subject.config)[0]
     except ConfigError:
@@ -183,6 +187,12 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
 
 def _check_hook(file: HookFile, worktree: Worktree) -> Iterator[Finding]:
     """Yield the findings about one hook, at least one."""
+    if by_config := worktree.configured.get(file.hook):
+        if not runs_gates(file.path_abs, worktree.repo.root_abs):
+            yield _check_configured(by_config, worktree)
+            return
+        what = "git's configuration has this hook as well, which leaves the gates to the file"
+        yield _note(file, worktree, what)._replace(severity="ok")
     match file.kind:
         case "none":
             what = f"{file.hook} is not installed: git runs none of its gates"
@@ -205,6 +215,24 @@ def _check_hook(file: HookFile, worktree: Worktree) -> Iterator[Finding]:
         case "other":
             what = "is not a gitgates hook: git runs none of the gates"
             yield _wrong(file, worktree, what)
+
+
+def _check_configured(hook: ConfigHook, worktree: Worktree) -> Finding:
+    """Return the finding about a hook of git's configuration that runs the gates."""
+    location = worktree.location_of(hook)
+    problem = Finding("problem", "hook", location, "")
+    if config_hooks.version_of(worktree.repo.git) < config_hooks.OLDEST_GIT:
+        what = "this git has no hooks by configuration, and runs none of the gates"
+        return problem._replace(what=what, mend=worktree.command(_INSTALL))
+    if hook.off:
+        fix = worktree.command(f"git config --unset-all {hook.off}")
+        return problem._replace(what=f"`{hook.off}` is false: git does not run it", mend=fix)
+    if hook.is_for_all and not is_approved(worktree.repo):
+        what = "runs none of the gates, because you have not trusted this repository"
+        return problem._replace(what=what, mend=worktree.command("gitgates approve gates"))
+    option = "--global" if hook.is_for_all else "--config"
+    found = check_shim(hook.as_file, location, worktree)
+    return found._replace(mend=found.mend and f"{found.mend} {option}")
 
 
 def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ passes, because a hook that refuses everything proves nothing, then with one tha
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.record import Record
 from gitgates.core.types import Command
+from gitgates.git.hook_file import runs_gates
 from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.proc.call import call
@@ -229,6 +231,12 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
     shims = [file for file in files if file.kind == "shim" and may_start(file, worktree.repo)]
     for file in shims[:1]:
         yield _try_hook(file.path_abs, worktree)
+    for hook, by_config in worktree.configured.items():
+        hook_abs = os.path.join(folder_abs, hook)
+        if hook in _PROVABLE_HOOKS and not runs_gates(hook_abs, worktree.repo.root_abs):
+            proof = _try_hook(hook_abs, worktree, by_config.command)
+            yield proof._replace(where=worktree.location_of(by_config))
+            break
     for file in shims:
         if is_kept(file.path_abs):
             yield _try_kept(file.path_abs, worktree)
@@ -261,9 +269,10 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
     return Finding("problem", "proof", location, what, "gitgates install-hooks")
 
 
-def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
+def _try_hook(hook_abs: str, worktree: Worktree, command: str = "") -> Finding:
+    """Try the file of a hook, or its command in git's configuration."""
     verb = "push" if hook_abs.endswith("/pre-push") else "commit"
-    with _throwaway_with(hook_abs, worktree) as repo:
+    with _throwaway_with(hook_abs, worktree, command) as repo:
         passed = _refusal(repo, hook_abs, passes=True)
         failed = passed or _refusal(repo, hook_abs, passes=False)
     location = worktree.display_path(hook_abs)
@@ -279,10 +288,16 @@ def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
 
 
 @contextmanager
-def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
+def _throwaway_with(hook_abs: str, worktree: Worktree, command: str = "") -> Iterator[Throwaway]:
     """Yield a repository that has a hook as it is installed."""
     hook = os.path.basename(hook_abs)
     with _throwaway(hook, worktree.repo.env) as repo:
+        if command:  # nobody has to trust that repository
+            settings = {"command": command.replace("--via=global", "--via=config"), "event": hook}
+            for name, value in settings.items():
+                repo.run(f"git config hook.gitgates-{hook}.{name} {shlex.quote(value)}")
+            yield repo
+            return
         with open(hook_abs, "rb", opener=open_regular) as file:
             content = file.read()
         repo.write(f".git/hooks/{hook}", content, os.stat(hook_abs).st_mode & 0o777)

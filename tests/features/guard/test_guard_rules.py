@@ -75,6 +75,21 @@ def test_commands(agent: Agent, rule: str) -> None:
     assert {one: shell(agent, one) for one in fine} == dict.fromkeys(fine, "")
 
 
+def test_what_hides_a_persons_own_hooks_of_git(agent: Agent) -> None:
+    commands = {
+        "HOME=/tmp/x git commit -m x": "deny hooks_path",
+        "env XDG_CONFIG_HOME=/tmp/x git push": "deny hooks_path",
+        "GIT_CONFIG_GLOBAL=/dev/null git commit -m x": "deny hooks_path",
+        "HOME=/tmp/x make test": "",
+        "HOME=/tmp/x git -C /tmp commit -m x": "",
+    }
+    assert {one: shell(agent, one) for one in commands} == dict.fromkeys(commands, "")
+    hook = '[hook "gitgates-pre-commit"]\n\tcommand = x\n\tevent = pre-commit\n'
+    with open(f"{os.environ['HOME']}/.gitconfig", "a", encoding="utf-8") as file:
+        file.write(hook)
+    assert {one: shell(agent, one) for one in commands} == commands
+
+
 def test_what_is_found_does_not_rest_on_an_alias_that_makes_every_command_be_read(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
