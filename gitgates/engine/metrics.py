@@ -11,10 +11,8 @@ from functools import partial
 
 from gitgates.core.clean import plain
 from gitgates.core.errors import GitgatesError
+from gitgates.engine.base import checked_tree
 from gitgates.engine.command import without_git
-from gitgates.engine.walk import BEFORE_A_COMMIT
-from gitgates.git.index import committed_tree
-from gitgates.git.snapshot import take_snapshot
 from gitgates.proc.bounded import LIMIT_S, compute
 from gitgates.store.proofs import append, proof_of
 
@@ -23,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitgates.core.types import Gate, GateResult, Plan
-    from gitgates.engine.ratchet import Base, Ratchet
+    from gitgates.engine.base import Base
+    from gitgates.engine.ratchet import Ratchet
     from gitgates.git.repo import Repo
 
 _MOST = 1e12
@@ -37,13 +36,9 @@ class Measurement:
         self._commit = self._tree = self._trouble = ""
         self._ratchet: Ratchet | None = None
         measured_repo = checkout._replace(env=without_git(checkout.env)) if checkout else repo
-        is_commit = plan.event.name in BEFORE_A_COMMIT and plan.event.host in ("git", "pre-commit")
         try:
             self._commit = measured_repo.git.resolve("HEAD^{commit}")
-            if checkout:
-                self._tree = measured_repo.git.out("write-tree").decode().strip()
-            else:
-                self._tree = committed_tree(repo) if is_commit else take_snapshot(repo).tree
+            self._tree = checked_tree(plan.event, repo, measured_repo if checkout else None)
             if gate.ratchet:
                 from gitgates.engine.ratchet import Ratchet  # most metrics are only recorded
 

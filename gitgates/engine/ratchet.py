@@ -6,12 +6,11 @@ status is `unchecked`, unless the base itself shows that there was nothing yet.
 
 from __future__ import annotations
 
-import os
-
 from gitgates.config.load import FILES, checked
 from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.core.lean_json import dumps, loads
-from gitgates.core.record import Record, lazy
+from gitgates.core.record import lazy
+from gitgates.engine.base import Base, find_base
 from gitgates.engine.walk import describe
 from gitgates.git.object_store import read_blobs
 from gitgates.store.former_files import is_measured
@@ -28,22 +27,8 @@ if TYPE_CHECKING:
 
 MEASURE = "measure"
 _NOTES = "refs/notes/gitgates"  # as git/notes.py writes them; for one note, git is faster
-_SHORT = 12  # digits of a commit's id
 _DIGITS = 9  # of a difference; floats have 70.4 - 70.3 > 0.1
 _NO_NUMBERS = ("timed-out", "killed", "not-started")
-
-
-class Base(Record):
-    """The content that numbers are compared with."""
-
-    commit: str = ""
-    tree: str = ""
-    branch: str = ""  # the default branch
-
-    @property
-    def name(self) -> str:
-        """Its name for display."""
-        return f"the merge base with {self.branch} ({self.commit[:_SHORT]})"
 
 
 class Ratchet:
@@ -51,8 +36,7 @@ class Ratchet:
 
     def __init__(self, gate: Gate, repo: Repo, git: Git, tree: str) -> None:
         self._gate, self._repo, self._git, self._tree = gate, repo, git, tree
-        self._why_none = ""
-        self.base = self._find_base()
+        self.base = find_base(git)
         self.is_due = False  # whether the gate is to be run on the base now
 
     def judge(self, result: GateResult) -> GateResult:
@@ -61,7 +45,7 @@ class Ratchet:
         if base is None:
             return _begin(result, "no earlier commit found")
         if not base.commit:
-            return _not_compared(result, self._why_none)
+            return _not_compared(result, base.why_none)
         if base.tree == self._tree:
             return result
         return self._compare(result, *self._recorded(base.tree))
@@ -151,30 +135,6 @@ class Ratchet:
         return tuple(
             name for gate in gates if gate.name == self._gate.name for name, *_rest in gate.metrics
         )
-
-    def _find_base(self) -> Base | None:
-        """Return the merge base of HEAD with the default branch; None before the first commit.
-
-        Without an id where there is none.
-        """
-        git = self._git
-        if not git.resolve("HEAD^{commit}"):
-            return None
-        configured = os.fsdecode(git.ask("config", "--get", "init.defaultBranch").stdout).strip()
-        names = dict.fromkeys(name for name in (configured, "main", "master") if name)
-        both = [f"refs/{kind}/{name}" for name in names for kind in ("remotes/origin", "heads")]
-        for ref in ("refs/remotes/origin/HEAD", *both):
-            if git.resolve(f"{ref}^{{commit}}"):
-                commit = git.ask("merge-base", "HEAD", ref).stdout.decode().strip()
-                branch = ref.split("/", 2)[2]
-                self._why_none = (
-                    f"HEAD and {branch} have no common commit here; in a shallow clone: git "
-                    "fetch --unshallow"
-                )
-                tree = git.resolve(f"{commit}^{{tree}}") if commit else ""
-                return Base(commit=commit, tree=tree, branch=branch)
-        self._why_none = f"no default branch found: {', '.join(names)}"
-        return Base()
 
 
 def noted_lines(shared_state_abs: str, tree: str) -> list[bytes]:
