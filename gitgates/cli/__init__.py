@@ -40,6 +40,7 @@ SECTIONS = {
         "verify": "List commits that bypassed their gates.",
         "trace": "Show which agent wrote what.",
         "runs": "Show past runs.",
+        "baseline": "Accept failures that gates have now, so that only new ones count.",
     },
     "Maintenance": {
         "doctor": "Diagnose why gates do not run.",
@@ -59,6 +60,7 @@ _BESIDE = {"schema": "check", "gc": "recover"}
 # Verbs of features → their modules in gitgates.features; all others are beside this one.
 _FEATURE_MODULES = {
     "advice": "advice.cli",
+    "baseline": "gates.cli_baseline",
     "cannot-fix": "gates.cli_cannot_fix",
     "handoff": "advice.cli_handoff",
     "headless": "headless.cli",

@@ -258,7 +258,7 @@ def _run(
             event = event._replace(note=note)
     else:
         event = githook.decode_by_hand(hook.name, paths, deleted, (repo.root_abs, repo.git_dir_abs))
-        event = event._replace(with_untracked=not any(options.values()))
+        event = event._replace(base=options["from_ref"], with_untracked=not any(options.values()))
     call = handle(event, repo, listener, hook.gates if gates else ())
     if call.note and not call.plan:
         # A gate that calls us would pass by that, and has checked nothing.

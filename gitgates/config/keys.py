@@ -200,10 +200,12 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("observe", v.FLAG, "false", weaker="on").means(
         "The gate runs and is recorded, and reports its decision, which has no effect."
     ),
-    Key("baseline", v.FLAG, "false", weaker="on").means(
-        "In an agent's hooks: failures that existed before the session do not count. At its "
-        "first failure in a session, the gate runs again on the content at the start of the "
-        "session, unless it is recorded how it ended on that."
+    Key("baseline", v.BASELINE, "false", weaker=(True, "file")).means(
+        "Failures that are not new do not count: those at the merge base with the default branch "
+        "or with `--from-ref`, in an agent's hooks those at the start of the session, and those "
+        "in `.gitgates-baseline.json`. Where it is not recorded how the gate ended on that "
+        "content, a gate that fails also runs there, in a private checkout. Needs `failures`. "
+        '`"file"`: only those in that file.'
     ),
     Key("metrics", v.METRICS, "{}", weaker="fewer").means(
         "Numbers in the output, by name: `pattern`, a regular expression with one group, the "

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 PYPROJECT = "pyproject.toml"
 OWN_FILE = "gitgates.toml"
 LOCAL_FILE = "gitgates.local.toml"
+BASELINE_FILE = ".gitgates-baseline.json"  # of failures that do not count: engine/accepted.py
 PREFIXES: dict[str, tuple[str, ...]] = {  # the table of each that holds our keys
     PYPROJECT: ("tool", "gitgates"),
     OWN_FILE: (),

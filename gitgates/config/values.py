@@ -322,6 +322,12 @@ def _ratchet(value: object) -> bool | str:
     return value
 
 
+def _baseline(value: object) -> bool | str:
+    if not isinstance(value, bool) and value != "file":
+        raise BadValue('true, false or "file"')
+    return value
+
+
 def _reuse(value: object) -> bool | str:
     if not isinstance(value, bool) and value != "by-file":
         raise BadValue('true, false or "by-file"')
@@ -386,6 +392,7 @@ METRICS = ValueType(
     },
 )
 RATCHET = ValueType(_ratchet, {"anyOf": [{"type": "boolean"}, {"enum": ["measure"]}]})
+BASELINE = ValueType(_baseline, {"anyOf": [{"type": "boolean"}, {"enum": ["file"]}]})
 REUSE = ValueType(_reuse, {"anyOf": [{"type": "boolean"}, {"enum": ["by-file"]}]})
 BREAKER = ValueType(
     _breaker, numbers_schema({"type": "integer", "minimum": 1}, "prompt", "session")

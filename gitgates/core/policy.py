@@ -169,7 +169,14 @@ POLICIES: tuple[Policy, ...] = (
         kinds=AGENT_KINDS,
         passive=True,
     ),
-    Policy(name="gates", module="gitgates.features.gates.policy", kinds=AGENT_KINDS, passive=True),
+    Policy(
+        name="gates",
+        module="gitgates.features.gates.policy",
+        approvals={"baseline write": "accept failures of gates"},
+        person_word="baseline",
+        kinds=AGENT_KINDS,
+        passive=True,
+    ),
     # The same where there is no session; whoever starts such a hook wants them.
     Policy(name="gates", module="gitgates.session.git_gates", kinds=GIT_KINDS, passive=True),
     # Where the pre-push hook demands that commits have passed the gates of theirs.

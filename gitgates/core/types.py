@@ -91,6 +91,7 @@ class Event(Record):
     payload: Payload | None = None  # of an agent's event
     deleted: tuple[str, ...] = ()  # paths that were there, for gates that are given none
     within_framework: bool = False  # the pre-commit framework runs us, and its own hooks
+    base: str = ""  # a commit that a person has named to compare with
     with_untracked: bool = False  # among `paths` are some that git does not know and nobody named
 
 
@@ -119,7 +120,7 @@ class Gate(Record):
     pass_env: tuple[str, ...] = ()  # of what is held back from gates of an agent's hooks
     failures: str = ""  # how its output is told apart into failures: see engine/failures.py
     observe: bool = False
-    baseline: bool = False
+    baseline: bool | str = False  # "file": accepted failures only
     metrics: tuple[
         tuple[str, str, str], ...
     ] = ()  # name, pattern, whether higher or lower is better
@@ -232,6 +233,8 @@ class GateResult(Record):
     restaged_paths: tuple[str, ...] = ()  # of them; the rest is not in the commit
     reason: str = ""  # why, where the status alone does not say
     excused: str = ""  # why it does not count, though it is no pass
+    accepted: tuple[str, ...] = ()  # fingerprints of its failures that do not count
+    new_failures: tuple[str, ...] = ()  # titles of those that do, if others do not
     log_abs: str = ""  # all of the output; empty if there was none
     metrics: Mapping[str, float] = {}  # numbers in its output
     failures: tuple[Failure, ...] = ()  # in its output, where `failures` tells them apart

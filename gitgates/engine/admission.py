@@ -115,8 +115,8 @@ class Admissions:
         if self._is_full or not self._pool:
             return None if self._is_full else []
         weight, gate = self.weight(step.gate), step.gate
-        # A ratchet may run it twice.
-        for_s = gate.timeout_s * (2 if gate.ratchet else 1)
+        # A ratchet may run it twice, and a baseline.
+        for_s = gate.timeout_s * (2 if gate.ratchet or gate.baseline else 1)
         try:
             slots = self._pool.take(weight, weight * self._most(step, room), for_s)
         except OSError as error:  # a full disk, or something that cleans up /tmp

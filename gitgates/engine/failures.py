@@ -30,6 +30,7 @@ MOST_BYTES = 512 * 1024  # of an output that a preset reads: the head and the ta
 MOST_BYTES_OF_JSON = 4 << 20  # the same, where a cut would damage it
 MOST_BYTES_OF_OWN = 64 * 1024  # the same for a configured regular expression, which may be slow
 _MOST_READ = 1 << 20  # bytes of a log
+MOST_RECOGNISED = 100_000  # where none may be missing
 _TITLE = 200
 _MESSAGE = 500
 _PATH = 1000
@@ -98,17 +99,33 @@ def split(
     """
     limit = MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN
     text = _below(plain(_bounded(output, limit)), root_abs)
-    finds: Iterator[ParsedFailure]
     if pattern in OF_JSON:
-        document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
-        finds = (
-            ParsedFailure(*(_below(field, root_abs) for field in failure))
-            for failure in PRESETS[pattern](document)
-        )
+        found = _recognise_json(output, pattern, root_abs)
     else:
-        finds = _find(_LONG_LINE.sub(r"\1", text), pattern)
-    failures = list(islice(finds, MOST_FAILURES))
+        found = _find(_LONG_LINE.sub(r"\1", text), pattern, MOST_FAILURES)
+    failures = list(islice(found, MOST_FAILURES))
     return tuple(_number(failures, gate, folder)) or (_whole(text, gate),)
+
+
+def recognise(output: bytes, gate: Gate, root_abs: str) -> tuple[Failure, ...]:
+    """Return the failures in the whole output of a gate that the pattern finds; there may be none.
+
+    Those that are among the first 1,000 are as `split` returns them.
+
+    Raises: TimeoutError where the regular expression takes too long.
+    """
+    if gate.failures in OF_JSON:
+        found = _recognise_json(output, gate.failures, root_abs)
+    else:
+        text = _below(plain(output), root_abs)
+        found = _find(_LONG_LINE.sub(r"\1", text), gate.failures, MOST_RECOGNISED)
+    return tuple(_number(list(islice(found, MOST_RECOGNISED)), gate.name, gate.working_dir))
+
+
+def _recognise_json(output: bytes, preset: str, root_abs: str) -> Iterator[ParsedFailure]:
+    document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
+    for failure in PRESETS[preset](document):
+        yield ParsedFailure(*(_below(field, root_abs) for field in failure))
 
 
 def compare_failures(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> FailureChanges:
@@ -135,7 +152,7 @@ def _below(text: str, root_abs: str) -> str:
     return text.replace(f"{root}/", "") if root else text
 
 
-def _find(text: str, pattern: str) -> Iterator[ParsedFailure]:
+def _find(text: str, pattern: str, most: int) -> Iterator[ParsedFailure]:
     if pattern in PRESETS:
         yield from PRESETS[pattern](text)
         return
@@ -143,13 +160,13 @@ def _find(text: str, pattern: str) -> Iterator[ParsedFailure]:
         regex = re.compile(pattern, re.MULTILINE) if pattern else None
     except (re.error, OverflowError, RecursionError):
         regex = None  # the configuration has been checked; a damaged one must not end the run
-    for title in compute(lambda: _titles(regex, text), LIMIT_S) if regex else ():
+    for title in compute(lambda: _titles(regex, text, most), LIMIT_S) if regex else ():
         yield ParsedFailure(title=title, message=title)
 
 
-def _titles(pattern: re.Pattern[str], text: str) -> list[str]:
+def _titles(pattern: re.Pattern[str], text: str, most: int) -> list[str]:
     matches = (match[0] for match in pattern.finditer(text))
-    return list(islice((title for title in matches if title.strip()), MOST_FAILURES))
+    return list(islice((title for title in matches if title.strip()), most))
 
 
 def _number(failures: list[ParsedFailure], gate: str, folder: str) -> Iterator[Failure]:

@@ -75,7 +75,7 @@ def gates_limit_s(config: Config, hook: Hook) -> float:
 
     gates = {gate.name: gate for gate in config.gates}
     return sum(
-        gates[name].timeout_s * (2 if gates[name].baseline else 1)
+        gates[name].timeout_s * (2 if gates[name].baseline is True else 1)
         for name in reachable(hook.gates, gates)
         if name in gates
     )

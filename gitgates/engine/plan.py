@@ -45,17 +45,17 @@ def find_hook(config: Config, name: str) -> Hook | None:
 
 def takes_paths(gate: Gate) -> bool:
     """Return whether a gate depends on paths; any other always runs."""
-    return (
-        gate.files is not None
-        or bool(gate.exclude)
-        or gate.pass_files
-        or gate.pre_commit is not None
-    )
+    return gate.files is not None or bool(gate.exclude) or is_given_paths(gate)
+
+
+def is_given_paths(gate: Gate) -> bool:
+    """Return whether a gate checks the paths that it is given only."""
+    return gate.pass_files or gate.pre_commit is not None
 
 
 def matches_deleted(gate: Gate) -> bool:
     """Return whether deleted paths match a gate: one that has patterns, and is given no paths."""
-    return takes_paths(gate) and not gate.pass_files and gate.pre_commit is None
+    return takes_paths(gate) and not is_given_paths(gate)
 
 
 def wants_paths(config: Config, hook: Hook) -> bool:

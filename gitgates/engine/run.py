@@ -21,7 +21,7 @@ from gitgates.engine.command import (
     with_hook,
     without_git,
 )
-from gitgates.engine.plan import AUDIT, REUSE, choose_view, looks_up
+from gitgates.engine.plan import AUDIT, REUSE, choose_view, is_given_paths, looks_up
 from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.core.types import Step
+    from gitgates.engine.base import Base
+    from gitgates.engine.baseline import Baseline
     from gitgates.engine.change_detector import GateChanges
     from gitgates.engine.listener import Listener
     from gitgates.engine.metrics import Measurement
@@ -151,7 +153,8 @@ class _Job:
         self.admission = admission
         self.at_once = admission.at_once
         self.slots = [*admission.slots]
-        self.head_result: GateResult | None = None  # while it runs on the base of its ratchet
+        self.baseline: Baseline | None = None  # of a gate that failed
+        self.head_result: GateResult | None = None  # while it runs on what it is compared with
         self.checkout: Checkout | None = None  # of that
         self.shell = commands[0].shell
 
@@ -440,7 +443,7 @@ class _Run:
         if self.is_cancelled and result.reason == ENDED and not group.handle_signals():
             result = result._replace(status="not-run", signal=None, reason=CANCELLED)
         if job.head_result:
-            result = self._judge_with_base(job, result, group)
+            result = self._judge_with_base(job, job.head_result, result, group)
         else:
             result = self.detector.finish(job.changes, result)
             if result.status == "passed" and result.output:
@@ -449,8 +452,13 @@ class _Run:
                 result = without_empty_pass(result, job.gate)
             if job.measurement:
                 result = self._measure(job.measurement, result, group)
-                if self._run_on_base(job, result, group):
-                    return
+            if job.gate.baseline and result.status == "failed":
+                from gitgates.engine.baseline import Baseline  # only where a gate failed
+
+                job.baseline = Baseline(job.due.step, self.plan, self.repo, self.options.checkout)
+                result = job.baseline.judge(result)
+            if self._run_on_base(job, result, group):
+                return
         if job.gate.failures and result.status in ("failed", "timed-out", "killed"):
             from gitgates.engine.failures import failures_of  # it compiles many patterns
 
@@ -474,21 +482,27 @@ class _Run:
         return result
 
     def _run_on_base(self, job: _Job, result: GateResult, group: Group) -> bool:
-        """Run a gate on the base of its ratchet, too; return whether it does."""
-        base = job.measurement.base_to_run if job.measurement else None
+        """Run a gate on what it is to be compared with, too; return whether it does."""
+        base = _base_to_run(job)
         if base is None or group.handle_signals():
             return False
         from gitgates.git.checkout import check_out  # once for each base
 
         job.head_result = result
-        self.listener.message(f"{job.gate.name}: measures {base.name}")
+        what = "failed; runs on" if job.baseline else "measures"
+        self.listener.message(f"{job.gate.name}: {what} {base.name}")
         try:
             job.checkout = check_out(self.repo, base.commit, self.config.link)
         except GitgatesError as error:
             job.endings = [Ending(not_started=error.message)]
         else:
-            job.endings = []
-            job.commands = self._commands(job.due.step, base=job.checkout)
+            step, root_abs = job.due.step, job.checkout.root_abs
+            is_there = any(os.path.lexists(f"{root_abs}/{path}") for path in step.paths)
+            if is_there or not (step.paths and is_given_paths(job.gate)):
+                job.endings = []
+                job.commands = self._commands(step, base=job.checkout)
+            else:  # none of its files, so no failure
+                job.endings = [Ending(exit_status=0)]
         log_abs = runs.log_abs(f"{self.logs_abs}/base", job.gate.name, job.due.generation)
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
         job.capture, job.parts = Capture(limit, log_abs, log_limit, self._make_folder), []
@@ -496,18 +510,24 @@ class _Run:
         self._next_command(job, group)
         return True
 
-    def _judge_with_base(self, job: _Job, at_base: GateResult, group: Group) -> GateResult:
+    def _judge_with_base(
+        self, job: _Job, result: GateResult, at_base: GateResult, group: Group
+    ) -> GateResult:
+        root_abs = ""
         if job.checkout:
+            root_abs = job.checkout.root_abs
             job.checkout.close()
-        if not (job.measurement and job.head_result):
+        if job.baseline:
+            return job.baseline.judge_with_base(at_base, root_abs, result)
+        if not job.measurement:
             return at_base
         try:
             return job.measurement.judge_with_base(
-                at_base, job.head_result, lambda: bool(group.handle_signals())
+                at_base, result, lambda: bool(group.handle_signals())
             )
         except OSError as error:
             reason = f"nothing was compared: metrics cannot be recorded: {error.strerror}"
-            return job.head_result._replace(status="unchecked", reason=reason)
+            return result._replace(status="unchecked", reason=reason)
 
     def _limit(self, job: _Job, took_s: float) -> str:
         """Return which limit a gate that timed out has reached."""
@@ -515,6 +535,12 @@ class _Run:
         if deadline and took_s < job.gate.timeout_s:
             return f"limit {deadline.limit_s:g} s for all gates of the hook"
         return f"limit {job.gate.timeout_s:g} s"
+
+
+def _base_to_run(job: _Job) -> Base | None:
+    if job.baseline:
+        return job.baseline.base if job.baseline.is_due else None
+    return job.measurement.base_to_run if job.measurement else None
 
 
 def _watch() -> Watchdog:

@@ -277,8 +277,8 @@ def describe(result: GateResult) -> str:
     left_out = _left_out(result)
     match result.status:
         case "failed":
-            why = f"exit status {result.exit_status}" if result.exit_status else result.reason
-            return f"failed ({why})"
+            status = f"exit status {result.exit_status}" if result.exit_status else ""
+            return f"failed ({'; '.join(filter(None, (status, result.reason)))})"
         case "killed":
             return "was killed" + (f" by signal {result.signal}" if result.signal else "")
         case "timed-out":

@@ -142,8 +142,8 @@ def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
     """Return the element of a gate's result, and its attributes; none if it passed."""
     result = visit.result
     attributes = {"message": _xml(describe(result)), "type": result.status}
-    if result.status == "skipped" or result.reason == CANCELLED:
-        return "skipped", {"message": _xml(result.reason)}
+    if result.status == "skipped" or result.reason == CANCELLED or result.excused:
+        return "skipped", {"message": _xml(result.reason or result.excused)}
     if result.status == "unchecked":
         return "skipped", {"message": _xml(f"nothing was checked: {result.reason}")}
     if result.status in _ERRORS:

@@ -131,7 +131,12 @@ RESULT: Fields = {
     "called_by*": ("string", "the gate whose action led to it"),
     "rescued_by*": ("string", "the gate that passed at the end of its `on_fail` chain"),
     "observed*": ("true or false", "its failure was only observed"),
-    "excused*": ("true or false", "its failures existed before the session"),
+    "excused*": ("true or false", "it failed, but none of its failures counts"),
+    "accepted*": (
+        "whole number",
+        "its failures that do not count: accepted ones, and those from before",
+    ),
+    "new_failures*": ("list of strings", "the first 200 of those that do, if others do not"),
     "metrics*": ("numbers by name", "its `metrics`, from its output"),
 }
 
@@ -264,6 +269,8 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "changed_paths": list(result.changed_paths),
         "restaged_paths": list(result.restaged_paths),
         "excused": bool(result.excused),
+        "accepted": len(result.accepted) or None,
+        "new_failures": list(result.new_failures),
         "metrics": dict(result.metrics),
     }
     return _filled(RESULT, {**fields, **more})
@@ -310,7 +317,7 @@ def details(result: dict[str, Any]) -> list[str]:
     blocked = result["verdict"] in ("block", "stop")
     conditions = {
         "observed": result.get("observed"),
-        "existed before": result.get("excused"),
+        "accepted": result.get("excused"),
         f"on_pass: {result['action']}": blocked and result["passed"],
     }
     numbers = [f"{name} {number:.12g}" for name, number in result.get("metrics", {}).items()]

@@ -27,6 +27,7 @@ _COLOURS = {
     "killed": "31",
     "not-started": "31",
     "unchecked": "33",
+    "accepted": "33",
     "skipped": "2",
     "not-run": "2",
 }
@@ -175,12 +176,15 @@ class Console(Listener):
         if fine and self._quiet:
             return b""
         status = "reused" if is_reused(result) else result.status
-        line = self._line(result.gate, status, plan) + f"  {_time(result.duration_s):>8}"
+        word = "accepted" if result.excused else status
+        line = self._line(result.gate, word, plan) + f"  {_time(result.duration_s):>8}"
         if detail := escaped_line(_detail(result)):
             line += f"  {detail}"
         output = b""
-        if not fine or self._verbose or gate.on_pass in ("BLOCK", "STOP"):
-            output = _output(result, colour=self._terminal.colour)
+        shows = not (fine or result.excused) or self._verbose
+        if shows or gate.on_pass in ("BLOCK", "STOP"):
+            is_whole = self._verbose or not result.new_failures
+            output = _output(result if is_whole else _news(result), colour=self._terminal.colour)
         return as_bytes(line.rstrip() + "\n") + output
 
     def _summary(self, decision: Decision, plan: Plan) -> str:
@@ -211,11 +215,13 @@ def _tally(visits: tuple[Visit, ...]) -> str:
     ran = {visit.result.gate for visit in visits if visit.result.status == "passed"}
     skipped = {visit.result.gate for visit in visits if visit.result.status == "skipped"}
     observed = {visit.result.gate for visit in visits if visit.would} - ran
+    accepted = {visit.result.gate for visit in visits if visit.result.excused}
     unchecked = {v.result.gate for v in visits if v.result.status == "unchecked"}
     counts = (
         (ran, "passed"),
         (unchecked, "checked nothing"),
         (observed, "only observed"),
+        (accepted, "with accepted failures only"),
         (skipped, "skipped"),
     )
     parts = [
@@ -237,8 +243,9 @@ def _detail(result: GateResult) -> str:
             return (
                 f"exit status {result.exit_status}; it changed {count_files(result.changed_paths)}"
             )
-        case "failed":
-            return f"exit status {result.exit_status}" if result.exit_status else result.reason
+        case "failed" if not result.excused:
+            status = f"exit status {result.exit_status}" if result.exit_status else ""
+            return "; ".join(filter(None, (status, result.reason)))
         case "killed" if result.signal:
             return result.reason or f"signal {result.signal}"
         case "unchecked" if not result.reason.startswith("nothing was "):
@@ -247,6 +254,12 @@ def _detail(result: GateResult) -> str:
             return describe(result)
         case _:
             return result.reason
+
+
+def _news(result: GateResult) -> GateResult:
+    """Return a result whose output is its new failures, one a line."""
+    output = as_bytes("\n".join(result.new_failures))
+    return result._replace(output=output, dropped_bytes=result.dropped_bytes or 1)
 
 
 def _output(result: GateResult, *, colour: bool) -> bytes:

@@ -34,7 +34,7 @@ FOLDER = "proofs"
 _FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
 _VERSION = "2"
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
-_MOST_FAILURES = 16 << 10  # bytes of them in a line; longer ones are not known
+_MOST_FAILURES = 16 << 10  # bytes of them in a line; if more, without titles, or not known
 _HASH_KEYS = (1, 2)  # of 64 bits each
 _END = 18  # bytes of a hash, and what is before and behind it
 _DURATIONS = "durations"
@@ -207,6 +207,9 @@ def _line(proof: Proof) -> bytes:
     fields |= {"time_s": f"{proof.time_s:.3f}", "duration_s": f"{proof.duration_s:.3f}"}
     marks = [failure[:2] for failure in proof.failures]
     fields |= {"numbers": _to_json(proof.numbers), "failures": _to_json(marks)}
+    if len(fields["failures"]) > _MOST_FAILURES:
+        without_titles = [(fingerprint, "") for fingerprint, _title in proof.failures]
+        fields["failures"] = _to_json(without_titles)
     if len(fields["failures"]) > _MOST_FAILURES:
         fields["failures"] = ""
     texts = [_VERSION, *(field.translate(_UNSAFE) for field in fields.values())]

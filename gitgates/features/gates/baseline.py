@@ -10,12 +10,13 @@ import os
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
+from gitgates.engine.baseline import failures_in, recorded_failures
 from gitgates.engine.command import without_git
 from gitgates.engine.failures import failures_of, whole_output
-from gitgates.engine.plan import REUSE, takes_paths
+from gitgates.engine.plan import takes_paths
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.session.facts import Baseline, BaselineEntry
-from gitgates.store.proofs import definition_of, of_content
+from gitgates.store.proofs import definition_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def suppress_baseline(
         gate = run.gates[result.gate]
         key = f"{gate.name}:{definition_of(gate)}:{session.base}"
         before = session.baselines.get(key)
+        if gate.baseline == "file":
+            before = Baseline(gate.name)
         is_first = before is None
         if before is None:
             before = _recorded(run, session, gate) or _run_baseline(run, session, gate.name)
@@ -64,10 +67,9 @@ def suppress_baseline(
         compared = _compare(run, gate, result, before)
         baselines[gate.name] = compared if is_first else compared._replace(person_note="")
         if compared.excused:
-            earlier = {
-                at: other._replace(excused=compared.excused) if other is result else other
-                for at, other in decision.results
-            }
+            accepted = tuple(failure.fingerprint for failure in compared.failures)
+            excused = result._replace(excused=compared.excused, accepted=accepted)
+            earlier = {at: excused if other is result else other for at, other in decision.results}
             decision = run.run(earlier)
     return decision, baselines, learnt
 
@@ -78,7 +80,7 @@ def _next(
     """Return the next failed gate whose failures may be in the baseline."""
     for result in (visit.result for visit in decision.visits):
         is_new = result.status == "failed" and result.gate not in baselines
-        if is_new and run.gates[result.gate].baseline:
+        if is_new and not result.excused and run.gates[result.gate].baseline:
             return result
     return None
 
@@ -88,15 +90,10 @@ def _recorded(run: GateRun, session: Session, gate: Gate) -> Baseline | None:
 
     None where that is not known; of a gate that takes paths, it is not known on which it was.
     """
-    repo = run.call.repo
-    if not session.base or takes_paths(gate) or repo.env.get(REUSE) == "0":
+    if not session.base or takes_paths(gate):
         return None
-    wanted = gate.name, definition_of(gate)
-    for proof in reversed(of_content(repo.shared_state_abs, session.base)):
-        is_known = proof.status == "passed" or proof.failures
-        if is_known and (proof.gate, proof.definition) == wanted:
-            return Baseline(gate.name, proof.failures)
-    return None
+    failures = recorded_failures(gate, run.call.repo, session.base)
+    return None if failures is None else Baseline(gate.name, failures)
 
 
 def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
@@ -143,8 +140,12 @@ def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> 
         why = f"It is not known whether it failed before this session ({before.why_not}), so "
         do = "Fix what you have caused; report the rest with cannot-fix as not yours."
         return BaselineFailures(note=f"{why}everything counts. {do}")
-    earlier = dict(before.failures)
-    now = failures_of(gate, result, run.call.repo.root_abs, run.call.say)
+    root_abs = run.call.repo.root_abs
+    found = failures_in(gate, result, root_abs) if gate.failures else ()
+    if isinstance(found, str):
+        return BaselineFailures(note=f"What it found before this session counts as well: {found}.")
+    earlier = {*dict(before.failures), *result.accepted}
+    now = failures_of(gate, result, root_abs, run.call.say)
     old = tuple(failure for failure in now if failure.fingerprint in earlier)
     if len(old) < len(now) or not old:
         return BaselineFailures(failures=old)

@@ -52,6 +52,11 @@ def _tools(hook: Hook) -> tuple[str, ...] | None:
     return tuple(part for part in parts if "!" not in part)
 
 
+def person_verbs(_call: Call) -> tuple[tuple[str, ...], ...]:
+    """Return the verb that accepts failures."""
+    return (("baseline", "write"),)
+
+
 def decide(call: Call, so_far: Verdict) -> Verdict:
     """Run the gates that match the tool and the agent; add the rules, and warnings."""
     hook, payload = call.hook, call.payload

@@ -46,7 +46,7 @@ RULES = (
         name="person_verbs",
         answer="deny",
         meaning="Commands of gitgates that are reserved for a person, without a token: "
-        "`approve`, `intent approve-scope`, `trace prune`, and in the strict "
+        "`approve`, `baseline write`, `intent approve-scope`, `trace prune`, and in the strict "
         "form `review skip`.",
         why="That is for a person to decide.",
         instead="Say what you need, and why. A person may do it, or give you a token: "
@@ -69,8 +69,8 @@ RULES = (
     Rule(
         name="gate_settings",
         answer="ask",
-        meaning="Changing `[tool.gitgates]`, `gitgates.toml`, `gitgates.local.toml` or "
-        "`.pre-commit-config.yaml`.",
+        meaning="Changing `[tool.gitgates]`, `gitgates.toml`, `gitgates.local.toml`, "
+        "`.gitgates-baseline.json` or `.pre-commit-config.yaml`.",
         why="It changes the gate configuration.",
         instead="Say what should change, and why.",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.config.load import LOCAL_FILE, OWN_FILE, PYPROJECT
+from gitgates.config.load import BASELINE_FILE, LOCAL_FILE, OWN_FILE, PYPROJECT
 from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.hosts import DEFAULT_AGENT, agent_host, project_settings
@@ -90,7 +90,7 @@ def guarded_places(call: Call, settings: str) -> Iterator[Place]:
         path = os.path.join(root, os.fsdecode(hooks_path).rstrip("\n"))
         yield Place(path, "hooks_folder", is_folder=True)
     yield Place(f"{root}/{PYPROJECT}", "gate_settings", mention="gitgates")
-    for name in (OWN_FILE, LOCAL_FILE, *_FRAMEWORK_FILES):
+    for name in (OWN_FILE, LOCAL_FILE, BASELINE_FILE, *_FRAMEWORK_FILES):
         yield Place(f"{root}/{name}", "gate_settings")
     for files_of in functions_of(config, "guarded_files", call.kind):
         for rule, path_abs in files_of(call):

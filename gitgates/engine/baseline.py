@@ -1,0 +1,195 @@
+"""The baseline of a gate that failed: failures that do not count, because they are not new.
+
+Accepted failures are in a file; others were there at the merge base already. How the gate ended
+there is recorded, or it runs there as well. What cannot be told counts. Cold: only a gate with
+`baseline` that has failed loads this. `features/gates/baseline.py` compares with the start of a
+session.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+from gitgates.config.load import BASELINE_FILE
+from gitgates.core.clean import counted
+from gitgates.core.errors import ConfigError, GitgatesError
+from gitgates.engine.accepted import read_accepted
+from gitgates.engine.base import Base, checked_tree, find_base
+from gitgates.engine.command import without_git
+from gitgates.engine.failures import MOST_RECOGNISED, recognise
+from gitgates.engine.plan import REUSE, is_given_paths
+from gitgates.engine.walk import describe
+from gitgates.store.files import read_or_empty
+from gitgates.store.proofs import append, definition_of, digest, of_content, proof_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from gitgates.core.types import Gate, GateResult, Plan, Step
+    from gitgates.core.failure import Failure
+    from gitgates.git.repo import Repo
+
+_MOST_LISTED = 200  # titles of new failures
+_LAST_OF_TOOLS = 125  # exit status; a shell adds 128 to a signal
+_GAP = re.compile(rb"\[\.\.\. \d+ bytes left out \.\.\.\]")  # ours, see proc/processes.py
+# What tools print that have not looked at everything: behind known failures may be new ones.
+_ENDED_EARLY = re.compile(
+    rb"!!! (?:stopping after \d+ failures|Interrupted: |_pytest\.outcomes\.Exit)"  # pytest
+    rb"|errors prevented further checking"  # mypy
+    rb"|^error: (?:doc)?test failed, to rerun",  # cargo, without --no-fail-fast
+    re.MULTILINE,
+)
+
+
+class Baseline:
+    """The failures of one gate, compared with those that do not count.
+
+    `checkout`: the private checkout that the gate ran in, or None.
+    """
+
+    def __init__(self, step: Step, plan: Plan, repo: Repo, checkout: Repo | None) -> None:
+        self._step, self._plan, self._repo, self._checkout = step, plan, repo, checkout
+        self._now: tuple[Failure, ...] = ()
+        self._accepted: Collection[str] = ()
+        self.base = Base()
+        self.is_due = False  # whether the gate is to be run on the base now
+
+    def judge(self, result: GateResult) -> GateResult:
+        """Return the result of a gate that failed: excused where none of its failures is new."""
+        gate, root_abs = self._step.gate, (self._checkout or self._repo).root_abs
+        now = failures_in(gate, result, root_abs)
+        if isinstance(now, str):
+            return _unknown(result, now)
+        if result.changed_paths:
+            return _unknown(result, "it changed files")
+        self._now = now
+        try:
+            self._accepted = (read_accepted(root_abs) or {}).get(gate.name, {})
+        except ConfigError as error:
+            return _unknown(result, error.message)
+        is_over = all(failure.fingerprint in self._accepted for failure in now)
+        if is_over or gate.baseline == "file" or self._plan.event.payload:
+            return self._compare(result, ())
+        try:
+            why_not = self._find_base()
+        except (GitgatesError, OSError) as error:
+            why_not = str(error)
+        if why_not:
+            return self._compare(result, (), why_not)
+        before = recorded_failures(gate, self._repo, self._base_content)
+        if before is not None:
+            return self._compare(result, before)
+        self.is_due = True
+        return result
+
+    def judge_with_base(
+        self, at_base: GateResult, base_root_abs: str, result: GateResult
+    ) -> GateResult:
+        """Return the same, with the result of the gate on the base, and where it ran."""
+        self.is_due = False
+        gate = self._step.gate
+        before = () if at_base.status == "passed" else failures_in(gate, at_base, base_root_abs)
+        if isinstance(before, str):
+            return self._compare(result, (), f"there, {before}")
+        pairs = tuple((failure.fingerprint, failure.title) for failure in before)
+        proof = proof_of(
+            gate,
+            at_base,
+            content=self._base_content,
+            hook=self._plan.event.name,
+            root_abs=self._repo.root_abs,
+            base=self.base.commit,
+            failures=pairs,
+        )
+        with suppress(OSError):  # then it runs there again, the next time
+            append(self._repo.shared_state_abs, [proof])
+        return self._compare(result, pairs)
+
+    @property
+    def _base_content(self) -> str:
+        """What the gate sees of the base: all, or the paths that it is given."""
+        tree, step = self.base.tree, self._step
+        return digest(tree, *step.paths) if is_given_paths(step.gate) else tree
+
+    def _find_base(self) -> str:
+        """Set the base; return why there is none. Raises: GitgatesError or OSError."""
+        checkout, event = self._checkout, self._plan.event
+        if checkout:
+            checkout = checkout._replace(env=without_git(checkout.env))
+        base = find_base((checkout or self._repo).git, event.base)
+        if base is None:
+            return "there is no commit yet"
+        if not base.commit:
+            return base.why_none
+        if base.tree == checked_tree(event, self._repo, checkout):
+            return f"this is the content of {base.name}"
+        self.base = base
+        return ""
+
+    def _compare(
+        self, result: GateResult, before: tuple[tuple[str, str], ...], why_not: str = ""
+    ) -> GateResult:
+        """Return the result with its new failures. `why_not`: those before are not known."""
+        there = {fingerprint for fingerprint, _title in before}.difference(self._accepted)
+        by_file = [each.fingerprint for each in self._now if each.fingerprint in self._accepted]
+        by_base = [each.fingerprint for each in self._now if each.fingerprint in there]
+        accepted = (*by_file, *by_base)
+        new = [each.title for each in self._now if each.fingerprint not in accepted]
+        known = counted(len(accepted), "accepted failure")
+        if by_file and by_base:
+            known += f": {len(by_base)} at {self.base.name}, {len(by_file)} in {BASELINE_FILE}"
+        else:
+            known += f" {'at ' + self.base.name if by_base else 'in ' + BASELINE_FILE}"
+        if not new:
+            return result._replace(excused=known, reason=known, accepted=accepted)
+        reason = counted(len(new), "failure" if why_not else "new failure")
+        reason += f"; no baseline: {why_not}" if why_not else ""
+        if not accepted:
+            return result._replace(reason=reason)
+        if more := new[_MOST_LISTED:]:
+            new = [*new[:_MOST_LISTED], f"… and {len(more)} more"]
+        reason = f"{reason}; {known}"
+        return result._replace(reason=reason, accepted=accepted, new_failures=tuple(new))
+
+
+def _unknown(result: GateResult, why: str) -> GateResult:
+    return result._replace(reason=f"no baseline: {why}")
+
+
+def failures_in(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure, ...] | str:
+    """Return all failures of a gate that failed in `root_abs`; or why they are not known."""
+    if result.status != "failed" or not result.exit_status:
+        return f"it {describe(result)}"
+    if result.exit_status > _LAST_OF_TOOLS:
+        return f"it ended with exit status {result.exit_status}, as after a crash"
+    if not gate.failures:
+        return "`failures` does not say how to tell them apart"
+    output = read_or_empty(result.log_abs) if result.dropped_bytes else result.output
+    if not output or _GAP.search(output):
+        return "its output is longer than its log (`max_log`)" if output else "it printed nothing"
+    if match := _ENDED_EARLY.search(output):
+        return f"it ended early, says its output: `{match[0].decode().strip('! ')}`"
+    try:
+        failures = recognise(output, gate, root_abs)
+    except TimeoutError:
+        return "its pattern `failures` takes too long"
+    if len(failures) >= MOST_RECOGNISED:
+        return f"there are more than {MOST_RECOGNISED:,}"
+    return failures or "no failure is recognised in its output"
+
+
+def recorded_failures(gate: Gate, repo: Repo, content: str) -> tuple[tuple[str, str], ...] | None:
+    """Return how the same gate has ended on a content, as fingerprints and titles.
+
+    None where that is not recorded, or records are not to be used.
+    """
+    if repo.env.get(REUSE) == "0":
+        return None
+    wanted = gate.name, definition_of(gate)
+    for proof in reversed(of_content(repo.shared_state_abs, content)):
+        is_known = proof.status == "passed" or proof.failures
+        if is_known and (proof.gate, proof.definition) == wanted:
+            return proof.failures
+    return None

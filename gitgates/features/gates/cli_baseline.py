@@ -1,0 +1,257 @@
+"""`gitgates baseline`: accept the failures that gates have now, and remove those that are fixed."""
+
+from __future__ import annotations
+
+import click
+
+from gitgates.config.load import BASELINE_FILE
+from gitgates.config.values import did_you_mean
+from gitgates.core.clean import counted
+from gitgates.core.errors import OK, UsageError
+from gitgates.core.types import Config, Gate, GateResult, Hook
+from gitgates.engine.accepted import parse_accepted, read_accepted, render_accepted
+from gitgates.engine.baseline import failures_in
+from gitgates.engine.listener import Listener
+from gitgates.engine.plan import make_plan
+from gitgates.engine.run import run_plan
+from gitgates.engine.walk import describe
+from gitgates.git.paths import tracked_paths
+from gitgates.git.repo import Repo
+from gitgates.hosts.git import decode_by_hand
+from gitgates.session.approval import require_person
+from gitgates.store.files import read_regular, replace_unchanged
+from gitgates.verbs.completion import complete_gates
+from gitgates.verbs.group import VerbGroup
+from gitgates.verbs.output import format_option, print_json
+from gitgates.verbs.repository import configuration, current_repo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.engine.accepted import Accepted
+
+_NOT_DONE = 1
+_WRITE = "baseline write"
+_MOST_LISTED = 20
+_gates = click.argument("gates", nargs=-1, shell_complete=complete_gates)
+
+
+@click.group("baseline", cls=VerbGroup)
+def command() -> None:
+    """Accept failures that gates have now, so that only new ones count.
+
+    They are in .gitgates-baseline.json, one a line, which belongs in the repository. They are known
+    by gate, file, rule and message, not by their lines. GATES are those with `baseline`, unless
+    some are named.
+    """
+
+
+class _Progress(Listener):
+    """Says which gates run."""
+
+    def started(self, gate: str) -> None:
+        self.message(f"{gate}: runs on all files")
+
+    def message(self, text: str) -> None:
+        click.echo(f"gitgates: {text}", err=True)
+
+
+@command.command("write")
+@_gates
+@click.option("--grow", is_flag=True, help="Accept also failures that are not in the file yet.")
+@click.option("--token", default="", help=f"Token from a person: gitgates approve {_WRITE}.")
+def write(gates: tuple[str, ...], *, grow: bool, token: str) -> int:
+    """Run GATES on all tracked files, and write the failures that they have into the file.
+
+    If there is no file yet, it is created. After that it only shrinks: failures that it does not
+    have are refused without --grow. What is added needs a terminal, or a token.
+
+    Exit status 0: written, or nothing to change. 1: refused, or a gate told no failures; nothing
+    was written.
+    """
+    repo = current_repo()
+    names = _names(configuration(repo), gates)
+    accepted = read_accepted(repo.root_abs)
+    if accepted is None and (committed := _committed(repo)) is not None:
+        accepted = committed
+    known = accepted or {}
+    now = _run(repo, configuration(repo), names)
+    if now is None:
+        return _NOT_DONE
+    added = [
+        (name, title)
+        for name in names
+        for mark, title in now[name].items()
+        if mark not in known.get(name, {})
+    ]
+    if added and accepted is not None and not grow:
+        _list(added)
+        click.echo(
+            f"gitgates: {counted(len(added), 'failure')} not in {BASELINE_FILE}, which may only "
+            "shrink; nothing was written\n  Fix them, or accept them: gitgates baseline write "
+            "--grow",
+            err=True,
+        )
+        return _NOT_DONE
+    if added:
+        require_person(repo, _WRITE, token)
+    titles = {
+        name: {mark: known.get(name, {}).get(mark, now[name][mark]) for mark in now[name]}
+        for name in names
+    }
+    return _replace(repo, known, {**known, **titles})
+
+
+@command.command("prune")
+@_gates
+@click.option("--check", is_flag=True, help="Only look: exit status 1 if there are some.")
+def prune(gates: tuple[str, ...], *, check: bool) -> int:
+    """Run GATES on all tracked files, and remove failures from the file that they have no more.
+
+    Also those of gates that are no longer configured. An agent may do this, too.
+
+    Exit status 0: removed, or nothing to remove. 1: --check has found some, or a gate told no
+    failures; nothing was written.
+    """
+    repo = current_repo()
+    config = configuration(repo)
+    known = _read(repo)
+    defined = {gate.name for gate in config.gates}
+    names = [name for name in gates or known if name in known and name in defined]
+    now = _run(repo, config, names) if names else {}
+    if now is None:
+        return _NOT_DONE
+    kept = {
+        name: {
+            mark: title for mark, title in titles.items() if name not in now or mark in now[name]
+        }
+        for name, titles in known.items()
+        if name in defined or gates
+    }
+    gone = [
+        (name, title)
+        for name, titles in known.items()
+        for mark, title in titles.items()
+        if mark not in kept.get(name, {})
+    ]
+    if check and gone:
+        _list(gone)
+        click.echo(
+            f"gitgates: {counted(len(gone), 'accepted failure')} no longer there; to remove "
+            f"what is fixed from {BASELINE_FILE}: gitgates baseline prune",
+            err=True,
+        )
+        return _NOT_DONE
+    return _replace(repo, known, kept)
+
+
+@command.command("show")
+@_gates
+@format_option
+def show(gates: tuple[str, ...], fmt: str) -> int:
+    """Show the accepted failures of GATES: all of the file, unless some are named."""
+    known = _read(current_repo())
+    shown = {name: known.get(name, {}) for name in gates or known}
+    if fmt == "json":
+        print_json({"version": 1, "gates": shown})
+        return OK
+    for name, titles in shown.items():
+        click.echo(f"{name}: {counted(len(titles), 'accepted failure')}")
+        for title in titles.values():
+            click.echo(f"  {title}")
+    if not shown:
+        click.echo("no accepted failures")
+    return OK
+
+
+def _names(config: Config, asked: tuple[str, ...]) -> list[str]:
+    """Return the gates to run. Raises: UsageError where one has no baseline."""
+    with_baseline = [gate.name for gate in config.gates if gate.baseline]
+    if not with_baseline:
+        raise UsageError("no gate has a baseline", 'In its table, write: baseline = "file"')
+    defined = tuple(gate.name for gate in config.gates)
+    for name in asked:
+        if name not in defined:
+            hint = did_you_mean(name, defined) or f"Defined are: {', '.join(defined)}."
+            raise UsageError(f"no gate `{name}`", hint)
+        if name not in with_baseline:
+            hint = 'In its table, write: baseline = "file"'
+            raise UsageError(f"gate `{name}` has no baseline", hint)
+    return list(asked or with_baseline)
+
+
+def _read(repo: Repo) -> Accepted:
+    """Return the accepted failures. Raises: UsageError if there is no file."""
+    accepted = read_accepted(repo.root_abs)
+    if accepted is None:
+        raise UsageError(f"there is no {BASELINE_FILE}", "To create it: gitgates baseline write")
+    return accepted
+
+
+def _committed(repo: Repo) -> Accepted | None:
+    """Return those of HEAD: to remove the file, and write it again, is to grow it, too."""
+    blob = repo.git.ask("cat-file", "blob", f"HEAD:{BASELINE_FILE}")
+    return None if blob.exit_status else parse_accepted(blob.stdout)
+
+
+def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
+    """Run gates on all tracked files; return their failures, or None where some are not known."""
+    hook = Hook(name="manual", gates=tuple(names), strategy="collect")
+    paths = tracked_paths(repo.git)
+    event = decode_by_hand("manual", paths, (), (repo.root_abs, repo.git_dir_abs))
+    config = config._replace(gates=tuple(map(_plain, config.gates)))
+    plan = make_plan(config, hook, event, {})
+    decision = run_plan(plan, config, repo, _Progress())
+    gates = {gate.name: gate for gate in config.gates}
+    failures: Accepted = {}
+    troubles = {}
+    for result in (visit.result for visit in decision.visits):
+        found = _failures(gates[result.gate], result, repo.root_abs)
+        if isinstance(found, str):
+            troubles[result.gate] = found
+        else:
+            failures[result.gate] = found
+    for name, why in troubles.items():
+        click.echo(f"gitgates: {name}: nothing was written: {why}", err=True)
+    return None if troubles else failures
+
+
+def _plain(gate: Gate) -> Gate:
+    """Return a gate that leads to no other, and is compared with nothing."""
+    alone = gate._replace(on_pass="CONTINUE", on_fail="CONTINUE", observe=False)  # noqa: S106 - an action
+    return alone._replace(baseline=False, metrics=(), ratchet=False)
+
+
+def _failures(gate: Gate, result: GateResult, root_abs: str) -> dict[str, str] | str:
+    if result.status == "passed":
+        return {}
+    if result.status != "failed":
+        return f"it {describe(result)}"
+    found = failures_in(gate, result, root_abs)
+    if isinstance(found, str):
+        return found
+    return {failure.fingerprint: failure.title for failure in found}
+
+
+def _list(rows: list[tuple[str, str]]) -> None:
+    for name, title in rows[:_MOST_LISTED]:
+        click.echo(f"  {name}: {title}")
+    if len(rows) > _MOST_LISTED:
+        click.echo(f"  … and {len(rows) - _MOST_LISTED} more")
+
+
+def _replace(repo: Repo, before: Accepted, after: Accepted) -> int:
+    """Write the file, and say what has changed."""
+    try:
+        content = read_regular(f"{repo.root_abs}/{BASELINE_FILE}")
+    except FileNotFoundError:
+        content = None
+    new = render_accepted(after)
+    if new != content:
+        replace_unchanged(repo.root_abs, BASELINE_FILE, content, new)
+    count = sum(map(len, after.values()))
+    old, kept = ({(name, mark) for name in some for mark in some[name]} for some in (before, after))
+    more = [f"{len(kept - old)} added"] if kept - old else []
+    more += [f"{len(old - kept)} removed"] if old - kept else []
+    changes = ", ".join(more) or "no change"
+    click.echo(f"{BASELINE_FILE}: {counted(count, 'accepted failure')} ({changes})")
+    return OK
