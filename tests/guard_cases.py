@@ -280,12 +280,15 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         (
             "gitgates approve review skip",
             "gitgates intent approve-scope INT-001",
+            "gitgates baseline write --grow",
             "env -i PATH=$PATH gitgates intent approve-scope X",
         ),
         (
             "gitgates review skip --reason x",
             "gitgates intent approve-scope X --token abc",
             "gitgates intent show approve-scope",
+            "gitgates baseline prune",
+            "gitgates baseline write --token abc",
             "echo gitgates approve",
         ),
     ),

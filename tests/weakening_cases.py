@@ -515,6 +515,17 @@ WEAKER: tuple[Case, ...] = (
         ((".eslintignore", F.SETTING, "src/old"),),
     ),
     (
+        "a failure accepted",
+        (
+            (
+                ".gitgates-baseline.json",
+                '{\n  "lint 12": "old",\n  "version": 1\n}\n',
+                '{\n  "lint 34": "new",\n  "version": 1\n}\n',
+            ),
+        ),
+        ((".gitgates-baseline.json", F.SETTING, '"lint 34": "new"'),),
+    ),
+    (
         "continue-on-error",
         ((".github/workflows/ci.yml", CI, CI + "        continue-on-error: true\n"),),
         ((".github/workflows/ci.yml", F.CI, "continue-on-error: true"),),

@@ -210,6 +210,16 @@ FINE: tuple[tuple[str, Files], ...] = (
     # settings
     ("a dependency", (("pyproject.toml", PROJECT, but(PROJECT, ('"click"', '"click", "rich"'))),)),
     ("a rule more", (("pyproject.toml", PROJECT, but(PROJECT, ('"S"]', '"S", "B"]'))),)),
+    (
+        "an accepted failure fixed",
+        (
+            (
+                ".gitgates-baseline.json",
+                '{\n  "lint 12": "old",\n  "version": 1\n}\n',
+                '{\n  "version": 1\n}\n',
+            ),
+        ),
+    ),
     ("a rule ignored no more", (("pyproject.toml", PROJECT, but(PROJECT, ('["E203"]', "[]"))),)),
     ("a threshold raised", (("pyproject.toml", PROJECT, but(PROJECT, ("= 90", "= 95"))),)),
     (

@@ -251,7 +251,7 @@ def _misses(gate: Gate) -> Iterator[tuple[str, str, str]]:
     if gate.tolerance and not gate.ratchet:
         yield "tolerance", "requires `ratchet`", ""
     if gate.baseline == "file" and not gate.failures:
-        yield "baseline", 'as "file" requires `failures`, which tells failures apart', ""
+        yield "baseline", 'as "file" requires `failures`', ""
     if gate.parallel and not gate.pass_files:
         hint = 'To run gates at once, write `strategy = "collect"` in the hook.'
         yield "parallel", "requires `pass_files = true`", hint

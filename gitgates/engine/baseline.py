@@ -43,7 +43,7 @@ _ENDED_EARLY = re.compile(
 )
 
 
-class Baseline:
+class KnownFailures:
     """The failures of one gate, compared with those that do not count.
 
     `checkout`: the private checkout that the gate ran in, or None.

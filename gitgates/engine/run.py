@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Step
     from gitgates.engine.base import Base
-    from gitgates.engine.baseline import Baseline
+    from gitgates.engine.baseline import KnownFailures
     from gitgates.engine.change_detector import GateChanges
     from gitgates.engine.listener import Listener
     from gitgates.engine.metrics import Measurement
@@ -153,7 +153,7 @@ class _Job:
         self.admission = admission
         self.at_once = admission.at_once
         self.slots = [*admission.slots]
-        self.baseline: Baseline | None = None  # of a gate that failed
+        self.baseline: KnownFailures | None = None  # of a gate that failed
         self.head_result: GateResult | None = None  # while it runs on what it is compared with
         self.checkout: Checkout | None = None  # of that
         self.shell = commands[0].shell
@@ -453,9 +453,11 @@ class _Run:
             if job.measurement:
                 result = self._measure(job.measurement, result, group)
             if job.gate.baseline and result.status == "failed":
-                from gitgates.engine.baseline import Baseline  # only where a gate failed
+                from gitgates.engine.baseline import KnownFailures  # only where a gate failed
 
-                job.baseline = Baseline(job.due.step, self.plan, self.repo, self.options.checkout)
+                job.baseline = KnownFailures(
+                    job.due.step, self.plan, self.repo, self.options.checkout
+                )
                 result = job.baseline.judge(result)
             if self._run_on_base(job, result, group):
                 return

@@ -314,6 +314,17 @@ def test_a_gate_that_changes_files_is_not_covered(repo: Repo) -> None:
     assert "no baseline: it changed files" in said
 
 
+def test_unstaged_work_neither_counts_nor_is_lost(repo: Repo) -> None:
+    begin(repo, old="BAD old\n", other="good\n")
+    repo.write("other.py", "BAD unstaged\n")
+    repo.write("new.py", "good\n")
+    repo.git("add", "new.py")
+    done = repo.commit()
+    assert done.returncode == 0
+    assert b"1 accepted failure at the merge base" in done.stderr
+    assert (repo.path / "other.py").read_text() == "BAD unstaged\n"
+
+
 # the file of accepted failures
 
 
@@ -365,6 +376,19 @@ def test_the_file_only_shrinks(repo: Repo) -> None:
     )
     repo.write("old.py", "BAD older\n")
     assert "2 accepted failures (1 removed)" in accept(repo)[1]
+
+
+def test_at_a_commit_the_file_counts_as_it_is_committed(repo: Repo) -> None:
+    begin(repo, BY_FILE, old="BAD old\n")
+    accept(repo)
+    bypass(repo, "accepted")
+    repo.write("new.py", "BAD new\n")
+    repo.git("add", "new.py")
+    assert accept(repo, "--grow")[0] == 0
+    done = repo.commit()
+    assert done.returncode == 1
+    assert b"1 new failure; 1 accepted failure in" in done.stderr
+    assert commit(repo)[0] == 0
 
 
 def test_to_accept_needs_a_person(repo: Repo) -> None:

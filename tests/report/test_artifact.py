@@ -153,6 +153,8 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
             restaged_paths=("p",),
             log_abs="/g/gitgates/runs/r/logs/a.log",
             excused="were there before",
+            accepted=("12ab",),
+            new_failures=("a.py: wrong",),
             metrics={"coverage": 83.5},
             reused="Stop, 2 min ago",
         )._replace(would="BLOCK", called_by="b", rescued_by="c"),

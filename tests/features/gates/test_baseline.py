@@ -6,6 +6,8 @@ import pytest
 from agent_support import COUNT, Agent, begin
 from conftest import Repo
 
+from gitgates.engine.failures import split
+
 # Each line with BAD is a failure of its own.
 BY_LINE = f"""
 [gates.check]
@@ -83,6 +85,27 @@ def test_it_looks_at_the_first_snapshot_not_at_head(repo: Repo) -> None:
     late.write("new.py", "good\n")
     assert "decision" not in late.stop()
     assert agent.stop()["decision"] == "block"
+
+
+def test_accepted_failures_do_not_count(repo: Repo) -> None:
+    """Neither where they are all, nor beside new ones; they are known by their fingerprints."""
+    config = BY_LINE.replace("baseline = true", 'baseline = "file"')
+    mark = split(b"BAD old", r"BAD \w+", "check")[0].fingerprint
+    repo.write(".gitgates-baseline.json", f'{{"check {mark}": "BAD old", "version": 1}}')
+    agent = session(repo, config)
+    agent.write("new.py", "good\n")
+    assert "decision" not in agent.stop()
+    agent.write("new.py", "BAD new\n")
+    reason = agent.stop(again=True)["reason"]
+    assert "New in this session:\n- BAD new\n1 not caused by this session" in reason
+    assert agent.runs() == 2  # never on the first snapshot
+
+
+def test_a_gate_that_crashes_is_not_covered(repo: Repo) -> None:
+    agent = session(repo, BY_LINE.replace("! grep -n BAD *.py", "echo broken; false"))
+    agent.write("new.py", "good\n")
+    reason = agent.stop()["reason"]
+    assert "counts as well: no failure is recognised in its output" in reason
 
 
 def test_a_pass_before_means_that_everything_counts(repo: Repo) -> None:

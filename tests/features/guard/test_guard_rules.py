@@ -141,6 +141,7 @@ def test_the_settings_of_another_agent(agent: Agent) -> None:
         ("../home/.claude/settings.json", "deny agent_settings"),
         ("gitgates.toml", "ask gate_settings"),
         ("gitgates.local.toml", "ask gate_settings"),
+        (".gitgates-baseline.json", "ask gate_settings"),
         (".pre-commit-config.yaml", "ask gate_settings"),
         (".orchestration/active_intents.yaml", "ask intents_file"),
         (".git/gitgates/sessions/s1.jsonl", "deny state_folder"),

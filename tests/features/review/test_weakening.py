@@ -122,6 +122,10 @@ skills = ["review"]
             "gates.check.baseline: false → true",
         ),
         (
+            ("required = true", 'required = true\nfailures = "ruff"\nbaseline = "file"'),
+            "gates.check.baseline: false → `file`",
+        ),
+        (
             ("required = true", 'required = true\non_fail = "CONTINUE"'),
             "gates.check.on_fail: `BLOCK` → `CONTINUE`",
         ),
