@@ -12,7 +12,7 @@ import re
 from contextlib import suppress
 
 from gitgates.config.load import BASELINE_FILE
-from gitgates.core.clean import counted
+from gitgates.core.clean import counted, plain
 from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.engine.accepted import read_accepted
 from gitgates.engine.base import Base, checked_tree, find_base
@@ -27,8 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from gitgates.core.types import Gate, GateResult, Plan, Step
     from gitgates.core.failure import Failure
+    from gitgates.core.types import Gate, GateResult, Plan, Step
     from gitgates.git.repo import Repo
 
 _MOST_LISTED = 200  # titles of new failures
@@ -36,9 +36,9 @@ _LAST_OF_TOOLS = 125  # exit status; a shell adds 128 to a signal
 _GAP = re.compile(rb"\[\.\.\. \d+ bytes left out \.\.\.\]")  # ours, see proc/processes.py
 # What tools print that have not looked at everything: behind known failures may be new ones.
 _ENDED_EARLY = re.compile(
-    rb"!!! (?:stopping after \d+ failures|Interrupted: |_pytest\.outcomes\.Exit)"  # pytest
-    rb"|errors prevented further checking"  # mypy
-    rb"|^error: (?:doc)?test failed, to rerun",  # cargo, without --no-fail-fast
+    r"!!! (?:stopping after \d+ failures|Interrupted: |_pytest\.outcomes\.Exit)"  # pytest
+    r"|errors prevented further checking"  # mypy
+    r"|^error: (?:doc)?test failed, to rerun",  # cargo, without --no-fail-fast
     re.MULTILINE,
 )
 
@@ -136,7 +136,8 @@ class KnownFailures:
         by_file = [each.fingerprint for each in self._now if each.fingerprint in self._accepted]
         by_base = [each.fingerprint for each in self._now if each.fingerprint in there]
         accepted = (*by_file, *by_base)
-        new = [each.title for each in self._now if each.fingerprint not in accepted]
+        is_known = {*accepted}
+        new = [each.title for each in self._now if each.fingerprint not in is_known]
         known = counted(len(accepted), "accepted failure")
         if by_file and by_base:
             known += f": {len(by_base)} at {self.base.name}, {len(by_file)} in {BASELINE_FILE}"
@@ -169,10 +170,11 @@ def failures_in(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure,
     output = read_or_empty(result.log_abs) if result.dropped_bytes else result.output
     if not output or _GAP.search(output):
         return "its output is longer than its log (`max_log`)" if output else "it printed nothing"
-    if match := _ENDED_EARLY.search(output):
-        return f"it ended early, says its output: `{match[0].decode().strip('! ')}`"
+    text = plain(output)
+    if match := _ENDED_EARLY.search(text):
+        return f"it ended early, says its output: `{match[0].strip('! ')}`"
     try:
-        failures = recognise(output, gate, root_abs)
+        failures = recognise(text, gate, root_abs)
     except TimeoutError:
         return "its pattern `failures` takes too long"
     if len(failures) >= MOST_RECOGNISED:

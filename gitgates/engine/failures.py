@@ -100,30 +100,30 @@ def split(
     limit = MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN
     text = _below(plain(_bounded(output, limit)), root_abs)
     if pattern in OF_JSON:
-        found = _recognise_json(output, pattern, root_abs)
+        document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
+        found = _recognise_json(document, pattern, root_abs)
     else:
         found = _find(_LONG_LINE.sub(r"\1", text), pattern, MOST_FAILURES)
     failures = list(islice(found, MOST_FAILURES))
     return tuple(_number(failures, gate, folder)) or (_whole(text, gate),)
 
 
-def recognise(output: bytes, gate: Gate, root_abs: str) -> tuple[Failure, ...]:
-    """Return the failures in the whole output of a gate that the pattern finds; there may be none.
+def recognise(text: str, gate: Gate, root_abs: str) -> tuple[Failure, ...]:
+    """Return the failures in the plain output of a gate that its pattern finds; there may be none.
 
     Those that are among the first 1,000 are as `split` returns them.
 
     Raises: TimeoutError where the regular expression takes too long.
     """
     if gate.failures in OF_JSON:
-        found = _recognise_json(output, gate.failures, root_abs)
+        found = _recognise_json(text, gate.failures, root_abs)
     else:
-        text = _below(plain(output), root_abs)
-        found = _find(_LONG_LINE.sub(r"\1", text), gate.failures, MOST_RECOGNISED)
+        text = _LONG_LINE.sub(r"\1", _below(text, root_abs))
+        found = _find(text, gate.failures, MOST_RECOGNISED)
     return tuple(_number(list(islice(found, MOST_RECOGNISED)), gate.name, gate.working_dir))
 
 
-def _recognise_json(output: bytes, preset: str, root_abs: str) -> Iterator[ParsedFailure]:
-    document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
+def _recognise_json(document: str, preset: str, root_abs: str) -> Iterator[ParsedFailure]:
     for failure in PRESETS[preset](document):
         yield ParsedFailure(*(_below(field, root_abs) for field in failure))
 

@@ -10,6 +10,8 @@ from xml.etree import ElementTree as ET
 import pytest
 from conftest import Repo
 
+from gitgates.core.types import Gate, GateResult
+from gitgates.engine.baseline import failures_in
 from gitgates.git.repo import find_repo
 from gitgates.session.approval import new_token
 from gitgates.store.proofs import read_all
@@ -30,6 +32,7 @@ BY_FILE = GATE.replace("baseline = true", 'baseline = "file"')
 GIVEN = GATE.replace("-nH BAD *.py", '-nH BAD "$@"').replace(
     "baseline", "pass_files = true\nbaseline"
 )
+OUTPUTS = Path(__file__).resolve().parents[1] / "outputs"
 FILE = ".gitgates-baseline.json"
 
 
@@ -254,6 +257,24 @@ def test_a_gate_that_crashes_is_not_covered(repo: Repo, now: str, why: str) -> N
     assert status == 1
     assert "accepted" not in said
     assert (f"no baseline: {why}" if why else "check  ") in said
+
+
+@pytest.mark.parametrize(
+    ("name", "preset"),
+    [
+        ("pytest-collection", "pytest"),
+        ("pytest-collection-x", "pytest"),
+        ("mypy-syntax", "mypy"),
+        ("cargo-test", "cargo"),
+    ],
+)
+def test_a_tool_that_ended_early_is_not_covered(name: str, preset: str) -> None:
+    output = (OUTPUTS / f"{name}.txt").read_bytes()
+    coloured = b"\n".join(b"\x1b[31m" + line + b"\x1b[0m" for line in output.split(b"\n"))
+    gate = Gate(name="g", command="x", failures=preset)
+    for printed in (output, coloured):
+        result = GateResult(gate="g", status="failed", exit_status=1, output=printed)
+        assert str(failures_in(gate, result, "/")).startswith("it ended early, says its output: `")
 
 
 def test_output_that_is_longer_than_its_log_is_not_covered(repo: Repo) -> None:
