@@ -234,7 +234,6 @@ class GateResult(Record):
     reason: str = ""  # why, where the status alone does not say
     excused: str = ""  # why it does not count, though it is no pass
     accepted: tuple[str, ...] = ()  # fingerprints of its failures that do not count
-    new_failures: tuple[str, ...] = ()  # titles of those that do, if others do not
     log_abs: str = ""  # all of the output; empty if there was none
     metrics: Mapping[str, float] = {}  # numbers in its output
     failures: tuple[Failure, ...] = ()  # in its output, where `failures` tells them apart

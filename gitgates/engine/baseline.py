@@ -17,7 +17,7 @@ from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.engine.accepted import read_accepted
 from gitgates.engine.base import Base, checked_tree, find_base
 from gitgates.engine.command import without_git
-from gitgates.engine.failures import MOST_RECOGNISED, recognise
+from gitgates.engine.failures import MOST_FAILURES, MOST_RECOGNISED, recognise
 from gitgates.engine.plan import REUSE, is_given_paths
 from gitgates.engine.walk import describe
 from gitgates.store.files import read_or_empty
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from gitgates.core.types import Gate, GateResult, Plan, Step
     from gitgates.git.repo import Repo
 
-_MOST_LISTED = 200  # titles of new failures
 _LAST_OF_TOOLS = 125  # exit status; a shell adds 128 to a signal
 _GAP = re.compile(rb"\[\.\.\. \d+ bytes left out \.\.\.\]")  # ours, see proc/processes.py
 # What tools print that have not looked at everything: behind known failures may be new ones.
@@ -137,22 +136,19 @@ class KnownFailures:
         by_base = [each.fingerprint for each in self._now if each.fingerprint in there]
         accepted = (*by_file, *by_base)
         is_known = {*accepted}
-        new = [each.title for each in self._now if each.fingerprint not in is_known]
+        new = [each for each in self._now if each.fingerprint not in is_known]
+        old = (each for each in self._now if each.fingerprint in is_known)
+        result = result._replace(accepted=accepted, failures=(*new, *old)[:MOST_FAILURES])
         known = counted(len(accepted), "accepted failure")
         if by_file and by_base:
             known += f": {len(by_base)} at {self.base.name}, {len(by_file)} in {BASELINE_FILE}"
         else:
             known += f" {'at ' + self.base.name if by_base else 'in ' + BASELINE_FILE}"
         if not new:
-            return result._replace(excused=known, reason=known, accepted=accepted)
+            return result._replace(excused=known, reason=known)
         reason = counted(len(new), "failure" if why_not else "new failure")
         reason += f"; no baseline: {why_not}" if why_not else ""
-        if not accepted:
-            return result._replace(reason=reason)
-        if more := new[_MOST_LISTED:]:
-            new = [*new[:_MOST_LISTED], f"… and {len(more)} more"]
-        reason = f"{reason}; {known}"
-        return result._replace(reason=reason, accepted=accepted, new_failures=tuple(new))
+        return result._replace(reason=f"{reason}; {known}" if accepted else reason)
 
 
 def _unknown(result: GateResult, why: str) -> GateResult:

@@ -303,6 +303,12 @@ def _left_out(result: GateResult) -> tuple[str, ...]:
     return tuple(path for path in result.changed_paths if path not in result.restaged_paths)
 
 
+def new_failures(result: GateResult) -> list[str]:
+    """Return the titles of a gate's failures that count, if it has some that do not."""
+    known = {*result.accepted}
+    return [each.title for each in result.failures if known and each.fingerprint not in known]
+
+
 def count_files(paths: Collection[str]) -> str:
     """Return how many files, and the first of them: `2 files: a.py, b.py`."""
     return f"{len(paths)} file{'s' if len(paths) > 1 else ''}: {first_names(paths)}"

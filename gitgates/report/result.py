@@ -14,6 +14,7 @@ import time
 from gitgates.core.clean import utf8
 from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
+from gitgates.engine.walk import new_failures
 from gitgates.store.log import utc
 
 TYPE_CHECKING = False
@@ -136,7 +137,7 @@ RESULT: Fields = {
         "whole number",
         "its failures that do not count: accepted ones, and those from before",
     ),
-    "new_failures*": ("list of strings", "the first 200 of those that do, if others do not"),
+    "new_failures*": ("list of strings", "titles of those that do, if others do not"),
     "metrics*": ("numbers by name", "its `metrics`, from its output"),
 }
 
@@ -270,7 +271,7 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "restaged_paths": list(result.restaged_paths),
         "excused": bool(result.excused),
         "accepted": len(result.accepted) or None,
-        "new_failures": list(result.new_failures),
+        "new_failures": new_failures(result),
         "metrics": dict(result.metrics),
     }
     return _filled(RESULT, {**fields, **more})

@@ -13,7 +13,7 @@ from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Decision, GateResult, Plan, Visit
 from gitgates.engine.listener import Listener
-from gitgates.engine.walk import count_files, describe
+from gitgates.engine.walk import count_files, describe, new_failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,8 +183,8 @@ class Console(Listener):
         output = b""
         shows = not (fine or result.excused) or self._verbose
         if shows or gate.on_pass in ("BLOCK", "STOP"):
-            is_whole = self._verbose or not result.new_failures
-            output = _output(result if is_whole else _news(result), colour=self._terminal.colour)
+            news = () if self._verbose else new_failures(result)
+            output = _output(_only(result, news) if news else result, colour=self._terminal.colour)
         return as_bytes(line.rstrip() + "\n") + output
 
     def _summary(self, decision: Decision, plan: Plan) -> str:
@@ -256,9 +256,9 @@ def _detail(result: GateResult) -> str:
             return result.reason
 
 
-def _news(result: GateResult) -> GateResult:
-    """Return a result whose output is its new failures, one a line."""
-    output = as_bytes("\n".join(result.new_failures))
+def _only(result: GateResult, titles: list[str]) -> GateResult:
+    """Return a result with these failures as its output; the log has all of it."""
+    output = as_bytes("\n".join(titles))
     return result._replace(output=output, dropped_bytes=result.dropped_bytes or 1)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from artifact_support import START_S, attempt, visit
 
+from gitgates.core.failure import Failure
 from gitgates.core.types import STOP, WARN, Visit
 from gitgates.report.artifacts import summary
 from gitgates.report.result import (
@@ -154,7 +155,7 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
             log_abs="/g/gitgates/runs/r/logs/a.log",
             excused="were there before",
             accepted=("12ab",),
-            new_failures=("a.py: wrong",),
+            failures=(Failure("34cd", "a.py: wrong"), Failure("12ab", "b.py: wrong")),
             metrics={"coverage": 83.5},
             reused="Stop, 2 min ago",
         )._replace(would="BLOCK", called_by="b", rescued_by="c"),

@@ -145,7 +145,7 @@ def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> 
     if isinstance(found, str):
         return BaselineFailures(note=f"What it found before this session counts as well: {found}.")
     earlier = {*dict(before.failures), *result.accepted}
-    now = failures_of(gate, result, root_abs, run.call.say)
+    now = found or failures_of(gate, result, root_abs, run.call.say)
     old = tuple(failure for failure in now if failure.fingerprint in earlier)
     if len(old) < len(now) or not old:
         return BaselineFailures(failures=old)
