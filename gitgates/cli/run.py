@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 import click
 
-from gitgates.config.values import did_you_mean
+from gitgates.config.values import PATTERNS, BadValue, did_you_mean
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError, unwritable
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.types import Config, Hook
+from gitgates.engine.match import select
 from gitgates.engine.plan import AUDIT, REUSE, find_hook
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import BEFORE_A_COMMIT
@@ -25,7 +26,7 @@ from gitgates.report.documents import JsonDocument, JsonLines
 from gitgates.report.text import Console
 from gitgates.session.git_hooks import HookCall, handle
 from gitgates.store.owners import denied
-from gitgates.verbs.completion import complete_gates, complete_hooks, unknown_hook
+from gitgates.verbs.completion import complete_gates, complete_names, unknown_hook
 from gitgates.verbs.output import stdout, write_junit
 from gitgates.verbs.repository import configuration, current_repo, restore_interrupted
 
@@ -46,6 +47,14 @@ _OPTIONS = (
         metavar="FILE",
         default="",
         help="Check the NUL-terminated paths in this file; - for standard input.",
+    ),
+    click.option(
+        "--glob",
+        "globs",
+        multiple=True,
+        metavar="PATTERN",
+        help="Check the files that git knows in the current folder and match this pattern, as in "
+        "`files`; can be repeated.",
     ),
     click.option("--from-ref", metavar="A", default="", help="Check the changes since commit A …"),
     click.option("--to-ref", metavar="B", default="", help="… up to commit B (default HEAD)."),
@@ -95,6 +104,7 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
         "--all-files": options["all_files"],
         "--files": options["files"],
         "--files0-from": options["files0_from"],
+        "--glob": options["globs"],
         "--from-ref": from_ref or to_ref,
     }
     match [name for name, value in selections.items() if value]:
@@ -108,6 +118,8 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
             return _expand_folders(options["files"], repo), ()
         case ["--files0-from"]:
             return _expand_folders(_names_from(options["files0_from"]), repo), ()
+        case ["--glob"]:
+            return _match_globs(options["globs"], repo), ()
         case ["--from-ref"] if from_ref:
             return facts.range_paths(repo.git, from_ref, to_ref or "HEAD")
         case ["--from-ref"]:
@@ -156,14 +168,37 @@ def _expand_folders(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     return tuple(sorted(paths))
 
 
+def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
+    try:
+        PATTERNS.parse([*globs])
+    except BadValue as bad:
+        text = f"--glob {globs[bad.entry or 0]}: expected {bad.expected}"
+        raise UsageError(text, bad.hint) from bad
+    folder = repo.relative(".")
+    above = "" if folder == "." else f"{folder}/"
+    inside = tuple(path.removeprefix(above) for path in _expand_folders((".",), repo))
+    if not (matching := select(inside, globs, ())):
+        text = f"no file matches --glob {' '.join(globs)}"
+        raise UsageError(text, "Patterns are as in .gitignore, relative to the current folder.")
+    return tuple(above + path for path in matching)
+
+
 @click.command("run", cls=PathCommand)
-@click.argument("hook", required=False, default="", shell_complete=complete_hooks)
+@click.argument("names", metavar="[HOOK] [GATE]...", nargs=-1, shell_complete=complete_names)
 @click.option(
     "--gate",
     "gates",
     multiple=True,
     metavar="GATE",
     help="Run only this gate; can be repeated.",
+    shell_complete=complete_gates,
+)
+@click.option(
+    "--skip",
+    "skips",
+    multiple=True,
+    metavar="GATE",
+    help="Skip this gate, unless it is `required`; can be repeated.",
     shell_complete=complete_gates,
 )
 @path_options
@@ -181,7 +216,7 @@ def _expand_folders(names: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
 @click.option("-v", "--verbose", is_flag=True, help="Also show the output of gates that passed.")
 def command(
     *,
-    hook: str,
+    names: tuple[str, ...],
     gates: tuple[str, ...],
     fmt: str,
     junit: str,
@@ -191,7 +226,9 @@ def command(
 ) -> int:
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
 
-    If there is no hook of that name, the gate of that name runs, as with --gate.
+    With names of gates, only these run: `gitgates run lint types`, or `gitgates run pre-push lint`
+    as in that hook. A first name that both a hook and a gate have is that of the hook; --gate names
+    the gate.
 
     By default, the paths are all changes relative to HEAD: staged, unstaged and untracked. With
     --staged, the gates run exactly as in a commit now: unstaged work is stashed and restored, and
@@ -205,10 +242,10 @@ def command(
         listener = Console(terminal, quiet=quiet, verbose=verbose)
     else:
         listener = (JsonLines if fmt == "jsonl" else JsonDocument)(terminal, began_s)
-    reuse = options.pop("reuse") or ""
+    reuse, skips = options.pop("reuse") or "", options.pop("skips")
     try:
         restore_interrupted("run")
-        call = _run(hook, gates, options, listener, reuse=reuse)
+        call = _run((names, gates, skips), options, listener, reuse=reuse)
         if call.plan and call.decision:
             notes = save_run(call.decision, call.plan, call.config, began_s)
             click.echo(notes, nl=False, err=True)
@@ -230,20 +267,24 @@ def command(
 
 
 def _run(
-    name: str,
-    gates: tuple[str, ...],
+    named: tuple[tuple[str, ...], ...],
     options: Mapping[str, Any],
     listener: Console | JsonDocument,
     *,
     reuse: str = "",
 ) -> HookCall:
-    """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
+    """Run the gates on paths of the working tree as it is; what is staged, as git's hook does.
+
+    `named`: a hook and gates, gates, and gates to skip.
+    """
     repo = current_repo()
     if reuse:
         repo = repo._replace(env={**repo.env, REUSE: reuse})
     config = configuration(repo)
-    if name not in HOOK_POINTS and not gates and any(gate.name == name for gate in config.gates):
-        name, gates = "", (name,)
+    names, gates, skips = named
+    name = names[0] if names and names[0] in HOOK_POINTS else ""
+    gates = (*names[1 if name else 0 :], *gates)
+    _check_gates(config, (*gates, *skips), () if name else names[:1])
     if options["staged"]:
         name = name or "pre-commit"
     hook = _hook(config, name, gates)
@@ -259,7 +300,7 @@ def _run(
     else:
         event = githook.decode_by_hand(hook.name, paths, deleted, (repo.root_abs, repo.git_dir_abs))
         event = event._replace(base=options["from_ref"], with_untracked=not any(options.values()))
-    call = handle(event, repo, listener, hook.gates if gates else ())
+    call = handle(event, repo, listener, hook.gates if gates else (), skips=skips)
     if call.note and not call.plan:
         # A gate that calls us would pass by that, and has checked nothing.
         hint = "In a gate, name the commands to run, or run a hook of another name."
@@ -267,7 +308,10 @@ def _run(
     if call.plan is None and not call.errors:
         # A line of CI that checks nothing must not be green.
         message = f"hook `{event.name}` has no gates; nothing was checked"
-        raise ConfigError(message, f"Hooks with gates: {list_hooks_with_gates(config)}.")
+        hint = f"Hooks with gates: {list_hooks_with_gates(config)}."
+        if any(gate.name == event.name for gate in config.gates):
+            hint = f"To run the gate of that name: gitgates run --gate {event.name}"
+        raise ConfigError(message, hint)
     return call
 
 
@@ -275,18 +319,22 @@ def _hook(config: Config, name: str, gates: tuple[str, ...]) -> Hook:
     """Return the hook to run, with only the gates that were asked for."""
     configured = tuple(hook.name for hook in config.hooks)
     name = name or ("manual" if "manual" in configured or gates else "pre-commit")
-    if name not in HOOK_POINTS:
-        raise unknown_hook(name)
     hook = find_hook(config, name) or Hook(name=name)
     hook = hook._replace(name=name)
-    if not gates:
-        return hook
+    return hook._replace(gates=tuple(dict.fromkeys(gates))) if gates else hook
+
+
+def _check_gates(config: Config, gates: tuple[str, ...], hooks: tuple[str, ...]) -> None:
+    """Raise UsageError for a gate that is not defined. `hooks`: names that may be of hooks, too."""
     defined = tuple(gate.name for gate in config.gates)
     for gate in gates:
-        if gate not in defined:
-            hint = did_you_mean(gate, defined) or f"Defined are: {', '.join(defined) or 'none'}."
-            raise UsageError(f"no gate `{gate}`", hint)
-    return hook._replace(gates=tuple(dict.fromkeys(gates)))
+        if gate in defined:
+            continue
+        if gate in hooks:
+            raise unknown_hook(gate, defined)
+        hint = did_you_mean(gate, defined) or f"Defined are: {', '.join(defined) or 'none'}."
+        hint = "The name of the hook comes first." if gate in HOOK_POINTS else hint
+        raise UsageError(f"no gate `{gate}`", hint)
 
 
 def list_hooks_with_gates(config: Config) -> str:

@@ -180,7 +180,7 @@ GATE_KEYS: tuple[Key, ...] = (
         "stays unstaged; if the two conflict, or if it changed any other file, the gate fails."
     ),
     Key("required", v.FLAG, "false", weaker="off").means(
-        "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can disable the gate."
+        "Neither `--skip`, `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can disable the gate."
     ),
     Key("git_env", v.one_of("auto", "commit", "clean"), '"auto"').means(
         "Which of git's environment variables the gate gets. `auto`: none, except a private "

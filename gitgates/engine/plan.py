@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.core.types import (
@@ -235,21 +234,21 @@ def describe_refs(event: Event) -> str:
     return ", ".join(name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in names)
 
 
-def record_skips(plan: Plan, repo: Repo) -> None:
-    """Write to the ledger which gates a person skipped in this run."""
-    skips = skipped_gates(repo.env)
+def record_skips(plan: Plan, repo: Repo, skips: Mapping[str, str]) -> None:
+    """Write to the ledger which gates a person skipped in this run, and by what."""
     skipped = [step.gate.name for step in plan.steps if step.skip and step.gate.name in skips]
     if not skipped:
         return
     from gitgates.store.log import write_ledger  # seldom needed, and it loads json
 
-    fields = {"hook": plan.event.name, "gates": skipped, "by": skips[skipped[0]]}
+    by = ", ".join(dict.fromkeys(skips[name] for name in skipped))
+    fields = {"hook": plan.event.name, "gates": skipped, "by": by}
     try:
         write_ledger(repo.shared_state_abs, "skip", {**fields, "root": plan.event.root_abs})
     except OSError as error:
         raise StateError(
             f"{repo.shared_state_abs}: cannot record a skip: {error.strerror}",
-            "Run without GITGATES_SKIP and SKIP, or make the folder writable.",
+            "Skip no gate, or make the folder writable.",
         ) from error
 
 

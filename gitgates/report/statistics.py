@@ -30,8 +30,8 @@ COLUMNS = {
     "overrides": (
         "overridden",
         "{}",
-        """number of times that a person skipped it (SKIP, GITGATES_SKIP) since the oldest kept
-        run, or an agent reported that it cannot fix it""",
+        """number of times that a person skipped it (--skip, SKIP, GITGATES_SKIP) since the
+        oldest kept run, or an agent reported that it cannot fix it""",
     ),
     "fed_back_bytes": (
         "fed back",

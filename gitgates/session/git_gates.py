@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from gitgates.config.load import load
-from gitgates.core.environ import skipped_gates
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.types import BLOCK, Config, Decision, Event, Hook, Plan, Verdict
+from gitgates.core.types import BLOCK, Config, Decision, Event, Plan, Verdict
 from gitgates.engine.command import without_git
 from gitgates.engine.plan import (
     choose_view,
@@ -24,7 +23,6 @@ from gitgates.session.git_hooks import cache_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.policy import Need
-    from gitgates.git.repo import Repo
     from gitgates.session.git_hooks import HookCall
 
 _JEST_FOUND_NOTHING = b"No tests found, exiting with code "
@@ -50,8 +48,8 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
 
 
 def _plan(call: HookCall, event: Event) -> Plan:
-    call.plan = plan_event(call.config, call.hook, event, call.repo)
-    record_skips(call.plan, call.repo)
+    call.plan = plan_event(call, event)
+    record_skips(call.plan, call.repo, call.skips)
     return call.plan
 
 
@@ -62,7 +60,7 @@ def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> De
         call.configure(load(event.root_abs, cache_of(call.repo)) or Config())
         note = "the configuration has uncommitted changes, which do not apply"
         noted_event = event._replace(note="; ".join(filter(None, (event.note, note))))
-        call.plan = plan_event(call.config, call.hook, noted_event, call.repo)
+        call.plan = plan_event(call, noted_event)
         return call.plan, call.config
 
     options = call.options
@@ -114,8 +112,9 @@ def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
     return decision
 
 
-def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
+def plan_event(call: HookCall, event: Event) -> Plan:
     """Return the plan of an event; git is asked for paths if a gate needs them."""
+    config, hook, repo = call.config, call.hook, call.repo
     is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
     # Where unstaged work is hidden, git is asked for the staged paths as well.
     is_needed = wants_paths(config, hook) or (is_named and choose_view(event, hook) != "hide")
@@ -123,12 +122,12 @@ def plan_event(config: Config, hook: Hook, event: Event, repo: Repo) -> Plan:
         from gitgates.git.paths import with_paths  # only where a gate is about paths
 
         event = with_paths(event, repo)
-    plan = make_plan(config, hook, event, skipped_gates(repo.env))
+    plan = make_plan(config, hook, event, call.skips)
     is_framework = event.host == "pre-commit" and is_named
     if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
         # The framework does not name deleted files; git is asked only where that may matter.
         from gitgates.git.paths import with_paths
 
         deleted = with_paths(event, repo).deleted
-        plan = make_plan(config, hook, event._replace(deleted=deleted), skipped_gates(repo.env))
+        plan = make_plan(config, hook, event._replace(deleted=deleted), call.skips)
     return plan

@@ -38,7 +38,15 @@ class HookCall:
     Without a plan nothing had to run, and `note` may say why. `config` is what the plan is from.
     """
 
-    def __init__(self, event: Event, repo: Repo, listener: Listener, only: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        event: Event,
+        repo: Repo,
+        listener: Listener,
+        only: tuple[str, ...],
+        *,
+        skips: tuple[str, ...] = (),
+    ) -> None:
         point = HOOK_POINTS[event.name]
         # An agent's hook that is run by hand is no event of an agent.
         self.kind: EventKind = "other" if point.host == "agent" else point.kind
@@ -47,6 +55,8 @@ class HookCall:
         self.is_dry = False  # a verb asks, and no event: no gate runs
         self.is_once = False  # a push is checked once, by its first commit, and not for each
         self.only = only  # these gates run, in place of those of the hook
+        # Gate → what asks to skip it.
+        self.skips = {**skipped_gates(repo.env), **dict.fromkeys(skips, "--skip")}
         is_urgent = not is_called_by_agent(repo.env)
         self.options = RunOptions(began_ns=time.time_ns(), is_urgent=is_urgent)
         self.config = Config()
@@ -94,15 +104,23 @@ class HookCall:
             self.plan = Plan(event=self.event, hook=self.hook, listed=(), steps=())
 
 
-def handle(event: Event, repo: Repo, listener: Listener, only: tuple[str, ...] = ()) -> HookCall:
+def handle(
+    event: Event,
+    repo: Repo,
+    listener: Listener,
+    only: tuple[str, ...] = (),
+    *,
+    skips: tuple[str, ...] = (),
+) -> HookCall:
     """Handle an event as the configuration of its repository says.
 
-    `only`: these gates run, in place of those of the hook.
+    `only`: these gates run, in place of those of the hook. `skips`: these are to be skipped, beside
+    those that the environment names.
 
     Raises: GitgatesError where the event cannot be handled at all, because of problems in the
     configuration, for example. What policies raise is in `errors`.
     """
-    call = HookCall(event, repo, listener, only)
+    call = HookCall(event, repo, listener, only, skips=skips)
     if is_running_here(repo.env, repo.git_dir_abs, event.name):
         call.note = f"{event.name} is already running; not run again recursively"
         return call
@@ -164,7 +182,7 @@ def record(call: HookCall, tree: str, base: str) -> None:
         return
     from gitgates.store.proofs import append, proof_of  # other hooks record nothing
 
-    now, by_person = time.time(), skipped_gates(call.env)
+    now, by_person = time.time(), call.skips
     gates = {step.gate.name: step.gate for step in call.plan.steps}
     visits = call.decision.visits
     results = {visit.result.gate: visit.result for visit in visits}

@@ -15,12 +15,13 @@ from gitgates.git.repo import current_folder
 from gitgates.verbs.repository import config_root
 
 
-def unknown_hook(name: str) -> UsageError:
-    """Return the error for an unknown hook, with a suggestion."""
-    configured = _configured("hooks")
+def unknown_hook(name: str, gates: tuple[str, ...] = ()) -> UsageError:
+    """Return the error for an unknown hook, with a suggestion. `gates`: what it may be as well."""
+    configured = (*_configured("hooks"), *gates)
     near = did_you_mean(name, configured) or did_you_mean(name, tuple(HOOK_POINTS))
     choices = f"Configured: {', '.join(configured) or 'none'}."
-    return UsageError(f"unknown hook `{name}`", near or choices)
+    what = "no hook or gate" if gates else "unknown hook"
+    return UsageError(f"{what} `{name}`", near or choices)
 
 
 def complete_hooks(
@@ -28,6 +29,16 @@ def complete_hooks(
 ) -> list[CompletionItem]:
     """Complete the configured hooks; if none matches, the known ones."""
     return _items(_configured("hooks"), incomplete) or _items(tuple(HOOK_POINTS), incomplete)
+
+
+def complete_names(
+    context: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Complete the configured hooks and gates; if none matches, the known hooks."""
+    both = (*_configured("hooks"), *_configured("gates"))
+    return _items(tuple(dict.fromkeys(both)), incomplete) or complete_hooks(
+        context, param, incomplete
+    )
 
 
 def complete_gates(

@@ -73,6 +73,9 @@ def test_before_the_first_commit_everything_has_changed(repo: Repo) -> None:
         (["--files", "sub"], ["sub/b.txt"]),
         (["--files", "."], ["a.txt", "new.txt", "sub/b.txt"]),
         (["--files=a.txt", "--files=./sub/../a.txt"], ["a.txt"]),
+        (["--glob", "*.txt"], ["a.txt", "new.txt", "sub/b.txt"]),
+        (["--glob", "sub/*.txt", "--glob", "/a.*"], ["a.txt", "sub/b.txt"]),
+        (["--glob", "*.txt", "--glob", "!new.txt"], ["a.txt", "sub/b.txt"]),
         (["--from-ref", "HEAD~1", "--to-ref", "HEAD"], ["sub/b.txt"]),
         (["--from-ref", "HEAD~1"], ["sub/b.txt"]),
     ],
@@ -98,6 +101,9 @@ def test_names_of_any_bytes_from_a_list(echo: Repo) -> None:
 def test_paths_are_relative_to_the_current_folder(echo: Repo) -> None:
     below = Repo(echo.path / "sub")
     assert paths(below.gitgates("run", "-v", "--files", "b.txt")) == ["sub/b.txt"]
+    assert paths(below.gitgates("run", "-v", "--glob", "*.txt")) == ["sub/b.txt"]
+    assert paths(below.gitgates("run", "-v", "--glob", "/b.*")) == ["sub/b.txt"]
+    assert below.gitgates("run", "--glob", "a.txt").returncode == 64
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,14 @@ def test_paths_are_relative_to_the_current_folder(echo: Repo) -> None:
         (["--files0-from", "a.txt"], "--files0-from a.txt: contains no NUL byte between the paths"),
         (["--files0-from", "gone"], "--files0-from gone: cannot be read: No such file"),
         (["--gate", "ecko"], "no gate `ecko`\n  Did you mean `echo`?"),
-        (["manuel"], "unknown hook `manuel`\n  Did you mean `manual`?"),
+        (["manuel"], "no hook or gate `manuel`\n  Did you mean `manual`?"),
+        (["ecko"], "no hook or gate `ecko`\n  Did you mean `echo`?"),
+        (["echo", "ecko"], "no gate `ecko`\n  Did you mean `echo`?"),
+        (["echo", "pre-push"], "no gate `pre-push`\n  The name of the hook comes first."),
+        (["--skip", "ecko"], "no gate `ecko`\n  Did you mean `echo`?"),
+        (["--glob", "*.rs"], "no file matches --glob *.rs\n  Patterns are as in .gitignore"),
+        (["--glob", "*.txt", "--glob", "*.{a,b}"], "--glob *.{a,b}: expected a pattern as in"),
+        (["--glob", "*.txt", "--all-files"], "--all-files and --glob cannot be given together"),
         (["--no-such"], "No such option '--no-such'"),
         (["--format", "xml"], "'xml' is not one of 'text', 'json', 'jsonl'."),
         (["--junit", "no/such/folder.xml"], "--junit no/such/folder.xml: cannot be written"),

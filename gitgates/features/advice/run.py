@@ -47,11 +47,12 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
         hooks = [hook for hook in hooks if _is_due(call, hook)]
     config = with_hooks(call.config, Hook(name=payload.event), hooks, _folder(call))
     event = Event(payload.host, payload.event, call.repo.root_abs, payload=payload)
-    plan = make_plan(config, config.hooks[-1], event, skipped_gates(call.env))
+    skips = skipped_gates(call.env)
+    plan = make_plan(config, config.hooks[-1], event, skips)
     call.rests_on["advice"] = plan
     if call.is_dry or not hooks:
         return Verdict()
-    record_skips(plan, call.repo)
+    record_skips(plan, call.repo, skips)
     run = GateRun(call, plan, config)
     tree = call.snapshot.tree if is_end else ""
     decision = run.run()

@@ -33,10 +33,11 @@ def plan_run(call: Call, files: EventFiles) -> GateRun | None:
         stdin=call.raw,
         payload=call.payload,
     )
-    plan = make_plan(call.config, call.hook, event, skipped_gates(call.env))
+    skips = skipped_gates(call.env)
+    plan = make_plan(call.config, call.hook, event, skips)
     call.rests_on["gates"] = plan
     if not call.is_dry:
-        record_skips(plan, call.repo)
+        record_skips(plan, call.repo, skips)
     if all(step.skip for step in plan.steps if step.gate.name in plan.listed):
         return None
     return GateRun(call, plan)
