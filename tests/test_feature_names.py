@@ -24,7 +24,13 @@ MOST = {"advice": 0, "guard": 0, "intents": 0, "trace": 0}
 MOST["review"] = 1  # session/shell_commands.py: which of its commands change no file
 MOST["guard"] = 1  # core/guarded.py: the table of its rules
 MOST |= {"headless": 26, "mcp": 11}  # modes of clients, too, and a protocol of theirs
-NOT_COUNTED = {"evidence", "gates", "messages", "undo"}  # common words, for other subjects, too
+NOT_COUNTED = {
+    "evidence",
+    "examples",
+    "gates",
+    "messages",
+    "undo",
+}  # common words, for other subjects, too
 # How else a feature is called.
 SYNONYMS = {"intent": "intents", **dict.fromkeys(("reviews", "reviewer", "reviewers"), "review")}
 OTHERS = {"TypeGuard", "code-review"}  # names that are not ours

@@ -22,6 +22,7 @@ SECTIONS = {
         "install-hooks": "Install hooks into git, a hook manager or a coding agent.",
         "run": "Run the gates of a hook now.",
         "explain": "Show which gates a hook would run, and why.",
+        "test": "Prove on examples that gates can fail.",
     },
     "Agents": {
         "headless": "Run an agent until the gates pass, then commit.",
@@ -69,6 +70,7 @@ _FEATURE_MODULES = {
     "mcp": "mcp.cli",
     "review": "review.cli",
     "redo": "undo.cli_redo",
+    "test": "examples.cli",
     "trace": "trace.cli",
     "undo": "undo.cli",
     "verify": "evidence.cli",

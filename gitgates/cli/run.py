@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import click
 
-from gitgates.config.values import PATTERNS, BadValue, did_you_mean
+from gitgates.config.values import PATTERNS, BadValue
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError, unwritable
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.types import Config, Hook
@@ -26,7 +26,7 @@ from gitgates.report.documents import JsonDocument, JsonLines
 from gitgates.report.text import Console
 from gitgates.session.git_hooks import HookCall, handle
 from gitgates.store.owners import denied
-from gitgates.verbs.completion import complete_gates, complete_names, unknown_hook
+from gitgates.verbs.completion import complete_gates, complete_names, unknown_gate, unknown_hook
 from gitgates.verbs.output import stdout, write_junit
 from gitgates.verbs.repository import configuration, current_repo, restore_interrupted
 
@@ -328,13 +328,8 @@ def _check_gates(config: Config, gates: tuple[str, ...], hooks: tuple[str, ...])
     """Raise UsageError for a gate that is not defined. `hooks`: names that may be of hooks, too."""
     defined = tuple(gate.name for gate in config.gates)
     for gate in gates:
-        if gate in defined:
-            continue
-        if gate in hooks:
-            raise unknown_hook(gate, defined)
-        hint = did_you_mean(gate, defined) or f"Defined are: {', '.join(defined) or 'none'}."
-        hint = "The name of the hook comes first." if gate in HOOK_POINTS else hint
-        raise UsageError(f"no gate `{gate}`", hint)
+        if gate not in defined:
+            raise unknown_hook(gate, defined) if gate in hooks else unknown_gate(gate, defined)
 
 
 def list_hooks_with_gates(config: Config) -> str:

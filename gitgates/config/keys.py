@@ -246,6 +246,11 @@ GATE_KEYS: tuple[Key, ...] = (
         "With `reuse`: files or folders outside the repository that the gate depends on: "
         "`/path`, `~/path`, or `../name` for a file of that name in any folder above the root."
     ),
+    Key("examples", v.EXAMPLES, weaker="fewer", missing=()).means(
+        "Files or folders for `gitgates test`: those in `fail` must make the gate fail, and those "
+        "in `pass` must not. The content of each is laid over that of the working tree, in a "
+        "private checkout."
+    ),
     Key("max_age", v.DURATION, weaker="greater", missing=0.0).means(
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
     ),

@@ -37,11 +37,9 @@ class BadValue(Exception):
 
     def part_of(self, value: object) -> object:
         """Return what does not fit of the whole value."""
-        if self.entry is not None and isinstance(value, list):
-            return value[self.entry]
         for key in self.keys:
             value = value[key] if isinstance(value, dict) else value
-        return value
+        return value[self.entry] if self.entry is not None and isinstance(value, list) else value
 
 
 class ValueType(Record):
@@ -294,6 +292,21 @@ def _failures(value: object) -> str:
     return value
 
 
+def _examples(value: object) -> tuple[tuple[str, str], ...]:
+    hint = 'Try examples = { fail = ["tests/gates/bad.py"], pass = ["tests/gates/good.py"] }.'
+    if not isinstance(value, dict) or value.keys() != {"fail", "pass"}:
+        raise BadValue("a table of `fail` and `pass`", hint)
+    found: list[tuple[str, str]] = []
+    for key in ("fail", "pass"):
+        try:
+            found += [(key, parse_folder(path)) for path in _names(value[key])]
+        except BadValue as bad:
+            raise BadValue(bad.expected, hint, bad.entry, keys=(key,)) from None
+        if not value[key]:
+            raise BadValue("at least one path: one alone proves nothing", keys=(key,))
+    return tuple(found)
+
+
 def _metrics(value: object) -> tuple[tuple[str, str, str], ...]:
     hint = """Try metrics = { coverage = { pattern = 'TOTAL.*?(\\d+)%', better = "higher" } }."""
     if not isinstance(value, dict):
@@ -388,6 +401,18 @@ METRICS = ValueType(
             "additionalProperties": False,
             "required": ["pattern", "better"],
             "properties": {"pattern": FILLED, "better": {"enum": ["higher", "lower"]}},
+        },
+    },
+)
+EXAMPLES = ValueType(
+    _examples,
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["fail", "pass"],
+        "properties": {
+            "fail": {**_TEXTS, "minItems": 1},
+            "pass": {**_TEXTS, "minItems": 1},
         },
     },
 )

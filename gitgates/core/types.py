@@ -135,6 +135,7 @@ class Gate(Record):
     weight: int = 1  # job slots that it takes, at most all
     after: tuple[str, ...] = ()  # gates that are to have ended, if they run at all
     parallel: bool = False  # whether its paths are split into runs side by side
+    examples: tuple[tuple[str, str], ...] = ()  # fail or pass, and a path
 
 
 class Hook(Record):

@@ -184,7 +184,8 @@ class Console(Listener):
         shows = not (fine or result.excused) or self._verbose
         if shows or gate.on_pass in ("BLOCK", "STOP"):
             news = () if self._verbose else new_failures(result)
-            output = _output(_only(result, news) if news else result, colour=self._terminal.colour)
+            shown = _only(result, news) if news else result
+            output = shown_output(shown, colour=self._terminal.colour)
         return as_bytes(line.rstrip() + "\n") + output
 
     def _summary(self, decision: Decision, plan: Plan) -> str:
@@ -262,7 +263,8 @@ def _only(result: GateResult, titles: list[str]) -> GateResult:
     return result._replace(output=output, dropped_bytes=result.dropped_bytes or 1)
 
 
-def _output(result: GateResult, *, colour: bool) -> bytes:
+def shown_output(result: GateResult, *, colour: bool) -> bytes:
+    """Return the output of a gate, indented, and where the rest of it is."""
     if not result.output:
         return b""
     from gitgates.core.clean import sanitise  # most runs show no output

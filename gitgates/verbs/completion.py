@@ -24,6 +24,13 @@ def unknown_hook(name: str, gates: tuple[str, ...] = ()) -> UsageError:
     return UsageError(f"{what} `{name}`", near or choices)
 
 
+def unknown_gate(name: str, defined: tuple[str, ...]) -> UsageError:
+    """Return the error for a gate that is not defined, with a suggestion."""
+    hint = did_you_mean(name, defined) or f"Defined are: {', '.join(defined) or 'none'}."
+    hint = "The name of the hook comes first." if name in HOOK_POINTS else hint
+    return UsageError(f"no gate `{name}`", hint)
+
+
 def complete_hooks(
     _ctx: click.Context, _param: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:

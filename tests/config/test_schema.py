@@ -70,6 +70,7 @@ GOOD: dict[str, list[Any]] = {
     "metrics": [{}, {"coverage": {"pattern": r"TOTAL.*?(\d+)%", "better": "higher"}}],
     "ratchet": [False],
     "tolerance": [0, 0.0],
+    "examples": [{"fail": ["tests/bad.py"], "pass": ["tests/good", "tests/good.py"]}],
     "terminal": [True, False],
     "reuse": [True, False],
     "inputs": [[], ["src/"], ["*.py", "!vendor/"]],

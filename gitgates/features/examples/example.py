@@ -1,0 +1,133 @@
+"""Run a gate on one of its examples, in a private checkout. Cold.
+
+An example is laid over the content of the working tree, as a tree of git: no file, index or lock of
+the user's is touched. It is not laid over nothing: a tool without its configuration would find that
+of the user's folder, which is above the checkout, and write its caches there. The gate runs in the
+checkout as in a repository of its own, so what it does there is not recorded for real runs, and no
+pass is reused.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.errors import StateError, UsageError
+from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.record import Record
+from gitgates.core.types import Config, Gate, GateResult, Hook
+from gitgates.engine.command import OWN_ENVIRONMENT, without_git
+from gitgates.engine.listener import Listener
+from gitgates.engine.plan import REUSE, make_plan, reachable
+from gitgates.engine.run import RunOptions, run_plan
+from gitgates.engine.walk import describe
+from gitgates.git.checkout import check_out
+from gitgates.git.index import SETTINGS
+from gitgates.git.object_store import storing_git
+from gitgates.git.repo import Repo, nul_ended
+from gitgates.hosts.git import decode_by_hand
+from gitgates.store.files import remove_file
+
+FAIL, PASS = "fail", "pass"
+# Exit statuses of shells, xargs and docker for a command that could not run, or was killed.
+_CRASHED = range(125, 193)
+
+
+class Outcome(Record):
+    """How a gate has ended on an example."""
+
+    path: str  # of the example
+    expected: str  # FAIL, PASS
+    actual: str  # FAIL, PASS; empty: neither, so that nothing is proven
+    result: GateResult
+    notes: tuple[str, ...] = ()  # of the checkout, for a person
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether the gate does on the example what it must do."""
+        return self.actual == self.expected
+
+    @property
+    def text(self) -> str:
+        """How it has ended and what that says, for display."""
+        if self.result.status == "failed" and self.result.exit_status in _CRASHED:
+            end = f"could not run, or was killed (exit status {self.result.exit_status})"
+        elif self.actual == FAIL and self.result.status == "passed":
+            end = f"failed ({describe(self.result)})"
+        else:
+            end = describe(self.result)
+        if self.is_expected:
+            return f"{end}, as it must"
+        proves = "but" if self.actual else "which proves nothing: it"
+        return f"{end}, {proves} must {self.expected}"
+
+
+def run_example(
+    repo: Repo, config: Config, gate: Gate, *, snapshot: str, example: tuple[str, str]
+) -> Outcome:
+    """Run a gate on one of its `examples`. `snapshot`: the tree that the working tree holds.
+
+    Raises: UsageError where there is no such example; as `check_out` and `run_plan`.
+    """
+    expected, path = example
+    tree, paths = _lay_over(repo, gate, snapshot, path)
+    hook = _hook_of(config, gate)
+    if HOOK_POINTS[hook].scope == "message" and len(paths) != 1:
+        hint = f"Gate `{gate.name}` runs in {hook}: name a file with a commit message."
+        raise UsageError(f"example `{path}` is a folder", hint)
+    alone = gate._replace(
+        on_pass="CONTINUE",  # noqa: S106 - an action
+        on_fail="CONTINUE",
+        observe=False,
+        metrics=(),
+        ratchet=False,
+    )
+    with check_out(repo, tree, link=config.link) as checkout:
+        env = {**without_git(repo.env), **OWN_ENVIRONMENT, REUSE: "0"}
+        own = checkout.repo._replace(env=env)
+        event = decode_by_hand(hook, paths, (), (own.root_abs, own.git_dir_abs))
+        settings = config._replace(gates=(alone,), hooks=())
+        plan = make_plan(settings, Hook(hook, gates=(gate.name,)), event, {})
+        decision = run_plan(plan, settings, own, Listener(), options=RunOptions(locks=False))
+        result = decision.visits[0].result
+    return Outcome(path, expected, _judge(gate, result), result, checkout.notes)
+
+
+def _judge(gate: Gate, result: GateResult) -> str:
+    if result.status == "passed":
+        # A fixer says with a change what a linter says with its exit status.
+        return FAIL if gate.writes and result.changed_paths else PASS
+    has_judged = result.status == "failed" and result.exit_status is not None
+    return FAIL if has_judged and result.exit_status not in _CRASHED else ""
+
+
+def _hook_of(config: Config, gate: Gate) -> str:
+    """Return the first hook that runs a gate; `manual` if none does."""
+    gates = {each.name: each for each in config.gates}
+    hooks = (hook.name for hook in config.hooks if gate.name in reachable(hook.gates, gates))
+    return next(hooks, "manual")
+
+
+def _lay_over(repo: Repo, gate: Gate, snapshot: str, path: str) -> tuple[str, tuple[str, ...]]:
+    """Return the tree with an example in its root, and the paths of the example there.
+
+    Raises: UsageError where the snapshot has no such file or folder.
+    """
+    index_abs = f"{repo.state_abs}/example-index-{os.getpid()}"
+    try:
+        git = storing_git(repo).with_settings(SETTINGS)
+        git = git._replace(env={**git.env, "GIT_INDEX_FILE": index_abs})
+        listed = git.names("ls-tree", "-r", "-z", "--full-tree", snapshot, "--", path)
+        if not listed:
+            hint = "It must be in the working tree, and git must not ignore it."
+            raise UsageError(f"gate `{gate.name}`: no example `{path}`", hint)
+        is_file = listed[0].partition("\t")[2] == path
+        above = path[: path.rfind("/") + 1] if is_file else f"{path}/"
+        entries = [line.replace("\t" + above, "\t", 1) for line in listed]
+        git.out("read-tree", snapshot)
+        git.out("update-index", "-z", "--index-info", stdin=nul_ended(entries))
+        tree = git.out("write-tree").decode().strip()
+    except OSError as error:
+        raise StateError(f"{repo.state_abs}: cannot be written: {error.strerror}") from error
+    finally:
+        remove_file(index_abs)
+    return tree, tuple(entry.partition("\t")[2] for entry in entries)
