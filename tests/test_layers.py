@@ -33,8 +33,7 @@ COLD = (
     "features/advice/edit.py",
     "features/intents/edit.py",  # writes a scope, with tomlkit
     "features/trace/blame.py",  # reads objects, with dulwich
-    "features/undo/page.py",  # renders a page, with jinja2
-    "report/page.py",
+    "report/html.py",  # renders pages, with jinja2
     "core/yaml_load.py",
     "edit/blocks.py",
 )

@@ -13,14 +13,13 @@ from gitgates.config.load import load
 from gitgates.core import errors
 from gitgates.core.clean import counted, plain_line
 from gitgates.core.types import Config
-from gitgates.engine.walk import CANCELLED
 from gitgates.features.headless.commit import FAILED_REFS
 from gitgates.git.repo import Repo
 from gitgates.report import artifacts
-from gitgates.report.result import attempts_made
+from gitgates.report.result import attempts_made, failed_gates
 from gitgates.report.statistics import COLUMNS, gate_stats, headless_stats, sparkline, trends
 from gitgates.store import runs
-from gitgates.store.files import read_state
+from gitgates.store.files import make_folder, read_state, replace_file
 from gitgates.store.log import read_ledger
 from gitgates.store.owners import require_access
 from gitgates.store.proofs import read_all
@@ -31,6 +30,8 @@ _VERSION = 1
 _SHOWN = 20
 _NAMED = 5  # runs, in an error
 _FAILED_SHOWN = 3
+_COMMITS = 100  # of HEAD, whose gates the page shows
+_UNPROVEN = ("bypassed the gates", "nothing was checked", "skipped")  # states of `verify`
 _HELP_WIDTH = 72
 
 
@@ -161,7 +162,8 @@ def stats(fmt: str) -> int:
     repo = current_repo()
     documents = [document for _, document in _documents(repo) if document]
     proofs = [*read_all(repo.shared_state_abs)]
-    gates = gate_stats(documents, _skipped(repo, documents), proofs)
+    skipped = [gate for entry in _skips(repo, documents) for gate in entry["gates"]]
+    gates = gate_stats(documents, skipped, proofs)
     headless, metrics = headless_stats(documents), trends(proofs)
     if fmt == "json":
         more = {"gates": gates, "headless": headless, "metrics": metrics}
@@ -171,6 +173,54 @@ def stats(fmt: str) -> int:
             _stats_text(gates, len(documents)) + _headless_text(headless) + _metrics_text(metrics)
         )
         click.echo(text, nl=False)
+    return errors.OK
+
+
+@command.command("page")
+@click.option(
+    "--output",
+    metavar="FILE",
+    default="",
+    help="Where to write it; - for standard output. Default: runs.html in gitgates' state folder.",
+)
+def page(output: str) -> int:
+    """Write one HTML page about the kept runs.
+
+    It has gates by time and by value, trends, flaky gates, sessions of agents, commits that
+    bypassed their gates, and runs. It loads nothing, so it can be sent as it is.
+    """
+    from gitgates.features.evidence.cli import commit_fields, why_of  # only the page needs these
+    from gitgates.features.evidence.verification import verify
+    from gitgates.report.runs_page import KeptRuns, runs_page
+
+    repo = current_repo()
+    documents = [document for _, document in _documents(repo) if document]
+    revisions = (f"--max-count={_COMMITS}", "HEAD") if repo.head else ()
+    commits = verify(repo, revisions, lambda _text: None, publishes=False)
+    rows = [commit_fields(commit, commit.missing()) for commit in commits]
+    kept = KeptRuns(
+        root_abs=repo.root_abs,
+        documents=documents,
+        proofs=[*read_all(repo.shared_state_abs)],
+        skips=_skips(repo, documents),
+        commits=[{**row, "why": why_of(row)} for row in rows if row["state"] in _UNPROVEN],
+        verified=len(rows),
+    )
+    html = runs_page(kept).encode("utf-8", "replace")
+    path = output or f"{repo.state_abs}/runs.html"
+    if path == "-":
+        dump(html)
+        return errors.OK
+    try:
+        if output:
+            with open(output, "wb") as file:
+                file.write(html)
+        else:
+            make_folder(repo.state_abs)
+            replace_file(path, html)
+    except OSError as error:
+        raise errors.UsageError(f"{path}: cannot be written: {error.strerror}") from error
+    click.echo(f"written: {path}")
     return errors.OK
 
 
@@ -224,18 +274,17 @@ def _newest(run_ids: list[str]) -> str:
     return ", ".join(run_ids[: -_NAMED - 1 : -1])
 
 
-def _skipped(repo: Repo, documents: list[dict[str, Any]]) -> list[str]:
-    """Return a gate's name for each time that it was skipped here since the oldest kept run."""
+def _skips(repo: Repo, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries of the ledger about gates skipped here since the oldest kept run."""
     if not documents:
         return []
     since = min(document["quality_gates"]["attempts"][0]["timestamp"] for document in documents)
     return [
-        gate
+        entry
         for entry in read_ledger(repo.shared_state_abs)
         if entry.get("what") == "skip" and str(entry.get("time", "")) >= since
         if entry.get("root") == repo.root_abs and isinstance(entry.get("gates"), list)
-        for gate in entry["gates"]
-        if isinstance(gate, str)
+        if all(isinstance(gate, str) for gate in entry["gates"])
     ]
 
 
@@ -253,13 +302,7 @@ def _row_fields(run_id: str, document: dict[str, Any] | None) -> dict[str, Any]:
         "timestamp": cycle["attempts"][0]["timestamp"],
         "attempts": len(attempts_made(document)),
         "total_duration_seconds": cycle["total_duration_seconds"],
-        "failed": [
-            result["name"]
-            for result in last["results"]
-            if not result["passed"]
-            and result["status"] not in ("skipped", "unchecked")
-            and result.get("reason") != CANCELLED
-        ],
+        "failed": failed_gates(document),
     }
 
 

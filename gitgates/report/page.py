@@ -1,18 +1,14 @@
-"""A run as one HTML page that needs nothing else: no script, no network. Cold.
-
-Everything that we did not write is escaped by the template engine, without what nobody sees of it.
-Should something get through, the page's policy (CSP) lets no script run and nothing be loaded.
-"""
+"""A run as one HTML page. Cold."""
 
 from __future__ import annotations
 
-from importlib import resources
 from typing import Any
 
 from gitgates.core.clean import plain, plain_line
+from gitgates.report.html import render
 from gitgates.report.result import attempts_made, details, turn_cost
 
-_TONES = {"passed": "good", "warned": "odd"}
+TONES = {"passed": "good", "warned": "odd"}  # of outcomes; any other: bad
 _GATE_TONES = {
     "passed": "good",
     "skipped": "soft",
@@ -27,10 +23,6 @@ def page(document: dict[str, Any], metrics: tuple[dict[str, Any], ...] = ()) -> 
 
     `metrics`: `name` and `values` (numbers, oldest first) of what is drawn over time.
     """
-    import jinja2  # only pages need it
-
-    text = resources.files("gitgates.report").joinpath("page.html.j2").read_text("utf-8")
-    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(text)
     cycle, headless = document["quality_gates"], document.get("headless") or {}
     turns = headless.get("turns") or []
     attempts = [_attempt(attempt, turns) for attempt in attempts_made(document)]
@@ -40,15 +32,16 @@ def page(document: dict[str, Any], metrics: tuple[dict[str, Any], ...] = ()) -> 
     for part in (part for attempt in attempts for part in attempt["parts"]):
         part["percent"] = 100 * part["seconds"] / (longest or 1)
     status = headless.get("status") or cycle["final_status"]
-    return template.render(
+    return render(
+        "report/page.html.j2",
         title=f"gitgates {document['hook']}: {status}",
         outcome=plain_line(headless.get("outcome") or document["outcome"], 0),
-        tone=_TONES.get(document["outcome"], "bad") if status == "passed" else "bad",
+        tone=TONES.get(document["outcome"], "bad") if status == "passed" else "bad",
         facts=_facts(document, headless, turns),
         task=plain(headless.get("task", "")).strip(),
         attempts=attempts,
         later=_turns([turn for turn in turns if turn["attempt"] > len(attempts)]),
-        metrics=[_series(metric) for metric in metrics if metric["values"]],
+        metrics=[series(metric) for metric in metrics if metric["values"]],
     )
 
 
@@ -93,7 +86,7 @@ def _attempt(attempt: dict[str, Any], turns: list[dict[str, Any]]) -> dict[str, 
         "number": attempt["attempt"],
         "timestamp": plain_line(attempt["timestamp"], 0),
         "outcome": attempt["verdict"],
-        "tone": _TONES.get(attempt["verdict"], "bad"),
+        "tone": TONES.get(attempt["verdict"], "bad"),
         "reason": plain_line(attempt["reason"], 0),
         "turns": _turns(attempt_turns),
         "gates": gates,
@@ -127,7 +120,7 @@ def _gate(result: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _series(metric: dict[str, Any]) -> dict[str, str]:
+def series(metric: dict[str, Any]) -> dict[str, str]:
     """Return the points of a line of a hundred by twenty, and what it shows in words."""
     values = metric["values"]
     low, high = min(values), max(values)

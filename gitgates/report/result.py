@@ -14,7 +14,7 @@ import time
 from gitgates.core.clean import utf8
 from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, BLOCK, STOP, VERDICTS, WARN, Decision, GateResult, Visit
-from gitgates.engine.walk import new_failures
+from gitgates.engine.walk import CANCELLED, new_failures
 from gitgates.store.log import utc
 
 TYPE_CHECKING = False
@@ -337,6 +337,17 @@ def attempts_made(document: dict[str, Any]) -> list[dict[str, Any]]:
     first = attempts[0]
     has_none = "headless" in document and first["verdict"] == "could-not-run"
     return [] if has_none and not first["results"] else attempts
+
+
+def failed_gates(document: dict[str, Any]) -> list[str]:
+    """Return the gates that did not pass in the last attempt of a run."""
+    return [
+        result["name"]
+        for result in document["quality_gates"]["attempts"][-1]["results"]
+        if not result["passed"]
+        and result["status"] not in ("skipped", "unchecked")
+        and result.get("reason") != CANCELLED
+    ]
 
 
 def turn_cost(turn: dict[str, Any]) -> str:

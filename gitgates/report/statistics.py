@@ -172,6 +172,39 @@ def _gate(name: str, tally: _Tally) -> dict[str, Any]:
     }
 
 
+def failures_found(
+    documents: Iterable[dict[str, Any]], proofs: Iterable[Proof], root_abs: str
+) -> dict[str, tuple[int, int]]:
+    """Return of each gate how many failures it has found in a worktree, and how many were fixed.
+
+    One is found where the gate fails for the first time, or after it has passed, and fixed where it
+    passes after that, on other content.
+    """
+    ends = [
+        (attempt["timestamp"], result["name"], result["status"], attempt.get("tree", ""))
+        for document in documents
+        for attempt in document["quality_gates"]["attempts"]
+        for result in attempt["results"]
+    ]
+    # A hook of git whose gates all pass leaves no document.
+    ends += [
+        (utc(proof.time_s), proof.gate, proof.status, proof.content)
+        for proof in proofs
+        if proof.config and proof.root_abs == root_abs
+    ]
+    counts: dict[str, tuple[int, int]] = {}
+    failed_on: dict[str, str] = {}  # gate → the content that it failed on last
+    for _time, gate, status, content in sorted(ends, key=lambda end: end[0]):
+        found, fixed = counts.get(gate, (0, 0))
+        if status == "failed":
+            counts[gate] = found + (gate not in failed_on), fixed
+            failed_on[gate] = content
+        elif status == "passed" and gate in failed_on:
+            before = failed_on.pop(gate)
+            counts[gate] = found, fixed + (not before or before != content)
+    return counts
+
+
 def headless_stats(documents: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return statistics of headless runs; None if there are none.
 

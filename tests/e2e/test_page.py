@@ -1,4 +1,4 @@
-"""The page of a headless run, rendered by Chromium: contrast, width, requests, structure."""
+"""Pages of runs, rendered by Chromium: contrast, width, requests, structure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any
 
 import page_support
 import pytest
+import runs_page_support
 
 from gitgates.report.page import page
+from gitgates.report.runs_page import runs_page
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = [
@@ -33,10 +35,9 @@ def chromium(folder: Path, *args: str) -> tuple[str, list[str]]:
     return done.stdout, [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
 
 
-def look_at(folder: Path, document: dict[str, Any], scheme: str) -> dict[str, Any]:
-    """Return what is found in the page of a run."""
-    series = ({"name": "coverage", "values": [81, 79, 90.5]},)
-    (folder / "page.html").write_text(page(document, series), encoding="utf-8")
+def look_at(folder: Path, html: str, scheme: str) -> dict[str, Any]:
+    """Return what is found in a page."""
+    (folder / "page.html").write_text(html, encoding="utf-8")
     shutil.copy(CHECK, folder / "check.html")
     is_light = f"--blink-settings=preferredColorScheme={int(scheme == 'light')}"
     printed, console = chromium(
@@ -53,7 +54,26 @@ def look_at(folder: Path, document: dict[str, Any], scheme: str) -> dict[str, An
 @pytest.mark.parametrize("name", ["one_attempt", "twelve_attempts", "hostile", "no_gates"])
 def test_the_page_in_a_browser(tmp_path: Path, name: str, scheme: str) -> None:
     document = getattr(page_support, name)()
-    found = look_at(tmp_path, document, scheme)
+    html = page(document, ({"name": "coverage", "values": [81, 79, 90.5]},))
+    title = f"gitgates headless: {document['headless']['status']}"
+    check(look_at(tmp_path, html, scheme), scheme, title)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["month", "hostile", "none"])
+def test_the_page_of_all_runs_in_a_browser(tmp_path: Path, name: str, scheme: str) -> None:
+    kept = {
+        "month": runs_page_support.runs_of_a_month(),
+        "hostile": runs_page_support.hostile_runs(5),
+        "none": runs_page_support.kept_runs([]),
+    }[name]
+    found = look_at(tmp_path, runs_page(kept), scheme)
+    check(found, scheme, found["title"])
+    assert found["title"].startswith("gitgates runs of /")
+
+
+def check(found: dict[str, Any], scheme: str, title: str) -> None:
+    """Check what is found in a page that is as it should be."""
     headings = found.pop("headings")
     assert headings[0] == 1
     assert set(headings[1:]) == {2}
@@ -61,7 +81,7 @@ def test_the_page_in_a_browser(tmp_path: Path, name: str, scheme: str) -> None:
     assert found.pop("widest") <= 375
     assert found == {
         "dark": scheme == "dark",
-        "title": f"gitgates headless: {document['headless']['status']}",
+        "title": title,
         "requests": [],
         "active": 0,
         "mains": 1,

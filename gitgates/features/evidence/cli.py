@@ -84,7 +84,9 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
         }
         verified_commits = verify(repo, commit_range, _say)
     rows = [
-        _row(verified, verified.missing(strict=strict), failed=verified.commit.id in failed)
+        commit_fields(
+            verified, verified.missing(strict=strict), failed=verified.commit.id in failed
+        )
         for verified in verified_commits
     ]
     if fmt == "json":
@@ -107,7 +109,10 @@ def _runs(verified: VerifiedCommit, listener: Console | Listener, *, strict: boo
     return bool(call.decision and call.decision.verdict < BLOCK)
 
 
-def _row(verified: VerifiedCommit, missing: tuple[str, ...], *, failed: bool) -> dict[str, Any]:
+def commit_fields(
+    verified: VerifiedCommit, missing: tuple[str, ...], *, failed: bool = False
+) -> dict[str, Any]:
+    """Return a commit, and the state of its gates, as data."""
     return {
         "commit": verified.commit.id,
         "tree": verified.commit.tree,
@@ -130,6 +135,12 @@ def _state(verified: VerifiedCommit, missing: tuple[str, ...]) -> str:
     return next((end for end in worst_first if end in ends), "nothing to check")
 
 
+def why_of(row: dict[str, Any]) -> str:
+    """Return what determines the state of a commit: gates, or a problem."""
+    skipped = [name for name, end in row["gates"].items() if end == SKIPPED == row["state"]]
+    return ", ".join(row["missing"] or skipped) or plain_line(row["problem"])
+
+
 def _print(rows: list[dict[str, Any]]) -> None:
     """Print the commits, with the gates that determine their state."""
     if not rows:
@@ -137,8 +148,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
         return
     lines: list[tuple[str, ...]] = []
     for row in rows:
-        skipped = [name for name, end in row["gates"].items() if end == SKIPPED == row["state"]]
-        why = ", ".join(row["missing"] or skipped) or plain_line(row["problem"])
+        why = why_of(row)
         state = f"{row['state']}: {why}" if why else row["state"]
         lines.append((row["commit"][:_SHORT], state, plain_line(row["subject"])))
     click.echo(table(lines), nl=False)

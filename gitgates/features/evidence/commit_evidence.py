@@ -69,13 +69,18 @@ class CheckedTree(Record):
 
 
 class CommitEvidence:
-    """All evidence of a repository. What is new in the log is published in notes first.
+    """All evidence of a repository. What is new in the log is first published in notes, if at all.
 
     `changes`: the pairs of trees that will be looked up, in that order.
     """
 
     def __init__(
-        self, repo: Repo, say: Callable[[str], None], changes: Iterable[tuple[str, str]] = ()
+        self,
+        repo: Repo,
+        say: Callable[[str], None],
+        changes: Iterable[tuple[str, str]] = (),
+        *,
+        publishes: bool = True,
     ) -> None:
         self._changes = list(changes)
         self._git = reading_git(repo)
@@ -86,14 +91,14 @@ class CommitEvidence:
         for checked in self._complete(_from_log(read_all(repo.shared_state_abs, marks))):
             self._new.setdefault(checked.tree, []).append(checked)
         try:
-            if self._new:
+            if self._new and publishes:
                 texts = {
                     tree: [*(e.to_line() for e in new), *noted_lines(repo.shared_state_abs, tree)]
                     for tree, new in self._new.items()
                 }
                 add_lines(repo, texts)
                 self._notes = Notes(repo)
-            if marks != known:
+            if marks != known and publishes:
                 # If killed before this, they are added again, without duplicates.
                 replace_cached(_marks_abs(repo, self._notes), marks, sync=False)
         except (GitError, OSError) as error:

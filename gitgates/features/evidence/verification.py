@@ -61,15 +61,18 @@ class VerifiedCommit(Record):
 
 
 def verify(
-    repo: Repo, revisions: tuple[str, ...], say: Callable[[str], None]
+    repo: Repo, revisions: tuple[str, ...], say: Callable[[str], None], *, publishes: bool = True
 ) -> list[VerifiedCommit]:
     """Return commits with the state of their gates, parents first. `revisions`: as for git-log(1).
+
+    `publishes`: new evidence is written to git notes.
 
     Raises: GitError.
     """
     commits = list_commits(repo.git, *revisions) if revisions else []
     # Even without commits, so that records of hooks are moved into notes.
-    evidence = CommitEvidence(repo, say, ((c.parents[0], c.tree) for c in commits))
+    changes = ((commit.parents[0], commit.tree) for commit in commits)
+    evidence = CommitEvidence(repo, say, changes, publishes=publishes)
     configs = configurations(repo.git, [commit.id for commit in commits])
     verified_commits = [
         _judge(repo, commit, config, evidence)

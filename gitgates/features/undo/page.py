@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import resources
-
 from gitgates.core.clean import plain, plain_line, visible_line
 from gitgates.features.undo import undoing
 from gitgates.features.undo.states import load
+from gitgates.report.html import render
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,10 +19,6 @@ _MOST_FILES = 200
 
 def html_page(repo: Repo, listed: list[tuple[SavePoint, Row]]) -> str:
     """Return the page. Raises: StateError, GitError."""
-    import jinja2  # only pages need it
-
-    text = resources.files("gitgates.features.undo").joinpath("page.html.j2").read_text("utf-8")
-    template = jinja2.Environment(autoescape=True, trim_blocks=True).from_string(text)
     entries = [
         {
             **row._asdict(),
@@ -34,7 +29,8 @@ def html_page(repo: Repo, listed: list[tuple[SavePoint, Row]]) -> str:
         }
         for point, row in listed
     ]
-    return template.render(root=visible_line(repo.root_abs), points=entries)
+    title = f"Save points of {visible_line(repo.root_abs)}"
+    return render("features/undo/page.html.j2", title=title, points=entries)
 
 
 def _diff(repo: Repo, point: SavePoint) -> str:
