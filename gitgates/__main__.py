@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 def main() -> NoReturn:
     """Run gitgates and exit."""
+    if os.name == "nt":  # before a module of POSIX is imported
+        _refuse_windows()
     _open_closed_streams()
     _restart_in_utf8()
     gc.disable()  # a hook makes little garbage, and what it imports would be searched for some
@@ -36,6 +38,17 @@ def main() -> NoReturn:
             gc.enable()
             sys.exit(run_cli())
     _leave(_guarded(run, rest))
+
+
+def _refuse_windows() -> NoReturn:
+    from gitgates.core import windows  # only there
+
+    error = windows.unsupported()
+    if sys.argv[1:2] == ["agent-hook"]:
+        print(windows.answer(error))
+        sys.exit(0)
+    print(f"gitgates: {error}", file=sys.stderr)
+    sys.exit(error.exit_status)
 
 
 def _open_closed_streams() -> None:

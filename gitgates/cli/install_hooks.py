@@ -18,7 +18,14 @@ from gitgates.hosts import AGENTS
 from gitgates.hosts.settings.base import SCOPES
 from gitgates.setup.doctor.findings import survey
 from gitgates.setup.doctor.twice import left_to_framework, stands_in
-from gitgates.setup.install import agents, config_hooks, framework, githooks, managers
+from gitgates.setup.install import (
+    agents,
+    config_hooks,
+    framework,
+    githooks,
+    managers,
+    windows_drive,
+)
 from gitgates.setup.install.agents import DETECTED
 from gitgates.setup.install.hookspath import (
     hooks_folder,
@@ -182,6 +189,8 @@ def command(  # noqa: PLR0913 - one for each option
         install_via(via, repo, hook_types)
     else:
         install(repo, hook_types, force=force)
+    if remark := windows_drive.remark(repo.root_abs):
+        click.echo(f"gitgates: {remark}")
     return errors.OK
 
 

@@ -19,7 +19,7 @@ EXIT_STATUSES: tuple[tuple[int, str], ...] = (
     (0, "ok: every gate passed, was skipped, or only warned"),
     (1, "a gate blocked or stopped (doctor: a problem was found)"),
     (64, "usage error: an invalid option, argument or file name"),
-    (69, "unavailable: the hook's interpreter or installation is missing; nothing was checked"),
+    (69, "unavailable: the hook's interpreter or installation is missing, or this is Windows"),
     (70, "an internal error in gitgates; please report this bug"),
     (73, "the state folder, a hook, or an output cannot be written"),
     (74, "git failed, or this is not a git repository"),

@@ -27,6 +27,7 @@ from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path, check_stages
 from gitgates.setup.doctor.hosts import check_hosts
 from gitgates.setup.doctor.twice import check_twice
+from gitgates.setup.install import windows_drive
 from gitgates.setup.install.framework import FILE, Framework
 from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
@@ -107,6 +108,14 @@ def check_environment(subject: Subject) -> Iterator[Finding]:
     for gate, name in environ.skipped_gates(env).items():
         what = f"set, and skips gate `{gate}`"
         yield Finding("note", "environment", name, what, f"unset {name}")
+
+
+def check_drive(subject: Subject) -> Iterator[Finding]:
+    """Find worktrees on a drive of Windows, where git of Windows runs no hook of ours."""
+    for worktree in subject.worktrees:
+        if note := windows_drive.remark(worktree.repo.root_abs):
+            what, _, mend = note.partition("\n  ")
+            yield Finding("note", "drive", worktree.repo.root_abs, what, mend)
 
 
 def check_pool(subject: Subject) -> Iterator[Finding]:
@@ -335,6 +344,7 @@ CHECKS: tuple[Check, ...] = (
     check_home,
     check_config,
     check_environment,
+    check_drive,
     check_pool,
     check_hooks_path,
     check_hooks,

@@ -1,0 +1,73 @@
+"""A repository on a drive of Windows, as WSL mounts them, and what is said about it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from install_support import make_repo
+
+from gitgates.setup.install.windows_drive import remark
+
+# Lines of /proc/self/mountinfo, as WSL writes them.
+WSL_2 = r"""
+64 72 8:32 / / rw,relatime - ext4 /dev/sdc rw,discard,errors=remount-ro,data=ordered
+99 64 0:54 / /mnt/c rw,noatime - 9p C:\134 rw,dirsync,aname=drvfs;path=C:\;uid=1000;gid=1000
+100 64 0:55 / /mnt/c/linux rw,relatime - ext4 /dev/sdd rw
+101 64 0:56 / /mnt/my\040drive rw,noatime - virtiofs drvfsDe9b3 rw
+"""
+WSL_1 = r"""
+2 2 0:2 / / rw,noatime - wslfs rootfs rw
+12 2 0:12 / /mnt/c rw,noatime - drvfs C:\134 rw,uid=1000,gid=1000,case=off
+"""
+
+
+@pytest.mark.parametrize(
+    ("mounts", "folder", "drive"),
+    [
+        (WSL_2, "/mnt/c/Users/me/src", "/mnt/c"),
+        (WSL_2, "/mnt/c", "/mnt/c"),
+        (WSL_2, "/mnt/my drive/src", "/mnt/my drive"),
+        (WSL_2, "/mnt/c/linux/src", ""),  # another file system, mounted there
+        (WSL_2, "/mnt/cd/src", ""),
+        (WSL_2, "/home/me/src", ""),
+        (WSL_1, "/mnt/c/src", "/mnt/c"),
+        (WSL_1, "/home/me/src", ""),
+        ("", "/mnt/c/src", ""),  # macOS has no such file
+    ],
+)
+def test_the_drives_of_windows(mounts: str, folder: str, drive: str, tmp_path: Path) -> None:
+    (tmp_path / "mountinfo").write_text(mounts.lstrip())
+    said = remark(folder, str(tmp_path / "mountinfo"))
+    assert said.startswith(f"this repository is on a drive of Windows ({drive})" if drive else "")
+    assert bool(said) == bool(drive)
+
+
+@pytest.mark.slow
+def test_install_hooks_and_doctor_say_so(tmp_path: Path) -> None:
+    """On a real mount whose source has such a name."""
+    drive = tmp_path / "drive"
+    drive.mkdir()
+    script = f'mount -t tmpfs drvfsC {drive} && exec "$@"'
+    within = ("unshare", "-rm", "sh", "-c", script, "sh")
+    if subprocess.run([*within, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mount namespaces are not permitted here")
+    repo = make_repo(tmp_path / "repo", tmp_path / "home")
+    repo.configure("pre-commit")
+    program = f"{sys.executable} -m gitgates"
+    steps = f"cp -r {repo.path} {drive}/repo && cd {drive}/repo && {program} install-hooks"
+    done = subprocess.run(
+        [*within, "sh", "-c", f"{steps}; {program} doctor"],
+        env=repo.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    installed, examined = done.stdout.split("ok       git:")
+    note = f"this repository is on a drive of Windows ({drive}): hooks run for git in WSL only"
+    assert f"gitgates: {note}" in installed
+    assert ".git/hooks/pre-commit: installed" in installed
+    assert f"note     {drive}/repo: {note}" in examined
+    assert "windows.md" in examined
