@@ -38,7 +38,7 @@ NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2 lint-staged@16
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test thorough e2e fast lint format size bench bench-docs bench-scale compare-safety docs pictures site lock clean
+.PHONY: help demo test thorough e2e fast lint format size bench bench-docs bench-scale compare-safety docs pictures site dist lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -121,6 +121,10 @@ pictures: $(DEV)/ready $(CLIENT) ## Make docs/pictures/ anew from real runs (npm
 site: $(SITE)/locked ## Build the documentation as a site, in site/
 	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
 	@echo 'site/index.html is the front page; to search: python3 -m http.server -d site'
+
+dist: $(DEV)/ready ## Build wheel and source distribution in dist/, the same bytes on each machine
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(DEV)/bin/python -m hatchling build
+	@$(DEV)/bin/python -m pip hash dist/gitgates-*
 
 lock: ## Lock the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv. Try: pipx install uv' >&2; exit 1; }

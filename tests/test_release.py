@@ -68,11 +68,16 @@ def unpacked(tmp_path: Path) -> Path:
     """Return the folder of a source distribution."""
     build = [*HATCHLING, "build", "-t", "sdist", "-d", str(tmp_path)]
     subprocess.run(build, cwd=SRC, capture_output=True, check=True)
-    with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as tar:
+    return extracted(next(tmp_path.glob("*.tar.gz")))
+
+
+def extracted(sdist: Path) -> Path:
+    """Unpack a source distribution where it is, and return the folder in it."""
+    with tarfile.open(sdist) as tar:
         if hasattr(tarfile, "data_filter"):  # Python 3.11.4 and newer
             tar.extraction_filter = tarfile.data_filter
-        tar.extractall(tmp_path)
-    return next(tmp_path.glob("gitgates-*/"))
+        tar.extractall(sdist.parent)
+    return next(sdist.parent.glob("gitgates-*/"))
 
 
 @pytest.mark.slow
@@ -90,6 +95,34 @@ def test_the_source_distribution_is_all_that_a_clone_is(tmp_path: Path) -> None:
         }
 
     assert names(SRC) - names(root) == set()
+
+
+def built(folder: Path, out: Path, umask: int = 0o022, **env: str) -> dict[str, bytes]:
+    """Return the files that are built from a folder, by their endings."""
+    build = [*HATCHLING, "build", "-d", str(out)]
+    env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", **env}
+    subprocess.run(build, cwd=folder, env=env, umask=umask, capture_output=True, check=True)
+    return {path.suffix: path.read_bytes() for path in out.iterdir()}
+
+
+@pytest.mark.thorough
+def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
+    """In another folder, with other times and permissions, and after use; from the sdist, too."""
+    first, second = tmp_path / "first", tmp_path / "deep/er/second"
+    made = shutil.ignore_patterns(".git", ".venv", "dist", "site", "__pycache__", ".*_cache")
+    shutil.copytree(SRC, first, ignore=made)
+    shutil.copytree(SRC, second, ignore=made)
+    for path in second.rglob("*"):
+        os.utime(path, (1, 1))
+        path.chmod(0o700 if path.is_dir() or path.stat().st_mode & 0o100 else 0o600)
+    for left in ("gitgates/core/__pycache__/x.pyc", ".venv/dev/x.py", ".mypy_cache/x"):
+        (second / left).parent.mkdir(parents=True)
+        (second / left).touch()
+    files = built(first, tmp_path / "out1")
+    assert built(second, tmp_path / "out2", 0o077, TZ="Asia/Tokyo", LC_ALL="C") == files
+    assert set(files) == {".gz", ".whl"}
+    root = extracted(next((tmp_path / "out1").glob("*.tar.gz")))
+    assert built(root, tmp_path / "out3")[".whl"] == files[".whl"]
 
 
 @pytest.mark.thorough
