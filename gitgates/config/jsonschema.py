@@ -15,9 +15,9 @@ from gitgates.core.lifecycle import HOOK_POINTS
 
 Schema: TypeAlias = dict[str, Any]
 
-# An identifier, not an address: RFC 2606 keeps `.invalid` from ever being one. References inside
-# of the schema are resolved against it, which a `urn:` would not allow.
-_ID = "https://gitgates.invalid/settings.schema.json"
+# Where SchemaStore serves the schema of that name: an address that does not depend on where the
+# source is published. See docs/how-to/editor.md.
+_ID = "https://www.schemastore.org/gitgates.json"
 _DRAFT = "http://json-schema.org/draft-07/schema#"
 
 
@@ -57,7 +57,7 @@ def get_schema(tool_name: str = "gitgates") -> Schema:
             "gate": {
                 **_table(GATE_KEYS),
                 # A gate has one of them; `pre-commit = false` is as good as none.
-                "if": {"required": ["command"]},
+                "if": {"properties": {"command": {}}, "required": ["command"]},
                 "then": {"properties": {"pre-commit": {"const": False}}},
             },
             **{_kind(hook): _table(hook_keys(hook)) for hook in HOOK_POINTS},

@@ -13,6 +13,7 @@ from typing import Any
 import fastjsonschema
 import pytest
 from click.testing import CliRunner
+from conftest import SRC
 from hypothesis import given
 from hypothesis import strategies as st
 from validate_pyproject import api
@@ -21,6 +22,7 @@ from validate_pyproject.errors import ValidationError
 from gitgates.cli.check import schema
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS
+from gitgates.config.load import FILES
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
 from gitgates.config.tables import tables as features
@@ -359,3 +361,16 @@ def test_schema_verb_prints_it() -> None:
     assert (done.exit_code, done.stderr) == (0, "")
     assert json.loads(done.stdout) == get_schema()
     fastjsonschema.compile(json.loads(done.stdout))
+
+
+def test_the_entry_for_schemastore_is_one() -> None:
+    """By the published schema of its catalogue; and it names our files, and our `$id`."""
+    page = (SRC / "docs/how-to/editor.md").read_text()
+    entry = json.loads(page.partition("```json\n")[2].partition("```")[0])
+    catalogue = json.loads((SRC / "tests/schemas/schema-catalog.json").read_text())
+    validate = fastjsonschema.compile(catalogue)
+    validate({"$schema": catalogue["$id"], "version": 1, "schemas": [entry]})
+    with pytest.raises(fastjsonschema.JsonSchemaException):
+        validate({"$schema": catalogue["$id"], "version": 1, "schemas": [{**entry, "url": 1}]})
+    assert entry["url"] == get_schema()["$id"]
+    assert {"pyproject.toml", *entry["fileMatch"]} == set(FILES)
