@@ -20,6 +20,7 @@ SECTIONS = {
         "init": "Propose gates from the checks that the project already has.",
         "check": "Check the configuration.",
         "install-hooks": "Install hooks into git, a hook manager or a coding agent.",
+        "ci": "Write a workflow that runs the gates in CI.",
         "run": "Run the gates of a hook now.",
         "explain": "Show which gates a hook would run, and why.",
         "test": "Prove on examples that gates can fail.",
