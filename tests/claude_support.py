@@ -37,9 +37,13 @@ _CONTEXT: dict[str, type] = {"additionalContext": str}
 _OWN: dict[str, dict[str, type]] = {
     **dict.fromkeys(("SessionStart", "SubagentStart", "UserPromptSubmit"), _CONTEXT),
     **dict.fromkeys(("UserPromptExpansion", "PostToolUse", "PostToolUseFailure"), _CONTEXT),
+    "PostToolBatch": _CONTEXT,
     "PreToolUse": {**_CONTEXT, "permissionDecision": str, "permissionDecisionReason": str},
 }
-_DECIDES = ("UserPromptSubmit", "UserPromptExpansion", "PostToolUse", "Stop", "SubagentStop")
+_DECIDES = (
+    *("UserPromptSubmit", "UserPromptExpansion", "PostToolUse", "Stop", "SubagentStop"),
+    *("TaskCompleted", "TeammateIdle"),
+)
 _COMMON = {"continue": bool, "stopReason": str, "systemMessage": str, "decision": str}
 _LONGEST = 10_000
 

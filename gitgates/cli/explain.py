@@ -27,7 +27,10 @@ from gitgates.verbs.output import format_option, print_json, stdout
 from gitgates.verbs.repository import configuration, current_repo
 
 # The answers at these depend on the tool, the prompt or the sub-agent.
-_DEPEND_ON_EVENT = (*TOOL_EVENTS, "prompt", "prompt-expansion", "subagent-start", "subagent-end")
+_DEPEND_ON_EVENT = (
+    *(*TOOL_EVENTS, "after-batch", "prompt", "prompt-expansion"),
+    *("subagent-start", "subagent-end"),
+)
 
 
 class _Answers(Record):

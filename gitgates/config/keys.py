@@ -8,7 +8,14 @@ repeat the defaults, because hooks make such records without these tables; a tes
 from __future__ import annotations
 
 from gitgates.config import values as v
-from gitgates.core.lifecycle import AGENT_HOOKS, ENDING_HOOKS, HOOK_OF, RETRY_HOOKS, TOOL_EVENTS
+from gitgates.core.lifecycle import (
+    AGENT_HOOKS,
+    ENDING_HOOKS,
+    GATES_OWN_TIME,
+    HOOK_OF,
+    RETRY_HOOKS,
+    TOOL_EVENTS,
+)
 from gitgates.core.limits import parse_toml
 from gitgates.core.policy import POLICIES
 from gitgates.core.record import Record
@@ -26,7 +33,8 @@ POLICY_NAMES = (*(row.name for row in POLICIES if row.is_reserved), "retry")
 RESERVED_GATE_NAMES = (*ACTIONS, *POLICY_NAMES)
 
 _AGENT_EVENTS = tuple(point.name for point in AGENT_HOOKS)
-_TOOL_EVENTS = tuple(HOOK_OF[kind] for kind in TOOL_EVENTS)
+_TOOL_EVENTS = tuple(HOOK_OF[kind] for kind in (*TOOL_EVENTS, "after-batch"))
+_SLOW_EVENTS = ", ".join(HOOK_OF[kind] for kind in GATES_OWN_TIME)
 
 
 class Key(Record):
@@ -307,7 +315,7 @@ HOOK_KEYS: tuple[Key, ...] = (
         "The time limit of all gates of the hook together. Gates that did not run are reported "
         "as such. Unset: the sum of the gates' own limits,"
         " or for an agent's "
-        f"other events than {', '.join(ENDING_HOOKS)} and {HOOK_OF['after-tool']}, a few seconds."
+        f"other events than {_SLOW_EVENTS}, a few seconds."
     ),
 )
 

@@ -77,6 +77,7 @@ class Payload(Record):
     tool_input: Mapping[str, object] = {}  # of a shell, or ours: all of it, as the host sent it
     edits: tuple[Replacement, ...] = ()  # what it does to a file, in order
     failed: bool = False  # the tool says so itself
+    calls: tuple[Payload, ...] = ()  # of a step of the agent: all of its tools
     skill: str = ""  # that a tool has loaded, or that the person has typed as a command
     prompt: str = ""
     source: str = ""  # session-start: startup, resume, …; prompt: who wrote it

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
         "before-tool",
         "after-tool",
         "tool-failed",
+        "after-batch",
         "subagent-start",
         "subagent-end",
+        "task-end",
+        "teammate-idle",
         "turn-end",
         "turn-failed",
         "before-compact",
@@ -40,8 +43,10 @@ if TYPE_CHECKING:
 
 # Ends of an agent's work.
 ENDINGS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
+# Events whose gates check all that has changed, and whose failures go back for a number of times.
+RETRIED: tuple[EventKind, ...] = (*ENDINGS, "task-end", "teammate-idle")
 # What gates take here, an agent waits for: it wants to stop, or has written a file.
-GATES_OWN_TIME: tuple[EventKind, ...] = (*ENDINGS, "after-tool")
+GATES_OWN_TIME: tuple[EventKind, ...] = (*RETRIED, "after-tool", "after-batch")
 TOOL_EVENTS: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 
 
@@ -98,8 +103,11 @@ AGENT_HOOKS: tuple[HookPoint, ...] = (
     HookPoint("PreToolUse", "agent", kind="before-tool"),
     HookPoint("PostToolUse", "agent", kind="after-tool"),
     HookPoint("PostToolUseFailure", "agent", kind="tool-failed"),
+    HookPoint("PostToolBatch", "agent", kind="after-batch"),
     HookPoint("SubagentStart", "agent", kind="subagent-start"),
     HookPoint("SubagentStop", "agent", kind="subagent-end"),
+    HookPoint("TaskCompleted", "agent", kind="task-end"),
+    HookPoint("TeammateIdle", "agent", kind="teammate-idle"),
     HookPoint("Stop", "agent", kind="turn-end"),
     HookPoint("StopFailure", "agent", kind="turn-failed"),
     HookPoint("PreCompact", "agent", kind="before-compact"),
@@ -110,7 +118,10 @@ HOOK_OF: dict[EventKind, str] = {point.kind: point.name for point in AGENT_HOOKS
 AGENT_KINDS = tuple(HOOK_OF)
 GIT_KINDS: tuple[EventKind, ...] = ("before-commit", "before-push", "other")
 ENDING_HOOKS = tuple(HOOK_OF[kind] for kind in ENDINGS)
-RETRY_HOOKS = (*ENDING_HOOKS, "headless")  # whose failures go back to an agent
+RETRY_HOOKS = (
+    *(HOOK_OF[kind] for kind in RETRIED),
+    "headless",
+)  # whose failures go back to an agent
 
 HOOK_POINTS: dict[str, HookPoint] = {
     **{point.name: point for point in GIT_HOOKS},

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 
 from gitgates.core.errors import Interrupted
-from gitgates.core.lifecycle import AGENT_KINDS, ENDINGS, GIT_KINDS
+from gitgates.core.lifecycle import AGENT_KINDS, ENDINGS, GIT_KINDS, RETRIED
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Verdict
 
@@ -233,7 +233,7 @@ POLICIES: tuple[Policy, ...] = (
         passive=True,
         joins=True,
     ),
-    Policy(name="breaker", module="gitgates.session.breaker", kinds=ENDINGS, passive=True),
+    Policy(name="breaker", module="gitgates.session.breaker", kinds=RETRIED, passive=True),
     # Last, so that its hashes are of what formatters have left.
     Policy(
         name="trace",

@@ -6,12 +6,14 @@ snapshot, ending a gate that does not want to end, and the answer itself take ti
 
 from __future__ import annotations
 
-from gitgates.core.lifecycle import GATES_OWN_TIME, RETRY_HOOKS, kind_of
+from gitgates.core.agent_types import UNCHANGING
+from gitgates.core.lifecycle import GATES_OWN_TIME, HOOK_OF, RETRY_HOOKS, kind_of
+from gitgates.core.types import Hook
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.agent_types import Payload
-    from gitgates.core.types import Config, Hook
+    from gitgates.core.types import Config
 
 _LONGEST_NAME = 1000
 _ALL_OTHERS_S = 5.0
@@ -21,9 +23,29 @@ _TO_END_S = 2.8  # a gate that is asked to end, and the answer
 
 
 def matches_hook(hook: Hook, payload: Payload) -> bool:
-    """Return whether a hook applies to this tool and this agent."""
-    tool = matches_tool(hook.enabled_tools, payload.tool, payload.tool_names)
-    return tool and matches_agent(hook.enabled_agents, payload.agent_type)
+    """Return whether a hook applies to this tool and this agent.
+
+    One of a step of the agent applies to a tool in it that may change files.
+    """
+    calls = payload.calls if payload.kind == "after-batch" else (payload,)
+    if kind_of(hook.name) == "after-batch":
+        calls = tuple(call for call in calls if call.tool_kind not in UNCHANGING)
+    return any(
+        matches_tool(hook.enabled_tools, call.tool, call.tool_names) for call in calls
+    ) and matches_agent(hook.enabled_agents, payload.agent_type)
+
+
+def hook_at(config: Config, event: str, *, has_batches: bool) -> Hook:
+    """Return the hook that is configured for an event.
+
+    An agent that does not tell when a step ends runs the gates of that after each tool, unless
+    there are others for that.
+    """
+    hooks = {hook.name: hook for hook in config.hooks}
+    hook = hooks.get(event, Hook(name=event))
+    if has_batches or hook.gates or kind_of(event) != "after-tool":
+        return hook
+    return hooks.get(HOOK_OF["after-batch"], hook)
 
 
 def matches_tool(patterns: tuple[str, ...] | None, tool: str, others: tuple[str, ...] = ()) -> bool:

@@ -479,6 +479,8 @@ class AgentHost:
             "prompt": {"prompt": "go"},
         }
         more["subagent-end"] = {**more["turn-end"], "agent_id": "doctor", "agent_type": "doctor"}
+        more["task-end"] = {"task_id": "1", "task_subject": "doctor"}
+        more["teammate-idle"] = {"teammate_name": "doctor", "team_name": "doctor"}
         more["after-tool"] = {**more["before-tool"], "tool_response": {}}
         return {
             "session_id": session,

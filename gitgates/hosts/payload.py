@@ -54,11 +54,14 @@ def edits_in(tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
     )
 
 
+def tables_in(value: object) -> list[dict[str, Any]]:
+    """Return the tables of an array."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
 def tasks_in(value: object) -> tuple[BackgroundTask, ...]:
     """Return what runs in the background."""
-    if not isinstance(value, list):
-        return ()
-    tables = [item for item in value if isinstance(item, dict)]
     return tuple(
-        BackgroundTask(text_of(table, "type"), text_of(table, "status")) for table in tables
+        BackgroundTask(text_of(table, "type"), text_of(table, "status"))
+        for table in tables_in(value)
     )

@@ -32,6 +32,8 @@ _UNCHECKED = "unchecked"
 _ENDINGS = {
     HOOK_OF["turn-end"]: "When you stopped last, ",
     HOOK_OF["subagent-end"]: "When a sub-agent stopped, ",
+    HOOK_OF["task-end"]: "When a task was completed, ",
+    HOOK_OF["teammate-idle"]: "When a teammate became idle, ",
 }
 _TITLES = 10  # in each list; none where there is too little room
 _LONGEST = 200

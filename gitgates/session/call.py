@@ -15,6 +15,7 @@ from gitgates.core.agent_types import Point
 from gitgates.core.errors import GitError, GitgatesError
 from gitgates.core.record import Record, lazy
 from gitgates.core.types import Config, Hook
+from gitgates.engine.hooks import hook_at
 from gitgates.git.repo import find_repo
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.proc.alarm import process_start_time, set_alarm
@@ -227,8 +228,9 @@ class Call:
     @lazy
     def hook(self) -> Hook:
         """Return the hook that is configured for this event."""
-        name = self.payload.event
-        return next((hook for hook in self.config.hooks if hook.name == name), Hook(name=name))
+        host = agent_host(self.payload.host or DEFAULT_AGENT)
+        has_batches = self.kind != "after-tool" or host.has("after-batch")
+        return hook_at(self.config, self.payload.event, has_batches=has_batches)
 
     @lazy
     def edited_paths(self) -> tuple[str, ...] | None:

@@ -19,7 +19,7 @@ from gitgates.config.load import FILES, load
 from gitgates.core.agent_types import Payload
 from gitgates.core.errors import ConfigError, GitError, GitgatesError, LockError
 from gitgates.core.lean_json import dumps
-from gitgates.core.lifecycle import ENDINGS
+from gitgates.core.lifecycle import ENDINGS, RETRIED
 from gitgates.core.policy import ask, policies_at
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.engine.hooks import least_limit_s
@@ -381,7 +381,10 @@ def _is_same(call: Call, round_: Round) -> bool:
     ):
         return True
     times = call.session.deliveries.get(call.key, 0)
-    once = payload.again or not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.repeats
+    repeats = agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.repeats
+    # A task that is completed again is a second attempt, which nothing else shows.
+    is_attempt = payload.kind in RETRIED and payload.kind not in ENDINGS
+    once = payload.again or is_attempt or not repeats
     if once or times != _TWICE or call.last_before != call.key:
         return False
     return bool(round_.tree) and round_.tree == call.tree
@@ -432,7 +435,7 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
 
     Raises: OSError where that is not possible: uncounted blocks could repeat for ever.
     """
-    if verdict.level == BLOCK and call.payload.kind in ENDINGS and not call.journal.is_intact():
+    if verdict.level == BLOCK and call.payload.kind in RETRIED and not call.journal.is_intact():
         path_abs = call.journal.path_abs
         raise FileNotFoundError(errno.ENOENT, "it was removed while gates ran", path_abs)
     _record(call, verdict, call.encode(verdict))

@@ -6,7 +6,7 @@ import shlex
 import time
 
 from gitgates.core.environ import skipped_gates
-from gitgates.core.lifecycle import ENDINGS, GATES_OWN_TIME
+from gitgates.core.lifecycle import GATES_OWN_TIME, RETRIED
 from gitgates.core.types import WARN
 from gitgates.engine.hooks import gates_limit_s
 from gitgates.engine.listener import Listener
@@ -105,7 +105,7 @@ class GateRun(Listener):
         notes = save(
             AttemptReport(**{**fields, **overrides}),
             self.run_abs,
-            max_retries=call.hook.max_retries if payload.kind in ENDINGS else 0,
+            max_retries=call.hook.max_retries if payload.kind in RETRIED else 0,
             artifacts_dir=config.artifacts_dir,
             keep_runs=config.keep_runs,
         )

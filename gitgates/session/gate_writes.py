@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.errors import GitgatesError
-from gitgates.core.lifecycle import ENDINGS
+from gitgates.core.lifecycle import RETRIED
 from gitgates.git.object_store import reading_git, storing_git
 from gitgates.session.needs import are_writers_followed
 
@@ -33,7 +33,7 @@ class FilesBefore:
         self._ids: dict[str, str] = {}
         if not (self._writing and are_writers_followed(call)):
             return
-        if call.kind in ENDINGS:
+        if call.kind in RETRIED:
             self._tree = call.snapshot.tree
         else:
             self._ids = _stored(call.repo, call.edited_paths or ())

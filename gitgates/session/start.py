@@ -8,7 +8,7 @@ from __future__ import annotations
 import zlib
 
 from gitgates.core.agent_types import Point
-from gitgates.core.lifecycle import ENDINGS, HOOK_OF
+from gitgates.core.lifecycle import ENDINGS, HOOK_OF, RETRIED
 from gitgates.core.types import BLOCK, STOP, Verdict
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
 from gitgates.hosts.capabilities import cut
@@ -52,7 +52,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         call.record(DeferredEntry(call.prompt))
     is_prompt = payload.kind == "prompt" and not payload.automatic
     # If the first event is an end, the work is done already, and is measured otherwise.
-    is_first = not (session.base or session.no_base) and payload.kind not in ENDINGS
+    is_first = not (session.base or session.no_base) and payload.kind not in RETRIED
     if is_prompt or (is_first and payload.kind != "prompt"):
         call.record(_snapshot(call))
     if session.watched is None and not call.config_error:

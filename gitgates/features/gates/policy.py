@@ -6,7 +6,7 @@ they say.
 
 from __future__ import annotations
 
-from gitgates.core.lifecycle import ENDINGS, kind_of
+from gitgates.core.lifecycle import RETRIED, kind_of
 from gitgates.core.policy import Need, policy_gates
 from gitgates.core.types import BLOCK, Verdict
 from gitgates.engine.hooks import host_limit_s, matches_hook
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config, Hook
     from gitgates.session.call import Call
 
-# A sub-agent cannot be stopped, so that the main thread is, at its next event.
+# A sub-agent, a task, a teammate: none can be stopped, so the main thread is, at its next event.
 _STOP_NEEDS: tuple[EventKind, ...] = ("prompt", "turn-end")
 
 
@@ -37,7 +37,7 @@ def needs(config: Config) -> tuple[Need, ...]:
     if any(
         stops or hook.on_exhausted == "stop" or not defined.issuperset(hook.gates)
         for hook in hooks
-        if kind_of(hook.name) == "subagent-end"
+        if kind_of(hook.name) in RETRIED and kind_of(hook.name) != "turn-end"
     ):
         required += [Need(kind=kind) for kind in _STOP_NEEDS]
         required.append(Need(kind="after-tool", tools=(), tool_kinds=("agent",)))
@@ -62,7 +62,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     hook, payload = call.hook, call.payload
     lists_gates = not set(hook.gates).issubset(policy_gates())
     has_gates = lists_gates and matches_hook(hook, payload) and not payload.automatic
-    if payload.kind in ENDINGS:
+    if payload.kind in RETRIED:
         return so_far.joined(_decide_ending(call)) if has_gates and call.ends_work else so_far
     if so_far.level >= BLOCK and payload.kind == "before-tool":
         return so_far  # it is refused already
@@ -80,7 +80,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 
 def _decide_ending(call: Call) -> Verdict:
-    """Run the gates at the end of a turn if something has changed; return the verdict."""
+    """Run the gates at the end of work if something has changed; return the verdict."""
     if not call.session.base:
         from gitgates.session.start import record_base  # seldom: hooks came in mid-session
 

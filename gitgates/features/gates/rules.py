@@ -6,7 +6,7 @@ Agents get this at the start of each session, so it is short, whatever is config
 from __future__ import annotations
 
 from gitgates.core.clean import plain_line
-from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_OF, HOOK_POINTS
+from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS, RETRIED, kind_of
 from gitgates.core.policy import enabled_policies, module_of, policy_gates
 from gitgates.core.types import Gate
 from gitgates.engine.plan import reachable
@@ -20,8 +20,11 @@ LONGEST = 1500
 _WHEN = {
     HOOK_OF["turn-end"]: "When you want to stop, and files have changed",
     HOOK_OF["subagent-end"]: "When a sub-agent wants to stop, and files have changed",
+    HOOK_OF["task-end"]: "When you mark a task as completed, and files have changed",
+    HOOK_OF["teammate-idle"]: "When a teammate has nothing left to do, and files have changed",
     HOOK_OF["before-tool"]: "Before you use a tool",
     HOOK_OF["after-tool"]: "After you have used a tool",
+    HOOK_OF["after-batch"]: "After the tools of a step have changed something",
     HOOK_OF["prompt"]: "When a prompt comes",
     "pre-commit": "Before a commit",
     "pre-push": "Before a push",
@@ -93,7 +96,7 @@ def _filter(hook: Hook) -> str:
 
 
 def _closing(config: Config, first: Hook, listing: str) -> str:
-    ends = [hook for hook in config.hooks if hook.name in ENDING_HOOKS and hook.gates]
+    ends = [hook for hook in config.hooks if kind_of(hook.name) in RETRIED and hook.gates]
     most = max((hook.max_retries for hook in ends), default=0)
     retries = f", up to {most} time{'s' if most > 1 else ''}" if most else ""
     offers = [

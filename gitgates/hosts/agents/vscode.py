@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import AgentHost, Files, Off, Protocol, SettingsFormat, Tools
-from gitgates.hosts.payload import edits_in, path_of, text_of
+from gitgates.hosts.payload import edits_in, path_of, tables_in, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,8 +144,7 @@ class VSCode(AgentHost):
         if isinstance(tool_input, dict):
             inside = _renamed(tool_input, _INPUT)
             if isinstance(inside.get("edits"), list):
-                edits = (edit for edit in inside["edits"] if isinstance(edit, dict))
-                inside["edits"] = [_renamed(edit, _INPUT) for edit in edits]
+                inside["edits"] = [_renamed(edit, _INPUT) for edit in tables_in(inside["edits"])]
             task = inside.get("task")
             if isinstance(task, dict):  # create_and_run_task
                 inside.setdefault("command", _command_of(task))
@@ -159,7 +158,7 @@ class VSCode(AgentHost):
         """Return the files that a tool works on."""
         from gitgates.hosts.patch import paths_of  # only tools have them
 
-        tables = [tool_input, *_tables(tool_input.get("edits"))]
+        tables = [tool_input, *tables_in(tool_input.get("edits"))]
         paths = [path for table in tables for path in super(VSCode, self).paths_in(table)]
         files = tool_input.get(_FILES)
         names: list[object] = files if isinstance(files, list) else []
@@ -200,10 +199,6 @@ def _command_of(task: dict[str, Any]) -> str:
     args = task.get("args")
     words = [task.get("command"), *(args if isinstance(args, list) else ())]
     return " ".join(word for word in words if isinstance(word, str))
-
-
-def _tables(value: object) -> list[dict[str, Any]]:
-    return [table for table in value if isinstance(table, dict)] if isinstance(value, list) else []
 
 
 HOST = VSCode()

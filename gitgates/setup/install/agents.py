@@ -13,8 +13,8 @@ from gitgates.core.clean import visible_line
 from gitgates.core.errors import ConfigError, StateError, UsageError
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_OF, kind_of
 from gitgates.core.policy import Need
-from gitgates.core.types import Config, Hook
-from gitgates.engine.hooks import host_limit_s
+from gitgates.core.types import Config
+from gitgates.engine.hooks import hook_at, host_limit_s
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings.base import Entry, bare, committed, is_our_command, split, unguarded
 from gitgates.proc.call import which
@@ -50,13 +50,14 @@ def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
 
 def entries(config: Config, agent: str) -> tuple[Entry, ...]:
     """Return the hook entries that a configuration and its policies need."""
-    hooks = {hook.name: hook for hook in config.hooks}
+    has_batches = agent_host(agent).has("after-batch")
     needed = []
     for need in _needs(config, agent):
         event, tools = HOOK_OF[need.kind], tools_of(need, agent)
         # No patterns mean all, and an empty list none.
         if all(names is None or split(names) for names in (tools, need.agents)):
-            limit_s = host_limit_s(config, hooks.get(event, Hook(name=event))) + need.more_s
+            hook = hook_at(config, event, has_batches=has_batches)
+            limit_s = host_limit_s(config, hook) + need.more_s
             limit_s = min(limit_s, agent_host(agent).SETTINGS.most_s.get(need.kind, limit_s))
             matcher = agent_settings(agent).matcher(need.kind, tools, need.agents)
             needed.append(Entry(event, math.ceil(limit_s), matcher))
@@ -91,7 +92,11 @@ def limits(config: Config, agent: str) -> list[str]:
     for hook in agent_hooks(config):
         kind, can = kind_of(hook.name), channels.get(kind_of(hook.name))
         most_s = host.SETTINGS.most_s.get(kind)
-        if can is None:
+        if can is None and hook == hook_at(config, HOOK_OF["after-tool"], has_batches=False):
+            limitations.append(
+                f"{host.TITLE} has no event {hook.name}: its gates run after each tool instead"
+            )
+        elif can is None:
             limitations.append(f"{host.TITLE} has no event {hook.name}: its gates do not run there")
         elif why := host.PROTOCOL.cannot.get(kind):
             limitations.append(f"{hook.name}: {why}")
@@ -255,6 +260,11 @@ def _needs(config: Config, agent: str) -> list[Need]:
     """Return the events of an agent that are needed, in the order of a session."""
     by_kind = {need.kind: need for need in needed_events(config)}
     host = agent_host(agent)
+    if "after-batch" in by_kind and not host.has("after-batch"):
+        batch = by_kind["after-batch"]
+        changing: tuple[ToolKind, ...] = ("writes", "shell") if batch.tools is None else ()
+        after = Need("after-tool", tools=batch.tools or (), tool_kinds=changing)
+        by_kind["after-tool"] = join_needs(by_kind.get("after-tool", after), after)
     before: tuple[ToolKind, ...] = ()
     if "session-start" in by_kind and not host.has("session-start"):
         # The state before the first change stands for that at the start.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gitgates.core.agent_types import Channels, Payload, ToolCall
 from gitgates.core.lean_json import loads
 from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
-from gitgates.hosts.payload import text_of
+from gitgates.hosts.payload import tables_in, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,9 +81,15 @@ class Claude(AgentHost):
             "PreToolUse": ("before-tool", Channels(deny=True, ask=True, stop=True, context=True)),
             "PostToolUse": ("after-tool", Channels(block=True, stop=True, context=True)),
             "PostToolUseFailure": ("tool-failed", Channels(context=True)),
+            # A block would end the turn, and tell the agent nothing.
+            "PostToolBatch": ("after-batch", Channels(block=True, stop=True, context=True)),
             "SubagentStart": ("subagent-start", Channels(context=True)),
             # It ignores a stop, and loses a block that stands beside one.
             "SubagentStop": ("subagent-end", Channels(block=True)),
+            # The first ignores a stop, too. The other, by the declarations of types of its SDK:
+            # it has teammates in interactive sessions only, which were not driven.
+            "TaskCompleted": ("task-end", Channels(block=True)),
+            "TeammateIdle": ("teammate-idle", Channels(block=True)),
             "Stop": ("turn-end", Channels(block=True, stop=True)),
             "StopFailure": ("turn-failed", Channels()),
             "PreCompact": ("before-compact", Channels(block=True)),
@@ -91,16 +97,18 @@ class Claude(AgentHost):
             "SessionEnd": ("session-end", Channels()),
         },
         ignored=(
-            *("PostToolBatch", "Notification", "PreModelSwitch", "PostModelSwitch", "Setup"),
-            *("PermissionRequest", "PermissionDenied", "TeammateIdle"),
-            *("TaskCreated", "TaskCompleted", "Elicitation", "ElicitationResult"),
+            *("Notification", "PreModelSwitch", "PostModelSwitch", "Setup"),
+            *("PermissionRequest", "PermissionDenied"),
+            *("TaskCreated", "Elicitation", "ElicitationResult"),
             *("ConfigChange", "WorktreeCreate", "WorktreeRemove", "InstructionsLoaded"),
             *("CwdChanged", "FileChanged", "DirectoryAdded", "MessageDisplay"),
         ),
         provable=(
-            *("turn-end", "subagent-end", "after-tool", "before-tool"),
+            *("turn-end", "subagent-end", "task-end", "teammate-idle", "after-tool"),
+            "before-tool",
             *("prompt", "prompt-expansion", "before-compact"),
         ),
+        only_tells=("after-batch",),
         changes="updatedInput",
     )
     TOOLS = Tools(
@@ -174,6 +182,8 @@ class Claude(AgentHost):
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return what a payload with these fields says."""
         payload = super().payload_of(fields, env)
+        if payload.kind == "after-batch":
+            payload = self._with_calls(payload, fields, env)
         prompt, source = payload.prompt, payload.source
         tool_input = fields.get("tool_input")
         inside = tool_input if isinstance(tool_input, dict) else {}
@@ -181,6 +191,21 @@ class Claude(AgentHost):
             attended=env.get(_ATTENDED) != "0",
             automatic=prompt.lstrip().startswith(_PSEUDO_PREFIXES) or source in _PSEUDO_SOURCES,
             scheduled=_scheduled(fields, inside),
+        )
+
+    def _with_calls(
+        self, payload: Payload, fields: dict[str, Any], env: Mapping[str, str]
+    ) -> Payload:
+        """Return the payload of a step of the agent, with its tools, and the files they wrote."""
+        calls = tuple(
+            super(Claude, self).payload_of(call, env)
+            for call in tables_in(fields.get("tool_calls"))
+        )
+        paths = [path for call in calls if call.tool_kind == "writes" for path in call.paths]
+        return payload._replace(
+            tool_use_id=calls[0].tool_use_id if calls else "",
+            calls=calls,
+            paths=tuple(dict.fromkeys(paths)),
         )
 
     def calls_in(self, line: bytes) -> list[ToolCall]:
@@ -224,8 +249,7 @@ class Claude(AgentHost):
 
 def _scheduled(fields: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
     """Return the prompts that a tool, or the end of a turn, schedules."""
-    crons = fields.get("session_crons")
-    tables = [item for item in crons if isinstance(item, dict)] if isinstance(crons, list) else []
+    tables = tables_in(fields.get("session_crons"))
     if fields.get("tool_name") in _SCHEDULERS:
         tables.append(tool_input)
     texts = (text_of(table, "prompt").strip() for table in tables)
