@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from abilities import ABILITIES  # what the tests with real clients hold
 from markdown_page import page, table
@@ -12,14 +11,14 @@ from others import ALWAYS, ON_DEMAND
 from gitgates.core.agent_types import Payload
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.types import BLOCK, STOP, WARN, Verdict
-from gitgates.hosts import AGENTS, agent_host, agent_settings
+from gitgates.hosts import AGENTS, GUESTS, agent_host, agent_settings
 from gitgates.hosts.capabilities import express
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.types import Level
 
-_BESIDE = ("reason", "stopReason", "permissionDecisionReason", "hookEventName")
+_BESIDE = ("reason", "stopReason", "permissionDecisionReason", "hookEventName", "user_message")
 _ALL_ABILITIES = tuple(dict.fromkeys(one for can in ABILITIES.values() for one in can))
 
 
@@ -33,9 +32,13 @@ def hosts_page() -> str:
         "`gitgates install-hooks --agent NAME` writes the hooks into the settings of an agent. "
         "[How hooks of agents work](../how-to/agent-hooks.md).",
         table(
-            ("agent", "NAME", "project settings", "user settings", "tested version"),
-            (_host_row(agent) for agent in AGENTS),
+            ("agent", "NAME", "project settings", "user settings", "witness"),
+            (_host_row(agent) for agent in (*AGENTS, *GUESTS)),
         ),
+        "Witness: what shows that this is so. `client`: its payloads were recorded from that "
+        "version, which our tests drive. `document`: its payloads and answers are those of a "
+        "document, or of its source; no client was driven. VS Code has no settings of its own: it "
+        "runs the hooks of Copilot CLI and Claude Code.",
         "## What works",
         "Results of our tests with the real clients. `make e2e` always tests Claude Code, with "
         f"which everything works, and {_titles(ALWAYS)}; `make e2e HOSTS=NAME` tests "
@@ -53,7 +56,7 @@ def hosts_page() -> str:
         "the agent (`additionalContext`, or the reason of a decision), otherwise for the person "
         "(`systemMessage`, which not every client shows). `as warn`, `as block`: the event cannot "
         "express more.",
-        *(text for agent in AGENTS for text in _answers(agent)),
+        *(text for agent in (*AGENTS, *GUESTS) for text in _answers(agent)),
     )
 
 
@@ -64,10 +67,11 @@ def _titles(agents: tuple[str, ...]) -> str:
 
 def _host_row(agent: str) -> tuple[str, ...]:
     host = agent_host(agent)
-    files = host.settings_files("", {"HOME": "~"})
-    own = files.get("user", "").removeprefix(str(Path.cwd())).lstrip("/")
-    project = files.get("project", "").lstrip("/")
-    return (host.TITLE, f"`{agent}`", _code(project), _code(own), host.TESTED)
+    files = host.settings_files("", {"HOME": "/~"})
+    own, project = (files.get(scope, "").lstrip("/") for scope in ("user", "project"))
+    witness = f"client: {host.TESTED}" if host.TESTED else f"document: {host.DOCUMENT}"
+    name = f"`{agent}`" if agent in AGENTS else ""
+    return (host.TITLE, name, _code(project), _code(own), witness)
 
 
 def _answers(agent: str) -> list[str]:

@@ -93,7 +93,18 @@ AGENTS = {
         settings=".openhands/hooks.json",
         caller=("OR_APP_NAME=OpenHands",),  # others, too, may set that variable
     ),
+    "cursor": Agent(
+        turn_end=b'"stop"',
+        settings=".cursor/hooks.json",
+        caller=("CURSOR_AGENT",),
+    ),
     "hermes": Agent(turn_end=b'"pre_verify"', session="HERMES_SESSION_ID"),
+    # What any other agent may speak; it sets the variable for its commands.
+    "generic": Agent(
+        turn_end=b'"Stop"',
+        settings=".agents/gitgates/hooks.json",
+        session="GITGATES_SESSION",
+    ),
 }
 
 

@@ -20,7 +20,7 @@ from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.record import Record, lazy
 from gitgates.core.types import BLOCK, STOP
 from gitgates.hosts.capabilities import cut, express, reaches_agent
-from gitgates.hosts.payload import edits_in, path_of, tasks_in, text_of
+from gitgates.hosts.payload import edits_in, path_of, tables_in, tasks_in, text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ class Protocol(Record):
     # Its events → what each is, and what it can be answered with.
     events: dict[str, tuple[EventKind, Channels]] = {}
     ignored: tuple[str, ...] = ()  # its others, which we do nothing at
+    tells_start: bool = True  # False: not always, so that the first tool may begin a session
     tells_prompts: bool = True  # False: not always; a turn begins with what comes after its end
     tells_edits: bool = True  # False: maybe too late, so that an edit counts once it is announced
     repeats: bool = True  # whether one event may come twice: where two settings files call us
@@ -103,6 +104,7 @@ class Tools(Record):
     # `_OTHER_NAMES` need not be repeated.
     other_names: dict[str, tuple[str, ...]] = {}
     path_fields: tuple[str, ...] = ("file_path", "path")  # of `tool_input`, with a tool's file
+    patch_field: str = ""  # of `tool_input`, with a patch in place of single edits; empty: none
     server_prefix: str = "mcp__gitgates__"  # how the names of the tools of our own server begin
 
 
@@ -132,6 +134,7 @@ class SettingsFormat(Record):
     handler: dict[str, Any] = {}  # and each hook
     hides: bool = False  # whether those of a project are read instead of a person's own
     runs_once: bool = False  # whether the same command in two files is run once
+    flat: bool = False  # whether hooks stand in the list of an event themselves, without groups
     fields: dict[str, str] = {}  # where hooks have no groups: what `event`, `matcher`, `name` are
     whole: bool = False  # whether a matcher has to match the whole name of a tool
     expression: str = "{}"  # and how a matcher stands there
@@ -164,6 +167,7 @@ class AgentHost:
     NAME = ""  # as `agent-hook` names it
     TITLE = ""  # as people know it
     TESTED = ""  # the version of its client that our tests were run with
+    DOCUMENT = ""  # what its events and answers are taken from, where no client was driven
     PROGRAMS: tuple[str, ...] = ()  # its program, and the packages of npm and PyPI that have it
     # Options, their values, or `option=value`, with which it asks nobody before it does anything.
     UNASKED: tuple[str, ...] = ()
@@ -308,7 +312,7 @@ class AgentHost:
             if other.is_speaking(fields, env):
                 return other.payload_of(other.rename(fields), env)
         payload = self.payload_of(self.rename(fields), env)
-        if unread := self._unread(fields, payload) if self.SETTINGS.is_shared else "":
+        if unread := self.unread_in(fields, payload) if self.SETTINGS.is_shared else "":
             sessions = (text_of(fields, name) for name in _SESSION_ELSEWHERE)
             session = payload.session or next(filter(None, sessions), "")
             return payload._replace(unread=unread, session=session)
@@ -322,7 +326,7 @@ class AgentHost:
         """Return whether a payload that came through another agent's settings is from this one."""
         return False
 
-    def _unread(self, fields: dict[str, Any], payload: Payload) -> str:
+    def unread_in(self, fields: dict[str, Any], payload: Payload) -> str:
         """Return which part of a payload this host does not know; empty: none."""
         event, inside = text_of(fields, "hook_event_name"), fields.get("tool_input")
         if event in self.PROTOCOL.ignored:
@@ -343,8 +347,8 @@ class AgentHost:
         event = text_of(fields, "hook_event_name")
         kind, can = self.PROTOCOL.events.get(event, ("", Channels()))
         tool = text_of(fields, "tool_name")
-        tool_kind = self._tool_kind(tool)
-        return Payload(
+        tool_kind = self.tool_kind_of(tool, fields)
+        payload = Payload(
             host=self.NAME,
             event=HOOK_OF.get(kind, event),
             kind=kind,
@@ -374,16 +378,43 @@ class AgentHost:
             again=fields.get("stop_hook_active") is True,
             background=tasks_in(fields.get("background_tasks")),
         )
+        return self._with_calls(payload, fields, env) if kind == "after-batch" else payload
+
+    def _with_calls(
+        self, payload: Payload, fields: dict[str, Any], env: Mapping[str, str]
+    ) -> Payload:
+        """Return the payload of a step of the agent, with its tools, and the files they wrote."""
+        calls = tuple(
+            self.payload_of({**call, "hook_event_name": ""}, env)
+            for call in tables_in(fields.get("tool_calls"))
+        )
+        paths = [path for call in calls if call.tool_kind == "writes" for path in call.paths]
+        return payload._replace(
+            tool_use_id=calls[0].tool_use_id if calls else "",
+            calls=calls,
+            paths=tuple(dict.fromkeys(paths)),
+        )
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files that a tool works on."""
-        return tuple(path for name in self.TOOLS.path_fields if (path := path_of(tool_input, name)))
+        paths = [path for name in self.TOOLS.path_fields if (path := path_of(tool_input, name))]
+        if patch := path_of(tool_input, self.TOOLS.patch_field):
+            from gitgates.hosts.patch import paths_of  # few models write such
+
+            paths += paths_of(patch)
+        return tuple(paths)
 
     def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
         """Return what a tool does to a file, in order."""
-        return edits_in(tool_input)
+        patch = text_of(tool_input, self.TOOLS.patch_field)
+        if not patch:
+            return edits_in(tool_input)
+        from gitgates.hosts.patch import edits_of
 
-    def _tool_kind(self, tool: str) -> ToolKind:
+        return edits_of(patch)
+
+    def tool_kind_of(self, tool: str, _fields: Mapping[str, Any]) -> ToolKind:
+        """Return what a tool may do."""
         if tool.startswith(self.TOOLS.server_prefix):
             return "ours"
         return self.tools.get(tool, "other" if tool else "")
@@ -403,7 +434,7 @@ class AgentHost:
         elif level == STOP:
             body |= {"continue": False, "stopReason": person or reason}
         if permission := _permission(payload, verdict, level):
-            body |= _decision(self.PROTOCOL.denies, permission, reason)
+            body |= self.decided(payload.kind, permission, reason)
         elif level == BLOCK:
             body |= self.blocked(payload.kind, reason)
         elif to_agent and reaches_agent(payload.can, level):
@@ -414,10 +445,11 @@ class AgentHost:
         if output := {**body.pop(_HOOK_OUTPUT, {}), **changes}:
             body[_HOOK_OUTPUT] = {"hookEventName": self.own_event(payload.kind), **output}
         if person and (self.PROTOCOL.person or not body):
-            body |= self._person_message(payload, person)
+            body |= self.person_message(payload, person)
         return dumps(body).encode("ascii") if body else b""
 
-    def _person_message(self, payload: Payload, person: str) -> dict[str, Any]:
+    def person_message(self, payload: Payload, person: str) -> dict[str, Any]:
+        """Return the form of a text for the person."""
         if self.PROTOCOL.person:
             return {self.PROTOCOL.person: person}
         # Without a field for the person, the agent passes it on.
@@ -430,6 +462,10 @@ class AgentHost:
             for event, (event_kind, _can) in self.PROTOCOL.events.items()
             if event_kind == kind
         )
+
+    def decided(self, _kind: EventKind, permission: str, reason: str) -> dict[str, Any]:
+        """Return the form of a decision, "deny" or "ask", on a tool call."""
+        return _decision(self.PROTOCOL.denies, permission, reason)
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
         """Return the form of a block, where no tool call is denied."""

@@ -349,7 +349,8 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
             "[hooks.pre-commit]\nmax_retries = 1",
             (
                 "hooks.pre-commit.max_retries: unknown key. "
-                "`max_retries` applies only to Stop, SubagentStop, headless."
+                "`max_retries` applies only to Stop, SubagentStop, TaskCompleted, "
+                "TeammateIdle, headless."
             ),
         ),
         (
@@ -364,7 +365,7 @@ def test_value_is_shown_without_what_commands_a_terminal() -> None:
             (
                 "hooks.Stop.enabled_tools: unknown key. "
                 "`enabled_tools` applies only to PreToolUse, PostToolUse, "
-                "PostToolUseFailure."
+                "PostToolUseFailure, PostToolBatch."
             ),
         ),
         (

@@ -295,7 +295,8 @@ def test_promises_of_every_answer(event: str, verdict: Level, texts: tuple[str, 
     if event == "SubagentStop":
         assert "continue" not in found
     if verdict == BLOCK and event in EVENTS and EVENTS[event][1].block:
-        assert found["reason"]  # the client says "Blocked by hook" to an empty one
+        told = (inside or {}).get("additionalContext") if event == "PostToolBatch" else None
+        assert told or found["reason"]  # the client says "Blocked by hook" to an empty one
     for text in (*found.values(), *(inside or {}).values()):
         assert not isinstance(text, str) or javascript_length(text) <= 10_000
 

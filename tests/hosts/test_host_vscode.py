@@ -16,6 +16,7 @@ from conftest import Repo
 from doctor_support import examine
 
 from gitgates.core.agent_types import Payload
+from gitgates.core.types import BLOCK, Verdict
 from gitgates.hosts import agent_host
 from gitgates.session.driver import respond
 
@@ -129,6 +130,13 @@ def test_an_end_is_blocked_where_it_looks_for_that(repo: Repo, entry: str) -> No
     assert HOST.is_block(0, json.dumps(said).encode())
 
 
+def test_a_prompt_is_blocked_as_its_documentation_says() -> None:
+    prompt = {"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "go"}
+    payload = HOST.decode(json.dumps(prompt).encode(), {})
+    said = json.loads(HOST.encode(payload, Verdict(BLOCK, to_agent="why")))
+    assert said == {"decision": "block", "reason": "why", "continue": False, "stopReason": "why"}
+
+
 def test_an_edit_is_checked_and_told_once_for_both_settings(repo: Repo) -> None:
     repo.config(CONFIG)
     tell(repo, "claude", "SessionStart", source="new")
@@ -147,14 +155,7 @@ def test_an_edit_is_checked_and_told_once_for_both_settings(repo: Repo) -> None:
 
 # What nobody that we know has sent
 
-CURSOR = {
-    "conversation_id": "c1",
-    "generation_id": "g1",
-    "model": "m",
-    "cursor_version": "3.0",
-    "workspace_roots": ["/REPO"],
-    "transcript_path": None,
-}
+OTHER = {"trajectory_id": "c1", "execution_id": "e1", "model": "m", "transcript_path": None}
 SHELL = {"tool_name": "Shell", "tool_input": {"command": "git commit -nm x"}, "tool_use_id": "1"}
 
 
@@ -170,7 +171,7 @@ def test_what_cannot_be_read_is_told_once_and_found_by_doctor(
     repo: Repo, fields: dict[str, Any], what: str
 ) -> None:
     repo.config(CONFIG)
-    payload = {**CURSOR, "cwd": str(repo.path), **fields}
+    payload = {**OTHER, "cwd": str(repo.path), **fields}
     first = send(payload)
     assert f"gitgates: {what} is unknown to Claude Code" in first["systemMessage"]
     again = send({**payload, "tool_use_id": "2"})
@@ -180,7 +181,7 @@ def test_what_cannot_be_read_is_told_once_and_found_by_doctor(
 
 
 def test_without_a_configuration_nothing_is_told(repo: Repo) -> None:
-    payload = {**CURSOR, "cwd": str(repo.path), "hook_event_name": "preToolUse", **SHELL}
+    payload = {**OTHER, "cwd": str(repo.path), "hook_event_name": "preToolUse", **SHELL}
     assert send(payload) == {}
 
 

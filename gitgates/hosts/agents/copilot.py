@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
-from gitgates.hosts.payload import edits_in, path_of, text_of
+from gitgates.hosts.payload import text_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
-
-    from gitgates.core.agent_types import Replacement
 
 _OF_SUBAGENTS = ("Stop", "UserPromptSubmit")  # fired inside of them, too: an answer does nothing
 _PATCH = "patch"
@@ -99,6 +97,7 @@ class Copilot(AgentHost):
         },
         other_names={"Edit": ("MultiEdit",), "Agent": ("Task",)},
         path_fields=("path",),
+        patch_field=_PATCH,
     )
     FILES = Files(
         folder=".github",
@@ -154,22 +153,6 @@ class Copilot(AgentHost):
         if isinstance(patch, str):
             fields["tool_input"] = {_PATCH: patch}
         return fields
-
-    def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
-        """Return the files that a tool works on."""
-        if _PATCH not in tool_input:
-            return super().paths_in(tool_input)
-        from gitgates.hosts.patch import paths_of  # few models write such
-
-        return paths_of(path_of(tool_input, _PATCH))
-
-    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
-        """Return what a tool does to a file, in order."""
-        if _PATCH not in tool_input:
-            return edits_in(tool_input)
-        from gitgates.hosts.patch import edits_of
-
-        return edits_of(text_of(tool_input, _PATCH))
 
     def edit_sample(self, path_abs: str) -> dict[str, Any]:
         """Return the call of a tool that writes a file, as a payload has it."""

@@ -5,23 +5,23 @@ after the other, where there are both. Its payloads tell it from those clients. 
 starts as processes (Copilot CLI, Claude Code, Codex) have their own words.
 
 Source: microsoft/vscode-copilot-chat 31acd00a of 2026-03-29 (`chatHookService.ts`,
-`toolCallingLoop.ts`, `toolNames.ts`), where fields are in snake case; and the documentation of VS
-Code of 2026-02 to 2026-10 ("Agent hooks", "Legacy Local hooks reference"), where some are in camel
-case. No client was driven.
+`toolCallingLoop.ts`, `toolNames.ts`) and, where it has gone to, microsoft/vscode (04dc7dc6,
+09ebb65e, `extensions/copilot`), where fields are in snake case; and the documentation of VS Code of
+2026-02 to 2026-10 ("Agent hooks", "Legacy Local hooks reference"), where some are in camel case. No
+client was driven.
 """
 
 from __future__ import annotations
 
 from gitgates.core.agent_types import Channels
 from gitgates.hosts.agent import AgentHost, Files, Off, Protocol, SettingsFormat, Tools
-from gitgates.hosts.payload import edits_in, path_of, tables_in, text_of
+from gitgates.hosts.payload import tables_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from gitgates.core.agent_types import Replacement
     from gitgates.core.lifecycle import EventKind
 
 # In camel case → as all hosts have it. Of a payload, and of what a tool is given.
@@ -44,7 +44,7 @@ _INPUT = {
     "newString": "new_string",
     "replacements": "edits",
 }
-_PATCH, _FILES = "input", "files"
+_FILES = "files"
 _SERVER = "mcp_gitgates_"
 # What only others say, whose payloads are alike: Copilot CLI.
 _OF_OTHERS = (
@@ -59,7 +59,10 @@ class VSCode(AgentHost):
 
     NAME = "vscode"
     TITLE = "VS Code"
-    TESTED = ""
+    DOCUMENT = (
+        "the source of its extension (`extensions/copilot` of microsoft/vscode), and "
+        "code.visualstudio.com/docs/agents/reference/hooks-reference, 2026-07"
+    )
     PROTOCOL = Protocol(
         events={
             "SessionStart": ("session-start", Channels(context=True)),
@@ -82,23 +85,33 @@ class VSCode(AgentHost):
             "writes": (
                 *("create_file", "replace_string_in_file", "multi_replace_string_in_file"),
                 *("insert_edit_into_file", "apply_patch", "edit_notebook_file", "create_directory"),
-                "create_new_jupyter_notebook",
+                *("create_new_jupyter_notebook", "create_new_workspace", "edit_files"),
             ),
             "reads": (
                 *("read_file", "list_dir", "grep_search", "file_search", "semantic_search"),
                 *("search_workspace_symbols", "view_image", "get_errors", "get_changed_files"),
                 *("read_project_structure", "test_search", "get_search_view_results"),
                 *("copilot_getNotebookSummary", "read_notebook_cell_output", "test_failure"),
+                "testFailure",
             ),
-            "shell": ("run_in_terminal", "create_and_run_task", "run_task", "run_notebook_cell"),
-            "agent": ("runSubagent", "search_subagent", "execution_subagent"),
-            "skill": (),
+            "shell": (
+                *("run_in_terminal", "create_and_run_task", "run_task", "run_notebook_cell"),
+                *("send_to_terminal", "runTests"),
+            ),
+            "agent": ("runSubagent", "search_subagent", "explore_subagent", "execution_subagent"),
+            "skill": ("skill",),
             "report": (),
             "ours": (f"{_SERVER}*",),
             "harmless": (
                 *("manage_todo_list", "vscode_askQuestions", "fetch_webpage", "github_repo"),
                 *("get_terminal_output", "terminal_selection", "terminal_last_command"),
                 *("get_task_output", "tool_search", "get_vscode_api", "get_project_setup_info"),
+                *("kill_terminal", "github_text_search", "switch_agent", "session_store_sql"),
+                *("vscode_get_confirmation", "vscode_get_confirmation_with_options"),
+                *("vscode_get_terminal_confirmation", "vscode_reviewPlan"),
+                *("resolve_memory_file_uri", "open_browser_page", "navigate_page", "read_page"),
+                *("click_element", "screenshot_page", "hover_element", "drag_element"),
+                *("type_in_page", "handle_dialog"),
             ),
         },
         older={  # as its documentation calls them
@@ -119,6 +132,7 @@ class VSCode(AgentHost):
             "file_search": ("Glob",),
             "runSubagent": ("Agent", "Task"),
         },
+        patch_field="input",
         server_prefix=_SERVER,
     )
     FILES = Files(folder=".github")
@@ -156,24 +170,17 @@ class VSCode(AgentHost):
 
     def paths_in(self, tool_input: dict[str, Any]) -> tuple[str, ...]:
         """Return the files that a tool works on."""
-        from gitgates.hosts.patch import paths_of  # only tools have them
-
         tables = [tool_input, *tables_in(tool_input.get("edits"))]
         paths = [path for table in tables for path in super(VSCode, self).paths_in(table)]
         files = tool_input.get(_FILES)
         names: list[object] = files if isinstance(files, list) else []
-        paths += [name for name in names if isinstance(name, str)]
-        return tuple(dict.fromkeys((*paths, *paths_of(path_of(tool_input, _PATCH)))))
-
-    def edits_in(self, tool_input: dict[str, Any]) -> tuple[Replacement, ...]:
-        """Return what a tool does to a file, in order."""
-        from gitgates.hosts.patch import edits_of
-
-        return (*edits_in(tool_input), *edits_of(text_of(tool_input, _PATCH)))
+        return tuple(dict.fromkeys((*paths, *(name for name in names if isinstance(name, str)))))
 
     def blocked(self, kind: EventKind, reason: str) -> dict[str, Any]:
-        """Return the form of a block: at an end, in both places where versions look for it."""
+        """Return the form of a block, in both places where versions look for it."""
         answer = super().blocked(kind, reason)
+        if kind == "prompt":
+            answer |= {"continue": False, "stopReason": reason}
         if kind in ("turn-end", "subagent-end"):
             answer["hookSpecificOutput"] = {"decision": "block", "reason": reason}
         return answer

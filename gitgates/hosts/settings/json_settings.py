@@ -159,7 +159,8 @@ class AgentSettings:
             "timeout": entry.timeout_s * self.host.SETTINGS.per_second,
         }
         matcher = {} if entry.matcher is None else {"matcher": entry.matcher}
-        return {**matcher, "hooks": [{**hook, **self.host.SETTINGS.handler, **self.more_of(kind)}]}
+        hook = {**hook, **self.host.SETTINGS.handler, **self.more_of(kind)}
+        return {**hook, **matcher} if self.host.SETTINGS.flat else {**matcher, "hooks": [hook]}
 
     def _said_instead(self, kind: EventKind) -> str:
         """Return what prints, where gitgates is missing, that nothing is checked; empty: nothing.
@@ -194,6 +195,8 @@ class AgentSettings:
             root = below
         for at, event in enumerate(root.parts if root else ()):
             for nth, group in enumerate(event.parts if isinstance(event.value, list) else ()):
+                if root and self.host.SETTINGS.flat and self._is_removable(group.value):
+                    return self._pruned(text, [*path, (root, at), (event, nth)])
                 hooks = group.get("hooks")
                 for index, handler in enumerate(hooks.items if hooks else ()):
                     if root and hooks and self._is_removable(handler.value):
@@ -253,9 +256,8 @@ class AgentSettings:
         events = table
         for key in self.host.SETTINGS.events_at:
             events = events.get(key, {})
-        hooks = tuple(
-            self.hook_of(event, group, handler) for event, group, handler in _handlers(events)
-        )
+        handlers = _handlers(events, flat=self.host.SETTINGS.flat)
+        hooks = tuple(self.hook_of(event, group, handler) for event, group, handler in handlers)
         return HookSettings(hooks=hooks, off=self._is_off(table))
 
     def is_off(self, text: str, file: str) -> bool | None:
@@ -363,11 +365,13 @@ class AgentSettings:
 Settings = AgentSettings
 
 
-def _handlers(hooks: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
+def _handlers(
+    hooks: dict[str, Any], *, flat: bool
+) -> Iterator[tuple[str, dict[str, Any], dict[str, Any]]]:
     """Yield each hook of settings: its event, its group, and itself."""
     for event, groups in hooks.items():
         for group in groups if isinstance(groups, list) else ():
-            handlers = group.get("hooks") if isinstance(group, dict) else None
+            handlers = [group] if flat else group.get("hooks") if isinstance(group, dict) else None
             for handler in handlers if isinstance(handlers, list) else ():
                 if isinstance(handler, dict):
                     yield event, group, handler

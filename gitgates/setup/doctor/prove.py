@@ -335,11 +335,11 @@ def _prove_agent(agent: str, subject: Subject, findings: list[Finding]) -> list[
         return proofs
     with _throwaway(HOOK_OF["turn-end"], subject.repo.env) as repo:
         version = (os.fsdecode(repo.run(f"{agent} --version").stdout).splitlines() or ["?"])[0]
-    is_other = host.TESTED not in version
-    what = (
-        f"its version is {visible_line(version)[:60]}{', and' if is_other else ':'} our tests "
-        f"were run with {host.TESTED}; no session of it was started"
-    )
+    link = ", and" if host.TESTED not in version else ":"
+    tested = f"our tests were run with {host.TESTED}"
+    if not host.TESTED:
+        link, tested = ",", f"which our tests do not start: they go by {host.DOCUMENT}"
+    what = f"its version is {visible_line(version)[:60]}{link} {tested}; no session was started"
     fix = f"To test it there: make a gate fail, and ask {host.TITLE} for a change"
     if host.DRIVEN:
         fix += (

@@ -266,7 +266,8 @@ def _needs(config: Config, agent: str) -> list[Need]:
         after = Need("after-tool", tools=batch.tools or (), tool_kinds=changing)
         by_kind["after-tool"] = join_needs(by_kind.get("after-tool", after), after)
     before: tuple[ToolKind, ...] = ()
-    if "session-start" in by_kind and not host.has("session-start"):
+    starts = host.has("session-start") and host.PROTOCOL.tells_start
+    if "session-start" in by_kind and not starts:
         # The state before the first change stands for that at the start.
         before = ("writes", "shell")
     elif "after-tool" in by_kind and not host.PROTOCOL.tells_edits:

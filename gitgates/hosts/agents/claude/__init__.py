@@ -151,7 +151,10 @@ class Claude(AgentHost):
     SETTINGS = SettingsFormat(
         by_shell=True,
         is_shared=True,
-        run_by=(("copilot", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),),
+        run_by=(
+            ("copilot", "COPILOT_PROJECT_DIR", "COPILOT_HOOK_DIR"),
+            ("cursor", "CURSOR_PROJECT_DIR", ""),
+        ),
         module="gitgates.hosts.agents.claude.settings",
         runs_once=True,
         usual_s=600.0,
@@ -173,6 +176,8 @@ class Claude(AgentHost):
 
     def guest_of(self, fields: dict[str, Any], _env: Mapping[str, str]) -> str:
         """Return the module of another that may have sent it: this one sends no time."""
+        if "cursor_version" in fields:
+            return "gitgates.hosts.agents.cursor"
         return (
             "gitgates.hosts.agents.vscode"
             if "timestamp" in fields or "hookEventName" in fields
@@ -182,8 +187,6 @@ class Claude(AgentHost):
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return what a payload with these fields says."""
         payload = super().payload_of(fields, env)
-        if payload.kind == "after-batch":
-            payload = self._with_calls(payload, fields, env)
         prompt, source = payload.prompt, payload.source
         tool_input = fields.get("tool_input")
         inside = tool_input if isinstance(tool_input, dict) else {}
@@ -191,21 +194,6 @@ class Claude(AgentHost):
             attended=env.get(_ATTENDED) != "0",
             automatic=prompt.lstrip().startswith(_PSEUDO_PREFIXES) or source in _PSEUDO_SOURCES,
             scheduled=_scheduled(fields, inside),
-        )
-
-    def _with_calls(
-        self, payload: Payload, fields: dict[str, Any], env: Mapping[str, str]
-    ) -> Payload:
-        """Return the payload of a step of the agent, with its tools, and the files they wrote."""
-        calls = tuple(
-            super(Claude, self).payload_of(call, env)
-            for call in tables_in(fields.get("tool_calls"))
-        )
-        paths = [path for call in calls if call.tool_kind == "writes" for path in call.paths]
-        return payload._replace(
-            tool_use_id=calls[0].tool_use_id if calls else "",
-            calls=calls,
-            paths=tuple(dict.fromkeys(paths)),
         )
 
     def calls_in(self, line: bytes) -> list[ToolCall]:

@@ -1,0 +1,85 @@
+"""The protocol for any other agent: that of Claude Code, and what each tool does (`tool_kind`).
+
+An agent that calls gitgates by itself needs no more than this; docs/how-to/generic-hook.md.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.agent_types import Channels
+from gitgates.hosts.agent import AgentHost, Files, Protocol, SettingsFormat, Tools
+from gitgates.hosts.agents.claude import HOST as CLAUDE
+from gitgates.hosts.payload import text_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import Payload, ToolKind
+
+_NAMES = CLAUDE.TOOLS.names
+_KINDS: tuple[ToolKind, ...] = (*_NAMES, "other")
+# As which patterns of the configuration mean a tool of a kind.
+_USUAL: dict[ToolKind, tuple[str, ...]] = {
+    "writes": ("Edit", "Write"),
+    "reads": ("Read",),
+    "shell": ("Bash",),
+    "agent": ("Agent",),
+    "skill": ("Skill",),
+}
+
+
+class Generic(AgentHost):
+    """Any agent that speaks our protocol."""
+
+    NAME = "generic"
+    TITLE = "Generic agent"
+    DOCUMENT = "[its own page](../how-to/generic-hook.md), whose example a test runs"
+    PROTOCOL = Protocol(
+        # There, a block at the end of a step is as one after a tool.
+        events={
+            **CLAUDE.PROTOCOL.events,
+            "SubagentStop": ("subagent-end", Channels(block=True, stop=True)),
+            "TaskCompleted": ("task-end", Channels(block=True, stop=True)),
+            "TeammateIdle": ("teammate-idle", Channels(block=True, stop=True)),
+            "PreCompact": ("before-compact", Channels(block=True, context=True)),
+        },
+        repeats=False,
+        provable=CLAUDE.PROTOCOL.provable,
+        changes="updatedInput",
+    )
+    TOOLS = Tools(
+        names=_NAMES, other_names=CLAUDE.TOOLS.other_names, path_fields=("file_path", "path")
+    )
+    FILES = Files(
+        folder=".agents/gitgates",
+        settings={"project": "hooks.json", "user": "hooks.json"},
+    )
+    SETTINGS = SettingsFormat(
+        module="gitgates.hosts.agents.generic_settings", is_shared=True, usual_s=600.0
+    )
+
+    def tool_kind_of(self, tool: str, fields: Mapping[str, Any]) -> ToolKind:
+        """Return what a tool may do, as the agent says, else as Claude Code's of that name."""
+        said = fields.get("tool_kind")
+        return next((kind for kind in _KINDS if kind == said), super().tool_kind_of(tool, fields))
+
+    def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
+        """Return what a payload with these fields says."""
+        payload = super().payload_of(fields, env)
+        names = (*payload.tool_names, *_USUAL.get(payload.tool_kind, ()))
+        return payload._replace(
+            tool_names=tuple(name for name in dict.fromkeys(names) if name != payload.tool),
+            attended=fields.get("attended") is True,
+            automatic=fields.get("automatic") is True,
+        )
+
+    def unread_in(self, fields: dict[str, Any], payload: Payload) -> str:
+        """Return which part of a payload this host does not know; empty: none."""
+        kind = text_of(fields, "tool_kind")
+        if kind and kind not in _KINDS:
+            return f"the tool_kind `{kind}` (not one of {', '.join(_KINDS)})"
+        return super().unread_in(fields, payload)
+
+
+HOST = Generic()
