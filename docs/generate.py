@@ -270,6 +270,7 @@ def _result_json() -> str:
         ("## `quality_gates`", result.CYCLE),
         ("## Each of `attempts`", result.ATTEMPT),
         ("## Each of `results`", result.RESULT),
+        ("## Each of `failures`", result.FAILURE),
     )
     tables = (part for head, fields in objects for part in (head, _fields(fields)))
     outcomes = ((f"`{o}`", f"`{s}`", m) for o, (s, m) in result.OUTCOMES.items())

@@ -107,7 +107,7 @@ def _own_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
         "[maintenance]\n\tauto = false\n[gc]\n\tauto = 0\n[receive]\n\tautogc = false\n"
     )
     for name in list(os.environ):
-        if name.startswith(("CLAUDE", "GIT_", "GITGATES", "PRE_COMMIT", "SKIP", "VIRTUAL_ENV")):
+        if name.startswith(("CLAUDE", "GIT", "PRE_COMMIT", "SKIP", "VIRTUAL_ENV")):
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))

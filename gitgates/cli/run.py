@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 import click
 
 from gitgates.config.values import PATTERNS, BadValue
+from gitgates.core import environ
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError, unwritable
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.types import Config, Hook
+from gitgates.core.types import Config, Decision, Hook, Plan
 from gitgates.engine.match import select
 from gitgates.engine.plan import AUDIT, REUSE, find_hook
 from gitgates.engine.run import InterruptedRun
@@ -27,7 +28,7 @@ from gitgates.report.text import Console
 from gitgates.session.git_hooks import HookCall, handle
 from gitgates.store.owners import denied
 from gitgates.verbs.completion import complete_gates, complete_names, unknown_gate, unknown_hook
-from gitgates.verbs.output import stdout, write_junit
+from gitgates.verbs.output import stdout, write_junit, write_report
 from gitgates.verbs.repository import configuration, current_repo, restore_interrupted
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -204,6 +205,13 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
 @path_options
 @click.option("--format", "fmt", type=click.Choice(["text", "json", "jsonl"]), default="text")
 @click.option("--junit", metavar="FILE", default="", help="Write a JUnit XML report.")
+@click.option("--sarif", metavar="FILE", default="", help="Write the failures as SARIF 2.1.0.")
+@click.option(
+    "--code-quality",
+    metavar="FILE",
+    default="",
+    help="Write the failures as a Code Quality report of GitLab.",
+)
 @click.option("--no-reuse", "reuse", flag_value="0", help="Run every gate; reuse no pass.")
 @click.option(
     "--audit-reuse",
@@ -219,7 +227,6 @@ def command(
     names: tuple[str, ...],
     gates: tuple[str, ...],
     fmt: str,
-    junit: str,
     quiet: bool,
     verbose: bool,
     **options: Any,  # noqa: ANN401 - click's
@@ -243,6 +250,7 @@ def command(
     else:
         listener = (JsonLines if fmt == "jsonl" else JsonDocument)(terminal, began_s)
     reuse, skips = options.pop("reuse") or "", options.pop("skips")
+    files = {name: options.pop(name) for name in ("junit", "sarif", "code_quality")}
     try:
         restore_interrupted("run")
         call = _run((names, gates, skips), options, listener, reuse=reuse)
@@ -250,20 +258,40 @@ def command(
             notes = save_run(call.decision, call.plan, call.config, began_s)
             click.echo(notes, nl=False, err=True)
             terminal.write(listener.closing(call.decision, call.plan))
-            if junit:
-                write_junit(junit, call.decision, call.plan.event.name)
+            _write_reports(files, call.decision, call.plan, call.config)
         if call.errors:
             raise call.errors[0]
     except (GitgatesError, OSError) as error:
         expected_error = (
             error if isinstance(error, GitgatesError) else denied(error) or unwritable(error)
         )
-        if junit and isinstance(error, InterruptedRun):
-            write_junit(junit, error.decision, error.plan.event.name)
+        if files["junit"] and isinstance(error, InterruptedRun):
+            write_junit(files["junit"], error.decision, error.plan.event.name)
         if expected_error and not isinstance(listener, Console):
             terminal.write(listener.failed(expected_error))
         raise
     return githook.encode(call.decision)
+
+
+def _write_reports(
+    files: Mapping[str, str], decision: Decision, plan: Plan, config: Config
+) -> None:
+    """Write the reports that were asked for, and in GitHub Actions annotations as well."""
+    if files["junit"]:
+        write_junit(files["junit"], decision, plan.event.name)
+    is_annotated = environ.read().get("GITHUB_ACTIONS") == "true"
+    if not (files["sarif"] or files["code_quality"] or is_annotated):
+        return
+    from gitgates.report.diagnostics import Diagnostics  # of CI
+
+    diagnostics = Diagnostics(decision, plan, config)
+    if files["sarif"]:
+        write_report("--sarif", files["sarif"], diagnostics.sarif())
+    if files["code_quality"]:
+        write_report("--code-quality", files["code_quality"], diagnostics.code_quality())
+    if is_annotated:
+        # Standard output may be a document.
+        click.echo(diagnostics.workflow_commands(), nl=False, err=True)
 
 
 def _run(

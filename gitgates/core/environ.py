@@ -63,6 +63,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ),
     ("RUSTUP_HOME", "you", "the folder of rustup, whose settings name the toolchain of `cargo`"),
     ("RUSTUP_TOOLCHAIN", "you", "the toolchain of `cargo`, which passes are reused for"),
+    ("GITHUB_ACTIONS", "CI", "`true`: `gitgates run` annotates failures on their lines"),
     ("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to pause at"),
     ("GITGATES_HOOK", "gitgates", "for each gate: the hook"),
     (

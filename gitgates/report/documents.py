@@ -14,6 +14,7 @@ from typing import Any
 
 from gitgates.core.clean import counted, first_few, sanitise, utf8, visible, visible_line
 from gitgates.core.errors import GitgatesError
+from gitgates.core.failure import Failure
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import policy_gates
 from gitgates.core.types import (
@@ -130,7 +131,8 @@ def junit_xml(decision: Decision, hook: str) -> bytes:
         case = ET.SubElement(suite, "testcase", name=_xml(name), classname=f"gitgates.{hook}")
         case.set("time", f"{result.duration_s:.3f}")
         if tag:
-            ET.SubElement(case, tag, attributes)
+            element = ET.SubElement(case, tag, attributes)
+            element.text = _xml("\n".join(map(_failure_line, result.failures))) or None
         text = os.fsdecode(sanitise(result.output, colour=False))
         if text := text or (f"reused: {result.reused}" if result.reused else ""):
             ET.SubElement(case, "system-out").text = _xml(text)
@@ -151,6 +153,14 @@ def _junit_end(visit: Visit) -> tuple[str, dict[str, str]]:
     return (
         ("failure", attributes) if result.status != "passed" or visit.verdict >= BLOCK else ("", {})
     )
+
+
+def _failure_line(failure: Failure) -> str:
+    """Return a failure as compilers print one: `a.py:3:1: error: message [rule]`."""
+    numbers = [str(number) for number in (failure.line, failure.column) if number]
+    place = ":".join([failure.path, *numbers]) + ": " if failure.path else ""
+    rule = f" [{failure.rule}]" if failure.rule else ""
+    return f"{place}{failure.severity}: {failure.message}{rule}"
 
 
 def _xml(text: str) -> str:

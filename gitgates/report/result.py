@@ -139,6 +139,24 @@ RESULT: Fields = {
     ),
     "new_failures*": ("list of strings", "titles of those that do, if others do not"),
     "metrics*": ("numbers by name", "its `metrics`, from its output"),
+    "failures*": (
+        "list of objects",
+        "those in its output, if it has the key `failures`; at most 1,000, in the last 20 attempts",
+    ),
+}
+
+FAILURE: Fields = {
+    "fingerprint": (
+        "string",
+        "16 hex digits: [how failures are compared](../explanation/failures.md#fingerprints)",
+    ),
+    "title": ("string", "all of it in one line, of at most 200 characters"),
+    "path*": ("string", "the file, from the root of the working tree"),
+    "line*": ("whole number", "from 1"),
+    "column*": ("whole number", "as the tool counts them"),
+    "rule*": ("string", "the rule that is broken"),
+    "message*": ("string", "at most 500 characters"),
+    "severity": ("string", "`error`, `warning` or `note`; `error` if the tool does not say it"),
 }
 
 
@@ -198,12 +216,16 @@ def add_attempt(
         "final_status": OUTCOMES[attempt.verdict][0],
         "total_duration_seconds": round(sum(a["duration_seconds"] for a in attempts), 3),
         "attempts": [
-            *({**a, "results": [{**r, "output": ""} for r in a["results"]]} for a in old),
+            *({**a, "results": [_without_output(r) for r in a["results"]]} for a in old),
             *new,
         ],
     }
     run = {**_run(attempt, execution_id), **earlier, "version": VERSION}
     return _filled(RUN, {**run, "outcome": attempt.verdict, "quality_gates": cycle})
+
+
+def _without_output(result: dict[str, Any]) -> dict[str, Any]:
+    return {name: result[name] for name in result if name != "failures"} | {"output": ""}
 
 
 def run_fields(attempt: AttemptReport) -> dict[str, Any]:
@@ -273,6 +295,10 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "accepted": len(result.accepted) or None,
         "new_failures": new_failures(result),
         "metrics": dict(result.metrics),
+        "failures": [
+            {name: value for name, value in each._asdict().items() if value}
+            for each in result.failures
+        ],
     }
     return _filled(RESULT, {**fields, **more})
 

@@ -88,11 +88,19 @@ def write_junit(path: str, decision: Decision, hook: str) -> None:
     """
     from gitgates.report.documents import junit_xml  # seldom asked for
 
+    write_report("--junit", path, junit_xml(decision, hook))
+
+
+def write_report(option: str, path: str, report: bytes) -> None:
+    """Write a report to the file that an option names.
+
+    Raises: UsageError where the file cannot be written.
+    """
     try:
         with open(path, "wb") as file:
-            file.write(junit_xml(decision, hook))
+            file.write(report)
     except OSError as error:
-        text = f"--junit {path}: cannot be written: {error.strerror}"
+        text = f"{option} {path}: cannot be written: {error.strerror}"
         raise errors.UsageError(text) from error
 
 

@@ -14,6 +14,7 @@ from gitgates.report.artifacts import summary
 from gitgates.report.result import (
     ATTEMPT,
     CYCLE,
+    FAILURE,
     LONGEST_FIXES,
     OUTCOMES,
     RESULT,
@@ -158,6 +159,7 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
             failures=(Failure("34cd", "a.py: wrong"), Failure("12ab", "b.py: wrong")),
             metrics={"coverage": 83.5},
             reused="Stop, 2 min ago",
+            failures=(Failure("f", "t", "a.py", 1, 2, "R", "m", "note"),),
         )._replace(would="BLOCK", called_by="b", rescued_by="c"),
         tree="ab" * 20,
         session="s",
@@ -175,6 +177,7 @@ def test_every_field_is_in_the_table_and_none_else() -> None:
         (document["quality_gates"], CYCLE),
         (last, ATTEMPT),
         (last["results"][0], RESULT),
+        (last["results"][0]["failures"][0], FAILURE),
     ):
         assert sorted(value) == sorted(name.rstrip("*") for name in fields)
     assert is_sound(json.loads(json.dumps(document)))
