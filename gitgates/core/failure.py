@@ -17,3 +17,8 @@ class Failure(Record):
     rule: str = ""
     message: str = ""  # one line
     severity: str = "error"  # or warning, note, as in SARIF; error where the tool does not say
+
+
+def say_all(failures: tuple[Failure, ...], output: bytes) -> bool:
+    """Return whether failures say all that people can read in an output: it is JSON."""
+    return output.lstrip().startswith(b"{") and any(failure.path for failure in failures)

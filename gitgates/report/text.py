@@ -269,7 +269,13 @@ def shown_output(result: GateResult, *, colour: bool) -> bytes:
         return b""
     from gitgates.core.clean import sanitise  # most runs show no output
 
-    lines = sanitise(result.output.rstrip(b"\r\n"), colour=colour).split(b"\n")
+    output = result.output
+    if result.failures:
+        from gitgates.core.failure import say_all
+
+        if say_all(result.failures, output):
+            output = as_bytes("\n".join(failure.title for failure in result.failures))
+    lines = sanitise(output.rstrip(b"\r\n"), colour=colour).split(b"\n")
     output = b"".join(b"  | " + line + b"\n" for line in lines)
     if result.dropped_bytes and result.log_abs:
         output += as_bytes(f"  full log: {escaped_line(result.log_abs)}\n")

@@ -146,6 +146,16 @@ def test_junit_is_valid_and_lists_the_failures(reports: Repo) -> None:
     assert "sub/a.sh:4:1: warning: Use 'cd ... || exit'" in text
 
 
+def test_json_is_shown_as_the_failures_in_it(repo: Repo) -> None:
+    repo.config(
+        f"[gates.lint]\ncommand = 'cat {OUTPUTS}/clippy.txt; exit 1'\nfailures = 'clippy'\n"
+        "[hooks.manual]\ngates = ['lint']\n"
+    )
+    lines = repo.gitgates("run").stdout.decode().splitlines()
+    assert lines[1] == "  | src/lib.rs:2:9: unused_variables unused variable: `unused`"
+    assert len(lines) == 6
+
+
 def test_result_json_keeps_each_failure(reports: Repo) -> None:
     document = json.loads(reports.gitgates("run", "--format", "json").stdout)
     found = {result["name"]: result.get("failures") for result in document["results"]}

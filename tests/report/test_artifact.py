@@ -192,14 +192,16 @@ def test_what_the_agent_said_before_the_first_attempt_is_no_fix() -> None:
     assert second["agent_fixes"] == "x" * LONGEST_FIXES
 
 
-def test_old_attempts_of_a_long_cycle_lose_their_output_alone() -> None:
+def test_old_attempts_of_a_long_cycle_lose_their_output_and_failures_alone() -> None:
     document: dict[str, Any] | None = None
     for number in range(WITH_OUTPUT + 2):
-        output = b"%d" % number
-        document = add_attempt(document, "r", attempt(visit("a", "failed", output=output)), 3)
+        failures = (Failure(fingerprint=str(number), title="t"),)
+        ended = visit("a", "failed", output=b"%d" % number, failures=failures)
+        document = add_attempt(document, "r", attempt(ended), 3)
     assert document
     attempts = document["quality_gates"]["attempts"]
     assert [a["results"][0]["output"] for a in attempts[:3]] == ["", "", "2"]
+    assert ["failures" in a["results"][0] for a in attempts[:3]] == [False, False, True]
     assert [a["attempt"] for a in attempts] == list(range(1, WITH_OUTPUT + 3))
 
 
