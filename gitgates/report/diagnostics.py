@@ -15,7 +15,7 @@ from urllib.parse import quote
 from gitgates import __version__
 from gitgates.core.clean import plain_line, utf8
 from gitgates.core.failure import Failure
-from gitgates.core.types import BLOCK, Config, Decision, Gate, Plan, Visit
+from gitgates.core.types import BLOCK, Config, Decision, Gate, GateResult, Plan, Visit
 from gitgates.engine.failures import failures_of
 from gitgates.engine.walk import describe
 
@@ -76,18 +76,18 @@ class Diagnostics:
         return "".join(shown) + note
 
     def _counted(self) -> list[tuple[str, Failure]]:
-        """Return gate and failure, of those that are not excused and not put right since."""
+        """Return gate and failure, of those that are not accepted."""
         return [
             (utf8(plain_line(visit.result.gate)), failure)
             for visit in self._visits
-            if not (visit.result.excused or visit.rescued_by)
             for failure in self._failures(visit)
+            if not _is_accepted(failure, visit.result)
         ]
 
     def _failures(self, visit: Visit) -> list[Failure]:
         result = visit.result
-        if result.status == "passed" and visit.verdict < BLOCK:
-            return []
+        if visit.rescued_by or (result.status == "passed" and visit.verdict < BLOCK):
+            return []  # it has been put right, or never was wrong
         gate = self._gates.get(result.gate, Gate(name=result.gate))
         if result.status not in _FAILED:  # its output is about something else
             gate = gate._replace(failures="")
@@ -122,24 +122,24 @@ class Diagnostics:
         if not invocation["executionSuccessful"]:
             message = {"text": utf8(plain_line(f"{gate} {describe(result)}", 0))}
             invocation["toolExecutionNotifications"] = [{"level": "error", "message": message}]
-        accepted = {"kind": "external", "justification": utf8(result.excused)}
-        suppressed = {"suppressions": [accepted]} if result.excused else {}
         return {
             "tool": {"driver": driver},
             "automationDetails": {"id": f"gitgates/{gate}/"},
             "columnKind": "unicodeCodePoints",
             "invocations": [invocation],
-            "results": [
-                {**_result(failure, rules, gate), **suppressed}
-                for failure in failures
-                if not visit.rescued_by
-            ],
+            "results": [_result(failure, rules, result) for failure in failures],
         }
 
 
-def _result(failure: Failure, rules: list[str], gate: str) -> dict[str, Any]:
+def _is_accepted(failure: Failure, result: GateResult) -> bool:
+    return bool(result.excused) or failure.fingerprint in result.accepted
+
+
+def _result(failure: Failure, rules: list[str], result: GateResult) -> dict[str, Any]:
     region = {"startLine": failure.line, "startColumn": failure.column}
-    rule = failure.rule or gate
+    rule = failure.rule or utf8(plain_line(result.gate))
+    accepted = {"kind": "external", "justification": utf8(result.excused or result.reason)}
+    suppressed = {"suppressions": [accepted]} if _is_accepted(failure, result) else {}
     place = {
         "artifactLocation": {"uri": quote(failure.path), "uriBaseId": "%SRCROOT%"},
         "region": {name: number for name, number in region.items() if number},
@@ -151,6 +151,7 @@ def _result(failure: Failure, rules: list[str], gate: str) -> dict[str, Any]:
         "message": {"text": failure.message},
         "locations": [{"physicalLocation": place}],
         "partialFingerprints": {"gitgates/v1": failure.fingerprint},
+        **suppressed,
     }
 
 

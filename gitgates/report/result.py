@@ -21,6 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
+    from gitgates.core.failure import Failure
     from gitgates.core.types import Plan
 
     # Name → the type of its value, and the meaning; a * where it may be left out.
@@ -157,6 +158,7 @@ FAILURE: Fields = {
     "rule*": ("string", "the rule that is broken"),
     "message*": ("string", "at most 500 characters"),
     "severity": ("string", "`error`, `warning` or `note`; `error` if the tool does not say it"),
+    "accepted*": ("true or false", "it does not count"),
 }
 
 
@@ -295,12 +297,14 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "accepted": len(result.accepted) or None,
         "new_failures": new_failures(result),
         "metrics": dict(result.metrics),
-        "failures": [
-            {name: value for name, value in each._asdict().items() if value}
-            for each in result.failures
-        ],
+        "failures": [_failure(failure, result.accepted) for failure in result.failures],
     }
     return _filled(RESULT, {**fields, **more})
+
+
+def _failure(failure: Failure, accepted: tuple[str, ...]) -> dict[str, Any]:
+    fields = {**failure._asdict(), "accepted": failure.fingerprint in accepted}
+    return _filled(FAILURE, {name: value or None for name, value in fields.items()})
 
 
 def _visit(visit: Visit, execution_id: str) -> dict[str, Any]:

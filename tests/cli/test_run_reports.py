@@ -171,7 +171,8 @@ def test_result_json_keeps_each_failure(reports: Repo) -> None:
         "message": "`os` imported but unused",
         "severity": "error",
     }
-    assert list(first) == [name.rstrip("*") for name in FAILURE]
+    assert [*first, "accepted"] == [name.rstrip("*") for name in FAILURE]
+    assert found["sh"][0].keys() == first.keys()
     run = json.loads(reports.gitgates("runs", "show", "latest", "--format", "json").stdout)
     (attempt,) = run["quality_gates"]["attempts"]
     assert attempt["results"][0]["failures"] == found["lint"]
@@ -229,6 +230,28 @@ def test_a_report_that_cannot_be_written_is_an_error(reports: Repo, option: str)
     done = reports.gitgates("run", "fine", option, "no/such/folder")
     assert done.returncode == 64
     assert f"{option} no/such/folder: cannot be written" in done.stderr.decode()
+
+
+def test_accepted_failures_are_suppressed(repo: Repo) -> None:
+    repo.config(
+        "[gates.lint]\ncommand = 'cat out.txt; exit 1'\nfailures = 'ruff'\nbaseline = true\n"
+        "[hooks.manual]\ngates = ['lint']\n"
+    )
+    repo.write("out.txt", "a.py:1:1: F401 old\n")
+    repo.commit_all("base")
+    repo.write("out.txt", "a.py:1:1: F401 old\na.py:2:1: F401 new\n")
+    done = repo.gitgates(
+        *("run", "--sarif", "out.sarif", "--code-quality", "out.json"),
+        env={"GITHUB_ACTIONS": "true"},
+    )
+    (run,) = _valid_sarif((repo.path / "out.sarif").read_text())["runs"]
+    states = {r["message"]["text"]: "suppressions" in r for r in run["results"]}
+    assert states == {"old": True, "new": False}
+    (issue,) = _valid_code_quality((repo.path / "out.json").read_text())
+    assert issue["description"] == "new"
+    assert done.stderr.decode().splitlines() == [
+        "::error file=a.py,line=2,col=1,title=lint%3A F401::new"
+    ]
 
 
 def test_nothing_checked_is_no_clean_run(repo: Repo) -> None:
