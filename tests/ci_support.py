@@ -76,7 +76,10 @@ def _within() -> tuple[str, ...]:
 
 
 class Machine:
-    """A machine of a host: what outlives a job there is its cache, and the repository's origin."""
+    """A machine of a host. What outlives a job is the cache, and what was installed for the first.
+
+    A host's would be installed anew, which takes most of the time of a test.
+    """
 
     def __init__(self, folder: Path, wheels: Path, origin: Path) -> None:
         self.folder, self.origin, self.cache = folder, origin, folder / "cache"
@@ -89,14 +92,15 @@ class Machine:
         """Prepare an empty machine for a job, with these variables of the host."""
         self._jobs += 1
         self.job = self.folder / f"job{self._jobs}"
-        self.work, self.temp = self.job / "work", self.job / "temp"
+        self.work, self.temp = self.job / "work", self.folder / "temp"
         for folder in (self.work, self.temp, self.job / "home"):
-            folder.mkdir(parents=True)
+            folder.mkdir(parents=True, exist_ok=True)
         self.env = {
             "PATH": f"{self.folder / 'tools'}:/usr/bin:/bin",
             "HOME": str(self.job / "home"),
             "CI": "true",
             "PIP_NO_INDEX": "1",
+            "PIP_NO_COMPILE": "1",
             "PIP_FIND_LINKS": str(self._wheels),
             "TMPDIR": str(self.temp),
             **env,
@@ -225,10 +229,10 @@ def _expression(text: str, contexts: dict[str, Any]) -> Any:
 class GitLab(Machine):
     """Runs the job of a component."""
 
-    def run_job(self, file: str, inputs: dict[str, Any], **variables: str) -> Ended:
+    def run_job(self, file: str, **variables: str) -> Ended:
         """Run the job of a file with `spec`, for a commit: CI_COMMIT_SHA."""
         spec, _ = yaml.safe_load_all(file)
-        given = {name: each["default"] for name, each in spec["spec"]["inputs"].items()} | inputs
+        given = {name: each["default"] for name, each in spec["spec"]["inputs"].items()}
         text = file.partition("\n---\n")[2]
         for name, value in given.items():
             shown = str(value).lower() if isinstance(value, bool) else str(value)
