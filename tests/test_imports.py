@@ -15,7 +15,16 @@ from gitgates.setup.install.githooks import render
 
 ROOT = Path(__file__).resolve().parent.parent
 
-PACKAGES = {"click", "dulwich", "jinja2", "pre_commit", "tomlkit", "tree_sitter", "yaml"}
+PACKAGES = {
+    "click",
+    "dulwich",
+    "identify",
+    "jinja2",
+    "pre_commit",
+    "tomlkit",
+    "tree_sitter",
+    "yaml",
+}
 # Whatever runs, none of these. A module stands for all that lies below it.
 FORBIDDEN = {
     *PACKAGES,

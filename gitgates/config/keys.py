@@ -153,6 +153,14 @@ GATE_KEYS: tuple[Key, ...] = (
         "array: none."
     ),
     Key("exclude", v.PATTERNS, "[]", weaker="more").means("Patterns of paths to exclude."),
+    Key("types", v.TAGS, "[]", weaker="any").means(
+        "Types of files as in the pre-commit framework, by the name of a file, its `#!` line and "
+        'its mode: `["python"]`, `["text", "!executable"]`. A path has to be of all of them, and '
+        "of none with `!`."
+    ),
+    Key("types_or", v.ANY_TAGS, "[]", weaker="any").means(
+        "Types of files; a path has to be of one of them."
+    ),
     Key("pass_files", v.FLAG, "false", weaker="any").means(
         'Append the matching paths to the command, in a shell string as `"$@"`, in several '
         "runs if the system's limit requires it."

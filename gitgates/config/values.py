@@ -206,6 +206,32 @@ def _selected(value: object) -> tuple[str, ...]:
     return names
 
 
+def _tags(value: object) -> tuple[str, ...]:
+    tags = _names(value)
+    _refuse_unknown_tag(tuple(item.removeprefix("!") for item in tags))
+    return tags
+
+
+def _any_tags(value: object) -> tuple[str, ...]:
+    tags = _names(value)
+    _refuse_unknown_tag(tags)
+    return tags
+
+
+def _refuse_unknown_tag(tags: tuple[str, ...]) -> None:
+    # Few configurations have types; a hook whose configuration is known does not parse it.
+    from difflib import get_close_matches
+
+    from identify.identify import ALL_TAGS
+
+    for entry, tag in enumerate(tags):
+        if tag not in ALL_TAGS:
+            near = get_close_matches(tag.casefold(), sorted(ALL_TAGS))
+            hint = f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
+            expected = "a type of files that pre-commit's `identify` knows, such as python"
+            raise BadValue(expected, hint, entry=entry)
+
+
 def _patterns(value: object) -> tuple[str, ...]:
     if isinstance(value, str) and ("\\" in value or value[:1] == "^" or value[-1:] == "$"):
         # As other tools want it; as a pattern it would match nothing, and the gate be skipped.
@@ -375,6 +401,8 @@ NAMES = ValueType(_names, _TEXTS)
 _SELECTED = {"type": "string", "allOf": [FILLED, {"pattern": r"^(?!\s*!)(?!.*\|\s*!)"}]}
 SELECTED = ValueType(_selected, {"type": "array", "items": _SELECTED})
 PATTERNS = ValueType(_patterns, _TEXTS)
+TAGS = ValueType(_tags, _TEXTS)
+ANY_TAGS = ValueType(_any_tags, _TEXTS)
 FOLDER = ValueType(parse_folder, FILLED)
 ACTION = ValueType(_action, FILLED)
 FAILURES = ValueType(_failures, FILLED)

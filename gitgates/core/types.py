@@ -110,6 +110,8 @@ class Gate(Record):
     on_fail: Action = "BLOCK"
     files: tuple[str, ...] | None = None  # None: all; (): none
     exclude: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()  # tags that a file has to have, or with `!` may not have
+    types_or: tuple[str, ...] = ()  # tags of which it has to have one
     pass_files: bool = False
     pass_hook_input: bool = False
     priority: str = "normal"

@@ -44,7 +44,8 @@ def find_hook(config: Config, name: str) -> Hook | None:
 
 def takes_paths(gate: Gate) -> bool:
     """Return whether a gate depends on paths; any other always runs."""
-    return gate.files is not None or bool(gate.exclude) or is_given_paths(gate)
+    selects = gate.files is not None or bool(gate.exclude or gate.types or gate.types_or)
+    return selects or is_given_paths(gate)
 
 
 def is_given_paths(gate: Gate) -> bool:
@@ -125,20 +126,33 @@ def _make_step(
         return Step(gate=gate, note=note)
     if event.paths is None:
         return Step(gate=gate, skip=f"{event.name} has no paths", note=note)
-    from gitgates.engine.match import select  # where no gate has patterns, none are matched
-
-    patterns = gate.files, gate.exclude
-    if patterns not in selected:  # several gates often have the same
-        selected[patterns] = select(event.paths, *patterns)
-    paths = selected[patterns]
-    if not paths and matches_deleted(gate) and select(event.deleted, gate.files, gate.exclude):
+    paths, deleted = _select(event, gate, selected)
+    if not paths and deleted:
         return Step(gate=gate, note=note)  # deleted files may break what needed them
     return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
 
 
+def _select(
+    event: Event, gate: Gate, selected: Selected
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the paths that a gate is about; where there are none, the deleted ones."""
+    from gitgates.engine.match import select  # where no gate has patterns, none are matched
+
+    patterns = gate.files, gate.exclude
+    if patterns not in selected:  # several gates often have the same
+        selected[patterns] = select(event.paths or (), *patterns)
+    paths, deleted = selected[patterns], event.deleted if matches_deleted(gate) else ()
+    if gate.types or gate.types_or:
+        from gitgates.engine.file_types import of_types  # few gates have types
+
+        paths, deleted = (of_types(some, gate, event.root_abs) for some in (paths, deleted))
+    return paths, () if paths or not deleted else select(deleted, *patterns)
+
+
 def runs_framework(gate: Gate) -> bool:
     """Return whether a gate runs all that the pre-commit framework would run by itself."""
-    return gate.pre_commit == () and gate.files is None and not gate.exclude
+    is_about_all = gate.files is None and not (gate.exclude or gate.types or gate.types_or)
+    return gate.pre_commit == () and is_about_all
 
 
 def framework_gate(config: Config, hook: str) -> str:

@@ -233,6 +233,19 @@ BAD: list[tuple[str, str, str]] = [
     ("files[1]", '["*.py", 7]', "got 7, expected text in quotes"),
     ("files[0]", '[""]', 'got "", expected text that is not empty'),
     ("exclude[0]", "[1]", "got 1, expected text in quotes"),
+    (
+        "types[1]",
+        '["text", "!pyhton"]',
+        (
+            'got "!pyhton", expected a type of files that pre-commit\'s `identify` knows, such as '
+            "python. Did you mean `python` or `python3` or `python2`?"
+        ),
+    ),
+    (
+        "types_or[0]",
+        '["!nothing-like-it"]',
+        'got "!nothing-like-it", expected a type of files that pre-commit\'s `identify` knows',
+    ),
     ("pass_files", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("pass_hook_input", "1", "got 1, expected true or false, without quotes"),
     (
@@ -443,7 +456,7 @@ def test_free_gate_name(name: str) -> None:
 
 
 FOREIGN = """
-repos glob types types_or exclude_types entry run cmd args always_run pass_filenames language id
+repos glob exclude_types file_types entry run cmd args always_run pass_filenames language id
 name stages fail_fast verbose require_serial stage_fixed tags piped skip only root cwd
 additional_dependencies fail_text commands depends
 """

@@ -45,6 +45,8 @@ GOOD: dict[str, list[Any]] = {
     "on_fail": ["CONTINUE", "BLOCK", "STOP", "another gate"],
     "files": [[], ["*.py"], ["src/", "!src/vendor/"]],
     "exclude": [[], ["vendor/"]],
+    "types": [[], ["python"], ["text", "!executable"]],
+    "types_or": [[], ["python", "pyi"]],
     "pass_files": [True, False],
     "pass_hook_input": [True, False],
     "priority": ["critical", "high", "normal", "low"],

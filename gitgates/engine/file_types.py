@@ -1,0 +1,32 @@
+"""Select paths by the types of their files, as the pre-commit framework has them."""
+
+from __future__ import annotations
+
+from identify.identify import tags_from_filename, tags_from_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Gate
+
+
+def of_types(paths: tuple[str, ...], gate: Gate, root_abs: str) -> tuple[str, ...]:
+    """Return the paths of a gate's `types`, in order.
+
+    The file is that of the working tree; where there is none, the name decides.
+    """
+    needed = {tag for tag in gate.types if not tag.startswith("!")}
+    refused = {tag[1:] for tag in gate.types if tag.startswith("!")}
+    one_of = {*gate.types_or}
+    return tuple(
+        path
+        for path in paths
+        for tags in [_tags(path, root_abs)]
+        if needed <= tags and not refused & tags and (not one_of or one_of & tags)
+    )
+
+
+def _tags(path: str, root_abs: str) -> set[str]:
+    try:
+        return tags_from_path(f"{root_abs}/{path}")
+    except (ValueError, OSError):  # it does not exist, or cannot be read
+        return {"file", *tags_from_filename(path)}
