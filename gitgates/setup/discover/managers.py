@@ -6,76 +6,74 @@ Plain commands are taken over as gates, in the hooks where they run; what is not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import ParamSpec
 
+from gitgates.core.lifecycle import GIT_HOOKS
+from gitgates.setup.discover import lefthook
+from gitgates.setup.discover.globs import expand
 from gitgates.setup.discover.project import BadFile, Project, Task, is_inside, table, tables, texts
 from gitgates.setup.discover.tools import load_or_empty, local_tool
 from gitgates.setup.discover.words import DATA, is_fixing, kind_of, lines_of, name_of, program_of
 
+_P = ParamSpec("_P")
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "pre-push")
+ALL_HOOKS = (*HOOKS, *(p.name for p in GIT_HOOKS if p.client and p.name not in HOOKS))
 HUSKY = ".husky"
 PRE_COMMIT = ".pre-commit-config.yaml"
 _FILES = DATA["managers"]
-_LEFTHOOK, _LINT_STAGED, _SIMPLE, _NAMED = (
-    tuple(_FILES[key].split()) for key in ("lefthook", "lint_staged", "simple", "by_hand")
+_LINT_STAGED, _SIMPLE, _NAMED = (
+    tuple(_FILES[key].split()) for key in ("lint_staged", "simple", "by_hand")
 )
-READS = (PRE_COMMIT, "package.json", *_LEFTHOOK, *_LINT_STAGED, *_SIMPLE)
+READS = (PRE_COMMIT, "package.json", *lefthook.FILES, *_LINT_STAGED, *_SIMPLE)
 _BY_HAND = "is not read; create gates for it by hand"
 _OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
 
-_CONTROL = re.compile(r"^(?:if|for|while|case|until|function|\w+ ?\(\)|[{(])|<<|\$\(|`|^exec\b")
+_CONTROL = re.compile(
+    r"^(?:(?:if|for|while|case|until|function|exec|export|cd|source|test|exit)\b|\w+ ?\(\)"
+    r"|[{(\[]|\.\s)|<<|\$\(|`|^\w+=\S*$"
+)
+_SAYS = re.compile(r"(?:echo|printf)\b[^>]*$")
 _IGNORED = re.compile(r"""#|\. ["']?(?:\$\(dirname|\$0|\.husky)|set -|\. .*husky\.sh|exit 0$|$""")
 _LINT_STAGED_CALL = re.compile(
     r"(?:(?:npx|bunx|pnpm|yarn|bun|npm)\s+(?:(?:exec|run|dlx|x|--?[\w-]+)\s+)*)?"
     r"(?:lint-staged|nano-staged)\b(?!-)"
 )
-_JOB_KEYS = frozenset(
-    [
-        "name",
-        "run",
-        "args",
-        "glob",
-        "exclude",
-        "root",
-        "env",
-        "stage_fixed",
-        "tags",
-        "fail_text",
-        "priority",
-        "glob_matcher",
-        "parallel",
-        "timeout",
-        "skip",
-    ]
-)
+_LINT_STAGED_NAME = re.compile(r"\b(?:lint|nano)-staged\b")
 # `husky`, `husky install`, both with a folder or without one.
 _HUSKY_CALL = re.compile(
     r"\bhusky(?:\s+install)?(?:\s+(?!install\b|-)([\w./-]+))?(?=\s*(?:$|[&|;]))"
 )
 _HUSKY_SCRIPTS = ("prepare", "postinstall", "install", "postprepare")
-_INHERITED = ("glob", "exclude", "root", "env", "skip", "only", "tags")
-_GO_DURATION = re.compile(r"(?:\d+h)?(?:\d+m)?(?:\d+(?:\.\d+)?s)?")
-_MOST_BRACES = 6  # each makes as many patterns as it has parts
-_BRACES = re.compile(r"\{([^{}]*)\}")
-_MAYBE, _ANY = re.compile(r"\?\(([^()]*)\)"), re.compile(r"@\(([^()]*)\)")
-_PLACE = re.compile(r"""["']?\{(staged_files|push_files|all_files|files|[0-9])\}["']?""")
 _PARAMETER = re.compile(r"""(?<!["'\w])\$\{?1\}?(?!["'\w])""")
 
 
 def find(project: Project) -> tuple[list[Task], list[str]]:
     """Return the gates for commands of hook managers, and notes on what cannot be converted."""
-    tasks: list[Task] = []
-    unread = sorted(name for name in project.names - {*READS} if name.startswith(_NAMED))
-    notes = [f"{name}: {_BY_HAND}" for name in unread]
-    for source in (_pre_commit, _lefthook, _node):
-        try:
-            tasks += source(project, notes)
-        except BadFile as error:
-            notes.append(str(error))
+    notes = unread(project)
+    tasks = _unless_bad(notes, _pre_commit, project)
+    tasks += _unless_bad(notes, lefthook.find, project, notes, HOOKS)
+    tasks += _unless_bad(notes, find_node, project, notes, HOOKS)
     return tasks, notes
 
 
-def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
+def unread(project: Project) -> list[str]:
+    """Return a note for each file of a manager that is a program, or in a language of its own."""
+    names = sorted(name for name in project.names - {*READS} if name.startswith(_NAMED))
+    return [f"{name}: {_BY_HAND}" for name in names]
+
+
+def _unless_bad(
+    notes: list[str], find_in: Callable[_P, list[Task]], *args: _P.args, **kwargs: _P.kwargs
+) -> list[Task]:
+    try:
+        return find_in(*args, **kwargs)
+    except BadFile as error:
+        notes.append(str(error))
+        return []
+
+
+def _pre_commit(project: Project) -> list[Task]:
     if PRE_COMMIT not in project.texts:
         return []
     settings = project.load(PRE_COMMIT)
@@ -114,118 +112,60 @@ def _pre_commit(project: Project, _notes: list[str]) -> list[Task]:
     ]
 
 
-def _lefthook(project: Project, notes: list[str]) -> list[Task]:
-    name = next((name for name in _LEFTHOOK if name in project.texts), "")
-    settings = project.load(name) if name else {}
-    tasks = []
-    elsewhere = [key for key in ("extends", "remotes", "remote") if key in settings]
-    notes += [f"{name}: {key}: {_BY_HAND}" for key in elsewhere]
-    for hook in HOOKS:
-        options = table(settings, hook)
-        jobs = [*_items(options.get("commands")), *_items(options.get("jobs"))]
-        if options.get("scripts"):
-            notes.append(f"{name}: {hook}.scripts: {_BY_HAND}")
-        for job in jobs:
-            location = f"{name}: {hook}: {job['name'] or job.get('run') or 'a job'}"
-            if why_not := _why_not(job):
-                notes.append(f"{location}: {why_not}; create a gate for it by hand")
-            elif job.get("skip") is not True:
-                tasks.append(_job(job, location, hook))
-                notes += (
-                    [f"{location}: its `skip`; the gate always runs"] if job.get("skip") else []
-                )
-    return tasks
-
-
-def _why_not(job: dict[str, object]) -> str:
-    """Return why a gate cannot express a job; empty if one can."""
-    run = job.get("run")
-    if not isinstance(run, str):
-        return "it runs a `script`" if "script" in job else "it has no `run`"
-    if strange := sorted(job.keys() - _JOB_KEYS):
-        return f"gates do not support `{strange[0]}`"
-    if _CONTROL.search(run):
-        return "its `run` is more than a command"
-    places = {*_PLACE.findall(run)}
-    if "{" in _PLACE.sub("", run).replace("${", "") or {"all_files", "files"} & places:
-        return "gates do not support this template"
-    if not _GO_DURATION.fullmatch(str(job.get("timeout") or "1s")):
-        return "its `timeout` is not understood"
-    return ""
-
-
-def _items(value: object) -> Iterator[dict[str, object]]:
-    """Yield the commands or jobs of lefthook; a group's jobs inherit its patterns."""
-    commands = [{**table(job), "name": name} for name, job in table(value).items()]
-    for job in tables(value) or commands:
-        inner = table(job.get("group")).get("jobs")
-        inherited = {key: job[key] for key in _INHERITED if key in job}
-        if inner:
-            yield from _items([{**inherited, **table(inner_job)} for inner_job in inner])
-        else:
-            yield {"name": "", **job}
-
-
-def _job(job: dict[str, object], location: str, hook: str) -> Task:
-    """Return a job that a gate can express as a task."""
-    run = " ".join(str(job[key]).strip() for key in ("run", "args") if job.get(key))
-    places = {*_PLACE.findall(run)}
-    root = str(job.get("root") or "").strip("/")
-    globs = [part for glob in texts(job.get("glob")) for part in _expand(glob)]
-    command = _PLACE.sub(lambda match: f'"${match[1]}"' if match[1].isdigit() else '"$@"', run)
-    keys = _only_set(
-        files=_below(root, globs),
-        exclude=[part for glob in texts(job.get("exclude")) for part in _expand(glob)],
-        working_dir=root,
-        timeout=str(job.get("timeout") or ""),
-        env={name: str(value) for name, value in table(job.get("env")).items()},
-        pass_files=bool({"staged_files", "push_files"} & places),
-        pass_hook_input=bool(places & set("0123456789")),
-        writes=bool(job.get("stage_fixed")) or any(map(is_fixing, lines_of(command))),
-        restage=bool(job.get("stage_fixed")),
-    )
-    return Task(
-        name=str(job["name"] or name_of(command)),
-        command=command.removesuffix(' "$@"') if "pass_files" in keys else command,
-        source=location,
-        body=command,
-        hooks=(hook,),
-        manager="lefthook",
-        keys=keys,
-    )
-
-
-def _below(root: str, globs: list[str]) -> list[str]:
-    """Return patterns for what is in a folder; a glob with a slash names its whole path already."""
-    if not root:
-        return globs
-    prefixes = ("" if "/" in glob.removeprefix("**/") else f"{root}/**/" for glob in globs)
-    patterns = [
-        prefix + glob.removeprefix("**/" if prefix else "")
-        for prefix, glob in zip(prefixes, globs, strict=True)
-    ]
-    return patterns or [f"{root}/"]
-
-
 def _only_set(**keys: object) -> dict[str, object]:
     return {name: value for name, value in keys.items() if value}
 
 
-def _node(project: Project, notes: list[str]) -> list[Task]:
-    """Return what husky and simple-git-hooks run, lint-staged among it."""
+def find_node(
+    project: Project, notes: list[str], hooks: tuple[str, ...], *, whole: bool = False
+) -> list[Task]:
+    """Return what husky and simple-git-hooks run, lint-staged among it.
+
+    `whole`: a script that is more than commands is a gate as it is; otherwise, it is noted.
+
+    Raises: BadFile.
+    """
     tasks = []
-    for script in _scripts(project):
+    for script in _scripts(project, hooks):
         lines = [line.strip() for line in script.body.replace("\r", "").split("\n")]
         lines = [line for line in lines if not _IGNORED.match(line) and "gitgates" not in line]
+        if whole and any(_CONTROL.search(line) for line in lines):
+            tasks.append(_whole(script, notes))
+            continue
         if any(_CONTROL.search(line) for line in lines):
             notes.append(f"{script.source}: is a script; create gates for it by hand")
             continue
         parts = (part.strip() for line in lines for part in line.split("&&"))
         script_tasks = [
-            task for part in parts if part for task in _of_line(part, script, project, notes)
+            task
+            for part in parts
+            if part and not _SAYS.match(part)
+            for task in _of_line(part, script, project, notes)
         ]
-        tasks += [task._replace(manager=script.manager) for task in script_tasks]
+        tasks += [task._replace(manager=script.manager, in_order=True) for task in script_tasks]
     return tasks
+
+
+def _whole(script: Task, notes: list[str]) -> Task:
+    """Return a gate that runs a script as its manager does."""
+    name = script.source.rpartition("/")[2]
+    is_file = script.manager == "husky"
+    if _LINT_STAGED_NAME.search(script.body):
+        what = "it runs lint-staged itself, which hides and stages changes as gitgates does"
+        notes.append(f"{script.source}: {what}; better give each of its commands a gate")
+    command = f'PATH="$PWD/node_modules/.bin:$PATH" sh -e {script.source}'
+    return Task(
+        name=name if is_file else script.name,
+        command=command if is_file else script.body.strip(),
+        source=script.source,
+        body=script.body,
+        hooks=(script.name,),
+        manager=script.manager,
+        keys=_only_set(
+            pass_hook_input=script.name != "pre-commit",
+            writes=any(map(is_fixing, lines_of(script.body))),
+        ),
+    )
 
 
 def _of_line(command: str, script: Task, project: Project, notes: list[str]) -> list[Task]:
@@ -237,11 +177,11 @@ def _of_line(command: str, script: Task, project: Project, notes: list[str]) -> 
     return [_command(command, script.name, script.source, project)]
 
 
-def _scripts(project: Project) -> Iterator[Task]:
+def _scripts(project: Project, hooks: tuple[str, ...]) -> Iterator[Task]:
     """Yield the text of each hook of husky, simple-git-hooks and yorkie."""
     package = load_or_empty(project, "package.json")
     husky, simple = husky_folder(project), "simple-git-hooks"
-    scripts = {hook: project.texts.get(f"{husky}/{hook}") for hook in HOOKS}
+    scripts = {hook: project.texts.get(f"{husky}/{hook}") for hook in hooks}
     sources = [(simple, f"{name}: ", project.load(name)) for name in _SIMPLE]
     sources += [
         (simple, "package.json: simple-git-hooks.", table(package, "simple-git-hooks")),
@@ -249,9 +189,9 @@ def _scripts(project: Project) -> Iterator[Task]:
         ("yorkie", "package.json: gitHooks.", table(package, "gitHooks")),
         ("husky", f"{husky}/", scripts),
     ]
-    for manager, prefix, hooks in sources:
-        for hook in HOOKS:
-            if isinstance(text := hooks.get(hook), str):
+    for manager, prefix, found in sources:
+        for hook in hooks:
+            if isinstance(text := found.get(hook), str):
                 yield Task(hook, "", f"{prefix}{hook}", body=text, manager=manager)
 
 
@@ -263,10 +203,14 @@ def husky_folder(project: Project) -> str:
     return folder.removeprefix("./").rstrip("/")
 
 
-def husky_files(project: Project) -> tuple[str, ...]:
-    """Return the scripts that husky may have."""
+def included(project: Project) -> tuple[str, ...]:
+    """Return the files that managers read beside their own: scripts of husky, parts of lefthook."""
     folder = husky_folder(project)
-    return tuple(f"{folder}/{hook}" for hook in HOOKS) if is_inside(folder) else ()
+    try:
+        parts = lefthook.extended_files(project)
+    except BadFile:
+        parts = ()  # reported when its jobs are read
+    return (*parts, *(f"{folder}/{hook}" for hook in ALL_HOOKS if is_inside(folder)))
 
 
 def _command(line: str, hook: str, source: str, project: Project, /) -> Task:
@@ -296,7 +240,7 @@ def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
         commands = tuple(
             command for command in stripped if command and not command.startswith("git add")
         )
-        globs = _expand(glob.removeprefix("./"))
+        globs = expand(glob.removeprefix("./"))
         if commands and not any(set(pattern) & set("!()|") for pattern in globs):
             by_commands.setdefault(commands, []).extend(globs)
         else:
@@ -335,13 +279,3 @@ def _local(command: str, project: Project) -> str:
     dependencies = {**table(package, "devDependencies"), **table(package, "dependencies")}
     is_local = program in dependencies or f"node_modules/.bin/{program}" in project.names
     return local_tool(command, project) if is_local else command
-
-
-def _expand(glob: str) -> list[str]:
-    """Expand braces: `*.{js,ts}` becomes two patterns; so do `*.ts?(x)` and `*.@(js|ts)`."""
-    glob = _ANY.sub(lambda match: f"{{{match[1].replace('|', ',')}}}", _MAYBE.sub(r"{,\1}", glob))
-    braces = _BRACES.search(glob)
-    if not braces or glob.count("{") > _MOST_BRACES:
-        return [glob] if glob else []
-    ends = [glob[: braces.start()] + part + glob[braces.end() :] for part in braces[1].split(",")]
-    return [pattern for end in ends for pattern in _expand(end)]

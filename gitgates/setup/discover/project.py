@@ -46,6 +46,7 @@ class Task(Record):
     is_ci: bool = False  # a command of CI
     hooks: tuple[str, ...] = ()  # where the project runs it already; empty: as its word says
     manager: str = ""  # the hook manager that runs it there
+    in_order: bool = False  # it waits for the tasks before it
     keys: Mapping[str, object] = {}  # further keys of the gate
 
 

@@ -67,7 +67,7 @@ def read_project(root_abs: str, path: str = "") -> tuple[Project, list[str]]:
     file_names += tuple(runners.task_scripts(project))
     texts, troubles = read_files(root_abs, tuple(dict.fromkeys(file_names)))
     project = project._replace(texts=texts)
-    for name in (*_included(project), *managers.husky_files(project)):
+    for name in (*_included(project), *managers.included(project)):
         if os.path.isdir(os.path.join(root_abs, name)):
             names |= list_files(root_abs, name, depth=2, programs=True)
         elif is_inside(name):

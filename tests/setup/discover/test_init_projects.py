@@ -203,15 +203,17 @@ commit-msg:
   golangci-lint  golangci-lint fmt  (lefthook.yml: pre-commit: golangci-lint fmt {staged_files})
   test           make test  (lefthook.yml: pre-commit: make test)
   odd            ./odd.sh  (lefthook.yml: pre-commit: odd)
+  x              bash .lefthook/pre-commit/x.sh  (lefthook.yml: pre-commit: x.sh)
   web            npm run lint "$@" --quiet  (lefthook.yml: pre-commit: web)
   review-gate    ./message.sh "$1"  (lefthook.yml: commit-msg: review)
   lint           make lint  (Makefile: target lint)
-  left out: lefthook.yml: pre-commit: odd: its `skip`; the gate always runs
-  left out: lefthook.yml: pre-commit: on main: gates do not support `only`; create a \
+  left out: lefthook.yml: pre-commit: odd: skip: gates have no conditions, so it runs there, too
+  left out: lefthook.yml: pre-commit: ./never.sh: skip: it never runs
+  left out: lefthook.yml: pre-commit: on main: only: gates have no conditions; create a \
 gate for it by hand
-  left out: lefthook.yml: pre-commit: a job: it runs a `script`; create a gate for it by hand
-  left out: lefthook.yml: pre-commit: files: gates do not support this template; \
-create a gate for it by hand
+  left out: lefthook.yml: tags: gates have no tags; `GITGATES_SKIP` names gates
+  left out: lefthook.yml: pre-commit: files: a gate gets the paths of its event, not those of a \
+command; create a gate for it by hand
   uninstall lefthook; otherwise, the commands taken over from it run twice
 """,
         {
@@ -224,9 +226,10 @@ create a gate for it by hand
             },
             "test": {"command": "make test", "files": ["*.go"], "reuse": True},
             "odd": {"command": "./odd.sh"},
+            "x": {"command": "bash .lefthook/pre-commit/x.sh"},
             "web": {
                 "command": 'npm run lint "$@" --quiet',
-                "files": ["web/**/*.js", "web/**/*.ts", "web/**/*.css", "web/x/*.md"],
+                "files": ["web/**/*.js", "web/**/*.ts", "web/**/*.css", "web/x/**/*.md"],
                 "working_dir": "web",
                 "pass_files": True,
             },
@@ -234,7 +237,7 @@ create a gate for it by hand
             "lint": {"command": "make lint"},
         },
         {
-            "pre-commit": "golangci-lint test odd web",
+            "pre-commit": "golangci-lint test odd x web",
             "commit-msg": "review-gate",
             "pre-push": "test lint",
             "manual": "test lint",
