@@ -30,6 +30,7 @@ LONGEST_FUNCTION = 60
 COLD = (
     *("cli/", "verbs/", "setup/"),
     "config/edit.py",  # writes settings, with tomlkit
+    "config/file_types.py",  # of gates that have types, with identify
     "features/advice/edit.py",
     "features/intents/edit.py",  # writes a scope, with tomlkit
     "features/trace/blame.py",  # reads objects, with dulwich

@@ -213,6 +213,8 @@ def _readable(value: object, remarks: Mapping[str, str]) -> object:
         return [_readable(entry, remarks) for entry in value]
     if isinstance(value, str) and value.isprintable() and "'" not in value and {*value} & {*'"\\'}:
         return tomlkit.string(value, literal=True)
+    if isinstance(value, str) and "\n" in value.strip():
+        return tomlkit.string(value, multiline=True)
     return value
 
 

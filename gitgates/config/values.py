@@ -219,15 +219,12 @@ def _any_tags(value: object) -> tuple[str, ...]:
 
 
 def _refuse_unknown_tag(tags: tuple[str, ...]) -> None:
-    # Few configurations have types; a hook whose configuration is known does not parse it.
-    from difflib import get_close_matches
-
-    from identify.identify import ALL_TAGS
+    if tags:
+        from gitgates.config.file_types import hint_if_unknown  # few configurations have types
 
     for entry, tag in enumerate(tags):
-        if tag not in ALL_TAGS:
-            near = get_close_matches(tag.casefold(), sorted(ALL_TAGS))
-            hint = f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
+        hint = hint_if_unknown(tag)
+        if hint is not None:
             expected = "a type of files that pre-commit's `identify` knows, such as python"
             raise BadValue(expected, hint, entry=entry)
 

@@ -120,12 +120,12 @@ def _base(gate: Gate, event: Event) -> tuple[str, ...]:
     if isinstance(gate.command, tuple):
         return (*gate.command, *hook_args)
     text = gate.command or ""
-    if (hook_args or gate.pass_files) and not _uses_arguments(text):
+    if (hook_args or gate.pass_files) and not uses_arguments(text):
         text = f'{text.rstrip()} "$@"'
     return ("/bin/sh", "-c", text, gate.name, *hook_args)
 
 
-def _uses_arguments(text: str) -> bool:
+def uses_arguments(text: str) -> bool:
     """Return whether a shell command refers to its arguments.
 
     `$1` counts only in double quotes: elsewhere it is more often awk's than the shell's.
@@ -196,6 +196,8 @@ def gate_env(
         env["GIT_INDEX_FILE"] = index_file
     env["GITGATES_HOOK"] = event.name
     env.update(gate.env)
+    if gate.pre_commit is not None and "SKIP" in base and env["SKIP"] != base["SKIP"]:
+        env["SKIP"] += f",{base['SKIP']}"  # what a person skips comes on top
     return env
 
 

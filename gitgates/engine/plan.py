@@ -143,7 +143,7 @@ def _select(
         selected[patterns] = select(event.paths or (), *patterns)
     paths, deleted = selected[patterns], event.deleted if matches_deleted(gate) else ()
     if gate.types or gate.types_or:
-        from gitgates.engine.file_types import of_types  # few gates have types
+        from gitgates.config.file_types import of_types  # few gates have types
 
         paths, deleted = (of_types(some, gate, event.root_abs) for some in (paths, deleted))
     return paths, () if paths or not deleted else select(deleted, *patterns)

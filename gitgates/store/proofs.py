@@ -75,7 +75,8 @@ def definition_of(gate: Gate) -> str:
     """Return a digest of what decides how a gate ends on a content, and what it measures."""
     runs = (gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.git_env)
     sees = (gate.files, gate.exclude, gate.pass_files, gate.pass_hook_input, gate.writes)
-    return digest(repr((runs, sees, gate.failures, gate.metrics)))
+    types = (gate.types, gate.types_or) if gate.types or gate.types_or else ()
+    return digest(repr((runs, (*sees, *types), gate.failures, gate.metrics)))
 
 
 def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: ANN401 - as they are

@@ -7,7 +7,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from gitgates.cli.convert import command
@@ -396,6 +395,6 @@ def test_a_configuration_with_problems_is_left(root: Path) -> None:
     assert (root / "pyproject.toml").read_text() == "[tool"
 
 
-def test_a_file_must_be_named() -> None:
-    with pytest.raises(click.UsageError, match=r"(?i)missing .*file"):
+def test_nothing_to_convert_is_an_error() -> None:
+    with pytest.raises(UsageError, match="found nothing to convert"):
         command.main([], standalone_mode=False)

@@ -109,6 +109,8 @@ def _reasons(kind: str, found: dict[str, Any], ignored: tuple[str, ...] = ("",))
         why = KEYS[kind].get(key, "" if key in ignored else "unknown, so it is not converted")
         if key == "skip" and isinstance(value, bool):
             why = "it never runs" if value else ""
+        if why and kind == "top" and isinstance(value, dict) and key not in KEYS[kind]:
+            why = "only `lefthook run` runs it; for gates by hand, there is the hook `manual`"
         if why:
             yield f"{key}: {why}"
 
@@ -119,9 +121,8 @@ def _in_order(source: _Source) -> Iterator[dict[str, Any]]:
     for kind in ("scripts", "commands"):
         entries = table(source.options.get(kind)).items()
         names = "script" if kind == "scripts" else "name"
-        yield from sorted(
-            ({"name": name, **table(entry), names: name} for name, entry in entries), key=_rank
-        )
+        jobs = [{"name": name, **table(entry), names: name} for name, entry in entries]
+        yield from jobs if source.options.get("parallel") else sorted(jobs, key=_rank)
 
 
 def _rank(job: dict[str, Any]) -> tuple[float, list[tuple[int, str]]]:

@@ -22,10 +22,10 @@ ALL_HOOKS = (*HOOKS, *(p.name for p in GIT_HOOKS if p.client and p.name not in H
 HUSKY = ".husky"
 PRE_COMMIT = ".pre-commit-config.yaml"
 _FILES = DATA["managers"]
-_LINT_STAGED, _SIMPLE, _NAMED = (
+LINT_STAGED, SIMPLE, _NAMED = (
     tuple(_FILES[key].split()) for key in ("lint_staged", "simple", "by_hand")
 )
-READS = (PRE_COMMIT, "package.json", *lefthook.FILES, *_LINT_STAGED, *_SIMPLE)
+READS = (PRE_COMMIT, "package.json", *lefthook.FILES, *LINT_STAGED, *SIMPLE)
 _BY_HAND = "is not read; create gates for it by hand"
 _OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
 
@@ -36,7 +36,7 @@ _CONTROL = re.compile(
 _SAYS = re.compile(r"(?:echo|printf)\b[^>]*$")
 _IGNORED = re.compile(r"""#|\. ["']?(?:\$\(dirname|\$0|\.husky)|set -|\. .*husky\.sh|exit 0$|$""")
 _LINT_STAGED_CALL = re.compile(
-    r"(?:(?:npx|bunx|pnpm|yarn|bun|npm)\s+(?:(?:exec|run|dlx|x|--?[\w-]+)\s+)*)?"
+    r"(?:(?:npx|bunx|pnpm|yarn|bun|npm)\s+(?:(?:exec|run|dlx|x|--?[\w-]+)\s+)*|node\s+\S*/)?"
     r"(?:lint-staged|nano-staged)\b(?!-)"
 )
 _LINT_STAGED_NAME = re.compile(r"\b(?:lint|nano)-staged\b")
@@ -83,7 +83,7 @@ def _pre_commit(project: Project) -> list[Task]:
         return []
     default = texts(settings.get("default_stages"))
     stages = [texts(hook.get("stages")) or default for hook in hooks]
-    named_hooks = {_OLD_STAGES.get(stage, stage) for names in stages for stage in names}
+    named_hooks = {stage_of(stage) for names in stages for stage in names}
     usual = ("pre-commit", "pre-push", "manual")
     run = [hook for hook in usual if not all(stages) or hook in named_hooks]
     run += [hook for hook in HOOKS if hook in named_hooks and hook not in run]
@@ -93,11 +93,7 @@ def _pre_commit(project: Project) -> list[Task]:
         for hook in hooks
         if hook.get("id")
     ]
-    uses_prek = any(
-        re.search(r"\bprek\b", text)
-        for name, text in project.texts.items()
-        if name != PRE_COMMIT and not name.endswith(".lock")
-    )
+    runner = framework_runner(project)
     return [
         Task(
             name="pre-commit",
@@ -106,10 +102,25 @@ def _pre_commit(project: Project) -> list[Task]:
             body="\n".join((*lines, "pre-commit run")),
             description=f"The hooks of {PRE_COMMIT}",
             hooks=tuple(run),
-            manager="prek" if uses_prek else "pre-commit",
-            keys={"pre-commit": True, **({"runner": "prek"} if uses_prek else {})},
+            manager=runner,
+            keys={"pre-commit": True, **({"runner": runner} if runner == "prek" else {})},
         )
     ]
+
+
+def framework_runner(project: Project) -> str:
+    """Return prek where some file of the project names it, else pre-commit."""
+    uses_prek = any(
+        re.search(r"\bprek\b", text)
+        for name, text in project.texts.items()
+        if name != PRE_COMMIT and not name.endswith(".lock")
+    )
+    return "prek" if uses_prek else "pre-commit"
+
+
+def stage_of(name: str) -> str:
+    """Return the hook of git for a stage of the framework, which may have its older name."""
+    return _OLD_STAGES.get(name, name)
 
 
 def _only_set(**keys: object) -> dict[str, object]:
@@ -155,7 +166,7 @@ def _whole(script: Task, notes: list[str]) -> Task:
         notes.append(f"{script.source}: {what}; better give each of its commands a gate")
     command = f'PATH="$PWD/node_modules/.bin:$PATH" sh -e {script.source}'
     return Task(
-        name=name if is_file else script.name,
+        name=f"husky-{name}" if is_file else script.name,
         command=command if is_file else script.body.strip(),
         source=script.source,
         body=script.body,
@@ -173,7 +184,7 @@ def _of_line(command: str, script: Task, project: Project, notes: list[str]) -> 
     scripts = table(load_or_empty(project, "package.json"), "scripts")
     run = scripts.get(command.rsplit(maxsplit=1)[-1])  # the last word may name a script
     if any(map(_LINT_STAGED_CALL.match, (command, run if isinstance(run, str) else ""))):
-        return _lint_staged(script.name, project, notes)
+        return lint_staged(script.name, project, notes)
     return [_command(command, script.name, script.source, project)]
 
 
@@ -182,7 +193,7 @@ def _scripts(project: Project, hooks: tuple[str, ...]) -> Iterator[Task]:
     package = load_or_empty(project, "package.json")
     husky, simple = husky_folder(project), "simple-git-hooks"
     scripts = {hook: project.texts.get(f"{husky}/{hook}") for hook in hooks}
-    sources = [(simple, f"{name}: ", project.load(name)) for name in _SIMPLE]
+    sources = [(simple, f"{name}: ", project.load(name)) for name in SIMPLE]
     sources += [
         (simple, "package.json: simple-git-hooks.", table(package, "simple-git-hooks")),
         ("husky 4", "package.json: husky.hooks.", table(package, "husky", "hooks")),
@@ -226,12 +237,12 @@ def _command(line: str, hook: str, source: str, project: Project, /) -> Task:
     )
 
 
-def _lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
+def lint_staged(hook: str, project: Project, notes: list[str]) -> list[Task]:
     """Return what lint-staged runs: a gate for each list of commands."""
     package = load_or_empty(project, "package.json")
     source = "package.json: lint-staged"
     options = package.get("lint-staged", package.get("nano-staged"))
-    for name in _LINT_STAGED:
+    for name in LINT_STAGED:
         if name in project.texts:
             options, source = project.load(name), name
     by_commands: dict[tuple[str, ...], list[str]] = {}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from gitgates.config.file_types import of_types
 from gitgates.core.types import Gate
-from gitgates.engine.file_types import of_types
 
 FILES = {
     "a.py": "",

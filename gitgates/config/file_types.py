@@ -1,8 +1,11 @@
-"""Select paths by the types of their files, as the pre-commit framework has them."""
+"""Select paths by the types of their files, as the pre-commit framework has them.
+
+Only a hook with a gate that has types loads this, as identify loads `re` and more.
+"""
 
 from __future__ import annotations
 
-from identify.identify import tags_from_filename, tags_from_path
+from identify.identify import ALL_TAGS, tags_from_filename, tags_from_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +26,16 @@ def of_types(paths: tuple[str, ...], gate: Gate, root_abs: str) -> tuple[str, ..
         for tags in [_tags(path, root_abs)]
         if needed <= tags and not refused & tags and (not one_of or one_of & tags)
     )
+
+
+def hint_if_unknown(tag: str) -> str | None:
+    """Return which types were meant by an unknown one, or nothing; None for a known one."""
+    from difflib import get_close_matches
+
+    if tag in ALL_TAGS:
+        return None
+    near = get_close_matches(tag.casefold(), sorted(ALL_TAGS))
+    return f"Did you mean {' or '.join(f'`{name}`' for name in near)}?" if near else ""
 
 
 def _tags(path: str, root_abs: str) -> set[str]:
