@@ -5,7 +5,14 @@ Only a hook with a gate that has types loads this, as identify loads `re` and mo
 
 from __future__ import annotations
 
-from identify.identify import ALL_TAGS, tags_from_filename, tags_from_path
+try:
+    from identify.identify import ALL_TAGS, tags_from_filename, tags_from_path
+except ModuleNotFoundError:
+    # A hook of git runs with -S, and next to an editable installation is no identify.
+    import site
+
+    site.main()
+    from identify.identify import ALL_TAGS, tags_from_filename, tags_from_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

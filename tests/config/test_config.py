@@ -244,7 +244,10 @@ BAD: list[tuple[str, str, str]] = [
     (
         "types_or[0]",
         '["!nothing-like-it"]',
-        'got "!nothing-like-it", expected a type of files that pre-commit\'s `identify` knows',
+        (
+            'got "!nothing-like-it", expected a type of files that pre-commit\'s `identify` '
+            "knows, such as python"
+        ),
     ),
     ("pass_files", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("pass_hook_input", "1", "got 1, expected true or false, without quotes"),

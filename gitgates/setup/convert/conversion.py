@@ -18,7 +18,6 @@ from gitgates.setup.discover.propose import read_project
 from gitgates.setup.discover.words import is_fixing, kind_of, program_of
 
 _TEST_TIMEOUT = "10m"
-_HUSKY = ("husky", "husky 4", "yorkie")
 
 
 class Conversion(Record):
@@ -28,6 +27,7 @@ class Conversion(Record):
     hooks: dict[str, Any] = {}
     notes: tuple[str, ...] = ()  # what is not converted, and why
     managers: tuple[str, ...] = ()  # of git's hooks: pre-commit, prek, lefthook, husky, …
+    project: Project | None = None  # of managers
 
 
 def convert(root_abs: str, file: str, path: str) -> Conversion:
@@ -57,7 +57,8 @@ def convert(root_abs: str, file: str, path: str) -> Conversion:
             "It reads the files of lefthook, husky, lint-staged, simple-git-hooks and pre-commit, "
             "and gates.json.",
         )
-    return _tables(tasks, notes, Tasks(runners.find_runner_tasks(project)[0]))
+    scripts = Tasks(runners.find_runner_tasks(project)[0])
+    return _tables(tasks, notes, scripts)._replace(project=project)
 
 
 def _finders(project: Project, name: str) -> list[Callable[[Project, list[str]], list[Task]]]:
@@ -101,9 +102,8 @@ def _tables(tasks: list[Task], notes: list[str], scripts: Tasks) -> Conversion:
             entry["gates"] += [name] if name not in entry["gates"] else []
             if not task.in_order and len(entry["gates"]) > 1:
                 entry["strategy"] = "collect"
-    return Conversion(
-        gates, hooks, tuple(notes), tuple(dict.fromkeys(t.manager for t in tasks if t.manager))
-    )
+    names = dict.fromkeys(task.manager for task in tasks if task.manager)
+    return Conversion(gates, hooks, tuple(notes), tuple(names))
 
 
 def _gate(task: Task, lines: list[str]) -> dict[str, Any]:

@@ -209,8 +209,9 @@ def _task(job: dict[str, Any], place: str, source: _Source) -> Task:
         "writes": restages or any(map(is_fixing, lines_of(run))),
         "restage": restages and source.hook == "pre-commit",
     }
+    name = job.get("name") if job.get("name") != job.get("script") else ""
     return Task(
-        name=str(job.get("name") or name_of(run)),
+        name=str(name or name_of(run)),
         command=str(command),
         source=f"{source.file}: {source.hook}: {place}",
         body=str(command),

@@ -137,7 +137,7 @@ def find_node(
     Raises: BadFile.
     """
     tasks = []
-    for script in _scripts(project, hooks):
+    for script in scripts_of(project, hooks):
         lines = [line.strip() for line in script.body.replace("\r", "").split("\n")]
         lines = [line for line in lines if not _IGNORED.match(line) and "gitgates" not in line]
         if whole and any(_CONTROL.search(line) for line in lines):
@@ -188,17 +188,17 @@ def _of_line(command: str, script: Task, project: Project, notes: list[str]) -> 
     return [_command(command, script.name, script.source, project)]
 
 
-def _scripts(project: Project, hooks: tuple[str, ...]) -> Iterator[Task]:
+def scripts_of(project: Project, hooks: tuple[str, ...]) -> Iterator[Task]:
     """Yield the text of each hook of husky, simple-git-hooks and yorkie."""
     package = load_or_empty(project, "package.json")
     husky, simple = husky_folder(project), "simple-git-hooks"
-    scripts = {hook: project.texts.get(f"{husky}/{hook}") for hook in hooks}
+    files = {hook: project.texts.get(f"{husky}/{hook}") for hook in hooks}
     sources = [(simple, f"{name}: ", project.load(name)) for name in SIMPLE]
     sources += [
         (simple, "package.json: simple-git-hooks.", table(package, "simple-git-hooks")),
         ("husky 4", "package.json: husky.hooks.", table(package, "husky", "hooks")),
         ("yorkie", "package.json: gitHooks.", table(package, "gitHooks")),
-        ("husky", f"{husky}/", scripts),
+        ("husky", f"{husky}/", files),
     ]
     for manager, prefix, found in sources:
         for hook in hooks:
