@@ -77,7 +77,7 @@ def _finders(project: Project, name: str) -> list[Callable[[Project, list[str]],
 
 
 def _lefthook(project: Project, notes: list[str]) -> list[Task]:
-    return lefthook.find(project, notes, managers.ALL_HOOKS)
+    return lefthook.find(project, notes, managers.ALL_HOOKS, notes)
 
 
 def _lint_staged(project: Project, notes: list[str]) -> list[Task]:

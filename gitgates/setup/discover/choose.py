@@ -346,7 +346,8 @@ def assign_hooks(
     names = {hook: [p.name for p in placed[hook]] for hook in order if placed.get(hook)}
     used = {name for gates in names.values() for name in gates}
     unused = [proposal for proposal in proposals if proposal.name not in used]
-    return names, [f"{proposal.task.command}: {_why_unused(proposal)}" for proposal in unused]
+    left_out = ((plain_line(proposal.task.command, _LONGEST), proposal) for proposal in unused)
+    return names, [f"{command}: {_why_unused(proposal)}" for command, proposal in left_out]
 
 
 def _why_unused(proposal: Proposal) -> str:

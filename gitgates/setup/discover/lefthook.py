@@ -57,18 +57,24 @@ class _Source(Record):
         return [pattern for glob in texts(value) if glob for pattern in translate(glob)]
 
 
-def find(project: Project, notes: list[str], hooks: tuple[str, ...]) -> list[Task]:
-    """Return the jobs of some hooks, in the order in which they run; note what is left out."""
+def find(
+    project: Project, notes: list[str], hooks: tuple[str, ...], settings_notes: list[str]
+) -> list[Task]:
+    """Return the jobs of some hooks, in the order in which they run; note what is left out.
+
+    `settings_notes`: those on settings of lefthook itself.
+
+    Raises: BadFile.
+    """
     file = next((name for name in FILES if name in project.texts), "")
     settings = _with_extended(project, file, notes) if file else {}
     known = (name for name in settings if name in HOOK_POINTS and name not in hooks)
-    notes += [f"{file}: {why}" for why in _reasons("top", settings, ("", *hooks, *known))]
+    settings_notes += [f"{file}: {why}" for why in _reasons("top", settings, ("", *hooks, *known))]
     tasks = []
     for hook in hooks:
         source = _Source(file, hook, settings, table(settings, hook), notes)
         left_out = _LEFT_OUT & source.options.keys()
-        for why in _reasons("hook", source.options):
-            notes.append(f"{file}: {hook}: {why}")
+        notes += [f"{file}: {hook}: {why}" for why in _reasons("hook", source.options)]
         if not left_out and source.options.get("skip") is not True:
             tasks += [task for job in _in_order(source) for task in _converted(job, source)]
     return tasks

@@ -52,7 +52,9 @@ def find(project: Project) -> tuple[list[Task], list[str]]:
     """Return the gates for commands of hook managers, and notes on what cannot be converted."""
     notes = unread(project)
     tasks = _unless_bad(notes, _pre_commit, project)
-    tasks += _unless_bad(notes, lefthook.find, project, notes, HOOKS)
+    settings: list[str] = []  # of lefthook itself are of no interest to a proposal
+    tasks += _unless_bad(notes, lefthook.find, project, notes, HOOKS, settings)
+    notes += [note for note in settings if ": remotes:" in note]
     tasks += _unless_bad(notes, find_node, project, notes, HOOKS)
     return tasks, notes
 
