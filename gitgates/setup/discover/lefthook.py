@@ -181,7 +181,9 @@ def _converted(job: dict[str, Any], source: _Source) -> Iterator[Task]:
         elif (note := f"{source.file}: {why}") not in source.notes:  # once for all jobs
             source.notes.append(note)
     is_free = source.options.get("fail_on_changes", "never") != "always"
-    if task.keys.get("writes") and not task.keys.get("restage") and is_free:
+    if "git add" in task.body:
+        source.note(place, "its `git add` fails the gate; `restage` stages what it fixes")
+    elif task.keys.get("writes") and not task.keys.get("restage") and is_free:
         source.note(place, "lefthook ignores what it changes; as a gate, a change blocks")
     yield task
 
