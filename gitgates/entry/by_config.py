@@ -6,6 +6,7 @@ import os
 
 from gitgates.config.load import load
 from gitgates.core.errors import ConfigError
+from gitgates.engine.plan import find_hook
 from gitgates.git.hook_file import runs_gates
 from gitgates.session.trust import is_approved
 
@@ -24,7 +25,7 @@ def is_wanted(via: str, hook: str, repo: Repo, terminal: Terminal) -> bool:
         return False
     if via != _GLOBAL or is_approved(repo):
         return True
-    if _has_gates(repo):
+    if _has_gates(repo, hook):
         terminal.write(
             b"gitgates %s: nothing was checked: you have not trusted the gates of this repository\n"
             b"  To look at them: gitgates explain %s\n"
@@ -33,8 +34,9 @@ def is_wanted(via: str, hook: str, repo: Repo, terminal: Terminal) -> bool:
     return False
 
 
-def _has_gates(repo: Repo) -> bool:
+def _has_gates(repo: Repo, hook: str) -> bool:
     try:
-        return load(repo.root_abs) is not None  # nothing of it is run, and nothing written
+        config = load(repo.root_abs)  # nothing of it is run, and nothing written
     except ConfigError:
         return True
+    return config is not None and find_hook(config, hook) is not None

@@ -24,6 +24,7 @@ _COPIERS = ("cp", "install", "ln", "mv", "rsync", "scp")
 _IN_PLACE = ("gsed", "perl", "ruby", "sed", "yq")
 _EXCLUDING = ("--exclude", "--exclude-from", "--include")  # of rsync: a pattern follows
 _OF_GIT = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
+GLOBAL_HOOK = "git-hook --via=global "  # of ours, in a person's own configuration of git
 _FRAMEWORK_FILES = (".pre-commit-config.yaml", ".pre-commit-config.yml")
 
 
@@ -89,6 +90,9 @@ def guarded_places(call: Call, settings: str) -> Iterator[Place]:
         hooks_path = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
         path = os.path.join(root, os.fsdecode(hooks_path).rstrip("\n"))
         yield Place(path, "hooks_folder", is_folder=True)
+    if GLOBAL_HOOK in settings:
+        for path in _own_git_files(call):
+            yield Place(path, "hooks_path")
     yield Place(f"{root}/{PYPROJECT}", "gate_settings", mention="gitgates")
     for name in (OWN_FILE, LOCAL_FILE, BASELINE_FILE, *_FRAMEWORK_FILES):
         yield Place(f"{root}/{name}", "gate_settings")
@@ -115,15 +119,21 @@ def _places_of_agent(call: Call) -> Iterator[Place]:
                 yield Place(f"{root}/{path}", "agent_settings")
 
 
-def git_settings(call: Call) -> str:
-    """Return the text of git's settings, in lower case; included files and the system's are not."""
+def _own_git_files(call: Call) -> tuple[str, str]:
+    """Return a person's own configuration of git."""
     # As git has it: a relative HOME is below where it is run, a relative XDG_CONFIG_HOME too.
-    repo, home = call.repo, os.path.join(call.payload.cwd_abs, call.env.get("HOME", ""))
+    home = os.path.join(call.payload.cwd_abs, call.env.get("HOME", ""))
     config_home = call.env.get("XDG_CONFIG_HOME") or f"{home}/.config"
     config_home = os.path.join(call.payload.cwd_abs, config_home)
+    return f"{home}/.gitconfig", f"{config_home}/git/config"
+
+
+def git_settings(call: Call) -> str:
+    """Return the text of git's settings, in lower case; included files and the system's are not."""
+    repo = call.repo
     files = (f"{repo.common_dir_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     content = b""
-    for path in (*files, f"{home}/.gitconfig", f"{config_home}/git/config"):
+    for path in (*files, *_own_git_files(call)):
         try:
             with open(path, "rb", buffering=0) as file:
                 content += file.read() + b"\n"

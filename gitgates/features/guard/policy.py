@@ -33,7 +33,6 @@ _WORDS = (
     "@factory/",
     *(row.person_word for row in POLICIES if row.person_word),
 )
-_OUR_HOOK = '[hook "gitgates-'  # as it stands in git's settings
 _DELETED = str.maketrans("", "", "'\"\\")
 _JOINTS = str.maketrans(";&|()`\n", " " * 7)
 _ENDS = str.maketrans(";&|()`\n<>=\0", " " * 11)  # of a path in a command
@@ -151,7 +150,13 @@ def _has_other_table(before: str, after: str) -> bool:
 
 
 def _in_command(call: Call) -> Iterable[Violation]:
-    from gitgates.features.guard.places import Violation, git_settings, guarded_places, resolved
+    from gitgates.features.guard.places import (
+        GLOBAL_HOOK,
+        Violation,
+        git_settings,
+        guarded_places,
+        resolved,
+    )
     from gitgates.session.shell_commands import LONGEST
 
     text, settings = call.payload.command, git_settings(call)
@@ -173,7 +178,7 @@ def _in_command(call: Call) -> Iterable[Violation]:
         env=call.env,
         output_of=lambda words, cwd: known_output(call.repo, os.path.join(cwd_abs, cwd), words),
         alias=lambda name: _alias(call, name) if "[alias" in settings else "",
-        global_hooks=_OUR_HOOK in settings,
+        global_hooks=GLOBAL_HOOK in settings,
         unasked=_unasked if has_agent else lambda _program: (),
         changes_table=lambda path, whole: _has_other_table(_content(path), whole),
         unhooked=_unhooked,
@@ -194,14 +199,16 @@ def _may_matter(text: str, settings: str, places: Iterable[Place], cwd_abs: str)
     text = text.replace("\\\n", "").translate(_DELETED).lower()
     if "git" in text:
         text = f"{text} {settings.partition('[alias')[2]}"
-    if any(word in text for word in _WORDS) or (_OUR_HOOK in settings and "home=" in text):
+    if any(word in text for word in _WORDS):
+        return True
+    from gitgates.features.guard.places import GLOBAL_HOOK, WRITERS
+
+    if GLOBAL_HOOK in settings and "home=" in text:
         return True
     words = text.translate(_JOINTS).split()
     options = [word for word in words if word[0] == "-" != word[1:2]]
     if ("commit" in text or "am" in words) and any("n" in option for option in options):
         return True
-    from gitgates.features.guard.places import WRITERS
-
     writes = ">" in text or any(word.rpartition("/")[2] in WRITERS for word in words)
     if not writes:
         return False

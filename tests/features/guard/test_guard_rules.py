@@ -19,6 +19,7 @@ from gitgates.core.types import Config
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.approval import ACTIONS
 from gitgates.setup.install.agents import entries
+from gitgates.setup.install.config_hooks import render
 from gitgates.shell import syntax as shell_syntax
 
 EDITED = """\
@@ -80,13 +81,17 @@ def test_what_hides_a_persons_own_hooks_of_git(agent: Agent) -> None:
         "HOME=/tmp/x git commit -m x": "deny hooks_path",
         "env XDG_CONFIG_HOME=/tmp/x git push": "deny hooks_path",
         "GIT_CONFIG_GLOBAL=/dev/null git commit -m x": "deny hooks_path",
+        "rm ~/.gitconfig": "deny hooks_path",
+        "echo > $HOME/.gitconfig": "deny hooks_path",
+        "cat ~/.gitconfig": "",
         "HOME=/tmp/x make test": "",
         "HOME=/tmp/x git -C /tmp commit -m x": "",
     }
     assert {one: shell(agent, one) for one in commands} == dict.fromkeys(commands, "")
-    hook = '[hook "gitgates-pre-commit"]\n\tcommand = x\n\tevent = pre-commit\n'
-    with open(f"{os.environ['HOME']}/.gitconfig", "a", encoding="utf-8") as file:
-        file.write(hook)
+    key, own = "hook.gitgates-pre-commit.command", f"{os.environ['HOME']}/.gitconfig"
+    agent.repo.git("config", key, render("pre-commit", "local"))
+    assert {one: shell(agent, one) for one in commands} == dict.fromkeys(commands, "")
+    agent.repo.git("config", "--file", own, key, render("pre-commit", "global"))
     assert {one: shell(agent, one) for one in commands} == commands
 
 

@@ -316,6 +316,9 @@ def test_gates_of_a_clone_run_once_a_person_has_trusted_it(newer: Repo, tmp_path
     made = newer.commit("bad.txt")
     assert (made.returncode, ran(newer)) == (0, 0)
     assert made.stderr.count(UNTRUSTED) == 2
+    newer.configure("pre-commit", gate=NOTES.format(tmp_path))
+    assert newer.commit("b.txt").stderr.count(UNTRUSTED) == 1  # not where there are no gates
+    newer.configure(*HOOKS, gate=NOTES.format(tmp_path))
     assert "To trust them, once: gitgates approve gates\n" in made.stderr
     assert not (newer.path / ".git/gitgates").exists()  # nothing of it is written
     (found,) = [one for one in findings(newer) if "gitgates-pre-push" in one[1]]
