@@ -144,6 +144,29 @@ def test_a_tool_is_refused_or_changed_and_what_it_said_has_more(client: Client) 
 
 
 @needs_node
+@pytest.mark.parametrize("program", ["", "#!/no/such\n"], ids=["missing", "broken"])
+@pytest.mark.parametrize("once", [False, True], ids=["", "run"])
+def test_where_gitgates_is_missing_that_is_said(
+    client: Client, program: str, *, once: bool
+) -> None:
+    plugin = client.plugin(*ALL)
+    client.program(program)
+    if not program:
+        (client.folder / "gitgates").unlink()
+    missing = "gitgates is not installed here: none of the gates of this repository run. "
+    how = "uv tool install gitgates (or: pipx install gitgates)"
+    steps = [created("s1"), prompt("go"), before("edit", {}), after("edit", {})]
+    steps += [event("session.idle")]
+    seen, asked, said = client.run(*steps, plugins=(plugin,), once=once)
+    *_typed, added = seen[1]["parts"]
+    ask = f"{missing}Tell the person that nothing is checked, and ask whether to run: {how}"
+    assert added["text"] == ask
+    assert seen[2:] == [{"args": {}}, {"output": "done"}, None]
+    told = [text for _toast, text in asked] + said.splitlines()
+    assert told == [f"{missing}To install it: {how}"] * 2
+
+
+@needs_node
 def test_what_no_gate_is_for_starts_nothing(client: Client) -> None:
     client.answer("PreToolUse", decision="block", reason="NO")
     steps = [
@@ -251,19 +274,15 @@ def test_a_sub_agent_works_in_the_session_of_its_agent(client: Client) -> None:
 @pytest.mark.parametrize(
     "program",
     [
-        "",
         "#!/bin/sh\n",
         "#!/bin/sh\necho hello\n",
         "#!/bin/sh\necho null; exit 3\n",
-        "#!/no/such\n",
     ],
-    ids=["missing", "silent", "no JSON", "null", "broken"],
+    ids=["silent", "no JSON", "null"],
 )
 @pytest.mark.parametrize("once", [False, True], ids=["", "run"])
 def test_whatever_is_wrong_nothing_happens(client: Client, program: str, *, once: bool) -> None:
     client.program(program)
-    if not program:
-        (client.folder / "gitgates").unlink()
     steps = [
         *(created("s1"), prompt("go"), before("write", {"a": 1}), after("write", {"a": 1})),
         *(event("session.idle"), event("session.error", ""), ["event", {}], ["chat.message"]),

@@ -1,5 +1,5 @@
-// Asks `gitgates` at some events of the agent, and does what it answers. Where that program is
-// missing, fails, takes too long or says nothing, nothing happens.
+// Asks `gitgates` at some events of the agent, and does what it answers. Where that program fails,
+// takes too long or says nothing, nothing happens; where it is missing, that is said.
 const CONFIG = {}
 
 import { spawn, spawnSync } from "node:child_process"
@@ -7,24 +7,34 @@ import { randomUUID } from "node:crypto"
 
 const AT_ONCE = process.argv.includes("run") // ends with its first turn, and waits for no answer
 
+const MISSING = "gitgates is not installed here: none of the gates of this repository run. "
+const HOW = "uv tool install gitgates (or: pipx install gitgates)"
+const PERSON = { systemMessage: `${MISSING}To install it: ${HOW}` }
+const AGENT = { additionalContext: `${MISSING}Tell the person that nothing is checked, and ask whether to run: ${HOW}` }
+const INSTEAD = { SessionStart: { ...AGENT, ...PERSON }, Stop: PERSON } // of the answers, without the program
+
 // Run the program; what it answers is {} if that is no JSON object. Never fails.
-const run = ({ command: [program, ...args], timeout }, cwd, input, atOnce) => new Promise((resolve) => {
+const run = ({ command: [program, ...args], timeout, instead }, cwd, input, atOnce) => new Promise((resolve) => {
   let output = "", timer
   const done = () => {
     clearTimeout(timer)
     try { resolve(Object(JSON.parse(output))) } catch { resolve({}) }
   }
   const how = { cwd, stdio: ["pipe", "pipe", "ignore"] }
+  const failed = (error) => {
+    if (error?.code === "ENOENT" && instead) output = JSON.stringify(instead)
+    done()
+  }
   try {
     if (atOnce) { // Bun makes no group of it; whatever kills gitgates, its gates end with it
       const end = spawnSync(program, args, { ...how, input, timeout: timeout * 1000, killSignal: "SIGKILL" })
       output = String(end.stdout)
-      return done()
+      return failed(end.error)
     }
     const child = spawn(program, args, { ...how, detached: true })
     const kill = () => { try { process.kill(-child.pid, "SIGKILL") } catch {} } // its whole group
     timer = setTimeout(() => { kill(); done() }, timeout * 1000) // what was said until then counts
-    child.on("error", done).on("close", done)
+    child.on("error", failed).on("close", done)
     child.stdout.setEncoding("utf8").on("data", (text) => { output += text })
     child.stdin.on("error", () => {}).end(input)
   } catch { done() }
@@ -63,7 +73,7 @@ export const GitGates = async ({ client, directory }) => {
     const session = await rootOf(id)
     const who = session === id ? {} : { agent_id: id, agent_type: agents.get(id) }
     const head = { hook_event_name: event, session_id: session, event_id: randomUUID(), cwd: directory }
-    const how = { command: config.command, timeout: config.hooks[event].timeout }
+    const how = { command: config.command, timeout: config.hooks[event].timeout, instead: INSTEAD[event] }
     const input = JSON.stringify({ ...head, ...who, ...said })
     const answer = await run(how, directory, input, AT_ONCE && event === "Stop")
     if (answer.systemMessage) await show(answer.systemMessage)
