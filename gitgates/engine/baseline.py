@@ -37,6 +37,7 @@ _GAP = re.compile(rb"\[\.\.\. \d+ bytes left out \.\.\.\]")  # ours, see proc/pr
 _ENDED_EARLY = re.compile(
     r"!!! (?:stopping after \d+ failures|Interrupted: |_pytest\.outcomes\.Exit)"  # pytest
     r"|errors prevented further checking"  # mypy
+    r"|Diagnostics not shown: |were hidden, use --max|too many errors"  # biome, golangci-lint, go
     r"|^error: (?:doc)?test failed, to rerun",  # cargo, without --no-fail-fast
     re.MULTILINE,
 )
@@ -131,24 +132,25 @@ class KnownFailures:
         self, result: GateResult, before: tuple[tuple[str, str], ...], why_not: str = ""
     ) -> GateResult:
         """Return the result with its new failures. `why_not`: those before are not known."""
-        there = {fingerprint for fingerprint, _title in before}.difference(self._accepted)
+        at_base = {fingerprint for fingerprint, _title in before}.difference(self._accepted)
         by_file = [each.fingerprint for each in self._now if each.fingerprint in self._accepted]
-        by_base = [each.fingerprint for each in self._now if each.fingerprint in there]
+        by_base = [each.fingerprint for each in self._now if each.fingerprint in at_base]
         accepted = (*by_file, *by_base)
         is_known = {*accepted}
         new = [each for each in self._now if each.fingerprint not in is_known]
         old = (each for each in self._now if each.fingerprint in is_known)
         result = result._replace(accepted=accepted, failures=(*new, *old)[:MOST_FAILURES])
-        known = counted(len(accepted), "accepted failure")
+        summary = counted(len(accepted), "accepted failure")
         if by_file and by_base:
-            known += f": {len(by_base)} at {self.base.name}, {len(by_file)} in {BASELINE_FILE}"
+            summary += f": {len(by_base)} at {self.base.name}, {len(by_file)} in {BASELINE_FILE}"
         else:
-            known += f" {'at ' + self.base.name if by_base else 'in ' + BASELINE_FILE}"
+            summary += f" {'at ' + self.base.name if by_base else 'in ' + BASELINE_FILE}"
         if not new:
-            return result._replace(excused=known, reason=known)
-        reason = counted(len(new), "failure" if why_not else "new failure")
+            return result._replace(excused=summary, reason=summary)
+        is_compared = self.base.commit or self._step.gate.baseline == "file"
+        reason = counted(len(new), "new failure" if is_compared and not why_not else "failure")
         reason += f"; no baseline: {why_not}" if why_not else ""
-        return result._replace(reason=f"{reason}; {known}" if accepted else reason)
+        return result._replace(reason=f"{reason}; {summary}" if accepted else reason)
 
 
 def _unknown(result: GateResult, why: str) -> GateResult:
@@ -185,9 +187,9 @@ def recorded_failures(gate: Gate, repo: Repo, content: str) -> tuple[tuple[str, 
     """
     if repo.env.get(REUSE) == "0":
         return None
-    wanted = gate.name, definition_of(gate)
+    key = gate.name, definition_of(gate)
     for proof in reversed(of_content(repo.shared_state_abs, content)):
         is_known = proof.status == "passed" or proof.failures
-        if is_known and (proof.gate, proof.definition) == wanted:
+        if is_known and (proof.gate, proof.definition) == key:
             return proof.failures
     return None

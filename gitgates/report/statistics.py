@@ -125,8 +125,9 @@ def _add_run(cycle: dict[str, Any], tallies: dict[str, _Tally]) -> None:
             if not tally.count(result):
                 continue
             tally.changed += _decided(result)
-            passes.setdefault(result["name"], []).append(result["passed"])
-            if not result["passed"]:
+            is_fine = result["passed"] or result.get("excused", False)
+            passes.setdefault(result["name"], []).append(is_fine)
+            if not is_fine:
                 failed[result["name"]] = tree
             elif tree and earlier.get(result["name"]) == tree:
                 tally.false_positives += 1

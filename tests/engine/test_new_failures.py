@@ -10,8 +10,9 @@ from xml.etree import ElementTree as ET
 import pytest
 from conftest import Repo
 
-from gitgates.core.types import Gate, GateResult
-from gitgates.engine.baseline import failures_in
+from gitgates.core.agent_types import Payload
+from gitgates.core.types import Event, Gate, GateResult, Hook, Plan, Step
+from gitgates.engine.baseline import KnownFailures, failures_in
 from gitgates.git.repo import find_repo
 from gitgates.session.approval import new_token
 from gitgates.store.proofs import read_all
@@ -277,6 +278,21 @@ def test_a_tool_that_ended_early_is_not_covered(name: str, preset: str) -> None:
         assert str(failures_in(gate, result, "/")).startswith("it ended early, says its output: `")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Diagnostics not shown: 66.",
+        "3/6 issues were hidden, use --max-same-issues",
+        "too many errors",
+    ],
+)
+def test_a_tool_that_left_something_out_is_not_covered(line: str) -> None:
+    gate = Gate(name="g", command="x", failures="BAD")
+    output = f"BAD\n{line}\n".encode()
+    result = GateResult(gate="g", status="failed", exit_status=1, output=output)
+    assert str(failures_in(gate, result, "/")).startswith("it ended early, says its output: `")
+
+
 def test_output_that_is_longer_than_its_log_is_not_covered(repo: Repo) -> None:
     begin(repo, "max_output = 50\nmax_log = 200\n" + GATE, old="BAD old\n" * 20)
     status, said = commit(repo, new="good\n")
@@ -362,6 +378,19 @@ def test_accepted_failures_do_not_count(repo: Repo) -> None:
     status, said = commit(repo, new="BAD new\n")
     assert status == 1
     assert f"1 new failure; 1 accepted failure in {FILE}" in said
+
+
+def test_what_an_agent_sees_before_it_stops_is_not_called_new(repo: Repo) -> None:
+    """In its hooks, nothing is compared with the merge base."""
+    begin(repo, GATE, old="BAD old\nBAD older\n")
+    payload = Payload(host="claude", event="PostToolUse", kind="after-tool")
+    gate = Gate(name="check", command="x", failures="BAD \\w+", baseline=True)
+    event = Event(host="claude", name="PostToolUse", root_abs=str(repo.path), payload=payload)
+    plan = Plan(event, Hook(name="PostToolUse"), listed=("check",), steps=())
+    known = KnownFailures(Step(gate), plan, find_repo(str(repo.path), dict(os.environ)), None)
+    output = b"BAD old\nBAD older\n"
+    judged = known.judge(GateResult(gate="check", status="failed", exit_status=1, output=output))
+    assert (judged.reason, judged.excused, known.is_due) == ("2 failures", "", False)
 
 
 def test_both_are_counted(repo: Repo) -> None:

@@ -70,10 +70,10 @@ def write(gates: tuple[str, ...], *, grow: bool, token: str) -> int:
     """
     repo = current_repo()
     names = _names(configuration(repo), gates)
-    accepted = read_accepted(repo.root_abs)
-    if accepted is None and (committed := _committed(repo)) is not None:
-        accepted = committed
-    known = accepted or {}
+    before = read_accepted(repo.root_abs)
+    if before is None:
+        before = _committed(repo)
+    accepted = before or {}
     now = _run(repo, configuration(repo), names)
     if now is None:
         return _NOT_DONE
@@ -81,9 +81,9 @@ def write(gates: tuple[str, ...], *, grow: bool, token: str) -> int:
         (name, title)
         for name in names
         for mark, title in now[name].items()
-        if mark not in known.get(name, {})
+        if mark not in accepted.get(name, {})
     ]
-    if added and accepted is not None and not grow:
+    if added and before is not None and not grow:
         _list(added)
         click.echo(
             f"gitgates: {counted(len(added), 'failure')} not in {BASELINE_FILE}, which may only "
@@ -95,10 +95,10 @@ def write(gates: tuple[str, ...], *, grow: bool, token: str) -> int:
     if added:
         require_person(repo, _WRITE, token)
     titles = {
-        name: {mark: known.get(name, {}).get(mark, now[name][mark]) for mark in now[name]}
+        name: {mark: accepted.get(name, {}).get(mark, now[name][mark]) for mark in now[name]}
         for name in names
     }
-    return _replace(repo, known, {**known, **titles})
+    return _replace(repo, accepted, {**accepted, **titles})
 
 
 @command.command("prune")
@@ -114,34 +114,34 @@ def prune(gates: tuple[str, ...], *, check: bool) -> int:
     """
     repo = current_repo()
     config = configuration(repo)
-    known = _read(repo)
+    accepted = _read(repo)
     defined = {gate.name for gate in config.gates}
-    names = [name for name in gates or known if name in known and name in defined]
+    names = [name for name in gates or accepted if name in accepted and name in defined]
     now = _run(repo, config, names) if names else {}
     if now is None:
         return _NOT_DONE
-    kept = {
+    remaining = {
         name: {
             mark: title for mark, title in titles.items() if name not in now or mark in now[name]
         }
-        for name, titles in known.items()
+        for name, titles in accepted.items()
         if name in defined or gates
     }
-    gone = [
+    fixed = [
         (name, title)
-        for name, titles in known.items()
+        for name, titles in accepted.items()
         for mark, title in titles.items()
-        if mark not in kept.get(name, {})
+        if mark not in remaining.get(name, {})
     ]
-    if check and gone:
-        _list(gone)
+    if check and fixed:
+        _list(fixed)
         click.echo(
-            f"gitgates: {counted(len(gone), 'accepted failure')} no longer there; to remove "
+            f"gitgates: {counted(len(fixed), 'accepted failure')} no longer there; to remove "
             f"what is fixed from {BASELINE_FILE}: gitgates baseline prune",
             err=True,
         )
         return _NOT_DONE
-    return _replace(repo, known, kept)
+    return _replace(repo, accepted, remaining)
 
 
 @command.command("show")
@@ -149,16 +149,16 @@ def prune(gates: tuple[str, ...], *, check: bool) -> int:
 @format_option
 def show(gates: tuple[str, ...], fmt: str) -> int:
     """Show the accepted failures of GATES: all of the file, unless some are named."""
-    known = _read(current_repo())
-    shown = {name: known.get(name, {}) for name in gates or known}
+    accepted = _read(current_repo())
+    by_gate = {name: accepted.get(name, {}) for name in gates or accepted}
     if fmt == "json":
-        print_json({"version": 1, "gates": shown})
+        print_json({"version": 1, "gates": by_gate})
         return OK
-    for name, titles in shown.items():
+    for name, titles in by_gate.items():
         click.echo(f"{name}: {counted(len(titles), 'accepted failure')}")
         for title in titles.values():
             click.echo(f"  {title}")
-    if not shown:
+    if not by_gate:
         click.echo("no accepted failures")
     return OK
 
@@ -205,11 +205,11 @@ def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
     failures: Accepted = {}
     troubles = {}
     for result in (visit.result for visit in decision.visits):
-        found = _failures(gates[result.gate], result, repo.root_abs)
-        if isinstance(found, str):
-            troubles[result.gate] = found
+        titles = _failures(gates[result.gate], result, repo.root_abs)
+        if isinstance(titles, str):
+            troubles[result.gate] = titles
         else:
-            failures[result.gate] = found
+            failures[result.gate] = titles
     for name, why in troubles.items():
         click.echo(f"gitgates: {name}: nothing was written: {why}", err=True)
     return None if troubles else failures
@@ -226,10 +226,10 @@ def _failures(gate: Gate, result: GateResult, root_abs: str) -> dict[str, str] |
         return {}
     if result.status != "failed":
         return f"it {describe(result)}"
-    found = failures_in(gate, result, root_abs)
-    if isinstance(found, str):
-        return found
-    return {failure.fingerprint: failure.title for failure in found}
+    failures = failures_in(gate, result, root_abs)
+    if isinstance(failures, str):
+        return failures
+    return {failure.fingerprint: failure.title for failure in failures}
 
 
 def _list(rows: list[tuple[str, str]]) -> None:
@@ -245,13 +245,13 @@ def _replace(repo: Repo, before: Accepted, after: Accepted) -> int:
         content = read_regular(f"{repo.root_abs}/{BASELINE_FILE}")
     except FileNotFoundError:
         content = None
-    new = render_accepted(after)
-    if new != content:
-        replace_unchanged(repo.root_abs, BASELINE_FILE, content, new)
+    rendered = render_accepted(after)
+    if rendered != content:
+        replace_unchanged(repo.root_abs, BASELINE_FILE, content, rendered)
     count = sum(map(len, after.values()))
-    old, kept = ({(name, mark) for name in some for mark in some[name]} for some in (before, after))
-    more = [f"{len(kept - old)} added"] if kept - old else []
-    more += [f"{len(old - kept)} removed"] if old - kept else []
+    old, new = ({(name, mark) for name in some for mark in some[name]} for some in (before, after))
+    more = [f"{len(new - old)} added"] if new - old else []
+    more += [f"{len(old - new)} removed"] if old - new else []
     changes = ", ".join(more) or "no change"
     click.echo(f"{BASELINE_FILE}: {counted(count, 'accepted failure')} ({changes})")
     return OK
