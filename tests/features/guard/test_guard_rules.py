@@ -116,7 +116,7 @@ def test_what_is_found_does_not_rest_on_an_alias_that_makes_every_command_be_rea
 
 def test_each_agent_is_known_by_each_of_its_names(agent: Agent) -> None:
     for host in map(agent_host, AGENTS):
-        assert host.PROGRAMS
+        assert host.PROGRAMS or host.NAME == "generic"
         for program in host.PROGRAMS:
             for sign in host.UNASKED:
                 option = sign.replace("=", " ") if sign.startswith("-") else f"--mode {sign}"
