@@ -14,7 +14,14 @@ from gitgates.config import keys
 from gitgates.config.load import FILES
 from gitgates.config.tables import tables
 from gitgates.core import environ, errors, limits
-from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR, HookPoint
+from gitgates.core.lifecycle import (
+    GIT_HOOKS,
+    HOOK_OF,
+    HOOK_POINTS,
+    RETRIED,
+    STANDS_IN_FOR,
+    HookPoint,
+)
 from gitgates.core.parts import feature_parts
 from gitgates.features.headless.tasks import TASK_KEYS
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
@@ -210,8 +217,8 @@ def _agent_row(event: str) -> tuple[str, ...]:
         "PreToolUse": "the file that the tool names",
         "PostToolUse": "the file that the tool names",
         "PostToolUseFailure": "the file that the tool names",
-        "Stop": "what the session changed",
-        "SubagentStop": "what the session changed",
+        "PostToolBatch": "the files that the tools of the step have written",
+        **{HOOK_OF[kind]: "what the session changed" for kind in RETRIED},
     }
     return (
         f"`{event}`",

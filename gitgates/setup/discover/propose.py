@@ -217,7 +217,7 @@ def _missing(inspection: Inspection, failed: dict[str, str], config: Config) -> 
 def _with_agent(addition: Addition, config: Config) -> Addition:
     """Add the hooks of an agent.
 
-    Before it may stop: all that looks, and a review. After an edit: what is given that file.
+    Before it may stop: all that looks, and a review. After edits: what is given those files.
     """
     existing = {gate.name: gate._asdict() for gate in config.gates}
     gates = {**addition.gates, **existing}
@@ -232,5 +232,5 @@ def _with_agent(addition: Addition, config: Config) -> Addition:
     }
     if quick:
         tools = [*agent_host(DEFAULT_AGENT).TOOLS.names["writes"][:2]]
-        hooks[HOOK_OF["after-tool"]] = {"enabled_tools": tools, "gates": quick}
+        hooks[HOOK_OF["after-batch"]] = {"enabled_tools": tools, "gates": quick}
     return addition._replace(hooks={**addition.hooks, **hooks})

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gitgates.hosts.settings.json_settings import AgentSettings
 
 
+_AFTER_TOOL = HOOK_OF["after-tool"]
 DETECTED = "detected"  # in place of an agent's name: those that are detected on this machine
 
 
@@ -90,13 +91,15 @@ def limits(config: Config, agent: str) -> list[str]:
     if host.NO_GIT_HOOKS and (names := _hooks_of_git(config)):
         limitations.append(f"{', '.join(names)}: {host.NO_GIT_HOOKS}")
     for hook in agent_hooks(config):
-        kind, can = kind_of(hook.name), channels.get(kind_of(hook.name))
-        most_s = host.SETTINGS.most_s.get(kind)
-        if can is None and hook == hook_at(config, HOOK_OF["after-tool"], has_batches=False):
+        kind = kind_of(hook.name)
+        if kind not in channels and hook == hook_at(config, _AFTER_TOOL, has_batches=False):
+            kind = kind_of(_AFTER_TOOL)
             limitations.append(
                 f"{host.TITLE} has no event {hook.name}: its gates run after each tool instead"
             )
-        elif can is None:
+        can = channels.get(kind)
+        most_s = host.SETTINGS.most_s.get(kind)
+        if can is None:
             limitations.append(f"{host.TITLE} has no event {hook.name}: its gates do not run there")
         elif why := host.PROTOCOL.cannot.get(kind):
             limitations.append(f"{hook.name}: {why}")

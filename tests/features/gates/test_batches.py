@@ -118,3 +118,12 @@ def test_but_not_where_others_run_after_each_tool(repo: Repo) -> None:
     fields = {"tool_name": "Bash", "tool_input": {"command": "x"}, "tool_use_id": "1"}
     assert tell(repo, "PostToolUse", "codex", tool_response="", **fields) == {}
     assert ran(repo) == 0
+
+
+def test_nor_is_it_told_more_than_after_a_tool(repo: Repo) -> None:
+    repo.config(GATE + BATCH)
+    config = load(str(repo.path))
+    assert config
+    instead, why = [text for text in agents.limits(config, "kimi") if "Batch" in text]
+    assert instead == "Kimi Code has no event PostToolBatch: its gates run after each tool instead"
+    assert why.startswith("PostToolBatch: Kimi Code shows nobody the output of gates there")

@@ -411,7 +411,7 @@ STOP = '[hooks.Stop]\ngates = ["lint", "test", "review"]\nstrategy = "collect"\n
             {"ruff.toml": "", ".venv/bin/ruff": ""},
             ("--agent", "claude"),
             STOP.replace('"test", ', "")
-            + '\n[hooks.PostToolUse]\nenabled_tools = ["Edit", "Write"]\ngates = ["lint"]\n',
+            + '\n[hooks.PostToolBatch]\nenabled_tools = ["Edit", "Write"]\ngates = ["lint"]\n',
         ),
     ],
 )
