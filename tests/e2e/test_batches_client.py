@@ -1,7 +1,4 @@
-"""Gates run once for all tools of a step; a task, and a background agent, are held to them.
-
-`TeammateIdle` is not here: Claude Code 2.1.329 has teammates in interactive sessions only.
-"""
+"""Gates run once for all tools of a step; a task, and a background agent, are held to them."""
 
 from __future__ import annotations
 

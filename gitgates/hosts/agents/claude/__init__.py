@@ -86,8 +86,7 @@ class Claude(AgentHost):
             "SubagentStart": ("subagent-start", Channels(context=True)),
             # It ignores a stop, and loses a block that stands beside one.
             "SubagentStop": ("subagent-end", Channels(block=True)),
-            # The first ignores a stop, too. The other, by the declarations of types of its SDK:
-            # it has teammates in interactive sessions only, which were not driven.
+            # A task ignores a stop, too. There are teammates in interactive sessions only.
             "TaskCompleted": ("task-end", Channels(block=True)),
             "TeammateIdle": ("teammate-idle", Channels(block=True)),
             "Stop": ("turn-end", Channels(block=True, stop=True)),
