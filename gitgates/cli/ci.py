@@ -74,6 +74,8 @@ def init(host: str, *, hook: str, dry_run: bool) -> int:
         _write(repo, edit)
     if host == "gitlab" and FILES[host].encode() not in (including.before or including.after):
         click.echo(f"{_GITLAB}: exists, and was left unchanged. Add to it:\n{_INCLUDE}", nl=False)
+    for file in _others(repo, host):
+        click.echo(f"{file}: mentions gitgates as well; see that the gates do not run twice")
     if workflow.before is None:
         click.echo(f"next: add to {workflow.file} what installs your gates' tools, and commit it")
     return OK
@@ -99,6 +101,18 @@ def _workflow(host: str, hook: str, repo: Repo) -> str:
     for mark, value in (("@HOOK@", hook), ("@BRANCH@", name), ("@VERSION@", __version__)):
         text = text.replace(mark, json.dumps(value))  # which is a text in YAML, too
     return text
+
+
+def _others(repo: Repo, host: str) -> list[str]:
+    """Return other workflows of GitHub that mention gitgates."""
+    folder, own = os.path.split(FILES[host])
+    folder_abs = os.path.join(repo.root_abs, folder)
+    names = sorted({*os.listdir(folder_abs)} - {own}) if host == "github" else []
+    return [
+        f"{folder}/{name}"
+        for name in names
+        if b"gitgates" in user_file.content(os.path.join(folder_abs, name))
+    ]
 
 
 def _edit(repo: Repo, file: str, text: str) -> Edit:

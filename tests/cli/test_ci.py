@@ -165,6 +165,15 @@ def test_what_a_person_wrote_stays(repo: Repo) -> None:
     assert (repo.path / GITHUB).read_text() == changed
 
 
+def test_another_workflow_that_runs_the_gates_is_named(repo: Repo) -> None:
+    repo.config(CONFIG)
+    repo.write(".github/workflows/ci.yml", "# pipx run gitgates run\n")
+    repo.write(".github/workflows/docs.yml", "# make docs\n")
+    said = repo.gitgates("ci", "init", "github").stdout.decode()
+    assert ".github/workflows/ci.yml: mentions gitgates as well" in said
+    assert "docs.yml" not in said
+
+
 def test_a_pipeline_that_is_there_includes_ours(repo: Repo) -> None:
     repo.config(CONFIG)
     theirs = "build:\n  script: make\n"
