@@ -39,6 +39,10 @@ from gitgates.verbs.repository import configuration, current_repo
 
 _HELP = "For more information, try --help."
 _GLOBAL_HOOKS = ("pre-commit", "commit-msg", "pre-push")
+_TRUST = (
+    "gates run only in repositories that you have trusted\n"
+    "  To trust one, in it: gitgates approve gates"
+)
 _OLDER_GIT = "git 2.54 and later runs these hooks; an older one, such as of an editor, runs none"
 
 
@@ -73,8 +77,9 @@ _OLDER_GIT = "git 2.54 and later runs these hooks; an older one, such as of an e
     "--global",
     "is_global",
     is_flag=True,
-    help="Write them into your own configuration of git, for all repositories. Gates run only in "
-    "repositories that you have trusted: gitgates approve gates.",
+    help="Write pre-commit, pre-merge-commit, commit-msg and pre-push, or those of --hook-type, "
+    "into your own configuration of git, for all repositories. Gates run only in those that you "
+    "have trusted: gitgates approve gates.",
 )
 @click.option(
     "--agent",
@@ -141,10 +146,8 @@ def command(  # noqa: PLR0913 - one for each option
     If another hook manager manages these hooks, it may overwrite them. With --via, the gates are
     added to the configuration of that manager; the rest of its file is left unchanged.
 
-    With --config, there are no files: git 2.54 and later takes hooks from its configuration. With
-    --global, the hooks pre-commit, pre-merge-commit, commit-msg and pre-push of all repositories,
-    or those that --hook-type names, are in your own. If a file in the hooks folder runs the gates
-    as well, they run once.
+    With --config, git 2.54 and later takes the hooks from its configuration; with --global, from
+    your own, in all repositories. If a file runs the gates as well, they run once.
 
     With --agent, the events that the configuration needs are added to the settings of the agent;
     the rest is left unchanged. If the configuration defines no agent hooks, those that gitgates
@@ -158,24 +161,13 @@ def command(  # noqa: PLR0913 - one for each option
     """
     for_agents = {"--print": print_only, "--mcp": mcp, "--yes": yes}
     for_agents |= {"--claude-md": claude_md, "--agents-md": agents_md}
-    config_option = "--global" if is_global else "--config" if by_config else ""
-    exclusive = {"--force": force, "--via": via, "--pre-commit": pre_commit}
-    for name, value in exclusive.items():
-        if value and config_option:
-            raise UsageError(f"{name} cannot be used with {config_option}", _HELP)
-    require_fit(
-        {"--hook-type": hook_types, **exclusive, config_option: config_option},
-        {"--scope": scope, **for_agents},
-        agents_[0] if agents_ else None,
-    )
-    via = via or ("pre-commit" if pre_commit else None)
-    if is_global:
-        install_global(hook_types)
-        return errors.OK
+    for_files: dict[str, object] = {"--force": force, "--via": via, "--pre-commit": pre_commit}
+    for_git = {"--hook-type": hook_types, "--config": by_config, "--global": is_global, **for_files}
+    require_fit(for_git, {"--scope": scope, **for_agents}, agents_[0] if agents_ else None)
+    if by_config or is_global:
+        return install_by_config(hook_types, for_files, is_global=is_global)
     repo = current_repo()
-    if by_config:
-        install_by_config(repo, hook_types)
-    elif agents_:
+    if agents_:
         install_for_agents(
             repo,
             agents_,
@@ -185,8 +177,8 @@ def command(  # noqa: PLR0913 - one for each option
             mcp=mcp,
             yes=yes,
         )
-    elif via:
-        install_via(via, repo, hook_types)
+    elif via or pre_commit:
+        install_via(via or "pre-commit", repo, hook_types)
     else:
         install(repo, hook_types, force=force)
     if remark := windows_drive.remark(repo.root_abs):
@@ -306,28 +298,33 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
         click.echo(f"next: {managers.next_command(manager, hooks, changes[0].file)}")
 
 
-def install_by_config(repo: Repo, hook_types: tuple[str, ...]) -> None:
-    """Write the hooks into the repository's configuration of git; print what was done."""
-    hooks, left_out = select(None if hook_types else configuration(repo), hook_types)
-    folder = hooks_folder(repo)
-    show(config_hooks.install(repo.git, config_hooks.LOCAL, hooks), repo)
-    if not folder.is_shared:
-        show(githooks.uninstall(folder.path_abs, hooks), repo)
-    for remark in (*left_out, _OLDER_GIT):
+def install_by_config(
+    hook_types: tuple[str, ...], for_files: dict[str, object], *, is_global: bool
+) -> int:
+    """Write the hooks into the configuration of git; print what was done.
+
+    Raises: UsageError for options of hooks in files.
+    """
+    for name, value in for_files.items():
+        if value:
+            option = "--global" if is_global else "--config"
+            raise UsageError(f"{name} cannot be used with {option}", _HELP)
+    if is_global:
+        git = Git(current_folder(), environ.read())
+        hooks, left_out = select(None, hook_types or _GLOBAL_HOOKS)
+        for section, what in config_hooks.install(git, config_hooks.GLOBAL, hooks):
+            click.echo(f"{section}: {what}")
+        left_out.append(_TRUST)
+    else:
+        repo = current_repo()
+        hooks, left_out = select(None if hook_types else configuration(repo), hook_types)
+        folder = hooks_folder(repo)
+        show(config_hooks.install(repo.git, config_hooks.LOCAL, hooks), repo)
+        if not folder.is_shared:
+            show(githooks.uninstall(folder.path_abs, hooks), repo)
+    for remark in (_OLDER_GIT, *left_out):
         click.echo(f"gitgates: {remark}")
-
-
-def install_global(hook_types: tuple[str, ...]) -> None:
-    """Write the hooks into a person's own configuration of git; print what was done."""
-    git = Git(current_folder(), environ.read())
-    hooks, _left_out = select(None, hook_types or _GLOBAL_HOOKS)
-    for name, what in config_hooks.install(git, config_hooks.GLOBAL, hooks):
-        click.echo(f"{name}: {what}")
-    click.echo(
-        f"gitgates: {_OLDER_GIT}\n"
-        "gitgates: gates run only in repositories that you have trusted\n"
-        "  To trust one, in it: gitgates approve gates"
-    )
+    return errors.OK
 
 
 def show(changes: list[tuple[str, str]], repo: Repo) -> None:

@@ -215,8 +215,8 @@ def _report_remaining(repo: Repo) -> None:
             _report_left(what, worktree.command("gitgates uninstall-hooks"))
         visited.add(path_abs)
     remaining = config_hooks.read(repo.git)
-    for file_abs in dict.fromkeys(one.file_abs for one in remaining.values()):
-        names = ", ".join(name for name, one in remaining.items() if one.file_abs == file_abs)
+    for file_abs in dict.fromkeys(hook.file_abs for hook in remaining.values()):
+        names = ", ".join(name for name, hook in remaining.items() if hook.file_abs == file_abs)
         what = f"{display_path(file_abs, repo.root_abs)}, a configuration of git, has {names}"
         _report_left(what, "To remove them for all repositories: gitgates uninstall-hooks --global")
     for agent in AGENTS:

@@ -244,8 +244,8 @@ def _core_settings(path: str) -> str:
 
 def _hook_settings(path: str) -> bytes:
     """Return the lines of a configuration of git that are about hooks; a section may begin many."""
-    sections = _read(path).split(b"\n[")
-    return b"\n".join(one for one in sections if one.lstrip(b"[ \t").lower().startswith(b"hook"))
+    sections = _read(path).lower().split(b"\n[")
+    return b"\n".join(part for part in sections if part.lstrip(b"[ \t").startswith(b"hook"))
 
 
 def digest_of_file(path: str) -> str:

@@ -9,7 +9,7 @@ import others
 import pytest
 from claude import Options, bash, write
 from host_scene import HostScene, need
-from scene import Scene
+from scene import CHECK, STOP, Scene
 
 from gitgates import __version__
 
@@ -47,6 +47,17 @@ def test_once_it_is_installed_the_same_hooks_run_the_gates(tmp_path: Path) -> No
     run = scene.run(write(scene.at("good.txt"), "x"), "end")
     assert (scene.ran(), run.person) == (1, "")
     assert MISSING not in run.told_ever()
+
+
+def test_a_cloud_session_gets_the_hooks_of_git_as_it_begins(tmp_path: Path) -> None:
+    hook = '[hooks.pre-commit]\ngates = ["check"]\n'
+    scene = Scene(tmp_path, f"cloud_hooks = true\n{CHECK}{STOP}{hook}")
+    assert not scene.at(".git/hooks/pre-commit").exists()
+    who = "-c user.name=a -c user.email=a@example.org"
+    commit = bash(f"touch bad.txt; git add -A; git {who} commit -qm bad; rm bad.txt")
+    run = scene.run(commit, "end", options=Options(env={"CLAUDE_CODE_REMOTE": "true"}))
+    assert "gitgates pre-commit: blocked: gate `check` failed" in run.told(1)
+    assert scene.repo.git("log", "--format=%s").split() == ["all"]
 
 
 @pytest.mark.parametrize("host", others.ALWAYS)

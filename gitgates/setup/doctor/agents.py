@@ -336,7 +336,7 @@ def _install(agent: str) -> str:
 def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
     """Find problems of the programs that our hooks start; nothing is started."""
     commands = (hook.command for hook in source.own_hooks)
-    for program in dict.fromkeys(agents.program_of(one, source.agent) for one in commands):
+    for program in dict.fromkeys(agents.program_of(call, source.agent) for call in commands):
         if program is None:
             what, _, fix = agents.start(source.agent, "project", env)[1].partition("\n  ")
             report = source.note if agents.is_in_path(env) else source.problem

@@ -177,8 +177,8 @@ def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
         files = (
             os.path.join(subject.current.folder.path_abs, hook) for hook in selection.CLIENT_HOOKS
         )
-        installed = (os.path.basename(one) for one in files if read_hook(one).kind == "shim")
-        return tuple(dict.fromkeys((*installed, *subject.current.configured)))
+        shims = (os.path.basename(file) for file in files if read_hook(file).kind == "shim")
+        return tuple(dict.fromkeys((*shims, *subject.current.configured)))
     try:
         return selection.select(subject.config)[0]
     except ConfigError:
@@ -231,8 +231,8 @@ def _check_configured(hook: ConfigHook, worktree: Worktree) -> Finding:
         what = "runs none of the gates, because you have not trusted this repository"
         return problem._replace(what=what, mend=worktree.command("gitgates approve gates"))
     option = "--global" if hook.is_for_all else "--config"
-    found = check_shim(hook.as_file, location, worktree)
-    return found._replace(mend=found.mend and f"{found.mend} {option}")
+    finding = check_shim(hook.as_file, location, worktree)
+    return finding._replace(mend=finding.mend and f"{finding.mend} {option}")
 
 
 def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Iterator[Finding]:

@@ -148,7 +148,7 @@ def read(git: Git) -> dict[str, ConfigHook]:
                 off.discard(name)
     return {
         hook.hook: hook._replace(
-            off=next((f"hook.{one}.enabled" for one in (name, hook.hook) if one in off), "")
+            off=next((f"hook.{key}.enabled" for key in (name, hook.hook) if key in off), "")
         )
         for name, hook in commands.items()
         if name.startswith(_NAME) and hook.hook in events.get(name, ())
@@ -164,13 +164,13 @@ def install(git: Git, scope: str, hooks: tuple[str, ...]) -> list[tuple[str, str
     present = _present(git, scope)
     changes = []
     for hook in hooks:
-        wanted = {"command": render(hook, scope), "event": hook}
+        section = {"command": render(hook, scope), "event": hook}
         name, before = f"hook.{_NAME}{hook}", present.get(hook, {})
         # The command first: with an event alone, git would refuse to do anything.
-        for variable, value in wanted.items():
+        for variable, value in section.items():
             if before.get(variable) != value:
                 _write(git, scope, "--replace-all", f"{name}.{variable}", value)
-        is_same = before.items() >= wanted.items()
+        is_same = before.items() >= section.items()
         what = "already installed" if is_same else "updated" if before else "installed"
         changes.append((name, what))
     return changes
@@ -192,12 +192,12 @@ def uninstall(git: Git, scope: str, hooks: tuple[str, ...] = ()) -> list[tuple[s
 def _present(git: Git, scope: str) -> dict[str, dict[str, str]]:
     """Return our hooks in the configuration of one scope: hook → variable → last value."""
     args = ("config", f"--{scope}", "-z", "--get-regexp", rf"^hook\.{_NAME}")
-    found: dict[str, dict[str, str]] = {}
+    sections: dict[str, dict[str, str]] = {}
     for setting in os.fsdecode(git.configured(*args).stdout).split("\0")[:-1]:
         key, _, value = setting.partition("\n")
         name, _, variable = key.removeprefix(f"hook.{_NAME}").rpartition(".")
-        found.setdefault(name, {})[variable] = value
-    return found
+        sections.setdefault(name, {})[variable] = value
+    return sections
 
 
 def _write(git: Git, scope: str, *args: str) -> None:
