@@ -78,6 +78,7 @@ def run_example(
         on_pass="CONTINUE",  # noqa: S106 - an action
         on_fail="CONTINUE",
         observe=False,
+        baseline=False,
         metrics=(),
         ratchet=False,
     )

@@ -154,6 +154,17 @@ def test_a_fixer_fails_by_its_changes(project: Repo) -> None:
     assert b"bad.txt: failed (changed 1 file: bad.txt), as it must" in done.stdout
 
 
+def test_known_failures_count_and_it_runs_nowhere_else(project: Repo, out: Path) -> None:
+    project.config(
+        "[gates.g]\ncommand = 'pwd >> $OUT/folders; ! grep -r bad *.txt'\nbaseline = true\n"
+        "failures = '^.*bad.*$'\n" + EXAMPLES
+    )
+    project.write("known.txt", "a line\n")
+    project.commit_all("a gate that compares with the merge base")
+    assert project.gitgates("test").returncode == 0
+    assert len((out / "folders").read_text().splitlines()) == 2
+
+
 def test_a_folder_is_laid_over_the_root_and_may_replace_what_is_there(project: Repo) -> None:
     project.write("gates/strict/rules", "forbidden=line\n")
     project.write("gates/strict/src/deep/a.txt", "a line\n")
