@@ -8,6 +8,7 @@ repeat the defaults, because hooks make such records without these tables; a tes
 from __future__ import annotations
 
 from gitgates.config import values as v
+from gitgates.config.requires import REQUIRES
 from gitgates.core.lifecycle import (
     AGENT_HOOKS,
     ENDING_HOOKS,
@@ -50,6 +51,7 @@ class Key(Record):
     only_in: tuple[str, ...] = ()  # the hooks that it has a meaning in; (): all
     meaning: str = ""
     missing: object = None  # what the field holds where nothing is written, and nothing the default
+    since: str = ""  # the version that has it; to an older one, it is unknown
 
     def means(self, meaning: str) -> Key:
         """Return the row with what its key means, for the documentation."""
@@ -84,6 +86,11 @@ class Table(Record):
 
 
 TOP_KEYS: tuple[Key, ...] = (
+    Key("requires", REQUIRES, missing="").means(
+        'The versions of gitgates that the settings are for: `">=0.2"`, or several comparisons '
+        "(`>=`, `>`, `<`, `<=`, `==`, `!=`) between commas. Any other version refuses them, and "
+        "names the command that installs a right one."
+    ),
     Key("jobs", v.COUNT, "0").means(
         "How many gates run at once if the strategy is `collect`; 0: one per CPU."
     ),

@@ -183,6 +183,7 @@ def parse_files(raw: tuple[bytes | None, ...]) -> tuple[Config | None, tuple[Pro
 
 def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
     from gitgates.config.read import Document
+    from gitgates.config.requires import refuse_unmet
     from gitgates.config.values import show
 
     tables = [_toml(content, name) for content, name in zip(raw, FILES, strict=True)]
@@ -191,16 +192,19 @@ def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
     tool_table = tool.get("gitgates") if isinstance(tool, dict) else None
     if tool_table is not None and not isinstance(tool_table, dict):
         raise ConfigError(f"{PYPROJECT}: tool.gitgates: got {show(tool_table)}, expected a table")
+    documents = tuple(
+        Document(name, PREFIXES[name], table)
+        for name, table in zip(FILES, (tool_table, gitgates_toml, local), strict=True)
+        if table is not None
+    )
+    for document in documents:
+        refuse_unmet(document.location("requires"), document.table.get("requires"))
     if tool_table is not None and gitgates_toml is not None:
         raise ConfigError(
             f"{OWN_FILE}: settings are also in {PYPROJECT}, [tool.gitgates]",
             f"Use one file: move the keys of {OWN_FILE} to {PYPROJECT}, or vice versa.",
         )
-    return tuple(
-        Document(name, PREFIXES[name], table)
-        for name, table in zip(FILES, (tool_table, gitgates_toml, local), strict=True)
-        if table is not None
-    )
+    return documents
 
 
 def _toml(content: bytes | None, name: str) -> dict[str, object] | None:

@@ -159,6 +159,7 @@ class Hook(Record):
 class Config(Record):
     """All settings of one repository, checked."""
 
+    requires: str = ""  # the versions of gitgates that they are for; empty: any
     jobs: int = 0  # 0: one per CPU
     max_output_bytes: int = 65536
     max_log_bytes: int = 16 << 20

@@ -103,6 +103,8 @@ def test_digest_is_of_the_settings_and_not_of_their_places() -> None:
 # key, value in TOML, the message after the place
 _LEFT_OUT = "a name that the hook applies to; `!` cannot exclude one"
 BAD: list[tuple[str, str, str]] = [
+    ("requires", "0.2", "got 0.2, expected comparisons with versions, such as"),
+    ("requires", '">=0.2.*"', 'got ">=0.2.*", expected comparisons with versions, such as'),
     ("breaker", "10", "got 10, expected a table of the numbers `prompt` and `session`. Try"),
     (
         "breaker",
@@ -277,6 +279,7 @@ BAD: list[tuple[str, str, str]] = [
     ("max_retries", "1.0", "got 1.0, expected a whole number, 0 or more"),
 ]
 REST = {
+    "requires": ' ">=0.2" or ">=0.2,<1"',
     "artifacts_dir": " to its root",
     "breaker": " breaker = { prompt = 10, session = 30 }.",
     "command": " and its arguments",

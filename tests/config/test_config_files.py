@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from gitgates.config.keys import TOP_KEYS
 from gitgates.config.load import inspect, load
 from gitgates.config.tables import tables
 from gitgates.core.errors import ConfigError
@@ -171,8 +172,8 @@ def test_load_lets_deferred_problems_pass_and_inspect_tells_them(tmp_path: Path)
 def test_load_says_all_fatal_problems_and_only_those(tmp_path: Path) -> None:
     write(tmp_path, own="jobs = true\nfoo = 1\n[gates.g]\n")
     assert refusal(tmp_path) == (
-        "gitgates.toml: foo: unknown key. Known keys: jobs, max_output, max_log, link, breaker, "
-        f"keep_runs, artifacts_dir, cloud_hooks, gates, hooks, {', '.join(tables())}.\n"
+        "gitgates.toml: foo: unknown key. Known keys: "
+        f"{', '.join(key.name for key in TOP_KEYS)}, gates, hooks, {', '.join(tables())}.\n"
         "gitgates.toml: jobs: got true, expected a whole number, 0 or more\n"
         "  To check it: gitgates check"
     )

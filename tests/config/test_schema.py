@@ -31,6 +31,7 @@ from gitgates.core.lifecycle import HOOK_POINTS
 
 # key → values that the parser takes
 GOOD: dict[str, list[Any]] = {
+    "requires": [">=0.1", "== 0.1.0", " > 0.0.9 , != 0.2 ,<=3"],
     "jobs": [0, 4],
     "max_output": [1, 4096, "64 KiB", "1MiB", "10"],
     "max_log": [1, 4096, "64 KiB", "16 MiB"],
