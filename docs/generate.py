@@ -10,8 +10,7 @@ import click
 
 from gitgates.cli import VERBS, load_verb
 from gitgates.cli import main as gitgates
-from gitgates.config import keys
-from gitgates.config.load import FILES
+from gitgates.config import FILES, keys
 from gitgates.config.tables import tables
 from gitgates.core import environ, errors, limits
 from gitgates.core.lifecycle import (

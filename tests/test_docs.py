@@ -259,11 +259,18 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.info.startswith("toml")], ids=_name)
 def test_settings_in_the_docs_are_right(block: Block) -> None:
-    """`toml`: whole. `toml partial`: names gates defined elsewhere. `toml local`: laid over."""
-    raw = block.text.encode()
-    config, problems = parse_files(
-        (raw, None, None) if block.info != "toml local" else (None, None, raw)
-    )
+    """`toml`: whole. `toml partial`: names gates defined elsewhere. `toml local`: laid over.
+
+    `toml member`: of `web/`.
+    """
+    names = {"toml local": "gitgates.local.toml", "toml member": "web/gitgates.toml"}
+    name = names.get(block.info, "pyproject.toml")
+    root = {"gitgates.toml": b'members = ["web"]'} if block.info == "toml member" else {}
+    member = {  # of those that name it
+        "web/gitgates.toml": b"root = false",
+        "shared/python.toml": b"[gates.lint]\ncommand = 'ruff check'\n",
+    }
+    config, problems = parse_files({**root, **member, name: block.text.encode()})
     assert [p for p in problems if not (p.deferred and block.info != "toml")] == []
     assert config is not None
 

@@ -10,14 +10,17 @@ from gitgates.cli import agent_hooks
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.load import describe, inspect
 from gitgates.core import environ, errors
-from gitgates.core.clean import counted
+from gitgates.core.clean import counted, first_few
 from gitgates.core.types import Config, Problem
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.setup.doctor.checks import NO_GATES, find_unmatched, has_gates
 from gitgates.setup.install.agents import limits
+from gitgates.verbs.directory import members_of
 from gitgates.verbs.output import format_option, print_json
 from gitgates.verbs.repository import config_root, ignore_local_settings, no_configuration
+
+_FEW = 2  # files on one line
 
 
 @click.command("check")
@@ -55,14 +58,21 @@ def command(fmt: str) -> int:
         click.echo(describe(list(problems)), err=True)
         click.echo(f"gitgates: {counted(len(problems), 'problem')}", err=True)
     elif config:
-        files = " and ".join(config.sources)
+        files = _several(config.sources)
         gates, hooks = counted(len(config.gates), "gate"), counted(len(config.hooks), "hook")
         warnings = _warnings(config, root_abs)
         more = f", {counted(len(warnings), 'warning')}" if warnings else ""
         click.echo(f"{files}: {gates}, {hooks}, no problems{more}")
+        for member in members_of(config):
+            names = [gate.name for gate in config.gates if gate.name.startswith(f"{member}:")]
+            click.echo(f"  {member}: {', '.join(names) or 'no gates'}")
         for what in warnings:
             click.echo(f"gitgates: {what}", err=True)
     return errors.ConfigError.exit_status if problems else errors.OK
+
+
+def _several(files: tuple[str, ...]) -> str:
+    return " and ".join(files) if len(files) <= _FEW else first_few([*files], _FEW)
 
 
 def _warnings(config: Config, root_abs: str) -> list[str]:

@@ -7,6 +7,7 @@ import os
 import click
 
 from gitgates.cli.init import finish
+from gitgates.config import OWN_FILE, PYPROJECT
 from gitgates.config.edit import Addition, Edit, make_edit
 from gitgates.config.load import describe, read_files
 from gitgates.core import environ
@@ -17,7 +18,6 @@ from gitgates.setup.convert.prove import Prover, last_commits, scratch_folder
 from gitgates.setup.install.managers import FRAMEWORK
 from gitgates.verbs.repository import config_root, current_repo, edits_files
 
-_NO_FILES = (None, None, None)  # of settings
 _SHOWN_LINES = 8  # of what each said about a commit on which they differ
 
 
@@ -63,10 +63,8 @@ def command(file: str, *, dry_run: bool, prove: bool, commits: int) -> int:
     edit = make_edit(raw, addition)
     _report(conversion, edit)
     if prove:
-        is_configured = raw[1] is not None or b"tool.gitgates" in (raw[0] or b"")
-        return _prove(
-            conversion, edit if is_configured else make_edit(_NO_FILES, addition), commits
-        )
+        is_configured = raw[OWN_FILE] is not None or b"tool.gitgates" in (raw[PYPROJECT] or b"")
+        return _prove(conversion, edit if is_configured else make_edit({}, addition), commits)
     finish(root_abs, edit, dry_run=dry_run)
     if not edit.adds:
         click.echo(f"{edit.file}: nothing to add", err=dry_run)

@@ -23,6 +23,7 @@ from gitgates.session.caller import find_caller
 from gitgates.session.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
 from gitgates.session.needs import asked_besides
 from gitgates.verbs.completion import complete_hooks, unknown_hook
+from gitgates.verbs.directory import folder_of, gates_below
 from gitgates.verbs.output import format_option, print_json, stdout
 from gitgates.verbs.repository import configuration, current_repo
 
@@ -95,6 +96,7 @@ def command(
             other_hooks = list_hooks_with_gates(config)
             click.echo(f"{hook}: has no gates, so nothing runs. Hooks with gates: {other_hooks}.")
         return OK  # a hook without gates is a choice, not a mistake
+    configured = gates_below(folder_of(options["directory"], repo), config, configured)
     paths, deleted = select_paths(options, repo)
     event = githook.decode_by_hand(hook, paths, deleted, (repo.root_abs, repo.git_dir_abs))
     answers = _ask(repo, config, event, session)

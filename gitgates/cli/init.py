@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import click
 
 from gitgates.config.edit import Edit, difference, summary
-from gitgates.config.load import FILES, parse_files, read_files
+from gitgates.config.load import parse_files, read_files
 from gitgates.core import environ, errors
 from gitgates.core.clean import plain_line
 from gitgates.core.lifecycle import HOOK_OF, HOOK_POINTS
@@ -214,11 +214,7 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
     """
     repo = current_repo()
     repo = repo._replace(env={**repo.env, REUSE: "0"})
-    raw = (
-        edit.after if name == edit.file else old
-        for name, old in zip(FILES, read_files(repo.root_abs), strict=True)
-    )
-    config = parse_files(tuple(raw))[0] or Config()
+    config = parse_files({**read_files(repo.root_abs), edit.file: edit.after})[0] or Config()
     gates = [gate for gate in config.gates if gate.name in edit.gates]
     run = [
         gate

@@ -28,6 +28,7 @@ from gitgates.report.text import Console
 from gitgates.session.git_hooks import HookCall, handle
 from gitgates.store.owners import denied
 from gitgates.verbs.completion import complete_gates, complete_names, unknown_gate, unknown_hook
+from gitgates.verbs.directory import folder_of, gates_below, paths_below
 from gitgates.verbs.output import stdout, write_junit, write_report
 from gitgates.verbs.repository import configuration, current_repo, restore_interrupted
 
@@ -59,6 +60,12 @@ _OPTIONS = (
     ),
     click.option("--from-ref", metavar="A", default="", help="Check the changes since commit A …"),
     click.option("--to-ref", metavar="B", default="", help="… up to commit B (default HEAD)."),
+    click.option(
+        "--directory",
+        metavar="FOLDER",
+        default="",
+        help="Only paths below this folder, and only gates of members there, if there are any.",
+    ),
 )
 
 
@@ -99,6 +106,10 @@ def select_paths(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
 
     Raises: UsageError where options contradict each other or a path does not exist.
     """
+    return paths_below(folder_of(options["directory"], repo), _select_all(options, repo))
+
+
+def _select_all(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
     from_ref, to_ref = options["from_ref"], options["to_ref"]
     selections = {
         "--staged": options["staged"],
@@ -316,6 +327,8 @@ def _run(
     if options["staged"]:
         name = name or "pre-commit"
     hook = _hook(config, name, gates)
+    if directory := folder_of(options["directory"], repo):
+        hook = gates_below(directory, config, hook)
     if options["staged"] and name not in BEFORE_A_COMMIT:
         hint = "Omit the hook, or use: gitgates run --staged pre-commit"
         raise UsageError(f"--staged applies to commits, and `{name}` does not run on commits", hint)
@@ -328,7 +341,7 @@ def _run(
     else:
         event = githook.decode_by_hand(hook.name, paths, deleted, (repo.root_abs, repo.git_dir_abs))
         event = event._replace(base=options["from_ref"], with_untracked=not any(options.values()))
-    call = handle(event, repo, listener, hook.gates if gates else (), skips=skips)
+    call = handle(event, repo, listener, hook.gates if gates or directory else (), skips=skips)
     if call.note and not call.plan:
         # A gate that calls us would pass by that, and has checked nothing.
         hint = "In a gate, name the commands to run, or run a hook of another name."

@@ -11,12 +11,12 @@ import difflib
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gitgates.config import load
+from gitgates.config import LOCAL_FILE, OWN_FILE, PREFIXES, PYPROJECT, load
 from gitgates.config.keys import HOOK_KEYS
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
@@ -26,7 +26,9 @@ from gitgates.core.limits import parse_toml
 from gitgates.core.record import Record
 from gitgates.core.types import Config, Problem
 
-Raw: TypeAlias = tuple[bytes | None, ...]  # of the settings files, as `load.read_files` returns it
+if TYPE_CHECKING:
+    from gitgates.config.sources import Raw
+
 Tables: TypeAlias = Mapping[str, Mapping[str, object]]  # name → key → value, as they are written
 
 
@@ -69,7 +71,8 @@ def make_edit(raw: Raw, addition: Addition) -> Edit:
 
 def shared_file(raw: Raw) -> str:
     """Return the file that contains the settings, or would."""
-    return load.PYPROJECT if raw[1] is None and raw[0] is not None else load.OWN_FILE
+    is_other = raw.get(OWN_FILE) is None and raw.get(PYPROJECT) is not None
+    return PYPROJECT if is_other else OWN_FILE
 
 
 def read_shared(raw: Raw) -> Config:
@@ -77,23 +80,22 @@ def read_shared(raw: Raw) -> Config:
 
     Raises: ConfigError where they have problems that are not deferred.
     """
-    current, problems = load.parse_files((*raw[:2], None))
+    current, problems = load.parse_files({**raw, LOCAL_FILE: None})
     load.refuse(problems, "Fix that first. To check it: gitgates check")
     return current or Config()
 
 
 def text_of(raw: Raw, file: str) -> str:
     """Return the text of a settings file; CRLF is LF in it, if that is the end of each line."""
-    content = raw[load.FILES.index(file)] or b""
+    content = raw.get(file) or b""
     return content.decode().replace(_line_end(content), "\n")
 
 
 def with_text(edit: Edit, raw: Raw, text: str) -> Edit:
     """Return an edit with its new text. Raises: ConfigError where that has problems."""
-    before = raw[load.FILES.index(edit.file)]
+    before = raw.get(edit.file)
     after = text.replace("\n", _line_end(before or b"")).encode()
-    new = (after if name == edit.file else old for name, old in zip(load.FILES, raw, strict=True))
-    _, problems = load.parse_files(tuple(new))
+    _, problems = load.parse_files({**raw, edit.file: after})
     load.refuse(problems, f"Nothing was written to {edit.file}.")
     return edit._replace(before=before, after=after, problems=problems)
 
@@ -105,7 +107,7 @@ def _line_end(content: bytes) -> str:
 def _compare(current: Config, addition: Addition, file: str) -> Edit:
     """Find missing parts and conflicts, by parsed values."""
     tables = {"gates": addition.gates, "hooks": addition.hooks}
-    document = Document(file, load.PREFIXES[file], tables)
+    document = Document(file, PREFIXES[file], tables)
     added, problems = parse((document,))
     load.refuse(problems, "Nothing was written.")
     gates = {gate.name: gate for gate in current.gates}
@@ -135,7 +137,7 @@ def _compare(current: Config, addition: Addition, file: str) -> Edit:
 def _write(old: str, edit: Edit, addition: Addition) -> str:
     """Return a settings file with an addition. Raises: ConfigError where that cannot be made."""
     new, expected = old, parse_toml(old)
-    prefix = load.PREFIXES[edit.file]
+    prefix = PREFIXES[edit.file]
     blocks: list[str] = []
     for section in ("gates", "hooks"):
         if tables := {name: getattr(addition, section)[name] for name in getattr(edit, section)}:

@@ -91,6 +91,18 @@ TOP_KEYS: tuple[Key, ...] = (
         "(`>=`, `>`, `<`, `<=`, `==`, `!=`) between commas. Any other version refuses them, and "
         "names the command that installs a right one."
     ),
+    Key("root", v.FLAG, "true").means(
+        "`false` in the settings of a member; those of the root name its folder in `members`."
+    ),
+    Key("members", v.MEMBERS, "[]", weaker="fewer").means(
+        "Folders with settings of their own, whose gates run for the paths below them: "
+        '`["web", "packages/*"]`. A folder that only a `*` matches, and that has no settings, is '
+        "no member. [How](../how-to/monorepo.md)."
+    ),
+    Key("extends", v.EXTENDS, "[]").means(
+        "Files of the repository with settings that these extend, relative to this file. A later "
+        "one overrides an earlier one, and this file all, key by key."
+    ),
     Key("jobs", v.COUNT, "0").means(
         "How many gates run at once if the strategy is `collect`; 0: one per CPU."
     ),

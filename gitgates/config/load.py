@@ -1,10 +1,10 @@
 """Load the settings files of a root into one `Config`. The only reader of pyproject.toml.
 
 A hook reads the files' bytes and compares them with those that the cached configuration was made
-from; only where they differ does it parse TOML. All bytes are compared, so no coarse time
-stamp can make a stale copy look fresh. `marshal` is what the interpreter itself reads its compiled
-modules with; the cache lies in the state folder, where whoever could write it could as well write
-git's hooks.
+from, those of members and extended ones included; only where they differ does it parse TOML. All
+bytes are compared, so no coarse time stamp can make a stale copy look fresh. `marshal` is what the
+interpreter itself reads its compiled modules with; the cache lies in the state folder, where
+whoever could write it could as well write git's hooks.
 """
 
 from __future__ import annotations
@@ -13,32 +13,25 @@ import os
 import sys
 
 from gitgates import __version__
+from gitgates.config import FILES, LOCAL_FILE, OWN_FILE, PYPROJECT
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Config, Gate, Hook
 from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, TypeVar
 
-    from gitgates.config.read import Document
+    from gitgates.config.sources import Raw
     from gitgates.core.record import Record
     from gitgates.core.types import Problem
 
     Table = TypeVar("Table")  # the record of one
 
-PYPROJECT = "pyproject.toml"
-OWN_FILE = "gitgates.toml"
-LOCAL_FILE = "gitgates.local.toml"
-BASELINE_FILE = ".gitgates-baseline.json"  # of failures that do not count: engine/accepted.py
-PREFIXES: dict[str, tuple[str, ...]] = {  # the table of each that holds our keys
-    PYPROJECT: ("tool", "gitgates"),
-    OWN_FILE: (),
-    LOCAL_FILE: (),
-}
-FILES = tuple(PREFIXES)
 _MOST_REPORTED = 100
+_NOTHING: Raw = {}
+_LEADS_ON = (b"members", b"extends")
 
 # Another version, interpreter or shape of the records makes another key.
 _KEY = (
@@ -57,23 +50,22 @@ def load(root_abs: str, cache_abs: str = "") -> Config | None:
 
     Raises: ConfigError with every problem that is not deferred.
     """
-    raw = read_files(root_abs)
-    if not _mentions_us(raw):
-        return None
-    if cache_abs and (cached := read_cache(cache_abs, raw)):
+    if cache_abs and (cached := read_cache(cache_abs, root_abs)):
         return cached
+    raw = read_files(root_abs)
     config = checked(raw)
     if config and cache_abs:
         _write_cache(cache_abs, raw, config)
     return config
 
 
-def checked(raw: tuple[bytes | None, ...]) -> Config | None:
-    """Return the configuration in the bytes of `FILES`; None if they have none.
+def checked(raw: Raw) -> Config | None:
+    """Return the configuration in the bytes of settings files; None if they have none.
 
     Raises: ConfigError with every problem that is not deferred.
     """
-    if not _mentions_us(raw):
+    has_own = any(raw.get(name) is not None for name in (OWN_FILE, LOCAL_FILE))
+    if not has_own and b"gitgates" not in (raw.get(PYPROJECT) or b""):
         return None
     config, problems = parse_files(raw)
     refuse(problems, "To check it: gitgates check")
@@ -144,112 +136,130 @@ def describe(problems: list[Problem]) -> str:
     )
 
 
-def read_files(root_abs: str) -> tuple[bytes | None, ...]:
-    """Return the bytes of each of `FILES`; None for one that does not exist."""
-    return tuple(_read(os.path.join(root_abs, name), name) for name in FILES)
+def read_files(root_abs: str, instead: Raw = _NOTHING) -> Raw:
+    """Return the bytes of each of `FILES`, of members and of extended files.
+
+    None for one that does not exist. `instead`: the content that counts for some of them.
+
+    Raises: ConfigError where one cannot be read.
+    """
+
+    def read(paths: Iterable[str]) -> Raw:
+        return {path: instead[path] if path in instead else _read(root_abs, path) for path in paths}
+
+    raw = read(FILES)
+    if not leads_on(raw):
+        return raw
+    from gitgates.config.sources import gather, names_in  # most have one file
+
+    return gather(
+        raw, read, lambda folder: {*subfolders(root_abs, folder), *names_in(folder, instead)}
+    )
 
 
-def _read(path_abs: str, name: str) -> bytes | None:
+def leads_on(raw: Raw) -> bool:
+    """Return whether the root's files may name others."""
+    return any(word in (content or b"") for content in raw.values() for word in _LEADS_ON)
+
+
+def subfolders(root_abs: str, folder: str) -> list[str]:
+    """Return the names of the folders in one: neither links, nor repositories of their own."""
+    path_abs = f"{root_abs}/{folder}".rstrip("/")
+    try:
+        with os.scandir(path_abs) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return [name for name in names if not os.path.lexists(f"{path_abs}/{name}/.git")]
+
+
+def settings_among(paths: Iterable[str], config: Config) -> set[str]:
+    """Return which paths are settings files of a configuration, or could be those of a member."""
+    names = {*FILES, *config.sources}
+    return {
+        path
+        for path in paths
+        if path in names or (config.members and path.rpartition("/")[2] in FILES)
+    }
+
+
+def files_of(error: ConfigError) -> set[str]:
+    """Return the files that an error in the configuration may come from: it names others."""
+    return {*FILES, *(line.partition(": ")[0] for line in error.message.splitlines())}
+
+
+def _read(root_abs: str, path: str) -> bytes | None:
+    path_abs = os.path.join(root_abs, path)
     try:
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
-            return file.read()
+            content: bytes = file.read()
     except (FileNotFoundError, NotADirectoryError):
         if os.path.islink(path_abs):
             hint = f"Fix the link, or remove it: {path_abs}"
-            raise ConfigError(f"{name}: is a broken symbolic link", hint) from None
+            raise ConfigError(f"{path}: is a broken symbolic link", hint) from None
         return None
     except OSError as error:
         from shlex import quote  # cold: only trouble needs it
 
         hint = f"Look at it with: ls -ld {quote(path_abs)}"
-        raise ConfigError(f"{name}: cannot be read: {error.strerror}", hint) from error
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}", hint) from error
+    if path not in FILES:
+        _refuse_link(root_abs, path)
+    return content
 
 
-def _mentions_us(raw: tuple[bytes | None, ...]) -> bool:
-    pyproject, gitgates_toml, local = raw
-    return gitgates_toml is not None or local is not None or b"gitgates" in (pyproject or b"")
+def _refuse_link(root_abs: str, path: str) -> None:
+    """Raise ConfigError if a link leads to a file: a commit has only that, and other settings."""
+    part = ""
+    for name in path.split("/"):
+        part = f"{part}/{name}"
+        if os.path.islink(root_abs + part):
+            target = os.path.realpath(root_abs + part)
+            message = f"{path}: `{part[1:]}` is a symbolic link, to {target}"
+            raise ConfigError(message, "Name a file or folder of this repository itself.")
 
 
-def parse_files(raw: tuple[bytes | None, ...]) -> tuple[Config | None, tuple[Problem, ...]]:
-    """Parse the bytes of `FILES`. Cold: loads tomllib and the key table.
+def parse_files(raw: Raw) -> tuple[Config | None, tuple[Problem, ...]]:
+    """Parse the bytes of settings files. Cold: loads tomllib and the key table.
 
     Raises: ConfigError where the bytes are no TOML, or two files claim to hold the settings.
     """
     from gitgates.config.parse import parse
+    from gitgates.config.sources import documents_in
 
-    documents = _documents(raw)
-    return parse(documents) if documents else (None, ())
-
-
-def _documents(raw: tuple[bytes | None, ...]) -> tuple[Document, ...]:
-    from gitgates.config.read import Document
-    from gitgates.config.requires import refuse_unmet
-    from gitgates.config.values import show
-
-    tables = [_toml(content, name) for content, name in zip(raw, FILES, strict=True)]
-    pyproject, gitgates_toml, local = tables
-    tool = (pyproject or {}).get("tool", {})
-    tool_table = tool.get("gitgates") if isinstance(tool, dict) else None
-    if tool_table is not None and not isinstance(tool_table, dict):
-        raise ConfigError(f"{PYPROJECT}: tool.gitgates: got {show(tool_table)}, expected a table")
-    documents = tuple(
-        Document(name, PREFIXES[name], table)
-        for name, table in zip(FILES, (tool_table, gitgates_toml, local), strict=True)
-        if table is not None
-    )
-    for document in documents:
-        refuse_unmet(document.location("requires"), document.table.get("requires"))
-    if tool_table is not None and gitgates_toml is not None:
-        raise ConfigError(
-            f"{OWN_FILE}: settings are also in {PYPROJECT}, [tool.gitgates]",
-            f"Use one file: move the keys of {OWN_FILE} to {PYPROJECT}, or vice versa.",
-        )
-    return documents
+    documents, problems = documents_in(raw)
+    return parse(documents, problems) if documents else (None, ())
 
 
-def _toml(content: bytes | None, name: str) -> dict[str, object] | None:
-    from gitgates.core.limits import parse_toml
+def read_cache(path_abs: str, root_abs: str) -> Config | None:
+    """Return the cached configuration, if it is of exactly the files that are there now.
 
-    if content is None:
-        return None
+    Raises: ConfigError where one of them cannot be read.
+    """
     try:
-        text = content.decode("utf-8")
-        if text.startswith("\ufeff"):
-            # Accepting it would hide a file that no other reader of pyproject.toml takes.
-            raise ConfigError(
-                f"{name}: starts with a byte order mark, which TOML does not allow",
-                "Save the file as UTF-8 without a byte order mark (BOM).",
-            )
-        return parse_toml(text)
-    except UnicodeDecodeError as error:
-        raise ConfigError(
-            f"{name}: byte {error.start + 1} is not UTF-8, which TOML requires",
-            "Save the file as UTF-8.",
-        ) from error
-    except ValueError as error:  # a number of 5,000 digits, too
-        hint = (
-            "Fix the TOML syntax there; gitgates does not use any part of a file that it "
-            "cannot parse."
-        )
-        raise ConfigError(f"{name}: is not valid TOML: {error}", hint) from error
-
-
-def read_cache(path_abs: str, raw: tuple[bytes | None, ...]) -> Config | None:
-    """Return the cached configuration of exactly these bytes, if there is one."""
-    try:
-        key, cached_raw, frozen = read_cached(path_abs)
-        if key != _KEY or cached_raw != raw:
+        key, raw, frozen = read_cached(path_abs)
+        if key != _KEY or any(content != _read(root_abs, path) for path, content in raw.items()):
             return None
         config = Config(*frozen)
+        if config.members and not _has_all_members(root_abs, config, raw):
+            return None
         gates = tuple(Gate(*gate) for gate in config.gates)
         hooks = tuple(Hook(*hook) for hook in config.hooks)
         tables = {**config.tables}  # records of features, where one asks
         return config._replace(gates=gates, hooks=hooks, tables=tables)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, AttributeError):
         return None  # not there, or of another version
 
 
-def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -> None:
+def _has_all_members(root_abs: str, config: Config, raw: Raw) -> bool:
+    """Return whether files were looked for in each folder that is a member, or could be one."""
+    from gitgates.config.folders import expand  # most have one file
+
+    folders = expand(config.members, lambda folder: subfolders(root_abs, folder))
+    return all(f"{folder}/{OWN_FILE}" in raw for folder in folders)
+
+
+def _write_cache(path_abs: str, raw: Raw, config: Config) -> None:
     """Replace the cached configuration; ignore errors."""
     # Plain tuples, all the way down: what marshal takes.
     gates = tuple(tuple(gate) for gate in config.gates)
@@ -257,6 +267,6 @@ def _write_cache(path_abs: str, raw: tuple[bytes | None, ...], config: Config) -
     frozen = tuple((config._asdict() | {"gates": gates, "hooks": hooks}).values())
     try:
         make_folder(os.path.dirname(path_abs))
-        replace_cached(path_abs, (_KEY, raw, frozen))
+        replace_cached(path_abs, (_KEY, dict(raw), frozen))
     except OSError:
         return

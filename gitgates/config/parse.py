@@ -10,8 +10,10 @@ import hashlib
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
+from gitgates.config import FILES, LOCAL_FILE
 from gitgates.config.file_tools import with_defaults
 from gitgates.config.keys import POLICY_NAMES
+from gitgates.config.members import with_members
 from gitgates.config.read import Document, Settings, read_settings
 from gitgates.config.tables import completed, defaults, tables
 from gitgates.config.values import did_you_mean
@@ -22,7 +24,7 @@ from gitgates.core.types import ACTIONS, Config, Gate, Hook, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
     from gitgates.config.read import Path
@@ -36,24 +38,38 @@ _MOST_NAMED = 50
 _STRICT = ("unstaged", "hide")  # gates see what is being committed: that hides nothing
 
 
-def parse(documents: tuple[Document, ...]) -> tuple[Config, tuple[Problem, ...]]:
-    """Return the configuration of the shared document, the local one, or the second over the first.
+def parse(
+    documents: tuple[Document, ...], problems_between: Iterable[Problem] = ()
+) -> tuple[Config, tuple[Problem, ...]]:
+    """Return the configuration of the shared documents, the local one, or the second over these.
 
     The configuration is usable where every problem is a deferred one: a gate that is named but not
     defined, or has no command, stops the hook that reaches it, and no other.
     """
-    problems: list[Problem] = []
-    shared, *local = [read_settings(document, problems) for document in documents]
+    problems = [*problems_between]
+    layers = [read_settings(document, problems) for document in documents]
+    local = [layer for layer in layers[1:] if layer.document.source == LOCAL_FILE]
+    shared = _shared(layers[: len(layers) - len(local)], problems)
     for layer in local:
         problems += _only_new_entries(shared, layer)
-    merged = _merge(shared, local)
-    config = _build(merged, tuple(document.source for document in documents))
+    merged = _merge([shared, *local], shared.document)
+    files = dict.fromkeys(document.source for document in documents)
+    config = _build(merged, tuple(sorted(files, key=lambda file: file not in FILES)))
     for layer in local:
         problems += _required_changed(shared, layer)
         if not problems:
             problems += _required_removed(shared, layer, config)
     _check(config, merged, problems)
-    return config, tuple(problems)
+    return config, tuple(dict.fromkeys(problems))  # a file that several extend is read for each
+
+
+def _shared(layers: list[Settings], problems: list[Problem]) -> Settings:
+    """Return the settings of the root and of its members as one."""
+    by_member: dict[str, list[Settings]] = {}
+    for layer in layers:
+        by_member.setdefault(layer.document.member, []).append(layer)
+    root, *members = [_merge(of_one, of_one[-1].document) for of_one in by_member.values()]
+    return with_members(root, members, problems) if members else root
 
 
 def _only_new_entries(shared: Settings, local: Settings) -> Iterator[Problem]:
@@ -66,15 +82,15 @@ def _only_new_entries(shared: Settings, local: Settings) -> Iterator[Problem]:
             yield Problem(location, message, "Give the local one a different `id`.", deferred=True)
 
 
-def _merge(shared: Settings, local: list[Settings]) -> Settings:
-    """Return all layers as one; a later layer wins key by key."""
-    merged = Settings(shared.document, {}, {})
-    for layer in (shared, *local):
+def _merge(layers: list[Settings], document: Document) -> Settings:
+    """Return all layers as one, of this document; a later layer wins key by key."""
+    merged = Settings(document, {}, {})
+    for layer in layers:
         for path, table in layer.tables.items():
             merged.tables[path] = {**merged.tables.get(path, {}), **table}
-        for path, document in layer.origins.items():
+        for path, origin in layer.origins.items():
             is_table = path in layer.tables  # which is where the first one has it
-            merged.origins[path] = merged.origins.get(path, document) if is_table else document
+            merged.origins[path] = merged.origins.get(path, origin) if is_table else origin
     return merged
 
 
@@ -120,7 +136,7 @@ def _required_changed(shared: Settings, local: Settings) -> Iterator[Problem]:
         what = "gate " if is_gate else "the gate " if path[0] in policy_gates() else ""
         message = f"{what}`{path[-1]}` is required and cannot be changed locally"
         for location in _changed(before, local, path, free=_FREE_FIELDS if is_gate else ()):
-            yield Problem(location, message, _change_shared(shared))
+            yield Problem(location, message, _change_shared(shared, path))
 
 
 def _required_removed(shared: Settings, local: Settings, config: Config) -> Iterator[Problem]:
@@ -155,7 +171,8 @@ def _required_removed(shared: Settings, local: Settings, config: Config) -> Iter
             shared_table, path = before._asdict(), ("hooks", hook.name)
             for location in _changed(shared_table, local, path, free=_FREE_HOOK_FIELDS):
                 why = f"the required gate `{required[0]}` runs at {hook.name}"
-                yield Problem(location, f"cannot be changed locally: {why}", _change_shared(shared))
+                message = f"cannot be changed locally: {why}"
+                yield Problem(location, message, _change_shared(shared, path))
 
 
 def _changed(
@@ -168,8 +185,8 @@ def _changed(
             yield local.location(*path, field=field)
 
 
-def _change_shared(shared: Settings) -> str:
-    return f"Change it in {shared.document.source} instead."
+def _change_shared(shared: Settings, path: Path) -> str:
+    return f"Change it in {shared.origins.get(path, shared.document).source} instead."
 
 
 def reachable_defined(names: tuple[str, ...], gates: dict[str, Gate]) -> tuple[str, ...]:
@@ -282,7 +299,10 @@ def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iter
         yield Problem(merged.location(*path, field="unstaged"), message, hint)
     location = merged.location(*path, field="gates")
     unknown = [name for name in hook.gates if name not in (*gates, *policy_gates())]
-    yield from (_undefined(location, name, tuple(gates)) for name in unknown[:_MOST_NAMED])
+    for name in unknown[:_MOST_NAMED]:
+        by_member = merged.origins.get((*path, "gates", name))  # which lists it
+        place = by_member.location(*path, "gates") if by_member else location
+        yield _undefined(place, name, tuple(gates))
     if len(unknown) > _MOST_NAMED:
         message = f"{len(unknown) - _MOST_NAMED} more gates are not defined"
         yield Problem(location, message, deferred=True)

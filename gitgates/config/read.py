@@ -41,12 +41,15 @@ _MOST_HINTS = 50
 class Document(Record):
     """One settings file, as TOML gave it."""
 
-    source: str  # the file's name
+    source: str  # the file's path
     prefix: tuple[str, ...]  # the table that holds our keys
     table: dict[str, Any]
+    member: str = ""  # the folder of the member that it belongs to; empty: the root's
 
     def location(self, *path: str) -> str:
         """Name a place in this file, such as `pyproject.toml: tool.gitgates.gates.lint`."""
+        if self.member and path[:1] == ("gates",):  # in which names are without the folder
+            path = ("gates", *(key.removeprefix(f"{self.member}:") for key in path[1:]))
         keys = (*self.prefix, *path)
         dotted = ".".join(key if _BARE_KEY.fullmatch(key) else show(key) for key in keys)
         return f"{self.source}: {dotted}" if dotted else self.source

@@ -292,6 +292,35 @@ def parse_folder(value: object) -> str:
     raise BadValue("a folder inside the repository, relative to its root")
 
 
+def _members(value: object) -> tuple[str, ...]:
+    folders = [item.removeprefix("./").rstrip("/") for item in _names(value)]
+    for entry, folder in enumerate(folders):
+        parts = folder.split("/")
+        if {"", ".", "..", ".git"} & {*parts}:
+            raise BadValue("a folder below the root, such as web or packages/*", entry=entry)
+        if any(part.count("*") > 1 or {"?", "[", "\\"} & {*part} for part in parts):
+            hint = "Name each folder above the members."
+            raise BadValue("a folder with at most one `*` in each name", hint, entry=entry)
+    return tuple(folders)
+
+
+def _extends(value: object) -> tuple[str, ...]:
+    paths = _names(value)
+    for entry, path in enumerate(paths):
+        if ":" in path.partition("/")[0]:  # of a URL, or of git over SSH
+            expected = (
+                "a file of the repository: what another host has could change without a commit "
+                "here, and its commands run on your machine"
+            )
+            raise BadValue(expected, "Copy it into the repository.", entry=entry)
+        if not path.endswith(".toml"):
+            raise BadValue("a file in TOML, such as ../shared/gates.toml", entry=entry)
+        if path.startswith(("/", "~")):
+            expected = "a path relative to this file: others do not have that one"
+            raise BadValue(expected, "Copy it into the repository.", entry=entry)
+    return paths
+
+
 def _breaker(value: object) -> tuple[int, int]:
     hint = "Try breaker = { prompt = 10, session = 30 }."
     most = {"prompt": 10, "session": 30}
@@ -401,6 +430,8 @@ PATTERNS = ValueType(_patterns, _TEXTS)
 TAGS = ValueType(_tags, _TEXTS)
 ANY_TAGS = ValueType(_any_tags, _TEXTS)
 FOLDER = ValueType(parse_folder, FILLED)
+MEMBERS = ValueType(_members, _TEXTS)
+EXTENDS = ValueType(_extends, _TEXTS)
 ACTION = ValueType(_action, FILLED)
 FAILURES = ValueType(_failures, FILLED)
 COUNT = ValueType(_count, {"type": "integer", "minimum": 0})

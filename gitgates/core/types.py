@@ -160,6 +160,9 @@ class Config(Record):
     """All settings of one repository, checked."""
 
     requires: str = ""  # the versions of gitgates that they are for; empty: any
+    root: bool = True  # of a member's settings, which are part of it: false
+    members: tuple[str, ...] = ()  # patterns of their folders
+    extends: tuple[str, ...] = ()
     jobs: int = 0  # 0: one per CPU
     max_output_bytes: int = 65536
     max_log_bytes: int = 16 << 20

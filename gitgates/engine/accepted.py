@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 
-from gitgates.config.load import BASELINE_FILE
+from gitgates.config import BASELINE_FILE
 from gitgates.core.clean import utf8
 from gitgates.core.errors import ConfigError
 from gitgates.core.limits import parse_json

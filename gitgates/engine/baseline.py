@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 
-from gitgates.config.load import BASELINE_FILE
+from gitgates.config import BASELINE_FILE
 from gitgates.core.clean import counted, plain
 from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.engine.accepted import read_accepted

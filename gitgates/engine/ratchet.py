@@ -6,13 +6,13 @@ status is `unchecked`, unless the base itself shows that there was nothing yet.
 
 from __future__ import annotations
 
-from gitgates.config.load import FILES, checked
+from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.core.lean_json import dumps, loads
 from gitgates.core.record import lazy
 from gitgates.engine.base import Base, find_base
 from gitgates.engine.walk import describe
-from gitgates.git.object_store import read_blobs
+from gitgates.git.settings import settings_in
 from gitgates.store.former_files import is_measured
 from gitgates.store.log import utc
 from gitgates.store.proofs import append, definition_of, of_content, proof_of
@@ -127,8 +127,7 @@ class Ratchet:
         current_names = tuple(name for name, _pattern, _better in self._gate.metrics)
         base = self.base or Base()
         try:
-            blobs = read_blobs(self._git, [f"{base.commit}:{name}" for name in FILES])
-            config = checked(tuple(blobs.get(f"{base.commit}:{name}") for name in FILES))
+            config = checked(*settings_in(self._git, (base.commit,)))
         except (ConfigError, GitgatesError):
             return current_names  # assume the same
         gates = config.gates if config else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.config.load import FILES
+from gitgates.config.load import settings_among
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, Command, Config, Decision, Ending, GateResult, Plan
@@ -110,7 +110,7 @@ def run_plan(
         isolation = Isolation(repo, listener.message, look, hides=hides, locks=locks)
         try:
             with isolation:
-                if options.as_committed and isolation.hidden.keys() & set(FILES):
+                if options.as_committed and settings_among(isolation.hidden, config):
                     plan, config = options.as_committed()
                 listener.planned(plan)
                 run = _Run(plan, config, repo, options, listener=listener, isolation=isolation)

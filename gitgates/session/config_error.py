@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 
-from gitgates.config.load import FILES, LOCAL_FILE
+from gitgates.config import FILES, LOCAL_FILE
+from gitgates.config.load import files_of
 from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.git.object_store import reading_git
@@ -28,7 +29,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     if payload.kind in ENDINGS and payload.mode != "plan":
         is_summary = payload.kind == "subagent-end" and not payload.agent_type
         return so_far if is_summary else so_far.joined(_decide_ending(call, message))
-    if payload.kind == "after-tool" and any(path.endswith(FILES) for path in payload.paths):
+    files = tuple(_files(call))
+    if payload.kind == "after-tool" and any(path.endswith(files) for path in payload.paths):
         text = f"The gitgates configuration has an error.\n\n{message}"
         return so_far.joined(Verdict(WARN, to_agent=text))
     return so_far
@@ -68,9 +70,14 @@ def _is_unrelated_to_session(call: Call) -> bool:
     """
     written = own_files_now(call)
     if written is not None:
-        return not set(written).intersection(FILES)
+        return _files(call).isdisjoint(written)
     base, now = call.session.base, call.snapshot.tree
     if not (base and now) or os.path.exists(f"{call.repo.root_abs}/{LOCAL_FILE}"):
         return False  # git may ignore that one: then it is in no snapshot
-    compared = reading_git(call.repo).ask("diff-tree", "--quiet", base, now, "--", *FILES)
+    compared = reading_git(call.repo).ask("diff-tree", "--quiet", base, now, "--", *_files(call))
     return compared.exit_status == 0
+
+
+def _files(call: Call) -> set[str]:
+    """Return the files that the error may come from."""
+    return files_of(call.config_error) if call.config_error else {*FILES}

@@ -15,7 +15,7 @@ from __future__ import annotations
 import errno
 import os
 
-from gitgates.config.load import FILES, load
+from gitgates.config.load import files_of, load
 from gitgates.core.agent_types import Payload
 from gitgates.core.errors import ConfigError, GitError, GitgatesError, LockError
 from gitgates.core.lean_json import dumps
@@ -221,7 +221,8 @@ def _policies_without_config(call: Call) -> Policies:
     if call.kind != "before-tool" or in_force is None:
         return []
     call.config = in_force
-    if call.edited_paths and set(FILES).issuperset(call.edited_paths):
+    error = call.config_error
+    if call.edited_paths and error and files_of(error).issuperset(call.edited_paths):
         return []
     return [
         (row.name, module)

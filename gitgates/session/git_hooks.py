@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import time
 
-from gitgates.config.load import FILES, checked, load, read_files
+from gitgates.config import FILES
+from gitgates.config.load import checked, load, read_files, settings_among
 from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_POINTS
@@ -129,7 +130,7 @@ def handle(
     call.configure(config or Config())
     if event.host == "git" and event.name in BEFORE_A_COMMIT and not call.hook.gates:
         # Taken away in an edit that is not part of the commit, gates are still asked for by it.
-        config = committed_config(repo.git) or config
+        config = committed_config(repo.git, config or Config()) or config
         call.configure(config or Config())
     if config is None:
         call.note = "no [tool.gitgates] found; nothing was checked (gitgates init adds it)"
@@ -217,18 +218,22 @@ def cache_of(repo: Repo) -> str:
     return f"{repo.state_abs}/config.marshal"
 
 
-def committed_config(git: Git) -> Config | None:
-    """Return the configuration that is being committed, if it is not the working tree's.
+def committed_config(git: Git, config: Config) -> Config | None:
+    """Return the configuration that is being committed, if it is not `config`, the working tree's.
 
     Raises: ConfigError where that has problems.
     """
-    changed = git.names("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--", *FILES)
+    diff = ("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--")
+    files = () if config.members else (*FILES, *config.sources)
+    changed = settings_among(git.names(*diff, *files), config)
     if not changed:
         return None
-    read = read_files(git.cwd_abs)
-    staged = [git.ask("cat-file", "blob", f":{name}") for name in FILES]
-    raw = tuple(
-        blob.stdout if name in changed and not blob.exit_status else content
-        for name, blob, content in zip(FILES, staged, read, strict=True)
-    )
-    return checked(raw)
+    if not changed.isdisjoint(FILES):  # they may lead to others now
+        changed |= {*git.names(*diff)}
+    staged = {
+        name: blob.stdout
+        for name in changed
+        if name.endswith(".toml")
+        and not (blob := git.ask("cat-file", "blob", f":{name}")).exit_status
+    }
+    return checked(read_files(git.cwd_abs, staged))

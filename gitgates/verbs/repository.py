@@ -9,7 +9,8 @@ from typing import ParamSpec
 
 import click
 
-from gitgates.config.load import FILES, LOCAL_FILE, load
+from gitgates.config import FILES, LOCAL_FILE
+from gitgates.config.load import load
 from gitgates.core import environ
 from gitgates.core.errors import (
     ConfigError,

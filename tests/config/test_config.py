@@ -105,6 +105,9 @@ _LEFT_OUT = "a name that the hook applies to; `!` cannot exclude one"
 BAD: list[tuple[str, str, str]] = [
     ("requires", "0.2", "got 0.2, expected comparisons with versions, such as"),
     ("requires", '">=0.2.*"', 'got ">=0.2.*", expected comparisons with versions, such as'),
+    ("root", "0", "got 0, expected true or false, without quotes"),
+    ("members", '"web"', 'got "web", expected an array of strings. Try ["web"].'),
+    ("extends", '"a.toml"', 'got "a.toml", expected an array of strings. Try ["a.toml"].'),
     ("breaker", "10", "got 10, expected a table of the numbers `prompt` and `session`. Try"),
     (
         "breaker",

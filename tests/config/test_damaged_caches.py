@@ -14,7 +14,7 @@ import pytest
 from config_support import table, with_tables
 from conftest import Repo
 
-from gitgates.config.load import read_cache, read_files
+from gitgates.config.load import read_cache
 from gitgates.core.types import Config
 from gitgates.features.intents.file import IntentSettings
 from gitgates.features.intents.file import load as load_intents
@@ -41,8 +41,8 @@ MEMORY_BYTES = 1 << 32
 
 def _configuration(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
     repo.gitgates("run", "g")
-    cache, raw = state / "config.marshal", read_files(str(repo.path))
-    return cache, lambda: read_cache(str(cache), raw)
+    cache = state / "config.marshal"
+    return cache, lambda: read_cache(str(cache), str(repo.path))
 
 
 def _snapshot(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:

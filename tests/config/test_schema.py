@@ -20,9 +20,9 @@ from validate_pyproject import api
 from validate_pyproject.errors import ValidationError
 
 from gitgates.cli.check import schema
+from gitgates.config import FILES
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, RESERVED_GATE_NAMES, TOP_KEYS
-from gitgates.config.load import FILES
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
 from gitgates.config.tables import tables as features
@@ -32,6 +32,9 @@ from gitgates.core.lifecycle import HOOK_POINTS
 # key → values that the parser takes
 GOOD: dict[str, list[Any]] = {
     "requires": [">=0.1", "== 0.1.0", " > 0.0.9 , != 0.2 ,<=3"],
+    "root": [True, False],
+    "members": [[], ["web", "./packages/*/", "libs/py-*-x/src"]],
+    "extends": [[], ["../shared/gates.toml", "a.toml"]],
     "jobs": [0, 4],
     "max_output": [1, 4096, "64 KiB", "1MiB", "10"],
     "max_log": [1, 4096, "64 KiB", "16 MiB"],

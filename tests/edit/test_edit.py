@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ gates = ["lint", "test"]
 
 def edit(pyproject: str | bytes | None, wanted: Addition = WANTED) -> Edit:
     content = pyproject.encode() if isinstance(pyproject, str) else pyproject
-    return make_edit((content, None, None), wanted)
+    return make_edit({"pyproject.toml": content}, wanted)
 
 
 def edited(pyproject: str, wanted: Addition = WANTED) -> str:
@@ -74,7 +75,7 @@ def test_without_pyproject_an_own_file_is_made() -> None:
 
 
 def test_an_own_file_is_the_target_even_beside_pyproject() -> None:
-    made = make_edit((b"[project]\n", b"jobs = 2\n", None), WANTED)
+    made = make_edit({"pyproject.toml": b"[project]\n", "gitgates.toml": b"jobs = 2\n"}, WANTED)
     assert made.file == "gitgates.toml"
     assert made.after.decode() == "jobs = 2\n\n" + BLOCK.replace("tool.gitgates.", "")
 
@@ -184,7 +185,7 @@ def test_odd_files_keep_every_byte(old: str) -> None:
     new = made.after.decode()
     assert is_within(old.encode(), made.after)
     assert outside(new) == outside(old)
-    config, problems = load.parse_files((made.after, None, None))
+    config, problems = load.parse_files({"pyproject.toml": made.after})
     assert config is not None
     assert [p for p in problems if "`a`" not in p.message] == []
     gates = {gate.name: gate for gate in config.gates}
@@ -199,7 +200,7 @@ def test_odd_files_keep_every_byte(old: str) -> None:
 
 def has_problems(text: str) -> bool:
     try:
-        _, problems = load.parse_files((text.encode(), None, None))
+        _, problems = load.parse_files({"pyproject.toml": text.encode()})
     except ConfigError:
         return True
     return any(not problem.deferred for problem in problems)
@@ -263,7 +264,7 @@ def test_any_text_arrives_as_it_was(name: str, command: str, env: dict[str, str]
         made = edit("[project]\n", wanted)
     except ConfigError:  # a name or a command that no configuration may have
         return
-    config, _ = load.parse_files((made.after, None, None))
+    config, _ = load.parse_files({"pyproject.toml": made.after})
     assert config is not None
     assert config.gates[0].command == command
     assert config.gates[0].env == tuple(env.items())
@@ -336,7 +337,7 @@ def save(root_abs: str, made: Edit) -> None:
     replace_unchanged(root_abs, made.file, made.before, made.after)
 
 
-def raw(root: Path) -> tuple[bytes | None, ...]:
+def raw(root: Path) -> Mapping[str, bytes | None]:
     return load.read_files(str(root))
 
 
@@ -375,7 +376,7 @@ def test_a_file_that_changed_meanwhile_is_left(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_gone_is_said(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"gitgates.toml: cannot be written: No such file"):
-        save(str(tmp_path / "gone"), make_edit((None, None, None), WANTED))
+        save(str(tmp_path / "gone"), make_edit({}, WANTED))
 
 
 @pytest.mark.parametrize("old", INLINE.values(), ids=INLINE)

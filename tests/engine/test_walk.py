@@ -101,7 +101,7 @@ def test_chains_of_any_depth() -> None:
     depth = 2_000  # longer than the interpreter's stack is deep
     gates = "".join(f"[gates.g{n}]\ncommand = 'x'\non_pass = 'g{n + 1}'\n" for n in range(depth))
     gates += f"[gates.g{depth}]\ncommand = 'x'\n[hooks.manual]\ngates = ['g0']\n"
-    config = checked((None, gates.encode(), None))
+    config = checked({"gitgates.toml": gates.encode()})
     assert config
     plan = make_plan(config, config.hooks[0], EVENT, {})
     names = [f"g{n}" for n in range(depth + 1)]

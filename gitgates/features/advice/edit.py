@@ -9,12 +9,12 @@ import re
 import tomllib
 from collections.abc import Container, Mapping
 from itertools import chain, count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from gitgates.config import edit, load
+from gitgates.config import FILES, LOCAL_FILE, PREFIXES, edit
 from gitgates.config.parse import parse
 from gitgates.config.read import Document
 from gitgates.core.errors import ConfigError, UsageError
@@ -22,6 +22,9 @@ from gitgates.core.limits import parse_toml
 from gitgates.core.types import Problem
 from gitgates.features.advice.items import Advice, advice_of
 from gitgates.features.advice.keys import TABLE, id_of, slug
+
+if TYPE_CHECKING:
+    from gitgates.config.sources import Raw
 
 # Before each header, and each comment right above one.
 _PART = re.compile(r"^(?=(?:[ \t]*#.*\n)*[ \t]*\[)", re.MULTILINE)
@@ -42,13 +45,13 @@ def new_id(title: str, existing_ids: Container[str]) -> str:
     return next(candidate for candidate in names if candidate not in existing_ids)
 
 
-def add(raw: edit.Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edit:
+def add(raw: Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edit:
     """Return the edit that appends advice to the shared settings, or to the local ones.
 
     Raises: ConfigError where there are problems, or would be.
     """
-    file = load.LOCAL_FILE if local else edit.shared_file(raw)
-    path = (*load.PREFIXES[file], TABLE.name)
+    file = LOCAL_FILE if local else edit.shared_file(raw)
+    path = (*PREFIXES[file], TABLE.name)
     text = edit.text_of(raw, file)
     expected = parse_toml(text)
     edit.at(expected, path[:-1]).setdefault(TABLE.name, []).extend(tables)
@@ -57,7 +60,7 @@ def add(raw: edit.Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edi
     return _checked(raw, file, text, expected=expected, refusal=refusal)
 
 
-def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
+def change(raw: Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
     """Return the edit that sets keys of an advice entry; None removes a key.
 
     Raises: ConfigError as above; UsageError if there is no such advice.
@@ -71,7 +74,7 @@ def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
     before, block, after = _cut(edit.text_of(raw, file), file, place, refusal)
     try:
         document = tomlkit.parse(block)
-        table: Any = edit.at(document, load.PREFIXES[file])[TABLE.name][0]
+        table: Any = edit.at(document, PREFIXES[file])[TABLE.name][0]
         for key, value in values.items():
             if value is None:
                 table.pop(key, None)
@@ -83,7 +86,7 @@ def change(raw: edit.Raw, name: str, values: Mapping[str, Any]) -> edit.Edit:
     return _checked(raw, file, before + block + after, expected=expected, refusal=refusal)
 
 
-def remove(raw: edit.Raw, name: str) -> edit.Edit:
+def remove(raw: Raw, name: str) -> edit.Edit:
     """Return the edit that removes an advice entry.
 
     Raises: ConfigError as above; UsageError if there is no such advice.
@@ -93,17 +96,17 @@ def remove(raw: edit.Raw, name: str) -> edit.Edit:
     before, _block, after = _cut(edit.text_of(raw, file), file, place, refusal)
     del tables[place]
     if not tables:
-        del edit.at(expected, load.PREFIXES[file])[TABLE.name]
+        del edit.at(expected, PREFIXES[file])[TABLE.name]
     end = len(before.rstrip("\n")) + 1  # with its line end as it is
     return _checked(raw, file, before[:end] + after, expected=expected, refusal=refusal)
 
 
-def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]]:
+def _find(raw: Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]]:
     """Return the location of an entry: file, index, the parsed file, and all advice in it."""
-    for file in load.FILES:
+    for file in FILES:
         parsed: Any = parse_toml(edit.text_of(raw, file))
         try:
-            tables = edit.at(parsed, load.PREFIXES[file]).get(TABLE.name, [])
+            tables = edit.at(parsed, PREFIXES[file]).get(TABLE.name, [])
         except AttributeError:
             continue  # `tool` is not a table
         for place, table in enumerate(tables):
@@ -115,7 +118,7 @@ def _find(raw: edit.Raw, name: str) -> tuple[str, int, Any, list[dict[str, Any]]
 def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, str, str]:
     """Return the text before a table of the array, that of the table, and that after it."""
     parts = _PART.split(text)
-    header = "[[" + ".".join((*load.PREFIXES[file], TABLE.name))
+    header = "[[" + ".".join((*PREFIXES[file], TABLE.name))
     starts = [re.sub(r"[\s'\"]", "", part.partition("]")[0]) for part in parts]
     numbers = [number for number, start in enumerate(starts) if start == header]
     if place >= len(numbers):
@@ -127,7 +130,7 @@ def _cut(text: str, file: str, place: int, refusal: ConfigError) -> tuple[str, s
 
 
 def _checked(
-    raw: edit.Raw, file: str, text: str, *, expected: object, refusal: ConfigError
+    raw: Raw, file: str, text: str, *, expected: object, refusal: ConfigError
 ) -> edit.Edit:
     """Return the edit of a file to a text, which must parse to the expected tables."""
     try:
@@ -147,7 +150,7 @@ def _unempty(tables: Any) -> Any:  # noqa: ANN401 - as tomllib has them
 
 
 def _by_hand(file: str, name: str, tables: list[dict[str, Any]]) -> ConfigError:
-    lines = edit.to_toml((*load.PREFIXES[file], TABLE.name), tables) if tables else ""
+    lines = edit.to_toml((*PREFIXES[file], TABLE.name), tables) if tables else ""
     return ConfigError(
         f"{file}: `{name}` cannot be changed without rewriting other parts of the file",
         f"Write each [[…{TABLE.name}]] with a header of its own, or change it by hand"

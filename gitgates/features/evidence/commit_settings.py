@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gitgates.config.load import FILES, checked
+from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Config
-from gitgates.git.object_store import read_blobs
+from gitgates.git.settings import settings_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,21 +13,19 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Git
 
-_LARGEST = 1 << 26  # bytes of a configuration
-
 
 def configurations(git: Git, ids: Sequence[str]) -> list[Config | ConfigError]:
     """Return the configuration in each commit or tree, or the error in it.
 
     Raises: GitError.
     """
-    blobs = read_blobs(git, (f"{revision}:{name}" for revision in ids for name in FILES), _LARGEST)
-    config_by_content: dict[tuple[bytes | None, ...], Config | ConfigError] = {}
-    contents = [tuple(blobs.get(f"{revision}:{name}") for name in FILES) for revision in ids]
-    for raw in contents:
-        if raw not in config_by_content:
+    config_by_content: dict[tuple[tuple[str, bytes | None], ...], Config | ConfigError] = {}
+    raws = settings_in(git, ids)
+    contents = [tuple(raw.items()) for raw in raws]
+    for raw, content in zip(raws, contents, strict=True):
+        if content not in config_by_content:
             try:
-                config_by_content[raw] = checked(raw) or Config()
+                config_by_content[content] = checked(raw) or Config()
             except ConfigError as error:
-                config_by_content[raw] = error
-    return [config_by_content[raw] for raw in contents]
+                config_by_content[content] = error
+    return [config_by_content[content] for content in contents]

@@ -26,6 +26,7 @@ from gitgates.git.object_store import storing_git
 from gitgates.git.repo import Repo, nul_ended
 from gitgates.hosts.git import decode_by_hand
 from gitgates.store.files import remove_file
+from gitgates.verbs.directory import members_of
 
 FAIL, PASS = "fail", "pass"
 # Exit statuses of shells, xargs and docker for a command that could not run, or was killed.
@@ -69,7 +70,9 @@ def run_example(
     Raises: UsageError where there is no such example; as `check_out` and `run_plan`.
     """
     expected, path = example
-    tree, paths = _lay_over(repo, gate, snapshot, path)
+    member = next((m for m in members_of(config) if gate.name.startswith(f"{m}:")), "")
+    folder = member and f"{member}/"
+    tree, paths = _lay_over(repo, gate, snapshot=snapshot, path=path, folder=folder)
     hook = _hook_of(config, gate)
     if HOOK_POINTS[hook].scope == "message" and len(paths) != 1:
         hint = f"Gate `{gate.name}` runs in {hook}: name a file with a commit message."
@@ -108,8 +111,10 @@ def _hook_of(config: Config, gate: Gate) -> str:
     return next(hooks, "manual")
 
 
-def _lay_over(repo: Repo, gate: Gate, snapshot: str, path: str) -> tuple[str, tuple[str, ...]]:
-    """Return the tree with an example in its root, and the paths of the example there.
+def _lay_over(
+    repo: Repo, gate: Gate, *, snapshot: str, path: str, folder: str
+) -> tuple[str, tuple[str, ...]]:
+    """Return the tree with an example in its root or in `folder/`, and the paths of the example.
 
     Raises: UsageError where the snapshot has no such file or folder.
     """
@@ -123,7 +128,7 @@ def _lay_over(repo: Repo, gate: Gate, snapshot: str, path: str) -> tuple[str, tu
             raise UsageError(f"gate `{gate.name}`: no example `{path}`", hint)
         is_file = listed[0].partition("\t")[2] == path
         above = path[: path.rfind("/") + 1] if is_file else f"{path}/"
-        entries = [line.replace("\t" + above, "\t", 1) for line in listed]
+        entries = [line.replace("\t" + above, "\t" + folder, 1) for line in listed]
         git.out("read-tree", snapshot)
         git.out("update-index", "-z", "--index-info", stdin=nul_ended(entries))
         tree = git.out("write-tree").decode().strip()

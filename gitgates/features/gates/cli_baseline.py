@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gitgates.config.load import BASELINE_FILE
+from gitgates.config import BASELINE_FILE
 from gitgates.config.values import did_you_mean
 from gitgates.core.clean import counted
 from gitgates.core.errors import OK, UsageError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.config.load import FILES
+from gitgates.config.load import settings_among
 from gitgates.core.environ import skipped_gates
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Event, Verdict
 from gitgates.engine.hooks import host_limit_s
@@ -84,6 +84,6 @@ def _allow_config_fix(call: Call, decision: Decision, paths: tuple[str, ...] | N
     is_fault = decision.verdict == STOP and all(
         visit.result.status == "not-started" for visit in decision.visits if visit.verdict == STOP
     )
-    if call.payload.kind == "before-tool" and is_fault and set(paths or ()) & set(FILES):
+    if call.payload.kind == "before-tool" and is_fault and settings_among(paths or (), call.config):
         return decision._replace(verdict=WARN)
     return decision

@@ -69,8 +69,8 @@ RULES = (
     Rule(
         name="gate_settings",
         answer="ask",
-        meaning="Changing `[tool.gitgates]`, `gitgates.toml`, `gitgates.local.toml`, "
-        "`.gitgates-baseline.json` or `.pre-commit-config.yaml`.",
+        meaning="Changing `[tool.gitgates]`, `gitgates.toml`, `gitgates.local.toml`, files "
+        "of members and extended files, `.gitgates-baseline.json` or `.pre-commit-config.yaml`.",
         why="It changes the gate configuration.",
         instead="Say what should change, and why.",
     ),

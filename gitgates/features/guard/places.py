@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.config.load import BASELINE_FILE, LOCAL_FILE, OWN_FILE, PYPROJECT
+from gitgates.config import BASELINE_FILE, FILES, PYPROJECT
 from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.hosts import DEFAULT_AGENT, agent_host, project_settings
@@ -93,9 +93,9 @@ def guarded_places(call: Call, settings: str) -> Iterator[Place]:
     if GLOBAL_HOOK in settings:
         for path in _own_git_files(call):
             yield Place(path, "hooks_path")
-    yield Place(f"{root}/{PYPROJECT}", "gate_settings", mention="gitgates")
-    for name in (OWN_FILE, LOCAL_FILE, BASELINE_FILE, *_FRAMEWORK_FILES):
-        yield Place(f"{root}/{name}", "gate_settings")
+    for name in dict.fromkeys((*FILES, *config.sources, BASELINE_FILE, *_FRAMEWORK_FILES)):
+        mention = "gitgates" if os.path.basename(name) == PYPROJECT else ""
+        yield Place(f"{root}/{name}", "gate_settings", mention=mention)
     for files_of in functions_of(config, "guarded_files", call.kind):
         for rule, path_abs in files_of(call):
             yield Place(path_abs, rule)

@@ -305,13 +305,13 @@ def test_a_call_that_tests_nothing(
 )
 def test_examples_that_are_none(examples: str, said: str) -> None:
     text = f"[gates.g]\ncommand = 'true'\nexamples = {examples}\n"
-    _config, problems = parse_files((None, text.encode(), None))
+    _config, problems = parse_files({"gitgates.toml": text.encode()})
     assert said in describe([*problems])
 
 
 def test_an_example_fewer_is_weaker() -> None:
-    before, _ = parse_files((None, LINT.encode(), None))
-    after, _ = parse_files((None, LINT.replace(EXAMPLES, "").encode(), None))
+    before, _ = parse_files({"gitgates.toml": LINT.encode()})
+    after, _ = parse_files({"gitgates.toml": LINT.replace(EXAMPLES, "").encode()})
     assert before
     assert after
     assert weaker(before, after) == [

@@ -79,7 +79,7 @@ def test_a_key_without_a_value_that_goes_on_is_no_trouble() -> None:
 
 
 def config_of(text: str) -> Config:
-    found = checked((None, text.encode(), None))
+    found = checked({"gitgates.toml": text.encode()})
     assert found is not None
     return found
 

@@ -10,9 +10,9 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from itertools import product
-from typing import TypeAlias
+from typing import TYPE_CHECKING
 
-from gitgates.config import load
+from gitgates.config import LOCAL_FILE, load
 from gitgates.config.weaker import weaker
 from gitgates.core.errors import ConfigError
 from gitgates.core.types import Config
@@ -27,11 +27,13 @@ from gitgates.git.authorship import Span, trees
 from gitgates.git.diff import file_differences
 from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.repo import Git
+from gitgates.git.settings import settings_in
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings.base import HookSettings
 from gitgates.store.files import read_regular
 
-Raw: TypeAlias = tuple[bytes | None, ...]  # of each file of settings; the last one is local
+if TYPE_CHECKING:
+    from gitgates.config.sources import Raw
 
 _NO_SNAPSHOT = "in a file that is in no snapshot: its author is unknown"
 
@@ -57,7 +59,7 @@ def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
     """
     git, root_abs = reading_git(span.repo), span.repo.root_abs
     start, now = trees(span)
-    old, new = (_settings_in(git, tree) for tree in (start, now))
+    old, new = settings_in(git, (start, now))
     before = _parse(_shared(old))[0]
     review = settings_of(before or config)
     pairs = _pairs(git, span, review)
@@ -103,26 +105,25 @@ def _pairs(git: Git, span: Span, review: Review) -> tuple[Pair, ...]:
     )
 
 
-def _settings_in(git: Git, tree: str) -> Raw:
-    blobs = read_blobs(git, [f"{tree}:{name}" for name in load.FILES])
-    return tuple(blobs.get(f"{tree}:{name}") for name in load.FILES)
-
-
 def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Weakening]:
     """Yield what changed local settings weaken."""
     try:
-        local = load.read_files(root_abs)[2]
+        local = load.read_files(root_abs)[LOCAL_FILE]
     except ConfigError:
         return
-    whole = _parse((*new[:2], local))[0]
-    if local in (None, old[2]) or whole is None:
+    whole = _parse({**new, LOCAL_FILE: local})[0]
+    if local in (None, old[LOCAL_FILE]) or whole is None:
         return
-    for finding in compare_gates(_parse(_shared(new))[0], whole, load.LOCAL_FILE):
-        yield finding if new[2] else finding._replace(detail=f"{finding.detail} ({_NO_SNAPSHOT})")
+    for finding in compare_gates(_parse(_shared(new))[0], whole, LOCAL_FILE):
+        yield (
+            finding
+            if new[LOCAL_FILE]
+            else finding._replace(detail=f"{finding.detail} ({_NO_SNAPSHOT})")
+        )
 
 
 def _shared(raw: Raw) -> Raw:
-    return (*raw[:2], None)
+    return {**raw, LOCAL_FILE: None}
 
 
 def _parse(raw: Raw) -> tuple[Config | None, str]:

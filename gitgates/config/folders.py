@@ -1,0 +1,38 @@
+"""The folders that patterns of `members` name. A hook loads this where there are members."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    Subfolders: TypeAlias = Callable[[str], Iterable[str]]  # the names of those in a folder
+
+
+def expand(patterns: Iterable[str], subfolders: Subfolders) -> tuple[str, ...]:
+    """Return the folders that patterns of `members` name, in order, each once."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        heads = [""]
+        for part in pattern.split("/"):
+            heads = [
+                f"{head}/{name}" if head else name
+                for head in heads
+                for name in (sorted(_matching(part, subfolders(head))) if "*" in part else [part])
+            ]
+        found |= dict.fromkeys(heads)
+    return tuple(found)
+
+
+def _matching(part: str, names: Iterable[str]) -> Iterable[str]:
+    """Return the names that match a part of a pattern, which has one `*`; as in a shell."""
+    before, _star, after = part.partition("*")
+    return (
+        name
+        for name in names
+        if name.startswith(before)
+        and name.endswith(after)
+        and len(name) >= len(before + after)
+        and (before or name[0] != ".")
+    )
