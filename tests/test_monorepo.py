@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from agent_support import Agent, begin
-from conftest import Repo
+from conftest import Repo, timeless
 
 from gitgates.config.load import checked, load, read_files
 from gitgates.git.repo import find_repo
@@ -198,6 +198,24 @@ def test_a_gate_of_a_member_is_proven_on_examples(mono: Repo) -> None:
     done = mono.gitgates("test", "web:lint")
     assert done.returncode == 0, done.stdout + done.stderr
     assert b"web/gates/bad.ts" in done.stdout
+
+
+def test_many_skipped_gates_are_one_line(repo: Repo) -> None:
+    names = [f"p{number}" for number in range(7)]
+    for name in names:
+        text = "root = false\n[gates.g]\ncommand = 'true'\n[hooks.pre-commit]\ngates = ['g']\n"
+        repo.write(f"{name}/gitgates.toml", text)
+    repo.write("gitgates.toml", "members = ['p*']\n")
+    repo.commit_all("first")
+    repo.write("p3/a")
+    done = repo.gitgates("run")
+    assert timeless(done.stdout).splitlines() == [
+        "6 gates  skipped      none of 1 paths match",
+        "p3:g  passed         0.00 s",
+        "gitgates pre-commit: 1 gate passed, 6 gates skipped",
+    ]
+    lines = repo.gitgates("run", "--verbose").stdout.decode().splitlines()
+    assert sum("skipped      none of" in line for line in lines) == 6
 
 
 def test_check_lists_the_members(mono: Repo) -> None:

@@ -35,6 +35,7 @@ _STATUS_WIDTH = 11
 _MINUTE_S = 60
 _PATIENCE_S = 0.3  # what runs longer is shown in the live line
 _LIVE_WIDTH = 78
+_MOST_SKIPPED = 5  # gates for one reason that are listed
 _SILENT_S = 300.0  # CI systems end what prints nothing for ten minutes
 _CLEAR = b"\r\x1b[K"
 
@@ -162,10 +163,15 @@ class Console(Listener):
         return as_bytes(text + self._summary(decision, plan))
 
     def _skip(self, name: str, reason: str, plan: Plan) -> str:
-        """Return the line of a skipped gate, once."""
+        """Return the line of a skipped gate, once; one for many that have the same reason."""
         if self._quiet or name in self._skipped:
             return ""
         self._skipped.add(name)
+        alike = {step.gate.name for step in plan.steps if step.skip == reason}
+        if len(alike) > _MOST_SKIPPED and not self._verbose:
+            if not (alike & self._skipped <= {name}):
+                return ""
+            name = f"{len(alike)} gates"
         return f"{self._line(name, 'skipped', plan)}  {escaped_line(reason)}\n"
 
     def _result(self, result: GateResult, plan: Plan) -> bytes:

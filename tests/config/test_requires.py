@@ -63,6 +63,22 @@ def test_one_clear_message(tmp_path: Path, file: str) -> None:
     assert caught.value.hint == f"To install it: {requires.install_command('>=99.1')}"
 
 
+@pytest.mark.parametrize("file", ["web/gitgates.toml", "shared.toml"])
+def test_files_that_others_lead_to_are_asked_too(tmp_path: Path, file: str) -> None:
+    files = {
+        "gitgates.toml": "members = ['web']\nextends = ['shared.toml']\n",
+        "shared.toml": "",
+        "web/gitgates.toml": "root = false\n",
+        file: NEWER,
+    }
+    (tmp_path / "web").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(str(tmp_path))
+    assert caught.value.message == f"{file}: {REFUSED}"
+
+
 def test_it_comes_before_the_report_of_two_files(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool.gitgates]\n")
     (tmp_path / "gitgates.toml").write_text(NEWER)
