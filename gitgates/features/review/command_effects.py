@@ -33,6 +33,7 @@ _WITH_SCRIPTS = ("npm", "pnpm", "yarn", "bun")
 _UPDATING = (
     *("--fix", "--write", "--update", "--snapshot-update", "--inline-snapshot", "--unsafe-fixes"),
     *("--add-noqa", "--accept", "--output", "--junit", "--init", "-o", "-u", "-w", "-exec"),
+    *("--sarif", "--code-quality"),
     "-fix",
 )
 # First words of most commands that read; others count as writing, and are not parsed.
