@@ -84,9 +84,9 @@ def init(host: str, *, hook: str, dry_run: bool) -> int:
 def _hook(config: Config, name: str) -> str:
     """Return the hook to run. Raises: ConfigError where it has no gates."""
     have_gates = [hook.name for hook in config.hooks if hook.gates]
-    for wanted in (name,) if name else _HOOKS:
-        if wanted in have_gates:
-            return wanted
+    for candidate in (name,) if name else _HOOKS:
+        if candidate in have_gates:
+            return candidate
     message = f"hook `{name}` has no gates" if name else f"none of {', '.join(_HOOKS)} has gates"
     hint = f"Hooks with gates: {', '.join(have_gates)}; name one with --hook." if have_gates else ""
     raise ConfigError(f"{message}; nothing was written", hint or "To propose gates: gitgates init")
@@ -105,9 +105,9 @@ def _workflow(host: str, hook: str, repo: Repo) -> str:
 
 def _others(repo: Repo, host: str) -> list[str]:
     """Return other workflows of GitHub that mention gitgates."""
-    folder, own = os.path.split(FILES[host])
+    folder, workflow = os.path.split(FILES[host])
     folder_abs = os.path.join(repo.root_abs, folder)
-    names = sorted({*os.listdir(folder_abs)} - {own}) if host == "github" else []
+    names = sorted({*os.listdir(folder_abs)} - {workflow}) if host == "github" else []
     return [
         f"{folder}/{name}"
         for name in names

@@ -181,8 +181,6 @@ def command(  # noqa: PLR0913 - one for each option
         install_via(via or "pre-commit", repo, hook_types)
     else:
         install(repo, hook_types, force=force)
-    if remark := windows_drive.remark(repo.root_abs):
-        click.echo(f"gitgates: {remark}")
     return errors.OK
 
 
@@ -209,6 +207,8 @@ def install_for_agents(  # noqa: PLR0913 - one for each option
             agent_servers.register(repo, agent, print_only=print_only)
     for file in files:
         agent_hooks.write_rules(repo, file)
+    for remark in windows_drive.remarks(repo.root_abs):
+        click.echo(f"gitgates: {remark}", err=print_only)
 
 
 def require_fit(
@@ -290,7 +290,7 @@ def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
         left_out += tuple(
             filter(None, (left_to_framework(worktree, hook, config) for hook in hooks))
         )
-    for remark in dict.fromkeys(left_out):
+    for remark in dict.fromkeys([*left_out, *windows_drive.remarks(repo.root_abs)]):
         click.echo(f"gitgates: {remark}")
     if not agents.is_in_path(repo.env):
         click.echo(f"gitgates: {agents.not_in_path()}")

@@ -113,7 +113,7 @@ def check_environment(subject: Subject) -> Iterator[Finding]:
 def check_drive(subject: Subject) -> Iterator[Finding]:
     """Find worktrees on a drive of Windows, where git of Windows runs no hook of ours."""
     for worktree in subject.worktrees:
-        if note := windows_drive.remark(worktree.repo.root_abs):
+        for note in windows_drive.remarks(worktree.repo.root_abs):
             what, _, mend = note.partition("\n  ")
             yield Finding("note", "drive", worktree.repo.root_abs, what, mend)
 

@@ -10,6 +10,7 @@ import shlex
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record
+from gitgates.setup.install import windows_drive
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,10 +96,11 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
 
 
 def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
-    """Return notes on a folder that is not git's usual one."""
+    """Return notes on where the repository is, and on a folder that is not git's usual one."""
+    notes = windows_drive.remarks(repo.root_abs)
     if not folder.scope:
-        return []
-    notes = [f"{setting(folder)}: hooks are installed there"]
+        return notes
+    notes += [f"{setting(folder)}: hooks are installed there"]
     if folder.scope == "worktree":
         notes.append(
             "that setting applies only to this worktree: other worktrees have their own hooks"

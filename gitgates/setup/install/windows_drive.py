@@ -10,14 +10,16 @@ from gitgates.store.files import read_or_empty
 _MOUNTS = "/proc/self/mountinfo"
 
 
-def remark(root_abs: str, mounts_abs: str = _MOUNTS) -> str:
-    """Return a note for a repository on a drive of Windows; empty for any other."""
+def remarks(root_abs: str, mounts_abs: str = _MOUNTS) -> list[str]:
+    """Return a note for a repository on a drive of Windows; none for any other."""
     drive = _drive(os.path.realpath(root_abs), read_or_empty(mounts_abs))
-    return drive and (
+    if not drive:
+        return []
+    return [
         f"this repository is on a drive of Windows ({drive}): hooks run for git in WSL only; "
         "commits by git of Windows, also from an editor there, are refused\n"
         f"  Keep it in a folder of WSL, such as ~/src. Why: {page()}"
-    )
+    ]
 
 
 def _drive(root_abs: str, mountinfo: bytes) -> str:
