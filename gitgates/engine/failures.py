@@ -15,7 +15,6 @@ from gitgates.core.failure import Failure
 from gitgates.core.record import Record
 from gitgates.engine.normalise import normalise, without_volatile
 from gitgates.engine.preset_tables import ParsedFailure
-from gitgates.engine.presets import OF_JSON, PRESETS
 from gitgates.proc.bounded import LIMIT_S, compute
 from gitgates.store.files import open_state
 
@@ -56,7 +55,7 @@ def failures_of(
     """
     if result.failures:
         return result.failures
-    most = MOST_BYTES_OF_JSON if gate.failures in OF_JSON else _MOST_READ
+    most = MOST_BYTES_OF_JSON if _is_json(gate.failures) else _MOST_READ
     output = whole_output(result, most)
     try:
         return split(output, gate.failures, gate.name, root_abs, folder=gate.working_dir)
@@ -97,9 +96,9 @@ def split(
 
     Raises: TimeoutError where the regular expression takes too long.
     """
-    limit = MOST_BYTES if pattern in PRESETS else MOST_BYTES_OF_OWN
+    limit = MOST_BYTES if _is_preset(pattern) else MOST_BYTES_OF_OWN
     text = _below(plain(_bounded(output, limit)), root_abs)
-    if pattern in OF_JSON:
+    if _is_json(pattern):
         document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
         found = _recognise_json(document, pattern, root_abs)
     else:
@@ -115,7 +114,7 @@ def recognise(text: str, gate: Gate, root_abs: str) -> tuple[Failure, ...]:
 
     Raises: TimeoutError where the regular expression takes too long.
     """
-    if gate.failures in OF_JSON:
+    if _is_json(gate.failures):
         found = _recognise_json(text, gate.failures, root_abs)
     else:
         text = _LONG_LINE.sub(r"\1", _below(text, root_abs))
@@ -123,7 +122,25 @@ def recognise(text: str, gate: Gate, root_abs: str) -> tuple[Failure, ...]:
     return tuple(_number(list(islice(found, MOST_RECOGNISED)), gate.name, gate.working_dir))
 
 
+def _is_preset(pattern: str) -> bool:
+    if not pattern:
+        return False
+    from gitgates.engine.presets import PRESETS  # it reads a table, and compiles patterns
+
+    return pattern in PRESETS
+
+
+def _is_json(pattern: str) -> bool:
+    if not pattern:
+        return False
+    from gitgates.engine.presets import OF_JSON  # as above
+
+    return pattern in OF_JSON
+
+
 def _recognise_json(document: str, preset: str, root_abs: str) -> Iterator[ParsedFailure]:
+    from gitgates.engine.presets import PRESETS  # as above
+
     for failure in PRESETS[preset](document):
         yield ParsedFailure(*(_below(field, root_abs) for field in failure))
 
@@ -153,7 +170,9 @@ def _below(text: str, root_abs: str) -> str:
 
 
 def _find(text: str, pattern: str, most: int) -> Iterator[ParsedFailure]:
-    if pattern in PRESETS:
+    if _is_preset(pattern):
+        from gitgates.engine.presets import PRESETS  # as above
+
         yield from PRESETS[pattern](text)
         return
     try:

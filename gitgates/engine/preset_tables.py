@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 
-from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
 
 TYPE_CHECKING = False
@@ -39,6 +37,8 @@ class ParsedFailure(Record):
 
 def read_tables() -> dict[str, dict[str, Any]]:
     """Return the tables of presets.toml by name."""
+    import tomllib  # where there is no preset, nothing reads the table
+
     with open(os.path.join(os.path.dirname(__file__), "presets.toml"), "rb") as file:
         return tomllib.load(file)
 
@@ -105,6 +105,8 @@ def _with_rule(failure: ParsedFailure, pattern: str) -> ParsedFailure:
 
 
 def _of_lines(table: dict[str, Any], text: str) -> Iterator[dict[str, str]]:
+    from gitgates.core.limits import parse_json  # few tools print JSON
+
     for line in text.split("\n"):
         if not line.startswith("{"):
             continue

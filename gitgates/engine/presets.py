@@ -11,7 +11,6 @@ from functools import partial
 
 from gitgates.engine.normalise import without_volatile
 from gitgates.engine.preset_tables import ParsedFailure, find, read_tables
-from gitgates.engine.sarif_results import find_results
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -261,12 +260,18 @@ def _go_read(line: str, package: _GoPackage) -> None:
         package.feed((match["message"] or match["testify"] or "").strip())
 
 
+def _sarif(text: str) -> Iterator[ParsedFailure]:
+    from gitgates.engine.sarif_results import find_results  # no other preset pays for it
+
+    return find_results(text)
+
+
 _TABLES = read_tables()
 PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
     "pytest": _pytest,
     "go-test": _go_test,
     "cargo": _cargo,
     **{name: partial(find, table) for name, table in _TABLES.items()},
-    "sarif": find_results,
+    "sarif": _sarif,
 }
 OF_JSON = frozenset({"sarif", *(name for name, table in _TABLES.items() if "lines" in table)})
