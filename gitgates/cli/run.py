@@ -260,11 +260,10 @@ def command(
         listener = Console(terminal, quiet=quiet, verbose=verbose)
     else:
         listener = (JsonLines if fmt == "jsonl" else JsonDocument)(terminal, began_s)
-    reuse, skips = options.pop("reuse") or "", options.pop("skips")
     files = {name: options.pop(name) for name in ("junit", "sarif", "code_quality")}
     try:
         restore_interrupted("run")
-        call = _run((names, gates, skips), options, listener, reuse=reuse)
+        call = _run(names, gates, options, listener)
         if call.plan and call.decision:
             notes = save_run(call.decision, call.plan, call.config, began_s)
             click.echo(notes, nl=False, err=True)
@@ -306,21 +305,17 @@ def _write_reports(
 
 
 def _run(
-    named: tuple[tuple[str, ...], ...],
-    options: Mapping[str, Any],
+    names: tuple[str, ...],
+    gates: tuple[str, ...],
+    options: dict[str, Any],
     listener: Console | JsonDocument,
-    *,
-    reuse: str = "",
 ) -> HookCall:
-    """Run the gates on paths of the working tree as it is; what is staged, as git's hook does.
-
-    `named`: a hook and gates, gates, and gates to skip.
-    """
+    """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()
+    reuse, skips = options.pop("reuse"), options.pop("skips")  # the others select paths
     if reuse:
         repo = repo._replace(env={**repo.env, REUSE: reuse})
     config = configuration(repo)
-    names, gates, skips = named
     name = names[0] if names and names[0] in HOOK_POINTS else ""
     gates = (*names[1 if name else 0 :], *gates)
     _check_gates(config, (*gates, *skips), () if name else names[:1])
