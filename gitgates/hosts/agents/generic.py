@@ -61,8 +61,9 @@ class Generic(AgentHost):
 
     def tool_kind_of(self, tool: str, fields: Mapping[str, Any]) -> ToolKind:
         """Return what a tool may do, as the agent says, else as Claude Code's of that name."""
-        said = fields.get("tool_kind")
-        return next((kind for kind in _KINDS if kind == said), super().tool_kind_of(tool, fields))
+        stated = fields.get("tool_kind")
+        usual = super().tool_kind_of(tool, fields)
+        return next((kind for kind in _KINDS if kind == stated), usual)
 
     def payload_of(self, fields: dict[str, Any], env: Mapping[str, str]) -> Payload:
         """Return what a payload with these fields says."""
