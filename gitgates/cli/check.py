@@ -10,17 +10,15 @@ from gitgates.cli import agent_hooks
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.load import describe, inspect
 from gitgates.core import environ, errors
-from gitgates.core.clean import counted, first_few
+from gitgates.core.clean import counted
 from gitgates.core.types import Config, Problem
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS, agent_host
-from gitgates.setup.doctor.checks import NO_GATES, find_unmatched, has_gates
+from gitgates.setup.doctor.checks import NO_GATES, files_text, find_unmatched, has_gates
 from gitgates.setup.install.agents import limits
 from gitgates.verbs.directory import members_of
 from gitgates.verbs.output import format_option, print_json
 from gitgates.verbs.repository import config_root, ignore_local_settings, no_configuration
-
-_FEW = 2  # files on one line
 
 
 @click.command("check")
@@ -58,7 +56,7 @@ def command(fmt: str) -> int:
         click.echo(describe(list(problems)), err=True)
         click.echo(f"gitgates: {counted(len(problems), 'problem')}", err=True)
     elif config:
-        files = _several(config.sources)
+        files = files_text(config)
         gates, hooks = counted(len(config.gates), "gate"), counted(len(config.hooks), "hook")
         warnings = _warnings(config, root_abs)
         more = f", {counted(len(warnings), 'warning')}" if warnings else ""
@@ -69,10 +67,6 @@ def command(fmt: str) -> int:
         for what in warnings:
             click.echo(f"gitgates: {what}", err=True)
     return errors.ConfigError.exit_status if problems else errors.OK
-
-
-def _several(files: tuple[str, ...]) -> str:
-    return " and ".join(files) if len(files) <= _FEW else first_few([*files], _FEW)
 
 
 def _warnings(config: Config, root_abs: str) -> list[str]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def expand(patterns: Iterable[str], subfolders: Subfolders) -> tuple[str, ...]:
     """Return the folders that patterns of `members` name, in order, each once."""
-    found: dict[str, None] = {}
+    folders: dict[str, None] = {}
     for pattern in patterns:
         heads = [""]
         for part in pattern.split("/"):
@@ -21,8 +21,8 @@ def expand(patterns: Iterable[str], subfolders: Subfolders) -> tuple[str, ...]:
                 for head in heads
                 for name in (sorted(_matching(part, subfolders(head))) if "*" in part else [part])
             ]
-        found |= dict.fromkeys(heads)
-    return tuple(found)
+        folders |= dict.fromkeys(heads)
+    return tuple(folders)
 
 
 def _matching(part: str, names: Iterable[str]) -> Iterable[str]:

@@ -30,27 +30,27 @@ def with_members(root: Settings, members: list[Settings], problems: list[Problem
     tables, origins = {**root.tables}, {**root.origins}
     links = [*tables[()].get("link", Config().link)]
     all_hooks = [root.tables_of("hooks")]
-    for own in members:
-        problems += _misplaced(root, own)
-        member = own.document.member
-        names = {name: f"{member}:{name}" for name in own.tables_of("gates")}
-        hooks = own.tables_of("hooks")
-        for name, table in own.tables_of("gates").items():
+    for part in members:
+        problems += _misplaced(root, part)
+        member = part.document.member
+        names = {name: f"{member}:{name}" for name in part.tables_of("gates")}
+        hooks = part.tables_of("hooks")
+        for name, table in part.tables_of("gates").items():
             path = ("gates", names[name])
             if path in tables:
-                message = f"is the name of a gate of {own.document.source}"
+                message = f"is the name of a gate of {part.document.source}"
                 problems.append(Problem(root.location(*path), message, "Choose another name."))
             tables[path] = _scoped(table, member, names)
-            found = {at: doc for at, doc in own.origins.items() if at[:2] == ("gates", name)}
-            origins |= {(*path, *at[2:]): document for at, document in found.items()}
+            by_path = {at: doc for at, doc in part.origins.items() if at[:2] == ("gates", name)}
+            origins |= {(*path, *at[2:]): document for at, document in by_path.items()}
         for hook, table in hooks.items():
             listed = tuple(names.get(name, name) for name in table.get("gates", ()))
             hooks[hook] = {"gates": listed}
-            document = own.origins["hooks", hook]
+            document = part.origins["hooks", hook]
             origins.setdefault(("hooks", hook), document)
             origins |= {("hooks", hook, "gates", name): document for name in listed}
         all_hooks.append(hooks)
-        links += [f"{member}/{name}" for name in own.tables[()].get("link", Config().link)]
+        links += [f"{member}/{name}" for name in part.tables[()].get("link", Config().link)]
     tables[()] = {**tables[()], "link": tuple(dict.fromkeys(links))}
     tables |= {("hooks", name): table for name, table in _joined(all_hooks)}
     return root._replace(tables=tables, origins=origins)
@@ -99,14 +99,14 @@ def _below(place: str, pattern: str) -> str:
     return f"{'!' if negated else ''}{place}/{body}"
 
 
-def _misplaced(root: Settings, own: Settings) -> Iterator[Problem]:
+def _misplaced(root: Settings, part: Settings) -> Iterator[Problem]:
     """Yield what a member may not set."""
     hint = f"Set it in {root.document.source}."
 
     def problem(message: str, *path: str, field: str = "") -> Problem:
-        return Problem(own.location(*path, field=field), message, hint)
+        return Problem(part.location(*path, field=field), message, hint)
 
-    for path, table in own.tables.items():
+    for path, table in part.tables.items():
         match path:
             case ():
                 for field in table.keys() - {*_TOP_FIELDS}:

@@ -51,8 +51,8 @@ def is_met(requires: str, version: str = __version__) -> bool:
 
 
 def _numbers(version: str) -> list[int]:
-    found = re.match(_NUMBERS, version, re.ASCII)
-    numbers = [int(number) for number in found[0].split(".")] if found else []
+    match = re.match(_NUMBERS, version, re.ASCII)
+    numbers = [int(number) for number in match[0].split(".")] if match else []
     while numbers and not numbers[-1]:
         numbers.pop()
     return numbers

@@ -90,29 +90,29 @@ class _Walk:
             self.documents.append(local)
 
     def _take_member(self, folder: str, root: Document, *, is_named: bool) -> None:
-        own = self._settings_of(folder)
+        document = self._settings_of(folder)
         members = root.location("members")
-        if own is None:
+        if document is None:
             if is_named:
                 message = f"does not exist, but `{members}` names that folder"
                 hint = f"Create it with root = false, or [tool.gitgates] in {folder}/{PYPROJECT}."
                 self._add(f"{folder}/{OWN_FILE}", message, hint)
             return
-        if own.table.get("root") in (None, True):
+        if document.table.get("root") in (None, True):
             message = f"is a member, by `{members}`, and has to say that it is no root"
-            self._add(own.location(), message, "Add to it: root = false")
-        self._refuse(own, ("members",))
-        self._take(own)
+            self._add(document.location(), message, "Add to it: root = false")
+        self._refuse(document, ("members",))
+        self._take(document)
 
     def _settings_of(self, folder: str) -> Document | None:
         """Return the settings of a folder, which are in one of two files."""
         paths = (os.path.join(folder, name) for name in (PYPROJECT, OWN_FILE))
-        documents = [found for path in paths if (found := self._document(path, folder))]
+        documents = [d for path in paths if (d := self._document(path, folder))]
         if len(documents) > 1:
-            pyproject, own = documents
+            pyproject, other = documents
             raise ConfigError(
-                f"{own.source}: settings are also in {pyproject.source}, [tool.gitgates]",
-                f"Use one file: move the keys of {own.source} to {pyproject.source}, or vice "
+                f"{other.source}: settings are also in {pyproject.source}, [tool.gitgates]",
+                f"Use one file: move the keys of {other.source} to {pyproject.source}, or vice "
                 "versa.",
             )
         return documents[0] if documents else None
@@ -136,12 +136,12 @@ class _Walk:
         self.documents.append(document)
 
     def _extend(self, path: str, folder: str, location: str, chain: tuple[str, ...]) -> None:
-        found = self._document(path, folder)
-        if found is None:
+        document = self._document(path, folder)
+        if document is None:
             self._add(path, f"does not exist, or has no settings, but `{location}` names it")
             return
-        self._refuse(found, ("root", "members"))
-        self._take(found, chain)
+        self._refuse(document, ("root", "members"))
+        self._take(document, chain)
 
     def _document(self, path: str, folder: str = "") -> Document | None:
         """Return a file of settings; None if it does not exist, or has no table of ours."""

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from gitgates.config.load import inspect
 from gitgates.config.values import show
 from gitgates.core import environ
-from gitgates.core.clean import counted, visible_line
+from gitgates.core.clean import counted, first_few, visible_line
 from gitgates.core.errors import ConfigError, StateError
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.parts import feature_parts
@@ -46,6 +46,7 @@ _SHELL = (
     "return set shift source test time trap true type ulimit umask unset until wait while"
 )
 NO_GATES = "it declares no gates, so nothing is checked"
+_FEW_FILES = 2  # on one line
 _GITS = ("objects", "checkouts", "kept", "restored")  # with modes of their own
 _SHELL_WORDS = frozenset(_SHELL.split())
 _SHELL_SIGNS = frozenset("$`(){}*?~<>|&;#=!")
@@ -95,7 +96,13 @@ def check_config(subject: Subject) -> Iterator[Finding]:
         yield Finding("problem", "configuration", problem.location, problem.message, problem.hint)
     if not problems:
         text = f"{counted(len(config.gates), 'gate')}, {counted(len(config.hooks), 'hook')}"
-        yield Finding("ok", "configuration", " and ".join(config.sources), text)
+        yield Finding("ok", "configuration", files_text(config), text)
+
+
+def files_text(config: Config) -> str:
+    """Return the settings files on one line: the first ones, and how many others there are."""
+    files = config.sources
+    return " and ".join(files) if len(files) <= _FEW_FILES else first_few(files, _FEW_FILES)
 
 
 def check_environment(subject: Subject) -> Iterator[Finding]:
@@ -138,7 +145,7 @@ def check_gates(subject: Subject) -> Iterator[Finding]:
     """Find what the gates need and do not have."""
     gates, repo = subject.config.gates if subject.config else (), subject.repo
     if subject.config and not has_gates(subject.config):
-        yield Finding("note", "gates", ", ".join(subject.config.sources), NO_GATES, "gitgates init")
+        yield Finding("note", "gates", files_text(subject.config), NO_GATES, "gitgates init")
     yield from find_missing(gates, repo.root_abs, subject.current.framework, repo.env)
     for name, what in find_unmatched(subject.config, repo) if subject.config else ():
         hooks = subject.config.hooks if subject.config else ()
