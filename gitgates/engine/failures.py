@@ -57,8 +57,16 @@ def failures_of(
         return result.failures
     most = MOST_BYTES_OF_JSON if _is_json(gate.failures) else _MOST_READ
     output = whole_output(result, most)
+    folder, counts_warnings = gate.working_dir, bool(gate.baseline)
     try:
-        return split(output, gate.failures, gate.name, root_abs, folder=gate.working_dir)
+        return split(
+            output,
+            gate.failures,
+            gate.name,
+            root_abs,
+            folder=folder,
+            counts_warnings=counts_warnings,
+        )
     except TimeoutError:
         say(
             f"`{gate.name}`: its pattern `failures` took longer than {LIMIT_S:g} s, so the "
@@ -85,14 +93,21 @@ def read_gate_log(path_abs: str, most: int = _MOST_READ) -> bytes:
 
 
 def split(
-    output: bytes, pattern: str, gate: str = "", root_abs: str = "", *, folder: str = "."
+    output: bytes,
+    pattern: str,
+    gate: str = "",
+    root_abs: str = "",
+    *,
+    folder: str = ".",
+    counts_warnings: bool = False,
 ) -> tuple[Failure, ...]:
     """Return the failures in the output of a gate that failed: at least one, each once, in order.
 
     `pattern` names a preset, or is a regular expression, or is empty: then, and where it finds
     nothing, the whole output is one failure. Paths below `root_abs` are taken as relative to it, so
     that another checkout of the same content gives the same fingerprints. The others are relative
-    to `folder` below it, where the gate runs.
+    to `folder` below it, where the gate runs. `counts_warnings`: also beside errors, as one of them
+    may be what is new.
 
     Raises: TimeoutError where the regular expression takes too long.
     """
@@ -100,9 +115,10 @@ def split(
     text = _below(plain(_bounded(output, limit)), root_abs)
     if _is_json(pattern):
         document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
-        found = _recognise_json(document, pattern, root_abs)
+        found = _recognise_json(document, pattern, root_abs, counts_warnings=counts_warnings)
     else:
-        found = _find(_LONG_LINE.sub(r"\1", text), pattern, MOST_FAILURES)
+        text_of_lines = _LONG_LINE.sub(r"\1", text)
+        found = _find(text_of_lines, pattern, MOST_FAILURES, counts_warnings=counts_warnings)
     failures = list(islice(found, MOST_FAILURES))
     return tuple(_number(failures, gate, folder)) or (_whole(text, gate),)
 
@@ -110,15 +126,15 @@ def split(
 def recognise(text: str, gate: Gate, root_abs: str) -> tuple[Failure, ...]:
     """Return the failures in the plain output of a gate that its pattern finds; there may be none.
 
-    Those that are among the first 1,000 are as `split` returns them.
+    Those that are among the first 1,000 are as `split` returns them, with warnings.
 
     Raises: TimeoutError where the regular expression takes too long.
     """
     if _is_json(gate.failures):
-        found = _recognise_json(text, gate.failures, root_abs)
+        found = _recognise_json(text, gate.failures, root_abs, counts_warnings=True)
     else:
         text = _LONG_LINE.sub(r"\1", _below(text, root_abs))
-        found = _find(text, gate.failures, MOST_RECOGNISED)
+        found = _find(text, gate.failures, MOST_RECOGNISED, counts_warnings=True)
     return tuple(_number(list(islice(found, MOST_RECOGNISED)), gate.name, gate.working_dir))
 
 
@@ -138,10 +154,12 @@ def _is_json(pattern: str) -> bool:
     return pattern in OF_JSON
 
 
-def _recognise_json(document: str, preset: str, root_abs: str) -> Iterator[ParsedFailure]:
-    from gitgates.engine.presets import PRESETS  # as above
+def _recognise_json(
+    document: str, preset: str, root_abs: str, *, counts_warnings: bool
+) -> Iterator[ParsedFailure]:
+    from gitgates.engine.presets import preset_of  # as above
 
-    for failure in PRESETS[preset](document):
+    for failure in preset_of(preset, counts_warnings=counts_warnings)(document):
         yield ParsedFailure(*(_below(field, root_abs) for field in failure))
 
 
@@ -169,11 +187,11 @@ def _below(text: str, root_abs: str) -> str:
     return text.replace(f"{root}/", "") if root else text
 
 
-def _find(text: str, pattern: str, most: int) -> Iterator[ParsedFailure]:
+def _find(text: str, pattern: str, most: int, *, counts_warnings: bool) -> Iterator[ParsedFailure]:
     if _is_preset(pattern):
-        from gitgates.engine.presets import PRESETS  # as above
+        from gitgates.engine.presets import preset_of  # as above
 
-        yield from PRESETS[pattern](text)
+        yield from preset_of(pattern, counts_warnings=counts_warnings)(text)
         return
     try:
         regex = re.compile(pattern, re.MULTILINE) if pattern else None

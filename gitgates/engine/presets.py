@@ -275,3 +275,11 @@ PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
     "sarif": _sarif,
 }
 OF_JSON = frozenset({"sarif", *(name for name, table in _TABLES.items() if "lines" in table)})
+
+
+def preset_of(name: str, *, counts_warnings: bool) -> Callable[[str], Iterable[ParsedFailure]]:
+    """Return the function that finds failures. `counts_warnings`: also where there are errors."""
+    table = _TABLES.get(name, {})
+    if counts_warnings and table.get("errors_first"):
+        return partial(find, {**table, "errors_first": False})
+    return PRESETS[name]

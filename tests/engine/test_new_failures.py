@@ -293,6 +293,18 @@ def test_a_tool_that_left_something_out_is_not_covered(line: str) -> None:
     assert str(failures_in(gate, result, "/")).startswith("it ended early, says its output: `")
 
 
+def test_a_new_warning_beside_known_errors_counts(repo: Repo) -> None:
+    """It may be what fails the gate, as with `yamllint --strict`."""
+    report = 'cat a.py; ! grep -q "\\[" a.py'
+    config = GATE.replace(CHECK, report).replace("'BAD \\w+'", '"yamllint"')
+    known = "a.yaml:1:1: [error] too many spaces (colons)\n"
+    begin(repo, config, a=known)
+    assert commit(repo, b="")[0] == 0
+    status, said = commit(repo, a=f"{known}a.yaml:2:1: [warning] no start (document-start)\n")
+    assert status == 1
+    assert "1 new failure; 1 accepted failure" in said
+
+
 def test_output_that_is_longer_than_its_log_is_not_covered(repo: Repo) -> None:
     begin(repo, "max_output = 50\nmax_log = 200\n" + GATE, old="BAD old\n" * 20)
     status, said = commit(repo, new="good\n")

@@ -38,7 +38,7 @@ _HOOK_IMPL = 'exec {program} hook-impl --hook-type={hook} --hook-dir="$(dirname 
 _HUSKY = 'PATH="$PWD/node_modules/.bin:$PATH" exec sh -e {file} "$@"'
 
 
-class Verdict(Record):
+class CommitOutcome(Record):
     """How git ended a commit."""
 
     accepted: bool
@@ -51,8 +51,8 @@ class Replay(Record):
 
     commit: str
     subject: str
-    old: Verdict
-    new: Verdict
+    old: CommitOutcome
+    new: CommitOutcome
 
     @property
     def difference(self) -> str:
@@ -156,7 +156,7 @@ class Prover:
         if status != 0:
             raise GitError(f"the hooks cannot be installed in a copy: {output.strip()}")
 
-    def _commit(self, git: Git, base: str, tree: str, message: bytes) -> Verdict:
+    def _commit(self, git: Git, base: str, tree: str, message: bytes) -> CommitOutcome:
         git.out("checkout", "--quiet", "--force", "--detach", base)
         git.out("clean", "--quiet", "-fd")
         git.out("read-tree", "-u", "--reset", tree)
@@ -165,7 +165,7 @@ class Prover:
             file.write(message)
         status, output = self._run(("git", "commit", "--quiet", "-F", message_abs), git.cwd_abs)
         accepted = status == 0
-        return Verdict(accepted, git.resolve("HEAD^{tree}") if accepted else "", output)
+        return CommitOutcome(accepted, git.resolve("HEAD^{tree}") if accepted else "", output)
 
     def _run(self, argv: tuple[str, ...], cwd_abs: str) -> tuple[int | None, str]:
         """Run a program to its end; return its exit status, or None, and what it printed."""
