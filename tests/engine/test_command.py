@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gitgates.core.types import Command, Event, Gate, Step
-from gitgates.engine.command import chunks, make_commands
+from gitgates.engine.command import chunks, gate_env, make_commands
 
 EVENT = Event(host="git", name="pre-commit", root_abs="/r", argv=("one", "two"))
 
@@ -90,3 +91,18 @@ def test_chunks_hold_each_path_once_in_order(paths: list[str], limit: int) -> No
     for chunk in found:
         cost = sum(len(path.encode("utf-8", "surrogatepass")) + 9 for path in chunk)
         assert len(chunk) <= 1 or cost <= limit
+
+
+@pytest.mark.parametrize(
+    ("gate", "person", "expected"),
+    [("types", "ruff", "types,ruff"), ("types", "", "types"), ("", "ruff", "ruff")],
+)
+def test_what_a_person_skips_of_the_framework_comes_on_top(
+    gate: str, person: str, expected: str
+) -> None:
+    base = {"SKIP": person} if person else {}
+    env = (("SKIP", gate),) if gate else ()
+    event = Event(host="git", name="pre-commit", root_abs="/")
+    asked = Gate(name="g", pre_commit=(), env=env)
+    assert gate_env(base, event, asked)["SKIP"] == expected
+    assert gate_env(base, event, asked._replace(pre_commit=None)).get("SKIP") == (gate or person)

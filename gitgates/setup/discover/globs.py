@@ -39,6 +39,13 @@ def from_regex(expression: str) -> list[str]:
     patterns = [pattern for text in texts for pattern in _render(_anchored(text))]
     if len(patterns) > _MOST:
         raise UntranslatableError(f"it stands for more than {_MOST} patterns")
+    names = {pattern.removeprefix("*/**/") for pattern in patterns if pattern[:5] == "*/**/"}
+    anywhere = {name for name in names if "/" not in name and f"/{name}" in patterns}
+    # `(^|/)name$`: in the root, or in any folder.
+    patterns = [
+        name if (name := pattern.removeprefix("*/**").removeprefix("/")) in anywhere else pattern
+        for pattern in patterns
+    ]
     return list(dict.fromkeys(patterns))
 
 

@@ -34,6 +34,8 @@ REGEX = {
     "/vendor/": ["*/**/vendor/"],
     "^x[0-9]$": ["/x[0-9]"],
     r"^\$x$": [r"/\$x"],
+    r"(^|/)package\.json$": ["package.json"],
+    r"(^|/)(a|x)\.py$": ["a.py", "x.py"],
 }
 GOBWAS = {
     "*.{js,ts}": ["*.js", "*.ts"],
