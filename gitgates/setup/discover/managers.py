@@ -30,8 +30,8 @@ _BY_HAND = "is not read; create gates for it by hand"
 _OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
 
 _CONTROL = re.compile(
-    r"^(?:(?:if|for|while|case|until|function|exec|export|cd|source|test|exit)\b|\w+ ?\(\)"
-    r"|[{(\[]|\.\s)|<<|\$\(|`|^\w+=\S*$"
+    r"^(?:(?:if|for|while|case|until|function|exec|export|cd|source|exit)\b|\w+ ?\(\)|[{(]|\.\s)"
+    r"|^(?:\[|test\b).*(?:&&|\|\|)|<<|\$\(|`|^\w+=\S*$"
 )
 _SAYS = re.compile(r"(?:echo|printf)\b[^>]*$")
 _IGNORED = re.compile(r"""#|\. ["']?(?:\$\(dirname|\$0|\.husky)|set -|\. .*husky\.sh|exit 0$|$""")
@@ -39,6 +39,7 @@ _LINT_STAGED_CALL = re.compile(
     r"(?:(?:npx|bunx|pnpm|yarn|bun|npm)\s+(?:(?:exec|run|dlx|x|--?[\w-]+)\s+)*|node\s+\S*/)?"
     r"(?:lint-staged|nano-staged)\b(?!-)"
 )
+_STAGES = re.compile(r"-staged\b|\bgit add\b")
 _LINT_STAGED_NAME = re.compile(r"\b(?:lint|nano)-staged\b")
 # `husky`, `husky install`, both with a folder or without one.
 _HUSKY_CALL = re.compile(
@@ -166,6 +167,8 @@ def _whole(script: Task, notes: list[str]) -> Task:
     if _LINT_STAGED_NAME.search(script.body):
         what = "it runs lint-staged itself, which hides and stages changes as gitgates does"
         notes.append(f"{script.source}: {what}; better give each of its commands a gate")
+    # What stages by itself is allowed to where fixes are staged.
+    stages = script.name == "pre-commit" and bool(_STAGES.search(script.body))
     command = f'PATH="$PWD/node_modules/.bin:$PATH" sh -e {script.source}'
     return Task(
         name=f"husky-{name}" if is_file else script.name,
@@ -176,7 +179,8 @@ def _whole(script: Task, notes: list[str]) -> Task:
         manager=script.manager,
         keys=_only_set(
             pass_hook_input=script.name != "pre-commit",
-            writes=any(map(is_fixing, lines_of(script.body))),
+            writes=stages or any(map(is_fixing, lines_of(script.body))),
+            restage=stages,
         ),
     )
 

@@ -322,6 +322,29 @@ def test_husky_and_lint_staged(tmp_path: Path) -> None:
     assert of(tmp_path, {}, ".husky").gates == conversion.gates
 
 
+@pytest.mark.parametrize(
+    ("script", "keys"),
+    [
+        ("if true; then npx lint-staged; fi\n", {"writes": True, "restage": True}),
+        ('[ -n "$CI" ] && exit 0\nmake\n', {}),
+        ("export A=1\nmake fmt\ngit add .\n", {"writes": True, "restage": True}),
+        ("cd web\nmake\n", {}),
+    ],
+)
+def test_a_script_that_is_more_than_commands(
+    tmp_path: Path, script: str, keys: dict[str, bool]
+) -> None:
+    gates = of(tmp_path, {".husky/pre-commit": script}).gates
+    command = 'PATH="$PWD/node_modules/.bin:$PATH" sh -e .husky/pre-commit'
+    assert gates == {"husky-pre-commit": {"command": command, **keys}}
+
+
+def test_each_command_of_a_script_is_a_gate(tmp_path: Path) -> None:
+    script = "set -e\n. .husky/_/husky.sh\n# all\ntest -f a\n./b || ./c\nA=1 ./d\n"
+    gates = of(tmp_path, {".husky/pre-commit": script}).gates
+    assert [gate["command"] for gate in gates.values()] == ["test -f a", "./b || ./c", "A=1 ./d"]
+
+
 def test_one_of_several_files(tmp_path: Path) -> None:
     files = {
         "lefthook.yml": "pre-commit: {jobs: [{name: a, run: ./a}]}\n",
