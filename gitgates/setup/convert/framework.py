@@ -30,7 +30,7 @@ def find(project: Project, notes: list[str]) -> list[Task]:
     """Return a gate for each local hook, and one for all others, in order. Raises: BadFile."""
     settings = project.load(PRE_COMMIT)
     tasks: list[Task] = []
-    kept: dict[str, None] = {}  # hooks of git in which the framework runs something
+    hooks: dict[str, None] = {}  # hooks of git in which the framework runs something
     place = 0
     for repo in tables(settings.get("repos")):
         for hook in tables(repo.get("hooks")):
@@ -42,11 +42,11 @@ def find(project: Project, notes: list[str]) -> list[Task]:
                     continue
             except (_Kept, UntranslatableError, ValueError) as error:
                 notes.append(f"{PRE_COMMIT}: {hook.get('id')}: stays pre-commit's: {error}")
-            place = len(tasks) if not kept else place
-            kept |= dict.fromkeys(_hooks(hook, settings))
-    if served := [name for name in kept if name in (*_SERVED, "manual")]:
+            place = len(tasks) if not hooks else place
+            hooks |= dict.fromkeys(_hooks(hook, settings))
+    if served := [name for name in hooks if name in (*_SERVED, "manual")]:
         tasks.insert(place, _framework(project, served, tasks))
-    if others := [name for name in kept if name not in (*_SERVED, "manual")]:
+    if others := [name for name in hooks if name not in (*_SERVED, "manual")]:
         what = "no gate runs pre-commit there; keep its own hook"
         notes.append(f"{PRE_COMMIT}: {', '.join(others)}: {what}")
     return tasks
@@ -112,16 +112,18 @@ def _task(hook: dict[str, Any], settings: dict[str, Any], notes: list[str]) -> T
 
 def _selection(hook: dict[str, Any], settings: dict[str, Any]) -> dict[str, list[str]]:
     """Return which files a hook is about. Raises: _Kept, UntranslatableError."""
-    found = [str(part["files"]) for part in (hook, settings) if str(part.get("files") or "") != ""]
+    expressions = [
+        str(part["files"]) for part in (hook, settings) if str(part.get("files") or "") != ""
+    ]
     excluded = [
         str(part["exclude"])
         for part in (settings, hook)
         if re.sub(r"\s", "", str(part.get("exclude") or "")) not in _NOTHING
     ]
-    if len(found) > 1:
+    if len(expressions) > 1:
         raise _Kept("its `files` and those of the whole file have to match both")
     return {
-        "files": [pattern for expression in found for pattern in from_regex(expression)],
+        "files": [pattern for expression in expressions for pattern in from_regex(expression)],
         "exclude": [pattern for expression in excluded for pattern in from_regex(expression)],
         "types": [
             *(tag for tag in texts(hook.get("types", [])) if tag != "file"),

@@ -38,7 +38,7 @@ _HOOK_IMPL = 'exec {program} hook-impl --hook-type={hook} --hook-dir="$(dirname 
 _HUSKY = 'PATH="$PWD/node_modules/.bin:$PATH" exec sh -e {file} "$@"'
 
 
-class CommitOutcome(Record):
+class CommitResult(Record):
     """How git ended a commit."""
 
     accepted: bool
@@ -51,8 +51,8 @@ class Replay(Record):
 
     commit: str
     subject: str
-    old: CommitOutcome
-    new: CommitOutcome
+    old: CommitResult
+    new: CommitResult
 
     @property
     def difference(self) -> str:
@@ -156,7 +156,7 @@ class Prover:
         if status != 0:
             raise GitError(f"the hooks cannot be installed in a copy: {output.strip()}")
 
-    def _commit(self, git: Git, base: str, tree: str, message: bytes) -> CommitOutcome:
+    def _commit(self, git: Git, base: str, tree: str, message: bytes) -> CommitResult:
         git.out("checkout", "--quiet", "--force", "--detach", base)
         git.out("clean", "--quiet", "-fd")
         git.out("read-tree", "-u", "--reset", tree)
@@ -165,7 +165,7 @@ class Prover:
             file.write(message)
         status, output = self._run(("git", "commit", "--quiet", "-F", message_abs), git.cwd_abs)
         accepted = status == 0
-        return CommitOutcome(accepted, git.resolve("HEAD^{tree}") if accepted else "", output)
+        return CommitResult(accepted, git.resolve("HEAD^{tree}") if accepted else "", output)
 
     def _run(self, argv: tuple[str, ...], cwd_abs: str) -> tuple[int | None, str]:
         """Run a program to its end; return its exit status, or None, and what it printed."""
@@ -199,8 +199,8 @@ def scratch_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def _environment(env: Mapping[str, str]) -> dict[str, str]:
-    kept = {n: v for n, v in env.items() if n in _KEPT or not n.startswith(_DROPPED)}
-    return {**kept, "GITGATES_REUSE": "0", "NO_COLOR": "1"}
+    clean = {n: v for n, v in env.items() if n in _KEPT or not n.startswith(_DROPPED)}
+    return {**clean, "GITGATES_REUSE": "0", "NO_COLOR": "1"}
 
 
 def _write_hook(path_abs: str, script: str) -> None:
@@ -256,10 +256,10 @@ def _of_scripts(hook: str, project: Project) -> Iterator[str]:
 
 def _program(name: str, repo: Repo) -> str:
     path = f"{repo.root_abs}/node_modules/.bin{os.pathsep}{repo.env.get('PATH', os.defpath)}"
-    found = shutil.which(name, path=path) or ""
-    if not found and name in FRAMEWORK:
-        found = find_runner(name, repo.env)[0]  # which may be beside gitgates
-    if not os.access(found, os.X_OK):
+    program = shutil.which(name, path=path) or ""
+    if not program and name in FRAMEWORK:
+        program = find_runner(name, repo.env)[0]  # which may be beside gitgates
+    if not os.access(program, os.X_OK):
         hint = "It is looked for in the PATH and in node_modules/.bin."
         raise UsageError(f"{name} is not found, so there is nothing to compare with", hint)
-    return shlex.quote(found)
+    return shlex.quote(program)

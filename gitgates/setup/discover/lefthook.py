@@ -68,8 +68,10 @@ def find(
     """
     file = next((name for name in FILES if name in project.texts), "")
     settings = _with_extended(project, file, notes) if file else {}
-    known = (name for name in settings if name in HOOK_POINTS and name not in hooks)
-    settings_notes += [f"{file}: {why}" for why in _reasons("top", settings, ("", *hooks, *known))]
+    other_hooks = (name for name in settings if name in HOOK_POINTS and name not in hooks)
+    settings_notes += [
+        f"{file}: {why}" for why in _reasons("top", settings, ("", *hooks, *other_hooks))
+    ]
     tasks = []
     for hook in hooks:
         source = _Source(file, hook, settings, table(settings, hook), notes)
@@ -103,8 +105,8 @@ def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         if isinstance(base[key], dict) and isinstance(over[key], dict):
             merged[key] = _merged(base[key], over[key])
         elif key == "jobs" and isinstance(base[key], list) and isinstance(over[key], list):
-            named = {job.get("name") for job in tables(over[key])} - {None}
-            merged[key] = [job for job in tables(base[key]) if job.get("name") not in named]
+            names = {job.get("name") for job in tables(over[key])} - {None}
+            merged[key] = [job for job in tables(base[key]) if job.get("name") not in names]
             merged[key] += over[key]
     return merged
 
@@ -262,16 +264,16 @@ def _selection(
     if source.hook not in _ABOUT_FILES and not always:
         return {}  # there, lefthook looks at globs only where the command is given files
     types = {"types": KEYS["file_types"], "types_or": KEYS["one_of"]}
-    named = texts(job.get("file_types"))
-    if unknown := [name for name in named if not any(name in known for known in types.values())]:
+    file_types = texts(job.get("file_types"))
+    if unknown := [name for name in file_types if not any(name in tags for tags in types.values())]:
         raise _Untold(f"`file_types` has `{unknown[0]}`, which `types` does not know")
     excluded = [*texts(source.options.get("exclude")), *texts(job.get("exclude"))]
     return {
         "files": _below(root, source.globs(job.get("glob"))),
         "exclude": source.globs(excluded),
         **{
-            key: list(dict.fromkeys(known[name] for name in named if name in known))
-            for key, known in types.items()
+            key: list(dict.fromkeys(tags[name] for name in file_types if name in tags))
+            for key, tags in types.items()
         },
     }
 

@@ -206,9 +206,9 @@ def scripts_of(project: Project, hooks: tuple[str, ...]) -> Iterator[Task]:
         ("yorkie", "package.json: gitHooks.", table(package, "gitHooks")),
         ("husky", f"{husky}/", files),
     ]
-    for manager, prefix, found in sources:
+    for manager, prefix, commands in sources:
         for hook in hooks:
-            if isinstance(text := found.get(hook), str):
+            if isinstance(text := commands.get(hook), str):
                 yield Task(hook, "", f"{prefix}{hook}", body=text, manager=manager)
 
 
