@@ -15,12 +15,12 @@ def remarks(root_abs: str, mounts_abs: str = _MOUNTS) -> list[str]:
     drive = _drive(os.path.realpath(root_abs), read_or_empty(mounts_abs))
     if not drive:
         return []
-    remark = (
+    note = (
         f"this repository is on a drive of Windows ({drive}): hooks run for git in WSL only; "
         "commits by git of Windows, also from an editor there, are refused\n"
         f"  Keep it in a folder of WSL, such as ~/src. Why: {page()}"
     )
-    return [remark]
+    return [note]
 
 
 def _drive(root_abs: str, mountinfo: bytes) -> str:
