@@ -198,7 +198,7 @@ def page(output: str) -> int:
     revisions = (f"--max-count={_COMMITS}", "HEAD") if repo.head else ()
     commits = verify(repo, revisions, lambda _text: None, publishes=False)
     rows = [commit_fields(commit, commit.missing()) for commit in commits]
-    kept = KeptRuns(
+    content = KeptRuns(
         root_abs=repo.root_abs,
         documents=documents,
         proofs=[*read_all(repo.shared_state_abs)],
@@ -206,7 +206,7 @@ def page(output: str) -> int:
         commits=[{**row, "why": why_of(row)} for row in rows if row["state"] in _UNPROVEN],
         verified=len(rows),
     )
-    html = runs_page(kept).encode("utf-8", "replace")
+    html = runs_page(content).encode("utf-8", "replace")
     path = output or f"{repo.state_abs}/runs.html"
     if path == "-":
         dump(html)

@@ -348,15 +348,15 @@ def _examples(value: object) -> tuple[tuple[str, str], ...]:
     hint = 'Try examples = { fail = ["tests/gates/bad.py"], pass = ["tests/gates/good.py"] }.'
     if not isinstance(value, dict) or value.keys() != {"fail", "pass"}:
         raise BadValue("a table of `fail` and `pass`", hint)
-    found: list[tuple[str, str]] = []
+    examples: list[tuple[str, str]] = []
     for key in ("fail", "pass"):
         try:
-            found += [(key, parse_folder(path)) for path in _names(value[key])]
+            examples += [(key, parse_folder(path)) for path in _names(value[key])]
         except BadValue as bad:
             raise BadValue(bad.expected, hint, bad.entry, keys=(key,)) from None
         if not value[key]:
             raise BadValue("at least one path: one alone proves nothing", keys=(key,))
-    return tuple(found)
+    return tuple(examples)
 
 
 def _metrics(value: object) -> tuple[tuple[str, str, str], ...]:

@@ -44,29 +44,29 @@ class KeptRuns(Record):
     verified: int  # the number of commits that were looked at
 
 
-def runs_page(kept: KeptRuns) -> str:
+def runs_page(content: KeptRuns) -> str:
     """Return the HTML."""
-    documents = kept.documents
-    skipped = [gate for entry in kept.skips for gate in entry["gates"]]
-    gates = gate_stats(documents, skipped, kept.proofs)
-    found = failures_found(documents, kept.proofs, kept.root_abs)
-    by_value = [{**gate, "found": found.get(gate["name"], (0, 0))} for gate in gates]
+    documents = content.documents
+    skipped = [gate for entry in content.skips for gate in entry["gates"]]
+    gates = gate_stats(documents, skipped, content.proofs)
+    counts = failures_found(documents, content.proofs, content.root_abs)
+    by_value = [{**gate, "found": counts.get(gate["name"], (0, 0))} for gate in gates]
     by_value.sort(key=lambda gate: (-gate["found"][1], gate["total_seconds"]))
     flaky = [gate for gate in gates if gate["flaps"] or gate["false_positives"]]
     return render(
         "report/runs_page.html.j2",
-        title=f"gitgates runs of {_line(kept.root_abs)}",
+        title=f"gitgates runs of {_line(content.root_abs)}",
         facts=_facts(documents, gates),
         days=_days(documents),
         by_time=_table(_timed, gates),
         longest=max((gate["total_seconds"] for gate in gates), default=0) or 1,
         by_value=_table(_value, by_value),
         flaky=_table(_flaky, flaky),
-        drawn=[*_durations(documents, gates[:_DRAWN]), *_metrics(kept.proofs)],
+        drawn=[*_durations(documents, gates[:_DRAWN]), *_metrics(content.proofs)],
         sessions=_table(_session, _by_session(documents)),
-        verified=counted(kept.verified, "commit"),
-        commits=_table(_commit, kept.commits[::-1]),
-        skips=_table(_skip, kept.skips[::-1]),
+        verified=counted(content.verified, "commit"),
+        commits=_table(_commit, content.commits[::-1]),
+        skips=_table(_skip, content.skips[::-1]),
         runs=_table(_run, documents[::-1]),
     )
 
@@ -126,9 +126,9 @@ def _timed(gate: Row) -> Row:
 
 
 def _value(gate: Row) -> Row:
-    found, fixed = gate["found"]
-    cost = f"{gate['total_seconds'] / fixed:,.1f}" if fixed else "-"
-    return {"name": _line(gate["name"]), "found": found, "fixed": fixed, "cost": cost}
+    failures, fixes = gate["found"]
+    cost = f"{gate['total_seconds'] / fixes:,.1f}" if fixes else "-"
+    return {"name": _line(gate["name"]), "found": failures, "fixed": fixes, "cost": cost}
 
 
 def _flaky(gate: Row) -> Row:

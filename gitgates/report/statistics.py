@@ -196,13 +196,13 @@ def failures_found(
     counts: dict[str, tuple[int, int]] = {}
     failed_on: dict[str, str] = {}  # gate → the content that it failed on last
     for _time, gate, status, content in sorted(ends, key=lambda end: end[0]):
-        found, fixed = counts.get(gate, (0, 0))
+        failures, fixes = counts.get(gate, (0, 0))
         if status == "failed":
-            counts[gate] = found + (gate not in failed_on), fixed
+            counts[gate] = failures + (gate not in failed_on), fixes
             failed_on[gate] = content
         elif status == "passed" and gate in failed_on:
             before = failed_on.pop(gate)
-            counts[gate] = found, fixed + (not before or before != content)
+            counts[gate] = failures, fixes + (not before or before != content)
     return counts
 
 

@@ -37,16 +37,16 @@ def command(names: tuple[str, ...], *, fmt: str, verbose: bool) -> int:
     gates = _select(config, names)
     snapshot = take_snapshot(repo).tree
     outcomes: dict[str, list[Outcome]] = {}
-    told: set[str] = set()
+    printed_notes: set[str] = set()
     for gate in gates:
         outcomes[gate.name] = []
         for example in gate.examples:
             outcome = run_example(repo, config, gate, snapshot=snapshot, example=example)
             outcomes[gate.name].append(outcome)
             for note in outcome.notes:
-                if note not in told:
+                if note not in printed_notes:
                     click.echo(f"gitgates: {note}", err=True)
-            told.update(outcome.notes)
+            printed_notes.update(outcome.notes)
             if fmt == "text":
                 _print(gate, outcome, shows_output=verbose or not outcome.is_expected)
         if fmt == "text":

@@ -87,11 +87,13 @@ def run_example(
     )
     with check_out(repo, tree, link=config.link) as checkout:
         env = {**without_git(repo.env), **OWN_ENVIRONMENT, REUSE: "0"}
-        own = checkout.repo._replace(env=env)
-        event = decode_by_hand(hook, paths, (), (own.root_abs, own.git_dir_abs))
+        checkout_repo = checkout.repo._replace(env=env)
+        event = decode_by_hand(hook, paths, (), (checkout_repo.root_abs, checkout_repo.git_dir_abs))
         settings = config._replace(gates=(alone,), hooks=())
         plan = make_plan(settings, Hook(hook, gates=(gate.name,)), event, {})
-        decision = run_plan(plan, settings, own, Listener(), options=RunOptions(locks=False))
+        decision = run_plan(
+            plan, settings, checkout_repo, Listener(), options=RunOptions(locks=False)
+        )
         result = decision.visits[0].result
     return Outcome(path, expected, _judge(gate, result), result, checkout.notes)
 
