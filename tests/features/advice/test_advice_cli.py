@@ -216,7 +216,7 @@ def test_edit_changes_one_table(project: Repo) -> None:
     )
     project.write("pyproject.toml", text)
     assert told(project, "edit", "a", "--priority", "0", "--description", "x\ny") == "a · A\n"
-    after = text.replace("priority=1 # high\n", 'priority=0 # high\ndescription = "x\\ny"\n')
+    after = text.replace("priority=1 # high\n", 'priority=0 # high\ndescription = """x\ny"""\n')
     assert (project.path / "pyproject.toml").read_text() == after
     told(project, "edit", "a", "--priority", "1", "--description", "")
     assert (project.path / "pyproject.toml").read_text() == text
@@ -243,7 +243,7 @@ def test_line_ends_of_windows_stay(project: Repo) -> None:
     path = project.path / "pyproject.toml"
     path.write_bytes(text.replace("\n", "\r\n").encode())
     told(project, "edit", "a", "--description", "x\ny")
-    after = text.replace('"A"\n', '"A"\ndescription = "x\\ny"\n')
+    after = text.replace('"A"\n', '"A"\ndescription = """x\ny"""\n')
     assert path.read_bytes() == after.replace("\n", "\r\n").encode()
     told(project, "remove", "a")
     assert path.read_bytes() == f"{PYPROJECT}\n# z\n[z]\n".replace("\n", "\r\n").encode()
