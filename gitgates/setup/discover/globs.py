@@ -181,7 +181,9 @@ def _render(text: str) -> list[str]:
     if not ends:
         bodies = [each for each in bodies if not each.endswith("/")]  # no path ends so
     whole = (_with_start(each, text.startswith(_ANY)) + _end(each, ends=ends) for each in bodies)
-    return [each.replace("**/**/", "**/") for each in whole]
+    shorter = (each.replace("**/**/", "**/") for each in whole)
+    # A folder at any depth is one that is there: whatever is deeper is in it.
+    return [each.removesuffix("**/") if each.endswith("*/**/") else each for each in shorter]
 
 
 def _with_start(body: str, is_open: bool, /) -> str:  # noqa: FBT001 - what it is about

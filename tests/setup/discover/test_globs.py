@@ -29,6 +29,8 @@ REGEX = {
     "migrations": ["*migrations*"],
     "(?x)^(\n  a/  # one\n  | b\\.txt\n)$": ["/b.txt"],
     "^nox/": ["/nox/"],
+    "^charts/.*/": ["charts/*/"],
+    "b.*/$|/": ["*/"],
     ".*": ["*"],
     "": ["*"],
     "/vendor/": ["*/**/vendor/"],
