@@ -8,6 +8,7 @@ import shlex
 import tomllib
 from typing import Any
 
+from gitgates.core.record import Record
 from gitgates.engine.command import uses_arguments
 from gitgates.setup.discover.globs import UntranslatableError, from_regex
 from gitgates.setup.discover.managers import PRE_COMMIT, framework_runner, stage_of
@@ -26,11 +27,44 @@ class _Kept(Exception):
     """A hook that stays the framework's; the text says why."""
 
 
+class _Split(Record):
+    """Which hooks become gates, and which stay the framework's."""
+
+    tasks: list[Task]
+    kept: list[dict[str, Any]]
+    place: int  # of those that stay, among the tasks
+    notes: list[str]
+
+    @property
+    def names(self) -> set[str]:
+        """Return all that `SKIP` would skip of the hooks that stay."""
+        return {str(hook.get(key)) for hook in self.kept for key in ("id", "alias")}
+
+
 def find(project: Project, notes: list[str]) -> list[Task]:
     """Return a gate for each local hook, and one for all others, in order. Raises: BadFile."""
     settings = project.load(PRE_COMMIT)
+    taken: set[str] = set()
+    split = _split(settings, taken)
+    while not split.names <= taken:  # a hook that stays may have the name of one that does not
+        taken |= split.names
+        split = _split(settings, taken)
+    tasks, place = split.tasks, split.place
+    notes += split.notes
+    hooks = dict.fromkeys(name for hook in split.kept for name in _hooks(hook, settings))
+    if served := [name for name in hooks if name in (*_SERVED, "manual")]:
+        tasks.insert(place, _framework(project, served, tasks))
+    if others := [name for name in hooks if name not in (*_SERVED, "manual")]:
+        what = "no gate runs pre-commit there; keep its own hook"
+        notes.append(f"{PRE_COMMIT}: {', '.join(others)}: {what}")
+    return tasks
+
+
+def _split(settings: dict[str, Any], taken: set[str]) -> _Split:
+    """Convert the local hooks, but those of which the id is `taken` by one that stays."""
     tasks: list[Task] = []
-    hooks: dict[str, None] = {}  # hooks of git in which the framework runs something
+    kept: list[dict[str, Any]] = []
+    notes: list[str] = []
     place = 0
     for repo in tables(settings.get("repos")):
         for hook in tables(repo.get("hooks")):
@@ -38,18 +72,13 @@ def find(project: Project, notes: list[str]) -> list[Task]:
                 continue
             try:
                 if repo.get("repo") == "local":
-                    tasks.append(_task(hook, settings, notes))
+                    tasks.append(_task(hook, settings, notes, taken))
                     continue
             except (_Kept, UntranslatableError, ValueError) as error:
                 notes.append(f"{PRE_COMMIT}: {hook.get('id')}: stays pre-commit's: {error}")
-            place = len(tasks) if not hooks else place
-            hooks |= dict.fromkeys(_hooks(hook, settings))
-    if served := [name for name in hooks if name in (*_SERVED, "manual")]:
-        tasks.insert(place, _framework(project, served, tasks))
-    if others := [name for name in hooks if name not in (*_SERVED, "manual")]:
-        what = "no gate runs pre-commit there; keep its own hook"
-        notes.append(f"{PRE_COMMIT}: {', '.join(others)}: {what}")
-    return tasks
+            place = place if kept else len(tasks)
+            kept.append(hook)
+    return _Split(tasks, kept, place, notes)
 
 
 def _framework(project: Project, hooks: list[str], tasks: list[Task]) -> Task:
@@ -71,7 +100,9 @@ def _framework(project: Project, hooks: list[str], tasks: list[Task]) -> Task:
     )
 
 
-def _task(hook: dict[str, Any], settings: dict[str, Any], notes: list[str]) -> Task:
+def _task(
+    hook: dict[str, Any], settings: dict[str, Any], notes: list[str], taken: set[str]
+) -> Task:
     """Return the gate for a local hook. Raises: _Kept, UntranslatableError, ValueError."""
     name = str(hook.get("id") or "hook")
     kind = KEYS["languages"].get(str(hook.get("language")))
@@ -88,6 +119,8 @@ def _task(hook: dict[str, Any], settings: dict[str, Any], notes: list[str]) -> T
     text = shlex.join(words)
     command: str | list[str] = words if passes and uses_arguments(text) else text
     selection = {} if always else _selection(hook, settings)
+    if name in taken or "," in name:
+        raise _Kept("`SKIP` would skip other hooks with its `id`")
     reasons = {key: KEYS["hook"].get(key, "unknown, so it is not converted") for key in hook}
     notes += [f"{PRE_COMMIT}: {name}: {key}: {why}" for key, why in reasons.items() if why]
     keys = {

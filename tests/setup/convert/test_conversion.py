@@ -280,6 +280,28 @@ repos:
     )
 
 
+def test_no_hook_of_the_framework_is_skipped_for_its_name(tmp_path: Path) -> None:
+    text = """
+    repos:
+    - repo: https://example.com/x
+      hooks: [{id: lint}, {id: other, alias: last}]
+    - repo: local
+      hooks:
+      - {id: lint, entry: ./a, language: system}
+      - {id: last, entry: ./b, language: system}
+      - {id: types, entry: ./c, language: system}
+      - {id: slow, entry: ./d, language: system}
+      - {id: slow, entry: ./e, language: python}
+      - {id: "a,other", entry: ./f, language: system}
+    """
+    conversion = of(tmp_path, {".pre-commit-config.yaml": text})
+    assert [*conversion.gates] == ["pre-commit", "types"]
+    assert conversion.gates["pre-commit"]["env"] == {"SKIP": "types"}
+    assert [note.split(": ")[1] for note in conversion.notes] == [
+        *("lint", "last", "slow", "slow", "a,other"),
+    ]
+
+
 PACKAGE = {
     "scripts": {"prepare": "husky", "types": "tsc", "fix": "eslint --fix"},
     "devDependencies": {"eslint": "9"},
