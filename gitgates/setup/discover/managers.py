@@ -30,11 +30,16 @@ _BY_HAND = "is not read; create gates for it by hand"
 _OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
 
 _CONTROL = re.compile(
-    r"^(?:(?:if|for|while|case|until|function|exec|export|cd|source|exit)\b|\w+ ?\(\)|[{(]|\.\s)"
-    r"|^(?:\[|test\b).*(?:&&|\|\|)|<<|\$\(|`|^\w+=\S*$"
+    r"^(?:(?:if|for|while|case|until|function|exec|export|cd|set|source|exit)\b|\w+ ?\(\))"
+    r"|^(?:[{(]|\.\s)|^(?:\[|test\b).*(?:&&|\|\|)|<<|\$\(|`|^\w+=\S*$"
 )
-_SAYS = re.compile(r"(?:echo|printf)\b[^>]*$")
-_IGNORED = re.compile(r"""#|\. ["']?(?:\$\(dirname|\$0|\.husky)|set -|\. .*husky\.sh|exit 0$|$""")
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""")
+# Outside of quotes: `a; b`, `a & b`, `a && b || c`, and a text of several lines.
+_JOINED = re.compile(r"""(?<![&<>])&(?![&>])|&&.*\|\||["';\\]""")
+_SAYS = re.compile(r"(?:echo|printf)\b[^>|]*$")
+_IGNORED = re.compile(
+    r"""#|(?:\. ["']?(?:\$\(dirname|\$0|\.husky)|set -|\. .*husky\.sh)[^;&|]*$|exit 0$|$"""
+)
 _LINT_STAGED_CALL = re.compile(
     r"(?:(?:npx|bunx|pnpm|yarn|bun|npm)\s+(?:(?:exec|run|dlx|x|--?[\w-]+)\s+)*|node\s+\S*/)?"
     r"(?:lint-staged|nano-staged)\b(?!-)"
@@ -141,23 +146,43 @@ def find_node(
     """
     tasks = []
     for script in scripts_of(project, hooks):
-        lines = [line.strip() for line in script.body.replace("\r", "").split("\n")]
-        lines = [line for line in lines if not _IGNORED.match(line) and "gitgates" not in line]
-        if whole and any(_CONTROL.search(line) for line in lines):
+        lines = _lines(script.body)
+        if whole and any(map(_is_script, lines)):
             tasks.append(_whole(script, notes))
             continue
-        if any(_CONTROL.search(line) for line in lines):
+        if any(map(_is_script, lines)):
             notes.append(f"{script.source}: is a script; create gates for it by hand")
             continue
         parts = (part.strip() for line in lines for part in line.split("&&"))
         script_tasks = [
             task
             for part in parts
-            if part and not _SAYS.match(part)
+            if part and not _SAYS.match(_QUOTED.sub("", part))
             for task in _of_line(part, script, project, notes)
         ]
         tasks += [task._replace(manager=script.manager, in_order=True) for task in script_tasks]
     return tasks
+
+
+def _lines(body: str) -> list[str]:
+    """Return what a script runs, without what calls gitgates, and what husky itself needs."""
+    text = body.replace("\r", "").replace("\\\n", " ")
+    lines = (line.strip() for line in text.split("\n"))
+    others = (_without_gitgates(line) for line in lines if not _IGNORED.match(line))
+    return [line for line in others if line]
+
+
+def _without_gitgates(line: str) -> str:
+    if "gitgates" not in line:
+        return line
+    return "&&".join(part for part in line.split("&&") if "gitgates" not in part).strip()
+
+
+def _is_script(line: str) -> bool:
+    """Return whether a line is more than commands of which each has to pass."""
+    bare = _QUOTED.sub("", line)
+    in_quotes = line.count("&&") > bare.count("&&")
+    return in_quotes or bool(_CONTROL.search(line) or _JOINED.search(bare))
 
 
 def _whole(script: Task, notes: list[str]) -> Task:

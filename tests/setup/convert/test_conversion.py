@@ -351,6 +351,13 @@ def test_husky_and_lint_staged(tmp_path: Path) -> None:
         ('[ -n "$CI" ] && exit 0\nmake\n', {}),
         ("export A=1\nmake fmt\ngit add .\n", {"writes": True, "restage": True}),
         ("cd web\nmake\n", {}),
+        ('echo "running tests"; ./a\n', {}),
+        ("set -e; ./a\n", {}),
+        ("./a; ./b\n", {}),
+        ("./a & ./b\nwait\n", {}),
+        ("./a && ./b || ./c\n", {}),
+        ("grep -q 'a && b' c\n", {}),
+        ("./a 'of\nlines'\n", {}),
     ],
 )
 def test_a_script_that_is_more_than_commands(
@@ -365,6 +372,26 @@ def test_each_command_of_a_script_is_a_gate(tmp_path: Path) -> None:
     script = "set -e\n. .husky/_/husky.sh\n# all\ntest -f a\n./b || ./c\nA=1 ./d\n"
     gates = of(tmp_path, {".husky/pre-commit": script}).gates
     assert [gate["command"] for gate in gates.values()] == ["test -f a", "./b || ./c", "A=1 ./d"]
+
+
+@pytest.mark.parametrize(
+    ("line", "commands"),
+    [
+        ("./a \\\n  --b", ["./a    --b"]),
+        ("./a && gitgates git-hook --via=husky pre-commit", ["./a"]),
+        ("echo 'a; b'; ", None),
+        ("echo 'a; b'", []),
+        ("echo x | ./a", ["echo x | ./a"]),
+        ("./a >a.log 2>&1", ["./a >a.log 2>&1"]),
+        ("./a 'b;c'", ["./a 'b;c'"]),
+    ],
+)
+def test_a_line_of_a_script(tmp_path: Path, line: str, commands: list[str] | None) -> None:
+    gates = of(tmp_path, {".husky/pre-commit": f"{line}\n./last\n"}).gates
+    if commands is None:
+        assert [*gates] == ["husky-pre-commit"]
+    else:
+        assert [gate["command"] for gate in gates.values()] == [*commands, "./last"]
 
 
 def test_one_of_several_files(tmp_path: Path) -> None:
