@@ -38,7 +38,7 @@ def convert(root_abs: str, file: str, path: str) -> Conversion:
     Raises: UsageError where it cannot be read, is of an unknown kind, or there is nothing.
     """
     project, troubles = read_project(root_abs, path)
-    name = os.path.relpath(os.path.realpath(file), os.path.realpath(root_abs)) if file else ""
+    name = _name_of(file, root_abs) if file else ""
     finders = _finders(project, name)
     if file and not finders:
         tables, read_notes = gates_json.read(file)
@@ -51,6 +51,8 @@ def convert(root_abs: str, file: str, path: str) -> Conversion:
             tasks += find(project, notes)
         except BadFile as error:
             raise UsageError(str(error).removesuffix("; ignored")) from error
+    if unreadable := [note for note in notes if file and note in troubles]:
+        raise UsageError("\n".join(note.removesuffix("; ignored") for note in unreadable))
     if not tasks and not notes:
         raise UsageError(
             f"{name or root_abs}: found nothing to convert",
@@ -59,6 +61,13 @@ def convert(root_abs: str, file: str, path: str) -> Conversion:
         )
     scripts = Tasks(runners.find_runner_tasks(project)[0])
     return _tables(tasks, notes, scripts)._replace(project=project)
+
+
+def _name_of(file: str, root_abs: str) -> str:
+    """Return the name of a file in the repository, which may be a link to another one."""
+    folder, name = os.path.split(os.path.abspath(file))
+    path_abs = os.path.join(os.path.realpath(folder), name)
+    return os.path.relpath(path_abs, os.path.realpath(root_abs))
 
 
 def _finders(project: Project, name: str) -> list[Callable[[Project, list[str]], list[Task]]]:

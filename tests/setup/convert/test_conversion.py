@@ -420,6 +420,19 @@ pre-push: {jobs: [{name: same, run: ./a}, {name: CONTINUE, run: ./d}]}
     }
 
 
+def test_a_file_that_is_a_link(tmp_path: Path) -> None:
+    (tmp_path / "lefthook.yml").symlink_to("config/hooks.yml")
+    files = {"config/hooks.yml": "pre-commit: {jobs: [{name: a, run: ./a}]}\n"}
+    assert [*of(tmp_path, files, "lefthook.yml").gates] == ["a"]
+
+
+def test_a_named_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "lefthook.yml").write_bytes(b"\xff")
+    with pytest.raises(UsageError, match=r"lefthook\.yml: cannot be read: byte 1 is not UTF-8$"):
+        of(tmp_path, {}, "lefthook.yml")
+    assert of(tmp_path, {}).notes  # others may be readable
+
+
 def test_a_broken_file_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"lefthook\.yml: is not valid YAML"):
         of(tmp_path, {"lefthook.yml": "a: [\n"})
