@@ -120,6 +120,9 @@ def check_hooks_path(subject: Subject) -> Iterator[Finding]:
             what = f"{problem.what}husky's folder is missing, so git runs no hooks"
             fix = f"{worktree.command('npm install')}   # or: {unset}"
             yield problem._replace(what=what, mend=fix)
+        elif folder.scope and worktree.configured.keys() >= {*_wanted_hooks(subject)}:
+            what = f"{problem.what}that folder does not exist: git runs those of its configuration"
+            yield problem._replace(severity="note", what=what, mend=unset)
         elif folder.scope:
             what = f"{problem.what}that folder does not exist, so git runs no hooks"
             yield problem._replace(what=what, mend=unset)
@@ -158,14 +161,18 @@ def check_stages(subject: Subject) -> Iterator[Finding]:
 
 
 def check_hooks(subject: Subject) -> Iterator[Finding]:
-    """Check each hook, once in each hooks folder: worktrees mostly share one."""
+    """Check each hook, once in each hooks folder or configuration: worktrees mostly share one."""
     hooks = _wanted_hooks(subject)
     first: dict[str, Worktree] = {}
     for worktree in subject.worktrees:
         first.setdefault(worktree.folder.path_abs, worktree)
+    seen: set[tuple[str, str]] = set()
     for folder_abs, worktree in first.items():
         for hook in hooks:
-            yield from _check_hook(read_hook(os.path.join(folder_abs, hook)), worktree)
+            for finding in _check_hook(read_hook(os.path.join(folder_abs, hook)), worktree):
+                if (finding.where, finding.what) not in seen:
+                    yield finding
+                seen.add((finding.where, finding.what))
 
 
 def _wanted_hooks(subject: Subject) -> tuple[str, ...]:
@@ -232,7 +239,7 @@ def _check_configured(hook: ConfigHook, worktree: Worktree) -> Finding:
         return problem._replace(what=what, mend=worktree.command("gitgates approve gates"))
     option = "--global" if hook.is_for_all else "--config"
     finding = check_shim(hook.as_file, location, worktree)
-    return finding._replace(mend=finding.mend and f"{finding.mend} {option}")
+    return finding._replace(mend=finding.mend and worktree.command(f"{_INSTALL} {option}"))
 
 
 def _check_managers(file: HookFile, manager: Manager, worktree: Worktree) -> Iterator[Finding]:

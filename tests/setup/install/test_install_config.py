@@ -21,6 +21,7 @@ from terminal_support import on_terminal
 from gitgates.git.repo import find_repo
 from gitgates.setup.doctor.checks import examine
 from gitgates.setup.doctor.findings import survey
+from gitgates.verbs.finding import Finding
 
 NEWER = os.environ.get("GITGATES_E2E_GIT") or shutil.which("git") or "git"
 NOTES = '[tool.gitgates.gates.g]\ncommand = "echo ran >> {}/ran; test ! -e bad.txt"\n'
@@ -280,6 +281,29 @@ def test_doctor_says_what_switches_it_off(newer: Repo, change: Any, what: str, m
     assert found[0] == "problem"
     assert found[2].startswith(what)
     assert found[3].startswith(mend)
+
+
+def missing_folder(repo: Repo) -> Finding:
+    found = examine(survey(find_repo(str(repo.path), repo.env)))
+    (finding,) = [one for one in found if "that folder does not exist" in one.what]
+    return finding
+
+
+def test_doctor_in_a_worktree_whose_hooks_folder_is_missing(newer: Repo, tmp_path: Path) -> None:
+    done(newer, "install-hooks", "--config")
+    newer.git("worktree", "add", "-q", tmp_path / "linked")
+    newer.git("config", "extensions.worktreeConfig", "true")
+    linked = newer._replace(path=tmp_path / "linked")
+    linked.git("config", "--worktree", "core.hooksPath", "missing")
+    missing = missing_folder(newer)
+    assert missing.severity == "note"
+    assert missing.what.endswith("that folder does not exist: git runs those of its configuration")
+    assert len(findings(newer)) == 4  # once, not once for each worktree
+    newer.git("config", "hook.gitgates-pre-push.command", "true")
+    (found,) = [one for one in findings(linked) if one[0] == "problem"]
+    assert found[3] == "gitgates install-hooks --config"
+    newer.git("config", "--unset-all", "hook.gitgates-pre-push.event")
+    assert missing_folder(newer).severity == "problem"  # git runs nothing before a push
 
 
 @pytest.mark.parametrize("option", ["--config", "--global"])
