@@ -70,7 +70,7 @@ def from_gobwas(glob: str) -> list[str]:
 
 def from_doublestar(glob: str) -> list[str]:
     """Return patterns for a glob of which `*` ends at a slash, and that names the whole path."""
-    return [glob if "/" in glob else f"/{glob}" for glob in expand(glob)]
+    return [_unnegated(glob if "/" in glob else f"/{glob}") for glob in expand(glob)]
 
 
 def expand(glob: str) -> list[str]:
@@ -183,7 +183,14 @@ def _render(text: str) -> list[str]:
     whole = (_with_start(each, text.startswith(_ANY)) + _end(each, ends=ends) for each in bodies)
     shorter = (each.replace("**/**/", "**/") for each in whole)
     # A folder at any depth is one that is there: whatever is deeper is in it.
-    return [each.removesuffix("**/") if each.endswith("*/**/") else each for each in shorter]
+    return [
+        _unnegated(each.removesuffix("**/") if each.endswith("*/**/") else each) for each in shorter
+    ]
+
+
+def _unnegated(pattern: str) -> str:
+    """Return a pattern that begins with a plain character, also where that is `!`."""
+    return f"\\{pattern}" if pattern.startswith(("!", "#")) else pattern
 
 
 def _with_start(body: str, is_open: bool, /) -> str:  # noqa: FBT001 - what it is about

@@ -244,7 +244,7 @@ def _command(job: dict[str, Any], source: _Source) -> tuple[str, bool]:
         path = f"{folder.removeprefix('./')}/{source.hook}/{script}"
         run = f"{job.get('runner') or ''} {path}".lstrip()
         takes_arguments = "args" not in job and source.hook != "pre-commit"
-    if not isinstance(run, str):
+    if not isinstance(run, str) or not run.strip():
         raise _Untold("it has no `run`")
     run = " ".join(part for part in (run.strip(), str(job.get("args") or "").strip()) if part)
     fixed = {"lefthook_job_name": job.get("name") or "", **table(source.settings.get("templates"))}

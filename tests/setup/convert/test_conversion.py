@@ -53,6 +53,7 @@ def of(root: Path, files: dict[str, str], file: str = "") -> Conversion:
 JOB: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     # a job → the keys of its gate but the command `./a`, and a part of a note
     "arguments": ({"args": "-v {staged_files}"}, {"command": "./a -v", "pass_files": True}, ""),
+    "nothing to run": ({"run": " "}, None, "it has no `run`"),
     "a file in quotes": ({"run": './a "{staged_files}"'}, {"pass_files": True}, ""),
     "files in the middle": (
         {"run": "./a {staged_files} | tee x"},
