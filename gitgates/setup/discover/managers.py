@@ -38,13 +38,15 @@ _QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""")
 _JOINED = re.compile(r"""(?<![&<>])&(?![&>])|&&.*\|\||["';\\]""")
 _SAYS = re.compile(r"(?:echo|printf)\b[^>|]*$")
 _IGNORED = re.compile(
-    r"""#|(?:\. ["']?(?:\$\(dirname|\$0|\.husky)|set -|\. .*husky\.sh)[^;&|]*$|exit 0$|$"""
+    r"""#|(?:\. ["']?(?:\$\(dirname|\$0|\.husky)|set -(?!.*pipefail)|\. .*husky\.sh)[^;&|]*$"""
+    r"|exit 0$|$"
 )
 _LINT_STAGED_CALL = re.compile(
     r"(?:(?:npx|bunx|pnpm|yarn|bun|npm)\s+(?:(?:exec|run|dlx|x|--?[\w-]+)\s+)*|node\s+\S*/)?"
     r"(?:lint-staged|nano-staged)\b(?!-)"
 )
 _STAGES = re.compile(r"-staged\b|\bgit add\b")
+_OTHER_CONFIGURATION = re.compile(r"\s(?:-c|--config|--cwd)\b")
 _LINT_STAGED_NAME = re.compile(r"\b(?:lint|nano)-staged\b")
 # `husky`, `husky install`, both with a folder or without one.
 _HUSKY_CALL = re.compile(
@@ -215,7 +217,13 @@ def _of_line(command: str, script: Task, project: Project, notes: list[str]) -> 
     scripts = table(load_or_empty(project, "package.json"), "scripts")
     run = scripts.get(command.rsplit(maxsplit=1)[-1])  # the last word may name a script
     if any(map(_LINT_STAGED_CALL.match, (command, run if isinstance(run, str) else ""))):
-        return lint_staged(script.name, project, notes)
+        text = f"{command} {run if isinstance(run, str) else ''}"
+        known = len(notes)
+        is_other = _OTHER_CONFIGURATION.search(text)
+        tasks = [] if is_other else lint_staged(script.name, project, notes)
+        if not tasks and len(notes) == known:
+            notes.append(f"{script.source}: {command}: its configuration {_BY_HAND}")
+        return tasks
     return [_command(command, script.name, script.source, project)]
 
 

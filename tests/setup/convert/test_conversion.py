@@ -346,6 +346,18 @@ def test_husky_and_lint_staged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "call", ["npx lint-staged", "npx lint-staged --config x.json", "npm run it"]
+)
+def test_lint_staged_with_a_configuration_elsewhere(tmp_path: Path, call: str) -> None:
+    package = {"scripts": {"it": "lint-staged --cwd web"}}
+    files = {"package.json": json.dumps(package), ".husky/pre-commit": f"{call}\n./b\n"}
+    conversion = of(tmp_path, files)
+    assert [*conversion.gates] == ["b"]
+    what = "its configuration is not read; create gates for it by hand"
+    assert conversion.notes == (f".husky/pre-commit: {call}: {what}",)
+
+
+@pytest.mark.parametrize(
     ("script", "keys"),
     [
         ("if true; then npx lint-staged; fi\n", {"writes": True, "restage": True}),
@@ -354,6 +366,7 @@ def test_husky_and_lint_staged(tmp_path: Path) -> None:
         ("cd web\nmake\n", {}),
         ('echo "running tests"; ./a\n', {}),
         ("set -e; ./a\n", {}),
+        ("set -euo pipefail\n./a | ./b\n", {}),
         ("./a; ./b\n", {}),
         ("./a & ./b\nwait\n", {}),
         ("./a && ./b || ./c\n", {}),
