@@ -232,7 +232,8 @@ def _check_configured(hook: ConfigHook, worktree: Worktree) -> Finding:
         what = "this git has no hooks by configuration, and runs none of the gates"
         return problem._replace(what=what, mend=worktree.command(_INSTALL))
     if hook.off:
-        fix = worktree.command(f"git config --unset-all {hook.off}")
+        scope = "" if hook.off_scope in (config_hooks.LOCAL, "command") else f"--{hook.off_scope} "
+        fix = worktree.command(f"git config {scope}--unset-all {hook.off}")
         return problem._replace(what=f"`{hook.off}` is false: git does not run it", mend=fix)
     if hook.is_for_all and not is_approved(worktree.repo):
         what = "runs none of the gates, because you have not trusted this repository"

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 import gitgates
 from gitgates.core.errors import GitError, StateError
+from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.record import Record
 from gitgates.setup.install.githooks import HookFile
 
@@ -53,6 +54,7 @@ class ConfigHook(Record):
     scope: str  # of the command: local, worktree, global, system, command
     file_abs: str  # which has it
     off: str = ""  # the key that switches it off
+    off_scope: str = ""  # of that key
 
     @property
     def name(self) -> str:
@@ -128,7 +130,7 @@ def read(git: Git) -> dict[str, ConfigHook]:
     fields = os.fsdecode(completed.stdout).split("\0")[:-1]
     commands: dict[str, ConfigHook] = {}
     events: dict[str, list[str]] = {}
-    off: set[str] = set()
+    off: dict[str, str] = {}
     # The last one counts: git lists them from the farthest scope to the nearest.
     for scope, origin, setting in zip(*(fields[at::3] for at in range(3)), strict=True):
         key, _, value = setting.partition("\n")
@@ -143,16 +145,21 @@ def read(git: Git) -> dict[str, ConfigHook]:
             case "event":
                 events.pop(name, None)
             case "enabled" if value.lower() in ("false", "no", "off", "0"):
-                off.add(name)
+                off[name] = scope
             case "enabled":
-                off.discard(name)
+                off.pop(name, None)
     return {
-        hook.hook: hook._replace(
-            off=next((f"hook.{key}.enabled" for key in (name, hook.hook) if key in off), "")
-        )
+        hook.hook: _switched(hook, off)
         for name, hook in commands.items()
         if name.startswith(_NAME) and hook.hook in events.get(name, ())
     }
+
+
+def _switched(hook: ConfigHook, off: dict[str, str]) -> ConfigHook:
+    """Return a hook with the key that switches it off; `off`: the scope of each such name."""
+    names = (name for name in (f"{_NAME}{hook.hook}", hook.hook) if name in off)
+    name = next(names, "")
+    return hook._replace(off=f"hook.{name}.enabled", off_scope=off[name]) if name else hook
 
 
 def install(git: Git, scope: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -193,10 +200,12 @@ def _present(git: Git, scope: str) -> dict[str, dict[str, str]]:
     """Return our hooks in the configuration of one scope: hook → variable → last value."""
     args = ("config", f"--{scope}", "-z", "--get-regexp", rf"^hook\.{_NAME}")
     sections: dict[str, dict[str, str]] = {}
+    ours = {point.name for point in GIT_HOOKS}  # others may have a name that begins as ours do
     for setting in os.fsdecode(git.configured(*args).stdout).split("\0")[:-1]:
         key, _, value = setting.partition("\n")
         name, _, variable = key.removeprefix(f"hook.{_NAME}").rpartition(".")
-        sections.setdefault(name, {})[variable] = value
+        if name in ours:
+            sections.setdefault(name, {})[variable] = value
     return sections
 
 

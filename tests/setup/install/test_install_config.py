@@ -306,6 +306,23 @@ def test_doctor_in_a_worktree_whose_hooks_folder_is_missing(newer: Repo, tmp_pat
     assert missing_folder(newer).severity == "problem"  # git runs nothing before a push
 
 
+def test_doctor_says_where_it_is_switched_off(newer: Repo) -> None:
+    done(newer, "install-hooks", "--config", "-t", "pre-push")
+    newer.git("config", "--global", "hook.pre-push.enabled", "false")
+    (mend,) = [one[3] for one in findings(newer) if "hook.pre-push.enabled" in one[2]]
+    assert newer.run("sh", "-c", mend).returncode == 0
+    assert "hook.pre-push.enabled" not in "".join(one[2] for one in findings(newer))
+
+
+def test_a_section_with_a_name_like_ours_stays(newer: Repo) -> None:
+    newer.git("config", "hook.gitgates-mine.command", "echo mine")
+    newer.git("config", "hook.gitgates-mine.event", "post-merge")
+    before = config(newer)
+    done(newer, "install-hooks", "--config")
+    newer.gitgates("uninstall-hooks")
+    assert config(newer) == before
+
+
 @pytest.mark.parametrize("option", ["--config", "--global"])
 def test_doctor_proves_that_a_failing_gate_refuses(newer: Repo, option: str) -> None:
     done(newer, "install-hooks", option)
