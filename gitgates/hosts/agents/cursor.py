@@ -87,7 +87,8 @@ class Cursor(AgentHost):
         cannot={
             "turn-end": (
                 "Cursor is reported to run no hook there in print mode (`cursor-agent -p`); "
-                "elsewhere, its gates block"
+                "elsewhere, its gates block. It does not show messages to the person: see "
+                "`gitgates runs` for failures"
             ),
         },
         only_tells=("after-tool",),
