@@ -122,12 +122,7 @@ def read(git: Git) -> dict[str, ConfigHook]:
 
     Raises: GitError where git cannot read it.
     """
-    args = ("config", "--show-scope", "--show-origin", "-z", "--get-regexp", r"^hook\.")
-    completed = git.configured(*args)
-    if completed.exit_status not in (0, 1):  # 1: there are none
-        problem = os.fsdecode(completed.stderr).strip()
-        raise GitError(f"git's configuration cannot be read: {problem}", "See: git config --list")
-    fields = os.fsdecode(completed.stdout).split("\0")[:-1]
+    fields = _fields(git, "--show-scope", "--show-origin", r"^hook\.")
     commands: dict[str, ConfigHook] = {}
     events: dict[str, list[str]] = {}
     off: dict[str, str] = {}
@@ -186,7 +181,7 @@ def install(git: Git, scope: str, hooks: tuple[str, ...]) -> list[tuple[str, str
 def uninstall(git: Git, scope: str, hooks: tuple[str, ...] = ()) -> list[tuple[str, str]]:
     """Remove these hooks, or all of ours, from the configuration of a scope; return what was done.
 
-    Raises: StateError where it cannot be written.
+    Raises: GitError where it cannot be read; StateError where it cannot be written.
     """
     changes = []
     for hook in _present(git, scope):
@@ -198,15 +193,27 @@ def uninstall(git: Git, scope: str, hooks: tuple[str, ...] = ()) -> list[tuple[s
 
 def _present(git: Git, scope: str) -> dict[str, dict[str, str]]:
     """Return our hooks in the configuration of one scope: hook → variable → last value."""
-    args = ("config", f"--{scope}", "-z", "--get-regexp", rf"^hook\.{_NAME}")
     sections: dict[str, dict[str, str]] = {}
     ours = {point.name for point in GIT_HOOKS}  # others may have a name that begins as ours do
-    for setting in os.fsdecode(git.configured(*args).stdout).split("\0")[:-1]:
+    for setting in _fields(git, f"--{scope}", rf"^hook\.{_NAME}"):
         key, _, value = setting.partition("\n")
         name, _, variable = key.removeprefix(f"hook.{_NAME}").rpartition(".")
         if name in ours:
             sections.setdefault(name, {})[variable] = value
     return sections
+
+
+def _fields(git: Git, *args: str) -> list[str]:
+    """Return what git lists of settings that match; the pattern is the last argument.
+
+    Raises: GitError where git cannot read them.
+    """
+    *options, pattern = args
+    completed = git.configured("config", *options, "-z", "--get-regexp", pattern)
+    if completed.exit_status not in (0, 1):  # 1: there are none
+        problem = os.fsdecode(completed.stderr).strip()
+        raise GitError(f"git's configuration cannot be read: {problem}", "See: git config --list")
+    return os.fsdecode(completed.stdout).split("\0")[:-1]
 
 
 def _write(git: Git, scope: str, *args: str) -> None:

@@ -118,6 +118,16 @@ def test_options_that_do_not_fit(repo: Repo, option: str, other: tuple[str, ...]
 # The repository's own
 
 
+def test_a_configuration_that_git_cannot_read_is_not_taken_for_an_empty_one(
+    repo: Repo, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    broken.write_text("[hook\n")
+    code, out, err = repo.gitgates("uninstall-hooks", "--global", GIT_CONFIG_GLOBAL=str(broken))
+    assert (code, out) == (74, "")
+    assert "git's configuration cannot be read: fatal: bad config line 1 in file" in err
+
+
 def test_it_is_written_once_and_taken_out_byte_for_byte(newer: Repo) -> None:
     with (newer.path / ".git/config").open("ab") as file:
         file.write(b'# mine\n[hook "linter"]\n\tcommand = true ; mine\n\tevent = pre-commit')
