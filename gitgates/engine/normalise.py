@@ -12,19 +12,21 @@ from gitgates.core.clean import plain
 
 _UNIT = r"(?:ns|µs|μs|us|ms|s|secs?|seconds?|mins?|minutes?|hours?)"
 _CLOCK = r"\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?"
+_ZONE = r"(?: ?(?:Z|[+-]\d\d:?\d\d)\b)?"
 _DAY = r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+# What stays: the name of a file before a line in it, else two files would be one.
+_PLACED = r"\.[A-Za-z]\w{0,9}(?::\d|\(\d)"
+_NO_NAME, _NO_PATH = rf"(?![\w.-]{{0,100}}{_PLACED})", rf"(?![\w/.-]{{0,100}}{_PLACED})"
+_UUID = r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 _RULES: tuple[tuple[str, str], ...] = (
     (r"\[\.\.\. \d+ bytes left out \.\.\.\]", "[...]"),  # our own mark, see proc/processes.py
-    (r"(?<!\w)[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?!\w)", "<uuid>"),
-    (
-        rf"(?<![\w.-])\d{{4}}-\d\d-\d\d(?:[T ]{_CLOCK}(?: ?(?:Z|[+-]\d\d:?\d\d)\b)?)?(?![\w-])",
-        "<time>",
-    ),
+    (rf"(?<!\w){_UUID}(?!\w){_NO_NAME}", "<uuid>"),
+    (rf"(?<![\w.-])\d{{4}}-\d\d-\d\d(?:[T ]{_CLOCK}{_ZONE})?(?![\w-]){_NO_PATH}", "<time>"),
     (rf"\b{_DAY}[a-z]*,? (?:{_MONTH}[a-z]* +\d{{1,2}}|\d{{1,2}} {_MONTH}[a-z]*)\b", "<time>"),
     (r"(?<![\w:.])\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?![\w:])", "<time>"),
     (r"\b0x[0-9a-fA-F]{6,}\b", "<address>"),
-    (r"(?<!\w)(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{12,}(?!\w)", "<hex>"),
+    (rf"(?<!\w)(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{{12,}}(?!\w){_NO_NAME}", "<hex>"),
     (rf"(?<![\w.])(?:\d+ ?h ?)?(?:\d+ ?m ?)?\d+(?:\.\d+)? ?{_UNIT}(?!\w)", "<duration>"),
     (r"(?i)\b(pid|seed|goroutine)([ =:]{1,3})\d+\b", r"\1\2<number>"),
     (r"(?m)^(thread '[^'\n]{1,300}') \(\d+\)", r"\1"),  # the header of a panic in Rust

@@ -65,11 +65,24 @@ KEPT = [
     "a deed, a facade, 123456789012345",
     "12:30",
 ]
+NAMES = [
+    "mig/2026-01-02.sql",
+    "mig/2026-01-02/up.sql",
+    "mig/59807616e1fa2540724b.sql",
+    "mig/123e4567-e89b-12d3-a456-426614174000.sql",
+]
 
 
 @pytest.mark.parametrize("text", KEPT)
 def test_what_matters_is_kept(text: str) -> None:
     assert normalise(text) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_of_a_file_with_its_line_is_kept(name: str) -> None:
+    """Else the failures of two files would be the same one."""
+    assert normalise(f"{name}:1:5: error") == f"{name}: error"
+    assert normalise(f"{name}(1,5): error") == f"{name}: error"
 
 
 @pytest.mark.parametrize("text", [before for before, _ in REMOVED] + KEPT)
