@@ -21,6 +21,7 @@ _PYTEST_SUMMARY = re.compile(r"^=* ?short test summary info ?=*$", re.MULTILINE)
 _PYTEST_LINE = re.compile(
     r"^(?:(?:FAILED|ERROR|SUBFAIL\S*) (?=\S)|FAIL Required|ERROR: Coverage)[^\n]+", re.MULTILINE
 )
+_PYTEST_COVERAGE = re.compile(r"^(?:FAIL Required|ERROR: Coverage)[^\n]+", re.MULTILINE)
 _PYTEST_TRACEBACK = re.compile(
     r"^_{3,} (?:ERROR (?:at (?:setup|teardown) of|collecting) )?(?P<heading>\S[^\n]*?) _{3,}$"
     r"|^(?P<path>[^\s:][^:\n]*\.py):(?P<line>\d+): ",
@@ -31,10 +32,12 @@ _PYTEST_VARYING = re.compile("<(?:tmp|time|duration|address|hex|uuid|number)>") 
 
 
 def _pytest(text: str) -> Iterator[ParsedFailure]:
-    """Yield the tests that failed, from the short summary."""
-    *_, summary = _PYTEST_SUMMARY.split(text)
+    """Yield the tests that failed, from the short summary, and limits on the coverage."""
+    *above, summary = _PYTEST_SUMMARY.split(text)
     places = _pytest_places(text)
     for match in _PYTEST_LINE.finditer(summary):
+        yield _pytest_summed_up(match[0], places)
+    for match in _PYTEST_COVERAGE.finditer("\n".join(above)):  # printed before the summary
         yield _pytest_summed_up(match[0], places)
 
 

@@ -200,6 +200,17 @@ def test_a_preset_finds_what_its_tool_prints(name: str) -> None:
     assert _titles(name) == TITLES[name]
 
 
+def test_a_limit_on_the_coverage_counts_beside_tests() -> None:
+    """pytest-cov prints it before the short summary; without failed tests, there is none."""
+    limit = "FAIL Required test coverage of 90% not reached. Total coverage: 66.67%"
+    early = "ERROR: Coverage failure: total of 67 is less than fail-under=90"
+    test = "FAILED test_m.py::test_bad - assert 1 == 9"
+    heading = "=== short test summary info ==="
+    output = f"F\n{early}\n[100%]\n{limit}\n{heading}\n{test}\n1 failed in 1.15s"
+    titles = [failure.title for failure in split(output.encode(), "pytest")]
+    assert titles == [test, early, limit]
+
+
 @pytest.mark.parametrize("path", sorted(OUTPUTS.glob("*.txt")), ids=lambda path: path.stem)
 def test_every_kept_output_is_split(path: Path) -> None:
     found = split(path.read_bytes(), _preset(path.stem))
