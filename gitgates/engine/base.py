@@ -7,10 +7,13 @@ import os
 from gitgates.core.record import Record
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import committed_tree
+from gitgates.git.paths import merged_commits
 from gitgates.git.snapshot import take_snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitgates.core.types import Event
     from gitgates.git.repo import Git, Repo
 
@@ -31,10 +34,11 @@ class Base(Record):
         return f"the merge base with {self.branch} ({self.commit[:_SHORT]})"
 
 
-def find_base(git: Git, named: str = "") -> Base | None:
+def find_base(git: Git, named: str = "", merged: Iterable[str] = ()) -> Base | None:
     """Return the merge base of HEAD with the default branch; None before the first commit.
 
-    `named`: a commit to take in place of the default branch.
+    `named`: a commit to take in place of the default branch. `merged`: commits that are being
+    merged into HEAD; the merge base is that of the merge, as what they bring is not new.
     """
     if not git.resolve("HEAD^{commit}"):
         return None
@@ -43,7 +47,7 @@ def find_base(git: Git, named: str = "") -> Base | None:
     both = [f"refs/{kind}/{name}" for name in names for kind in ("remotes/origin", "heads")]
     for ref in (named,) if named else ("refs/remotes/origin/HEAD", *both):
         if git.resolve(f"{ref}^{{commit}}"):
-            commit = git.ask("merge-base", "HEAD", ref).stdout.decode().strip()
+            commit = git.ask("merge-base", ref, "HEAD", *merged).stdout.decode().strip()
             branch = ref if named else ref.split("/", 2)[2]
             tree = git.resolve(f"{commit}^{{tree}}") if commit else ""
             why_none = (
@@ -52,6 +56,15 @@ def find_base(git: Git, named: str = "") -> Base | None:
             )
             return Base(commit=commit, tree=tree, branch=branch, why_none=why_none)
     return Base(why_none=f"no default branch found: {', '.join(names)}")
+
+
+def merged_into(event: Event, repo: Repo) -> list[str]:
+    """Return the commits that are being merged into what gates see."""
+    if event.host == "manual":
+        return merged_commits(repo, merging=False)
+    if event.name not in BEFORE_A_COMMIT:
+        return []
+    return merged_commits(repo, merging=event.name == "pre-merge-commit")
 
 
 def checked_tree(event: Event, repo: Repo, checkout: Repo | None) -> str:

@@ -15,7 +15,7 @@ from gitgates.config import BASELINE_FILE
 from gitgates.core.clean import counted, plain
 from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.engine.accepted import read_accepted
-from gitgates.engine.base import Base, checked_tree, find_base
+from gitgates.engine.base import Base, checked_tree, find_base, merged_into
 from gitgates.engine.command import without_git
 from gitgates.engine.failures import MOST_FAILURES, MOST_RECOGNISED, recognise
 from gitgates.engine.plan import REUSE, is_given_paths
@@ -118,7 +118,8 @@ class KnownFailures:
         checkout, event = self._checkout, self._plan.event
         if checkout:
             checkout = checkout._replace(env=without_git(checkout.env))
-        base = find_base((checkout or self._repo).git, event.base)
+        merged = merged_into(event, self._repo)
+        base = find_base((checkout or self._repo).git, event.base, merged)
         if base is None:
             return "there is no commit yet"
         if not base.commit:

@@ -11,7 +11,7 @@ from functools import partial
 
 from gitgates.core.clean import plain
 from gitgates.core.errors import GitgatesError
-from gitgates.engine.base import checked_tree
+from gitgates.engine.base import checked_tree, find_base, merged_into
 from gitgates.engine.command import without_git
 from gitgates.proc.bounded import LIMIT_S, compute
 from gitgates.store.proofs import append, proof_of
@@ -36,13 +36,15 @@ class Measurement:
         self._commit = self._tree = self._trouble = ""
         self._ratchet: Ratchet | None = None
         measured_repo = checkout._replace(env=without_git(checkout.env)) if checkout else repo
+        git = measured_repo.git
         try:
-            self._commit = measured_repo.git.resolve("HEAD^{commit}")
+            self._commit = git.resolve("HEAD^{commit}")
             self._tree = checked_tree(plan.event, repo, measured_repo if checkout else None)
             if gate.ratchet:
                 from gitgates.engine.ratchet import Ratchet  # most metrics are only recorded
 
-                self._ratchet = Ratchet(gate, repo, measured_repo.git, self._tree)
+                base = find_base(git, merged=merged_into(plan.event, repo))
+                self._ratchet = Ratchet(gate, repo, git, self._tree, base=base)
         except (GitgatesError, OSError) as error:
             self._trouble = str(error)
 

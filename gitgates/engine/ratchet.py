@@ -10,7 +10,6 @@ from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.core.lean_json import dumps, loads
 from gitgates.core.record import lazy
-from gitgates.engine.base import Base, find_base
 from gitgates.engine.walk import describe
 from gitgates.git.settings import settings_in
 from gitgates.store.former_files import is_measured
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.core.types import Gate, GateResult
+    from gitgates.engine.base import Base
     from gitgates.git.repo import Git, Repo
     from gitgates.store.log import Fact
 
@@ -32,11 +32,11 @@ _NO_NUMBERS = ("timed-out", "killed", "not-started")
 
 
 class Ratchet:
-    """The comparison of one gate's numbers. Raises: GitError where git cannot be asked."""
+    """The comparison of one gate's numbers with those of a base."""
 
-    def __init__(self, gate: Gate, repo: Repo, git: Git, tree: str) -> None:
+    def __init__(self, gate: Gate, repo: Repo, git: Git, tree: str, *, base: Base | None) -> None:
         self._gate, self._repo, self._git, self._tree = gate, repo, git, tree
-        self.base = find_base(git)
+        self.base = base
         self.is_due = False  # whether the gate is to be run on the base now
 
     def judge(self, result: GateResult) -> GateResult:

@@ -88,13 +88,11 @@ def staged_paths(repo: Repo, *, merging: bool) -> Paths:
     """Return what the index being committed adds, copies, modifies or renames, and deletes.
 
     In a merge: what differs from every parent, as in git's own combined diff. What one side
-    brings unchanged was checked where it was committed. `merging` says that `git merge` itself
-    asks: it names the other parents in the environment, before it writes MERGE_HEAD.
+    brings unchanged was checked where it was committed.
     """
     git = repo.git
     files, deleted = raw_paths(git.out(*_STAGED))
-    parents = [name.removeprefix("GITHEAD_") for name in git.env if name.startswith("GITHEAD_")]
-    for parent in parents if merging else merge_heads(repo):
+    for parent in merged_commits(repo, merging=merging):
         other_files, other_deleted = raw_paths(git.out(*_STAGED, parent))
         files &= other_files
         deleted &= other_deleted
@@ -183,6 +181,17 @@ def raw_paths(raw: bytes) -> tuple[set[str], set[str]]:
 
 def _sorted(files: set[str], deleted: set[str]) -> Paths:
     return tuple(sorted(files)), tuple(sorted(deleted))
+
+
+def merged_commits(repo: Repo, *, merging: bool) -> list[str]:
+    """Return the commits that are being merged into HEAD.
+
+    `merging` says that `git merge` itself asks: it names them in the environment, before it writes
+    MERGE_HEAD.
+    """
+    if merging:
+        return [name.removeprefix("GITHEAD_") for name in repo.env if name.startswith("GITHEAD_")]
+    return merge_heads(repo)
 
 
 def merge_heads(repo: Repo) -> list[str]:

@@ -177,6 +177,27 @@ def test_a_push_is_compared_with_the_default_branch_of_the_remote(repo: Repo) ->
 
 
 @pytest.mark.slow
+def test_what_a_merge_brings_from_the_default_branch_is_not_new(repo: Repo) -> None:
+    begin(repo, f'{GATE}[hooks.pre-merge-commit]\ngates = ["check"]\n', old="BAD old\n")
+    repo.shim("pre-merge-commit")
+    repo.write("topic.py", "good\n")
+    bypass(repo, "topic")
+    repo.git("switch", "-q", "main")
+    repo.write("later.py", "BAD later\n")
+    bypass(repo, "main goes on")
+    repo.git("switch", "-q", "topic")
+    repo.git("merge", "--no-commit", "main")
+    assert by_hand(repo, "--all-files")[0] == 0
+    repo.write("topic.py", "BAD topic\n")
+    status, said = commit(repo)
+    assert (status, f"1 new failure; 2 accepted failures at {base_of(repo)}" in said) == (1, True)
+    repo.git("merge", "--abort")
+    merged = repo.ask("git", "merge", "-m", "merge", "main")
+    assert merged.returncode == 0
+    assert f"2 accepted failures at {base_of(repo)}".encode() in merged.stderr
+
+
+@pytest.mark.slow
 def test_in_ci_the_named_commit_is_the_base(repo: Repo) -> None:
     """A push to main: HEAD is the default branch, and tells nothing."""
     begin(repo, old="BAD old\n")
