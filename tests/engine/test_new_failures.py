@@ -482,6 +482,16 @@ def test_to_accept_needs_a_person(repo: Repo) -> None:
     assert not (repo.path / FILE).exists()
 
 
+def test_a_gate_without_files_any_more_has_no_failure(repo: Repo) -> None:
+    other = '[gates.none]\ncommand = "false"\nfiles = ["*.rs"]\nfailures = "x"\nbaseline = true\n'
+    begin(repo, other + BY_FILE.replace("baseline", 'files = ["*.py"]\nbaseline'), old="BAD old\n")
+    assert "1 accepted failure (1 added)" in accept(repo)[1]
+    repo.git("rm", "-q", "old.py")
+    assert accept(repo, "--check", command="prune")[0] == 1
+    status, said = accept(repo, command="prune")
+    assert (status, "0 accepted failures (1 removed)" in said) == (0, True)
+
+
 def test_prune_removes_what_is_fixed(repo: Repo) -> None:
     begin(repo, BY_FILE, old="BAD old\nBAD older\n")
     accept(repo)

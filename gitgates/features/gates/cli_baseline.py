@@ -194,7 +194,10 @@ def _committed(repo: Repo) -> Accepted | None:
 
 
 def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
-    """Run gates on all tracked files; return their failures, or None where some are not known."""
+    """Run gates on all tracked files; return their failures, or None where some are not known.
+
+    A gate none of whose files exists any more has no failure.
+    """
     hook = Hook(name="manual", gates=tuple(names), strategy="collect")
     paths = tracked_paths(repo.git)
     event = decode_by_hand("manual", paths, (), (repo.root_abs, repo.git_dir_abs))
@@ -205,6 +208,9 @@ def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
     failures: Accepted = {}
     troubles = {}
     for result in (visit.result for visit in decision.visits):
+        if result.status == "skipped":
+            failures[result.gate] = {}
+            continue
         titles = _failures(gates[result.gate], result, repo.root_abs)
         if isinstance(titles, str):
             troubles[result.gate] = titles
