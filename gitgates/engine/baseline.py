@@ -53,6 +53,7 @@ class KnownFailures:
         self._step, self._plan, self._repo, self._checkout = step, plan, repo, checkout
         self._now: tuple[Failure, ...] = ()
         self._accepted: Collection[str] = ()
+        self._note = ""  # why none is accepted
         self.base = Base()
         self.is_due = False  # whether the gate is to be run on the base now
 
@@ -66,9 +67,13 @@ class KnownFailures:
             return _unknown(result, "it changed files")
         self._now = now
         try:
-            self._accepted = (read_accepted(root_abs) or {}).get(gate.name, {})
+            accepted = (read_accepted(root_abs) or {}).get(gate.name, {})
         except ConfigError as error:
             return _unknown(result, error.message)
+        if accepted and not self._is_known_to_git():
+            self._note = f"; {BASELINE_FILE} does not count, as git does not know it: git add"
+        else:
+            self._accepted = accepted
         is_over = all(failure.fingerprint in self._accepted for failure in now)
         if is_over or gate.baseline == "file" or self._plan.event.payload:
             return self._compare(result, ())
@@ -106,6 +111,12 @@ class KnownFailures:
         with suppress(OSError):  # then it runs there again, the next time
             append(self._repo.shared_state_abs, [proof])
         return self._compare(result, pairs)
+
+    def _is_known_to_git(self) -> bool:
+        """Return whether what is committed or pushed has the file; others have no other one."""
+        if self._checkout or self._plan.event.host not in ("git", "pre-commit"):
+            return True
+        return bool(self._repo.git.out("ls-files", "--", BASELINE_FILE))
 
     @property
     def _base_content(self) -> str:
@@ -150,7 +161,7 @@ class KnownFailures:
             return result._replace(excused=summary, reason=summary)
         is_compared = self.base.commit or self._step.gate.baseline == "file"
         reason = counted(len(new), "new failure" if is_compared and not why_not else "failure")
-        reason += f"; no baseline: {why_not}" if why_not else ""
+        reason += (f"; no baseline: {why_not}" if why_not else "") + self._note
         return result._replace(reason=f"{reason}; {summary}" if accepted else reason)
 
 
