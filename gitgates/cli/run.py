@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from gitgates.config.values import PATTERNS, BadValue
 from gitgates.core import environ
@@ -35,6 +36,13 @@ from gitgates.verbs.repository import configuration, current_repo, restore_inter
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
+def _not_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """Refuse an empty commit, which a variable of CI may be: it would select other paths."""
+    if not value and ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
+        raise UsageError(f"{param.opts[0]} is empty", "Name a commit, or use --all-files.")
+    return value
+
+
 _OPTIONS = (
     click.option("--staged", is_flag=True, help="Check the staged files, as a commit would."),
     click.option("--all-files", is_flag=True, help="Check all tracked files."),
@@ -58,8 +66,20 @@ _OPTIONS = (
         help="Check the files that git knows in the current folder and match this pattern, as in "
         "`files`; can be repeated.",
     ),
-    click.option("--from-ref", metavar="A", default="", help="Check the changes since commit A …"),
-    click.option("--to-ref", metavar="B", default="", help="… up to commit B (default HEAD)."),
+    click.option(
+        "--from-ref",
+        metavar="A",
+        default="",
+        callback=_not_empty,
+        help="Check the changes since commit A …",
+    ),
+    click.option(
+        "--to-ref",
+        metavar="B",
+        default="",
+        callback=_not_empty,
+        help="… up to commit B (default HEAD).",
+    ),
     click.option(
         "--directory",
         metavar="FOLDER",

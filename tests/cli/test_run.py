@@ -112,6 +112,8 @@ def test_paths_are_relative_to_the_current_folder(echo: Repo) -> None:
         (["--files", "nope"], "no such file: `nope`\n  Paths are relative to the current folder."),
         (["--all-files", "--files", "a.txt"], "--all-files and --files cannot be given together"),
         (["--to-ref", "HEAD"], "--to-ref needs --from-ref"),
+        (["--from-ref", ""], "--from-ref is empty\n  Name a commit, or use --all-files."),
+        (["--from-ref", "HEAD", "--to-ref", ""], "--to-ref is empty"),
         (["--files", "/etc/passwd"], "`/etc/passwd` is outside the repository"),
         (["--files0-from", "a.txt"], "--files0-from a.txt: contains no NUL byte between the paths"),
         (["--files0-from", "gone"], "--files0-from gone: cannot be read: No such file"),
