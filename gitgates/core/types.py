@@ -92,6 +92,7 @@ class Event(Record):
     deleted: tuple[str, ...] = ()  # paths that were there, for gates that are given none
     within_framework: bool = False  # the pre-commit framework runs us, and its own hooks
     base: str = ""  # a commit that a person has named to compare with
+    files_abs: str = ""  # where its files are, if not in the root: a private checkout
     with_untracked: bool = False  # among `paths` are some that git does not know and nobody named
 
 

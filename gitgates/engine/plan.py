@@ -58,6 +58,11 @@ def matches_deleted(gate: Gate) -> bool:
     return takes_paths(gate) and not is_given_paths(gate)
 
 
+def has_types(plan: Plan) -> bool:
+    """Return whether a plan depends on what is in the files."""
+    return any(step.gate.types or step.gate.types_or for step in plan.steps)
+
+
 def wants_paths(config: Config, hook: Hook) -> bool:
     """Return whether any gate that the hook can reach depends on paths."""
     gates = {gate.name: gate for gate in config.gates}
@@ -145,7 +150,8 @@ def _select(
     if gate.types or gate.types_or:
         from gitgates.config.file_types import of_types  # few gates have types
 
-        paths, deleted = (of_types(some, gate, event.root_abs) for some in (paths, deleted))
+        folder = event.files_abs or event.root_abs
+        paths, deleted = (of_types(some, gate, folder) for some in (paths, deleted))
     return paths, () if paths or not deleted else select(deleted, *patterns)
 
 

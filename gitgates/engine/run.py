@@ -21,7 +21,7 @@ from gitgates.engine.command import (
     with_hook,
     without_git,
 )
-from gitgates.engine.plan import AUDIT, REUSE, choose_view, is_given_paths, looks_up
+from gitgates.engine.plan import AUDIT, REUSE, choose_view, has_types, is_given_paths, looks_up
 from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from gitgates.proc.watchdog import Watchdog
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
+_EDITED = "the configuration has uncommitted changes, which do not apply"
 _NOTABLE_S = 0.1  # a gate that takes less starts in any order
 
 
@@ -67,9 +68,10 @@ class RunOptions(Record):
     began_ns: int = 0  # when the event arrived, by the wall clock; 0: irrelevant
     earlier: Mapping[tuple[str, int], GateResult] = {}  # results that are already final
     is_urgent: bool = False  # a person waits for it: it is served before agents' runs
-    # Makes a new plan where the configuration itself was among the hidden files: what is committed
-    # is checked by its own configuration, not by an edit that is not part of it.
-    as_committed: Callable[[], tuple[Plan, Config]] | None = None
+    # Makes a new plan, with a note for people, where the configuration itself was among the hidden
+    # files: what is committed is checked by its own configuration, not by an edit that is not
+    # part of it. Also where the types of files may have changed by that.
+    as_committed: Callable[[str], tuple[Plan, Config]] | None = None
 
 
 class InterruptedRun(Interrupted):
@@ -110,8 +112,10 @@ def run_plan(
         isolation = Isolation(repo, listener.message, look, hides=hides, locks=locks)
         try:
             with isolation:
-                if options.as_committed and settings_among(isolation.hidden, config):
-                    plan, config = options.as_committed()
+                hidden = isolation.hidden if options.as_committed else {}
+                note = _EDITED if settings_among(hidden, config) else ""
+                if options.as_committed and (note or (hidden and has_types(plan))):
+                    plan, config = options.as_committed(note)
                 listener.planned(plan)
                 run = _Run(plan, config, repo, options, listener=listener, isolation=isolation)
                 try:

@@ -9,6 +9,7 @@ from gitgates.engine.command import without_git
 from gitgates.engine.plan import (
     choose_view,
     describe_refs,
+    has_types,
     join_decisions,
     make_plan,
     matches_deleted,
@@ -56,9 +57,8 @@ def _plan(call: HookCall, event: Event) -> Plan:
 def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> Decision:
     """Check the working tree. `as_committed`: with the configuration being committed."""
 
-    def plan_again() -> tuple[Plan, Config]:
+    def plan_again(note: str) -> tuple[Plan, Config]:
         call.configure(load(event.root_abs, cache_of(call.repo)) or Config())
-        note = "the configuration has uncommitted changes, which do not apply"
         noted_event = event._replace(note="; ".join(filter(None, (event.note, note))))
         call.plan = plan_event(call, noted_event)
         return call.plan, call.config
@@ -101,6 +101,9 @@ def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
     with checked_out as checkout:
         for note in checkout.notes:
             call.say(note)
+        if has_types(plan):  # those of the files there
+            files_abs = checkout.repo.root_abs
+            plan = call.plan = plan_event(call, event._replace(files_abs=files_abs))
         checkout_repo = checkout.repo._replace(env=without_git(repo.env))
         options = call.options._replace(checkout=checkout_repo)
         decision = run_plan(plan, call.config, repo, call.listener, options=options)

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from conftest import Repo
 
 from gitgates.config.file_types import of_types
 from gitgates.core.types import Gate
@@ -44,3 +45,47 @@ def test_paths_of_types(
     gate = Gate(name="g", types=types, types_or=types_or)
     paths = (*FILES, "link", "gone.py")
     assert of_types(paths, gate, str(tmp_path)) == tuple(expected.split())
+
+
+SHELL = """
+[gates.shell]
+command = "false"
+pass_files = true
+types = ["shell"]
+[hooks.pre-commit]
+gates = ["shell"]
+[hooks.pre-push]
+gates = ["shell"]
+"""
+
+
+@pytest.mark.parametrize("view", ["hide", "checkout"])
+@pytest.mark.parametrize("now", ["#!/usr/bin/env python3\n", None])
+def test_what_is_staged_has_the_type(repo: Repo, view: str, now: str | None) -> None:
+    repo.config(SHELL.replace("[hooks.pre-push]", f'unstaged = "{view}"\n[hooks.pre-push]'))
+    repo.commit_all("first")
+    repo.shim("pre-commit")
+    repo.write("tool", "#!/bin/sh\n")
+    (repo.path / "tool").chmod(0o755)
+    repo.git("add", "tool")
+    if now:
+        repo.write("tool", now)
+    else:
+        os.unlink(repo.path / "tool")
+    assert repo.commit().returncode == 1
+
+
+def test_what_is_pushed_has_the_type(repo: Repo) -> None:
+    """Also where the working tree does not have that file."""
+    repo.config(SHELL)
+    repo.commit_all("first")
+    repo.git("init", "-q", "--bare", "../origin")
+    repo.git("remote", "add", "origin", "../origin")
+    repo.git("push", "-q", "origin", "main")
+    repo.git("switch", "-qc", "topic")
+    repo.write("tool", "#!/bin/sh\n")
+    (repo.path / "tool").chmod(0o755)
+    repo.commit_all("tool")
+    repo.git("switch", "-q", "main")
+    repo.shim("pre-push")
+    assert repo.ask("git", "push", "origin", "topic").returncode == 1
