@@ -13,10 +13,10 @@ from gitgates.core.record import Record
 from gitgates.engine.baseline import failures_in, recorded_failures
 from gitgates.engine.command import without_git
 from gitgates.engine.failures import failures_of, whole_output
-from gitgates.engine.plan import takes_paths
+from gitgates.engine.plan import is_given_paths, takes_paths
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.session.facts import Baseline, BaselineEntry
-from gitgates.store.proofs import definition_of
+from gitgates.store.proofs import definition_of, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def suppress_baseline(
     learnt: list[BaselineEntry] = []
     while result := _next(run, decision, baselines):
         gate = run.gates[result.gate]
-        key = f"{gate.name}:{definition_of(gate)}:{session.base}"
+        key = f"{gate.name}:{definition_of(gate)}:{session.base}{_paths_digest(run, gate)}"
         before = session.baselines.get(key)
         if gate.baseline == "file":
             before = Baseline(gate.name)
@@ -83,6 +83,12 @@ def _next(
         if is_new and not result.excused and run.gates[result.gate].baseline:
             return result
     return None
+
+
+def _paths_digest(run: GateRun, gate: Gate) -> str:
+    """Return what tells other paths apart, of a gate that fails only in those that it is given."""
+    step = next(step for step in run.plan.steps if step.gate.name == gate.name)
+    return f":{digest(*step.paths)}" if is_given_paths(gate) else ""
 
 
 def _recorded(run: GateRun, session: Session, gate: Gate) -> Baseline | None:

@@ -136,6 +136,24 @@ def test_where_it_is_not_known_everything_counts(repo: Repo, there: str, why: st
     ) in reason
 
 
+def test_paths_that_are_given_later_are_compared_as_well(repo: Repo) -> None:
+    """A gate that is given paths has not looked at the others at its first failure."""
+    repo.write("other.py", "BAD other\n")
+    config = BY_LINE.replace("BAD *.py", 'BAD "$@"').replace(
+        "baseline", "pass_files = true\nbaseline"
+    )
+    agent = session(repo, config)
+    agent.write("old.py", "BAD old\n# touched\n")
+    assert "decision" not in agent.stop()
+    agent.prompt()
+    agent.write("other.py", "BAD other\n# touched\n")
+    assert "decision" not in agent.stop()
+    agent.prompt()
+    agent.write("other.py", "BAD other\nBAD new\n")
+    reason = agent.stop()["reason"]
+    assert "New in this session:\n- BAD new\n2 not caused by this session" in reason
+
+
 def test_paths_that_were_not_there_cannot_have_failed(repo: Repo) -> None:
     files = 'files = ["*.py"]\npass_files = true\n'
     config = BY_LINE.replace("*.py'''", "\"$@\"'''").replace("[hooks", f"{files}[hooks")
