@@ -89,3 +89,16 @@ def test_what_is_pushed_has_the_type(repo: Repo) -> None:
     repo.git("switch", "-q", "main")
     repo.shim("pre-push")
     assert repo.ask("git", "push", "origin", "topic").returncode == 1
+
+
+def test_a_verified_commit_has_the_type(repo: Repo) -> None:
+    repo.config(SHELL)
+    repo.commit_all("first")
+    repo.write("tool", "#!/bin/sh\n")
+    (repo.path / "tool").chmod(0o755)
+    repo.commit_all("tool")
+    repo.git("rm", "-q", "tool")
+    repo.commit_all("gone")
+    done = repo.gitgates("verify", "HEAD~2..HEAD")
+    assert done.returncode == 1
+    assert b"bypassed the gates: shell" in done.stdout

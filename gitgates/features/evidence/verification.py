@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitgates.core.errors import ConfigError, UsageError
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Config, Event, Hook
-from gitgates.engine.plan import find_hook, make_plan
+from gitgates.engine.plan import find_hook, has_types, make_plan
 from gitgates.features.evidence.commit_evidence import (
     GATED,
     MISSING,
@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.core.types import RefUpdate
+    from gitgates.core.types import Plan, RefUpdate
     from gitgates.engine.listener import Listener
     from gitgates.git.commits import Commit
     from gitgates.git.repo import Git, Repo
@@ -130,11 +130,25 @@ def _judge(
     event = Event("git", name, repo.root_abs, paths=commit.paths, deleted=commit.deleted)
     if isinstance(config, ConfigError):
         return VerifiedCommit(commit, event, Config(), {}, config.message)
-    plan = make_plan(config, find_hook(config, name) or Hook(name), event, {})
+    plan = _plan(repo, commit, config, event)
     due = (step for step in plan.steps if step.gate.name in plan.listed and not step.skip)
     base, tree = commit.parents[0], commit.tree
     gates = {step.gate.name: evidence.find(step.gate, base, tree, step.paths) for step in due}
     return VerifiedCommit(commit, event, config, gates)
+
+
+def _plan(repo: Repo, commit: Commit, config: Config, event: Event) -> Plan:
+    hook = find_hook(config, event.name) or Hook(event.name)
+    plan = make_plan(config, hook, event, {})
+    if not has_types(plan):
+        return plan
+    from gitgates.git.checkout import check_out  # only to look at types of files
+
+    with check_out(repo, commit.id) as checkout:
+        files_abs = checkout.repo.root_abs
+        return make_plan(config, hook, event._replace(files_abs=files_abs), {})._replace(
+            event=event
+        )
 
 
 def run_missing(
