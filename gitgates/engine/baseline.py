@@ -41,6 +41,12 @@ _ENDED_EARLY = re.compile(
     r"|^error: (?:doc)?test failed, to rerun",  # cargo, without --no-fail-fast
     re.MULTILINE,
 )
+# How many errors a tool says that it has found: where fewer are recognised, as in a file whose name
+# has a colon, the others may be new.
+_SAY_HOW_MANY = ("ruff", "mypy", "tsc")
+_HOW_MANY = re.compile(
+    r"^Found (\d+) errors?(?: \(\d+ fixed, (\d+) remaining\))?(?:\.| in )", re.MULTILINE
+)
 
 
 class KnownFailures:
@@ -189,7 +195,14 @@ def failures_in(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure,
         return "its pattern `failures` takes too long"
     if len(failures) >= MOST_RECOGNISED:
         return f"there are more than {MOST_RECOGNISED:,}"
-    return failures or "no failure is recognised in its output"
+    too_few = _too_few(text, gate, len(failures)) if failures else "no failure is"
+    return f"{too_few} recognised in its output" if too_few else failures
+
+
+def _too_few(text: str, gate: Gate, recognised: int) -> str:
+    said = sum(int(remaining or found) for found, remaining in _HOW_MANY.findall(text))
+    is_known = gate.failures in _SAY_HOW_MANY and said > recognised
+    return f"only {recognised} of {said} errors are" if is_known else ""
 
 
 def recorded_failures(gate: Gate, repo: Repo, content: str) -> tuple[tuple[str, str], ...] | None:

@@ -314,6 +314,30 @@ def test_a_tool_that_left_something_out_is_not_covered(line: str) -> None:
     assert str(failures_in(gate, result, "/")).startswith("it ended early, says its output: `")
 
 
+@pytest.mark.parametrize(
+    "total",
+    [
+        "Found 2 errors.",
+        "Found 5 errors (3 fixed, 2 remaining).",
+        "Found 2 errors in 2 files (checked 3 source files)",
+    ],
+)
+def test_an_error_that_is_not_recognised_is_not_covered(total: str) -> None:
+    known, odd = "a.py:1:1: F401 unused", "c:d.py:1:1: F821 undefined"
+    gate = Gate(name="g", command="x", failures="ruff")
+    output = f"{known}\n{odd}\n{total}\n".encode()
+    result = GateResult(gate="g", status="failed", exit_status=1, output=output)
+    assert failures_in(gate, result, "/") == "only 1 of 2 errors are recognised in its output"
+
+
+@pytest.mark.parametrize("name", ["ruff-concise", "ruff-full", "mypy", "mypy-pretty", "tsc-pretty"])
+def test_real_outputs_are_recognised_in_full(name: str) -> None:
+    gate = Gate(name="g", command="x", failures=name.partition("-")[0])
+    output = (OUTPUTS / f"{name}.txt").read_bytes()
+    result = GateResult(gate="g", status="failed", exit_status=1, output=output)
+    assert isinstance(failures_in(gate, result, "/"), tuple)
+
+
 def test_a_new_warning_beside_known_errors_counts(repo: Repo) -> None:
     """It may be what fails the gate, as with `yamllint --strict`."""
     report = 'cat a.py; ! grep -q "\\[" a.py'
