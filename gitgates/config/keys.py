@@ -237,7 +237,7 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("baseline", v.BASELINE, "false", weaker=(True, "file")).means(
         "Failures that are not new do not count: those at the merge base with the default branch "
-        "or with `--from-ref`, in an agent's hooks those at the start of the session, and those "
+        "or with `--from-ref`, when an agent stops those at the start of the session, and those "
         "in `.gitgates-baseline.json`. Where it is not recorded how the gate ended on that "
         "content, a gate that fails also runs there, in a private checkout. Needs `failures`. "
         '`"file"`: only those in that file.'
