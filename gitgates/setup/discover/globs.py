@@ -169,7 +169,10 @@ def _anchored(text: str) -> str:
 
 def _render(text: str) -> list[str]:
     """Return patterns for a text that stands for a whole path."""
-    text = re.sub(f"{_ANY}+", _ANY, text)
+    text = re.sub(r"(?<!\\)\*\*+", "*", text)  # of two, each in one name; not any folders
+    text = re.sub(
+        rf"(?:(?<!\\)\*)*{_ANY}(?:{_ANY}|\*)*", _ANY, text
+    )  # a `*` beside it adds nothing
     if text == _ANY:
         return ["*"]
     body = re.sub(f"(?<=/){_ANY}/", "*/**/", text.strip(_ANY))
@@ -180,6 +183,9 @@ def _render(text: str) -> list[str]:
     ends = text.endswith(_ANY)
     if not ends:
         bodies = [each for each in bodies if not each.endswith("/")]  # no path ends so
+    if not text.startswith(_ANY):
+        bodies = [each for each in bodies if not each.startswith("/")]  # nor begins
+    bodies = [each for each in bodies if "//" not in each]
     whole = (_with_start(each, text.startswith(_ANY)) + _end(each, ends=ends) for each in bodies)
     shorter = (each.replace("**/**/", "**/") for each in whole)
     # A folder at any depth is one that is there: whatever is deeper is in it.

@@ -6,7 +6,7 @@ import fnmatch
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitgates.engine.match import select
@@ -110,6 +110,9 @@ _PART = st.sampled_from(["a", "b", "/", r"\.", ".*", "[^/]*", "(a|b/)", "x?"])
         lambda path: not {"", ".", ".."} & {*path.split("/")}
     ),
 )
+@example(body="/a", start="^", end="", path="a")
+@example(body="[^/]*/a", start="", end="", path="a")
+@example(body="(a|b/)", start="^", end="$", path="b/a")
 def test_the_same_paths_are_selected(body: str, start: str, end: str, path: str) -> None:
     expression = f"{start}{body}{end}"
     patterns = from_regex(expression)
