@@ -29,3 +29,7 @@ class Listener:
 
     def message(self, text: str) -> None:
         """Receive a message that a person should see at once."""
+
+    def note(self, text: str) -> None:
+        """Receive a remark that belongs to the results; here, it is a message as well."""
+        self.message(text)

@@ -469,7 +469,7 @@ class _Run:
             from gitgates.engine.failures import failures_of  # it compiles many patterns
 
             root_abs = (self.options.checkout or self.repo).root_abs
-            found = failures_of(job.gate, result, root_abs, self.listener.message)
+            found = failures_of(job.gate, result, root_abs, self.listener.note)
             result = result._replace(failures=found)
         self.jobs.remove(job)
         self.admissions.ended(job.admission, result)

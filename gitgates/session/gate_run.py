@@ -56,10 +56,15 @@ class GateRun(Listener):
         is_sum = call.payload.kind in GATES_OWN_TIME and not hook.timeout_s
         until = time.monotonic() + limit_s + (_OWN_FIRST_S if is_sum else 0.0)
         self.deadline = Deadline(until, limit_s)
+        self.notes: list[str] = []  # on results
 
     def message(self, text: str) -> None:
         """Pass on a message for the person."""
         self.call.say(text)
+
+    def note(self, text: str) -> None:
+        """Keep a remark for the report."""
+        self.notes.append(text)
 
     def run(self, earlier: Mapping[tuple[str, int], GateResult] | None = None) -> Decision:
         """Run the gates; results in `earlier` are kept. Their changes are recorded in the journal.
@@ -171,10 +176,13 @@ class GateRun(Listener):
                 *((name, why) for name in decision.not_run if name not in met),
             ),
             observed=observed(visits),
-            notes=tuple(
-                f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` fixed it."
-                for v in visits
-                if v.rescued_by
+            notes=(
+                *(
+                    f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` fixed it."
+                    for v in visits
+                    if v.rescued_by
+                ),
+                *dict.fromkeys(self.notes),
             ),
             # Under the agent; or somebody else did it while they ran.
             changed_paths=tuple(sorted({p for v in visits for p in v.result.changed_paths})),
