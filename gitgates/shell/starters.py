@@ -167,6 +167,7 @@ _ROWS: dict[str, list[Starter]] = {}
 for _row in STARTERS:
     for _name in _row.names.split():
         _ROWS.setdefault(_name, []).append(_row)
+HOMES = ("HOME", "XDG_CONFIG_HOME")  # where git finds a person's own configuration
 # Long options that take a value, of any of them.
 _LONG = (
     *("--signal", "--kill-after", "--unset", "--chdir", "--user", "--group", "--package", "--env"),
@@ -297,7 +298,9 @@ def _behind_options(
         name, equals, value = word.partition("=")
         if word == "--":
             return tuple(env), rest[1:]
-        if word == "-" and "env" in row.names.split():
+        if row.names == "env" and word.startswith("-"):
+            env += [(unset, "") for unset in _unset_homes(word, *rest[1:2])]
+        if word == "-" and row.names == "env":
             rest = rest[1:]
             continue
         if word.startswith("-") and word != "-":
@@ -310,3 +313,15 @@ def _behind_options(
         else:
             break
     return tuple(env), rest
+
+
+def _unset_homes(option: str, following: str = "") -> list[str]:
+    """Return which of `HOMES` an option of `env` takes out of the environment."""
+    if option.startswith("--"):
+        name, _, value = option.partition("=")
+        clears, is_unset = name.startswith("--i"), name.startswith("--u")
+    else:
+        letters, letter, value = option[1:].partition("u")
+        clears, is_unset = option == "-" or "i" in letters, bool(letter)
+    unset = (value or following) if is_unset else ""
+    return [home for home in HOMES if clears or home == unset]

@@ -16,7 +16,7 @@ from itertools import pairwise, takewhile
 from gitgates.core.record import Record
 from gitgates.proc.alarm import hold_signals, release_signals
 from gitgates.shell.repositories import repositories_made
-from gitgates.shell.starters import started
+from gitgates.shell.starters import HOMES, started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -484,6 +484,8 @@ class _Shell:
         program = os.path.basename(command.words[0]) if command.words else ""
         rest = list(command.words[1:])
         plain = [word for word in rest if not word.startswith("-")]
+        unset = plain if program == "unset" else ()
+        self._exported |= {home: "" for home in HOMES if home in unset}
         if program in ("cd", "pushd", "popd"):
             self._go(program, [word for word in rest if word == "-" or word in plain])
         elif program == "set":

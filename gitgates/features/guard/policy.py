@@ -203,7 +203,7 @@ def _may_matter(text: str, settings: str, places: Iterable[Place], cwd_abs: str)
         return True
     from gitgates.features.guard.places import GLOBAL_HOOK, WRITERS
 
-    if GLOBAL_HOOK in settings and "home=" in text:
+    if GLOBAL_HOOK in settings and ("home" in text or "env" in text):
         return True
     words = text.translate(_JOINTS).split()
     options = [word for word in words if word[0] == "-" != word[1:2]]

@@ -15,6 +15,7 @@ from gitgates.features.guard.places import Place, Violation, find_places, linked
 from gitgates.shell.known import TEMPORARY
 from gitgates.shell.no_verify import skips_hooks
 from gitgates.shell.repositories import Repositories, git_call
+from gitgates.shell.starters import HOMES
 from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, printed, read_command_line
 
 TYPE_CHECKING = False
@@ -48,8 +49,6 @@ _IDENTITY = ("GITGATES_RIG", "GITGATES_ROLE", "GITGATES_AGENT")
 # Other programs use this name, too; these run hooks.
 _SHARED_NAME, _HOOK_RUNNERS = "SKIP", ("git", "gitgates", "pre-commit", "prek")
 _CONFIG_FILES = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM")
-# What else says where a person's own configuration of git is.
-_HOMES = ("HOME", "XDG_CONFIG_HOME")
 _UNINSTALLS = {
     "gitgates": "uninstall-hooks",
     **dict.fromkeys(("husky", "lefthook", "overcommit", "pre-commit", "prek"), "uninstall"),
@@ -228,7 +227,7 @@ def _is_other_config(name: str, value: str, program: str, context: Context) -> b
     """Return whether a variable gives git another configuration, which may lack hooks."""
     if name in _CONFIG_FILES:
         return bool(value) and (context.global_hooks or value != os.devnull)
-    return name in _HOMES and context.global_hooks and program == "git"
+    return name in HOMES and context.global_hooks and program == "git"
 
 
 def _is_guarded(name: str, value: str, program: str, context: Context) -> bool:

@@ -81,11 +81,20 @@ def test_what_hides_a_persons_own_hooks_of_git(agent: Agent) -> None:
         "HOME=/tmp/x git commit -m x": "deny hooks_path",
         "env XDG_CONFIG_HOME=/tmp/x git push": "deny hooks_path",
         "GIT_CONFIG_GLOBAL=/dev/null git commit -m x": "deny hooks_path",
+        "env -u HOME git commit -m x": "deny hooks_path",
+        "env --unset=XDG_CONFIG_HOME git commit -m x": "deny hooks_path",
+        "env -i PATH=$PATH git commit -m x": "deny hooks_path",
+        "env - git commit -m x": "deny hooks_path",
+        "unset HOME; git commit -m x": "deny hooks_path",
         "rm ~/.gitconfig": "deny hooks_path",
         "echo > $HOME/.gitconfig": "deny hooks_path",
         "cat ~/.gitconfig": "",
         "HOME=/tmp/x make test": "",
         "HOME=/tmp/x git -C /tmp commit -m x": "",
+        "env -u HOME make test": "",
+        "env -u LANG git commit -m x": "",
+        "env FOO=1 git commit -im x": "",
+        "unset HOME; make test": "",
     }
     assert {one: shell(agent, one) for one in commands} == dict.fromkeys(commands, "")
     key, own = "hook.gitgates-pre-commit.command", f"{os.environ['HOME']}/.gitconfig"
