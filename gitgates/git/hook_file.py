@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gitgates.git.previous_hook import MARK
+from gitgates.store.files import read_regular
 
 _CALL = b"gitgates git-hook --via="
 _FRAMEWORKS = (b"gitgates pre-commit-hook ", b"id: gitgates-")
@@ -23,7 +24,6 @@ _MANAGERS = {
     b'$(dirname "$0")/h"': (".husky/{}",),
     b"husky": (".husky/{}",),
 }
-_MOST_READ = 1 << 20  # bytes of a file
 
 
 def runs_gates(hook_abs: str, root_abs: str) -> bool:
@@ -44,6 +44,7 @@ def _is_shim(text: bytes) -> bool:
 
 
 def _calls(text: bytes, hook: bytes) -> bool:
+    text = b"\n".join(line for line in text.splitlines() if not line.lstrip().startswith(b"#"))
     words = [part.partition(b" ")[2] for part in text.split(_CALL)[1:]]
     words += [part for call in _FRAMEWORKS for part in text.split(call)[1:]]
     return any((word.split() or [b""])[0].strip(b"'\",}") == hook for word in words)
@@ -51,7 +52,6 @@ def _calls(text: bytes, hook: bytes) -> bool:
 
 def _read(path_abs: str) -> bytes:
     try:
-        with open(path_abs, "rb") as file:
-            return file.read(_MOST_READ)
+        return read_regular(path_abs)
     except OSError:
         return b""

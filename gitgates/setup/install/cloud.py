@@ -26,5 +26,5 @@ def install_hooks(folder_abs: str, env: Mapping[str, str], say: Callable[[str], 
             folder = hooks_folder(repo)
             require_usable(folder, force=False)
             githooks.install(folder.path_abs, select(config)[0], force=False)
-    except GitgatesError as error:
+    except (GitgatesError, OSError) as error:
         say(f"git's hooks were not installed: {error}")

@@ -238,6 +238,18 @@ def test_a_manager_that_runs_the_gates_runs_them_alone(newer: Repo) -> None:
     done(newer, "install-hooks", "--config", "-t", "pre-commit")
     assert newer.commit("a.txt").returncode == 0
     assert ran(newer) == 1
+    # A line that is commented out runs nothing.
+    newer.write(".husky/pre-commit", '# gitgates git-hook --via=husky pre-commit "$@"\n')
+    assert newer.commit("b.txt").returncode == 0
+    assert ran(newer) == 1
+
+
+def test_a_file_that_is_a_fifo_is_not_waited_for(newer: Repo) -> None:
+    done(newer, "install-hooks", "--config", "-t", "pre-commit")
+    newer.keep("pre-commit", b"#!/bin/sh\n: call_lefthook\n")
+    os.mkfifo(newer.path / "lefthook.yml")
+    assert newer.run("git", "commit", "-qm", "x", "--allow-empty").returncode == 0
+    assert ran(newer) == 1
 
 
 def test_where_gitgates_is_gone_nothing_passes_in_silence(newer: Repo) -> None:
