@@ -37,9 +37,9 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _not_empty(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    """Refuse an empty commit, which a variable of CI may be: it would select other paths."""
+    """Refuse an empty value, which a variable of CI may be: it would select other paths."""
     if not value and ctx.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE:
-        raise UsageError(f"{param.opts[0]} is empty", "Name a commit, or use --all-files.")
+        raise UsageError(f"{param.opts[0]} is empty", "Give it a value, or use --all-files.")
     return value
 
 
@@ -56,6 +56,7 @@ _OPTIONS = (
         "--files0-from",
         metavar="FILE",
         default="",
+        callback=_not_empty,
         help="Check the NUL-terminated paths in this file; - for standard input.",
     ),
     click.option(
@@ -84,6 +85,7 @@ _OPTIONS = (
         "--directory",
         metavar="FOLDER",
         default="",
+        callback=_not_empty,
         help="Only paths below this folder, and only gates of members there, if there are any.",
     ),
 )
