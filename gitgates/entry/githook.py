@@ -47,7 +47,7 @@ def run(args: list[str]) -> int:
         terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
         return 0
     if shim in _BY_CONFIG:
-        from gitgates.entry.by_config import is_wanted  # most have files
+        from gitgates.entry.config_hook import is_wanted  # most have files
 
         if not is_wanted(shim, hook, repo, terminal):
             return 0
