@@ -97,6 +97,7 @@ class Policy(Record):
     person_word: str = ""  # that is in those, for the guard
     label: str = ""  # what the trace keeps of it with each record
     kinds: tuple[EventKind, ...] = ()  # of the events that it may need; (): any
+    lends: tuple[str, ...] = ()  # functions that lower layers ask for where its table is written
     passive: bool = False  # needs no event itself; asked where another policy needs one
     joins: bool = False  # it needs events of an agent, but is no reason to install its hooks
     priority: str = "normal"  # of PRIORITIES; the table is in this order
@@ -181,6 +182,23 @@ POLICIES: tuple[Policy, ...] = (
     Policy(name="gates", module="gitgates.session.git_gates", kinds=GIT_KINDS, passive=True),
     # Where the pre-push hook demands that commits have passed the gates of theirs.
     Policy(name="verify", module="gitgates.features.evidence.policy", kinds=("before-push",)),
+    # Publishes what gates have proved, and lends what others have, where they are trusted.
+    Policy(
+        name="proof",
+        module="gitgates.features.proof.policy",
+        table="proof",
+        by_table=True,
+        lends=("signed_passes", "signed_evidence"),
+        kinds=("before-push",),
+    ),
+    Policy(
+        name="remote",
+        module="gitgates.features.remote.policy",
+        table="remote",
+        by_table=True,
+        lends=("verdict_cache",),
+        kinds=("before-push",),
+    ),
     Policy(
         name="advice",
         module="gitgates.features.advice.policy",
@@ -296,6 +314,12 @@ def functions_of(config: Config, name: str, kind: EventKind = "") -> list[Callab
     """Return the functions of a name that modules of enabled policies have, in their order."""
     modules = map(module_of, enabled_policies(config, kind))
     return [function for module in modules if (function := getattr(module, name, None))]
+
+
+def lenders(config: Config, name: str) -> list[Callable[..., Any]]:
+    """Return the functions of a name that policies lend to lower layers, where they are on."""
+    rows = [row for row in POLICIES if name in row.lends and row.table in config.tables]
+    return [getattr(module_of(row), name) for row in rows]
 
 
 def policies_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:

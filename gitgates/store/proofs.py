@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 FOLDER = "proofs"
 _FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
-_VERSION = "2"
+_VERSION = "3"
+_VERSIONS = {"2": 13, _VERSION: 16}  # → number of fields; an older line has the first of them
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
 _MOST_FAILURES = 16 << 10  # bytes of them in a line; if more, without titles, or not known
 _HASH_KEYS = (1, 2)  # of 64 bits each
@@ -59,6 +60,9 @@ class Proof(Record):
     config: str = ""  # the configuration's digest, if the hook let the tree be committed
     numbers: Mapping[str, float] = {}  # that it has measured
     failures: tuple[tuple[str, str], ...] = ()  # fingerprint and title; empty: not known
+    shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
+    tool: str = ""  # a digest of the programs and packages, the same on any machine
+    maker: str = ""  # agent: it ran in a session of one; ci; empty: a person, or not known
 
 
 def digest(*parts: bytes | str) -> str:
@@ -223,9 +227,9 @@ def _parse(line: bytes) -> Proof | None:
     if _imp.source_hash(_HASH_KEYS[0], body).hex().encode() != check:
         return None
     version, *texts = os.fsdecode(body).split("\t")
-    if version != _VERSION or len(texts) != len(Proof._fields):
+    if _VERSIONS.get(version) != len(texts):
         return None
-    fields: dict[str, Any] = dict(zip(Proof._fields, texts, strict=True))
+    fields: dict[str, Any] = dict(zip(Proof._fields, texts, strict=False))
     fields |= {"time_s": float(fields["time_s"]), "duration_s": float(fields["duration_s"])}
     failures = _from_json(fields["failures"]) or ()
     fields |= {

@@ -1,0 +1,32 @@
+"""The table `[tool.gitgates.proof]`."""
+
+from __future__ import annotations
+
+from gitgates.config import values as v
+from gitgates.config.keys import Key, Table
+from gitgates.features.proof.trust_value import TRUST
+
+_KEYS = (
+    Key("trust", TRUST, "[]", weaker="any").means(
+        "Whose proofs count, beside those of this machine: identities of the allowed signers, "
+        'such as `["ci@example.com"]`, in which `*` matches any text; or a table with these as '
+        "`signers`, with `agents = false` for no proof made in a session of an agent, and with "
+        '`max_age`, such as `"30d"`. It counts as it is at the merge base with the default branch '
+        "of the remote, not as it is in the working tree."
+    ),
+    Key("allowed_signers", v.TEXT, '""', weaker="any").means(
+        "A file of the repository with the keys of these identities, in the format of "
+        "`ssh-keygen`, as it is at that merge base. Default: git's `gpg.ssh.allowedSignersFile`."
+    ),
+    Key("push", v.FLAG, "false").means(
+        "The pre-push hook signs the proofs of the pushed commits, and pushes "
+        "`refs/notes/gitgates` to the same remote."
+    ),
+)
+
+TABLE = Table(
+    name="proof",
+    keys=_KEYS,
+    meaning="Signed proofs: whose passes count here. [More](../how-to/proofs.md).",
+    example='trust = ["ci@example.com"].',
+)

@@ -1,0 +1,1 @@
+"""Servers that gates share: a cache of verdicts."""

@@ -1,0 +1,3 @@
+"""Lend the cache of verdicts."""
+
+from __future__ import annotations
