@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-__all__ = ["dumps", "loads"]
+__all__ = ["dumps", "loads", "loads_strictly"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,3 +51,26 @@ else:
             # In order: default, strings, indent, separators, sort_keys, skipkeys, allow_nan.
             options = (_refuse, _json.encode_basestring_ascii, None, ": ", ", ", False, False, True)
             return "".join(_json.make_encoder({}, *options)(value, 0))
+
+
+def loads_strictly(raw: bytes) -> Any:  # noqa: ANN401 - whatever it says
+    """Return what UTF-8 means that somebody else has signed: as every other parser reads it.
+
+    Names that are twice in an object are refused, and so is what only Python reads, such as NaN.
+
+    Raises: ValueError, RecursionError.
+    """
+    import json  # few read what others have signed
+
+    return json.loads(raw.decode(), object_pairs_hook=_each_once, parse_constant=_no_constant)
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name is twice in an object")
+    return found
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")

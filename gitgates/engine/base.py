@@ -34,17 +34,21 @@ class Base(Record):
         return f"the merge base with {self.branch} ({self.commit[:_SHORT]})"
 
 
-def find_base(git: Git, named: str = "", merged: Iterable[str] = ()) -> Base | None:
+def find_base(
+    git: Git, named: str = "", merged: Iterable[str] = (), *, of_remote: bool = False
+) -> Base | None:
     """Return the merge base of HEAD with the default branch; None before the first commit.
 
     `named`: a commit to take in place of the default branch. `merged`: commits that are being
     merged into HEAD; the merge base is that of the merge, as what they bring is not new.
+    `of_remote`: only what was fetched of it, and no branch of this repository.
     """
     if not git.resolve("HEAD^{commit}"):
         return None
     configured = os.fsdecode(git.ask("config", "--get", "init.defaultBranch").stdout).strip()
     names = dict.fromkeys(name for name in (configured, "main", "master") if name)
-    both = [f"refs/{kind}/{name}" for name in names for kind in ("remotes/origin", "heads")]
+    kinds = ("remotes/origin",) if of_remote else ("remotes/origin", "heads")
+    both = [f"refs/{kind}/{name}" for name in names for kind in kinds]
     for ref in (named,) if named else ("refs/remotes/origin/HEAD", *both):
         if git.resolve(f"{ref}^{{commit}}"):
             commit = git.ask("merge-base", ref, "HEAD", *merged).stdout.decode().strip()

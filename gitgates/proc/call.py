@@ -64,8 +64,24 @@ def call(
     return communicate(start_program(argv, env, apart=apart), stdin)
 
 
+def call_detached(
+    argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes, limit_s: float
+) -> CompletedProcess:
+    """Run a program that may ask nobody: in a session of its own, it has no terminal.
+
+    Raises: OSError where it cannot be started; TimeoutError past the limit: then all of its
+    session is killed.
+    """
+    talk = start_program(argv, env, detached=True)
+    return communicate(talk, stdin, limit_s, whole_group=True)
+
+
 def start_program(
-    argv: tuple[str, ...], env: Mapping[str, str], *, apart: bool = False
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    *,
+    apart: bool = False,
+    detached: bool = False,
 ) -> RunningProcess:
     """Start a program, as `call` does. Each one has to be waited for or killed."""
     program = which(argv[0], env.get("PATH", os.defpath))
@@ -77,9 +93,12 @@ def start_program(
             (os.POSIX_SPAWN_DUP2, err_write, 2),
         ]
         group: dict[str, Any] = {"setpgroup": 0} if apart else {}
-        pid = os.posix_spawn(
-            program, argv, env, file_actions=actions, setsigdef=[_signal.SIGPIPE], **group
-        )
+        if detached:
+            pid = spawn_detached(program, argv, env, actions)
+        else:
+            pid = os.posix_spawn(
+                program, argv, env, file_actions=actions, setsigdef=[_signal.SIGPIPE], **group
+            )
     except OSError:
         for fd in (in_write, out, err):
             os.close(fd)
@@ -90,17 +109,23 @@ def start_program(
     return RunningProcess(pid, in_write, out, err)
 
 
-def communicate(talk: RunningProcess, stdin: bytes) -> CompletedProcess:
+def communicate(
+    talk: RunningProcess,
+    stdin: bytes,
+    limit_s: float = _DEADLINE_S,
+    *,
+    whole_group: bool = False,
+) -> CompletedProcess:
     """Write a program's input, wait for its end, and return its exit status and output.
 
-    Raises: TimeoutError after two minutes.
+    Raises: TimeoutError past the limit; then it is killed, or the whole group that it leads.
     """
     inputs = {talk.in_fd: stdin}
     outputs: dict[int, list[bytes]] = {talk.out_fd: [], talk.err_fd: []}
     try:
-        _transfer(inputs, outputs)
+        _transfer(inputs, outputs, limit_s)
     except (DeadlineExceeded, TimeoutError):
-        os.kill(talk.pid, _signal.SIGKILL)
+        os.kill(-talk.pid if whole_group else talk.pid, _signal.SIGKILL)
         raise
     finally:
         for fd in (*inputs, *outputs):
@@ -110,9 +135,9 @@ def communicate(talk: RunningProcess, stdin: bytes) -> CompletedProcess:
     return CompletedProcess(os.waitstatus_to_exitcode(status), stdout, stderr)
 
 
-def _transfer(inputs: dict[int, bytes], outputs: dict[int, list[bytes]]) -> None:
+def _transfer(inputs: dict[int, bytes], outputs: dict[int, list[bytes]], limit_s: float) -> None:
     """Write and read until all outputs have ended. An input that is written is closed, and gone."""
-    deadline = time.monotonic() + _DEADLINE_S
+    deadline = time.monotonic() + limit_s
     open_fds = set(outputs)
     poll = select.poll()
     for fd in outputs:
@@ -123,7 +148,7 @@ def _transfer(inputs: dict[int, bytes], outputs: dict[int, list[bytes]]) -> None
     while open_fds:
         ready = poll.poll(max(0.0, deadline - time.monotonic()) * 1000)
         if not ready:
-            raise TimeoutError(f"no end after {_DEADLINE_S:.0f} s")
+            raise TimeoutError(f"no end after {limit_s:.0f} s")
         for fd, _events in ready:
             if remaining := inputs.get(fd):
                 inputs[fd] = _write(fd, remaining)

@@ -19,11 +19,10 @@ from gitgates.features.evidence.commit_evidence import (
 )
 from gitgates.features.evidence.verification import (
     VerifiedCommit,
-    range_of,
     run_missing,
-    unpushed,
     verify,
 )
+from gitgates.git.ranges import range_of, unpushed
 from gitgates.report.text import Console
 from gitgates.verbs.output import format_option, print_json, stdout, table
 from gitgates.verbs.repository import current_repo

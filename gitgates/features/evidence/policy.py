@@ -22,7 +22,8 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     if so_far.level >= BLOCK:
         return so_far
     # Cold: `needs` alone loads none of it.
-    from gitgates.features.evidence.verification import pushed, run_missing, verify
+    from gitgates.features.evidence.verification import run_missing, verify
+    from gitgates.git.ranges import pushed
 
     event, repo = call.event, call.repo
     revisions = pushed(event.refs, event.argv[0] if event.argv else "", repo.git)

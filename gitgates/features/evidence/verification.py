@@ -6,7 +6,7 @@ that plan without a record is missing.
 
 from __future__ import annotations
 
-from gitgates.core.errors import ConfigError, UsageError
+from gitgates.core.errors import ConfigError
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Config, Event, Hook
 from gitgates.engine.plan import find_hook, has_types, make_plan
@@ -28,13 +28,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.core.types import Plan, RefUpdate
+    from gitgates.core.types import Plan
     from gitgates.engine.listener import Listener
     from gitgates.git.commits import Commit
-    from gitgates.git.repo import Git, Repo
+    from gitgates.git.repo import Repo
 
 _SHORT = 7
-_NOT_CODE = "refs/notes/"
 
 
 class VerifiedCommit(Record):
@@ -166,47 +165,3 @@ def run_missing(
     if call.decision.verdict < BLOCK:
         record(call, verified.commit.tree, verified.commit.parents[0])
     return call
-
-
-def pushed(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...]:
-    """Return the revisions that a push adds to a remote; nothing where it adds no commit."""
-    tips = [
-        git.resolve(f"{ref.local_id}^{{commit}}")
-        for ref in refs
-        if ref.local_id.strip("0") and not ref.remote_ref.startswith(_NOT_CODE)
-    ]
-    remote_ids = [ref.remote_id for ref in refs if ref.remote_id.strip("0")]
-    commit_ids = [tip for tip in dict.fromkeys(tips) if tip]
-    return (
-        ("--ignore-missing", *commit_ids, "--not", *remote_ids, f"--remotes={remote}")
-        if commit_ids
-        else ()
-    )
-
-
-def unpushed(git: Git) -> tuple[str, ...]:
-    """Return the revisions from the upstream of the current branch to HEAD.
-
-    Without an upstream: those that no remote has. Nothing before the first commit.
-    """
-    if not git.resolve("HEAD"):
-        return ()
-    upstream = git.resolve("@{upstream}^{commit}")
-    return ("HEAD", "--not", upstream or "--remotes")
-
-
-def range_of(git: Git, text: str) -> tuple[str, ...]:
-    """Return the revisions of a range from the command line.
-
-    Raises: UsageError where it is not one.
-    """
-    parsed = git.ask("rev-parse", "--revs-only", "--end-of-options", text)
-    revisions = tuple(line for line in parsed.stdout.decode().split() if not line.startswith("--"))
-    ids = [revision.lstrip("^") for revision in revisions]
-    if (
-        parsed.exit_status
-        or not ids
-        or not all(git.resolve(f"{commit_id}^{{commit}}") for commit_id in ids)
-    ):
-        raise UsageError(f"`{text}` is not a range of commits", "For example: origin/main..HEAD")
-    return revisions

@@ -1,0 +1,83 @@
+"""The envelope of a signed statement: DSSE, with one signature of ssh-keygen.
+
+The signature is over the bytes of the payload, as they are; nothing is written anew to verify it.
+Source: https://github.com/secure-systems-lab/dsse/blob/master/envelope.md, protocol.md
+"""
+
+from __future__ import annotations
+
+import binascii
+
+from gitgates.core.lean_json import dumps, loads_strictly
+from gitgates.core.record import Record
+from gitgates.features.proof.statement import RefusedError
+
+PAYLOAD_TYPE = "application/vnd.in-toto+json"
+LARGEST = 1 << 20  # bytes
+ARMOR = b"-----BEGIN SSH SIGNATURE-----\n"
+_FIELDS = {"payload", "payloadType", "signatures"}
+
+
+class Envelope(Record):
+    """A payload, and the signature of ssh-keygen over it."""
+
+    payload: bytes
+    signature: bytes  # armored
+    keyid: str  # the fingerprint of its key, which nothing depends on
+
+    @property
+    def signed(self) -> bytes:
+        """The bytes that are signed: the pre-authentication encoding of DSSE."""
+        kind = PAYLOAD_TYPE.encode()
+        return b"DSSEv1 %d %b %d %b" % (len(kind), kind, len(self.payload), self.payload)
+
+    def to_line(self) -> bytes:
+        """Return it as a line of JSON, without the end of the line."""
+        document = {
+            "payload": _base64(self.payload),
+            "payloadType": PAYLOAD_TYPE,
+            "signatures": [{"keyid": self.keyid, "sig": _base64(self.signature)}],
+        }
+        return dumps(document).encode("ascii")
+
+
+def read_envelope(raw: bytes) -> Envelope:
+    """Return an envelope. Raises: RefusedError where it is none, or has not one signature."""
+    if len(raw) > LARGEST:
+        raise RefusedError(f"it has {len(raw)} bytes, and a proof has at most {LARGEST}")
+    try:
+        document = loads_strictly(raw)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(f"it is no JSON: {error}") from error
+    if type(document) is not dict or document.keys() != _FIELDS:
+        raise RefusedError("it is no envelope: it has other fields than DSSE's")
+    if document["payloadType"] != PAYLOAD_TYPE:
+        raise RefusedError(f"its payload is of another type: {document['payloadType']!r:.100}")
+    signatures = document["signatures"]
+    if type(signatures) is not list or len(signatures) != 1:
+        count = len(signatures) if type(signatures) is list else "no list of"
+        raise RefusedError(f"it has {count} signatures, expected one")
+    (signature,) = signatures
+    if type(signature) is not dict or signature.keys() != {"keyid", "sig"}:
+        raise RefusedError("its signature has other fields than keyid and sig")
+    if type(signature["keyid"]) is not str:
+        raise RefusedError("its keyid is no text")
+    armored = _bytes("signature", signature["sig"])
+    if not armored.startswith(ARMOR):
+        raise RefusedError("its signature is none of ssh-keygen")
+    return Envelope(_bytes("payload", document["payload"]), armored, signature["keyid"])
+
+
+def _base64(content: bytes) -> str:
+    return binascii.b2a_base64(content, newline=False).decode("ascii")
+
+
+def _bytes(name: str, text: object) -> bytes:
+    """Decode base64 that is as we would write it: only so is there one text for each content."""
+    try:
+        content = binascii.a2b_base64(text, strict_mode=True)  # type: ignore[arg-type]
+    except (ValueError, TypeError) as error:
+        raise RefusedError(f"its {name} is no base64: {error}") from error
+    if _base64(content) != text:
+        raise RefusedError(f"its {name} is no base64: not as RFC 4648 writes it")
+    return content

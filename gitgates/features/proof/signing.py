@@ -1,0 +1,118 @@
+"""Make statements of what the log of this machine has, and sign them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+
+from gitgates.config.load import checked
+from gitgates.core.errors import ConfigError
+from gitgates.features.proof.envelope import Envelope
+from gitgates.features.proof.ssh_keys import sign, signing_key
+from gitgates.features.proof.statement import GateProof, Statement, to_payload
+from gitgates.features.proof.trust import trust_at
+from gitgates.git.commits import patch_digests, trees_of
+from gitgates.git.settings import settings_in
+from gitgates.store import proofs
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gitgates.core.types import Gate
+    from gitgates.git.commits import Commit
+    from gitgates.git.repo import Repo
+    from gitgates.store.proofs import Proof
+
+BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else has proved
+
+
+def signed(repo: Repo, statements: Sequence[Statement]) -> list[bytes]:
+    """Return envelopes of statements, signed now with the key of this machine.
+
+    Raises: ConfigError where there is no key, or it cannot be used; GitError.
+    """
+    if not statements:
+        return []
+    key = signing_key(repo, trust_at(repo).allowed_signers)
+    system = os.uname()
+    envelopes = []
+    for statement in statements:
+        whole = statement._replace(
+            signer=key.identity,
+            time_s=round(time.time(), 3),
+            platform=f"{system.sysname} {system.machine}",
+        )
+        envelope = Envelope(to_payload(whole), b"", key.fingerprint)
+        signature = sign(repo, key.settings, envelope.signed)
+        envelopes.append(envelope._replace(signature=signature).to_line())
+    return envelopes
+
+
+def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
+    """Return what the log says about the trees of commits, a statement for each base of a tree.
+
+    Only what gates have done on this machine, as they are configured in the commit.
+
+    Raises: GitError.
+    """
+    by_tree = {commit.tree: commit for commit in commits}
+    raws = settings_in(repo.git, [commit.id for commit in by_tree.values()])
+    statements: list[Statement] = []
+    for tree, raw in zip(by_tree, raws, strict=True):
+        try:
+            config = checked(raw)
+        except ConfigError:
+            continue  # what its gates are is not known
+        gates = {gate.name: gate for gate in config.gates} if config else {}
+        ids = tuple(commit.id for commit in commits if commit.tree == tree)
+        rows = proofs.of_content(repo.shared_state_abs, tree)
+        statements += [each._replace(tree=tree, commits=ids) for each in _by_base(rows, gates)]
+    return _with_patches(repo, statements)
+
+
+def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:
+    """Yield a statement for each hook, base and configuration: the newest end of each gate."""
+    runs: dict[tuple[str, str, str], dict[str, GateProof]] = {}
+    for row in rows:  # the oldest first
+        if row.config and (proof := _gate_proof(row, gates.get(row.gate))):
+            runs.setdefault((row.hook, row.base, row.config), {})[row.gate] = proof
+    for (hook, base, config), ends in runs.items():
+        yield Statement(hook=hook, base=base, config=config, gates=tuple(ends.values()))
+
+
+def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
+    """Return a row of the log as it is signed; None for another gate than the commit has."""
+    if gate is None or proofs.definition_of(gate) != row.definition:
+        return None
+    is_believed = row.maker.startswith(BELIEVED)
+    return GateProof(
+        gate=row.gate,
+        status=row.status,
+        definition=_definition_sha256(gate),
+        tool=row.tool,
+        keys=() if is_believed else tuple(row.shared.split()),
+        origin=row.maker.removeprefix(BELIEVED) if is_believed else "",
+        maker="" if is_believed else row.maker,
+        time_s=round(row.time_s, 3),
+        duration_s=round(row.duration_s, 3),
+        numbers=row.numbers,
+    )
+
+
+def _with_patches(repo: Repo, statements: list[Statement]) -> list[Statement]:
+    """Return statements with their bases as trees, and the digests of the patches from there."""
+    trees = trees_of(repo.git, (each.base for each in statements if each.base))
+    known = [each._replace(base=trees.get(each.base, "")) for each in statements]
+    pairs = [(each.base, each.tree) for each in known]
+    digests = patch_digests(repo.git, pairs)
+    return [
+        each._replace(patch=digests.get(pair, ""))
+        for each, before, pair in zip(known, statements, pairs, strict=True)
+        if each.base or not before.base  # what paths were compared with is gone
+    ]
+
+
+def _definition_sha256(gate: Gate) -> str:
+    return hashlib.sha256(proofs.definition_of(gate).encode()).hexdigest()

@@ -1,0 +1,198 @@
+"""Whose proofs are believed: what was merged says that, and not what is being judged.
+
+`[tool.gitgates.proof]` and the file of the allowed signers count as at the merge base with the
+default branch of the remote. Every doubt is a refusal, with its reason: then gates run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+
+from gitgates.config.load import checked
+from gitgates.core.errors import ConfigError, GitError
+from gitgates.core.record import Record
+from gitgates.engine.base import find_base
+from gitgates.features.proof import ssh_keys
+from gitgates.features.proof.envelope import read_envelope
+from gitgates.features.proof.statement import RefusedError, Statement, read_payload
+from gitgates.git.object_store import read_blobs
+from gitgates.git.repo import Repo
+from gitgates.git.settings import settings_in
+from gitgates.store.files import make_folder, read_cached, read_regular, replace_cached
+
+__all__ = ["RefusedError", "Trust", "trust_at"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.features.proof.envelope import Envelope
+
+_LARGEST = 1 << 20  # bytes of a file of allowed signers
+_FUTURE_S = 600.0  # by which the clocks of two machines may differ
+_DAY_S = 86400.0
+_MOST_VERIFIED = 2000  # signatures that are remembered
+# With these, it depends on the time whether a key counts.
+_TIMED = (b"valid-", b"cert-authority")
+_TABLE = "[tool.gitgates.proof]"
+
+
+class Trust(Record):
+    """Whose proofs count, and which keys they have."""
+
+    repo: Repo
+    settings: ssh_keys.SshSettings
+    signers: tuple[str, ...] = ()  # identities, in which `*` is any text; empty: nobody is believed
+    agents: bool = True  # whether proofs count that were made in a session of an agent
+    max_age_s: float = 0.0  # 0: any age
+    allowed_signers: bytes = b""  # the content of that file
+    source: str = ""  # where that is from, for display
+    why_nobody: str = ""  # is believed, where a problem is the reason
+
+    def believed(self, raw: bytes) -> Statement:
+        """Return the statement in an envelope, if its signer is believed.
+
+        Raises: RefusedError with the reason where it is not.
+        """
+        try:
+            envelope = read_envelope(raw)
+            statement = read_payload(envelope.payload)
+        except RefusedError as error:
+            raise RefusedError(f"no valid proof: {error}") from error
+        try:
+            self._require_signer(statement.signer)
+            self._require_signature(envelope, statement.signer)
+            self._require_time(statement)
+            self._require_person(statement)
+        except RefusedError as error:
+            raise RefusedError(f"{statement.title}: {error}") from error
+        return statement
+
+    def _require_signer(self, signer: str) -> None:
+        if not self.signers:
+            raise RefusedError(self.why_nobody or f"{_TABLE} trusts nobody, at {self.source}")
+        if not any(_matches(pattern, signer) for pattern in self.signers):
+            names = ", ".join(self.signers)
+            raise RefusedError(f"its signer is not trusted: {_TABLE} has {names}, at {self.source}")
+        if not self.allowed_signers:
+            raise RefusedError(self.why_nobody or "there is no file of allowed signers")
+
+    def _require_signature(self, envelope: Envelope, signer: str) -> None:
+        known_abs = f"{self.repo.shared_state_abs}/{ssh_keys.FOLDER}/verified"
+        mark = "" if self._depends_on_time else self._mark(envelope, signer)
+        known = (read_cached(known_abs) if mark else None) or {}
+        if mark and mark in known:
+            return
+        ssh_keys.verify(
+            self.repo,
+            self.settings,
+            message=envelope.signed,
+            signature=envelope.signature,
+            identity=signer,
+            allowed_signers=self.allowed_signers,
+        )
+        if mark:
+            newest = dict.fromkeys([*known, mark][-_MOST_VERIFIED:], True)
+            try:
+                make_folder(os.path.dirname(known_abs))
+                replace_cached(known_abs, newest, sync=False)
+            except OSError:
+                return  # it is verified again
+
+    @property
+    def _depends_on_time(self) -> bool:
+        signers = self.allowed_signers.lower()
+        return bool(self.settings.revoked) or any(option in signers for option in _TIMED)
+
+    def _mark(self, envelope: Envelope, signer: str) -> str:
+        parts = (envelope.signed, envelope.signature, signer.encode(), self.allowed_signers)
+        digests = b"".join(hashlib.sha256(part).digest() for part in parts)
+        return hashlib.sha256(digests).hexdigest()
+
+    def _require_time(self, statement: Statement) -> None:
+        now = time.time()
+        times = [statement.time_s, *(proof.time_s for proof in statement.gates if proof.time_s)]
+        if max(times) > now + _FUTURE_S:
+            raise RefusedError("it is from the future: is the clock right, here and there?")
+        if self.max_age_s and min(times) < now - self.max_age_s:
+            days = f"{(now - min(times)) / _DAY_S:.1f} days old"
+            raise RefusedError(f"it is {days}, and max_age is {self.max_age_s / _DAY_S:.1f} days")
+
+    def _require_person(self, statement: Statement) -> None:
+        if self.agents:
+            return
+        for proof in statement.gates:
+            if proof.maker == "agent":
+                raise RefusedError(
+                    f"gate `{proof.gate}` ran in a session of an agent, and `agents` is false"
+                )
+
+
+def trust_at(repo: Repo) -> Trust:
+    """Return whose proofs count in a repository, as at the merge base with its remote.
+
+    Raises: GitError.
+    """
+    settings = ssh_keys.settings_of(repo)
+    nobody = Trust(repo, settings)
+    base = find_base(repo.git, of_remote=True)
+    if base is None or not base.commit:
+        why = base.why_none if base else "there is no commit yet"
+        return nobody._replace(why_nobody=f"nobody is trusted without a merge base: {why}")
+    nobody = nobody._replace(source=base.name)
+    try:
+        config = checked(settings_in(repo.git, [base.commit])[0])
+    except ConfigError as error:
+        first = error.message.splitlines()[0]
+        return nobody._replace(why_nobody=f"the settings at {base.name} are not valid: {first}")
+    table: dict[str, Any] = config.tables.get("proof", {}) if config else {}
+    trust = table.get("trust") or {}
+    if not trust.get("signers"):
+        return nobody
+    allowed = nobody._replace(
+        signers=tuple(trust["signers"]), agents=trust["agents"], max_age_s=trust["max_age_s"]
+    )
+    file = str(table.get("allowed_signers", ""))
+    try:
+        return allowed._replace(allowed_signers=_signers_file(repo, settings, base.commit, file))
+    except (GitError, OSError) as error:
+        return allowed._replace(why_nobody=f"the allowed signers cannot be read: {error}")
+
+
+def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file: str) -> bytes:
+    """Return the file of the allowed signers: of the repository as in a commit, else as it is.
+
+    Raises: GitError or OSError where it cannot be read, or there is none.
+    """
+    path_abs = os.path.join(repo.root_abs, file) if file else settings.allowed_signers
+    if not path_abs:
+        raise GitError(
+            f"neither {_TABLE} has `allowed_signers`, nor git gpg.ssh.allowedSignersFile"
+        )
+    path = repo.relative(path_abs)
+    if not file and path.split("/")[0] in ("..", ".git"):
+        return read_regular(path_abs)
+    name = f"{commit}:{os.path.normpath(file) if file else path}"
+    content = read_blobs(repo.git, [name], _LARGEST).get(name)
+    if content is None:
+        raise GitError(f"there is no {file or path} in the merge base {commit[:12]}")
+    return content
+
+
+def _matches(pattern: str, identity: str) -> bool:
+    """Return whether an identity matches a pattern, in which `*` is any text."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return pattern == identity
+    *middle, last = rest
+    at = len(first)
+    if not identity.startswith(first):
+        return False
+    for part in middle:
+        found = identity.find(part, at)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return identity.endswith(last) and len(identity) - len(last) >= at
