@@ -353,7 +353,7 @@ class Reuse:
         for command in commands:
             yield repr((command.argv, os.path.relpath(command.cwd_abs, root_abs)))
         first = commands[0]
-        yield from identity(first, root_abs, self._describe, self._packages)
+        yield from identity(first, root_abs, self._describe, known=self._packages)
         named = {*_named(gate.env_inputs, first.env), *variables(first)}
         for name in sorted({*_VARIABLES, *named}):
             yield f"{name}={first.env.get(name)!r}"

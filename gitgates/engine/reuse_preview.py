@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from gitgates.core.clean import counted
-from gitgates.core.types import BLOCK, Command, Decision, Plan, Step
-from gitgates.engine.command import gate_env, make_commands, with_hook
+from gitgates.core.types import BLOCK, Decision, Plan
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import REUSE, is_reusable, looks_up
+from gitgates.engine.portable import commands_for
 from gitgates.engine.reuse import TOO_FEW, Reuse
 from gitgates.engine.walk import describe
 from gitgates.git.repo import Repo
-from gitgates.proc.call import argument_limit
 
 _NEVER = "never, because of `pass_hook_input`, `metrics` or `git_env`"
 
@@ -23,21 +22,7 @@ def preview_reuse(plan: Plan, repo: Repo) -> dict[str, str]:
     steps = [step for step in plan.steps if step.gate.reuse and not (step.skip or step.fault)]
     if repo.env.get(REUSE) == "0":
         return {step.gate.name: f"never, because of {REUSE}=0" for step in steps}
-    hook_env = with_hook(repo.env, plan.event.name, repo.git_dir_abs)
-
-    def commands_of(step: Step) -> list[Command]:
-        env = gate_env(
-            hook_env,
-            plan.event,
-            step.gate,
-            git_dir_abs="" if repo.found_by_folder else repo.git_dir_abs,
-            root_abs=repo.root_abs,
-        )
-        limit = argument_limit(env)
-        return make_commands(
-            step, plan.event, root_abs=repo.root_abs, env=env, stdin_abs="", limit=limit
-        )
-
+    commands_of = commands_for(plan, repo)
     reuse, looks = Reuse(plan, repo, None, Listener().message), looks_up(plan.steps)
     texts = {}
     for step in steps:

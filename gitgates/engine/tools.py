@@ -36,24 +36,51 @@ _LAUNCHERS = _PYTHON_LAUNCHERS | _NODE_LAUNCHERS
 # They start one of several versions, by rules of their own.
 CHOOSERS = frozenset(("asdf", "hatch", "mise", "pipx", "pyenv", "uvx", "volta", "volta-shim"))
 # Written by npm, pnpm and yarn when they have installed.
-_NODE = (".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity")
+_NODE = (
+    *(".package-lock.json", ".modules.yaml", ".pnpm/lock.yaml"),
+    *(".yarn-state.yml", ".yarn-integrity"),
+)
 # What rustup writes when it updates a toolchain or chooses another one.
 _RUSTUP = ("settings.toml", "update-hashes")
 _ENDS = str.maketrans(dict.fromkeys(";&|()`", "\n"))  # of one command of a shell
 _SEPARATORS = str.maketrans(dict.fromkeys("<>\"'$={},", " "))
 
 
+class ToolError(GitgatesError):
+    """Which program a command starts cannot be told."""
+
+
+def signature(path_abs: str) -> str:
+    """Return a text that changes when the file at a path does, or one anywhere below it.
+
+    It says where there is none.
+    """
+    try:
+        now = os.stat(path_abs)
+    except OSError:
+        return f"{path_abs} -"
+    if stat.S_ISDIR(now.st_mode):
+        paths = [f"{path_abs}/{name}" for name in _names(path_abs)]
+        kept = [path for path in paths if not (os.path.islink(path) and os.path.isdir(path))]
+        return "\n".join([path_abs, *map(signature, kept)])  # without links, which may be circular
+    place = f"{path_abs} {now.st_dev} {now.st_ino}"
+    return f"{place} {now.st_size} {now.st_mtime_ns} {now.st_ctime_ns}"
+
+
 def identity(
     command: Command,
     root_abs: str,
     describe: Callable[[str], str],
+    *,
     known: dict[str, list[str]] | None = None,
+    file: Callable[[str], str] = signature,
 ) -> list[str]:
     """Return lines that change when a program of a command does, or a package that it may import.
 
     In a shell command, each word that is a program counts, whatever the shell makes of it.
-    `describe` returns such a line about a file; `known` keeps what environments have installed, for
-    the next command. Raises: ToolError where a program starts another one that cannot be told.
+    `describe` returns such a line about a program, `file` one about what package managers leave,
+    as `signature` does; `known` keeps what environments have installed, for the next command.
+    Raises: ToolError where a program starts another one that cannot be told.
     """
     env = command.env
     calls = [*_calls(command)]
@@ -83,7 +110,7 @@ def identity(
     importing = [path_abs for path_abs, imports in found.items() if imports]
     environments = [*own, *_environments(importing, env)]
     node = [
-        signature(f"{os.path.realpath(f'{folder_abs}/node_modules')}/{name}")
+        file(f"{os.path.realpath(f'{folder_abs}/node_modules')}/{name}")
         for folder_abs in folders
         if os.path.isdir(f"{folder_abs}/node_modules")
         for name in _NODE
@@ -93,32 +120,11 @@ def identity(
     installed = {} if known is None else known
     for folder_abs in environments:
         if folder_abs not in installed:
-            installed[folder_abs] = [*_packages(folder_abs)]
+            installed[folder_abs] = [*_packages(folder_abs, file)]
     packages = [
         line for folder_abs in dict.fromkeys(environments) for line in installed[folder_abs]
     ]
-    return [*map(describe, found), *packages, *node, *_toolchains(names, env)]
-
-
-class ToolError(GitgatesError):
-    """Which program a command starts cannot be told."""
-
-
-def signature(path_abs: str) -> str:
-    """Return a text that changes when the file at a path does, or one anywhere below it.
-
-    It says where there is none.
-    """
-    try:
-        now = os.stat(path_abs)
-    except OSError:
-        return f"{path_abs} -"
-    if stat.S_ISDIR(now.st_mode):
-        paths = [f"{path_abs}/{name}" for name in _names(path_abs)]
-        kept = [path for path in paths if not (os.path.islink(path) and os.path.isdir(path))]
-        return "\n".join([path_abs, *map(signature, kept)])  # without links, which may be circular
-    place = f"{path_abs} {now.st_dev} {now.st_ino}"
-    return f"{place} {now.st_size} {now.st_mtime_ns} {now.st_ctime_ns}"
+    return [*map(describe, found), *packages, *node, *_toolchains(names, env, file)]
 
 
 def variables(command: Command) -> set[str]:
@@ -262,31 +268,33 @@ def _environments(programs: Iterable[str], env: Mapping[str, str]) -> Iterator[s
             yield from (folder_abs, "/usr/local", f"{env.get('HOME', '')}/.local")
 
 
-def _toolchains(names: set[str], env: Mapping[str, str]) -> Iterator[str]:
+def _toolchains(
+    names: set[str], env: Mapping[str, str], file: Callable[[str], str]
+) -> Iterator[str]:
     """Yield what tells the toolchains of rustup, whose programs are links to itself."""
     if "rustup" in names:
         home_abs = env.get("RUSTUP_HOME") or f"{env.get('HOME', '')}/.rustup"
-        yield from (signature(f"{home_abs}/{name}") for name in _RUSTUP)
+        yield from (file(f"{home_abs}/{name}") for name in _RUSTUP)
         yield env.get("RUSTUP_TOOLCHAIN", "")
 
 
-def _packages(folder_abs: str) -> Iterator[str]:
-    """Yield a signature of each distribution that is installed in an environment."""
+def _packages(folder_abs: str, file: Callable[[str], str]) -> Iterator[str]:
+    """Yield a line about each distribution that is installed in an environment."""
     sites: dict[str, None] = {}
     for lib in ("lib", "lib64", "Lib"):
         for python in _names(f"{folder_abs}/{lib}", "python") or ([""] if lib == "Lib" else []):
             for packages in ("site-packages", "dist-packages"):
                 sites[os.path.realpath(os.path.join(folder_abs, lib, python, packages))] = None
     for site_abs in sites:
-        yield from _distributions(site_abs)
+        yield from _distributions(site_abs, file)
 
 
-def _distributions(site_abs: str) -> Iterator[str]:
+def _distributions(site_abs: str, file: Callable[[str], str]) -> Iterator[str]:
     for name in _names(site_abs):
         if name.endswith(".dist-info"):
-            yield signature(f"{site_abs}/{name}/RECORD")
+            yield file(f"{site_abs}/{name}/RECORD")
         elif name.endswith((".egg-info", ".egg-link", ".pth")):
-            yield signature(f"{site_abs}/{name}")
+            yield file(f"{site_abs}/{name}")
 
 
 def _names(folder_abs: str, prefix: str = "") -> list[str]:

@@ -77,10 +77,15 @@ def digest(*parts: bytes | str) -> str:
 
 def definition_of(gate: Gate) -> str:
     """Return a digest of what decides how a gate ends on a content, and what it measures."""
+    return digest(repr(definition(gate)))
+
+
+def definition(gate: Gate) -> tuple[object, ...]:
+    """Return what decides how a gate ends on a content, and what it measures."""
     runs = (gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.git_env)
     sees = (gate.files, gate.exclude, gate.pass_files, gate.pass_hook_input, gate.writes)
     types = (gate.types, gate.types_or) if gate.types or gate.types_or else ()
-    return digest(repr((runs, (*sees, *types), gate.failures, gate.metrics)))
+    return runs, (*sees, *types), gate.failures, gate.metrics
 
 
 def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: ANN401 - as they are
