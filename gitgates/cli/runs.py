@@ -196,7 +196,7 @@ def page(output: str) -> int:
     repo = current_repo()
     documents = [document for _, document in _documents(repo) if document]
     revisions = (f"--max-count={_COMMITS}", "HEAD") if repo.head else ()
-    commits = verify(repo, revisions, lambda _text: None, publishes=False)
+    commits = verify(repo, revisions, lambda _text: None, writes=False)
     rows = [commit_fields(commit, commit.missing()) for commit in commits]
     content = KeptRuns(
         root_abs=repo.root_abs,

@@ -46,6 +46,11 @@ class RefUpdate(Record):
     remote_ref: str
     remote_id: str
 
+    @property
+    def has_code(self) -> bool:
+        """Whether there is anything that gates could check: git notes are none of it."""
+        return not self.remote_ref.startswith("refs/notes/")
+
 
 class Verdict(Record):
     """The verdict on an agent's event, independent of hosts."""

@@ -6,27 +6,25 @@ status is `unchecked`, unless the base itself shows that there was nothing yet.
 
 from __future__ import annotations
 
-from gitgates.config.load import checked
+from gitgates.config.load import checked, load
 from gitgates.core.errors import ConfigError, GitgatesError
-from gitgates.core.lean_json import dumps, loads
+from gitgates.core.policy import lenders
 from gitgates.core.record import lazy
+from gitgates.core.types import Config
 from gitgates.engine.walk import describe
 from gitgates.git.settings import settings_in
-from gitgates.store.former_files import is_measured
-from gitgates.store.log import utc
 from gitgates.store.proofs import append, definition_of, of_content, proof_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from typing import Any
 
     from gitgates.core.types import Gate, GateResult
     from gitgates.engine.base import Base
     from gitgates.git.repo import Git, Repo
-    from gitgates.store.log import Fact
 
 MEASURE = "measure"
-_NOTES = "refs/notes/gitgates"  # as git/notes.py writes them; for one note, git is faster
 _DIGITS = 9  # of a difference; floats have 70.4 - 70.3 > 0.1
 _NO_NUMBERS = ("timed-out", "killed", "not-started")
 
@@ -106,20 +104,26 @@ class Ratchet:
     def _recorded(self, tree: str) -> tuple[Mapping[str, float], str]:
         """Return the gate's newest numbers for a tree, and the definition that measured them.
 
-        Those of this clone, or of git notes, in which there is no definition.
+        Those of this clone, or of a trusted signer.
         """
         proofs = of_content(self._repo.shared_state_abs, tree)
         mine = [proof for proof in proofs if proof.gate == self._gate.name]
         if found := [proof for proof in mine if proof.numbers or proof.hook == MEASURE]:
             return found[-1].numbers, found[-1].definition
-        entries = sorted(self._noted(tree), key=lambda entry: entry["time"])
-        return (entries[-1]["metrics"], "") if entries else ({}, "")
+        newest = max(self._signed(tree), key=lambda proof: proof.time_s, default=None)
+        return (newest.numbers, "") if newest else ({}, "")
 
-    def _noted(self, tree: str) -> list[Fact]:
-        process = self._repo.git.ask("notes", f"--ref={_NOTES}", "show", tree)
-        lines = [] if process.exit_status else process.stdout.splitlines()
-        entries = [_parse(line, tree) for line in lines if b'"metrics"' in line]
-        return [entry for entry in entries if entry and entry["gate"] == self._gate.name]
+    def _signed(self, tree: str) -> Iterator[Any]:
+        """Yield what trusted signers have measured with this gate on a tree."""
+        repo = self._repo
+        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
+        for lend in lenders(config, "signed_evidence"):
+            for statement in lend(repo, config, lambda _text: None).of_tree(tree)[0]:
+                yield from [
+                    proof
+                    for proof in statement.gates
+                    if proof.gate == self._gate.name and proof.numbers and not proof.origin
+                ]
 
     @lazy
     def _base_metrics(self) -> tuple[str, ...]:
@@ -134,29 +138,6 @@ class Ratchet:
         return tuple(
             name for gate in gates if gate.name == self._gate.name for name, *_rest in gate.metrics
         )
-
-
-def noted_lines(shared_state_abs: str, tree: str) -> list[bytes]:
-    """Return the numbers recorded for a tree as lines of git notes."""
-    return [
-        dumps(
-            {"gate": proof.gate, "metrics": proof.numbers, "time": utc(proof.time_s), "v": 1}
-        ).encode()
-        for proof in of_content(shared_state_abs, tree)
-        if proof.numbers
-    ]
-
-
-def _parse(line: bytes, tree: str) -> Fact | None:
-    """Read a line of a note; None if it is about something else."""
-    try:
-        fields = loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(fields, dict):
-        return None
-    entry = {**fields, "commit": "", "tree": tree}
-    return entry if is_measured(entry) else None
 
 
 def _begin(result: GateResult, why: str) -> GateResult:

@@ -1,4 +1,4 @@
-"""The git notes of gitgates: lines about a tree, under refs/notes/gitgates.
+"""Git notes about trees: lines, each a signed statement, or what somebody else has written.
 
 They are annotated to the tree of a commit, so they hold for each commit of that content. One
 process of git reads any number of them, and one `git fast-import` writes them, which leaves nothing
@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from gitgates.git.repo import Repo
+    from gitgates.proc.call import CompletedProcess
 
-REF = "refs/notes/gitgates"
+REF = "refs/notes/gitgates"  # those that travel
 _WHO = "gitgates <gitgates@localhost>"
 _FILE = "100"  # the mode of regular files begins with it
+_ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
 _TRIES = 5  # others write notes as well
 
 
@@ -33,21 +35,22 @@ class Notes:
     Raises: GitError where they cannot be read.
     """
 
-    def __init__(self, repo: Repo) -> None:
-        self._git = repo.git
-        self.tip = repo.git.resolve(f"{REF}^{{commit}}")
+    def __init__(self, repo: Repo, ref: str = REF) -> None:
+        self._git, self._ref = repo.git, ref
+        self.tip = repo.git.resolve(f"{ref}^{{commit}}")
         self._paths: dict[str, dict[str, str]] = {}  # of an annotated tree: path → blob
         self._contents: dict[str, bytes] = {}  # of blobs that were read
         if not self.tip:
             return
         listing = repo.git.ask("ls-tree", "-r", "-z", self.tip)
         if listing.exit_status:
-            raise GitError(f"{REF}: its files cannot be read", "See: git fsck")
+            raise GitError(f"{ref}: its files cannot be read", "See: git fsck")
         for entry in nul_split(listing.stdout):
             fields, _, path = entry.partition("\t")
             mode, _kind, blob = fields.split(" ")
-            if mode.startswith(_FILE):
-                self._paths.setdefault(path.replace("/", ""), {})[path] = blob
+            tree = path.replace("/", "")
+            if mode.startswith(_FILE) and len(tree) in _ID_LENGTHS:
+                self._paths.setdefault(tree, {})[path] = blob
 
     def __iter__(self) -> Iterator[str]:
         """Return the trees that have notes."""
@@ -63,13 +66,18 @@ class Notes:
         unread = [blob for blob in blobs if blob not in self._contents]
         self._contents |= read_blobs(self._git, unread, sys.maxsize)
         if not self._contents.keys() >= set(blobs):
-            raise GitError(f"{REF}: notes cannot be read", "See: git fsck")
+            raise GitError(f"{self._ref}: notes cannot be read", "See: git fsck")
+
+    def blobs(self, tree: str) -> list[str]:
+        """Return the ids of the blobs with the notes of a tree: mostly one."""
+        return [*self._paths.get(tree, {}).values()]
 
     def lines(self, tree: str) -> list[bytes]:
         """Return the lines of the notes of a tree. Raises: GitError."""
         self.read([tree])
-        blobs = self._paths.get(tree, {}).values()
-        return [line for blob in blobs for line in self._contents[blob].splitlines()]
+        blobs = self.blobs(tree)
+        # Not splitlines: what somebody else has written there stays as it is.
+        return [line for blob in blobs for line in self._contents[blob].split(b"\n") if line]
 
     def path(self, tree: str) -> str:
         """Return where the note of a tree is, or is to be. Git finds it in folders or without."""
@@ -83,33 +91,85 @@ def add_lines(repo: Repo, added: Mapping[str, list[bytes]]) -> None:
     """
     for _ in range(_TRIES):
         notes = Notes(repo)
-        notes.read(added)
-        files = []
-        for tree, lines in added.items():
-            before = notes.lines(tree)
-            after = list(dict.fromkeys((*before, *lines)))
-            if after != before:
-                files.append((notes.path(tree), b"".join(line + b"\n" for line in after)))
+        files = _with_lines(notes, added)
         if not files:
             return
         # Not forced: git refuses it where somebody else has written notes since.
-        completed = repo.git.ask(
-            "fast-import", "--quiet", "--done", stdin=_commit(notes.tip, files)
-        )
+        completed = _write(repo, [notes.tip] if notes.tip else [], files)
         if not completed.exit_status:
             return
-    message = os.fsdecode(completed.stderr).strip()
-    raise GitError(f"{REF} cannot be written: {message}")
+    raise _not_written(completed.stderr)
 
 
-def _commit(parent: str, files: list[tuple[str, bytes]]) -> bytes:
-    """Return a commit of notes. Source: git-fast-import(1)."""
+def unite(repo: Repo, ref: str) -> int:
+    """Add the lines of the notes under another ref to ours, which become history of ours.
+
+    Return how many are new. Raises: GitError where they cannot be read or written.
+    """
+    for _ in range(_TRIES):
+        ours, theirs = Notes(repo), Notes(repo, ref)
+        if theirs.tip in ("", ours.tip):
+            return 0
+        news, lacks = _differing(ours, theirs)
+        if not lacks:  # they have all that we have
+            completed = repo.git.ask(
+                "update-ref", REF, theirs.tip, ours.tip or "0" * len(theirs.tip)
+            )
+        elif not news and _is_ancestor(repo, theirs.tip, ours.tip):
+            return 0
+        else:
+            completed = _write(repo, [ours.tip, theirs.tip], _with_lines(ours, news))
+        if not completed.exit_status:
+            return sum(map(len, news.values()))
+    raise _not_written(completed.stderr)
+
+
+def _differing(ours: Notes, theirs: Notes) -> tuple[dict[str, list[bytes]], bool]:
+    """Return the lines that only they have, by tree, and whether we have any that they lack."""
+    trees = [
+        tree
+        for tree in dict.fromkeys((*ours, *theirs))
+        if set(ours.blobs(tree)) != set(theirs.blobs(tree))
+    ]
+    ours.read(trees)
+    theirs.read(trees)
+    lines_by_tree = {tree: (ours.lines(tree), theirs.lines(tree)) for tree in trees}
+    news = {
+        tree: new
+        for tree, (mine, others) in lines_by_tree.items()
+        if (new := [*dict.fromkeys(others).keys() - {*mine}])
+    }
+    return news, any({*mine} - {*others} for mine, others in lines_by_tree.values())
+
+
+def _is_ancestor(repo: Repo, commit: str, of: str) -> bool:
+    return not repo.git.ask("merge-base", "--is-ancestor", commit, of).exit_status
+
+
+def _with_lines(notes: Notes, added: Mapping[str, list[bytes]]) -> list[tuple[str, bytes]]:
+    """Return path and content of each note that gets lines which it does not have."""
+    notes.read(added)
+    files = []
+    for tree, lines in added.items():
+        before = notes.lines(tree)
+        after = list(dict.fromkeys((*before, *lines)))
+        if after != before:
+            files.append((notes.path(tree), b"".join(line + b"\n" for line in after)))
+    return files
+
+
+def _not_written(stderr: bytes) -> GitError:
+    return GitError(f"{REF} cannot be written: {os.fsdecode(stderr).strip()}")
+
+
+def _write(repo: Repo, parents: list[str], files: list[tuple[str, bytes]]) -> CompletedProcess:
+    """Commit notes. Source: git-fast-import(1)."""
     message = b"gitgates: what gates have checked\n"
     head = f"commit {REF}\ncommitter {_WHO} {int(time.time())} +0000\n".encode()
     parts = [head, b"data %d\n%s" % (len(message), message)]
-    if parent:
-        parts.append(b"from %s\n" % parent.encode())
+    for word, parent in zip(("from", "merge"), parents, strict=False):
+        parts.append(f"{word} {parent}\n".encode())
     for path, content in files:
         parts.append(b"M 100644 inline %s\n" % os.fsencode(path))
         parts.append(b"data %d\n%s\n" % (len(content), content))
-    return b"".join((*parts, b"done\n"))
+    return repo.git.ask("fast-import", "--quiet", "--done", stdin=b"".join((*parts, b"done\n")))

@@ -9,15 +9,13 @@ if TYPE_CHECKING:
     from gitgates.core.types import RefUpdate
     from gitgates.git.repo import Git
 
-_NOT_CODE = "refs/notes/"
-
 
 def pushed(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...]:
     """Return the revisions that a push adds to a remote; nothing where it adds no commit."""
     tips = [
         git.resolve(f"{ref.local_id}^{{commit}}")
         for ref in refs
-        if ref.local_id.strip("0") and not ref.remote_ref.startswith(_NOT_CODE)
+        if ref.local_id.strip("0") and ref.has_code
     ]
     remote_ids = [ref.remote_id for ref in refs if ref.remote_id.strip("0")]
     commit_ids = [tip for tip in dict.fromkeys(tips) if tip]

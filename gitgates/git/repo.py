@@ -18,6 +18,7 @@ from gitgates.proc.call import (
     CompletedProcess,
     RunningProcess,
     call,
+    call_detached,
     communicate,
     kill_program,
     start_program,
@@ -97,6 +98,19 @@ class Git(Record):
         argv = ("git", "-C", self.cwd_abs, *args)
         try:
             return call(argv, {**self.env, "LC_ALL": "C"}, stdin, apart=self.apart)
+        except OSError as error:
+            raise _not_run(error) from error
+
+    def ask_unattended(self, *args: str, limit_s: float) -> CompletedProcess:
+        """Run git as `ask` does, for a limited time, without a terminal that it could ask on.
+
+        Raises: GitError where git does not exist or does not end.
+        """
+        alone = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
+        env = {"GIT_ASKPASS": "", **self.env, **alone}  # empty: nor by what ssh asks with
+        argv = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX, *args)
+        try:
+            return call_detached(argv, env, b"", limit_s)
         except OSError as error:
             raise _not_run(error) from error
 

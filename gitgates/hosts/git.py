@@ -22,12 +22,13 @@ _SHOWN = 200  # bytes of a line that is not understood
 def decode(hook: str, argv: tuple[str, ...], stdin: bytes, root_abs: str) -> Event:
     """Return the event of one firing of a git hook. What it is about in paths is asked later."""
     point = HOOK_POINTS[hook]
+    is_push = point.scope == "pushed"
     message = argv[0] if point.scope == "message" and argv else ""
     return Event(
         host="git",
         name=hook,
         root_abs=root_abs,
-        refs=decode_refs(stdin) if point.scope == "pushed" else (),
+        refs=tuple(ref for ref in decode_refs(stdin) if ref.has_code) if is_push else (),
         argv=argv,
         stdin=stdin,
         message_file_abs=posixpath.join(root_abs, message) if message else "",

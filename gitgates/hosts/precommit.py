@@ -48,7 +48,7 @@ def decode(
     absolute = tuple(posixpath.normpath(posixpath.join(cwd_abs, name)) for name in files)
     argv = tuple(env[name] for name in _ARGUMENTS.get(stage, ()) if name in env)
     message = absolute[0] if scope == "message" and absolute else ""
-    refs = (_pushed_ref(env),) if scope == "pushed" else ()
+    refs = (pushed,) if scope == "pushed" and (pushed := _pushed_ref(env)).has_code else ()
     return Event(
         host="pre-commit",
         name=stage,

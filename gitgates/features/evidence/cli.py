@@ -19,6 +19,7 @@ from gitgates.features.evidence.commit_evidence import (
 )
 from gitgates.features.evidence.verification import (
     VerifiedCommit,
+    asks_others,
     run_missing,
     verify,
 )
@@ -30,6 +31,7 @@ from gitgates.verbs.repository import current_repo
 _VERSION = 1
 _SHORT = 7
 _BYPASSED = "bypassed the gates"
+_DONE = (GATED, ELSEWHERE, SQUASHED)
 
 
 # \b: click does not wrap the lines that follow.
@@ -40,7 +42,8 @@ upstream of the branch, or in no remote. The hook is pre-commit, for a merge pre
 configured in the commit.
 
 \b
-gated                    its gates passed on this content
+gated                    its gates passed on this content; in parentheses: of whom that
+                         is believed, if they ran elsewhere
 gated on another base    its gates passed on the same patch (rebase, cherry-pick), or
                          on the same content of these files
 squash of gated commits  it squashes a branch whose commits all passed
@@ -73,27 +76,48 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
     repo = current_repo()
     commit_range = unpushed(repo.git) if revisions is None else range_of(repo.git, revisions)
     verified_commits = verify(repo, commit_range, _say)
+    todo = [verified for verified in verified_commits if verified.missing(strict=strict)]
+    refused = {verified.commit.id: verified.refused for verified in todo}
+    for verified in todo:
+        for reason in verified.refused:
+            _say(f"{verified.commit.id[:_SHORT]}: not believed: {reason}")
     failed: set[str] = set()
-    if run_it and (
-        todo := [verified for verified in verified_commits if verified.missing(strict=strict)]
-    ):
+    if run_it and todo:
         listener = Console(stdout()) if fmt == "text" else Listener()
         failed = {
             verified.commit.id for verified in todo if not _runs(verified, listener, strict=strict)
         }
         verified_commits = verify(repo, commit_range, _say)
     rows = [
-        commit_fields(
-            verified, verified.missing(strict=strict), failed=verified.commit.id in failed
-        )
+        {
+            **commit_fields(
+                verified, verified.missing(strict=strict), failed=verified.commit.id in failed
+            ),
+            "refused": [*refused.get(verified.commit.id, ())],
+        }
         for verified in verified_commits
     ]
     if fmt == "json":
         print_json({"version": _VERSION, "commits": rows})
     else:
         _print(rows)
+        if rows and asks_others(repo):
+            ran = sum(len(verified.missing(strict=strict)) for verified in todo) if run_it else 0
+            click.echo(_summary(verified_commits, ran))
     is_wrong = any(row["state"] in ("failed", _BYPASSED, UNCHECKED) for row in rows)
     return errors.BLOCKED if is_wrong else errors.OK
+
+
+def _summary(verified_commits: list[VerifiedCommit], ran: int) -> str:
+    """Return what was believed, of whom, and what ran here."""
+    signers = [who for verified in verified_commits for who in verified.signers.values()]
+    gates = sum(end in _DONE for verified in verified_commits for end in verified.gates.values())
+    before = max(gates - len(signers) - ran, 0)
+    counts = [f"{signers.count(who)} gates believed of {who}" for who in dict.fromkeys(signers)]
+    counts += [f"{before} had run here"] if before else []
+    total = len(verified_commits)
+    commits = f"{total} commit{'s' if total > 1 else ''}"
+    return f"{commits}: {', '.join([*counts, f'{ran} run here now'])}"
 
 
 def _say(text: str) -> None:
@@ -120,6 +144,7 @@ def commit_fields(
         "state": "failed" if failed else _state(verified, missing),
         "missing": list(missing),
         "gates": dict(verified.gates),
+        "signers": dict(verified.signers),
         "problem": verified.problem,
     }
 
@@ -149,6 +174,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         why = why_of(row)
         state = f"{row['state']}: {why}" if why else row["state"]
+        if row["signers"] and row["state"] not in ("failed", _BYPASSED, UNCHECKED):
+            state = f"{state} ({', '.join(dict.fromkeys(row['signers'].values()))})"
         lines.append((row["commit"][:_SHORT], state, plain_line(row["subject"])))
     click.echo(table(lines), nl=False)
     if any(row["state"] == _BYPASSED and not row["problem"] for row in rows):

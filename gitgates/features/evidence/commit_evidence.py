@@ -1,30 +1,30 @@
-"""Evidence of what gates have checked, by content: in the log of proofs, and in git notes.
+"""Evidence of what gates have checked, by content: from the log of proofs, and of trusted signers.
 
 It has the status of gates on one tree, and the tree that the paths were compared with: a gate
-that takes paths has not checked what is the same in both.
+that takes paths has not checked what is the same in both. What the log has of commits is kept in a
+file beside it, with the digests of patches, after the log has dropped it.
 """
 
 from __future__ import annotations
 
 import os
 
-from gitgates.core.errors import ConfigError, GitError
-from gitgates.core.lean_json import dumps, loads
+from gitgates.core.errors import ConfigError
 from gitgates.core.record import Record
 from gitgates.engine.plan import takes_paths
-from gitgates.engine.ratchet import noted_lines
 from gitgates.features.evidence.commit_settings import configurations
 from gitgates.git.commits import changed_blobs, patch_digests, trees_of
-from gitgates.git.notes import Notes, add_lines
 from gitgates.git.object_store import reading_git
-from gitgates.store.files import read_cached, replace_cached
+from gitgates.store.files import make_folder, read_cached, replace_cached
 from gitgates.store.proofs import FOLDER, read_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
 
     from gitgates.core.types import Gate
+    from gitgates.features.evidence.believed import Believed
     from gitgates.git.commits import Blob
     from gitgates.git.repo import Repo
     from gitgates.store.proofs import Proof
@@ -35,7 +35,8 @@ SQUASHED = "squash of gated commits"
 SKIPPED = "skipped"
 MISSING = "missing"
 UNCHECKED = "nothing was checked"
-_VERSION = 1
+_FILE = "commits"  # beside the log
+_MOST_TREES = 10_000
 _NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
 _UNKNOWN = "?"  # a base that no longer exists
 _MOST_AMENDS = 5  # behind which the same patch is searched for: each takes a process
@@ -53,12 +54,6 @@ class CheckedTree(Record):
     gates: Mapping[str, str]  # gate → status; `unmatched`: no path matched it
     patch: str = ""  # a digest of the difference between the two trees
 
-    def to_line(self) -> bytes:
-        """Return it as a line of a note; the same evidence makes the same line."""
-        fields = {**self._asdict(), "gates": dict(sorted(self.gates.items())), "v": _VERSION}
-        del fields["tree"]  # the note is attached to it
-        return dumps(dict(sorted(fields.items()))).encode("ascii")
-
     def has_run(self, gate: str) -> bool:
         """Return whether a gate has run, and so did not block the commit."""
         return self.gates.get(gate, "not-run") not in _NOT_RUN
@@ -69,9 +64,10 @@ class CheckedTree(Record):
 
 
 class CommitEvidence:
-    """All evidence of a repository. What is new in the log is first published in notes, if at all.
+    """The evidence of this clone. What is new in the log is first taken into the file.
 
-    `changes`: the pairs of trees that will be looked up, in that order.
+    `changes`: the pairs of trees that will be looked up, in that order. `writes`: the file may be
+    written.
     """
 
     def __init__(
@@ -80,31 +76,26 @@ class CommitEvidence:
         say: Callable[[str], None],
         changes: Iterable[tuple[str, str]] = (),
         *,
-        publishes: bool = True,
+        writes: bool = True,
     ) -> None:
         self._changes = list(changes)
         self._git = reading_git(repo)
-        self._notes = Notes(repo)
-        known = read_cached(_marks_abs(repo, self._notes)) or {}
-        marks = dict(known)
-        self._new: dict[str, list[CheckedTree]] = {}  # by tree
+        path_abs = f"{repo.shared_state_abs}/{FOLDER}/{_FILE}"
+        known, kept = read_cached(path_abs) or ({}, {})
+        marks = dict(known)  # in the log, up to which all is in the file
+        self._rows: dict[str, list[tuple[Any, ...]]] = dict(kept)  # by tree
         for checked in self._complete(_from_log(read_all(repo.shared_state_abs, marks))):
-            self._new.setdefault(checked.tree, []).append(checked)
+            rows = self._rows.setdefault(checked.tree, [])
+            if tuple(checked) not in rows:
+                rows.append(tuple(checked))
         try:
-            if self._new and publishes:
-                texts = {
-                    tree: [*(e.to_line() for e in new), *noted_lines(repo.shared_state_abs, tree)]
-                    for tree, new in self._new.items()
-                }
-                add_lines(repo, texts)
-                self._notes = Notes(repo)
-            if marks != known and publishes:
-                # If killed before this, they are added again, without duplicates.
-                replace_cached(_marks_abs(repo, self._notes), marks, sync=False)
-        except (GitError, OSError) as error:
-            if self._new:
-                say(f"the evidence of new commits cannot be published in git notes: {error}")
-        self.read(tree for pair in self._changes for tree in pair)
+            if marks != known and writes:
+                # If killed before this, they are added again.
+                newest = dict([*self._rows.items()][-_MOST_TREES:])
+                make_folder(os.path.dirname(path_abs))
+                replace_cached(path_abs, (marks, newest), sync=False)
+        except OSError as error:
+            say(f"the evidence of new commits cannot be kept: {error}")
         self._evidence: dict[str, list[CheckedTree]] = {}  # by tree
         self._patches: dict[str, list[CheckedTree]] | None = None
         self._digests: dict[tuple[str, str], str] = {}
@@ -121,39 +112,37 @@ class CommitEvidence:
         digests = patch_digests(self._git, [(e.base, e.tree) for e in checked_trees])
         return [e._replace(patch=digests.get((e.base, e.tree), "")) for e in checked_trees]
 
-    def read(self, trees: Iterable[str]) -> None:
-        """Read the notes of trees at once, before `of` is called for each. Raises: GitError."""
-        self._notes.read(trees)
-
     def of(self, tree: str) -> list[CheckedTree]:
         """Return the evidence of one tree."""
         if tree not in self._evidence:
-            noted = [_from_note(tree, line) for line in self._notes.lines(tree)]
-            self._evidence[tree] = [
-                *(checked for checked in noted if checked),
-                *self._new.get(tree, ()),
-            ]
+            self._evidence[tree] = [CheckedTree(*fields) for fields in self._rows.get(tree, ())]
         return self._evidence[tree]
 
     def _all(self) -> list[CheckedTree]:
         """Return the evidence of all trees."""
-        trees = dict.fromkeys([*self._notes, *self._new])
-        self.read(trees)
-        return [e for tree in trees for e in self.of(tree)]
+        return [e for tree in self._rows for e in self.of(tree)]
 
-    def find(self, gate: Gate, base: str, tree: str, paths: Iterable[str] = ()) -> str:
+    def find(
+        self,
+        gate: Gate,
+        change: tuple[str, str],
+        paths: Iterable[str] = (),
+        believed: Believed | None = None,
+    ) -> str:
         """Return the state of a gate for the change from one tree to another.
 
-        `paths`: those of the change that the gate matches.
+        `paths`: those of the change that the gate matches. `believed`: what others have signed of
+        this gate; files that they have checked in other trees count as not checked.
         """
-        evidence = self.of(tree)
+        base, tree = change
+        evidence = self._of(tree, believed)
         if not takes_paths(gate) and any(e.has_run(gate.name) for e in evidence):
             return GATED
-        steps = self._steps(gate.name, tree, base)
+        steps = self._steps(gate.name, change, believed)
         if steps[-1] == (base, True):
             return GATED
         for at, has_run in steps[:_MOST_AMENDS]:
-            for e in self._with_patch(base, at):
+            for e in self._with_patch(base, at, believed):
                 if e.covers(gate.name) and (has_run or e.has_run(gate.name)):
                     return ELSEWHERE
         if takes_paths(gate) and self._has_checked(gate, base, tree, paths):
@@ -164,16 +153,22 @@ class CommitEvidence:
             return UNCHECKED
         return SKIPPED if "skipped" in ends else MISSING
 
-    def _steps(self, gate: str, tree: str, base: str) -> list[tuple[str, bool]]:
+    def _of(self, tree: str, believed: Believed | None) -> list[CheckedTree]:
+        return [*self.of(tree), *(believed.of_tree(tree) if believed else ())]
+
+    def _steps(
+        self, gate: str, change: tuple[str, str], believed: Believed | None
+    ) -> list[tuple[str, bool]]:
         """Return the trees from one back to that its paths were compared with, and so on to `base`.
 
         More than one step is an amend, which checked only its own changes; steps before it
         checked the rest. Each has whether the gate has run on the way.
         """
+        base, tree = change
         steps = [(tree, False)]
         visited = set(steps)
         for at, has_run in steps:  # grows during the iteration
-            for e in self.of(at):
+            for e in self._of(at, believed):
                 step = e.base, has_run or e.has_run(gate)
                 if e.covers(gate) and step not in visited:
                     visited.add(step)
@@ -219,26 +214,20 @@ class CommitEvidence:
         other = self._gates[tree].get(gate.name)
         return other is not None and _checks(other) == _checks(gate)
 
-    def _with_patch(self, base: str, tree: str) -> list[CheckedTree]:
+    def _with_patch(self, base: str, tree: str, believed: Believed | None) -> list[CheckedTree]:
         """Return the evidence of the same change on any base."""
         if self._patches is None:
             self._patches = {}
             for e in self._all():
                 self._patches.setdefault(e.patch, []).append(e)
-        if self._patches and (base, tree) not in self._digests:
+        if (self._patches or believed) and (base, tree) not in self._digests:
             change = base, tree
             at = self._changes.index(change) if change in self._changes else len(self._changes)
             batch = self._changes[at : at + _AT_ONCE] or [change]
             self._digests |= {**dict.fromkeys(batch, _UNKNOWN), **patch_digests(self._git, batch)}
-        return self._patches.get(self._digests.get((base, tree), _UNKNOWN), [])
-
-
-def _marks_abs(repo: Repo, notes: Notes) -> str:
-    """Return the file of the marks in the log up to which all is in notes.
-
-    If there are no notes, it is another one, of the marks up to which nothing is for them.
-    """
-    return f"{repo.shared_state_abs}/{FOLDER}/{'published' if notes.tip else 'unpublished'}"
+        digest = self._digests.get((base, tree), _UNKNOWN)
+        of_others = believed.of_patch(digest) if believed and digest != _UNKNOWN else ()
+        return [*self._patches.get(digest, ()), *of_others]
 
 
 def _checks(gate: Gate) -> tuple[object, ...]:
@@ -257,16 +246,3 @@ def _from_log(proofs: Iterable[Proof]) -> list[CheckedTree]:
         CheckedTree(tree, base, hook, config, int(time_s), gates)
         for (tree, base, hook, config, time_s), gates in ends_by_run.items()
     ]
-
-
-def _from_note(tree: str, line: bytes) -> CheckedTree | None:
-    """Read a line of a note; None for other content."""
-    try:
-        fields = loads(line.decode("ascii"))
-        if fields.pop("v") != _VERSION:
-            return None
-        checked = CheckedTree(tree=tree, **fields)
-        checked.gates.items()
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return None
-    return checked if all(type(text) is str for text in (checked.base, checked.patch)) else None

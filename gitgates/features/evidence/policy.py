@@ -32,6 +32,8 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
             return so_far.joined(Verdict(BLOCK, to_person=f"{verified.title}: {verified.problem}"))
         if not verified.missing():
             continue
+        for reason in verified.refused:
+            call.say(f"{verified.title}: not believed: {reason}")
         rerun = run_missing(verified, repo, call.listener)
         if rerun.decision and rerun.decision.verdict >= BLOCK:
             call.plan, call.config, call.decision = rerun.plan, rerun.config, rerun.decision

@@ -11,7 +11,8 @@ from gitgates.git.object_store import storing_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.features.evidence.commit_evidence import CommitEvidence
+    from collections.abc import Callable
+
     from gitgates.git.commits import Commit
     from gitgates.git.repo import Repo
 
@@ -19,7 +20,7 @@ _MOST_REFLOG = 200
 _MOST_HEADS = 50  # each takes a process
 
 
-def gated_heads(repo: Repo, evidence: CommitEvidence) -> list[str]:
+def gated_heads(repo: Repo, has_evidence: Callable[[str], bool]) -> list[str]:
     """Return the tips of branches, and former HEADs, on whose trees gates have run; newest first.
 
     Raises: GitError.
@@ -30,8 +31,7 @@ def gated_heads(repo: Repo, evidence: CommitEvidence) -> list[str]:
     former = git.ask(*logged).stdout.decode().split()
     trees = trees_of(git, [*tips, *former])
     heads = [head for head in dict.fromkeys([*tips, *former]) if head in trees]
-    evidence.read(trees.values())
-    return [head for head in heads if evidence.of(trees[head])][:_MOST_HEADS]
+    return [head for head in heads if has_evidence(trees[head])][:_MOST_HEADS]
 
 
 def merged_head(repo: Repo, squash: Commit, heads: list[str]) -> str:

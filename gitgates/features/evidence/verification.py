@@ -6,11 +6,18 @@ that plan without a record is missing.
 
 from __future__ import annotations
 
+from functools import partial
+
+from gitgates.config.load import load
 from gitgates.core.errors import ConfigError
+from gitgates.core.policy import lenders
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Config, Event, Hook
 from gitgates.engine.plan import find_hook, has_types, make_plan
+from gitgates.engine.portable import tools_of
+from gitgates.features.evidence.believed import Believed
 from gitgates.features.evidence.commit_evidence import (
+    ELSEWHERE,
     GATED,
     MISSING,
     SKIPPED,
@@ -22,18 +29,20 @@ from gitgates.features.evidence.commit_settings import configurations
 from gitgates.features.evidence.squash import gated_heads, merged_head
 from gitgates.git.commits import list_commits
 from gitgates.session.git_gates import run_in_checkout
-from gitgates.session.git_hooks import HookCall, record
+from gitgates.session.git_hooks import HookCall, cache_of, record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.core.types import Plan
+    from gitgates.core.types import Gate, Plan
     from gitgates.engine.listener import Listener
     from gitgates.git.commits import Commit
     from gitgates.git.repo import Repo
 
 _SHORT = 7
+_LENT = "signed_evidence"
+_BEST_FIRST = (GATED, ELSEWHERE, SKIPPED, UNCHECKED, MISSING)
 
 
 class VerifiedCommit(Record):
@@ -44,6 +53,8 @@ class VerifiedCommit(Record):
     config: Config
     gates: Mapping[str, str]  # those that had to run → their state, as in commit_evidence.py
     problem: str = ""  # with its configuration, so that its gates are unknown
+    signers: Mapping[str, str] = {}  # of gates whose state is believed → of whom
+    refused: tuple[str, ...] = ()  # why proofs of its other gates were not believed
 
     def missing(self, *, strict: bool = False) -> tuple[str, ...]:
         """Return the gates that have checked nothing; `strict`: of exactly this content."""
@@ -59,41 +70,106 @@ class VerifiedCommit(Record):
         return f"{self.commit.id[:_SHORT]} {self.commit.subject}"
 
 
+class Evidence:
+    """All that says which gates have run: what this clone knows, and what others have signed."""
+
+    def __init__(self, repo: Repo, own: CommitEvidence, say: Callable[[str], None]) -> None:
+        config = _config_here(repo)
+        self._repo, self.own = repo, own
+        # At most one policy lends it.
+        self._lent = next((lend(repo, config, say) for lend in lenders(config, _LENT)), None)
+        self._tools: dict[Gate, str] = {}
+
+    def has(self, tree: str) -> bool:
+        """Return whether there is any of a tree."""
+        return bool(self.own.of(tree) or (self._lent and self._lent.has(tree)))
+
+    def judge(self, commit: Commit, config: Config | ConfigError) -> VerifiedCommit:
+        """Plan a commit again, and find the evidence of each gate that had to run."""
+        name = "pre-merge-commit" if len(commit.parents) > 1 else "pre-commit"
+        event = Event("git", name, self._repo.root_abs, paths=commit.paths, deleted=commit.deleted)
+        if isinstance(config, ConfigError):
+            return VerifiedCommit(commit, event, Config(), {}, config.message)
+        plan = _plan(self._repo, commit, config, event)
+        gates: dict[str, str] = {}
+        signers: dict[str, str] = {}
+        refused: dict[str, None] = {}
+        for step in plan.steps:
+            gate, change = step.gate, (commit.parents[0], commit.tree)
+            if gate.name not in plan.listed or step.skip:
+                continue
+            gates[gate.name] = state = self.own.find(gate, change, step.paths)
+            if not self._lent or state == GATED:
+                continue
+            believed = Believed(self._lent, gate, partial(self._tool, gate, plan))
+            better = self.own.find(gate, change, step.paths, believed)
+            if _BEST_FIRST.index(better) < _BEST_FIRST.index(state):
+                gates[gate.name], signers[gate.name] = better, ", ".join(believed.signers)
+            else:
+                refused |= believed.refused
+        return VerifiedCommit(commit, event, config, gates, signers=signers, refused=tuple(refused))
+
+    def _tool(self, gate: Gate, plan: Plan) -> str:
+        """Return a digest of the programs of a gate as it would run here; empty if not known."""
+        if gate not in self._tools:
+            tools = tools_of(plan, self._repo)
+            self._tools |= {step.gate: tools.get(step.gate.name, "") for step in plan.steps}
+        return self._tools[gate]
+
+
+def asks_others(repo: Repo) -> bool:
+    """Return whether anybody is believed beside this clone."""
+    return bool(lenders(_config_here(repo), _LENT))
+
+
+def _config_here(repo: Repo) -> Config:
+    try:
+        return load(repo.root_abs, cache_of(repo)) or Config()
+    except ConfigError:
+        return Config()  # nobody is believed; each commit is judged by its own
+
+
 def verify(
-    repo: Repo, revisions: tuple[str, ...], say: Callable[[str], None], *, publishes: bool = True
+    repo: Repo,
+    revisions: tuple[str, ...],
+    say: Callable[[str], None],
+    *,
+    writes: bool = True,
 ) -> list[VerifiedCommit]:
     """Return commits with the state of their gates, parents first. `revisions`: as for git-log(1).
 
-    `publishes`: new evidence is written to git notes.
+    `writes`: new evidence is kept.
 
     Raises: GitError.
     """
     commits = list_commits(repo.git, *revisions) if revisions else []
-    # Even without commits, so that records of hooks are moved into notes.
+    # Even without commits, so that it is kept when the log drops it.
     changes = ((commit.parents[0], commit.tree) for commit in commits)
-    evidence = CommitEvidence(repo, say, changes, publishes=publishes)
-    configs = configurations(repo.git, [commit.id for commit in commits])
-    verified_commits = [
-        _judge(repo, commit, config, evidence)
-        for commit, config in zip(commits, configs, strict=True)
-    ]
+    own = CommitEvidence(repo, say, changes, writes=writes)
+    evidence = Evidence(repo, own, say)
+    verified_commits = _judge(repo, commits, evidence)
     return _mark_squashes(repo, verified_commits, evidence)
 
 
+def _judge(repo: Repo, commits: list[Commit], evidence: Evidence) -> list[VerifiedCommit]:
+    configs = configurations(repo.git, [commit.id for commit in commits])
+    return [evidence.judge(commit, config) for commit, config in zip(commits, configs, strict=True)]
+
+
 def _mark_squashes(
-    repo: Repo, verified_commits: list[VerifiedCommit], evidence: CommitEvidence
+    repo: Repo, verified_commits: list[VerifiedCommit], evidence: Evidence
 ) -> list[VerifiedCommit]:
     """Return the commits, with missing gates of a squash of gated commits marked as SQUASHED."""
     if not any(MISSING in verified.gates.values() for verified in verified_commits):
         return verified_commits
-    heads = gated_heads(repo, evidence)
+    heads = gated_heads(repo, evidence.has)
     return [
         _squash_of(repo, verified, heads, evidence) or verified for verified in verified_commits
     ]
 
 
 def _squash_of(
-    repo: Repo, verified: VerifiedCommit, heads: list[str], evidence: CommitEvidence
+    repo: Repo, verified: VerifiedCommit, heads: list[str], evidence: Evidence
 ) -> VerifiedCommit | None:
     """Return a commit as the squash of one of these heads; None if it is not one."""
     if MISSING not in verified.gates.values() or len(verified.commit.parents) > 1:
@@ -101,11 +177,7 @@ def _squash_of(
     if not (head := merged_head(repo, verified.commit, heads)):
         return None
     commits = list_commits(repo.git, head, "--not", f"{verified.commit.id}^")
-    configs = configurations(repo.git, [commit.id for commit in commits])
-    judged = [
-        _judge(repo, commit, config, evidence)
-        for commit, config in zip(commits, configs, strict=True)
-    ]
+    judged = _judge(repo, commits, evidence)
     if any(branch_commit.problem or branch_commit.missing() for branch_commit in judged):
         return None
     gated = {
@@ -118,22 +190,10 @@ def _squash_of(
         name: SQUASHED if end == MISSING and name in gated else end
         for name, end in verified.gates.items()
     }
-    return verified._replace(gates=gates)
-
-
-def _judge(
-    repo: Repo, commit: Commit, config: Config | ConfigError, evidence: CommitEvidence
-) -> VerifiedCommit:
-    """Plan a commit again, and find the evidence of each gate that had to run."""
-    name = "pre-merge-commit" if len(commit.parents) > 1 else "pre-commit"
-    event = Event("git", name, repo.root_abs, paths=commit.paths, deleted=commit.deleted)
-    if isinstance(config, ConfigError):
-        return VerifiedCommit(commit, event, Config(), {}, config.message)
-    plan = _plan(repo, commit, config, event)
-    due = (step for step in plan.steps if step.gate.name in plan.listed and not step.skip)
-    base, tree = commit.parents[0], commit.tree
-    gates = {step.gate.name: evidence.find(step.gate, base, tree, step.paths) for step in due}
-    return VerifiedCommit(commit, event, config, gates)
+    signers = dict(verified.signers)
+    for one in judged:
+        signers |= {name: who for name, who in one.signers.items() if gates.get(name) == SQUASHED}
+    return verified._replace(gates=gates, signers=signers)
 
 
 def _plan(repo: Repo, commit: Commit, config: Config, event: Event) -> Plan:

@@ -1,3 +1,52 @@
 """Publish proofs with a push, and lend those of trusted signers."""
 
 from __future__ import annotations
+
+from gitgates.core.errors import GitgatesError
+from gitgates.core.policy import Need
+from gitgates.core.types import BLOCK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitgates.core.types import Config, Verdict
+    from gitgates.features.proof.evidence import SignedEvidence
+    from gitgates.git.repo import Repo
+    from gitgates.session.git_hooks import HookCall
+
+_LIMIT_S = 20.0  # of a push of proofs, for which the person's own push waits
+_MOST = "--max-count=200"  # commits of a push whose proofs are signed: the newest
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the pushes, where proofs are pushed with them."""
+    is_on = config.tables.get("proof", {}).get("push", False)
+    return (Need(kind="before-push"),) if is_on else ()
+
+
+def decide(call: HookCall, so_far: Verdict) -> Verdict:
+    """Sign and push proofs of the pushed commits; a push is refused for nothing of that."""
+    is_refused = so_far.level >= BLOCK or call.is_refused or call.errors
+    if is_refused or call.is_dry or not call.event.argv:
+        return so_far
+    # Cold: `needs` alone loads none of it.
+    from gitgates.features.proof.transfer import Transfer, sign_new
+    from gitgates.git.ranges import pushed
+
+    repo, remote = call.repo, call.event.argv[0]
+    try:
+        if revisions := pushed(call.event.refs, remote, repo.git):
+            sign_new(repo, (_MOST, *revisions))
+            Transfer(repo, remote, limit_s=_LIMIT_S, unattended=True).push()
+    except (GitgatesError, OSError) as error:
+        call.say(f"the proofs were not pushed: {' '.join(str(error).split())}")
+    return so_far
+
+
+def signed_evidence(repo: Repo, config: Config, say: Callable[[str], None]) -> SignedEvidence:
+    """Lend what trusted signers have signed about trees."""
+    from gitgates.features.proof.evidence import SignedEvidence  # only where it is asked for
+
+    del config  # whom to trust is read where it was merged
+    return SignedEvidence(repo, say)

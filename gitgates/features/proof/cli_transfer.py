@@ -1,0 +1,56 @@
+"""`gitgates proof push` and `gitgates proof fetch`: move proofs by git."""
+
+from __future__ import annotations
+
+import click
+
+from gitgates.core.errors import OK, ConfigError
+from gitgates.features.proof.transfer import Transfer, default_remote, sign_new
+from gitgates.git.notes import REF
+from gitgates.verbs.repository import current_repo
+
+_MOST = "--max-count=100"
+
+
+@click.command("fetch")
+@click.argument("remote", required=False)
+def fetch(remote: str | None) -> int:
+    """Fetch the proofs of REMOTE, and add them to those here.
+
+    REMOTE is a name or an address. Default: the remote of the upstream of the branch, else origin,
+    else the only one. It moves refs/notes/gitgates, and no other ref than its own copy of the
+    remote's. A remote without proofs is no error.
+
+    Exit status 0: done, or there are none. 74: git cannot fetch them.
+    """
+    repo = current_repo()
+    name = remote or default_remote(repo.git)
+    count = Transfer(repo, name).fetch()
+    click.echo(f"{name}: {count} new proofs" if count else f"{name}: no new proofs")
+    return OK
+
+
+@click.command("push")
+@click.argument("remote", required=False)
+def push(remote: str | None) -> int:
+    """Sign the proofs of this machine, and push them to REMOTE.
+
+    Signed is what the gates have done on the last 100 commits of HEAD, where that is not signed
+    yet. Only refs/notes/gitgates is pushed, never forced, and without hooks; proofs that others
+    have pushed are fetched and kept. REMOTE is as in `gitgates proof fetch`.
+
+    Exit status 0: done, or there are no proofs. 74: git cannot push them. 78: there is no key to
+    sign with, and nothing that is signed.
+    """
+    repo = current_repo()
+    name, count = remote or default_remote(repo.git), 0
+    try:
+        count = sign_new(repo, (_MOST, "HEAD")) if repo.head else 0
+    except ConfigError as error:
+        if not repo.git.resolve(REF):
+            raise
+        click.echo(f"gitgates: nothing was signed: {error}", err=True)
+    Transfer(repo, name).push()
+    what = f"{count} proofs signed and pushed" if count else "no new proofs of this machine"
+    click.echo(f"{name}: {what}")
+    return OK

@@ -1,0 +1,59 @@
+"""The statements of trusted signers, by tree or by patch, for `gitgates verify`."""
+
+from __future__ import annotations
+
+from gitgates.core.record import lazy
+from gitgates.features.proof.notes import ProofNotes
+from gitgates.features.proof.statement import RefusedError, Statement
+from gitgates.features.proof.trust import Trust, trust_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitgates.git.repo import Repo
+
+
+class SignedEvidence:
+    """What the git notes hold of trusted signers; each envelope is verified once."""
+
+    def __init__(self, repo: Repo, say: Callable[[str], None]) -> None:
+        self._repo, self._say = repo, say
+        self._notes = ProofNotes(repo)
+        self._read: dict[bytes, Statement | str] = {}  # or why it is not believed
+
+    @lazy
+    def _trust(self) -> Trust:
+        return trust_at(self._repo)
+
+    def has(self, tree: str) -> bool:
+        """Return whether anybody has signed anything about a tree."""
+        return bool(self._envelopes(tree))
+
+    def of_tree(self, tree: str) -> tuple[list[Statement], list[str]]:
+        """Return what is believed about a tree, and why the rest is not. Raises: GitError."""
+        found = [self._believed(raw) for raw in self._envelopes(tree)]
+        statements = [each for each in found if isinstance(each, Statement)]
+        swapped = [f"{s.title}: it is about another tree" for s in statements if s.tree != tree]
+        refused = [each for each in found if isinstance(each, str)]
+        return [s for s in statements if s.tree == tree], [*refused, *swapped]
+
+    def of_patch(self, patch: str) -> list[Statement]:
+        """Return what is believed about the same change on any base. Raises: GitError."""
+        found = [self._believed(raw) for raw in self._notes.with_key(patch)]
+        return [each for each in found if isinstance(each, Statement) and each.patch == patch]
+
+    def _envelopes(self, tree: str) -> list[bytes]:
+        envelopes = self._notes.of_tree(tree)
+        if self._notes.trouble:
+            self._say(f"the proofs of others cannot be read: {self._notes.trouble}")
+            self._notes.trouble = ""
+        return envelopes
+
+    def _believed(self, raw: bytes) -> Statement | str:
+        if raw not in self._read:
+            try:
+                self._read[raw] = self._trust.believed(raw)
+            except RefusedError as error:
+                self._read[raw] = error.reason
+        return self._read[raw]

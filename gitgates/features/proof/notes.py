@@ -1,0 +1,168 @@
+"""Signed proofs in git notes: read by tree or by key, and added.
+
+Notes are found by an index in the shared state folder: all digests of 64 digits in the payloads,
+and the trees that the notes are about. It is made again where the notes have changed, from the new
+ones. It says only where to look: whoever reads an envelope has to verify it.
+"""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+
+from gitgates.core.errors import GitError
+from gitgates.core.record import lazy
+from gitgates.features.proof.envelope import LARGEST, read_envelope
+from gitgates.features.proof.ssh_keys import FOLDER
+from gitgates.features.proof.statement import RefusedError, Statement, read_payload
+from gitgates.git.notes import REF, Notes, add_lines
+from gitgates.git.object_store import iterate_blobs, read_blobs
+from gitgates.store.files import make_folder, read_cached, replace_cached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gitgates.git.repo import Repo
+
+_INDEX = "notes"
+_VERSION = 1
+_DIGITS = 64
+_KEY_BYTES = 8  # of a digest; where two begin alike, a reader gets one envelope more
+_RECORD_BYTES = _KEY_BYTES + 4  # and the number of the blob
+_LARGEST_NOTE = 32 << 20
+
+
+class ProofNotes:
+    """The envelopes in the notes as they are when they are first read."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._repo = repo
+        self._lines: dict[str, list[bytes]] = {}  # of blobs that were read
+        self.trouble = ""  # why the notes cannot be read; then there are none
+
+    def of_tree(self, tree: str) -> list[bytes]:
+        """Return the envelopes in the notes of a tree."""
+        return self._find(tree)
+
+    def with_key(self, key: str) -> list[bytes]:
+        """Return the envelopes with a digest of 64 digits in them, such as a key or a patch."""
+        wanted = f'"{key}"'.encode()
+        return [line for line in self._find(key) if wanted in _payload(line)]
+
+    def add(self, envelopes: Mapping[str, list[bytes]]) -> None:
+        """Add envelopes to the notes of trees. Raises: GitError where git cannot write them."""
+        add_lines(self._repo, envelopes)
+
+    def unsigned(self, statements: Sequence[Statement]) -> list[Statement]:
+        """Return statements that are not in the notes yet, whoever has signed them."""
+        noted = {
+            tree: [*map(_unsigned, self.of_tree(tree))] for tree in {s.tree for s in statements}
+        }
+        return [each for each in statements if _blank(each) not in noted[each.tree]]
+
+    @lazy
+    def _index(self) -> tuple[list[str], bytes]:
+        """Return the blobs, and sorted records: the begin of a digest, the number of a blob."""
+        index_abs = f"{self._repo.shared_state_abs}/{FOLDER}/{_INDEX}"
+        tip = _tip(self._repo)
+        version, known_tip, blobs, records = read_cached(index_abs) or (0, "", [], b"")
+        if version != _VERSION:
+            known_tip, blobs, records = "", [], b""
+        if tip == known_tip or not tip:
+            return (blobs, records) if tip else ([], b"")
+        try:
+            blobs, records = self._updated(blobs, records)
+            make_folder(os.path.dirname(index_abs))
+            replace_cached(index_abs, (_VERSION, tip, blobs, records), sync=False)
+        except GitError as error:
+            self.trouble = str(error)
+            return [], b""
+        except OSError:
+            pass  # it is made again
+        return blobs, records
+
+    def _updated(self, blobs: list[str], records: bytes) -> tuple[list[str], bytes]:
+        """Return the index of the notes as they are now. Raises: GitError."""
+        notes = Notes(self._repo)
+        trees = {blob: tree for tree in notes for blob in notes.blobs(tree)}
+        known = {number: blob for number, blob in enumerate(blobs) if blob in trees}
+        new = [blob for blob in trees if blob not in set(known.values())]
+        kept = [*known.values(), *new]
+        numbers = {blob: number.to_bytes(4, "big") for number, blob in enumerate(kept)}
+        rows = {
+            records[at : at + _KEY_BYTES] + numbers[known[number]]
+            for at in range(0, len(records), _RECORD_BYTES)
+            if (number := int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])) in known
+        }
+        for blob, content in iterate_blobs(self._repo.git, new, _LARGEST_NOTE):
+            digests = {digest for line in _envelopes(content) for digest in _digests(line)}
+            rows |= {_begin(digest) + numbers[blob] for digest in (*digests, trees[blob])}
+        return kept, b"".join(sorted(rows))
+
+    def _find(self, digest: str) -> list[bytes]:
+        blobs, records = self._index
+        wanted, rows = _begin(digest), range(len(records) // _RECORD_BYTES)
+        first = bisect_left(rows, wanted, key=lambda row: _key_at(records, row))
+        found = []
+        for row in rows[first:]:
+            if _key_at(records, row) != wanted:
+                break
+            at = row * _RECORD_BYTES
+            found.append(blobs[int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])])
+        unread = [blob for blob in found if blob not in self._lines]
+        try:
+            for blob, content in read_blobs(self._repo.git, unread, _LARGEST_NOTE).items():
+                self._lines[blob] = [*_envelopes(content)]
+        except GitError as error:
+            self.trouble = str(error)
+        return [line for blob in found for line in self._lines.get(blob, ())]
+
+
+def _tip(repo: Repo) -> str:
+    """Return the commit of the notes; empty if there are none."""
+    try:
+        with open(f"{repo.common_dir_abs}/{REF}", encoding="ascii") as file:
+            return file.read().strip()
+    except (OSError, ValueError):
+        return repo.git.resolve(f"{REF}^{{commit}}")
+
+
+def _envelopes(content: bytes) -> Iterator[bytes]:
+    """Yield the lines of a note that may be envelopes."""
+    for line in content.split(b"\n"):
+        if line.startswith(b"{") and b'"payload"' in line and len(line) <= LARGEST:
+            yield line
+
+
+def _payload(line: bytes) -> bytes:
+    try:
+        return read_envelope(line).payload
+    except RefusedError:
+        return b""
+
+
+def _unsigned(line: bytes) -> Statement | None:
+    try:
+        return _blank(read_payload(_payload(line)))
+    except RefusedError:
+        return None
+
+
+def _blank(statement: Statement) -> Statement:
+    """Return a statement without what is added when it is signed."""
+    return statement._replace(signer="", time_s=0.0, platform="")
+
+
+def _digests(line: bytes) -> Iterator[str]:
+    for word in _payload(line).split(b'"'):
+        if len(word) == _DIGITS and not word.strip(b"0123456789abcdef"):
+            yield word.decode("ascii")
+
+
+def _begin(digest: str) -> bytes:
+    return bytes.fromhex(digest[: 2 * _KEY_BYTES])
+
+
+def _key_at(records: bytes, row: int) -> bytes:
+    return records[row * _RECORD_BYTES : row * _RECORD_BYTES + _KEY_BYTES]
