@@ -19,6 +19,30 @@ EOF"""
 TYPICAL = f'git add a && git commit -m "$(cat {MESSAGE.partition("- ")[2]}\n)" && git status'
 # rule → what it finds, and what it does not
 SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "signers": (
+        (
+            "git config gpg.ssh.allowedSignersFile mine",
+            "git config --global gpg.ssh.ALLOWEDSIGNERSFILE mine",
+            "git config set gpg.ssh.program /bin/true",
+            "git config --unset gpg.ssh.revocationFile",
+            "git config --remove-section gpg.ssh",
+            "git -c gpg.ssh.allowedSignersFile=mine push",
+            "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=gpg.ssh.program GIT_CONFIG_VALUE_0=true git push",
+            "GIT_CONFIG_PARAMETERS=\"'gpg.ssh.allowedSignersFile'='mine'\" gitgates verify",
+            "git update-ref refs/remotes/origin/main HEAD",
+            "git update-ref -d refs/remotes/origin/HEAD",
+            "git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/mine",
+        ),
+        (
+            "git config gpg.ssh.allowedSignersFile",
+            "git config --get gpg.ssh.program",
+            "git config gpg.format ssh",
+            "git config user.signingKey ~/.ssh/id_ed25519.pub",
+            "git symbolic-ref --short refs/remotes/origin/HEAD",
+            "git update-ref refs/heads/backup HEAD",
+            "echo gpg.ssh.allowedSignersFile",
+        ),
+    ),
     "no_verify": (
         (
             "npx cross-env A=1 git commit -n",

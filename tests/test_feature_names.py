@@ -29,6 +29,8 @@ NOT_COUNTED = {
     "examples",
     "gates",
     "messages",
+    "proof",
+    "remote",
     "undo",
 }  # common words, for other subjects, too
 # How else a feature is called.

@@ -97,6 +97,15 @@ RULES = (
         instead="Use .gitignore, which is visible to everybody.",
     ),
     Rule(
+        name="signers",
+        answer="deny",
+        meaning="Setting `gpg.ssh.allowedSignersFile`, `gpg.ssh.program` or "
+        "`gpg.ssh.revocationFile`, by which signed proofs are verified, or the refs of what was "
+        "fetched, `refs/remotes/…`.",
+        why="It changes whose proofs are believed.",
+        instead=_BY_A_PERSON,
+    ),
+    Rule(
         name="hidden_files",
         answer="deny",
         meaning="`git update-index` with `--skip-worktree` or `--assume-unchanged`.",

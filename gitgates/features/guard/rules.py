@@ -28,6 +28,9 @@ _SETTINGS = {
     "core.worktree": "git_folder",
     "core.bare": "git_folder",
     "core.excludesfile": "git_exclude",
+    "gpg.ssh.allowedsignersfile": "signers",
+    "gpg.ssh.program": "signers",
+    "gpg.ssh.revocationfile": "signers",
 }
 # Hooks by configuration: all settings below it.
 _HOOK = "hook."
@@ -290,6 +293,8 @@ def _of_git(words: list[str], command: SimpleCommand, context: Context) -> Itera
         yield "hidden_files"
     elif _writes_evidence(verb, rest):
         yield "state_folder"
+    elif _moves_base(verb, rest):
+        yield "signers"
     elif text := context.alias(verb):
         yield from _of_alias(text, rest, command, context)
 
@@ -302,6 +307,13 @@ def _writes_evidence(verb: str, words: list[str]) -> bool:
     return is_written and any(
         f"--ref={name}" in words or ("--ref", name) in pairwise(words) for name in _EVIDENCE
     )
+
+
+def _moves_base(verb: str, words: list[str]) -> bool:
+    """Return whether a command of git sets what was fetched, where it is read who is trusted."""
+    plain = [word for word in words if not word.startswith("-")]
+    is_written = verb == "update-ref" or (verb == "symbolic-ref" and len(plain) > 1)
+    return is_written and any(word.startswith("refs/remotes/") for word in plain[:1])
 
 
 def _of_alias(
@@ -339,7 +351,9 @@ def _of_setting(key: str, value: str, context: Context) -> Iterator[str]:
     if f"{key}.".startswith(_HOOK):
         yield "hooks_path"
     # A whole section may be removed.
-    yield from (rule for name, rule in _SETTINGS.items() if key in (name, name.partition(".")[0]))
+    yield from dict.fromkeys(
+        rule for name, rule in _SETTINGS.items() if key in (name, name.rpartition(".")[0])
+    )
 
 
 def _places(path: str, context: Context, *, removes: bool) -> Iterator[Place]:
