@@ -79,7 +79,9 @@ def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:
         if row.config and (proof := _gate_proof(row, gates.get(row.gate))):
             runs.setdefault((row.hook, row.base, row.config), {})[row.gate] = proof
     for (hook, base, config), ends in runs.items():
-        yield Statement(hook=hook, base=base, config=config, gates=tuple(ends.values()))
+        statement = Statement(hook=hook, base=base, config=config, gates=tuple(ends.values()))
+        if statement.has_run:
+            yield statement
 
 
 def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:

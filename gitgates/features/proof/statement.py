@@ -24,6 +24,7 @@ _ID_LENGTHS = (40, 64)
 _SHA256_LENGTH = 64
 _LONGEST = 1000  # characters of a text
 _LARGEST = 1e300  # number: beyond, it would be infinite
+_LATEST_S = 1e11  # since the epoch
 _SHORT = 7
 _NOT_IN_IDENTITY = frozenset("*?!,\"'\\#")  # ssh-keygen takes them for patterns and the like
 _NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
@@ -70,6 +71,11 @@ class Statement(Record):
     signer: str = ""  # the identity that the signature is to be verified for
     time_s: float = 0.0  # when it was signed, since the epoch
     gates: tuple[GateProof, ...] = ()
+
+    @property
+    def has_run(self) -> bool:
+        """Whether a gate has run at all."""
+        return any(proof.status not in _NOT_RUN for proof in self.gates)
 
     @property
     def title(self) -> str:
@@ -214,11 +220,13 @@ def _statement(subject: Any, run: Any, resources: list[Any]) -> Statement:  # no
         platform=_text(notes["platform"]),
         config=config if config.strip("0") else "",
         signer=identity(notes["signer"]),
-        time_s=_number(notes["time"]),
+        time_s=_time(notes["time"]),
         gates=tuple(map(_gate, resources)),
     )
     if not (statement.tree or statement.content):
         raise ValueError("it is about no tree and no content")
+    if not statement.has_run:
+        raise ValueError("no gate of it has run")
     if len({proof.gate for proof in statement.gates}) < len(statement.gates):
         raise ValueError("a gate is in it twice")
     return statement
@@ -237,7 +245,7 @@ def _gate(resource: Any) -> GateProof:  # noqa: ANN401 - JSON
         reused=notes["reused"],
         origin=_text(notes["from"]),
         maker=_text(notes["maker"]),
-        time_s=_number(notes["time"]),
+        time_s=_time(notes["time"]),
         duration_s=_number(notes["duration"]),
         numbers={_text(name): _number(value) for name, value in notes["numbers"].items()},
     )
@@ -261,6 +269,13 @@ def _number(value: object) -> float:
     if type(value) not in (int, float) or not -_LARGEST < value < _LARGEST:  # type: ignore[operator]
         raise ValueError(f"{value!r:.100} is no number")
     return value  # type: ignore[return-value]
+
+
+def _time(value: object) -> float:
+    seconds = _number(value)
+    if not 0 <= seconds < _LATEST_S:
+        raise ValueError(f"{value!r:.100} is no time")
+    return seconds
 
 
 def _hex(value: object, lengths: tuple[int, ...] = (_SHA256_LENGTH,)) -> str:

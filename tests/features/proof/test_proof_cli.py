@@ -1,0 +1,84 @@
+"""`gitgates proof`: sign, list, show, verify, export and import, between two clones."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from conftest import Repo
+from proof_support import CI, make_key, sign_with, signer, trusting
+
+
+@pytest.fixture
+def signing(repo: Repo) -> Repo:
+    """Return a repository with a commit that its gates passed, and a key that it trusts."""
+    key = make_key(repo.path.parent / "key")
+    trusting(repo, signer(CI, key))
+    sign_with(repo, key)
+    repo.shim("pre-commit")
+    repo.write("a.py", "a = 1\n")
+    repo.commit_all("one")
+    return repo
+
+
+def lines(repo: Repo, *args: str, status: int = 0) -> list[str]:
+    """Return what a verb prints, with single spaces."""
+    done = repo.gitgates("proof", *args)
+    assert (done.returncode, done.stderr) == (status, b""), done.stderr
+    return [" ".join(line.split()) for line in done.stdout.decode().splitlines()]
+
+
+def test_sign_then_list_and_verify(signing: Repo) -> None:
+    commit = signing.head()[:7]
+    assert lines(signing, "list") == [f"{commit} no proof"]
+    assert lines(signing, "verify", "HEAD", status=1) == ["HEAD: no proof"]
+    assert lines(signing, "sign") == [f"{commit} signed: all, py one"]
+    assert lines(signing, "list") == [f"{commit} {CI} all, py believed"]
+    tree = signing.git("rev-parse", "HEAD^{tree}")[:7]
+    assert lines(signing, "verify", "HEAD") == [f"proof of {CI} about tree {tree}: believed"]
+    assert lines(signing, "sign") == [f"{commit} was signed before one"]
+
+
+def test_export_then_import_into_another_clone(signing: Repo) -> None:
+    lines(signing, "sign")
+    folder = signing.path.parent
+    signing.git("push", "-q", "origin", "HEAD:work")
+    signing.git("clone", "-q", str(folder / "origin.git"), str(folder / "other"))
+    name = f"{folder}/HEAD-1"
+    said = lines(signing, "export", "HEAD", "--output", str(folder))
+    command = (
+        f"ssh-keygen -Y verify -n gitgates -I {CI} -f ALLOWED_SIGNERS -s {name}.sig < {name}.pae"
+    )
+    assert said == [f"{name}.json: believed", command]
+    plain = command.replace("ALLOWED_SIGNERS", ".gitgates-signers")
+    done = signing.ask("sh", "-c", plain)
+    assert done.stdout.startswith(f'Good "gitgates" signature for {CI} with ED25519'.encode())
+    other = Repo(folder / "other")
+    tree = signing.git("rev-parse", "HEAD^{tree}")[:7]
+    title = f"proof of {CI} about tree {tree}"
+    assert lines(other, "verify", f"{name}.json") == [f"{title}: believed"]
+    assert lines(other, "import", f"{name}.json") == [f"{name}.json: {title}: added, believed"]
+    assert lines(other, "verify", "origin/work") == [f"{title}: believed"]
+    shown = lines(other, "show", "origin/work")
+    assert shown[:2] == [title, "believed"]
+    assert shown[3] == f"commit {signing.head()}"
+    document = json.loads(other.gitgates("proof", "list", "origin/work", "--format", "json").stdout)
+    (commit,) = document["commits"]
+    assert [proof["believed"] for proof in commit["proofs"]] == [True]
+    assert [g["status"] for g in commit["proofs"][0]["statement"]["gates"]] == ["passed", "passed"]
+
+
+def test_what_is_no_proof_is_not_imported(signing: Repo) -> None:
+    signing.write("junk.json", "{}")
+    done = signing.gitgates("proof", "import", "junk.json")
+    assert done.returncode == 1
+    assert done.stderr.decode() == (
+        "gitgates: junk.json: not a proof of a commit: it is no envelope: it has other fields than "
+        "DSSE's\n"
+    )
+    assert lines(signing, "verify", "junk.json", status=1) == [
+        "not believed: it is no envelope: it has other fields than DSSE's"
+    ]
+    done = signing.gitgates("proof", "show", "nothing")
+    assert done.returncode == 64
+    assert done.stderr.startswith(b"gitgates: `nothing` is neither a commit nor a file: ")
