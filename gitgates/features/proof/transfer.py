@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _COPIES = "refs/gitgates/notes"  # of remotes
 _LIMIT_S = 120.0
-_SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.05, 1.0
+_SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 _FETCHES = 3
 _NONE = b"couldn't find remote ref"
 # Two at once, who change one ref: the later one tries again.
@@ -123,14 +123,15 @@ class Transfer:
             pushed = self._ask(*single, *_PUSH, "--", self._remote, f"{REF}:{REF}")
             if not pushed.exit_status:
                 return
+            # Before it is fetched: what is fetched is to be the newest when it is pushed.
+            time.sleep(random.uniform(0, wait_s))  # noqa: S311 - so that not all try at once
+            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             before = self._git.resolve(self._copy)
             self.fetch()
             is_race = any(mark in pushed.stderr for mark in _RACES)
             has_moved = self._git.resolve(self._copy) != before
             if not (is_race or has_moved) or time.monotonic() > self._until:
                 raise GitError(f"{self._remote}: proofs cannot be pushed: {_why(pushed.stderr)}")
-            time.sleep(random.uniform(0, wait_s))  # noqa: S311 - so that not all try at once
-            wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
 
     def _ask(self, *args: str) -> CompletedProcess:
         if not self._unattended:
