@@ -11,6 +11,7 @@ import click
 from gitgates.core import errors
 from gitgates.core.clean import counted, plain_line
 from gitgates.core.record import Record
+from gitgates.features.proof.cli_transfer import fetch, push
 from gitgates.features.proof.envelope import Envelope, read_envelope
 from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import signed, statements_of
@@ -56,6 +57,10 @@ def command() -> None:
     git signs commits. They are in git notes, refs/notes/gitgates. Whose proofs count is set in
     [tool.gitgates.proof].
     """
+
+
+command.add_command(push)
+command.add_command(fetch)
 
 
 @command.command(

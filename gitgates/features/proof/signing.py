@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 
 from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError
+from gitgates.engine.portable import definition_sha256
 from gitgates.features.proof.envelope import Envelope
 from gitgates.features.proof.ssh_keys import sign, signing_key
 from gitgates.features.proof.statement import GateProof, Statement, to_payload
@@ -75,7 +75,9 @@ def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
 def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:
     """Yield a statement for each hook, base and configuration: the newest end of each gate."""
     runs: dict[tuple[str, str, str], dict[str, GateProof]] = {}
+    numbers = {(row.gate, row.definition): row.numbers for row in rows if row.numbers}
     for row in rows:  # the oldest first
+        row = row._replace(numbers=numbers.get((row.gate, row.definition), {}))  # measured apart
         if row.config and (proof := _gate_proof(row, gates.get(row.gate))):
             runs.setdefault((row.hook, row.base, row.config), {})[row.gate] = proof
     for (hook, base, config), ends in runs.items():
@@ -92,7 +94,7 @@ def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
     return GateProof(
         gate=row.gate,
         status=row.status,
-        definition=_definition_sha256(gate),
+        definition=definition_sha256(gate),
         tool=row.tool,
         keys=() if is_believed else tuple(row.shared.split()),
         origin=row.maker.removeprefix(BELIEVED) if is_believed else "",
@@ -114,7 +116,3 @@ def _with_patches(repo: Repo, statements: list[Statement]) -> list[Statement]:
         for each, before, pair in zip(known, statements, pairs, strict=True)
         if each.base or not before.base  # what paths were compared with is gone
     ]
-
-
-def _definition_sha256(gate: Gate) -> str:
-    return hashlib.sha256(proofs.definition_of(gate).encode()).hexdigest()
