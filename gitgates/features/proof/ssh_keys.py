@@ -141,6 +141,7 @@ def sign(repo: Repo, settings: SshSettings, message: bytes) -> bytes:
         said = os.fsdecode(completed.stderr).strip()
         hint = next((hint for part, hint in _HINTS.items() if part in said), "")
         last = said.splitlines()[-1] if said else f"exit status {completed.exit_status}"
+        last = last.removeprefix("Enter passphrase: ")  # which nobody could see
         text = f"{settings.program} cannot sign with {settings.key}: {last}"
         raise ConfigError(text, hint.replace("FILE", settings.key))
     return completed.stdout
