@@ -168,9 +168,7 @@ def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file:
     """
     path_abs = os.path.join(repo.root_abs, file) if file else settings.allowed_signers
     if not path_abs:
-        raise GitError(
-            f"neither {_TABLE} has `allowed_signers`, nor git gpg.ssh.allowedSignersFile"
-        )
+        raise GitError(f"neither {_TABLE} nor git's gpg.ssh.allowedSignersFile names them")
     path = repo.relative(path_abs)
     if not file and path.split("/")[0] in ("..", ".git"):
         return read_regular(path_abs)
