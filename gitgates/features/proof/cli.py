@@ -309,7 +309,3 @@ def _described(proof: FoundProof) -> str:
     ]
     gates = "".join(f"  {line}\n" for line in table(rows).splitlines()) if rows else ""
     return "\n".join(map(plain_line, lines)) + f"\n{counted(len(rows), 'gate')}:\n{gates}"
-
-
-for _verb in (fetch, push):
-    command.add_command(_verb)
