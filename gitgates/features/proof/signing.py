@@ -77,8 +77,9 @@ def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:
     runs: dict[tuple[str, str, str], dict[str, GateProof]] = {}
     numbers = {(row.gate, row.definition): row.numbers for row in rows if row.numbers}
     for row in rows:  # the oldest first
-        row = row._replace(numbers=numbers.get((row.gate, row.definition), {}))  # measured apart
         if row.config and (proof := _gate_proof(row, gates.get(row.gate))):
+            measured = numbers.get((row.gate, row.definition), {})  # which has rows of its own
+            proof = proof._replace(numbers=measured)
             runs.setdefault((row.hook, row.base, row.config), {})[row.gate] = proof
     for (hook, base, config), ends in runs.items():
         statement = Statement(hook=hook, base=base, config=config, gates=tuple(ends.values()))

@@ -49,7 +49,6 @@ class GateProof(Record):
     definition: str  # sha256 of what the gate does, as it is configured
     tool: str = ""  # sha256 of programs and packages; empty: not known
     keys: tuple[str, ...] = ()  # of the pass, the same on any machine
-    reused: bool = False  # it did not run again for this tree
     origin: str = ""  # the signer whose pass was believed; empty: it ran on the signer's machine
     maker: str = ""  # agent: in a session of one; ci; empty: a person, or not known
     time_s: float = 0.0  # since the epoch
@@ -167,7 +166,6 @@ def _resource(proof: GateProof) -> dict[str, Any]:
             "status": proof.status,
             "tool": proof.tool,
             "keys": [*proof.keys],
-            "reused": proof.reused,
             "from": proof.origin,
             "maker": proof.maker,
             "time": proof.time_s,
@@ -234,15 +232,14 @@ def _statement(subject: Any, run: Any, resources: list[Any]) -> Statement:  # no
 
 def _gate(resource: Any) -> GateProof:  # noqa: ANN401 - JSON
     notes = resource["annotations"]
-    if type(notes["reused"]) is not bool or type(notes["keys"]) is not list:
-        raise TypeError("a gate has annotations of other types")
+    if type(notes["keys"]) is not list:
+        raise TypeError("the keys of a gate are no list")
     return GateProof(
         gate=_text(resource["name"]),
         status=_text(notes["status"]),
         definition=_hex(resource["digest"]["sha256"]),
         tool=notes["tool"] and _hex(notes["tool"]),
         keys=tuple(map(_hex, notes["keys"])),
-        reused=notes["reused"],
         origin=_text(notes["from"]),
         maker=_text(notes["maker"]),
         time_s=_time(notes["time"]),
