@@ -32,6 +32,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "git update-ref refs/remotes/origin/main HEAD",
             "git update-ref -d refs/remotes/origin/HEAD",
             "git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/mine",
+            "git remote set-head origin mine",
         ),
         (
             "git config gpg.ssh.allowedSignersFile",
@@ -40,6 +41,7 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
             "git config user.signingKey ~/.ssh/id_ed25519.pub",
             "git symbolic-ref --short refs/remotes/origin/HEAD",
             "git update-ref refs/heads/backup HEAD",
+            "git remote add set-header ../other",
             "echo gpg.ssh.allowedSignersFile",
         ),
     ),

@@ -312,6 +312,8 @@ def _writes_evidence(verb: str, words: list[str]) -> bool:
 def _moves_base(verb: str, words: list[str]) -> bool:
     """Return whether a command of git sets what was fetched, where it is read who is trusted."""
     plain = [word for word in words if not word.startswith("-")]
+    if verb == "remote":
+        return plain[:1] == ["set-head"]
     is_written = verb == "update-ref" or (verb == "symbolic-ref" and len(plain) > 1)
     return is_written and any(word.startswith("refs/remotes/") for word in plain[:1])
 

@@ -169,9 +169,10 @@ def verify(
     except (OSError, TimeoutError) as error:
         raise RefusedError(f"it cannot be verified: {_not_run(settings, error)}") from error
     if completed.exit_status:
-        said = os.fsdecode(completed.stderr + completed.stdout).splitlines()
+        said = os.fsdecode(completed.stderr + completed.stdout)
+        said = said.replace(names["allowed"], "allowed signers")
         # The last line says only that there is no valid signature.
-        why = [line.rpartition(f"/{FOLDER}/")[2] for line in said if "Could not" not in line]
+        why = [line for line in said.splitlines() if "Could not" not in line]
         default = f"no key of {identity} in the allowed signers has signed it"
         raise RefusedError(f"its signature is not valid: {'; '.join(why) or default}")
 

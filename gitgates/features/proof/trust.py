@@ -1,7 +1,9 @@
 """Whose proofs are believed: what was merged says that, and not what is being judged.
 
 `[tool.gitgates.proof]` and the file of the allowed signers count as at the merge base with the
-default branch of the remote. Every doubt is a refusal, with its reason: then gates run.
+default branch of the remote, and as on that branch, where they have changed since: whom it trusts
+no longer is not believed on an older branch. Every doubt is a refusal, with its reason: then gates
+run.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ class Trust(Record):
     allowed_signers: bytes = b""  # the content of that file
     source: str = ""  # where that is from, for display
     why_nobody: str = ""  # is believed, where a problem is the reason
+    later: tuple[Trust, ...] = ()  # that has to believe it, too
 
     def believed(self, raw: bytes) -> Statement:
         """Return the statement in an envelope, if its signer is believed.
@@ -62,13 +65,19 @@ class Trust(Record):
         except RefusedError as error:
             raise RefusedError(f"no valid proof: {error}") from error
         try:
-            self._require_signer(statement.signer)
-            self._require_signature(envelope, statement.signer)
-            self._require_time(statement)
-            self._require_person(statement)
+            self.require(envelope, statement)
         except RefusedError as error:
             raise RefusedError(f"{statement.title}: {error}") from error
         return statement
+
+    def require(self, envelope: Envelope, statement: Statement) -> None:
+        """Raise RefusedError where the signer of an envelope with a statement is not believed."""
+        self._require_signer(statement.signer)
+        self._require_signature(envelope, statement.signer)
+        self._require_time(statement)
+        self._require_person(statement)
+        for trust in self.later:
+            trust.require(envelope, statement)
 
     def _require_signer(self, signer: str) -> None:
         if not self.signers:
@@ -135,18 +144,28 @@ def trust_at(repo: Repo) -> Trust:
 
     Raises: GitError.
     """
-    settings = ssh_keys.settings_of(repo)
-    nobody = Trust(repo, settings)
+    nobody = Trust(repo, ssh_keys.settings_of(repo))
     base = find_base(repo.git, of_remote=True)
     if base is None or not base.commit:
         why = base.why_none if base else "there is no commit yet"
         return nobody._replace(why_nobody=f"nobody is trusted without a merge base: {why}")
-    nobody = nobody._replace(source=base.name)
+    merged = _trust_in(nobody._replace(source=base.name), base.commit)
+    tip = repo.git.resolve(f"refs/remotes/{base.branch}^{{commit}}")
+    if tip == base.commit:
+        return merged
+    now = _trust_in(nobody._replace(source=f"{base.branch}, which is newer than HEAD"), tip)
+    is_same = now._replace(source="") == merged._replace(source="")
+    return merged if is_same else merged._replace(later=(now,))
+
+
+def _trust_in(nobody: Trust, commit: str) -> Trust:
+    """Return whose proofs count as a commit has it."""
+    repo = nobody.repo
     try:
-        config = checked(settings_in(repo.git, [base.commit])[0])
+        config = checked(settings_in(repo.git, [commit])[0])
     except ConfigError as error:
         first = error.message.splitlines()[0]
-        return nobody._replace(why_nobody=f"the settings at {base.name} are not valid: {first}")
+        return nobody._replace(why_nobody=f"the settings at {nobody.source} are not valid: {first}")
     table: dict[str, Any] = config.tables.get("proof", {}) if config else {}
     trust = table.get("trust") or {}
     if not trust.get("signers"):
@@ -156,9 +175,10 @@ def trust_at(repo: Repo) -> Trust:
     )
     file = str(table.get("allowed_signers", ""))
     try:
-        return allowed._replace(allowed_signers=_signers_file(repo, settings, base.commit, file))
+        signers = _signers_file(repo, nobody.settings, commit, file)
     except (GitError, OSError) as error:
         return allowed._replace(why_nobody=f"the allowed signers cannot be read: {error}")
+    return allowed._replace(allowed_signers=signers)
 
 
 def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file: str) -> bytes:

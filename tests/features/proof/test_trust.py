@@ -80,6 +80,29 @@ def test_a_key_that_leaves_the_file_is_revoked(repo: Repo, ci_key: Path) -> None
     )
 
 
+def test_a_branch_from_before_a_revocation_does_not_bring_the_key_back(
+    repo: Repo, ci_key: Path
+) -> None:
+    trusting(repo, signer(CI, ci_key))
+    repo.git("branch", "before")
+    trusting(repo, "# nobody\n")
+    repo.git("checkout", "-q", "before")
+    repo.write("a")
+    repo.commit_all("a")
+    envelope = proof_by(ci_key)
+    assert "no key of ci@example.com in the allowed signers has signed it" in refused(
+        repo, envelope
+    )
+    repo.git("checkout", "-q", "main")
+    trusting(repo, signer(CI, ci_key), "[]")
+    repo.git("checkout", "-q", "before")
+    assert "trusts nobody, at origin/main, which is newer than HEAD" in refused(repo, envelope)
+    repo.git("checkout", "-q", "main")
+    trusting(repo, signer(CI, ci_key))
+    repo.git("checkout", "-q", "before")
+    assert trust_of(repo).believed(envelope)
+
+
 def test_the_file_of_gits_own_settings_counts(repo: Repo, ci_key: Path) -> None:
     own = repo.path.parent / "own_signers"
     own.write_text(signer(CI, ci_key))
