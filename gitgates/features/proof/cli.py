@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from gitgates.core import errors
-from gitgates.core.clean import counted, plain_line
+from gitgates.core.clean import plain_line
 from gitgates.core.record import Record
 from gitgates.features.proof.cli_transfer import fetch, push
 from gitgates.features.proof.envelope import Envelope, read_envelope
@@ -29,14 +29,15 @@ from gitgates.verbs.repository import current_repo
 
 _VERSION = 1
 _SHORT = 7
+_LONGEST_REASON = 400
 _RANGE_HELP = (
     "RANGE is as in `git log`, such as origin/main..HEAD. Default: the commits that are not in the "
     "upstream of the branch, or in no remote."
 )
 
 
-class FoundProof(Record):
-    """A proof that was found, and whether it is believed here."""
+class JudgedProof(Record):
+    """A proof, and whether it is believed here."""
 
     raw: bytes
     envelope: Envelope | None = None  # None: it is no envelope
@@ -46,7 +47,46 @@ class FoundProof(Record):
     @property
     def state(self) -> str:
         """Whether it is believed, for display."""
-        return f"not believed: {plain_line(self.reason, 400)}" if self.reason else "believed"
+        return (
+            f"not believed: {plain_line(self.reason, _LONGEST_REASON)}"
+            if self.reason
+            else "believed"
+        )
+
+    def as_row(self, commit: str) -> tuple[str, ...]:
+        """Return it as a row of a table: commit, signer, gates, state."""
+        if self.statement is None:
+            return commit, "unreadable", "", self.state
+        gates = ", ".join(proof.gate for proof in self.statement.gates)
+        return commit, plain_line(self.statement.signer), plain_line(gates), self.state
+
+    def as_fields(self) -> dict[str, Any]:
+        """Return it as data."""
+        fields = self.statement._asdict() if self.statement else None
+        if self.statement and fields:
+            fields["gates"] = [proof._asdict() for proof in self.statement.gates]
+        return {"believed": not self.reason, "reason": self.reason, "statement": fields}
+
+    def as_text(self) -> str:
+        """Return what it says, in lines."""
+        if (statement := self.statement) is None:
+            return f"{self.state}\n"
+        lines = [
+            *(statement.title, self.state),
+            f"signed {utc(statement.time_s)}, {age(statement.time_s)}, on {statement.platform}",
+            *(f"commit {commit}" for commit in statement.commits),
+            f"hook {statement.hook}, key {self.envelope.keyid if self.envelope else ''}",
+        ]
+        rows: list[tuple[str, ...]] = [
+            (
+                f"  {proof.gate}",
+                proof.status,
+                f"of {proof.origin}, not believed" if proof.origin else proof.maker,
+                f"{proof.duration_s:.1f} s",
+            )
+            for proof in statement.gates
+        ]
+        return "".join(f"{plain_line(line)}\n" for line in lines) + table(rows)
 
 
 @click.group("proof")
@@ -63,28 +103,29 @@ command.add_command(push)
 command.add_command(fetch)
 
 
-@command.command(
-    "list", help=f"List the proofs of commits, and whether they count.\n\n{_RANGE_HELP}"
-)
+@command.command("list", help=f"List the proofs of commits, and if they count.\n\n{_RANGE_HELP}")
 @click.argument("revisions", metavar="[RANGE]", required=False)
 @format_option
 def list_proofs(revisions: str | None, fmt: str) -> int:
     """List proofs."""
     repo = current_repo()
     trust, notes, commits = trust_at(repo), ProofNotes(repo), _commits(repo, revisions)
-    found = {commit.id: _of_tree(notes, trust, commit.tree) for commit in commits}
+    by_commit = {commit.id: _of_tree(notes, trust, commit.tree) for commit in commits}
     if fmt == "json":
         documents = [
-            {"commit": commit.id, "tree": commit.tree, "proofs": [*map(_fields, found[commit.id])]}
+            {
+                "commit": commit.id,
+                "tree": commit.tree,
+                "proofs": [proof.as_fields() for proof in by_commit[commit.id]],
+            }
             for commit in commits
         ]
         print_json({"version": _VERSION, "commits": documents})
         return errors.OK
     rows: list[tuple[str, ...]] = []
-    for commit in commits:
-        rows += [
-            (commit.id[:_SHORT], *_columns(proof), proof.state) for proof in found[commit.id]
-        ] or [(commit.id[:_SHORT], "no proof", "", "")]
+    for commit, proofs in by_commit.items():
+        none = (commit[:_SHORT], "no proof", "", "")
+        rows += [proof.as_row(commit[:_SHORT]) for proof in proofs] or [none]
     click.echo(table(rows) if rows else "no commits\n", nl=False)
     return errors.OK
 
@@ -97,12 +138,14 @@ def show(target: str, fmt: str) -> int:
 
     Exit status 1: there are none.
     """
-    found = _find(current_repo(), target)
+    proofs = _proofs_of(target)
     if fmt == "json":
-        print_json({"version": _VERSION, "proofs": [*map(_fields, found)]})
+        _print_proofs(proofs)
     else:
-        click.echo("\n".join(map(_described, found)) or f"{target}: no proof")
-    return errors.OK if found else errors.BLOCKED
+        click.echo(
+            "\n".join(proof.as_text() for proof in proofs) or f"{target}: no proof\n", nl=False
+        )
+    return errors.OK if proofs else errors.BLOCKED
 
 
 @command.command("verify")
@@ -113,15 +156,18 @@ def verify(target: str, fmt: str) -> int:
 
     Exit status 0: one is believed. 1: none is; each has its reason.
     """
-    found = _find(current_repo(), target)
+    proofs = _proofs_of(target)
     if fmt == "json":
-        print_json({"version": _VERSION, "proofs": [*map(_fields, found)]})
-    for proof in found if fmt == "text" else ():
-        title = plain_line(proof.statement.title) if proof.statement and not proof.reason else ""
-        click.echo(f"{title}: {proof.state}" if title else proof.state)
-    if not found and fmt == "text":
-        click.echo(f"{target}: no proof")
-    return errors.OK if any(not proof.reason for proof in found) else errors.BLOCKED
+        _print_proofs(proofs)
+    else:
+        lines = [
+            f"{plain_line(proof.statement.title)}: {proof.state}"
+            if proof.statement and not proof.reason  # which names it
+            else proof.state
+            for proof in proofs
+        ]
+        click.echo("\n".join(lines or [f"{target}: no proof"]))
+    return errors.OK if any(not proof.reason for proof in proofs) else errors.BLOCKED
 
 
 @command.command(
@@ -144,7 +190,7 @@ def sign(revisions: str | None) -> int:
     evident = {statement.tree for statement in known}
     for commit in commits:
         of_commit = [statement for statement in new if statement.tree == commit.tree]
-        names = dict.fromkeys(gate.gate for statement in of_commit for gate in statement.gates)
+        names = dict.fromkeys(proof.gate for statement in of_commit for proof in statement.gates)
         if names:
             state = f"signed: {', '.join(names)}"
         else:
@@ -157,7 +203,7 @@ def sign(revisions: str | None) -> int:
 
 @command.command("export")
 @click.argument("target", metavar="COMMIT")
-@click.option("--output", "folder", metavar="DIR", default=".", help="Where to. Default: here.")
+@click.option("--output", "folder", metavar="DIR", default="", help="Where to. Default: here.")
 def export(target: str, folder: str) -> int:
     """Write the proofs of a commit to files.
 
@@ -166,9 +212,8 @@ def export(target: str, folder: str) -> int:
 
     Exit status 1: there are none.
     """
-    found = _find(current_repo(), target)
-    pairs = [(proof, proof.envelope) for proof in found if proof.envelope]
-    for number, (proof, envelope) in enumerate(pairs, 1):
+    proofs = [(proof, proof.envelope) for proof in _proofs_of(target) if proof.envelope]
+    for number, (proof, envelope) in enumerate(proofs, 1):
         name = os.path.join(folder, f"{target.replace('/', '-')}-{number}")
         write_report("--output", f"{name}.json", proof.raw + b"\n")
         write_report("--output", f"{name}.pae", envelope.signed)
@@ -179,9 +224,9 @@ def export(target: str, folder: str) -> int:
             f"  ssh-keygen -Y verify -n {NAMESPACE} -I {quote(signer)} -f ALLOWED_SIGNERS "
             f"-s {quote(name)}.sig < {quote(name)}.pae"
         )
-    if not pairs:
+    if not proofs:
         click.echo(f"{target}: no proof")
-    return errors.OK if pairs else errors.BLOCKED
+    return errors.OK if proofs else errors.BLOCKED
 
 
 @command.command("import")
@@ -196,22 +241,27 @@ def import_files(files: tuple[str, ...]) -> int:
     repo = current_repo()
     trust = trust_at(repo)
     added: dict[str, list[bytes]] = {}
-    said, wrong = [], []
+    lines, problems = [], []
     for file in files:
         for proof in _in_file(trust, file):
             if proof.statement and proof.statement.tree:
                 added.setdefault(proof.statement.tree, []).append(proof.raw)
                 title = plain_line(proof.statement.title)
-                said.append(f"{file}: {title}: added, {proof.state}")
+                lines.append(f"{file}: {title}: added, {proof.state}")
             else:
-                why = "it is about no tree" if proof.statement else plain_line(proof.reason, 400)
-                wrong.append(f"gitgates: {file}: not a proof of a commit: {why}")
-    if wrong:
-        click.echo("\n".join(wrong), err=True)
+                why = "it is about no tree" if proof.statement else proof.reason
+                why = plain_line(why, _LONGEST_REASON)
+                problems.append(f"gitgates: {file}: not a proof of a commit: {why}")
+    if problems:
+        click.echo("\n".join(problems), err=True)
         return errors.BLOCKED
     ProofNotes(repo).add(added)
-    click.echo("\n".join(said))
+    click.echo("\n".join(lines))
     return errors.OK
+
+
+def _print_proofs(proofs: list[JudgedProof]) -> None:
+    print_json({"version": _VERSION, "proofs": [proof.as_fields() for proof in proofs]})
 
 
 def _commits(repo: Repo, revisions: str | None) -> list[Commit]:
@@ -222,28 +272,26 @@ def _commits(repo: Repo, revisions: str | None) -> list[Commit]:
     return list_commits(repo.git, *names) if names else []
 
 
-def _find(repo: Repo, target: str) -> list[FoundProof]:
-    """Return the proofs of a commit, or those in a file.
-
-    Raises: UsageError where it is neither.
-    """
+def _proofs_of(target: str) -> list[JudgedProof]:
+    """Return the proofs of a commit, or those in a file. Raises: UsageError where it is neither."""
+    repo = current_repo()
     trust = trust_at(repo)
     if tree := repo.git.resolve(f"{target}^{{tree}}"):
         return _of_tree(ProofNotes(repo), trust, tree)
     return _in_file(trust, target)
 
 
-def _of_tree(notes: ProofNotes, trust: Trust, tree: str) -> list[FoundProof]:
-    found = []
-    for raw in notes.of_tree(tree):
-        proof = _judged(raw, trust)
-        if proof.statement and not proof.reason and proof.statement.tree != tree:
-            proof = proof._replace(reason=f"{proof.statement.title}: it is about another tree")
-        found.append(proof)
-    return found
+def _of_tree(notes: ProofNotes, trust: Trust, tree: str) -> list[JudgedProof]:
+    proofs = [_judged(raw, trust) for raw in notes.of_tree(tree)]
+    return [
+        proof._replace(reason=proof.reason or f"{proof.statement.title}: it is about another tree")
+        if proof.statement and proof.statement.tree != tree
+        else proof
+        for proof in proofs
+    ]
 
 
-def _in_file(trust: Trust, file: str) -> list[FoundProof]:
+def _in_file(trust: Trust, file: str) -> list[JudgedProof]:
     """Return the proofs in a file: an envelope, or one on each line."""
     try:
         raw = read_regular(file)
@@ -252,60 +300,16 @@ def _in_file(trust: Trust, file: str) -> list[FoundProof]:
         raise errors.UsageError(text) from error
     whole = _judged(raw.strip(), trust)
     lines = [line for line in raw.split(b"\n") if line.strip()]
-    if whole.envelope or len(lines) < 2:  # noqa: PLR2004 - more than one
-        return [whole]
-    return [_judged(line, trust) for line in lines]
+    return [whole] if whole.envelope or not lines[1:] else [_judged(line, trust) for line in lines]
 
 
-def _judged(raw: bytes, trust: Trust) -> FoundProof:
-    found = FoundProof(raw)
+def _judged(raw: bytes, trust: Trust) -> JudgedProof:
+    proof = JudgedProof(raw)
     try:
         envelope = read_envelope(raw)
-        found = FoundProof(envelope.to_line(), envelope)
-        found = found._replace(statement=read_payload(envelope.payload))
+        proof = JudgedProof(envelope.to_line(), envelope)
+        proof = proof._replace(statement=read_payload(envelope.payload))
         trust.believed(raw)
     except RefusedError as error:
-        return found._replace(reason=error.reason)
-    return found
-
-
-def _columns(proof: FoundProof) -> tuple[str, str]:
-    if (statement := proof.statement) is None:
-        return "unreadable", ""
-    return plain_line(statement.signer), plain_line(
-        ", ".join(gate.gate for gate in statement.gates)
-    )
-
-
-def _fields(proof: FoundProof) -> dict[str, Any]:
-    fields = proof.statement._asdict() if proof.statement else None
-    if proof.statement and fields:
-        fields["gates"] = [gate._asdict() for gate in proof.statement.gates]
-    return {"believed": not proof.reason, "reason": proof.reason, "statement": fields}
-
-
-def _described(proof: FoundProof) -> str:
-    statement = proof.statement
-    if statement is None:
-        return f"{proof.state}\n"
-    made = f"signed {utc(statement.time_s)}, {age(statement.time_s)}, on {statement.platform}"
-    key = proof.envelope.keyid if proof.envelope else ""
-    about = [f"commit {commit}" for commit in statement.commits]
-    lines = [
-        statement.title,
-        proof.state,
-        made,
-        *about,
-        f"hook {statement.hook}, key {key}",
-    ]
-    rows: list[tuple[str, ...]] = [
-        (
-            gate.gate,
-            gate.status,
-            f"believed of {gate.origin}" if gate.origin else gate.maker or "a person, or not known",
-            f"{gate.duration_s:.1f} s",
-        )
-        for gate in statement.gates
-    ]
-    gates = "".join(f"  {line}\n" for line in table(rows).splitlines()) if rows else ""
-    return "\n".join(map(plain_line, lines)) + f"\n{counted(len(rows), 'gate')}:\n{gates}"
+        return proof._replace(reason=error.reason)
+    return proof

@@ -116,8 +116,8 @@ def signing_key(repo: Repo, allowed_signers: bytes) -> SigningKey:
     armored = sign(repo, settings, _PROBE)
     with _files(repo, signature=armored, allowed=allowed_signers) as names:
         args = ("find-principals", "-s", names["signature"], "-f", names["allowed"])
-        found = _run(repo, settings, args, b"").stdout if allowed_signers else b""
-    named = [name for line in os.fsdecode(found).splitlines() for name in line.split(",")]
+        listed = _run(repo, settings, args, b"").stdout if allowed_signers else b""
+    named = [name for line in os.fsdecode(listed).splitlines() for name in line.split(",")]
     single = [name for name in named if not {*"*?!"} & {*name}]
     identity = settings.email if settings.email in named or not single else single[0]
     if not identity:
@@ -138,9 +138,9 @@ def sign(repo: Repo, settings: SshSettings, message: bytes) -> bytes:
     except (OSError, TimeoutError) as error:
         raise _not_run(settings, error) from error
     if completed.exit_status or not completed.stdout:
-        said = os.fsdecode(completed.stderr).strip()
-        hint = next((hint for part, hint in _HINTS.items() if part in said), "")
-        last = said.splitlines()[-1] if said else f"exit status {completed.exit_status}"
+        output = os.fsdecode(completed.stderr).strip()
+        hint = next((hint for part, hint in _HINTS.items() if part in output), "")
+        last = output.splitlines()[-1] if output else f"exit status {completed.exit_status}"
         last = last.removeprefix("Enter passphrase: ")  # which nobody could see
         text = f"{settings.program} cannot sign with {settings.key}: {last}"
         raise ConfigError(text, hint.replace("FILE", settings.key))
@@ -169,10 +169,10 @@ def verify(
     except (OSError, TimeoutError) as error:
         raise RefusedError(f"it cannot be verified: {_not_run(settings, error)}") from error
     if completed.exit_status:
-        said = os.fsdecode(completed.stderr + completed.stdout)
-        said = said.replace(names["allowed"], "allowed signers")
+        output = os.fsdecode(completed.stderr + completed.stdout)
+        output = output.replace(names["allowed"], "allowed signers")
         # The last line says only that there is no valid signature.
-        why = [line for line in said.splitlines() if "Could not" not in line]
+        why = [line for line in output.splitlines() if "Could not" not in line]
         default = f"no key of {identity} in the allowed signers has signed it"
         raise RefusedError(f"its signature is not valid: {'; '.join(why) or default}")
 
@@ -202,8 +202,8 @@ def _files(repo: Repo, **contents: bytes) -> Iterator[dict[str, str]]:
     """Write contents to private files of their own; yield their paths. Raises: OSError."""
     folder_abs = f"{repo.shared_state_abs}/{FOLDER}"
     make_folder(folder_abs)
-    own = f"{os.getpid()}-{time.monotonic_ns()}"
-    names = {name: f"{folder_abs}/{name}-{own}" for name in contents}
+    suffix = f"{os.getpid()}-{time.monotonic_ns()}"
+    names = {name: f"{folder_abs}/{name}-{suffix}" for name in contents}
     try:
         for name, content in contents.items():
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -92,18 +92,18 @@ class Statement(Record):
         for field in ("tree", "content"):
             if field in wanted and getattr(self, field) != wanted[field]:
                 raise RefusedError(f"{self.title}: it is about another {field}")
-        found = next((proof for proof in self.gates if proof.gate == gate), None)
-        if found is None:
+        proof = next((proof for proof in self.gates if proof.gate == gate), None)
+        if proof is None:
             raise RefusedError(f"{self.title}: it says nothing about the gate `{gate}`")
-        if found.origin:
-            who = f"{found.origin} has run it, and only who has run a gate is believed"
+        if proof.origin:
+            who = f"{proof.origin} has run it, and only who has run a gate is believed"
             raise RefusedError(f"{self.title}: gate `{gate}`: {who}")
         for field in ("definition", "tool"):
-            if field in wanted and getattr(found, field) != wanted[field]:
+            if field in wanted and getattr(proof, field) != wanted[field]:
                 raise RefusedError(f"{self.title}: gate `{gate}`: it was another {field}")
-        if "key" in wanted and wanted["key"] not in found.keys:
+        if "key" in wanted and wanted["key"] not in proof.keys:
             raise RefusedError(f"{self.title}: gate `{gate}`: it was in another environment")
-        return found
+        return proof
 
 
 def to_payload(statement: Statement) -> bytes:
@@ -202,16 +202,16 @@ def read_payload(payload: bytes) -> Statement:
 
 
 def _statement(subject: Any, run: Any, resources: list[Any]) -> Statement:  # noqa: ANN401 - JSON
-    found: dict[str, list[str]] = {"gitTree": [], "gitCommit": [], "sha256": []}
+    digests: dict[str, list[str]] = {"gitTree": [], "gitCommit": [], "sha256": []}
     for entry in subject:
         ((kind, value),) = entry["digest"].items()
-        found[kind].append(_hex(value, _ID_LENGTHS))
+        digests[kind].append(_hex(value, _ID_LENGTHS))
     notes = run["annotations"]
     config = _hex(run["digest"]["sha256"])
     statement = Statement(
-        tree="".join(found["gitTree"]),
-        commits=tuple(found["gitCommit"]),
-        content="".join(found["sha256"]),
+        tree="".join(digests["gitTree"]),
+        commits=tuple(digests["gitCommit"]),
+        content="".join(digests["sha256"]),
         hook=_text(notes["hook"]),
         base=_text(notes["base"]),
         patch=_text(notes["patch"]),

@@ -209,8 +209,8 @@ def _matches(pattern: str, identity: str) -> bool:
     if not identity.startswith(first):
         return False
     for part in middle:
-        found = identity.find(part, at)
-        if found < 0:
+        start = identity.find(part, at)
+        if start < 0:
             return False
-        at = found + len(part)
+        at = start + len(part)
     return identity.endswith(last) and len(identity) - len(last) >= at
