@@ -106,7 +106,7 @@ def command(
         plan = joined_plan(plan, other)
     if note := _note(repo, config, hook, besides):
         plan = plan._replace(event=plan.event._replace(note=note))
-    reuse = preview_reuse(plan, repo)
+    reuse = preview_reuse(plan, config, repo)
     if fmt == "json":
         print_json({**plan_document(plan, reuse), **_fields(answers)})
     else:

@@ -251,6 +251,8 @@ class GateResult(Record):
     metrics: Mapping[str, float] = {}  # numbers in its output
     failures: tuple[Failure, ...] = ()  # in its output, where `failures` tells them apart
     reused: str = ""  # where the pass comes from that stands for a run: when, and of which hook
+    shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
+    maker: str | None = None  # of the pass, as in a Proof; None: whoever runs this
 
 
 class Visit(Record):

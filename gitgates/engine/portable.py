@@ -16,16 +16,23 @@ from gitgates.core.record import Record
 from gitgates.engine.command import gate_env, make_commands, with_hook
 from gitgates.engine.tools import ToolError, identity
 from gitgates.git.repo import nul_split
+from gitgates.hosts import is_called_by_agent
 from gitgates.proc.call import argument_limit
-from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
+from gitgates.store.files import (
+    make_folder,
+    open_regular,
+    read_cached,
+    read_or_empty,
+    replace_cached,
+)
 from gitgates.store.proofs import FOLDER, definition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from typing import TypeAlias
 
-    from gitgates.core.types import Command, Gate, Plan, Step
+    from gitgates.core.types import Command, Event, Gate, Plan, Step
     from gitgates.git.repo import Repo
 
     Facts: TypeAlias = tuple[int, int, int, int, int]  # device, inode, size, mtime, ctime
@@ -40,6 +47,8 @@ _HEAD_LINES = 3  # of a script, in which an installer writes where its interpret
 _ROOT, _VENV, _HOME = b"{root}", b"{venv}", b"{home}"
 # Written by installers about themselves, or about where a package came from.
 _INSTALLERS = (b"INSTALLER", b"REQUESTED", b"direct_url.json", b"uv_cache.json", b"RECORD")
+_IMPORTS = ("PYTHONPATH", "PYTHONHOME", "NODE_PATH")  # variables that name such folders
+_FALSE = ("", "0", "false", "no", "off")
 _LEADS = (".pth", ".egg-link")  # files that name folders to import from
 _EDITABLE = "__editable__"
 
@@ -48,8 +57,7 @@ class FoundPass(Record):
     """A pass that somebody trusted has signed."""
 
     signer: str  # the identity
-    time_s: float
-    maker: str = ""  # as in a Proof
+    time_s: float  # when the gate ran, since the epoch
 
 
 def digest(*parts: bytes | str) -> str:
@@ -93,19 +101,16 @@ def tools_of(plan: Plan, repo: Repo) -> dict[str, str]:
             )
         except (ToolError, OSError):
             continue
-        tools[step.gate.name] = digest(_VERSION, platform(), *lines)
+        tools[step.gate.name] = digest(_VERSION, described.platform, *lines)
     described.keep()
     return tools
 
 
-def platform() -> str:
-    """Return the system, the architecture, and the C library where it says its version."""
-    system = os.uname()
-    try:
-        libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
-    except (ValueError, OSError):
-        libc = ""
-    return " ".join(filter(None, (system.sysname, system.machine, libc)))
+def maker_of(event: Event, env: Mapping[str, str]) -> str:
+    """Return who makes the passes of an event, as in a Proof."""
+    if event.payload or is_called_by_agent(env):
+        return "agent"
+    return "ci" if env.get("CI", "").lower() not in _FALSE else ""
 
 
 def commands_for(plan: Plan, repo: Repo) -> Callable[[Step], list[Command]]:
@@ -145,6 +150,16 @@ class Description:
         self._environments: dict[str, str] = {}  # folder → the virtual environment that it is in
         self.packages: dict[str, list[str]] = {}  # by environment, as long as nothing has run
 
+    @property
+    def platform(self) -> str:
+        """The system, the architecture, and the C library where it says its version."""
+        system = os.uname()
+        try:
+            libc = os.confstr("CS_GNU_LIBC_VERSION") or ""
+        except (ValueError, OSError):
+            libc = ""
+        return " ".join(filter(None, (system.sysname, system.machine, libc)))
+
     def path_in_root(self, path_abs: str) -> str:
         """Return the path of a file of the repository; empty if it is of none, or installed."""
         if self._environment_of(path_abs) or "/node_modules/" in path_abs:
@@ -152,11 +167,30 @@ class Description:
         inside = [root for root in self._roots if path_abs.startswith(f"{root}/")]
         return os.path.relpath(path_abs, inside[0]) if inside else ""
 
-    def text(self, text: str, venv_abs: str = "") -> str:
-        """Return a text with marks for the folders of this machine."""
-        if self._home and text == self._home:
-            return os.fsdecode(_HOME)
+    def text(self, text: str) -> str:
+        """Return an argument with marks for the folders of this machine."""
+        venv_abs = self._environment_of(text) if text.startswith("/") else ""
         return os.fsdecode(self._marked(os.fsencode(text), venv_abs))
+
+    def variable(self, name: str, value: str | None, *, is_named: bool) -> str | None:
+        """Return the value of a variable with such marks; `is_named`: by the gate.
+
+        Raises: ToolError where packages are imported from a folder that nothing is known of.
+        """
+        if value is None:
+            return None
+        venv_abs = value if os.path.exists(f"{value}/pyvenv.cfg") else ""
+        marked = self._marked(os.fsencode(value), venv_abs)
+        if name in _IMPORTS and any(part[:1] == b"/" for part in marked.split(b":")):
+            raise ToolError(f"{name} leads to a folder outside of the repository")
+        if is_named and self._home:
+            marked = _replaced(marked, os.fsencode(self._home), _HOME)
+        return os.fsdecode(marked)
+
+    def patterns(self, path_abs: str) -> str:
+        """Return the patterns in a file of git's, without comments."""
+        lines = os.fsdecode(read_or_empty(path_abs)).splitlines()
+        return repr([line for line in lines if line and not line.startswith("#")])
 
     def program(self, path_abs: str) -> str:
         """Return a line about a program; of Python also about its library."""
@@ -169,12 +203,12 @@ class Description:
             lines += [self.file(each) for each in (*libraries, f"{prefix_abs}/Python")]
         return "\n".join(lines)
 
-    def file(self, path_abs: str) -> str:
+    def file(self, path_abs: str, place: str = "") -> str:
         """Return a line about a file by its content, or about all below a folder.
 
-        Raises: ToolError, OSError where that cannot be told.
+        `place`: what is said of where it is. Raises: ToolError, OSError where that cannot be told.
         """
-        place = self._place(path_abs)
+        place = place or self._place(path_abs)
         try:
             now = os.stat(path_abs)
         except OSError:
@@ -186,7 +220,8 @@ class Description:
         if stat.S_ISDIR(now.st_mode):
             paths = [f"{path_abs}/{name}" for name in _names(path_abs)]
             kept = [path for path in paths if not (os.path.islink(path) and os.path.isdir(path))]
-            return "\n".join([place, *map(self.file, kept)])
+            lines = [self.file(each, f"{place}{each.removeprefix(path_abs)}") for each in kept]
+            return "\n".join([place, *lines])
         if path_abs.endswith("/.modules.yaml"):  # of pnpm; it has the time of the installation
             if not os.path.exists(f"{os.path.dirname(path_abs)}/.pnpm/lock.yaml"):
                 raise ToolError("what pnpm has installed cannot be told")

@@ -12,6 +12,7 @@ import stat
 import time
 
 from gitgates.core.errors import GitgatesError
+from gitgates.core.policy import lenders
 from gitgates.core.record import Record
 from gitgates.core.types import AUTO, BY_FILE
 from gitgates.engine.command import OWN_ENVIRONMENT
@@ -20,7 +21,7 @@ from gitgates.engine.tools import identity, signature, variables
 from gitgates.engine.visible_content import UnknownContentError, VisibleContent
 from gitgates.engine.walk import first_names
 from gitgates.store import proofs
-from gitgates.store.file_proofs import FileProofs
+from gitgates.store.file_proofs import SIZE, FileProofs
 from gitgates.store.files import lock_file, make_folder, remove_file
 from gitgates.store.proofs import Proof, digest
 
@@ -28,7 +29,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gitgates.core.types import Command, Gate, GateResult, Plan, Step
+    from gitgates.core.types import Command, Config, Decision, Gate, GateResult, Plan, Step
+    from gitgates.engine.portable import Description
     from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Repo
 
@@ -58,10 +60,26 @@ class Candidate(Record):
     waits: bool = False  # another process is running the same; ask again
     claim: tuple[str, int] = ("", -1)  # the lock that tells others that this one does
     file_proofs: FileProofs | None = None
+    shared: str = ""  # keys of the pass on any machine, where passes of others count
+    maker: str = ""  # who made what is reused, or is going to make the rest; as in a Proof
+
+
+def reuse_of(
+    plan: Plan, config: Config, repo: Repo, checkout: Repo | None, *, say: Callable[[str], None]
+) -> Reuse:
+    """Return what a run may reuse: also passes of others, where these are configured."""
+    signed = lenders(config, "signed_passes")
+    if not signed:
+        return Reuse(plan, repo, checkout, say)
+    from gitgates.engine.shared_reuse import SharedReuse  # no other run pays for it
+
+    return SharedReuse(plan, repo, checkout, say, signed=signed[0](repo, config, say))
 
 
 class Reuse:
     """What one run may reuse, and what it proves for later ones."""
+
+    _makers: tuple[str, ...] = ("",)  # whose passes of files are told apart, the own last
 
     def __init__(
         self,
@@ -72,7 +90,7 @@ class Reuse:
     ) -> None:
         self._hook, self._repo, self._checkout, self._say = plan.event.name, repo, checkout, say
         self._looks_anyway = any(step.gate.reuse not in (False, AUTO) for step in plan.steps)
-        self._content = VisibleContent(repo, checkout)
+        self._content = self._look()
         self._packages: dict[str, list[str]] = {}  # by environment, as long as nothing has run
         self._is_stale = False  # whether a gate has run since the content was looked at
         self._passed: list[tuple[Candidate, GateResult]] = []  # to be recorded
@@ -130,7 +148,7 @@ class Reuse:
         """Record the passes of gates that have ended, where content and tools are as before."""
         if not self._is_stale:
             return
-        self._content = VisibleContent(self._repo, self._checkout, self._content)
+        self._content = self._look(self._content)
         self._packages = {}
         self._is_stale = False
         passed, self._passed = self._passed, []
@@ -148,6 +166,13 @@ class Reuse:
                 continue  # the next look-up explains it
             finally:
                 _release(candidate)
+
+    def finished(self, decision: Decision) -> Decision:
+        """Return the decision of the run with what others may know of its passes."""
+        return decision
+
+    def _look(self, earlier: VisibleContent | None = None) -> VisibleContent:
+        return VisibleContent(self._repo, self._checkout, earlier)
 
     def preview(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> str:
         """Return what a look-up finds now, for people: what is reused, or why nothing is."""
@@ -241,6 +266,8 @@ class Reuse:
             duration_s=result.duration_s,
             hook=self._hook,
             root_abs=self._repo.root_abs,
+            shared=candidate.shared,
+            maker=candidate.maker,
         )
         proofs.append(self._repo.shared_state_abs, [proof])
 
@@ -272,7 +299,7 @@ class Reuse:
         """Return path → digest of the files that can pass on their own: links lead to others."""
         states = self._content.states
         return {
-            path: states[path][1]
+            path: states[path][1][:SIZE]
             for path in paths
             if path in states and not stat.S_ISLNK(states[path][0][0])
         }
@@ -290,7 +317,12 @@ class Reuse:
                 continue
             place = f" in {proof.root_abs}" if proof.root_abs != self._repo.root_abs else ""
             reused = f"{proof.hook}{place}, {proofs.age(proof.time_s)}"
-            return Candidate(rest=step if self._is_audit else None, reused=reused)
+            return Candidate(
+                rest=step if self._is_audit else None,
+                reused=reused,
+                shared=proof.shared,
+                maker=proof.maker,
+            )
         return Candidate(rest=step, seen=seen, key=key, content=content, commands=tuple(commands))
 
     def _by_file(self, step: Step, commands: list[Command]) -> Candidate:
@@ -299,17 +331,21 @@ class Reuse:
         # A linter of imports looks whether a module is there, not what is in it.
         configuration = content.identity_of(self._configuration(gate, content))
         rest, digests = step.paths, self._file_digests(step.paths)
+        makers: set[str] = set()
         for key_of in (self._users_key, self._key):
             if not rest or not (key := key_of(gate, commands)):
                 continue
-            conditions = digest(configuration, content.names, key)
-            file_proofs = FileProofs(self._repo.shared_state_abs, gate.name, conditions)
-            passed = file_proofs.read()
-            rest = tuple(path for path in rest if digests.get(path) not in passed)
+            for maker in self._makers:
+                conditions = digest(configuration, content.names, key, *([maker] if maker else ()))
+                file_proofs = FileProofs(self._repo.shared_state_abs, gate.name, conditions)
+                passed, before = file_proofs.read(), rest
+                rest = tuple(path for path in rest if digests.get(path) not in passed)
+                makers |= {maker} if rest != before else set()
+        maker = next((each for each in ("agent", "", "ci") if each in makers), "")
         total, passes = len(step.paths), len(step.paths) - len(rest)
         reused = f"{passes} of {total} files" if passes else ""
         if not rest or self._is_audit:
-            return Candidate(rest=step if self._is_audit else None, reused=reused)
+            return Candidate(rest=step if self._is_audit else None, reused=reused, maker=maker)
         rest_step = step._replace(paths=rest)
         return Candidate(
             rest=rest_step,
@@ -319,6 +355,7 @@ class Reuse:
             content=content,
             commands=tuple(commands),
             file_proofs=file_proofs,
+            maker=maker,
         )
 
     def _key(self, gate: Gate, commands: Sequence[Command]) -> str:
@@ -344,30 +381,46 @@ class Reuse:
                 env |= {name: self._repo.env[name]} if name in self._repo.env else {}
         return command._replace(env=env)
 
-    def _conditions(self, gate: Gate, commands: Sequence[Command]) -> Iterator[str]:
-        """Yield all that a result depends on, but the content."""
+    def _conditions(
+        self, gate: Gate, commands: Sequence[Command], by: Description | None = None
+    ) -> Iterator[str]:
+        """Yield all that a result depends on, but the content; `by`: as on any machine."""
         root_abs = (self._checkout or self._repo).root_abs
         system = os.uname()
-        yield f"{system.sysname} {system.machine}"
+        yield by.platform if by else f"{system.sysname} {system.machine}"
         yield repr((gate.env, gate.git_env, gate.writes))
         for command in commands:
-            yield repr((command.argv, os.path.relpath(command.cwd_abs, root_abs)))
-        first = commands[0]
-        yield from identity(first, root_abs, self._describe, known=self._packages)
+            argv = tuple(map(by.text, command.argv)) if by else command.argv
+            yield repr((argv, os.path.relpath(command.cwd_abs, root_abs)))
+        first, program, packages, file = commands[0], signature, self._packages, signature
+        if by:
+            program, packages, file = by.program, by.packages, by.file
+
+        def describe(program_abs: str) -> str:
+            return self._of_content(program_abs) or program(program_abs)
+
+        yield from identity(first, root_abs, describe, known=packages, file=file)
         named = {*_named(gate.env_inputs, first.env), *variables(first)}
         for name in sorted({*_VARIABLES, *named}):
-            yield f"{name}={first.env.get(name)!r}"
+            value = first.env.get(name)
+            shown = by.variable(name, value, is_named=name in named) if by else value
+            yield f"{name}={shown!r}"
         # Many tools leave out what git does, tracked or not.
-        yield signature(f"{self._repo.common_dir_abs}/info/exclude")
+        exclude_abs = f"{self._repo.common_dir_abs}/info/exclude"
+        yield by.patterns(exclude_abs) if by else signature(exclude_abs)
         for path in gate.reads:
-            yield from map(signature, self._places(path, root_abs))
+            for place_abs in self._places(path, root_abs):
+                place = path
+                if by and path.startswith("../"):
+                    place = os.path.relpath(place_abs, self._repo.root_abs)
+                yield by.file(place_abs, place) if by else signature(place_abs)
 
-    def _describe(self, program_abs: str) -> str:
-        """Return a line about a program; one of the repository is told by its content."""
+    def _of_content(self, program_abs: str) -> str:
+        """Return a line about a program of the repository by its content; empty for another."""
         root_abs = os.path.realpath((self._checkout or self._repo).root_abs)
         path = program_abs.removeprefix(f"{root_abs}/")
         state = self._content.states.get(path)
-        return f"{path} {state[1].hex()}" if state else signature(program_abs)
+        return f"{path} {state[1].hex()}" if state else ""
 
     def _places(self, path: str, root_abs: str) -> Iterator[str]:
         """Yield the files that are meant; `../NAME` is one in any folder above the root."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from gitgates.core.clean import counted
-from gitgates.core.types import BLOCK, Decision, Plan
+from gitgates.core.types import BLOCK, Config, Decision, Plan
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import REUSE, is_reusable, looks_up
 from gitgates.engine.portable import commands_for
-from gitgates.engine.reuse import TOO_FEW, Reuse
+from gitgates.engine.reuse import TOO_FEW, reuse_of
 from gitgates.engine.walk import describe
 from gitgates.git.repo import Repo
 
 _NEVER = "never, because of `pass_hook_input`, `metrics` or `git_env`"
 
 
-def preview_reuse(plan: Plan, repo: Repo) -> dict[str, str]:
+def preview_reuse(plan: Plan, config: Config, repo: Repo) -> dict[str, str]:
     """Return gate → what is reused, or why nothing is; without gates that reuse no passes.
 
     Nothing is run.
@@ -23,7 +23,8 @@ def preview_reuse(plan: Plan, repo: Repo) -> dict[str, str]:
     if repo.env.get(REUSE) == "0":
         return {step.gate.name: f"never, because of {REUSE}=0" for step in steps}
     commands_of = commands_for(plan, repo)
-    reuse, looks = Reuse(plan, repo, None, Listener().message), looks_up(plan.steps)
+    reuse = reuse_of(plan, config, repo, None, say=Listener().message)
+    looks = looks_up(plan.steps)
     texts = {}
     for step in steps:
         text = reuse.preview(step, commands_of) if looks else TOO_FEW

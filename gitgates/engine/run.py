@@ -129,7 +129,8 @@ def run_plan(
         from gitgates.engine.reuse_preview import audited  # seldom needed
 
         decision = audited(decision)
-    return decision._replace(notes=(*decision.notes, *isolation.notes), run_abs=run.run_abs)
+    decision = decision._replace(notes=(*decision.notes, *isolation.notes), run_abs=run.run_abs)
+    return run.reuse.finished(decision) if run.reuse else decision
 
 
 class _Job:
@@ -196,13 +197,13 @@ class _Run:
         self.detector = ChangeDetector(
             plan, repo, isolation, checkout=options.checkout, began_ns=options.began_ns
         )
-        reuse = None
+        self.reuse = None
         if repo.env.get(REUSE) != "0" and looks_up(plan.steps):
-            from gitgates.engine.reuse import Reuse  # no other run pays for it
+            from gitgates.engine.reuse import reuse_of  # no other run pays for it
 
-            reuse = Reuse(plan, repo, options.checkout, listener.message)
+            self.reuse = reuse_of(plan, config, repo, options.checkout, say=listener.message)
         self.admissions = Admissions(
-            config, repo.env, reuse, listener.message, is_urgent=options.is_urgent
+            config, repo.env, self.reuse, listener.message, is_urgent=options.is_urgent
         )
         self.fixers = None
         if isolation.locks and any(gate.writes for gate in config.gates):

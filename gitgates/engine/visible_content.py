@@ -3,7 +3,8 @@
 What git would store of them is not asked: it may convert them, or be told to overlook changes. A
 file is hashed again only if `lstat` says something else about it than before:
 
-content.cache   path → what `lstat` said, and the digest
+content.cache          path → what `lstat` said, and the digest
+content-sha256.cache   the same where passes of others count, which no two contents may share
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from gitgates.store.proofs import digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     from gitgates.git.repo import Repo
@@ -49,11 +50,18 @@ class VisibleContent:
     """The content that gates see at one moment; `earlier` saves hashing what has not changed."""
 
     def __init__(
-        self, repo: Repo, checkout: Repo | None, earlier: VisibleContent | None = None
+        self,
+        repo: Repo,
+        checkout: Repo | None,
+        earlier: VisibleContent | None = None,
+        *,
+        sha256: Callable[..., str] | None = None,
     ) -> None:
         self._root_abs = (checkout or repo).root_abs
         self._git = (checkout or repo).git
-        self._cache_abs = "" if checkout else f"{repo.state_abs}/content.cache"
+        name = "content-sha256.cache" if sha256 else "content.cache"
+        self._digest = sha256 or digest
+        self._cache_abs = "" if checkout else f"{repo.state_abs}/{name}"
         self._began_ns = time.time_ns()
         # Of this look, or until there is one, of the earlier.
         self.settled: dict[str, FileState] = earlier.settled if earlier else {}
@@ -62,7 +70,7 @@ class VisibleContent:
     @lazy
     def names(self) -> str:
         """Return a digest of the paths of all files. Raises: GitgatesError or OSError."""
-        return digest("\0".join(self.states))
+        return self._digest("\0".join(self.states))
 
     def identity_of(self, paths: Iterable[str]) -> str:
         """Return a digest of some files that no other content has; what is not there has no part.
@@ -70,7 +78,7 @@ class VisibleContent:
         Raises: GitgatesError or OSError.
         """
         states = self.states
-        return digest(b"".join([states[path][1] for path in paths if path in states]))
+        return self._digest(b"".join([states[path][1] for path in paths if path in states]))
 
     def select(
         self, files: tuple[str, ...] | None, exclude: tuple[str, ...] = ()
@@ -116,7 +124,8 @@ class VisibleContent:
                         left -= now.st_size
                         if left < 0:
                             raise UnknownContentError(f"`{path}` is too large")
-                        state = facts, _digest(path, path_abs, mode)
+                        content = _read(path_abs, mode)
+                        state = facts, bytes.fromhex(self._digest(path, b"%o" % mode, content))
                     states[path] = state
         finally:
             self._keep(states, known)
@@ -170,12 +179,11 @@ def _is_racy(facts: Facts, before_ns: int) -> bool:
     return ctime_ns + (0 if ctime_ns % _SECOND_NS else _SECOND_NS) >= before_ns
 
 
-def _digest(path: str, path_abs: str, mode: int) -> bytes:
-    """Return a digest of path, type, execute bit and bytes. Raises: OSError."""
-    content = b""
+def _read(path_abs: str, mode: int) -> bytes:
+    """Return the bytes of a file, or where a link leads. Raises: OSError."""
     if stat.S_ISLNK(mode):
-        content = os.fsencode(os.readlink(path_abs))
-    elif stat.S_ISREG(mode):
-        with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
-            content = file.read()
-    return bytes.fromhex(digest(path, b"%o" % mode, content))
+        return os.fsencode(os.readlink(path_abs))
+    if not stat.S_ISREG(mode):
+        return b""
+    with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
+        return file.read()

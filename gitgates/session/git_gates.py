@@ -81,6 +81,10 @@ def _run_push(call: HookCall) -> Decision:
         else:
             call.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
             decisions.append(run_in_checkout(call, part, tip))
+        if decisions[-1].verdict < BLOCK and tip and "proof" in call.config.tables:
+            from gitgates.session.push_record import record_push  # only where proofs are signed
+
+            record_push(call, tip, decisions[-1])
         if decisions[-1].verdict >= BLOCK and call.hook.strategy == "sequence":
             break
     return join_decisions(tuple(decisions))

@@ -26,6 +26,8 @@ from gitgates.worktree.isolate import recover_and_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.policy import PolicyModule
     from gitgates.core.types import GateResult
@@ -191,10 +193,12 @@ def record(call: HookCall, tree: str, base: str) -> None:
     for visit in reversed(visits):  # a gate has looked if the one that it leads to has
         if visit.called_by and ends[visit.result.gate].status == "unchecked":
             ends[visit.called_by] = ends[visit.result.gate]
+    more = _for_others(call, results) if "proof" in call.config.tables else {}
     proofs = [
         proof_of(
             gates[name],
             result,
+            **more.get(name, {}),
             status=ends[name].status if name in by_person else _end(ends[name]),
             time_s=now,
             content=tree,
@@ -206,6 +210,23 @@ def record(call: HookCall, tree: str, base: str) -> None:
         for name, result in results.items()
     ]
     append(call.repo.shared_state_abs, proofs)
+
+
+def _for_others(call: HookCall, results: Mapping[str, GateResult]) -> dict[str, dict[str, str]]:
+    """Return gate → what is recorded of its end for other machines."""
+    from gitgates.engine.portable import maker_of, tools_of  # only where proofs are signed
+
+    plan = call.plan
+    tools = tools_of(plan, call.repo) if plan else {}
+    maker = maker_of(call.event, call.env)
+    return {
+        name: {
+            "shared": result.shared,
+            "tool": tools.get(name, ""),
+            "maker": maker if result.maker is None else result.maker,
+        }
+        for name, result in results.items()
+    }
 
 
 def _end(result: GateResult) -> str:

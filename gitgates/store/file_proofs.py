@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_SIZE = 16  # bytes of a digest
+SIZE = 16  # bytes of a digest
 _LARGEST = 8 << 20  # bytes of a file: half a million passes
 _MOST_FILES = 128
 _LOCK_WAIT_S = 1.0
@@ -34,7 +34,7 @@ class FileProofs:
             content = read_state(self._path_abs) or b""
         except OSError:
             return set()
-        return {content[at : at + _SIZE] for at in range(0, len(content) - _SIZE + 1, _SIZE)}
+        return {content[at : at + SIZE] for at in range(0, len(content) - SIZE + 1, SIZE)}
 
     def add(self, digests: Iterable[bytes]) -> None:
         """Append digests. Raises: OSError where they cannot be written."""
@@ -46,7 +46,7 @@ class FileProofs:
             return  # the gate runs once more
         try:
             size = os.fstat(fd).st_size
-            end = 0 if size > _LARGEST else size - size % _SIZE  # what a killed writer left is cut
+            end = 0 if size > _LARGEST else size - size % SIZE  # what a killed writer left is cut
             os.ftruncate(fd, end)
             os.pwrite(fd, b"".join(digests), end)
         finally:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 FOLDER = "proofs"
 _FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
+BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else has proved
 _VERSION = "3"
 _VERSIONS = {"2": 13, _VERSION: 16}  # → number of fields; an older line has the first of them
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
@@ -62,7 +63,9 @@ class Proof(Record):
     failures: tuple[tuple[str, str], ...] = ()  # fingerprint and title; empty: not known
     shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
     tool: str = ""  # a digest of the programs and packages, the same on any machine
-    maker: str = ""  # agent: it ran in a session of one; ci; empty: a person, or not known
+    # agent: it ran in a session of one; ci; BELIEVED and an identity: it ran on the machine of that
+    # signer, and is not to be signed again; empty: a person, or not known.
+    maker: str = ""
 
 
 def digest(*parts: bytes | str) -> str:

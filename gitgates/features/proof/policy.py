@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Config, Verdict
     from gitgates.features.proof.evidence import SignedEvidence
+    from gitgates.features.proof.passes import SignedPasses
     from gitgates.git.repo import Repo
     from gitgates.session.git_hooks import HookCall
 
@@ -50,3 +51,10 @@ def signed_evidence(repo: Repo, config: Config, say: Callable[[str], None]) -> S
 
     del config  # whom to trust is read where it was merged
     return SignedEvidence(repo, say)
+
+
+def signed_passes(repo: Repo, config: Config, say: Callable[[str], None]) -> SignedPasses:
+    """Lend the passes that others have signed, for one run of gates."""
+    from gitgates.features.proof.passes import SignedPasses  # as above
+
+    return SignedPasses(repo, config, say)

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
     from gitgates.store.proofs import Proof
 
-BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else has proved
-
 
 def signed(repo: Repo, statements: Sequence[Statement]) -> list[bytes]:
     """Return envelopes of statements, signed now with the key of this machine.
@@ -91,14 +89,14 @@ def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
     """Return a row of the log as it is signed; None for another gate than the commit has."""
     if gate is None or proofs.definition_of(gate) != row.definition:
         return None
-    is_believed = row.maker.startswith(BELIEVED)
+    is_believed = row.maker.startswith(proofs.BELIEVED)
     return GateProof(
         gate=row.gate,
         status=row.status,
         definition=definition_sha256(gate),
         tool=row.tool,
         keys=() if is_believed else tuple(row.shared.split()),
-        origin=row.maker.removeprefix(BELIEVED) if is_believed else "",
+        origin=row.maker.removeprefix(proofs.BELIEVED) if is_believed else "",
         maker="" if is_believed else row.maker,
         time_s=round(row.time_s, 3),
         duration_s=round(row.duration_s, 3),

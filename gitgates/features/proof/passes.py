@@ -1,0 +1,135 @@
+"""Passes that others have signed, for the runs of gates: found in notes and in the cache, verified.
+
+Whatever goes wrong here is a miss, and the gate runs; why is said once.
+"""
+
+from __future__ import annotations
+
+import time
+
+from gitgates.core.errors import Interrupted
+from gitgates.core.policy import lenders
+from gitgates.engine.portable import FoundPass, definition_sha256
+from gitgates.features.proof.notes import ProofNotes
+from gitgates.features.proof.signing import signed
+from gitgates.features.proof.statement import GateProof, RefusedError, Statement
+from gitgates.features.proof.trust import trust_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeAlias
+
+    from gitgates.core.types import Config, Gate, GateResult
+    from gitgates.features.proof.trust import Trust
+    from gitgates.git.repo import Repo
+
+    # The gate that has passed, how, and the digest of its tools.
+    NewPass: TypeAlias = tuple[Gate, GateResult, str]
+
+_LIMIT_S = 2.0  # of verifying in one run: somebody may have written any number of proofs
+_MOST_SAID = 3
+
+
+class SignedPasses:
+    """The signed passes that one run may believe, and those that it signs."""
+
+    def __init__(self, repo: Repo, config: Config, say: Callable[[str], None]) -> None:
+        self._repo, self._say = repo, say
+        self._caches = [lend(repo, config, say) for lend in lenders(config, "verdict_cache")]
+        self._trust: Trust | None = None
+        self._read: dict[bytes, Statement | str] = {}  # envelope → what it says, or why not
+        self._left_s = _LIMIT_S
+        self._said: set[str] = set()
+        self.refusals: dict[str, str] = {}  # key → why its pass is not believed
+        self.writes = any(cache.writes for cache in self._caches)
+
+    def find(self, whole: Mapping[str, Gate], files: Mapping[str, Gate]) -> dict[str, FoundPass]:
+        """Return key → the pass that is believed; what is not found has no part.
+
+        `whole`: key → gate, of steps; the cache has only these. `files`: of single files.
+        """
+        found: dict[str, FoundPass] = {}
+        try:
+            notes = ProofNotes(self._repo)
+            for key, gate in {**whole, **files}.items():
+                self._take(found, key, gate, notes.with_key(key))
+            for cache in self._caches:
+                if missing := [key for key in whole if key not in found]:
+                    for key, envelope in cache.get(missing).items():
+                        self._take(found, key, whole[key], [envelope])
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - no proof is worth a failed run
+            self._tell(f"signed passes cannot be read: {error}")
+        return found
+
+    def put(self, hook: str, content: str, passes: Mapping[str, NewPass]) -> None:
+        """Sign passes of this run, key → what has passed, and write them to the cache.
+
+        `content`: a digest of what the gates could see.
+        """
+        now = time.time()
+        proofs = tuple(
+            GateProof(
+                gate=gate.name,
+                status="passed",
+                definition=definition_sha256(gate),
+                tool=tool,
+                keys=(key,),
+                maker=result.maker or "",
+                time_s=round(now, 3),
+                duration_s=round(result.duration_s, 3),
+            )
+            for key, (gate, result, tool) in passes.items()
+        )
+        try:
+            (envelope,) = signed(self._repo, [Statement(content=content, hook=hook, gates=proofs)])
+            for cache in self._caches:
+                cache.put(dict.fromkeys(passes, envelope))
+        except Interrupted:
+            raise
+        except Exception as error:  # noqa: BLE001 - as above
+            self._tell(f"the passes of this run were not signed for others: {error}")
+
+    def _take(
+        self, found: dict[str, FoundPass], key: str, gate: Gate, envelopes: Iterable[bytes]
+    ) -> None:
+        """Put the first pass of a key that is believed into `found`."""
+        for envelope in envelopes:
+            try:
+                statement = self._believed(envelope)
+                proof = statement.require(gate.name, key=key)
+            except RefusedError as error:
+                self.refusals[key] = error.reason
+                continue
+            if proof.status != "passed":
+                self.refusals[key] = f"{statement.title}: gate `{gate.name}`: {proof.status}"
+                continue
+            self.refusals.pop(key, None)
+            found[key] = FoundPass(statement.signer, proof.time_s or statement.time_s)
+            return
+        if why_not := self.refusals.get(key):
+            self._tell(f"a signed pass of {gate.name} is not believed: {why_not}")
+
+    def _believed(self, envelope: bytes) -> Statement:
+        """Return what an envelope says. Raises: RefusedError."""
+        if envelope not in self._read:
+            began_s = time.monotonic()
+            if self._left_s <= 0:
+                raise RefusedError(f"to verify so many takes longer than {_LIMIT_S:g} s")
+            try:
+                self._trust = self._trust or trust_at(self._repo)
+                self._read[envelope] = self._trust.believed(envelope)
+            except RefusedError as error:
+                self._read[envelope] = error.reason
+            self._left_s -= time.monotonic() - began_s
+        read = self._read[envelope]
+        if isinstance(read, str):
+            raise RefusedError(read)
+        return read
+
+    def _tell(self, text: str) -> None:
+        if text not in self._said and len(self._said) < _MOST_SAID:
+            self._say(text)
+        self._said.add(text)

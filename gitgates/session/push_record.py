@@ -1,0 +1,42 @@
+"""Record how gates have ended on pushed commits, so that it can be signed. Cold."""
+
+from __future__ import annotations
+
+from gitgates.core.errors import GitgatesError
+from gitgates.engine.plan import takes_paths
+from gitgates.session.git_hooks import record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Decision
+    from gitgates.session.git_hooks import HookCall
+
+
+def record_push(call: HookCall, tip: str, decision: Decision) -> None:
+    """Record the gates that have run on the tree of a pushed commit.
+
+    A push is refused for nothing here: where it cannot be written, its gates run again elsewhere.
+    """
+    git, before = call.repo.git, call.decision
+    remote = call.event.argv[0] if call.event.argv else ""
+    try:
+        tree = git.resolve(f"{tip}^{{tree}}")
+        remote_ids = [r.remote_id for r in call.event.refs if r.remote_id.strip("0")]
+        ranges = (tip, "--not", *remote_ids, f"--remotes={remote}")
+        listed = git.ask("rev-list", "--boundary", "--ignore-missing", *ranges).stdout.decode()
+        edges = [line[1:] for line in listed.split() if line.startswith("-")]
+        # With one commit below all that is pushed, or none, the paths are what differs from that.
+        base = edges[0] if edges else ""
+        gates = {step.gate.name: step.gate for step in call.plan.steps} if call.plan else {}
+        visits = tuple(
+            visit
+            for visit in decision.visits
+            if not edges[1:] or not takes_paths(gates[visit.result.gate])
+        )
+        call.decision = decision._replace(visits=visits)
+        if tree and visits:
+            record(call, tree, base)
+    except (GitgatesError, OSError) as error:
+        call.say(f"the results were not recorded for others: {error}")
+    finally:
+        call.decision = before
