@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from agent_support import begin
 from conftest import Repo, timeless
-from verify_support import gate, notes
+from verify_support import gate, kept
 
 from gitgates.core.types import Gate, GateResult
 from gitgates.engine.nothing_checked import without_empty_pass
@@ -150,13 +150,13 @@ def test_a_commit_is_made_and_is_no_evidence_of_the_gate(idle: Repo) -> None:
     assert "nothing was checked: test  add b" in again.stdout.decode()
 
 
-def test_the_notes_of_a_commit_have_it_as_what_it_is(idle: Repo) -> None:
+def test_the_evidence_of_a_commit_has_it_as_what_it_is(idle: Repo) -> None:
     idle.write("b.py", "b = 1\n")
     idle.git("add", "b.py")
     idle.commit("add b")
     idle.gitgates("verify", "base..HEAD")
-    (line,) = notes(idle)[idle.git("rev-parse", "HEAD^{tree}")]
-    assert json.loads(line)["gates"] == {"lint": "passed", "test": "unchecked"}
+    (checked,) = kept(idle)[idle.git("rev-parse", "HEAD^{tree}")]
+    assert checked.gates == {"lint": "passed", "test": "unchecked"}
 
 
 def test_a_gate_that_leads_to_one_that_checks_nothing_is_no_evidence(idle: Repo) -> None:

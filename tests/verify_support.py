@@ -7,6 +7,8 @@ import shutil
 
 from conftest import Repo
 
+from gitgates.features.evidence.commit_evidence import CheckedTree
+from gitgates.store.files import read_cached
 from gitgates.store.proofs import Proof, read_all
 
 CONFIG = """
@@ -64,6 +66,13 @@ def change(repo: Repo, subject: str, *args: str, text: str = "", name: str = "a.
 def evidence(repo: Repo) -> list[Proof]:
     """Return what is recorded of commits."""
     return [proof for proof in read_all(str(repo.path / ".git/gitgates")) if proof.config]
+
+
+def kept(repo: Repo) -> dict[str, list[CheckedTree]]:
+    """Return what is kept of commits beside the log: tree → evidence."""
+    value = read_cached(str(repo.path / ".git/gitgates/proofs/commits"))
+    rows_by_tree = value[1] if value else {}
+    return {tree: [CheckedTree(*row) for row in rows] for tree, rows in rows_by_tree.items()}
 
 
 def notes(repo: Repo) -> dict[str, list[str]]:

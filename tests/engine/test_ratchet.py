@@ -93,19 +93,6 @@ def test_a_fresh_clone_compares_nothing_and_says_so(gated: Repo) -> None:
 
 
 @pytest.mark.slow
-def test_numbers_travel_with_the_notes(gated: Repo) -> None:
-    assert gated.gitgates("verify", "HEAD").returncode == 0  # which writes the notes
-    clone = clone_of(gated)
-    clone.git("fetch", "-q", "origin", "refs/notes/gitgates:refs/notes/gitgates")
-    worse = f"`coverage` is 50, and was 80 at {base_of(clone)}"
-    status, line = said(clone)
-    assert (status, line.endswith(worse)) == (1, True), line
-    assert clone.gitgates("verify", "HEAD").stdout.endswith(
-        b"  gated  first\n"
-    )  # notes are still read
-
-
-@pytest.mark.slow
 def test_the_base_is_measured_once_where_nothing_is_recorded(gated: Repo) -> None:
     gated.config(MEASURE)
     gated.commit_all("measure")

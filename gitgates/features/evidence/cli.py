@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from gitgates.core import errors
-from gitgates.core.clean import plain_line
+from gitgates.core.clean import counted, plain_line
 from gitgates.core.types import BLOCK
 from gitgates.engine.listener import Listener
 from gitgates.features.evidence.commit_evidence import (
@@ -113,10 +113,11 @@ def _summary(verified_commits: list[VerifiedCommit], ran: int) -> str:
     signers = [who for verified in verified_commits for who in verified.signers.values()]
     gates = sum(end in _DONE for verified in verified_commits for end in verified.gates.values())
     before = max(gates - len(signers) - ran, 0)
-    counts = [f"{signers.count(who)} gates believed of {who}" for who in dict.fromkeys(signers)]
+    counts = [
+        f"{counted(signers.count(who), 'gate')} believed of {who}" for who in dict.fromkeys(signers)
+    ]
     counts += [f"{before} had run here"] if before else []
-    total = len(verified_commits)
-    commits = f"{total} commit{'s' if total > 1 else ''}"
+    commits = counted(len(verified_commits), "commit")
     return f"{commits}: {', '.join([*counts, f'{ran} run here now'])}"
 
 

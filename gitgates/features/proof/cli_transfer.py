@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from gitgates.core.clean import counted
 from gitgates.core.errors import OK, ConfigError
 from gitgates.features.proof.transfer import Transfer, default_remote, sign_new
 from gitgates.git.notes import REF
@@ -26,7 +27,7 @@ def fetch(remote: str | None) -> int:
     repo = current_repo()
     name = remote or default_remote(repo.git)
     count = Transfer(repo, name).fetch()
-    click.echo(f"{name}: {count} new proofs" if count else f"{name}: no new proofs")
+    click.echo(f"{name}: {counted(count, 'new proof')}" if count else f"{name}: no new proofs")
     return OK
 
 
@@ -51,6 +52,7 @@ def push(remote: str | None) -> int:
             raise
         click.echo(f"gitgates: nothing was signed: {error}", err=True)
     Transfer(repo, name).push()
-    what = f"{count} proofs signed and pushed" if count else "no new proofs of this machine"
+    new = f"{counted(count, 'proof')} signed and pushed"
+    what = new if count else "no new proofs of this machine"
     click.echo(f"{name}: {what}")
     return OK

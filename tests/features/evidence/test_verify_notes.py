@@ -1,8 +1,7 @@
-"""Where evidence of commits is kept: in the log, then in git notes; nothing is lost or doubled."""
+"""Where evidence of commits is kept: in the log, and beside it; nothing is lost or doubled."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import sys
@@ -13,13 +12,11 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from verify_support import CONFIG, PUSH, change, evidence, gate, notes, verified
+from verify_support import CONFIG, PUSH, change, evidence, gate, kept, verified
 from verify_support import append as edit
 
-from gitgates.core.errors import GitError
 from gitgates.features.evidence.commit_evidence import CommitEvidence
 from gitgates.git.index import cached_tree, committed_tree
-from gitgates.git.notes import Notes
 from gitgates.git.repo import find_repo
 from gitgates.store.proofs import Proof, append, digest, read_all
 
@@ -32,43 +29,42 @@ def gated(repo: Repo) -> Repo:
     return repo
 
 
-def published(repo: Repo) -> Path:
-    """Return the file that says which evidence is in notes."""
-    return repo.path / ".git/gitgates/proofs/published"
+def file_of(repo: Repo) -> Path:
+    """Return the file that keeps evidence of commits."""
+    return repo.path / ".git/gitgates/proofs/commits"
 
 
 @pytest.mark.slow
-def test_evidence_is_published_once(gated: Repo) -> None:
+def test_evidence_is_kept_once_and_after_the_log_has_dropped_it(gated: Repo) -> None:
     change(gated, "one")
     assert [proof.gate for proof in evidence(gated)] == ["py", "all"] * 2
     verified(gated)
-    first, tip = notes(gated), gated.git("rev-parse", "refs/notes/gitgates")
+    first, content = kept(gated), file_of(gated).read_bytes()
     assert sorted(map(len, first.values())) == [1, 1]
     verified(gated)
-    published(gated).unlink()  # as after a kill before it was written
-    verified(gated)
-    assert (notes(gated), gated.git("rev-parse", "refs/notes/gitgates")) == (first, tip)
-    gated.git("update-ref", "-d", "refs/notes/gitgates")  # they are in the log as well
-    verified(gated)
-    assert notes(gated) == first
+    assert file_of(gated).read_bytes() == content
+    for damage in (None, b"", content[:-1], content[:20] + b"x" + content[21:]):
+        file_of(gated).unlink()
+        if damage is not None:
+            file_of(gated).write_bytes(damage)
+        assert verified(gated) == ["gated one"]  # from the log
+        assert kept(gated) == first
+    for log in file_of(gated).parent.glob("??"):
+        log.unlink()
+    assert verified(gated) == ["gated one"]
+    assert "refs/notes/gitgates" not in gated.git("for-each-ref")
 
 
-def test_only_new_evidence_is_read(gated: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    verified(gated)
-    added: list[int] = []
-    monkeypatch.setattr(
-        "gitgates.features.evidence.commit_evidence.add_lines",
-        lambda _repo, lines: added.append(len(lines)),
-    )
+def test_only_so_many_trees_are_kept(gated: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitgates.features.evidence.commit_evidence._MOST_TREES", 2)
     here = find_repo(str(gated.path), dict(os.environ))
-    CommitEvidence(here, pytest.fail)
-    change(gated, "one")
-    for _again in range(2):
+    for number in range(1, 5):
+        append(here.shared_state_abs, [PROOF._replace(content=f"{number:040x}")])
         CommitEvidence(here, pytest.fail)
-    assert added == [1]
+    assert [*kept(gated)] == [f"{number:040x}" for number in (3, 4)]
 
 
-def test_a_log_without_evidence_is_read_once(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_read_once(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     here = find_repo(str(repo.path), dict(os.environ))
     append(here.shared_state_abs, [PROOF._replace(content="a", config="")])
     found: list[list[Proof]] = []
@@ -80,15 +76,24 @@ def test_a_log_without_evidence_is_read_once(repo: Repo, monkeypatch: pytest.Mon
     monkeypatch.setattr("gitgates.features.evidence.commit_evidence.read_all", read)
     for _again in range(2):
         CommitEvidence(here, pytest.fail)
-    assert [*map(len, found)] == [1, 0]
-    repo.write("a.txt")
-    repo.commit_all("a")
-    tree = repo.git("rev-parse", "HEAD^{tree}").strip()
-    append(here.shared_state_abs, [PROOF._replace(content=tree)])
-    for _again in range(2):  # deleted notes are written again
-        assert CommitEvidence(here, pytest.fail).of(tree)
-        assert len(notes(repo)[tree]) == 1
-        repo.git("update-ref", "-d", "refs/notes/gitgates")
+    append(here.shared_state_abs, [PROOF._replace(content="a")])
+    for _again in range(2):
+        assert CommitEvidence(here, pytest.fail).of("a")
+    assert [*map(len, found)] == [1, 0, 1, 0]
+
+
+def test_what_only_looks_writes_nothing(gated: Repo) -> None:
+    here = find_repo(str(gated.path), dict(os.environ))
+    assert CommitEvidence(here, pytest.fail, writes=False).of(gated.git("rev-parse", "HEAD^{tree}"))
+    assert not file_of(gated).exists()
+
+
+def test_where_it_cannot_be_written_the_log_is_read(gated: Repo) -> None:
+    change(gated, "one")
+    file_of(gated).mkdir()
+    done = gated.gitgates("verify", "base..HEAD")
+    assert (done.returncode, done.stdout.split()[1:]) == (0, [b"gated", b"one"])
+    assert b"the evidence of new commits cannot be kept: " in done.stderr
 
 
 @pytest.mark.parametrize("damage", [b"", b"2\tx\ty\n\xff\xfe\n1\t2", b"\n\0\n"])
@@ -121,44 +126,10 @@ def test_the_spool_of_an_earlier_version_is_read(gated: Repo) -> None:
     expected = ["gated one", "skipped: all two", "gated three"]
     assert verified(gated) == [*expected, "bypassed the gates: py, all torn"]
     assert (state / "evidence").read_text() == ""
-    assert json.loads(notes(gated)[trees[0]][0])["time"] == 1_700_000_000
+    assert kept(gated)[trees[0]][0].time == 1_700_000_000
     # An earlier version still runs in another clone of the environment.
     (state / "evidence").write_text(lines[3].replace(",pa", ",passed:all"))
     assert verified(gated) == [*expected, "gated torn"]
-
-
-@pytest.mark.slow
-def test_what_others_have_written_there_stays(gated: Repo) -> None:
-    change(gated, "one")
-    tree = gated.git("rev-parse", "HEAD^{tree}")
-    junk = '{"v": 1}\n[]\nnot ours \xe9\n{"v": 1, "gates": 7}\n{"v": 2}'
-    gated.git("notes", "--ref", "gitgates", "add", "-m", junk, tree)  # in no folder
-    gated.git("notes", "--ref", "gitgates", "add", "-m", "on a commit", "HEAD")
-    assert verified(gated) == ["gated one"]
-    found = notes(gated)
-    assert found[tree][:-1] == junk.split("\n")
-    assert found[gated.head()] == ["on a commit"]
-    assert len(found) == 3
-    gated.git("pack-refs", "--all")
-    gated.git("gc", "-q", "--prune=now")
-    change(gated, "two")
-    assert verified(gated) == ["gated one", "gated two"]
-    assert len(notes(gated)) == 4
-
-
-@pytest.mark.slow
-def test_notes_in_folders_of_gits_own(gated: Repo) -> None:
-    change(gated, "one")
-    verified(gated)
-    tree = gated.git("rev-parse", "HEAD^{tree}")
-    names = [str(gated.write(f"blobs/{number}", str(number))) for number in range(300)]
-    ids = gated.git("hash-object", "-w", *names).splitlines()  # from so many on, there are folders
-    copied = "".join(f"{tree} {one}\n" for one in ids)
-    gated.ask("git", "notes", "--ref", "gitgates", "copy", "--stdin", stdin=copied.encode())
-    assert "/" in gated.git("ls-tree", "-r", "--name-only", "refs/notes/gitgates").split("\n")[9]
-    change(gated, "two")
-    assert verified(gated) == ["gated one", "gated two"]
-    assert gated.git("notes", "--ref", "gitgates", "list").count("\n") == 302
 
 
 def at_once(repos: tuple[Repo, ...], *argv: str) -> list[CompletedProcess[bytes]]:
@@ -179,7 +150,7 @@ def test_two_at_once_lose_and_double_nothing(gated: Repo) -> None:
         assert [done.returncode for done in both] == [0, 0]
         both = at_once((gated, linked), sys.executable, "-m", "gitgates", "verify", "base..HEAD")
         assert [(done.returncode, done.stderr) for done in both] == [(0, b"")] * 2
-    assert sorted(map(len, notes(gated).values())) == [1] * 5
+    assert sorted(map(len, kept(gated).values())) == [1] * 5
 
 
 def test_what_is_recorded_meanwhile_is_not_lost(gated: Repo) -> None:
@@ -196,9 +167,8 @@ def test_what_is_recorded_meanwhile_is_not_lost(gated: Repo) -> None:
             CommitEvidence(here, said.append)
     assert [one.result() for one in added] == [None] * len(trees)
     CommitEvidence(here, said.append)
-    kept = Notes(here)
     assert said == []
-    assert {tree: len(kept.lines(tree)) for tree in kept} == dict.fromkeys(
+    assert {tree: len(rows) for tree, rows in kept(gated).items()} == dict.fromkeys(
         [*trees, gated.git("rev-parse", "HEAD^{tree}")], 1
     )
 
@@ -214,60 +184,17 @@ def test_killed_at_any_call_of_git_it_is_done_again(gated: Repo, tmp_path: Path)
     (tools / "git").chmod(0o755)
     ends = []
     for number in range(1, 30):
-        gated.ask("git", "update-ref", "-d", "refs/notes/gitgates")
+        file_of(gated).unlink(missing_ok=True)
         env = {"PATH": f"{tools}:{os.environ['PATH']}", "AT": str(number)}
         env["CALLS"] = str(tmp_path / f"calls-{number}")
         verify = (sys.executable, "-m", "gitgates", "verify", "base..HEAD")
         ends.append(gated.ask(*verify, env=env).returncode)
         assert verified(gated) == ["gated one"]
-        assert [*map(len, notes(gated).values())] == [1, 1]
+        assert [*map(len, kept(gated).values())] == [1, 1]
         if ends[-1] == 0:
             break
     assert ends[-1] == 0
     assert set(ends[:-1]) == {-9}
-
-
-def test_where_notes_cannot_be_written_the_log_is_read(gated: Repo) -> None:
-    change(gated, "one")
-    (gated.path / ".git/refs/notes").mkdir(parents=True)
-    (gated.path / ".git/refs/notes/gitgates.lock").touch()
-    done = gated.gitgates("verify", "base..HEAD")
-    assert done.returncode == 0
-    assert done.stdout.split()[1:] == [b"gated", b"one"]
-    said = (
-        b"evidence of new commits cannot be published in git notes: refs/notes/gitgates cannot be"
-    )
-    assert said in done.stderr
-    assert not published(gated).exists()
-
-
-def test_notes_that_are_damaged_are_named(gated: Repo) -> None:
-    change(gated, "one")
-    assert verified(gated) == ["gated one"]
-    tree = gated.git("rev-parse", "refs/notes/gitgates^{tree}")
-    (gated.path / f".git/objects/{tree[:2]}/{tree[2:]}").unlink()
-    done = gated.gitgates("verify", "base..HEAD")
-    said = "gitgates: refs/notes/gitgates: its files cannot be read\n  See: git fsck\n"
-    assert (done.returncode, done.stderr.decode()) == (74, said)
-
-
-def test_a_note_that_cannot_be_read_is_not_written_anew(gated: Repo) -> None:
-    gated.gitgates("verify", "base")
-    tree = gated.git("rev-parse", "HEAD^{tree}")
-    note = gated.git("rev-parse", f"refs/notes/gitgates:{tree[:2]}/{tree[2:]}")
-    (gated.path / f".git/objects/{note[:2]}/{note[2:]}").unlink()
-    here = find_repo(str(gated.path), dict(os.environ))
-    append(here.shared_state_abs, [PROOF._replace(content=tree)])
-    kept, tip = published(gated).read_bytes(), gated.git("rev-parse", "refs/notes/gitgates")
-    said: list[str] = []
-    evidence_now = CommitEvidence(here, said.append)
-    assert ["notes cannot be read" in one for one in said] == [True]
-    with pytest.raises(GitError, match="notes cannot be read"):
-        evidence_now.of(tree)
-    assert (published(gated).read_bytes(), gated.git("rev-parse", "refs/notes/gitgates")) == (
-        kept,
-        tip,
-    )
 
 
 def test_a_commit_is_not_refused_where_nothing_can_be_recorded(gated: Repo) -> None:
@@ -336,4 +263,4 @@ def test_a_repository_of_sha256(tmp_path: Path) -> None:
     change(repo, "round", "--no-verify")
     for _again in range(2):
         assert verified(repo) == ["gated one", "bypassed the gates: py, all round"]
-    assert len(notes(repo)) == 2
+    assert len(kept(repo)) == 2

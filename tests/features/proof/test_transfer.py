@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 import subprocess
 import sys
 import time
@@ -11,11 +10,9 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from proof_support import make_key, proof_by, sign_with
-from verify_support import CONFIG, PUSH, change, notes
+from verify_support import notes
 
 from gitgates.features.proof.notes import ProofNotes
-from gitgates.features.proof.transfer import Transfer, default_remote
 from gitgates.git.repo import Repo as Found
 from gitgates.git.repo import find_repo
 
