@@ -1,0 +1,280 @@
+"""What others have signed counts in `gitgates verify`: of whom, for which gates; and what not."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from proof_support import make_key, sign_with, signer, trusting
+from verify_support import append, change, notes
+
+from gitgates.features.proof.notes import ProofNotes
+from gitgates.features.proof.signing import signed, statements_of
+from gitgates.features.proof.statement import Statement
+from gitgates.git.commits import list_commits
+from gitgates.git.repo import find_repo
+
+ALICE = "alice@example.com"
+BOTH = "bypassed the gates: all, py"
+
+
+@pytest.fixture
+def alice(repo: Repo, tmp_path: Path) -> Repo:
+    """Return a repository whose signer is trusted, with a commit that is pushed and merged."""
+    repo.shim("pre-commit", "pre-merge-commit")
+    repo.write("a.py", "".join(f"a = {number}\n" for number in range(30)))
+    key = make_key(tmp_path / "alice")
+    trusting(repo, signer(ALICE, key), f'["{ALICE}"]')
+    repo.git("tag", "base")
+    sign_with(repo, key)
+    return repo
+
+
+def other(repo: Repo, *args: str) -> Repo:
+    """Return a clone on another machine, with the proofs of the remote."""
+    path = repo.path.parent / f"other-{len(list(repo.path.parent.iterdir()))}"
+    origin = f"file://{repo.path.parent}/origin.git"
+    repo.git("clone", "-q", "-b", "topic", *args, origin, str(path))
+    clone = Repo(path)
+    assert clone.gitgates("proof", "fetch").returncode == 0
+    return clone
+
+
+def publish(repo: Repo) -> None:
+    repo.git("push", "-q", "--no-verify", "-f", "origin", "HEAD:topic")
+    done = repo.gitgates("proof", "push")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def said(repo: Repo, *args: str) -> tuple[list[str], str]:
+    """Return what is said of each commit since base, and at the end; and of what was refused."""
+    done = repo.gitgates("verify", "origin/main..HEAD", *args)
+    lines = [line.partition("  ")[2] for line in done.stdout.decode().splitlines()]
+    rest = [line for line in done.stdout.decode().splitlines() if " commit" in line]
+    return [" ".join(line.split()) for line in lines if line][:9] + rest, done.stderr.decode()
+
+
+def craft(repo: Repo, **fields: object) -> None:
+    """Sign what the log has of HEAD, changed, in place of what it says."""
+    here = find_repo(str(repo.path), dict(os.environ))
+    (statement,) = statements_of(here, list_commits(here.git, "HEAD^!"))
+    gates = tuple(proof._replace(**fields) for proof in statement.gates)
+    (envelope,) = signed(here, [statement._replace(gates=gates)])
+    ProofNotes(here).add({statement.tree: [envelope]})
+    repo.git("push", "-q", "--no-verify", "-f", "origin", "HEAD:topic", "refs/notes/gitgates")
+
+
+@pytest.mark.slow
+def test_a_trusted_signer_is_believed_and_named(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    change(alice, "round", "--no-verify")
+    publish(alice)
+    ci = other(alice)
+    lines, refused = said(ci)
+    believed = f"2 commits: 2 gates believed of {ALICE}, 0 run here now"
+    assert (lines, refused) == ([f"gated ({ALICE}) one", f"{BOTH} round", believed], "")
+    done = ci.gitgates("verify", "origin/main..HEAD", "--run-missing")
+    assert done.stdout.count(b": running ") == 1
+    assert done.stdout.decode().endswith(f"2 gates believed of {ALICE}, 2 run here now\n")
+    assert (
+        said(ci)[0][-1] == f"2 commits: 2 gates believed of {ALICE}, 2 had run here, 0 run here now"
+    )
+    document = json.loads(ci.gitgates("verify", "origin/main..HEAD", "--format", "json").stdout)
+    one, round_ = document["commits"]
+    assert (one["state"], one["signers"]) == ("gated", {"all": ALICE, "py": ALICE})
+    assert (round_["state"], round_["signers"], round_["refused"]) == ("gated", {}, [])
+
+
+@pytest.mark.slow
+def test_a_push_that_is_verified_believes_them(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    bob = other(alice)
+    bob.shim("pre-push")
+    config = bob.path / "pyproject.toml"
+    config.write_text(f"{config.read_text()}[tool.gitgates.hooks.pre-push]\nverify = true\n")
+    for has_proofs in (True, False):
+        bob.git("update-ref", "-d", "refs/remotes/origin/topic")
+        if not has_proofs:
+            bob.git("update-ref", "-d", "refs/notes/gitgates")
+        done = bob.ask("git", "push", "origin", "HEAD:topic", "HEAD:refs/heads/new")
+        assert done.returncode == 0
+        assert (b"one: running all, py" in done.stderr) is not has_proofs
+        bob.git("push", "-q", "--no-verify", "origin", ":new")
+
+
+@pytest.mark.slow
+def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Path) -> None:
+    change(alice, "one")
+    sign_with(alice, make_key(tmp_path / "mallory"))
+    publish(alice)
+    lines, refused = said(other(alice))
+    assert lines[:-1] == [f"{BOTH} one"]
+    (line,) = refused.splitlines()
+    assert ": not believed: proof of test@example.invalid about tree " in line
+    assert "its signer is not trusted" in line
+    document = json.loads(
+        other(alice).gitgates("verify", "origin/main..HEAD", "--format", "json").stdout
+    )
+    assert "its signer is not trusted" in document["commits"][0]["refused"][0]
+    assert said(alice) == (["gated one", "1 commit: 2 had run here, 0 run here now"], "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("field", "value", "reason"),
+    [
+        ("definition", "5" * 64, "definition"),
+        ("tool", "5" * 64, "tool"),
+        ("tool", "", "tool"),
+        ("origin", "carol@example.com", "carol@example.com"),
+        ("gate", "", "nothing about the gate"),
+    ],
+)
+def test_what_differs_is_not_counted(alice: Repo, field: str, value: str, reason: str) -> None:
+    change(alice, "one")
+    if field == "gate":
+        here = find_repo(str(alice.path), dict(os.environ))
+        (statement,) = statements_of(here, list_commits(here.git, "HEAD^!"))
+        (envelope,) = signed(here, [statement._replace(gates=statement.gates[:1])])
+        ProofNotes(here).add({statement.tree: [envelope]})
+        alice.git("push", "-q", "--no-verify", "origin", "HEAD:topic", "refs/notes/gitgates")
+        expected = f"bypassed the gates: {statement.gates[1].gate} one"
+    else:
+        craft(alice, **{field: value})
+        expected = f"{BOTH} one"
+    lines, refused = said(other(alice))
+    assert lines[0] == expected
+    assert reason in refused
+
+
+@pytest.mark.slow
+def test_a_note_that_was_moved_to_another_tree_is_refused(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    change(alice, "bad", "--no-verify", text="bad\n")
+    (envelope,) = notes(alice)[alice.git("rev-parse", "HEAD~^{tree}")]
+    alice.git("notes", "--ref", "gitgates", "add", "-m", envelope, "HEAD^{tree}")
+    publish(alice)
+    lines, refused = said(other(alice))
+    assert lines[:2] == [f"gated ({ALICE}) one", f"{BOTH} bad"]
+    assert "it is about another tree" in refused
+
+
+@pytest.mark.slow
+def test_a_rebase_is_gated_on_another_base(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    alice.git("checkout", "-qb", "more", "base")
+    alice.write("b.txt", "b\n")
+    alice.commit_all("more")
+    alice.git("push", "-q", "origin", "HEAD:main")
+    alice.git("checkout", "-q", "main")
+    alice.git("rebase", "-q", "more")
+    alice.git("push", "-q", "-f", "origin", "HEAD:topic")
+    ci = other(alice)
+    assert said(ci)[0][0] == f"gated on another base ({ALICE}) one"
+    assert said(ci, "--strict")[0][0] == f"{BOTH} one"
+    # A base on which the gate is another one.
+    config = (alice.path / "pyproject.toml").read_text()
+    alice.git("checkout", "-q", "more")
+    alice.write("pyproject.toml", config.replace("grep -n bad", "grep -n worse"))
+    alice.commit_all("another gate")
+    alice.git("push", "-q", "origin", "HEAD:main")
+    alice.git("checkout", "-q", "main")
+    alice.git("rebase", "-q", "more")
+    alice.git("push", "-q", "-f", "origin", "HEAD:topic")
+    lines, refused = said(other(alice))
+    assert lines[0] == "bypassed the gates: py one"
+    assert "gate `py`: it was another definition" in refused
+
+
+@pytest.mark.slow
+def test_an_amend_and_a_squash_are_followed(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    append(alice, "two = 1\n", "b.py")
+    alice.git("add", ".")
+    alice.git("commit", "-q", "--amend", "--no-edit")
+    publish(alice)
+    assert said(other(alice))[0][0] == f"gated ({ALICE}) one"
+    change(alice, "three")
+    publish(alice)
+    ci = other(alice)
+    made = ci.git("commit-tree", "HEAD^{tree}", "-p", "origin/main", "-m", "all")
+    ci.git("branch", "branch", "HEAD")
+    ci.git("reset", "-q", "--hard", made)
+    assert said(ci)[0][0] == f"gated ({ALICE}) all"  # all is a gate of the tree, py of a squash
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "how", [("--depth=1",), ("--filter=blob:none",), ("--filter=tree:0",), ("--single-branch",)]
+)
+def test_clones_that_lack_something(alice: Repo, how: tuple[str, ...]) -> None:
+    alice.git("-C", "../origin.git", "config", "uploadpack.allowFilter", "true")
+    change(alice, "one")
+    publish(alice)
+    clone = other(alice, *how)
+    depth = ["--depth=2"] if (clone.path / ".git/shallow").exists() else []
+    clone.git("fetch", "-q", *depth, "origin", "topic", "+main:refs/remotes/origin/main")
+    assert said(clone)[0][0] == f"gated ({ALICE}) one"
+
+
+@pytest.mark.slow
+def test_damaged_notes_are_no_proofs_and_stay(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    tree = alice.git("rev-parse", "HEAD^{tree}")
+    (envelope,) = notes(alice)[tree]
+    junk = [b"\0\xff\r\x85", b'{"payload":', b"x" * (10 << 20), b'{"payload":"%s"}' % (b"A" * 999)]
+    content = b"\n".join((*junk, envelope.encode(), *junk, b"torn"))
+    blob = alice.ask("git", "hash-object", "-w", "--stdin", stdin=content).stdout.decode().strip()
+    folder = alice.git("rev-parse", "HEAD^{tree}")
+    above, name = tree[:2], tree[2:]
+
+    def tree_of(*entries: str) -> str:
+        listed = "".join(f"{entry}\n" for entry in entries).encode()
+        return alice.ask("git", "mktree", "--missing", stdin=listed).stdout.decode().strip()
+
+    note = tree_of(f"100644 blob {blob}\t{name}")
+    made = tree_of(
+        f"040000 tree {note}\t{above}",
+        f"040000 tree {folder}\t{'7' * 40}",
+        f"160000 commit {'8' * 40}\tx",
+    )
+    head = alice.git("commit-tree", made, "-p", "refs/notes/gitgates", "-m", "x")
+    alice.git("update-ref", "refs/notes/gitgates", head)
+    alice.git("push", "-q", "--no-verify", "origin", "refs/notes/gitgates")
+    clone = other(alice)
+    assert said(clone)[0][0] == f"gated ({ALICE}) one"
+    sign_with(clone, Path(alice.git("config", "user.signingKey")))
+    change(clone, "two", "--no-verify")
+    assert clone.gitgates("verify", "HEAD^!", "--run-missing").returncode == 0
+    assert clone.gitgates("proof", "push").returncode == 0
+    assert (
+        clone.ask("git", "cat-file", "blob", f"refs/notes/gitgates:{above}/{name}").stdout
+        == content
+    )
+    assert len(notes(clone)) == 2
+    tip = clone.git("rev-parse", "refs/notes/gitgates^{tree}")
+    (clone.path / ".git/objects" / tip[:2] / tip[2:]).unlink()
+    (clone.path / ".git/gitgates/proof/notes").unlink()
+    lines, refused = said(clone)
+    assert lines[0] == f"{BOTH} one"
+    assert "the proofs of others cannot be read: refs/notes/gitgates" in refused
+
+
+@pytest.mark.slow
+def test_a_signed_statement_is_not_signed_again(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    tip = alice.git("rev-parse", "refs/notes/gitgates")
+    assert alice.gitgates("proof", "push").stdout == b"origin: no new proofs of this machine\n"
+    assert alice.git("rev-parse", "refs/notes/gitgates") == tip
+    statement = Statement(tree=alice.git("rev-parse", "HEAD^{tree}"))
+    assert ProofNotes(find_repo(str(alice.path), dict(os.environ))).unsigned([statement])
