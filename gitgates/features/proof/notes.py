@@ -85,9 +85,10 @@ class ProofNotes:
     def _updated(self, blobs: list[str], records: bytes) -> tuple[list[str], bytes]:
         """Return the index of the notes as they are now. Raises: GitError."""
         notes = Notes(self._repo)
-        trees = {blob: tree for tree in notes for blob in notes.blobs(tree)}
-        known = {number: blob for number, blob in enumerate(blobs) if blob in trees}
-        new = [blob for blob in trees if blob not in set(known.values())]
+        pairs = [(tree, blob) for tree in notes for blob in notes.blobs(tree)]
+        noted = {blob for _tree, blob in pairs}
+        known = {number: blob for number, blob in enumerate(blobs) if blob in noted}
+        new = [*noted - set(known.values())]
         kept = [*known.values(), *new]
         numbers = {blob: number.to_bytes(4, "big") for number, blob in enumerate(kept)}
         rows = {
@@ -95,9 +96,10 @@ class ProofNotes:
             for at in range(0, len(records), _RECORD_BYTES)
             if (number := int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])) in known
         }
+        rows |= {_begin(tree) + numbers[blob] for tree, blob in pairs}
         for blob, content in iterate_blobs(self._repo.git, new, _LARGEST_NOTE):
             digests = {digest for line in _envelopes(content) for digest in _digests(line)}
-            rows |= {_begin(digest) + numbers[blob] for digest in (*digests, trees[blob])}
+            rows |= {_begin(digest) + numbers[blob] for digest in digests}
         return kept, b"".join(sorted(rows))
 
     def _find(self, digest: str) -> list[bytes]:
