@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Repo
@@ -57,7 +58,7 @@ def said(repo: Repo, *args: str) -> tuple[list[str], str]:
     return [" ".join(line.split()) for line in lines if line][:9] + rest, done.stderr.decode()
 
 
-def craft(repo: Repo, **fields: object) -> None:
+def craft(repo: Repo, **fields: Any) -> None:
     """Sign what the log has of HEAD, changed, in place of what it says."""
     here = find_repo(str(repo.path), dict(os.environ))
     (statement,) = statements_of(here, list_commits(here.git, "HEAD^!"))
