@@ -47,6 +47,7 @@ SECTIONS = {
     },
     "Maintenance": {
         "doctor": "Diagnose why gates do not run.",
+        "remote": "Show whether the cache of verdicts works.",
         "recover": "Restore files that an interrupted run stashed.",
         "gc": "Remove old state.",
         "uninstall-hooks": "Uninstall hooks.",
@@ -73,6 +74,7 @@ _FEATURE_MODULES = {
     "proof": "proof.cli",
     "review": "review.cli",
     "redo": "undo.cli_redo",
+    "remote": "remote.cli",
     "test": "examples.cli",
     "trace": "trace.cli",
     "undo": "undo.cli",

@@ -138,6 +138,12 @@ GOOD: dict[str, list[Any]] = {
     "hook_trigger": ["session-end", "before-commit", "before-push", "before-handoff"],
     "hook_timeout": [0, 1, 300, 1.5, "2m"],
     "hook_on_failure": ["block", "warn", "ignore"],
+    "verdicts": ["", "https://cache.example.com/a/b/", "http://[::1]:8080", "https://localhost"],
+    "write": ["ci", "always", "never"],
+    "ca": ["", "ci/ca.pem"],
+    "cert": ["", "~/client.pem"],
+    "key": ["", "~/client.key"],
+    "netrc": ["", "/run/secrets/netrc"],
 }
 GOOD |= {name: list(rule.answers) for name, rule in rules_by_name().items()}
 GOOD["lost_work"] += [{"git clean *": "ask", "*": "off"}, {}]
@@ -256,6 +262,10 @@ def _shape(value: object) -> object:
         {"advice": [{"title": "a", "hook_timeout": 30}]},
         {"advice": [{"title": "a", "priority": 5}]},
         {"advice": [{"title": "a", "id": "a b"}]},
+        {"remote": {"verdicts": "cache.example.com"}},
+        {"remote": {"verdicts": "ftp://cache.example.com"}},
+        {"remote": {"verdicts": "https://me:secret@cache.example.com"}},
+        {"remote": {"verdicts": "https://cache.example.com/?a=b"}},
         {"review": {"min_line": 1}},
         {"review": {"weights": {"docs": 1}}},
         {"review": {"weights": {"tests": -1}}},

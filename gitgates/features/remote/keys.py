@@ -2,30 +2,65 @@
 
 from __future__ import annotations
 
+import re
+
 from gitgates.config import values as v
 from gitgates.config.keys import Key, Table
+from gitgates.config.values import BadValue
+
+# Without a query or a fragment, to which no key could be added.
+_URL = r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^\s?#@]*)?"
+_PASSWORD = re.compile(r"(?<=//).*@")
+_LAST_PORT = 65535
+
+
+class _WithPassword(BadValue):
+    """A URL with a password, which is not repeated where others may read it."""
+
+    def part_of(self, value: object) -> object:
+        """Return the URL without it."""
+        return _PASSWORD.sub("…@", value) if isinstance(value, str) else value
+
+
+def _url(value: object) -> str:
+    expected = "a URL of http or https, such as https://cache.example.com/gitgates"
+    if not isinstance(value, str):
+        raise BadValue(expected)
+    if _PASSWORD.search(value):
+        hint = "Use netrc: `machine HOST login USER password PASSWORD` in ~/.netrc."
+        raise _WithPassword("a URL without user and password, which others could read here", hint)
+    match = re.fullmatch(_URL, value)
+    if value and (not match or not value.isascii() or int((match[2] or ":0")[1:]) > _LAST_PORT):
+        raise BadValue(expected, 'Try verdicts = "https://HOST/PATH".')
+    return value.rstrip("/")
+
 
 _KEYS = (
-    Key("verdicts", v.TEXT, '""').means(
+    Key("verdicts", v.ValueType(_url, {"type": "string", "pattern": f"^({_URL})?$"}), '""').means(
         "The URL of an HTTP cache, such as `https://cache.example.com/gitgates`, from which signed "
-        "proofs are read: bazel-remote, nginx with DAV, or any server with GET and PUT."
+        "proofs are read: bazel-remote, nginx with DAV, or any server with GET and PUT. Empty: none"
     ),
     Key("write", v.one_of("ci", "always", "never"), '"ci"').means(
         "Who writes to it: `ci`, only where the variable `CI` is set."
     ),
     Key("ca", v.TEXT, '""').means(
-        "A file with the certificates that the server's must be signed by. Default: the system's."
+        "A file with the certificates of the authorities that the server's may be signed by. "
+        "Relative to the root, as the next three; `~` is the home folder. Default: the system's."
     ),
     Key("cert", v.TEXT, '""').means("A file with the certificate of this client."),
-    Key("key", v.TEXT, '""').means("A file with its private key."),
+    Key("key", v.TEXT, '""').means(
+        "A file with its private key, without a passphrase. Default: the key is in `cert`."
+    ),
     Key("netrc", v.TEXT, '""').means(
-        "A file with user names and passwords of servers. Default: `~/.netrc`."
+        "A file with user names and passwords of servers, in the format of netrc. Default: what "
+        "`NETRC` names, or `~/.netrc`."
     ),
 )
+
 
 TABLE = Table(
     name="remote",
     keys=_KEYS,
-    meaning="Servers that gates share. [More](../how-to/proofs.md#carry-proofs-by-a-cache).",
+    meaning="Servers that gates share. [More](../how-to/verdict-cache.md).",
     example='verdicts = "https://cache.example.com/gitgates".',
 )

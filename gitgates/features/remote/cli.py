@@ -1,0 +1,80 @@
+"""`gitgates remote`: whether the servers of `[tool.gitgates.remote]` work."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import time
+
+import click
+
+from gitgates.config.load import load
+from gitgates.core import errors
+from gitgates.core.types import Config
+from gitgates.features.remote.policy import verdict_cache
+from gitgates.features.remote.verdict_cache import VerdictCache
+from gitgates.git.repo import Repo
+from gitgates.verbs.group import VerbGroup
+from gitgates.verbs.repository import current_repo
+
+# One key, so that many checks leave one entry.
+_TEST_KEY = hashlib.sha256(b"gitgates remote check").hexdigest()
+
+
+@click.group("remote", cls=VerbGroup)
+def command() -> int:
+    """Show whether the servers of `[tool.gitgates.remote]` work."""
+    return errors.OK
+
+
+@command.command("check")
+def check() -> int:
+    """Read from the cache of verdicts and, if this process may write there, write an entry.
+
+    Asks for a key that no server has. Then writes an entry for testing, always under the same key,
+    and reads it. With `write = "ci"`, this needs the variable CI: CI=true gitgates remote check.
+
+    Exit status 0: the server works. 1: it does not, or none is configured.
+    """
+    repo = current_repo()
+    config = load(repo.root_abs) or Config()
+    if not config.tables.get("remote", {}).get("verdicts"):
+        click.echo("nothing was checked: [tool.gitgates.remote] has no `verdicts`", err=True)
+        return errors.BLOCKED
+    click.echo(f"cache {config.tables['remote']['verdicts']}")
+    return errors.OK if _reads(repo, config) and _writes(repo, config) else errors.BLOCKED
+
+
+def _cache(repo: Repo, config: Config) -> VerdictCache:
+    """Return the cache, which is asked even if it was down a moment ago."""
+    return verdict_cache(repo, config, lambda _text: None, remembers=False)
+
+
+def _reads(repo: Repo, config: Config) -> bool:
+    began_s, cache = time.monotonic(), _cache(repo, config)
+    found = cache.get([secrets.token_hex(32)])
+    cache.close()
+    problem = cache.problem or ("has an entry for a key that nobody has written" if found else "")
+    return _show("read", problem or "no entry for a new key, as expected", began_s, not problem)
+
+
+def _writes(repo: Repo, config: Config) -> bool:
+    began_s, cache = time.monotonic(), _cache(repo, config)
+    if not cache.writes:
+        click.echo("  write    not tried: `write` does not allow it here")
+        return True
+    entry = secrets.token_hex(512).encode()
+    cache.put({_TEST_KEY: entry})
+    if not _show("write", cache.problem or "an entry of 1 KiB", began_s, not cache.problem):
+        return False
+    began_s, cache = time.monotonic(), _cache(repo, config)
+    is_same = cache.get([_TEST_KEY]).get(_TEST_KEY) == entry
+    cache.close()
+    what = "the same entry" if is_same else cache.problem or "another entry, or none"
+    return _show("read it", what, began_s, is_same)
+
+
+def _show(step: str, what: str, began_s: float, is_ok: bool) -> bool:  # noqa: FBT001 - what it returns
+    took_s = time.monotonic() - began_s
+    click.echo(f"  {step:8} {'ok' if is_ok else 'failed'}: {what} ({took_s:.2f} s)")
+    return is_ok

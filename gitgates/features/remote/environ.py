@@ -1,0 +1,13 @@
+"""The environment names of servers that gates share."""
+
+from __future__ import annotations
+
+NAMES = (
+    ("NETRC", "you", "the file with user names and passwords of servers, instead of `~/.netrc`"),
+    (
+        "https_proxy",
+        "you",
+        "the proxy for servers of `[tool.gitgates.remote]`; for http: `http_proxy`",
+    ),
+    ("no_proxy", "you", "hosts that are asked without it, separated by commas"),
+)

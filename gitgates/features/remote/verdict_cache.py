@@ -1,0 +1,217 @@
+"""The cache of verdicts as one run has it: what a server answers in at most two seconds.
+
+A child process talks to the server, because looking up a name, say, cannot be ended otherwise. What
+it has read whole counts, and whatever goes wrong is a miss, with one line that says why. Nothing
+here is verified: whoever asks does that, and also whether an entry is about the key.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import select
+import sys
+import time
+
+from gitgates.core.record import Record
+from gitgates.proc.call import kill_program, start_program
+from gitgates.store.files import make_folder, read_cached, replace_cached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
+
+BUDGET_S = 2.0  # for all calls of a run
+DOWN_S = 30.0  # how long a server is left alone that has answered nothing
+_MOST_BYTES = 64 << 20  # of all answers: they are kept in memory
+_CHILD = "gitgates.features.remote.transfer"
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2], fromlist=['main']).main()"
+)
+_LENGTH_BYTES = 4
+
+
+class Server(Record):
+    """Where the entries are, and the files that are needed to ask there; absolute, or empty."""
+
+    url: str
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+    netrc: str = ""
+    needs_netrc: bool = False  # somebody has named that file
+
+    @classmethod
+    def of_table(cls, table: Mapping[str, Any], root_abs: str, env: Mapping[str, str]) -> Server:
+        """Return what the table of the configuration says."""
+        named = table["netrc"] or env.get("NETRC", "")
+        paths = {name: table[name] for name in ("ca", "cert", "key")}
+        paths["netrc"] = named or "~/.netrc"
+        absolute = {
+            name: os.path.join(root_abs, os.path.expanduser(path)) if path else ""
+            for name, path in paths.items()
+        }
+        return cls(url=table["verdicts"], needs_netrc=bool(named), **absolute)
+
+
+class VerdictCache:
+    """Entries by key, for one run. No call raises, and all of them take two seconds at most."""
+
+    def __init__(
+        self,
+        server: Server,
+        env: Mapping[str, str],
+        *,
+        writes: bool,
+        down_abs: str,
+        say: Callable[[str], None],
+    ) -> None:
+        self._server, self._env, self._say = server, env, say
+        self.writes = writes and bool(server.url)
+        self.problem = ""  # what went wrong first, for people
+        self._down_abs = down_abs  # a file that remembers a server that is down; empty: none does
+        self._is_over = not server.url
+        self._left_s = BUDGET_S
+        self._child: _Child | None = None
+        self._known: dict[str, bytes] = {}  # by key; empty: the server has none
+        self._answers = 0
+
+    def get(self, keys: Iterable[str]) -> dict[str, bytes]:
+        """Return key → entry of those that the server has; they are not verified."""
+        keys = list(dict.fromkeys(keys))
+        for kind, key, entry in self._exchange(
+            [("GET", k, b"") for k in keys if k not in self._known]
+        ):
+            if kind == "GET":
+                self._known[key] = entry
+        return {key: entry for key in keys if (entry := self._known.get(key, b""))}
+
+    def put(self, entries: Mapping[str, bytes]) -> None:
+        """Write entries, if this run may, as far as there is time. To be called last."""
+        if self.writes:
+            self._known |= entries
+            for _written in self._exchange([("PUT", key, entry) for key, entry in entries.items()]):
+                pass
+        self.close()
+
+    def close(self) -> None:
+        """End the child; one that is not ended ends with this process."""
+        if self._child:
+            self._child.kill()
+        self._child = None
+
+    def _exchange(self, requests: list[tuple[str, str, bytes]]) -> Iterator[tuple[str, str, bytes]]:
+        """Send requests, and yield the answers that come before time is up."""
+        if not requests or self._is_over or self._is_down():
+            return
+        began_s, number = time.monotonic(), 0
+        try:
+            self._child = self._child or _Child(self._server, self._env)
+            for kind, key, body in self._child.ask(requests, began_s + self._left_s):
+                if kind == "failed":
+                    self._end(body.decode())
+                    return
+                if kind == "bad":
+                    self._tell(f"{key[:12]}: {body.decode()}")
+                number += 1
+                self._answers += 1
+                yield kind, key, body
+        except TimeoutError:
+            what = f"only {number} of {len(requests)} answers" if number else "no answer"
+            self._end(f"{what} within {BUDGET_S:.0f} s")
+        except (OSError, EOFError) as error:
+            self._end(f"its client has ended: {error}")
+        finally:
+            self._left_s -= time.monotonic() - began_s
+
+    def _is_down(self) -> bool:
+        """Return whether another run found out a moment ago, and say so."""
+        if self._child or not self._down_abs:
+            return False
+        match read_cached(self._down_abs):
+            case (tuple(server), float(time_s), str(why)) if server == tuple(self._server):
+                ago_s = time.time() - time_s
+                if 0 <= ago_s < DOWN_S:
+                    self._is_over = True
+                    self._tell(f"not asked, because of {ago_s:.0f} s ago: {why}")
+        return self._is_over
+
+    def _end(self, why: str) -> None:
+        """Ask no more in this run; nor in the next ones for a while, if nothing was answered."""
+        self._is_over = True
+        self.close()
+        if not self._answers and self._down_abs:
+            try:
+                make_folder(os.path.dirname(self._down_abs))
+                replace_cached(self._down_abs, (tuple(self._server), time.time(), why), sync=False)
+            except OSError:
+                pass  # the next run finds out itself
+        self._tell(why)
+
+    def _tell(self, why: str) -> None:
+        if not self.problem:
+            self.problem = why
+            self._say(f"cache {self._server.url}: {why}")
+
+
+class _Child:
+    """The process that talks to the server: framed requests in, framed answers out."""
+
+    def __init__(self, server: Server, env: Mapping[str, str]) -> None:
+        home = os.path.abspath(f"{__file__}/../../../..")
+        argv = (sys.executable, "-I", "-S", "-c", _START, home, _CHILD)
+        self._process = start_program(argv, env, apart=True)
+        os.set_blocking(self._process.in_fd, False)
+        self._unsent, self._unread = bytearray(framed(server._asdict())), bytearray()
+
+    def ask(
+        self, requests: list[tuple[str, str, bytes]], until_s: float
+    ) -> Iterator[tuple[str, str, bytes]]:
+        """Yield an answer to each request, in any order, or one that says why there are no more.
+
+        Raises: TimeoutError where time is up; EOFError, OSError where the child has ended.
+        """
+        self._unsent += b"".join(map(framed, requests))
+        left, left_bytes = len(requests), _MOST_BYTES
+        poll = select.poll()
+        poll.register(self._process.out_fd, select.POLLIN)
+        poll.register(self._process.in_fd, select.POLLOUT)
+        while left:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0 or left_bytes <= 0:
+                raise TimeoutError
+            ready = [fd for fd, _events in poll.poll(left_s * 1000)]
+            if self._process.in_fd in ready:
+                del self._unsent[: os.write(self._process.in_fd, self._unsent)]
+                if not self._unsent:
+                    poll.unregister(self._process.in_fd)
+            if self._process.out_fd in ready:
+                data = os.read(self._process.out_fd, 1 << 20)
+                if not data:
+                    raise EOFError("without an answer")
+                left_bytes -= len(data)
+                self._unread += data
+                for answer in self._whole():
+                    left -= 1
+                    yield answer
+
+    def _whole(self) -> Iterator[tuple[str, str, bytes]]:
+        """Yield the answers that have come whole."""
+        while len(self._unread) >= _LENGTH_BYTES:
+            end = _LENGTH_BYTES + int.from_bytes(self._unread[:_LENGTH_BYTES], "big")
+            if len(self._unread) < end:
+                return
+            answer = marshal.loads(self._unread[_LENGTH_BYTES:end])  # noqa: S302 - of our own child
+            del self._unread[:end]
+            yield answer
+
+    def kill(self) -> None:
+        """End it."""
+        kill_program(self._process)
+
+
+def framed(message: Any) -> bytes:  # noqa: ANN401 - of types that `marshal` takes
+    """Return a message after its length."""
+    body = marshal.dumps(message)
+    return len(body).to_bytes(_LENGTH_BYTES, "big") + body
