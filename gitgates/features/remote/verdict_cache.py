@@ -49,7 +49,7 @@ class Server(Record):
         paths = {name: table[name] for name in ("ca", "cert", "key")}
         paths["netrc"] = named or "~/.netrc"
         absolute = {
-            name: os.path.join(root_abs, os.path.expanduser(path)) if path else ""
+            name: os.path.abspath(os.path.join(root_abs, os.path.expanduser(path))) if path else ""
             for name, path in paths.items()
         }
         return cls(url=table["verdicts"], needs_netrc=bool(named), **absolute)
