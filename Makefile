@@ -35,6 +35,7 @@ NPM_kilo = @kilocode/cli@7.8.1 @kilocode/plugin@7.3.1 $(if $(filter Linux-x86_64
 # For Python 3.12: from .requirements/agent-NAME.txt, locked like our own.
 PYPI = vibe hermes openhands
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2 lint-staged@16.4.0
+NGINX = .venv/nginx/ready
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
@@ -59,6 +60,7 @@ e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,vibe: with t
 	    if [ -n "$${GITGATES_E2E_CLIENT}$(HOSTS)" ]; then :; else \
 	        $(MAKE) --no-print-directory $(CLIENT); fi && \
 	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
+	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(NGINX); fi && \
 	    $(MAKE) --no-print-directory $(AGENTS:%=agent-%) && \
 	    $(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto tests/e2e \
 	        -k '$(if $(HOSTS),$(subst $(COMMA), or ,$(HOSTS)),not ($(subst $() , or ,$(ON_DEMAND))))'; \
@@ -201,6 +203,16 @@ agent-%:
 	    echo "!!! $$what could not be installed: the tests with $* are NOT run." >&2; \
 	    echo "Install $(if $(NPM_$*),Node.js,Python 3.12), see to a network, or name a client:" \
 	        "$$name=/path/to/$*" >&2; }
+
+# A server for the cache of verdicts: the program alone, of Debian's package, without its service.
+$(NGINX):
+	@if command -v nginx >/dev/null; then exit 0; fi; \
+	echo 'unpacking nginx in $(@D) (once)' >&2; \
+	rm -rf $(@D) && mkdir -p $(@D) && cd $(@D) && { \
+	    apt-get download nginx || { apt-get update && apt-get download nginx; } && \
+	    dpkg -x nginx_*.deb . && touch $(@F); } >log 2>&1 || { \
+	    echo '!!! nginx could not be had from Debian: the tests with it are NOT run.' >&2; \
+	    echo 'Install it, so that it is in PATH; what was tried is in $(@D)/log.' >&2; }
 
 # Other hook managers, for tests beside them. Without scripts: those would install hooks here.
 $(MANAGERS):

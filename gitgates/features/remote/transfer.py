@@ -309,7 +309,7 @@ def _reason(error: Exception) -> str:
         case ssl.SSLCertVerificationError():
             text = f"certificate verify failed: {error.verify_message}"
         case ssl.SSLError():
-            text = f"TLS: {(error.reason or 'failed').lower().replace('_', ' ')}"
+            text = f"TLS: {(error.reason or 'the server has ended it').lower().replace('_', ' ')}"
         case socket.gaierror():
             text = f"its name cannot be resolved: {error.strerror}"
         case http.client.RemoteDisconnected() | ConnectionResetError():

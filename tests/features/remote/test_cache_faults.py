@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cache_servers import CacheServer, Said, answering, make_certificates, serving, tls
+from cache_support import CacheServer, Said, answering, make_certificates, serving, tls
 from conftest import Repo
 
 from gitgates.features.remote import verdict_cache
@@ -28,6 +28,7 @@ KEYS = [hashlib.sha256(b"%d" % number).hexdigest() for number in range(6)]
 SLACK_S = 8.0  # of a busy machine
 OK = b"HTTP/1.1 200 OK\r\n"
 LATE = "no answer within 1 s"
+CLOSED = "closed the connection without an answer"
 
 
 @pytest.fixture(scope="module", name="certificates")
@@ -128,7 +129,7 @@ WRONG = {
         after_request(OK + b"\r\n" + ENTRY[:-1]),
         f"{KEYS[0][:12]}: its entry is none of gitgates",
     ),
-    "half-closed": (half_closed, "GET: closed the connection without an answer"),
+    "half-closed": (half_closed, f"GET: {CLOSED}"),
     "no HTTP": (after_request(b"SSH-2.0-OpenSSH_9.2\r\n"), "GET: its answer is not HTTP"),
     "endless header": (endless(OK, b"X: " + b"y" * 9000 + b"\r\n"), "GET: its answer is not HTTP"),
     "endless line": (endless(b"HTTP/1.1 200 ", b"y" * 9000), "GET: its answer is not HTTP"),
@@ -301,7 +302,10 @@ def test_a_certificate_for_another_host(certificates: Path) -> None:
 def test_a_client_without_its_certificate(certificates: Path) -> None:
     with serving(CacheServer(), tls(certificates, asks_client=True)) as server:
         text = missed(Server(server.url, ca=str(certificates / "ca.pem")))
-    assert text == "GET: TLS: tlsv13 alert certificate required"
+    # The server ends it after the client's first words; whether its reason comes in time, varies.
+    reasons = ("TLS: tlsv13 alert certificate required", "TLS: the server has ended it")
+    others = ("connection reset by peer", "broken pipe", CLOSED)
+    assert text.removeprefix("GET: ") in (*reasons, *others)
 
 
 def test_plain_http_where_tls_is_expected(certificates: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cache_servers import CacheServer, Said, answering, make_certificates, parse, serving, tls
+from cache_support import CacheServer, Said, answering, make_certificates, parse, serving, tls
 from conftest import Repo
 
 from gitgates.features.remote.transfer import unwrapped, wrapped
