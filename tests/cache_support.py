@@ -234,8 +234,17 @@ def tls(folder: Path, name: str = "server", *, asks_client: bool = False) -> ssl
 class Said:
     """A cache for one run, and what it has said."""
 
-    def __init__(self, where: Server | str, *, writes: bool = True, down: str = "") -> None:
+    def __init__(
+        self,
+        where: Server | str,
+        *,
+        writes: bool = True,
+        down: str = "",
+        env: dict[str, str] | None = None,
+    ) -> None:
         self.lines: list[str] = []
         server = where if isinstance(where, Server) else Server(where)
-        env = {**os.environ, "no_proxy": "127.0.0.1,localhost"}
-        self.cache = VerdictCache(server, env, writes=writes, down_abs=down, say=self.lines.append)
+        whole = {**os.environ, **(env or {"no_proxy": "*"})}
+        self.cache = VerdictCache(
+            server, whole, writes=writes, down_abs=down, say=self.lines.append
+        )

@@ -34,6 +34,8 @@ _MOST_CONNECTIONS = 8
 _STDOUT_RAW = 5  # the field of an ActionResult
 _BYTES = 2  # its wire type
 _NO_ENTRY = (404, 410)
+_WRITTEN = (200, 201, 202, 204)
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 # An idle connection that the server has closed meanwhile.
 _STALE = (
     http.client.RemoteDisconnected,
@@ -104,7 +106,10 @@ class _Site:
         self._host, self._port = parts.hostname or "", parts.port
         self._path = f"{parts.path}/ac/"
         self._context = _context(server) if parts.scheme == "https" else None
-        self._headers = {"User-Agent": "gitgates", **_authorization(server, self._host)}
+        password = _authorization(server, self._host)
+        if password and not self._context and self._host not in _LOOPBACK:
+            raise _TransferError("the password that netrc has for it is only sent by https")
+        self._headers = {"User-Agent": "gitgates", **password}
         self._proxy = _proxy(parts.scheme, parts.netloc)
         if self._proxy and not self._context:
             self._path = f"http://{parts.netloc}{self._path}"
@@ -164,9 +169,7 @@ class _Site:
             raise http.client.IncompleteRead(message, response.length)
         if is_read:
             return unwrapped(message)
-        if response.status in _NO_ENTRY and method == "GET":
-            return b""
-        if method == "PUT" and response.status in (200, 201, 202, 204):
+        if response.status in (_NO_ENTRY if method == "GET" else _WRITTEN):
             return b""
         is_redirect = 300 <= response.status < 400  # noqa: PLR2004 - by RFC 9110
         phrase = http.client.responses.get(response.status, "")
@@ -287,11 +290,12 @@ def _proxy(scheme: str, host: str) -> urllib.parse.SplitResult | None:
     if not proxy or proxy_bypass(host):
         return None
     parts = urllib.parse.urlsplit(proxy if "://" in proxy else f"http://{proxy}")
-    if parts.scheme != "http" or not parts.hostname:
-        raise _TransferError(
-            f"{scheme}_proxy: not a proxy of http, which is the only kind for this"
-        )
-    return parts
+    try:
+        if parts.scheme == "http" and parts.hostname and parts.port != 0:
+            return parts
+    except ValueError:
+        pass  # its port is none
+    raise _TransferError(f"{scheme}_proxy: expected a URL such as http://HOST:PORT")
 
 
 def _proxy_authorization(proxy: urllib.parse.SplitResult) -> dict[str, str]:

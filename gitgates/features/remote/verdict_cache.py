@@ -121,7 +121,7 @@ class VerdictCache:
             what = f"only {number} of {len(requests)} answers" if number else "no answer"
             self._end(f"{what} within {BUDGET_S:.0f} s")
         except (OSError, EOFError) as error:
-            self._end(f"its client has ended: {error}")
+            self._end(str(error))
         finally:
             self._left_s -= time.monotonic() - began_s
 
@@ -179,22 +179,30 @@ class _Child:
         poll.register(self._process.in_fd, select.POLLOUT)
         while left:
             left_s = until_s - time.monotonic()
-            if left_s <= 0 or left_bytes <= 0:
+            if left_s <= 0:
                 raise TimeoutError
+            if left_bytes <= 0:
+                raise EOFError(f"its answers have more than {_MOST_BYTES >> 20} MiB")
             ready = [fd for fd, _events in poll.poll(left_s * 1000)]
-            if self._process.in_fd in ready:
-                del self._unsent[: os.write(self._process.in_fd, self._unsent)]
-                if not self._unsent:
-                    poll.unregister(self._process.in_fd)
+            if self._process.in_fd in ready and not self._send():
+                poll.unregister(self._process.in_fd)
             if self._process.out_fd in ready:
                 data = os.read(self._process.out_fd, 1 << 20)
                 if not data:
-                    raise EOFError("without an answer")
+                    raise EOFError("its client has ended")
                 left_bytes -= len(data)
                 self._unread += data
                 for answer in self._whole():
                     left -= 1
                     yield answer
+
+    def _send(self) -> bool:
+        """Send what the pipe takes; return whether there is more, and somebody to take it."""
+        try:
+            del self._unsent[: os.write(self._process.in_fd, self._unsent)]
+        except BrokenPipeError:  # its last answer says why
+            self._unsent.clear()
+        return bool(self._unsent)
 
     def _whole(self) -> Iterator[tuple[str, str, bytes]]:
         """Yield the answers that have come whole."""

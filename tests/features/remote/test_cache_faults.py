@@ -329,6 +329,21 @@ def test_a_file_that_is_missing(name: str) -> None:
     assert missed(Server("https://127.0.0.1:1", needs_netrc=True, **fields)) == text
 
 
+def test_a_client_that_ends_early_still_says_why() -> None:
+    said = Said(Server("https://127.0.0.1:1", ca="/nowhere/ca.pem"))
+    assert said.cache.get(f"{number:064x}" for number in range(5000)) == {}
+    assert said.lines == [f"cache https://127.0.0.1:1: {FILES['ca'][1]}"]
+
+
+def test_many_long_entries_do_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verdict_cache, "_MOST_BYTES", 2 << 20)
+    with serving(CacheServer()) as server:
+        Said(server.url).cache.put(dict.fromkeys(KEYS, b"x" * (1 << 19)))
+        said = Said(server.url)
+        assert 0 < len(said.cache.get(KEYS)) < len(KEYS)
+        assert said.lines == [f"cache {server.url}: its answers have more than 2 MiB"]
+
+
 def test_files_that_hold_something_else(certificates: Path, tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("machine localhost login me passwrd s3cret\n")
@@ -338,6 +353,24 @@ def test_files_that_hold_something_else(certificates: Path, tmp_path: Path) -> N
     assert missed(server._replace(netrc=str(text))) == f"{text}:1: is no netrc"
     key = str(certificates / "client.key")
     assert missed(server._replace(key=key)) == "`key`: there is no `cert` for it"
+
+
+def test_a_password_is_only_sent_by_https(tmp_path: Path) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 192.0.2.1 login me password s3cret\n")
+    text = missed(Server("http://192.0.2.1", netrc=str(netrc)))
+    assert text == "the password that netrc has for it is only sent by https"
+
+
+@pytest.mark.parametrize(
+    "proxy", ["http://me:s3/cret@proxy", "socks5://proxy:1", "proxy:x", "http://"]
+)
+def test_a_proxy_that_is_none(proxy: str) -> None:
+    said = Said("https://cache.invalid", env={"https_proxy": proxy})
+    assert said.cache.get(KEYS) == {}
+    assert said.lines == [
+        "cache https://cache.invalid: https_proxy: expected a URL such as http://HOST:PORT"
+    ]
 
 
 def test_a_private_key_with_a_passphrase_asks_nobody(certificates: Path, tmp_path: Path) -> None:

@@ -133,8 +133,8 @@ def test_default_of_netrc_is_not_for_a_server_of_the_configuration(
 
 
 def test_a_proxy_is_asked(server: CacheServer) -> None:
-    said = Said("http://cache.invalid/project")
-    said.cache._env = {**os.environ, "http_proxy": server.url.replace("//", "//me:p%40ss@")}  # noqa: SLF001 - as a person sets it
+    proxy = server.url.replace("//", "//me:p%40ss@")
+    said = Said("http://cache.invalid/project", env={"http_proxy": proxy, "no_proxy": ""})
     said.cache.get([key(1)])
     said.cache.close()
     assert server.asked == [f"GET http://cache.invalid/project/ac/{key(1)}"]
