@@ -52,9 +52,9 @@ def _cache(repo: Repo, config: Config) -> VerdictCache:
 
 def _reads(repo: Repo, config: Config) -> bool:
     began_s, cache = time.monotonic(), _cache(repo, config)
-    found = cache.get([secrets.token_hex(32)])
+    entries = cache.get([secrets.token_hex(32)])
     cache.close()
-    problem = cache.problem or ("has an entry for a key that nobody has written" if found else "")
+    problem = cache.problem or ("has an entry for a key that nobody has written" if entries else "")
     return _show("read", problem or "no entry for a new key, as expected", began_s, not problem)
 
 

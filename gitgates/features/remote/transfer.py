@@ -79,10 +79,10 @@ _one_at_a_time = threading.Lock()
 
 
 def _answer(kind: str, key: str, body: bytes) -> None:
-    left = framed((kind, key, body))
+    data = framed((kind, key, body))
     with _one_at_a_time:
-        while left:
-            left = left[os.write(1, left) :]
+        while data:
+            data = data[os.write(1, data) :]
 
 
 def _work(site: _Site, waiting: queue.SimpleQueue[tuple[str, str, bytes]]) -> None:
@@ -191,19 +191,19 @@ def unwrapped(message: bytes) -> bytes:
 
     Raises: _EntryError where it is none, or empty.
     """
-    found, at = b"", 0
+    envelope, at = b"", 0
     try:
         while at < len(message):
             tag, at = _varint(message, at)
             length, at = _length(message, at, tag & 7)
             if tag == _STDOUT_RAW << 3 | _BYTES:
-                found = message[at : at + length]
+                envelope = message[at : at + length]
             at += length
     except IndexError:
-        found = b""
-    if not found or at != len(message):
+        envelope = b""
+    if not envelope or at != len(message):
         raise _EntryError("its entry is none of gitgates")
-    return found
+    return envelope
 
 
 def _length(message: bytes, at: int, wire_type: int) -> tuple[int, int]:

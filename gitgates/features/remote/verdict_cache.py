@@ -45,14 +45,14 @@ class Server(Record):
     @classmethod
     def of_table(cls, table: Mapping[str, Any], root_abs: str, env: Mapping[str, str]) -> Server:
         """Return what the table of the configuration says."""
-        named = table["netrc"] or env.get("NETRC", "")
+        netrc = table["netrc"] or env.get("NETRC", "")
         paths = {name: table[name] for name in ("ca", "cert", "key")}
-        paths["netrc"] = named or "~/.netrc"
+        paths["netrc"] = netrc or "~/.netrc"
         absolute = {
             name: os.path.abspath(os.path.join(root_abs, os.path.expanduser(path))) if path else ""
             for name, path in paths.items()
         }
-        return cls(url=table["verdicts"], needs_netrc=bool(named), **absolute)
+        return cls(url=table["verdicts"], needs_netrc=bool(netrc), **absolute)
 
 
 class VerdictCache:
@@ -173,15 +173,15 @@ class _Child:
         Raises: TimeoutError where time is up; EOFError, OSError where the child has ended.
         """
         self._unsent += b"".join(map(framed, requests))
-        left, left_bytes = len(requests), _MOST_BYTES
+        unanswered, most_bytes = len(requests), _MOST_BYTES
         poll = select.poll()
         poll.register(self._process.out_fd, select.POLLIN)
         poll.register(self._process.in_fd, select.POLLOUT)
-        while left:
+        while unanswered:
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 raise TimeoutError
-            if left_bytes <= 0:
+            if most_bytes <= 0:
                 raise EOFError(f"its answers have more than {_MOST_BYTES >> 20} MiB")
             ready = [fd for fd, _events in poll.poll(left_s * 1000)]
             if self._process.in_fd in ready and not self._send():
@@ -190,10 +190,10 @@ class _Child:
                 data = os.read(self._process.out_fd, 1 << 20)
                 if not data:
                     raise EOFError("its client has ended")
-                left_bytes -= len(data)
+                most_bytes -= len(data)
                 self._unread += data
                 for answer in self._whole():
-                    left -= 1
+                    unanswered -= 1
                     yield answer
 
     def _send(self) -> bool:
