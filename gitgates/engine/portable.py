@@ -284,14 +284,14 @@ class Description:
     def _installed(self, site_abs: str, record: bytes) -> Iterator[bytes]:
         """Yield the lines of a RECORD about what is the same in each environment."""
         for line in record.splitlines():
-            path = line.rsplit(b",", 2)[0]
+            path, hashed = (*line.rsplit(b",", 2), b"", b"")[:2]
             name = os.path.basename(path)
             if name in _INSTALLERS or path.endswith(b".pyc"):
                 continue
             file_abs = os.path.join(site_abs, os.fsdecode(path))
             if path.startswith(b"../") and _is_script(file_abs):
                 continue  # with the place of the interpreter in it
-            if _leads(os.fsdecode(name)):
+            if not hashed or _leads(os.fsdecode(name)):
                 yield os.fsencode(self.file(file_abs))
             else:
                 yield line

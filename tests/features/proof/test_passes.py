@@ -54,7 +54,7 @@ class Machine:
         check.write_text(CHECK)
         check.chmod(0o755)
         key = self.home / "key"
-        make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key, "-C", name]
+        make = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key), "-C", name]
         subprocess.run(make, check=True)
         config = self.home / "gitconfig"
         config.write_text(
