@@ -126,16 +126,19 @@ class SharedReuse(Reuse):
             return candidate
         keys = self._keys_of(step, make_commands)
         self._proved.pop(step.gate.name, None)
-        if candidate.rest is None or not candidate.seen:  # it has passed here
+        if candidate.rest is None:  # it has passed here
             shared = candidate.shared or keys.text
             self._proved[step.gate.name] = shared, candidate.maker
             return candidate._replace(shared=shared)
+        if self._is_audit and candidate.reused:
+            return candidate
         if found := self._believed(step, candidate.rest, make_commands):
             who = ", ".join(dict.fromkeys(each.signer for each in found))
-            oldest_s = min(each.time_s for each in found)
+            reused = f"{who}, {age(min(each.time_s for each in found))}"
+            if self._is_audit:
+                return Candidate(rest=step, reused=reused)
             self._proved[step.gate.name] = "", f"{BELIEVED}{who}"
-            reused = f"{who}, {age(oldest_s)}"
-            return Candidate(rest=step if self._is_audit else None, reused=reused)
+            return Candidate(reused=reused)
         maker = candidate.maker if candidate.maker == "agent" else self._maker
         return candidate._replace(shared=keys.text, maker=maker)
 

@@ -110,7 +110,7 @@ class SignedPasses:
             found[key] = FoundPass(statement.signer, proof.time_s or statement.time_s)
             return
         if why_not := self.refusals.get(key):
-            self._tell(f"a signed pass of {gate.name} is not believed: {why_not}")
+            self._tell(f"a signed pass is not believed: {why_not}")
 
     def _believed(self, envelope: bytes) -> Statement:
         """Return what an envelope says. Raises: RefusedError."""

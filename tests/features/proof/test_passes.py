@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Repo
+from conftest import Repo, timeless
+
+from gitgates.store.proofs import Proof, read_all
 
 CONFIG = """
 [gates.whole]
@@ -132,6 +137,10 @@ def _machines(tmp_path: Path) -> tuple[Machine, Machine]:
     return first, second
 
 
+def payload(envelope: str) -> bytes:
+    return b64decode(json.loads(envelope)["payload"])
+
+
 def change(machine: Machine, **files: str) -> None:
     for name, text in files.items():
         machine.repo.write(f"{name}.txt", text)
@@ -139,13 +148,184 @@ def change(machine: Machine, **files: str) -> None:
     machine.git("commit", "-qm", "change")
 
 
-def test_what_one_has_proved_no_other_runs(machines: tuple[Machine, Machine]) -> None:
+def rows(machine: Machine, hook: str = "pre-commit") -> dict[str, Proof]:
+    """Return what the log of a machine has of the last commit, by gate."""
+    found = read_all(str(machine.repo.path / ".git/gitgates"))
+    return {row.gate: row for row in found if row.config and row.hook == hook}
+
+
+@pytest.fixture(name="proved")
+def _proved(machines: tuple[Machine, Machine]) -> tuple[Machine, Machine]:
+    """Return both, where the first has proved a commit, and the second has fetched it."""
     first, second = machines
     change(first, a="new\n", b="new\n")
     assert first.ran() == ["whole", "files a.txt b.txt"]
     first.publish()
     second.clone()
-    said = second.run("run", "--all-files")
+    return first, second
+
+
+def test_what_one_has_proved_no_other_runs(proved: tuple[Machine, Machine]) -> None:
+    first, second = proved
+    assert all(row.shared and row.tool and not row.maker for row in rows(first).values())
+    said = timeless(second.run("run", "--all-files").encode())
+    assert "whole  reused         0.00 s  a@example.com, " in said
     assert second.ran() == []
-    assert "a@example.com" in said
-    print(said)
+    explained = second.run("explain", "pre-commit", "--all-files")
+    assert "reuse     a@example.com, " in explained
+    # In the hook of git, too; what is believed is not claimed as one's own.
+    second.repo.shim("pre-commit")
+    second.git("commit", "-q", "--allow-empty", "-m", "again")
+    assert second.ran() == []
+    (row,) = [row for row in rows(second).values() if row.gate == "whole"]
+    assert (row.status, row.shared, row.maker) == ("passed", "", "signer a@example.com")
+    second.sign("HEAD", "--not", "--remotes")
+    again = second.git("rev-parse", "HEAD^{tree}")
+    (line,) = [
+        envelope
+        for envelope in second.git("notes", "--ref", "gitgates", "show", again).splitlines()
+        if b"b@example.com" in payload(envelope)
+    ]
+    assert b'"from":"a@example.com"' in payload(line).replace(b'": "', b'":"')
+
+
+def test_it_holds_on_another_commit_and_for_each_file(machines: tuple[Machine, Machine]) -> None:
+    first, second = machines
+    change(first, a="new\n")
+    change(first, b="new\n")
+    first.publish()
+    first.ran()
+    second.clone()
+    assert "2 gates passed" in second.run("run", "--all-files")
+    assert second.ran() == []
+
+
+def _write(name: str, text: str) -> Callable[[Machine], object]:
+    return lambda machine: machine.repo.write(name, text)
+
+
+def _config(old: str, new: str) -> Callable[[Machine], object]:
+    return lambda machine: machine.repo.config(CONFIG.replace(old, new))
+
+
+# What differs on the second machine → the gates that run there.
+OTHERS: dict[str, tuple[Callable[[Machine], object], set[str]]] = {
+    "another file": (_write("c.md", ""), {"whole", "files"}),
+    "content of a file": (_write("a.txt", "other\n"), {"whole", "files"}),
+    "what its files depend on": (_write("check.toml", "x"), {"whole", "files"}),
+    "what git leaves out": (_write(".git/info/exclude", "x"), {"whole", "files"}),
+    "another program": (
+        lambda machine: (machine.home / "bin/check-files").write_text(CHECK + "\n"),
+        {"files"},
+    ),
+    "not reused": (_config("reuse = true", "reuse = false"), {"whole"}),
+    "too old": (_config("reuse = true", 'reuse = true\nmax_age = "0.001s"'), {"whole"}),
+}
+
+
+@pytest.mark.parametrize(("differ", "expected"), OTHERS.values(), ids=OTHERS)
+def test_what_differs_runs(
+    proved: tuple[Machine, Machine],
+    differ: Callable[[Machine], object],
+    expected: set[str],
+) -> None:
+    _first, second = proved
+    differ(second)
+    second.run("run", "--all-files")
+    assert {line.split()[0] for line in second.ran()} >= expected
+
+
+def test_runs_that_ask_for_none(proved: tuple[Machine, Machine]) -> None:
+    _first, second = proved
+    second.run("run", "--all-files", "--no-reuse")
+    assert len(second.ran()) == 2
+    said = second.run("run", "--all-files", "--audit-reuse")
+    assert len(second.ran()) == 2
+    assert "2 gates would have been reused, and passed again" in said
+
+
+def test_who_is_trusted_no_longer(proved: tuple[Machine, Machine]) -> None:
+    first, second = proved
+    second.run("run", "--all-files")
+    assert second.ran() == []
+    first.repo.config(CONFIG.replace("a@example.com", "c@example.com"))
+    first.git("commit", "-qam", "revoke", "--no-verify")
+    first.git("push", "-q", "origin", "main")
+    second.fetch()
+    # The same content as before: also of the file, in which the second still trusts the first.
+    second.git("checkout", "-q", "HEAD^")
+    said = second.run("run", "--all-files")
+    assert second.ran() == []  # at the merge base, the first is trusted
+    second.git("checkout", "-q", "main")
+    second.repo.config(CONFIG)
+    said = second.run("run", "--all-files")
+    assert second.ran() == ["whole", "files a.txt b.txt"]
+    assert said.count("is not believed: proof of a@example.com about tree") == 1
+    assert "its signer is not trusted: [tool.gitgates.proof] has c@example.com" in said
+
+
+def test_a_key_in_the_tree_alone(machines: tuple[Machine, Machine]) -> None:
+    first, second = machines
+    first.repo.config(CONFIG.replace("a@", "nobody@"))
+    first.git("commit", "-qam", "trust nobody", "--no-verify")
+    first.git("push", "-q", "origin", "main")
+    second.clone()
+    for machine in machines:
+        machine.repo.config(CONFIG)
+        machine.git("switch", "-qc", "topic")
+        machine.git("commit", "-qam", "trust me", "--no-verify")
+    first.ran()
+    change(first, a="new\n")
+    first.sign("HEAD^!")
+    first.git("push", "-q", "origin", "topic", "refs/notes/gitgates")
+    second.git("fetch", "-q", "origin", "topic", "refs/notes/*:refs/notes/*")
+    second.git("reset", "-q", "--hard", "FETCH_HEAD")
+    assert first.ran() == ["whole", "files a.txt"]
+    explained = second.run("explain", "pre-commit", "--all-files")
+    assert "reuse     no pass yet with these files; of others: proof of a@example.com" in explained
+    assert "has nobody@example.com" in second.run("run", "--all-files")
+    assert len(second.ran()) == 2
+
+
+def test_passes_of_agents(machines: tuple[Machine, Machine]) -> None:
+    first, second = machines
+    first.repo.config(
+        CONFIG.replace('["a@example.com"]', '{signers = ["a@example.com"], agents = false}')
+    )
+    first.git("commit", "-qam", "no agents", "--no-verify")
+    first.git("push", "-q", "origin", "main")
+    first.repo.write("a.txt", "new\n")
+    first.run("run", CLAUDECODE="1")
+    assert len(first.ran()) == 2
+    change(first, a="new\n")  # a person commits what the agent has checked
+    assert first.ran() == []
+    assert {row.maker for row in rows(first).values()} == {"agent"}
+    assert all(row.shared for row in rows(first).values())
+    first.publish()
+    second.clone()
+    said = second.run("run", "--all-files")
+    assert len(second.ran()) == 2
+    assert "ran in a session of an agent, and `agents` is false" in said
+
+
+def test_gates_of_a_push(machines: tuple[Machine, Machine]) -> None:
+    first, second = machines
+    first.repo.config(CONFIG.replace("hooks.pre-commit", "hooks.pre-push"))
+    first.git("commit", "-qam", "gates before a push", "--no-verify")
+    first.git("push", "-q", "origin", "main")
+    first.repo.shim("pre-push")
+    change(first, a="new\n")
+    first.repo.write("untracked", "")  # so that it is checked in a private checkout
+    first.git("push", "-q", "origin", "main:refs/heads/topic")
+    assert first.ran() == ["whole", "files a.txt"]
+    base = first.git("rev-parse", "origin/main")
+    assert {row.base for row in rows(first, "pre-push").values()} == {base}
+    assert all(row.shared and row.tool for row in rows(first, "pre-push").values())
+    first.sign("HEAD^!")
+    first.git("push", "-q", "--no-verify", "origin", "main", "refs/notes/gitgates")
+    second.clone()
+    second.repo.shim("pre-push")
+    second.repo.write("untracked", "")
+    done = second.repo.ask("git", "push", "origin", "HEAD:refs/heads/other", env=second.env)
+    assert b"whole  reused         0.00 s  a@example.com, " in timeless(done.stderr).encode()
+    assert second.ran() == []
