@@ -78,6 +78,7 @@ class SharedReuse(Reuse):
         )
         if self._signed.writes:
             self._publish({visit.result.gate: visit.result for visit in visits})
+        self._signed.close()
         return decision._replace(visits=visits)
 
     def _publish(self, results: Mapping[str, GateResult]) -> None:

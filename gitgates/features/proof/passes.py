@@ -9,6 +9,7 @@ import time
 
 from gitgates.core.errors import Interrupted
 from gitgates.core.policy import lenders
+from gitgates.core.record import lazy
 from gitgates.engine.portable import FoundPass, definition_sha256
 from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import signed
@@ -37,12 +38,21 @@ class SignedPasses:
     def __init__(self, repo: Repo, config: Config, say: Callable[[str], None]) -> None:
         self._repo, self._say = repo, say
         self._caches = [lend(repo, config, say) for lend in lenders(config, "verdict_cache")]
-        self._trust: Trust | None = None
         self._read: dict[bytes, Statement | str] = {}  # envelope → what it says, or why not
         self._left_s = _LIMIT_S
         self._said: set[str] = set()
         self.refusals: dict[str, str] = {}  # key → why its pass is not believed
         self.writes = any(cache.writes for cache in self._caches)
+
+    @lazy
+    def trust(self) -> Trust:
+        """Who is believed here. Raises: GitError."""
+        return trust_at(self._repo)
+
+    def close(self) -> None:
+        """End what the run has started."""
+        for cache in self._caches:
+            cache.close()
 
     def find(self, whole: Mapping[str, Gate], files: Mapping[str, Gate]) -> dict[str, FoundPass]:
         """Return key → the pass that is believed; what is not found has no part.
@@ -55,7 +65,11 @@ class SignedPasses:
             for key, gate in {**whole, **files}.items():
                 self._take(found, key, gate, notes.with_key(key))
             for cache in self._caches:
-                if missing := [key for key in whole if key not in found]:
+                missing = [key for key in whole if key not in found]
+                if missing and not self.trust.signers:
+                    why_not = self.trust.why_nobody or f"nobody is trusted, at {self.trust.source}"
+                    self.refusals |= {key: why_not for key in missing if key not in self.refusals}
+                elif missing:
                     for key, envelope in cache.get(missing).items():
                         self._take(found, key, whole[key], [envelope])
         except Interrupted:
@@ -119,8 +133,7 @@ class SignedPasses:
             if self._left_s <= 0:
                 raise RefusedError(f"to verify so many takes longer than {_LIMIT_S:g} s")
             try:
-                self._trust = self._trust or trust_at(self._repo)
-                self._read[envelope] = self._trust.believed(envelope)
+                self._read[envelope] = self.trust.believed(envelope)
             except RefusedError as error:
                 self._read[envelope] = error.reason
             self._left_s -= time.monotonic() - began_s

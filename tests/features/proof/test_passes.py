@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from base64 import b64decode
-from collections.abc import Callable
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cache_support import CacheServer, serving
 from conftest import Repo, timeless
 
+from gitgates.features.remote.transfer import unwrapped, wrapped
 from gitgates.store.proofs import Proof, read_all
 
 CONFIG = """
@@ -329,3 +331,93 @@ def test_gates_of_a_push(machines: tuple[Machine, Machine]) -> None:
     done = second.repo.ask("git", "push", "origin", "HEAD:refs/heads/other", env=second.env)
     assert b"whole  reused         0.00 s  a@example.com, " in timeless(done.stderr).encode()
     assert second.ran() == []
+
+
+@pytest.fixture(name="cache")
+def _cache(machines: tuple[Machine, Machine]) -> Iterator[CacheServer]:
+    """Serve a cache that both machines ask, and write to."""
+    first, second = machines
+    with serving(CacheServer()) as server:
+        remote = f'[remote]\nverdicts = "{server.url}"\nwrite = "always"\n'
+        first.repo.config(CONFIG + remote)
+        first.git("commit", "-qam", "cache", "--no-verify")
+        first.git("push", "-q", "origin", "main")
+        second.clone()
+        yield server
+
+
+def test_passes_of_a_cache(machines: tuple[Machine, Machine], cache: CacheServer) -> None:
+    first, second = machines
+    first.run("run", "--all-files")
+    assert first.ran() == ["whole", "files a.txt b.txt"]
+    assert len(cache.entries) == 2  # a key for each gate
+    assert second.run("run", "--all-files").count("a@example.com, ") == 2
+    assert second.ran() == []
+    assert len(cache.entries) == 2  # what is believed is not signed again
+    cache.asked.clear()
+    first.run("run", "--all-files")
+    assert (first.ran(), cache.asked) == ([], [])  # what is known here is not asked for
+
+
+def _swap(server: CacheServer) -> None:
+    one, other = server.entries
+    server.entries |= {one: server.entries[other], other: server.entries[one]}
+
+
+def _of(server: CacheServer, change: Callable[[bytes], bytes]) -> None:
+    for key, entry in server.entries.items():
+        server.entries[key] = wrapped(change(unwrapped(entry)))
+
+
+def _edited(old: bytes, new: bytes) -> Callable[[bytes], bytes]:
+    def edit(envelope: bytes) -> bytes:
+        document = json.loads(envelope)
+        text = b64decode(document["payload"])
+        assert old in text
+        document["payload"] = b64encode(text.replace(old, new)).decode()
+        return json.dumps(document, separators=(",", ":")).encode()
+
+    return edit
+
+
+POISONED: dict[str, Callable[[CacheServer], None]] = {
+    "garbage": lambda server: _of(server, lambda _: b"{}"),
+    "nothing": lambda server: _of(server, lambda _: b""),
+    "other bytes": lambda server: server.entries.update(dict.fromkeys(server.entries, b"x")),
+    "another signer": lambda server: _of(server, _edited(b"a@example.com", b"b@example.com")),
+    "another gate": lambda server: _of(server, _edited(b'"whole"', b'"other"')),
+    "another version": lambda server: _of(server, _edited(b'"v": 1', b'"v": 0')),
+}
+
+
+@pytest.mark.parametrize("poison", POISONED.values(), ids=POISONED)
+def test_a_poisoned_cache(
+    machines: tuple[Machine, Machine], cache: CacheServer, poison: Callable[[CacheServer], None]
+) -> None:
+    first, second = machines
+    first.run("run", "--all-files")
+    first.ran()
+    poison(cache)
+    said = second.run("run", "--all-files")
+    assert second.ran() == ["whole", "files a.txt b.txt"]
+    assert "gitgates pre-commit: 2 gates passed" in said
+
+
+def test_an_entry_for_another_key(machines: tuple[Machine, Machine], cache: CacheServer) -> None:
+    first, second = machines
+    first.run("run", "whole", "--all-files")
+    first.run("run", "files", "--all-files")
+    first.ran()
+    _swap(cache)
+    said = second.run("run", "--all-files")
+    assert len(second.ran()) == 2
+    assert "it says nothing about the gate `whole`" in said
+
+
+def test_without_a_key_to_sign_with(machines: tuple[Machine, Machine], cache: CacheServer) -> None:
+    first, _second = machines
+    (first.home / "key").unlink()
+    (first.home / "key.pub").unlink()
+    done = first.repo.gitgates("run", "--all-files", env=first.env)
+    assert (done.returncode, cache.entries) == (0, {})
+    assert b"the passes of this run were not signed for others: " in done.stdout
