@@ -37,8 +37,29 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+GATES = 40
+CONFIG = """
+[proof]
+trust = ["ci@example.com"]
+allowed_signers = "signers"
+[remote]
+verdicts = "{nginx.url}"
+ca = "{nginx.folder}/ca.pem"
+[hooks.pre-commit]
+strategy = "collect"
+gates = [{names}]
+"""
+GATE = """
+[gates.{name}]
+command = "echo {name} >> $LOG"
+reuse = true
+"""
+
+
 class Nginx:
     """nginx with the configuration of the docs, in a folder and on a port of its own."""
+
+    process: subprocess.Popen[bytes]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -93,6 +114,7 @@ def _nginx(tmp_path: Path) -> Iterator[Nginx]:
     nginx = Nginx(folder)
     argv = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]
     with subprocess.Popen(argv, stderr=subprocess.PIPE) as process:
+        nginx.process = process
         try:
             until_s = time.monotonic() + 10
             while not (folder / "pid").exists():
@@ -150,3 +172,72 @@ def test_check(nginx: Nginx, repo: Repo) -> None:
     assert done.returncode == 0, done.stdout
     assert done.stdout.count(b" ok: ") == 3
     assert b"secret" not in done.stdout + done.stderr
+
+
+class Machine:
+    """A clone with a home, a user and a key of its own."""
+
+    def __init__(self, nginx: Nginx, place: Path, name: str, origin: Path) -> None:
+        home = place / name
+        home.mkdir()
+        key = home / "key"
+        argv = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)]
+        subprocess.run(argv, check=True)
+        (home / "gitconfig").write_text(
+            f"[user]\nname = {name}\nemail = {name}@example.com\nsigningKey = {key}\n"
+            "[gpg]\nformat = ssh\n[init]\ndefaultBranch = main\n"
+        )
+        user = "ci" if name == "ci" else "team"
+        (home / ".netrc").write_text((nginx.folder / f"netrc.{user}").read_text())
+        self.signer = f"{name}@example.com {(home / 'key.pub').read_text()}"
+        self.env = {
+            "HOME": str(home),
+            "GIT_CONFIG_GLOBAL": str(home / "gitconfig"),
+            "CI": str(name == "ci").lower(),
+            "LOG": str(place / "log"),  # a variable that the command names has to be the same
+        }
+        self.repo = Repo(home / "project")
+        argv = ["git", "clone", "-q", str(origin), str(self.repo.path)]
+        subprocess.run(argv, env={**os.environ, **self.env}, check=True, capture_output=True)
+
+    def git(self, *args: str) -> None:
+        done = self.repo.ask("git", *args, env=self.env)
+        assert done.returncode == 0, done.stderr
+
+    def run(self) -> tuple[int, str]:
+        """Run the gates; return how many did run, and what was said."""
+        log = Path(self.env["LOG"])
+        log.unlink(missing_ok=True)
+        done = self.repo.gitgates("run", "--all-files", env=self.env)
+        text = (done.stdout + done.stderr).decode()
+        assert done.returncode == 0, text
+        return len(log.read_text().splitlines()) if log.exists() else 0, text
+
+
+def test_what_ci_has_proved_nobody_runs_again(nginx: Nginx, tmp_path: Path) -> None:
+    origin = tmp_path / "origin.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", origin], check=True)
+    ci = Machine(nginx, tmp_path, "ci", origin)
+    names = [f"g{number}" for number in range(GATES)]
+    config = CONFIG.format(nginx=nginx, names=", ".join(f'"{name}"' for name in names))
+    ci.repo.config("".join(GATE.format(name=name) for name in names) + config)
+    ci.repo.write("signers", ci.signer)
+    ci.git("add", "-A")
+    ci.git("commit", "-qm", "one")
+    ci.git("push", "-q", "origin", "HEAD:main")
+    ci.git("fetch", "-q")
+    ci.git("remote", "set-head", "origin", "-a")
+
+    assert ci.run()[0] == GATES
+    assert len(nginx.files()) == GATES
+    reader = Machine(nginx, tmp_path, "reader", origin)
+    ran, text = reader.run()
+    assert ran == 0, text
+    assert text.count("ci@example.com") == GATES
+
+    nginx.process.terminate()
+    nginx.process.wait()
+    late = Machine(nginx, tmp_path, "late", origin)
+    ran, text = late.run()
+    assert ran == GATES
+    assert f"cache {nginx.url}: GET: connection refused" in text
