@@ -144,6 +144,9 @@ GOOD: dict[str, list[Any]] = {
     "cert": ["", "~/client.pem"],
     "key": ["", "~/client.key"],
     "netrc": ["", "/run/secrets/netrc"],
+    "trust": [[], ["ci@example.com", "*@example.com"], {"signers": ["a"], "agents": False}],
+    "allowed_signers": ["", ".github/allowed_signers"],
+    "push": [True, False],
 }
 GOOD |= {name: list(rule.answers) for name, rule in rules_by_name().items()}
 GOOD["lost_work"] += [{"git clean *": "ask", "*": "off"}, {}]
@@ -266,6 +269,9 @@ def _shape(value: object) -> object:
         {"remote": {"verdicts": "ftp://cache.example.com"}},
         {"remote": {"verdicts": "https://me:secret@cache.example.com"}},
         {"remote": {"verdicts": "https://cache.example.com/?a=b"}},
+        {"proof": {"trust": "ci@example.com"}},
+        {"proof": {"trust": {"signer": ["ci@example.com"]}}},
+        {"proof": {"trust": {"agents": "no"}}},
         {"review": {"min_line": 1}},
         {"review": {"weights": {"docs": 1}}},
         {"review": {"weights": {"tests": -1}}},

@@ -297,7 +297,7 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "key for commits": (
         lambda k: proof_by(k.of_git, signer="git@ci.example.com"),
-        f"proof of git@ci.example.com about tree 1111111: {NOT_VALID}allowed signers:4: key is not ",
+        f"proof of git@ci.example.com about tree 1111111: {NOT_VALID}allowed signers:4: key is",
     ),
     "revoked": (
         lambda k: proof_by(k.gone, signer="gone@ci.example.com"),
