@@ -8,7 +8,7 @@ import pytest
 from conftest import Repo
 from proof_support import CONFIG
 
-from gitgates.features.proof.signing import BELIEVED, statements_of
+from gitgates.features.proof.signing import statements_of
 from gitgates.features.proof.statement import Statement
 from gitgates.git.commits import list_commits
 from gitgates.git.repo import find_repo
@@ -92,7 +92,7 @@ def test_what_somebody_else_has_run_is_signed_as_theirs(gated: Repo) -> None:
     state = str(gated.path / ".git/gitgates")
     rows = [row for row in proofs.read_all(state) if row.gate == "py"]
     later = rows[-1]._replace(
-        maker=f"{BELIEVED}bob@example.com", shared="1" * 64, time_s=rows[-1].time_s + 1
+        maker=f"{proofs.BELIEVED}bob@example.com", shared="1" * 64, time_s=rows[-1].time_s + 1
     )
     proofs.append(state, [later])
     (statement,) = of_head(gated)
