@@ -185,7 +185,7 @@ def test_a_push_that_is_verified_loads_no_package(repo: Repo) -> None:
     for target in ("HEAD^:refs/heads/main", "HEAD:refs/heads/main"):
         repo.git("push", "-q", "origin", target)
     *_, passed, bypassed = repo.take_loaded()
-    assert "gitgates.git.notes" in passed & bypassed
+    assert "gitgates.features.evidence.commit_evidence" in passed & bypassed
     assert below(passed | bypassed, PACKAGES) == []
 
 

@@ -7,7 +7,7 @@ import shutil
 
 from conftest import Repo
 
-from gitgates.features.evidence.commit_evidence import CheckedTree
+from gitgates.features.evidence.checked_tree import CheckedTree
 from gitgates.store.files import read_cached
 from gitgates.store.proofs import Proof, read_all
 

@@ -107,18 +107,18 @@ def unite(repo: Repo, ref: str) -> int:
     Return how many are new. Raises: GitError where they cannot be read or written.
     """
     for _ in range(_TRIES):
-        ours, theirs = Notes(repo), Notes(repo, ref)
-        if theirs.tip in ("", ours.tip):
+        ours, others = Notes(repo), Notes(repo, ref)
+        if others.tip in ("", ours.tip):
             return 0
-        news, lacks = _differing(ours, theirs)
+        news, lacks = _differing(ours, others)
         if not lacks:  # they have all that we have
             completed = repo.git.ask(
-                "update-ref", REF, theirs.tip, ours.tip or "0" * len(theirs.tip)
+                "update-ref", REF, others.tip, ours.tip or "0" * len(others.tip)
             )
-        elif not news and _is_ancestor(repo, theirs.tip, ours.tip):
+        elif not news and _is_ancestor(repo, others.tip, ours.tip):
             return 0
         else:
-            completed = _write(repo, [ours.tip, theirs.tip], _with_lines(ours, news))
+            completed = _write(repo, [ours.tip, others.tip], _with_lines(ours, news))
         if not completed.exit_status:
             return sum(map(len, news.values()))
     raise _not_written(completed.stderr)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gitgates.core.errors import GitgatesError
 from gitgates.engine.portable import definition_sha256
-from gitgates.features.evidence.commit_evidence import CheckedTree
+from gitgates.features.evidence.checked_tree import CheckedTree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Believed:
         return self._checked(self._lent.of_patch(patch))
 
     def _checked(self, statements: Iterable[Any]) -> list[CheckedTree]:
-        found = []
+        checked_trees = []
         for statement in statements:
             gates = {proof.gate: proof.status for proof in statement.gates}
             checked = CheckedTree(
@@ -60,8 +60,8 @@ class Believed:
                 self.refused[error.message] = None
                 continue
             self.signers[statement.signer] = None
-            found.append(checked)
-        return found
+            checked_trees.append(checked)
+        return checked_trees
 
     def _require(self, statement: Any, *, has_run: bool) -> None:  # noqa: ANN401 - as above
         """Raise the error that says what differs. A gate that has not run has used no program."""

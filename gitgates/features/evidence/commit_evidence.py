@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 
 from gitgates.core.errors import ConfigError
-from gitgates.core.record import Record
 from gitgates.engine.plan import takes_paths
+from gitgates.features.evidence.checked_tree import CheckedTree
 from gitgates.features.evidence.commit_settings import configurations
 from gitgates.git.commits import changed_blobs, patch_digests, trees_of
 from gitgates.git.object_store import reading_git
@@ -20,7 +20,7 @@ from gitgates.store.proofs import FOLDER, read_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from gitgates.core.types import Gate
@@ -37,30 +37,9 @@ MISSING = "missing"
 UNCHECKED = "nothing was checked"
 _FILE = "commits"  # beside the log
 _MOST_TREES = 10_000
-_NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
 _UNKNOWN = "?"  # a base that no longer exists
 _MOST_AMENDS = 5  # behind which the same patch is searched for: each takes a process
 _AT_ONCE = 100  # patches that git computes, and that are in memory
-
-
-class CheckedTree(Record):
-    """The status of gates in one run."""
-
-    tree: str
-    base: str  # the tree that paths were compared with; empty for none
-    hook: str
-    config: str  # the digest of the configuration
-    time: int
-    gates: Mapping[str, str]  # gate → status; `unmatched`: no path matched it
-    patch: str = ""  # a digest of the difference between the two trees
-
-    def has_run(self, gate: str) -> bool:
-        """Return whether a gate has run, and so did not block the commit."""
-        return self.gates.get(gate, "not-run") not in _NOT_RUN
-
-    def covers(self, gate: str) -> bool:
-        """Return whether a gate has run, or had no path to run on."""
-        return self.gates.get(gate) == "unmatched" or self.has_run(gate)
 
 
 class CommitEvidence:
@@ -81,15 +60,15 @@ class CommitEvidence:
         self._changes = list(changes)
         self._git = reading_git(repo)
         path_abs = f"{repo.shared_state_abs}/{FOLDER}/{_FILE}"
-        known, kept = read_cached(path_abs) or ({}, {})
-        marks = dict(known)  # in the log, up to which all is in the file
-        self._rows: dict[str, list[tuple[Any, ...]]] = dict(kept)  # by tree
+        old_marks, rows_by_tree = read_cached(path_abs) or ({}, {})
+        marks = dict(old_marks)  # in the log, up to which all is in the file
+        self._rows: dict[str, list[tuple[Any, ...]]] = dict(rows_by_tree)  # by tree
         for checked in self._complete(_from_log(read_all(repo.shared_state_abs, marks))):
             rows = self._rows.setdefault(checked.tree, [])
             if tuple(checked) not in rows:
                 rows.append(tuple(checked))
         try:
-            if marks != known and writes:
+            if marks != old_marks and writes:
                 # If killed before this, they are added again.
                 newest = dict([*self._rows.items()][-_MOST_TREES:])
                 make_folder(os.path.dirname(path_abs))

@@ -70,19 +70,21 @@ class VerifiedCommit(Record):
         return f"{self.commit.id[:_SHORT]} {self.commit.subject}"
 
 
-class Evidence:
+class Verifier:
     """All that says which gates have run: what this clone knows, and what others have signed."""
 
-    def __init__(self, repo: Repo, own: CommitEvidence, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, repo: Repo, clone_evidence: CommitEvidence, say: Callable[[str], None]
+    ) -> None:
         config = _config_here(repo)
-        self._repo, self.own = repo, own
+        self._repo, self._clone_evidence = repo, clone_evidence
         # At most one policy lends it.
         self._lent = next((lend(repo, config, say) for lend in lenders(config, _LENT)), None)
         self._tools: dict[Gate, str] = {}
 
     def has(self, tree: str) -> bool:
         """Return whether there is any of a tree."""
-        return bool(self.own.of(tree) or (self._lent and self._lent.has(tree)))
+        return bool(self._clone_evidence.of(tree) or (self._lent and self._lent.has(tree)))
 
     def judge(self, commit: Commit, config: Config | ConfigError) -> VerifiedCommit:
         """Plan a commit again, and find the evidence of each gate that had to run."""
@@ -98,11 +100,11 @@ class Evidence:
             gate, change = step.gate, (commit.parents[0], commit.tree)
             if gate.name not in plan.listed or step.skip:
                 continue
-            gates[gate.name] = state = self.own.find(gate, change, step.paths)
+            gates[gate.name] = state = self._clone_evidence.find(gate, change, step.paths)
             if not self._lent or state == GATED:
                 continue
             believed = Believed(self._lent, gate, partial(self._tool, gate, plan))
-            better = self.own.find(gate, change, step.paths, believed)
+            better = self._clone_evidence.find(gate, change, step.paths, believed)
             if _BEST_FIRST.index(better) < _BEST_FIRST.index(state):
                 gates[gate.name], signers[gate.name] = better, ", ".join(believed.signers)
             else:
@@ -145,31 +147,31 @@ def verify(
     commits = list_commits(repo.git, *revisions) if revisions else []
     # Even without commits, so that it is kept when the log drops it.
     changes = ((commit.parents[0], commit.tree) for commit in commits)
-    own = CommitEvidence(repo, say, changes, writes=writes)
-    evidence = Evidence(repo, own, say)
-    verified_commits = _judge(repo, commits, evidence)
-    return _mark_squashes(repo, verified_commits, evidence)
+    clone_evidence = CommitEvidence(repo, say, changes, writes=writes)
+    verifier = Verifier(repo, clone_evidence, say)
+    verified_commits = _judge(repo, commits, verifier)
+    return _mark_squashes(repo, verified_commits, verifier)
 
 
-def _judge(repo: Repo, commits: list[Commit], evidence: Evidence) -> list[VerifiedCommit]:
+def _judge(repo: Repo, commits: list[Commit], verifier: Verifier) -> list[VerifiedCommit]:
     configs = configurations(repo.git, [commit.id for commit in commits])
-    return [evidence.judge(commit, config) for commit, config in zip(commits, configs, strict=True)]
+    return [verifier.judge(commit, config) for commit, config in zip(commits, configs, strict=True)]
 
 
 def _mark_squashes(
-    repo: Repo, verified_commits: list[VerifiedCommit], evidence: Evidence
+    repo: Repo, verified_commits: list[VerifiedCommit], verifier: Verifier
 ) -> list[VerifiedCommit]:
     """Return the commits, with missing gates of a squash of gated commits marked as SQUASHED."""
     if not any(MISSING in verified.gates.values() for verified in verified_commits):
         return verified_commits
-    heads = gated_heads(repo, evidence.has)
+    heads = gated_heads(repo, verifier.has)
     return [
-        _squash_of(repo, verified, heads, evidence) or verified for verified in verified_commits
+        _squash_of(repo, verified, heads, verifier) or verified for verified in verified_commits
     ]
 
 
 def _squash_of(
-    repo: Repo, verified: VerifiedCommit, heads: list[str], evidence: Evidence
+    repo: Repo, verified: VerifiedCommit, heads: list[str], verifier: Verifier
 ) -> VerifiedCommit | None:
     """Return a commit as the squash of one of these heads; None if it is not one."""
     if MISSING not in verified.gates.values() or len(verified.commit.parents) > 1:
@@ -177,7 +179,7 @@ def _squash_of(
     if not (head := merged_head(repo, verified.commit, heads)):
         return None
     commits = list_commits(repo.git, head, "--not", f"{verified.commit.id}^")
-    judged = _judge(repo, commits, evidence)
+    judged = _judge(repo, commits, verifier)
     if any(branch_commit.problem or branch_commit.missing() for branch_commit in judged):
         return None
     gated = {

@@ -32,16 +32,16 @@ class SignedEvidence:
 
     def of_tree(self, tree: str) -> tuple[list[Statement], list[str]]:
         """Return what is believed about a tree, and why the rest is not. Raises: GitError."""
-        found = [self._believed(raw) for raw in self._envelopes(tree)]
-        statements = [each for each in found if isinstance(each, Statement)]
+        verdicts = [self._believed(raw) for raw in self._envelopes(tree)]
+        statements = [each for each in verdicts if isinstance(each, Statement)]
         swapped = [f"{s.title}: it is about another tree" for s in statements if s.tree != tree]
-        refused = [each for each in found if isinstance(each, str)]
+        refused = [each for each in verdicts if isinstance(each, str)]
         return [s for s in statements if s.tree == tree], [*refused, *swapped]
 
     def of_patch(self, patch: str) -> list[Statement]:
         """Return what is believed about the same change on any base. Raises: GitError."""
-        found = [self._believed(raw) for raw in self._notes.with_key(patch)]
-        return [each for each in found if isinstance(each, Statement) and each.patch == patch]
+        verdicts = [self._believed(raw) for raw in self._notes.with_key(patch)]
+        return [each for each in verdicts if isinstance(each, Statement) and each.patch == patch]
 
     def _envelopes(self, tree: str) -> list[bytes]:
         envelopes = self._notes.of_tree(tree)

@@ -47,8 +47,8 @@ class ProofNotes:
 
     def with_key(self, key: str) -> list[bytes]:
         """Return the envelopes with a digest of 64 digits in them, such as a key or a patch."""
-        wanted = f'"{key}"'.encode()
-        return [line for line in self._find(key) if wanted in _payload(line)]
+        quoted = f'"{key}"'.encode()
+        return [line for line in self._find(key) if quoted in _payload(line)]
 
     def add(self, envelopes: Mapping[str, list[bytes]]) -> None:
         """Add envelopes to the notes of trees. Raises: GitError where git cannot write them."""
@@ -87,38 +87,39 @@ class ProofNotes:
         notes = Notes(self._repo)
         pairs = [(tree, blob) for tree in notes for blob in notes.blobs(tree)]
         noted = {blob for _tree, blob in pairs}
-        known = {number: blob for number, blob in enumerate(blobs) if blob in noted}
-        new = [*noted - set(known.values())]
-        kept = [*known.values(), *new]
-        numbers = {blob: number.to_bytes(4, "big") for number, blob in enumerate(kept)}
+        remaining = {number: blob for number, blob in enumerate(blobs) if blob in noted}
+        new = [*noted - set(remaining.values())]
+        all_blobs = [*remaining.values(), *new]
+        numbers = {blob: number.to_bytes(4, "big") for number, blob in enumerate(all_blobs)}
         rows = {
-            records[at : at + _KEY_BYTES] + numbers[known[number]]
+            records[at : at + _KEY_BYTES] + numbers[remaining[number]]
             for at in range(0, len(records), _RECORD_BYTES)
-            if (number := int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])) in known
+            if (number := int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES]))
+            in remaining
         }
         rows |= {_begin(tree) + numbers[blob] for tree, blob in pairs}
         for blob, content in iterate_blobs(self._repo.git, new, _LARGEST_NOTE):
             digests = {digest for line in _envelopes(content) for digest in _digests(line)}
             rows |= {_begin(digest) + numbers[blob] for digest in digests}
-        return kept, b"".join(sorted(rows))
+        return all_blobs, b"".join(sorted(rows))
 
     def _find(self, digest: str) -> list[bytes]:
         blobs, records = self._index
-        wanted, rows = _begin(digest), range(len(records) // _RECORD_BYTES)
-        first = bisect_left(rows, wanted, key=lambda row: _key_at(records, row))
-        found = []
+        key, rows = _begin(digest), range(len(records) // _RECORD_BYTES)
+        first = bisect_left(rows, key, key=lambda row: _key_at(records, row))
+        matching = []
         for row in rows[first:]:
-            if _key_at(records, row) != wanted:
+            if _key_at(records, row) != key:
                 break
             at = row * _RECORD_BYTES
-            found.append(blobs[int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])])
-        unread = [blob for blob in found if blob not in self._lines]
+            matching.append(blobs[int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])])
+        unread = [blob for blob in matching if blob not in self._lines]
         try:
             for blob, content in read_blobs(self._repo.git, unread, _LARGEST_NOTE).items():
                 self._lines[blob] = [*_envelopes(content)]
         except GitError as error:
             self.trouble = str(error)
-        return [line for blob in found for line in self._lines.get(blob, ())]
+        return [line for blob in matching for line in self._lines.get(blob, ())]
 
 
 def _tip(repo: Repo) -> str:

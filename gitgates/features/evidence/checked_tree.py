@@ -1,0 +1,31 @@
+"""What gates have checked of one tree, in one run."""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
+
+
+class CheckedTree(Record):
+    """The status of gates in one run."""
+
+    tree: str
+    base: str  # the tree that paths were compared with; empty for none
+    hook: str
+    config: str  # the digest of the configuration
+    time: int
+    gates: Mapping[str, str]  # gate → status; `unmatched`: no path matched it
+    patch: str = ""  # a digest of the difference between the two trees
+
+    def has_run(self, gate: str) -> bool:
+        """Return whether a gate has run, and so did not block the commit."""
+        return self.gates.get(gate, "not-run") not in _NOT_RUN
+
+    def covers(self, gate: str) -> bool:
+        """Return whether a gate has run, or had no path to run on."""
+        return self.gates.get(gate) == "unmatched" or self.has_run(gate)
