@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from gitgates.core.policy import lenders
 from gitgates.core.record import Record
 from gitgates.engine.command import ACTIVE
 from gitgates.engine.plan import is_reusable
@@ -17,8 +18,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.core.types import Command, Config, Gate, GateResult, Step
+    from gitgates.core.types import Command, Config, Gate, GateResult, Plan, Step
     from gitgates.engine.reuse import Candidate, Reuse
+    from gitgates.git.repo import Repo
 
 _WAIT_S = 0.02  # for another run that is computing the same
 _FEWEST = 4  # paths of a process of a parallel gate, as in the pre-commit framework
@@ -36,6 +38,19 @@ class Admission(Record):
     def reused(self) -> str:
         """Where the passes come from that are reused; empty if none is."""
         return self.candidate.reused if self.candidate else ""
+
+
+def reuse_of(
+    plan: Plan, config: Config, repo: Repo, checkout: Repo | None, *, say: Callable[[str], None]
+) -> Reuse:
+    """Return what a run may reuse: also passes of others, where these are configured."""
+    if signed := lenders(config, "signed_passes"):
+        from gitgates.engine.shared_reuse import SharedReuse  # no other run pays for it
+
+        return SharedReuse(plan, repo, checkout, say, signed=signed[0](repo, config, say))
+    from gitgates.engine.reuse import Reuse  # most gates reuse no passes
+
+    return Reuse(plan, repo, checkout, say)
 
 
 class Admissions:

@@ -219,8 +219,11 @@ class Description:
             return self.file(metadata_abs) if has_other else f"{place} -"
         if stat.S_ISDIR(now.st_mode):
             paths = [f"{path_abs}/{name}" for name in _names(path_abs)]
-            kept = [path for path in paths if not (os.path.islink(path) and os.path.isdir(path))]
-            lines = [self.file(each, f"{place}{each.removeprefix(path_abs)}") for each in kept]
+            lines = [
+                self.file(each, f"{place}{each.removeprefix(path_abs)}")
+                for each in paths
+                if not (os.path.islink(each) and os.path.isdir(each))
+            ]
             return "\n".join([place, *lines])
         if path_abs.endswith("/.modules.yaml"):  # of pnpm; it has the time of the installation
             if not os.path.exists(f"{os.path.dirname(path_abs)}/.pnpm/lock.yaml"):
@@ -243,11 +246,11 @@ class Description:
 
     def _digest(self, path_abs: str, facts: Facts) -> str:
         # What has a mark in it differs by worktree.
-        own = f"{path_abs}\0{self._root_abs}\0{self._home}"
-        for known in (self._known, self._news):
-            for key in (path_abs, own):
-                if key in known and known[key][0] == facts:
-                    return known[key][1]
+        marked = f"{path_abs}\0{self._root_abs}\0{self._home}"
+        for digests in (self._known, self._news):
+            for key in (path_abs, marked):
+                if key in digests and digests[key][0] == facts:
+                    return digests[key][1]
         began_ns = time.time_ns()
         hashed = hashlib.sha256()
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
@@ -259,10 +262,10 @@ class Description:
             while chunk:
                 hashed.update(chunk)
                 chunk = b"" if is_text else file.read(_CHUNK_BYTES)
-        found = facts, hashed.hexdigest()
+        entry = facts, hashed.hexdigest()
         if facts[-1] < began_ns - _TICK_NS:  # else it may be written again, and look the same
-            self._news[own if is_text else path_abs] = found
-        return found[1]
+            self._news[marked if is_text else path_abs] = entry
+        return entry[1]
 
     def _without_places(self, path_abs: str, content: bytes) -> bytes:
         """Return the content of a text without the folders of this machine."""

@@ -12,7 +12,6 @@ import stat
 import time
 
 from gitgates.core.errors import GitgatesError
-from gitgates.core.policy import lenders
 from gitgates.core.record import Record
 from gitgates.core.types import AUTO, BY_FILE
 from gitgates.engine.command import OWN_ENVIRONMENT
@@ -29,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gitgates.core.types import Command, Config, Decision, Gate, GateResult, Plan, Step
+    from gitgates.core.types import Command, Decision, Gate, GateResult, Plan, Step
     from gitgates.engine.portable import Description
     from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Repo
@@ -62,18 +61,6 @@ class Candidate(Record):
     file_proofs: FileProofs | None = None
     shared: str = ""  # keys of the pass on any machine, where passes of others count
     maker: str = ""  # who made what is reused, or is going to make the rest; as in a Proof
-
-
-def reuse_of(
-    plan: Plan, config: Config, repo: Repo, checkout: Repo | None, *, say: Callable[[str], None]
-) -> Reuse:
-    """Return what a run may reuse: also passes of others, where these are configured."""
-    signed = lenders(config, "signed_passes")
-    if not signed:
-        return Reuse(plan, repo, checkout, say)
-    from gitgates.engine.shared_reuse import SharedReuse  # no other run pays for it
-
-    return SharedReuse(plan, repo, checkout, say, signed=signed[0](repo, config, say))
 
 
 class Reuse:
@@ -403,8 +390,8 @@ class Reuse:
         named = {*_named(gate.env_inputs, first.env), *variables(first)}
         for name in sorted({*_VARIABLES, *named}):
             value = first.env.get(name)
-            shown = by.variable(name, value, is_named=name in named) if by else value
-            yield f"{name}={shown!r}"
+            text = by.variable(name, value, is_named=name in named) if by else value
+            yield f"{name}={text!r}"
         # Many tools leave out what git does, tracked or not.
         exclude_abs = f"{self._repo.common_dir_abs}/info/exclude"
         yield by.patterns(exclude_abs) if by else signature(exclude_abs)

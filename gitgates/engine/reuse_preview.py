@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from gitgates.core.clean import counted
 from gitgates.core.types import BLOCK, Config, Decision, Plan
+from gitgates.engine.admission import reuse_of
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import REUSE, is_reusable, looks_up
 from gitgates.engine.portable import commands_for
-from gitgates.engine.reuse import TOO_FEW, reuse_of
+from gitgates.engine.reuse import TOO_FEW
 from gitgates.engine.walk import describe
 from gitgates.git.repo import Repo
 

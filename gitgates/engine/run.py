@@ -9,7 +9,7 @@ from gitgates.config.load import settings_among
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, Command, Config, Decision, Ending, GateResult, Plan
-from gitgates.engine.admission import Admission, Admissions
+from gitgates.engine.admission import Admission, Admissions, reuse_of
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
     OWN_ENVIRONMENT,
@@ -199,8 +199,6 @@ class _Run:
         )
         self.reuse = None
         if repo.env.get(REUSE) != "0" and looks_up(plan.steps):
-            from gitgates.engine.reuse import reuse_of  # no other run pays for it
-
             self.reuse = reuse_of(plan, config, repo, options.checkout, say=listener.message)
         self.admissions = Admissions(
             config, repo.env, self.reuse, listener.message, is_urgent=options.is_urgent

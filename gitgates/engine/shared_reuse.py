@@ -133,9 +133,9 @@ class SharedReuse(Reuse):
             return candidate._replace(shared=shared)
         if self._is_audit and candidate.reused:
             return candidate
-        if found := self._believed(step, candidate.rest, make_commands):
-            who = ", ".join(dict.fromkeys(each.signer for each in found))
-            reused = f"{who}, {age(min(each.time_s for each in found))}"
+        if passes := self._believed(step, candidate.rest, make_commands):
+            who = ", ".join(dict.fromkeys(each.signer for each in passes))
+            reused = f"{who}, {age(min(each.time_s for each in passes))}"
             if self._is_audit:
                 return Candidate(rest=step, reused=reused)
             self._proved[step.gate.name] = "", f"{BELIEVED}{who}"
@@ -153,13 +153,13 @@ class SharedReuse(Reuse):
         self._ask([step, rest], make_commands)
         keys, max_age_s = self._users_keys(step, make_commands), step.gate.max_age_s
         files = self._users_keys(rest, make_commands).files
-        for wanted in ([keys.whole], [files.get(path, "") for path in rest.paths]):
-            found = [each for key in wanted if (each := self._found.get(key))]
+        for needed in ([keys.whole], [files.get(path, "") for path in rest.paths]):
+            passes = [each for key in needed if (each := self._found.get(key))]
             is_new = not max_age_s or all(
-                0 <= time.time() - each.time_s <= max_age_s for each in found
+                0 <= time.time() - each.time_s <= max_age_s for each in passes
             )
-            if found and is_new and len(found) == len(wanted):
-                return found
+            if passes and is_new and len(passes) == len(needed):
+                return passes
         return []
 
     def _ask(self, steps: list[Step], make_commands: Callable[[Step], list[Command]]) -> None:
@@ -214,8 +214,8 @@ class SharedReuse(Reuse):
         lines = self._conditions(gate, commands, self._described)
         conditions = digest("pass", gate.name, definition_sha256(gate), *lines)
         names = content.names if by_file else ""
-        seen = content.identity_of(self._seen_paths(step, content))
-        whole = digest(conditions, "content", names, seen)
+        visible = content.identity_of(self._seen_paths(step, content))
+        whole = digest(conditions, "content", names, visible)
         if not by_file or len(step.paths) > _MOST_FILES:
             return Keys(whole)
         configuration = content.identity_of(self._configuration(gate, content))

@@ -23,8 +23,8 @@ def record_push(call: HookCall, tip: str, decision: Decision) -> None:
         tree = git.resolve(f"{tip}^{{tree}}")
         remote_ids = [r.remote_id for r in call.event.refs if r.remote_id.strip("0")]
         ranges = (tip, "--not", *remote_ids, f"--remotes={remote}")
-        listed = git.ask("rev-list", "--boundary", "--ignore-missing", *ranges).stdout.decode()
-        edges = [line[1:] for line in listed.split() if line.startswith("-")]
+        revisions = git.ask("rev-list", "--boundary", "--ignore-missing", *ranges).stdout.decode()
+        edges = [line[1:] for line in revisions.split() if line.startswith("-")]
         # With one commit below all that is pushed, or none, the paths are what differs from that.
         base = edges[0] if edges else ""
         gates = {step.gate.name: step.gate for step in call.plan.steps} if call.plan else {}

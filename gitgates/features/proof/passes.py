@@ -59,24 +59,24 @@ class SignedPasses:
 
         `whole`: key → gate, of steps; the cache has only these. `files`: of single files.
         """
-        found: dict[str, FoundPass] = {}
+        passes: dict[str, FoundPass] = {}
         try:
             notes = ProofNotes(self._repo)
             for key, gate in {**whole, **files}.items():
-                self._take(found, key, gate, notes.with_key(key))
+                self._take(passes, key, gate, notes.with_key(key))
             for cache in self._caches:
-                missing = [key for key in whole if key not in found]
+                missing = [key for key in whole if key not in passes]
                 if missing and not self.trust.signers:
                     why_not = self.trust.why_nobody or f"nobody is trusted, at {self.trust.source}"
                     self.refusals |= {key: why_not for key in missing if key not in self.refusals}
                 elif missing:
                     for key, envelope in cache.get(missing).items():
-                        self._take(found, key, whole[key], [envelope])
+                        self._take(passes, key, whole[key], [envelope])
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - no proof is worth a failed run
             self._tell(f"signed passes cannot be read: {error}")
-        return found
+        return passes
 
     def put(self, hook: str, content: str, passes: Mapping[str, NewPass]) -> None:
         """Sign passes of this run, key → what has passed, and write them to the cache.
@@ -107,9 +107,9 @@ class SignedPasses:
             self._tell(f"the passes of this run were not signed for others: {error}")
 
     def _take(
-        self, found: dict[str, FoundPass], key: str, gate: Gate, envelopes: Iterable[bytes]
+        self, passes: dict[str, FoundPass], key: str, gate: Gate, envelopes: Iterable[bytes]
     ) -> None:
-        """Put the first pass of a key that is believed into `found`."""
+        """Put the first pass of a key that is believed into `passes`."""
         for envelope in envelopes:
             try:
                 statement = self._believed(envelope)
@@ -121,7 +121,7 @@ class SignedPasses:
                 self.refusals[key] = f"{statement.title}: gate `{gate.name}`: {proof.status}"
                 continue
             self.refusals.pop(key, None)
-            found[key] = FoundPass(statement.signer, proof.time_s or statement.time_s)
+            passes[key] = FoundPass(statement.signer, proof.time_s or statement.time_s)
             return
         if why_not := self.refusals.get(key):
             self._tell(f"a signed pass is not believed: {why_not}")
