@@ -59,7 +59,9 @@ def find_base(
                 "fetch --unshallow"
             )
             return Base(commit=commit, tree=tree, branch=branch, why_none=why_none)
-    return Base(why_none=f"no default branch found: {', '.join(names)}")
+    why_none = f"no default branch found: {', '.join(names)}"
+    hint = "; to find it: git remote set-head origin --auto" if of_remote else ""
+    return Base(why_none=why_none + hint)
 
 
 def merged_into(event: Event, repo: Repo) -> list[str]:

@@ -40,7 +40,7 @@ def test_without_a_remote_nobody_is_believed(repo: Repo, ci_key: Path) -> None:
     repo.git("remote", "remove", "origin")
     assert re.search(
         r"^proof of ci@example.com about tree 1111111: nobody is trusted without a merge base: "
-        r"no default branch found",
+        r"no default branch found: main, master; to find it: git remote set-head origin --auto$",
         refused(repo, proof_by(ci_key)),
     )
 
