@@ -66,10 +66,10 @@ def loads_strictly(raw: bytes) -> Any:  # noqa: ANN401 - whatever it says
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    document = dict(pairs)
+    if len(document) != len(pairs):
         raise ValueError("a name is twice in an object")
-    return found
+    return document
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -181,13 +181,13 @@ def sign(revisions: str | None) -> int:
     """Sign proofs of commits."""
     repo = current_repo()
     commits, notes = _commits(repo, revisions), ProofNotes(repo)
-    known = statements_of(repo, commits)
-    new = notes.unsigned(known)
+    statements = statements_of(repo, commits)
+    new = notes.unsigned(statements)
     envelopes: dict[str, list[bytes]] = {}
     for statement, envelope in zip(new, signed(repo, new), strict=True):
         envelopes.setdefault(statement.tree, []).append(envelope)
     notes.add(envelopes)
-    evident = {statement.tree for statement in known}
+    evident = {statement.tree for statement in statements}
     for commit in commits:
         of_commit = [statement for statement in new if statement.tree == commit.tree]
         names = dict.fromkeys(proof.gate for statement in of_commit for proof in statement.gates)

@@ -107,11 +107,11 @@ def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
 def _with_patches(repo: Repo, statements: list[Statement]) -> list[Statement]:
     """Return statements with their bases as trees, and the digests of the patches from there."""
     trees = trees_of(repo.git, (each.base for each in statements if each.base))
-    known = [each._replace(base=trees.get(each.base, "")) for each in statements]
-    pairs = [(each.base, each.tree) for each in known]
+    complete = [each._replace(base=trees.get(each.base, "")) for each in statements]
+    pairs = [(each.base, each.tree) for each in complete]
     digests = patch_digests(repo.git, pairs)
     return [
         each._replace(patch=digests.get(pair, ""))
-        for each, before, pair in zip(known, statements, pairs, strict=True)
+        for each, before, pair in zip(complete, statements, pairs, strict=True)
         if each.base or not before.base  # what paths were compared with is gone
     ]

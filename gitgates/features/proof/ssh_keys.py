@@ -69,8 +69,8 @@ class SigningKey(Record):
 
 def settings_of(repo: Repo) -> SshSettings:
     """Return the settings of a repository. Raises: GitError."""
-    listed = repo.git.ask("config", "--null", "--get-regexp", _SETTINGS)
-    pairs = (entry.partition("\n") for entry in nul_split(listed.stdout))
+    completed = repo.git.ask("config", "--null", "--get-regexp", _SETTINGS)
+    pairs = (entry.partition("\n") for entry in nul_split(completed.stdout))
     values = {name: value for name, _newline, value in pairs}
     key = repo.env.get(KEY, "")
     if not key and values.get("gpg.format") == "ssh":
@@ -116,10 +116,10 @@ def signing_key(repo: Repo, allowed_signers: bytes) -> SigningKey:
     armored = sign(repo, settings, _PROBE)
     with _files(repo, signature=armored, allowed=allowed_signers) as names:
         args = ("find-principals", "-s", names["signature"], "-f", names["allowed"])
-        listed = _run(repo, settings, args, b"").stdout if allowed_signers else b""
-    named = [name for line in os.fsdecode(listed).splitlines() for name in line.split(",")]
-    single = [name for name in named if not {*"*?!"} & {*name}]
-    identity = settings.email if settings.email in named or not single else single[0]
+        output = _run(repo, settings, args, b"").stdout if allowed_signers else b""
+    principals = [name for line in os.fsdecode(output).splitlines() for name in line.split(",")]
+    single = [name for name in principals if not {*"*?!"} & {*name}]
+    identity = settings.email if settings.email in principals or not single else single[0]
     if not identity:
         raise ConfigError(
             f"the key {settings.key} has no identity",
@@ -186,8 +186,8 @@ def _run(
 def _env(env: Mapping[str, str]) -> dict[str, str]:
     """Return an environment in which ssh-keygen asks nobody, and speaks English."""
     hidden = ("SSH_ASKPASS", "DISPLAY", "WAYLAND_DISPLAY")
-    kept = {name: value for name, value in env.items() if name not in hidden}
-    return {**kept, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
+    silent = {name: value for name, value in env.items() if name not in hidden}
+    return {**silent, "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
 
 
 def _not_run(settings: SshSettings, error: Exception) -> ConfigError:

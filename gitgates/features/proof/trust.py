@@ -91,8 +91,8 @@ class Trust(Record):
     def _require_signature(self, envelope: Envelope, signer: str) -> None:
         known_abs = f"{self.repo.shared_state_abs}/{ssh_keys.FOLDER}/verified"
         mark = "" if self._depends_on_time else self._mark(envelope, signer)
-        known = (read_cached(known_abs) if mark else None) or {}
-        if mark and mark in known:
+        verified = (read_cached(known_abs) if mark else None) or {}
+        if mark and mark in verified:
             return
         ssh_keys.verify(
             self.repo,
@@ -103,7 +103,7 @@ class Trust(Record):
             allowed_signers=self.allowed_signers,
         )
         if mark:
-            newest = dict.fromkeys([*known, mark][-_MOST_VERIFIED:], True)
+            newest = dict.fromkeys([*verified, mark][-_MOST_VERIFIED:], True)
             try:
                 make_folder(os.path.dirname(known_abs))
                 replace_cached(known_abs, newest, sync=False)
