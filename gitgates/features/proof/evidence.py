@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from gitgates.core.record import lazy
 from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.statement import RefusedError, Statement
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
 
+_LIMIT_S = 10.0  # of verifying: who may push notes may have written any number
+
 
 class SignedEvidence:
     """What the git notes hold of trusted signers; each envelope is verified once."""
@@ -21,6 +25,7 @@ class SignedEvidence:
         self._repo, self._say = repo, say
         self._notes = ProofNotes(repo)
         self._read: dict[bytes, Statement | str] = {}  # or why it is not believed
+        self._left_s = _LIMIT_S
 
     @lazy
     def _trust(self) -> Trust:
@@ -52,8 +57,12 @@ class SignedEvidence:
 
     def _believed(self, raw: bytes) -> Statement | str:
         if raw not in self._read:
+            if self._left_s <= 0:
+                return f"proofs were not read: to verify so many takes longer than {_LIMIT_S:g} s"
+            began_s = time.monotonic()
             try:
                 self._read[raw] = self._trust.believed(raw)
             except RefusedError as error:
                 self._read[raw] = error.reason
+            self._left_s -= time.monotonic() - began_s
         return self._read[raw]

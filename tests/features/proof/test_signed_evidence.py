@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from proof_support import make_key, sign_with, signer, trusting
+from proof_support import make_key, proof_by, sign_with, signer, trusting
 from verify_support import append, change, notes
 
+from gitgates.features.proof.evidence import SignedEvidence
 from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import signed, statements_of
 from gitgates.features.proof.statement import Statement
@@ -279,3 +280,20 @@ def test_a_signed_statement_is_not_signed_again(alice: Repo) -> None:
     assert alice.git("rev-parse", "refs/notes/gitgates") == tip
     statement = Statement(tree=alice.git("rev-parse", "HEAD^{tree}"))
     assert ProofNotes(find_repo(str(alice.path), dict(os.environ))).unsigned([statement])
+
+
+def test_a_flood_of_forged_proofs_takes_a_limited_time(
+    alice: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thief = make_key(tmp_path / "thief")
+    tree = alice.git("rev-parse", "HEAD^{tree}")
+    forged = [proof_by(thief, tree=tree, signer=ALICE, hook=f"hook-{n}") for n in range(3)]
+    here = find_repo(str(alice.path), dict(os.environ))
+    ProofNotes(here).add({tree: forged})
+    monkeypatch.setattr("gitgates.features.proof.evidence._LIMIT_S", 1e-6)
+    statements, reasons = SignedEvidence(here, pytest.fail).of_tree(tree)
+    assert statements == []
+    assert "its signature is not valid" in reasons[0]
+    assert [reason.rpartition(": ")[2] for reason in reasons[1:]] == [
+        "to verify so many takes longer than 1e-06 s"
+    ] * 2
