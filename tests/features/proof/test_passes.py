@@ -246,7 +246,8 @@ def test_runs_that_ask_for_none(proved: tuple[Machine, Machine]) -> None:
     assert "2 gates would have been reused, and passed again" in said
 
 
-def test_who_is_trusted_no_longer(proved: tuple[Machine, Machine]) -> None:
+@pytest.mark.parametrize("revision", ["main", "HEAD^"])  # as merged, and a branch from before
+def test_who_is_trusted_no_longer(proved: tuple[Machine, Machine], revision: str) -> None:
     first, second = proved
     second.run("run", "--all-files")
     assert second.ran() == []
@@ -255,10 +256,7 @@ def test_who_is_trusted_no_longer(proved: tuple[Machine, Machine]) -> None:
     first.git("push", "-q", "origin", "main")
     second.fetch()
     # The same content as before: also of the file, in which the second still trusts the first.
-    second.git("checkout", "-q", "HEAD^")
-    said = second.run("run", "--all-files")
-    assert second.ran() == []  # at the merge base, the first is trusted
-    second.git("checkout", "-q", "main")
+    second.git("checkout", "-q", revision)
     second.repo.config(CONFIG)
     said = second.run("run", "--all-files")
     assert second.ran() == ["whole", "files a.txt b.txt"]
