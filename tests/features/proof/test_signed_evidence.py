@@ -297,3 +297,38 @@ def test_a_flood_of_forged_proofs_takes_a_limited_time(
     assert [reason.rpartition(": ")[2] for reason in reasons[1:]] == [
         "to verify so many takes longer than 1e-06 s"
     ] * 2
+
+
+@pytest.mark.slow
+def test_numbers_travel_with_what_is_signed(alice: Repo) -> None:
+    config = alice.path / "pyproject.toml"
+    measured = (
+        'command = "cat number"\nratchet = true\n'
+        'metrics = {lines = {pattern = "([0-9]+)", better = "higher"}}'
+    )
+    text = config.read_text().replace('command = "true"', measured)
+    config.write_text(text)
+    alice.write("number", "80")
+    alice.commit_all("measured")
+    alice.git("push", "-q", "origin", "HEAD:main")
+    publish(alice)
+    clone = other(alice)
+    clone.shim("pre-commit")
+    clone.write("number", "70")
+    clone.git("add", ".")
+    worse = clone.commit("worse")
+    assert worse.returncode == 1
+    assert b"`lines` is 70, and was 80 at the merge base" in worse.stderr
+    clone.git("update-ref", "-d", "refs/notes/gitgates")
+    unknown = clone.commit("unknown")
+    assert b"no `lines` is recorded for the merge base" in unknown.stderr
+
+
+@pytest.mark.slow
+def test_one_envelope_at_several_trees_hides_none(alice: Repo) -> None:
+    change(alice, "one")
+    publish(alice)
+    trees = alice.git("log", "-2", "--format=%T").split()
+    alice.git("notes", "--ref", "gitgates", "copy", "-f", *trees)
+    alice.git("push", "-q", "--no-verify", "origin", "refs/notes/gitgates")
+    assert said(other(alice))[0][0] == f"gated ({ALICE}) one"
