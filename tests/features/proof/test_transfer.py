@@ -10,9 +10,12 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from verify_support import notes
+from proof_support import make_key, sign_with
+from verify_support import CONFIG, PUSH, change, notes
 
+from gitgates.core.errors import GitError
 from gitgates.features.proof.notes import ProofNotes
+from gitgates.features.proof.transfer import Transfer, default_remote
 from gitgates.git.repo import Repo as Found
 from gitgates.git.repo import find_repo
 
@@ -141,3 +144,161 @@ def test_twenty_clones_push_at_once(pushed: Repo, transport: str, tmp_path: Path
     kept = notes(pushed)
     assert len(kept) == 21
     assert sorted(kept[TREE]) == sorted(f'{{"payload":"{number}"}}' for number in range(20))
+
+
+# With a push
+
+
+@pytest.fixture
+def pushing(repo: Repo, tmp_path: Path) -> Repo:
+    """Return a repository that pushes its proofs with its commits."""
+    repo.shim("pre-commit", "pre-push")
+    repo.config(f"{CONFIG}{PUSH}[proof]\npush = true\n")
+    repo.write("a.py")
+    repo.commit_all("base")
+    repo.add_origin()
+    sign_with(repo, make_key(tmp_path / "key"))
+    change(repo, "one")
+    return repo
+
+
+def push(repo: Repo, *args: str, **env: str) -> list[str]:
+    """Push, which has to succeed; return what gitgates says."""
+    done = repo.ask("git", "push", "-q", *(args or ("origin", "main")), env=env)
+    assert done.returncode == 0, done.stderr
+    return [line for line in done.stderr.decode().splitlines() if "gitgates" in line]
+
+
+def origin_of(repo: Repo) -> Repo:
+    return Repo(repo.path.parent / "origin.git")
+
+
+@pytest.mark.slow
+def test_a_push_publishes_the_proofs_of_its_commits(pushing: Repo) -> None:
+    change(pushing, "later")
+    assert push(pushing, "origin", "main~1:main") == []
+    one, later = pushing.git("log", "-2", "--format=%T").split()[::-1]
+    assert notes(origin_of(pushing)).keys() == {one}
+    assert push(pushing, str(origin_of(pushing).path), "main") == []  # by its address
+    assert notes(origin_of(pushing)).keys() == {one, later}
+    assert push(pushing, "origin", "main:other") == []  # brings no commit
+    pushing.git("push", "-q", "origin", ":other")
+
+
+@pytest.mark.slow
+def test_a_refused_push_publishes_nothing(pushing: Repo) -> None:
+    change(pushing, "round", "--no-verify", text="bad\n")
+    assert pushing.ask("git", "push", "-q", "origin", "main").returncode == 1
+    assert REF not in refs(origin_of(pushing))
+    assert REF not in refs(pushing)
+
+
+@pytest.mark.slow
+def test_a_push_needs_no_proofs(pushing: Repo, tmp_path: Path) -> None:
+    pushing.git("config", "--unset", "user.signingKey")
+    (line,) = push(pushing)
+    assert line.startswith("gitgates: the proofs were not pushed: there is no key to sign proofs")
+    pushing.git("config", "user.signingKey", str(tmp_path / "key"))
+    hook = origin_of(pushing).path / "hooks/update"
+    hook.write_text("#!/bin/sh\ncase $1 in refs/notes/*) echo none here >&2; exit 1;; esac\n")
+    hook.chmod(0o755)
+    change(pushing, "two")
+    (line,) = push(pushing)
+    assert "the proofs were not pushed: origin: proofs cannot be pushed: remote: none here" in line
+    done = pushing.gitgates("proof", "push")
+    assert (done.returncode, b"hook declined" in done.stderr) == (74, True)
+    assert REF not in refs(origin_of(pushing))
+
+
+@pytest.mark.slow
+def test_a_server_that_no_longer_answers_is_not_waited_for(pushed: Repo, tmp_path: Path) -> None:
+    add(pushed, TREE)
+    silent = tmp_path / "ssh"
+    silent.write_text("#!/bin/sh\nsleep 300\n")
+    silent.chmod(0o755)
+    here = find_repo(str(pushed.path), {**os.environ, "GIT_SSH_COMMAND": str(silent)})
+    began = time.monotonic()
+    with pytest.raises(GitError, match="no end after"):
+        Transfer(here, "ssh://host/x.git", limit_s=0.5, unattended=True).push()
+    assert time.monotonic() - began < 5
+    done = pushed.gitgates("proof", "fetch", "file:///none.git")
+    assert done.returncode == 74
+    assert b"file:///none.git: proofs cannot be fetched: fatal: '/none.git' does not" in done.stderr
+
+
+@pytest.mark.slow
+def test_notes_that_a_person_pushes_are_no_code(pushing: Repo) -> None:
+    pushing.gitgates("proof", "sign", "HEAD^!")
+    pushing.write("gitgates.local.toml", "")
+    change(pushing, "bad", "--no-verify", text="bad\n")
+    assert push(pushing, "origin", REF) == []
+    mixed = pushing.ask("git", "push", "origin", REF, "main")
+    assert mixed.returncode == 1
+    assert b"bad: running" in mixed.stderr
+    assert b"notes" not in mixed.stderr
+    framework = {
+        "PRE_COMMIT_REMOTE_NAME": "origin",
+        "PRE_COMMIT_REMOTE_BRANCH": REF,
+        "PRE_COMMIT_TO_REF": pushing.git("rev-parse", REF),
+    }
+    pushing.config(f"{CONFIG}[hooks.pre-push]\ngates = ['no']\n[gates.no]\ncommand = 'false'\n")
+    stage = ("pre-commit-hook", "pre-push")
+    assert pushing.gitgates(*stage, env=framework).returncode == 0
+    framework["PRE_COMMIT_REMOTE_BRANCH"] = "refs/heads/main"
+    assert pushing.gitgates(*stage, env=framework).returncode == 1
+
+
+# Other kinds of repositories
+
+
+@pytest.mark.slow
+def test_a_mirror_and_a_fork(pushed: Repo) -> None:
+    parent = pushed.path.parent
+    pushed.git("clone", "-q", "--mirror", str(parent / "origin.git"), str(parent / "mirror"))
+    mirror = Repo(parent / "mirror")
+    mirror.git("worktree", "add", "-q", "../of-mirror", "main")
+    linked = Repo(parent / "of-mirror")
+    add(linked, TREE)
+    assert linked.gitgates("proof", "push").returncode == 0
+    pushed.git("clone", "-q", "--bare", str(parent / "origin.git"), str(parent / "fork.git"))
+    pushed.git("remote", "add", "fork", str(parent / "fork.git"))
+    add(pushed, OTHER)
+    assert pushed.gitgates("proof", "push", "fork").returncode == 0
+    assert notes(Repo(parent / "fork.git")).keys() == {OTHER}
+    assert pushed.gitgates("proof", "fetch").stdout == b"origin: 1 new proof\n"
+    assert notes(origin_of(pushed)).keys() == {TREE}
+    pushed.git("push", "-q", "--mirror", "fork")
+    assert notes(Repo(parent / "fork.git")).keys() == {TREE, OTHER}
+    assert "evidence" not in "".join(refs(Repo(parent / "fork.git")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["--object-format=sha256", "--ref-format=reftable"])
+def test_formats_of_repositories(tmp_path: Path, kind: str) -> None:
+    repos = [Repo(tmp_path / name) for name in ("one", "two")]
+    for repo in (Repo(tmp_path / "origin.git"), *repos):
+        repo.path.mkdir()
+        bare = ["--bare"] if repo.path.name == "origin.git" else []
+        if repo.ask("git", "init", "-q", kind, *bare).returncode:
+            pytest.skip(f"git has no {kind}")
+    trees = [number * (64 if "sha256" in kind else 40) for number in "12"]
+    for repo, tree in zip(repos, trees, strict=True):
+        repo.git("remote", "add", "origin", "../origin.git")
+        add(repo, tree)
+        assert repo.gitgates("proof", "push").returncode == 0
+    assert notes(repos[1]).keys() == {*trees}
+    assert ProofNotes(found(repos[1])).of_tree(trees[0])
+
+
+def test_the_remote_that_is_meant(repo: Repo) -> None:
+    done = repo.gitgates("proof", "fetch")
+    assert (done.returncode, b"Name a name or an address." in done.stderr) == (64, True)
+    repo.git("remote", "add", "only", "../x.git")
+    git = found(repo).git
+    assert default_remote(git) == "only"
+    repo.git("remote", "add", "other", "../y.git")
+    assert b"Name one of only, other." in repo.gitgates("proof", "fetch").stderr
+    repo.git("remote", "add", "origin", "../z.git")
+    assert default_remote(git) == "origin"
+    repo.git("config", "branch.main.remote", "other")
+    assert default_remote(git) == "other"
