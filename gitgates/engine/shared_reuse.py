@@ -125,10 +125,9 @@ class SharedReuse(Reuse):
         candidate = super()._find(step, make_commands)
         if candidate.why_not:
             return candidate
-        keys = self._keys_of(step, make_commands)
         self._proved.pop(step.gate.name, None)
         if candidate.rest is None:  # it has passed here
-            shared = candidate.shared or keys.text
+            shared = candidate.shared or self._keys_of(step, make_commands).text
             self._proved[step.gate.name] = shared, candidate.maker
             return candidate._replace(shared=shared)
         if self._is_audit and candidate.reused:
@@ -141,7 +140,7 @@ class SharedReuse(Reuse):
             self._proved[step.gate.name] = "", f"{BELIEVED}{who}"
             return Candidate(reused=reused)
         maker = candidate.maker if candidate.maker == "agent" else self._maker
-        return candidate._replace(shared=keys.text, maker=maker)
+        return candidate._replace(shared=self._keys_of(step, make_commands).text, maker=maker)
 
     def _believed(
         self, step: Step, rest: Step, make_commands: Callable[[Step], list[Command]]
