@@ -301,7 +301,7 @@ class Description:
 
     def _leads_out(self, line: str, site_abs: str) -> bool:
         """Return whether a line names a folder whose files are neither content nor a package."""
-        if "': '/" in line:  # of a module that finds what is installed as editable
+        if "'/" in line or '"/' in line:  # in Python, such as of what is installed as editable
             return True
         path = line.strip()
         if not path or path.startswith(("#", "import ", "import\t", "{")) or " " in path:

@@ -257,9 +257,16 @@ def test_editable_packages(pair: tuple[Machine, Machine], tmp_path: Path) -> Non
         install(machine, str(wheel(tmp_path / machine.name, "1.0")))
         site = next((machine.venv / "lib").glob("python*/site-packages"))
         (site / "project.pth").write_text(f"{machine.repo.path}/src\n")
+        # As setuptools installs a package as editable.
+        finder = f"MAPPING = {{'project': '{machine.repo.path}/src/project'}}\n"
+        (site / "__editable___project_finder.py").write_text(finder)
+        (site / "project-1.dist-info").mkdir()
+        record = f"__editable___project_finder.py,{hash_of(finder)},{len(finder)}\n"
+        (site / "project-1.dist-info/RECORD").write_text(record)
     gate = GATE._replace(command="checker")
     assert pair[0].keys(gate) == pair[1].keys(gate) != ""
     (site / "project.pth").write_text(f"{tmp_path}/another/src\n")
     assert pair[1].keys(gate) == ""  # nothing tells what is there
-    (site / "project.pth").write_text("../../../../elsewhere\n")
-    assert pair[1].keys(gate) == ""
+    for text in ("../../../../elsewhere\n", "import sys; sys.path.append('/opt/x')\n"):
+        (site / "project.pth").write_text(text)
+        assert pair[1].keys(gate) == ""
