@@ -332,25 +332,3 @@ def test_one_envelope_at_several_trees_hides_none(alice: Repo) -> None:
     alice.git("notes", "--ref", "gitgates", "copy", "-f", *trees)
     alice.git("push", "-q", "--no-verify", "origin", "refs/notes/gitgates")
     assert said(other(alice))[0][0] == f"gated ({ALICE}) one"
-
-
-@pytest.mark.slow
-def test_any_number_of_proofs_takes_limited_time(
-    alice: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for subject in ("one", "two"):
-        change(alice, subject)
-    publish(alice)
-    clone = other(alice)
-    monkeypatch.setattr("gitgates.features.proof.evidence._LIMIT_S", 1e-9)
-    lent = SignedEvidence(find_repo(str(clone.path), dict(os.environ)), pytest.fail)
-    trees = clone.git("log", "-2", "--format=%T").split()
-    (first, second) = (lent.of_tree(tree) for tree in trees)
-    assert [
-        len(statements) for statements, _refused in (first, second, lent.of_tree(trees[0]))
-    ] == [
-        1,
-        0,
-        1,
-    ]
-    assert second[1] == ["there are more proofs than can be verified in 0 s"]
