@@ -8,7 +8,7 @@ import click
 
 from gitgates.core import errors
 from gitgates.core.clean import counted, plain_line
-from gitgates.core.types import BLOCK
+from gitgates.core.types import BLOCK, GateResult
 from gitgates.engine.listener import Listener
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
@@ -24,13 +24,16 @@ from gitgates.features.evidence.verification import (
     verify,
 )
 from gitgates.git.ranges import range_of, unpushed
-from gitgates.report.text import Console
+from gitgates.report.text import Console, is_reused
+from gitgates.session.git_hooks import HookCall
+from gitgates.store.proofs import BELIEVED
 from gitgates.verbs.output import format_option, print_json, stdout, table
 from gitgates.verbs.repository import current_repo
 
 _VERSION = 1
 _SHORT = 7
 _BYPASSED = "bypassed the gates"
+_NOT_RUN = ("skipped", "not-run")
 _DONE = (GATED, ELSEWHERE, SQUASHED)
 
 
@@ -82,11 +85,16 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
         for reason in verified.refused:
             _say(f"{verified.commit.id[:_SHORT]}: not believed: {reason}")
     failed: set[str] = set()
+    results: list[GateResult] = []
     if run_it and todo:
         listener = Console(stdout()) if fmt == "text" else Listener()
-        failed = {
-            verified.commit.id for verified in todo if not _runs(verified, listener, strict=strict)
-        }
+        for verified in todo:
+            call = _run(verified, listener, strict=strict)
+            if not call.decision or call.decision.verdict >= BLOCK:
+                failed.add(verified.commit.id)
+            if not call.decision:
+                continue
+            results += {v.result.gate: v.result for v in call.decision.visits}.values()
         verified_commits = verify(repo, commit_range, _say)
     rows = [
         {
@@ -102,16 +110,26 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
     else:
         _print(rows)
         if rows and asks_others(repo):
-            ran = sum(len(verified.missing(strict=strict)) for verified in todo) if run_it else 0
-            click.echo(_summary(verified_commits, ran))
+            click.echo(_summary(verified_commits, results, strict=strict))
     is_wrong = any(row["state"] in ("failed", _BYPASSED, UNCHECKED) for row in rows)
     return errors.BLOCKED if is_wrong else errors.OK
 
 
-def _summary(verified_commits: list[VerifiedCommit], ran: int) -> str:
-    """Return what was believed, of whom, and what ran here."""
-    signers = [who for verified in verified_commits for who in verified.signers.values()]
-    gates = sum(end in _DONE for verified in verified_commits for end in verified.gates.values())
+def _summary(
+    verified_commits: list[VerifiedCommit], results: list[GateResult], *, strict: bool
+) -> str:
+    """Return what was believed, of whom, and what ran here. `results`: of gates that were missing.
+
+    Some of these may have reused a pass, of this machine or of others.
+    """
+    ran = sum(each.status not in _NOT_RUN and not is_reused(each) for each in results)
+    makers = [each.maker or "" for each in results if is_reused(each)]
+    signers = [maker.removeprefix(BELIEVED) for maker in makers if maker.startswith(BELIEVED)]
+    gates = 0
+    for verified in verified_commits:
+        missing = verified.missing(strict=strict)
+        signers += [who for name, who in verified.signers.items() if name not in missing]
+        gates += sum(end in _DONE for name, end in verified.gates.items() if name not in missing)
     before = max(gates - len(signers) - ran, 0)
     counts = [
         f"{counted(signers.count(who), 'gate')} believed of {who}" for who in dict.fromkeys(signers)
@@ -125,12 +143,12 @@ def _say(text: str) -> None:
     click.echo(f"gitgates: {text}", err=True)
 
 
-def _runs(verified: VerifiedCommit, listener: Console | Listener, *, strict: bool) -> bool:
-    """Run the missing gates on a commit; return whether it passes."""
+def _run(verified: VerifiedCommit, listener: Console | Listener, *, strict: bool) -> HookCall:
+    """Run the missing gates on a commit; return how that ended."""
     call = run_missing(verified, current_repo(), listener, strict=strict)
     if isinstance(listener, Console) and call.decision and call.plan:
         stdout().write(listener.closing(call.decision, call.plan))
-    return bool(call.decision and call.decision.verdict < BLOCK)
+    return call
 
 
 def commit_fields(

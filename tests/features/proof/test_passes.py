@@ -419,3 +419,18 @@ def test_without_a_key_to_sign_with(machines: tuple[Machine, Machine], cache: Ca
     done = first.repo.gitgates("run", "--all-files", env=first.env)
     assert (done.returncode, cache.entries) == (0, {})
     assert b"the passes of this run were not signed for others: " in done.stdout
+
+
+def test_what_verify_reuses_did_not_run_here(machines: tuple[Machine, Machine]) -> None:
+    first, second = machines
+    change(first, a="new\n")
+    change(first, b="new\n")
+    first.publish()
+    first.ran()
+    second.clone()
+    second.git("reset", "-q", "--hard", "HEAD~2")
+    second.repo.write("b.txt", "new\n")
+    second.git("commit", "-qam", "only b", "--no-verify")
+    said = second.run("verify", "HEAD^!", "--run-missing", "--strict")
+    assert second.ran() == ["whole"]
+    assert "1 commit: 1 gate believed of a@example.com, 1 run here now\n" in said
