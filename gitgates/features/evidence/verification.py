@@ -82,6 +82,11 @@ class Verifier:
         self._lent = next((lend(repo, config, say) for lend in lenders(config, _LENT)), None)
         self._tools: dict[Gate, str] = {}
 
+    def read(self, commits: list[Commit]) -> None:
+        """Read what others have signed about commits at once."""
+        if self._lent:
+            self._lent.read(commit.tree for commit in commits)
+
     def has(self, tree: str) -> bool:
         """Return whether there is any of a tree."""
         return bool(self._clone_evidence.of(tree) or (self._lent and self._lent.has(tree)))
@@ -154,6 +159,7 @@ def verify(
 
 
 def _judge(repo: Repo, commits: list[Commit], verifier: Verifier) -> list[VerifiedCommit]:
+    verifier.read(commits)
     configs = configurations(repo.git, [commit.id for commit in commits])
     return [verifier.judge(commit, config) for commit, config in zip(commits, configs, strict=True)]
 

@@ -11,7 +11,7 @@ from gitgates.features.proof.trust import Trust, trust_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from gitgates.git.repo import Repo
 
@@ -30,6 +30,10 @@ class SignedEvidence:
     @lazy
     def _trust(self) -> Trust:
         return trust_at(self._repo)
+
+    def read(self, trees: Iterable[str]) -> None:
+        """Read what there is about trees at once."""
+        self._notes.read(trees)
 
     def has(self, tree: str) -> bool:
         """Return whether anybody has signed anything about a tree."""

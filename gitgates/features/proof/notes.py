@@ -21,7 +21,7 @@ from gitgates.store.files import make_folder, read_cached, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gitgates.git.repo import Repo
 
@@ -50,12 +50,18 @@ class ProofNotes:
         quoted = f'"{key}"'.encode()
         return [line for line in self._find(key) if quoted in _payload(line)]
 
+    def read(self, digests: Iterable[str]) -> None:
+        """Read the notes in which any of these is at once: git takes a moment to start."""
+        numbers = {number for digest in digests for number in self._numbers(digest)}
+        self._read([self._index[0][number] for number in numbers])
+
     def add(self, envelopes: Mapping[str, list[bytes]]) -> None:
         """Add envelopes to the notes of trees. Raises: GitError where git cannot write them."""
         add_lines(self._repo, envelopes)
 
     def unsigned(self, statements: Sequence[Statement]) -> list[Statement]:
         """Return statements that are not in the notes yet, whoever has signed them."""
+        self.read(statement.tree for statement in statements)
         noted = {
             tree: [*map(_unsigned, self.of_tree(tree))] for tree in {s.tree for s in statements}
         }
@@ -104,22 +110,28 @@ class ProofNotes:
         return all_blobs, b"".join(sorted(rows))
 
     def _find(self, digest: str) -> list[bytes]:
-        blobs, records = self._index
+        blobs = [self._index[0][number] for number in self._numbers(digest)]
+        self._read(blobs)
+        return [line for blob in blobs for line in self._lines.get(blob, ())]
+
+    def _numbers(self, digest: str) -> Iterator[int]:
+        """Yield the numbers of the blobs that have a digest."""
+        _blobs, records = self._index
         key, rows = _begin(digest), range(len(records) // _RECORD_BYTES)
         first = bisect_left(rows, key, key=lambda row: _key_at(records, row))
-        matching = []
         for row in rows[first:]:
             if _key_at(records, row) != key:
                 break
             at = row * _RECORD_BYTES
-            matching.append(blobs[int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])])
-        unread = [blob for blob in matching if blob not in self._lines]
+            yield int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])
+
+    def _read(self, blobs: Iterable[str]) -> None:
+        unread = [blob for blob in blobs if blob not in self._lines]
         try:
             for blob, content in read_blobs(self._repo.git, unread, _LARGEST_NOTE).items():
                 self._lines[blob] = [*_envelopes(content)]
         except GitError as error:
             self.trouble = str(error)
-        return [line for blob in matching for line in self._lines.get(blob, ())]
 
 
 def _tip(repo: Repo) -> str:

@@ -62,8 +62,13 @@ class SignedPasses:
         passes: dict[str, FoundPass] = {}
         try:
             notes = ProofNotes(self._repo)
+            notes.read((*whole, *files))
+            noted = {key: notes.with_key(key) for key in {**whole, **files}}
+            if not all(noted[key] for key in whole):
+                for cache in self._caches:
+                    cache.start()  # while it is found out whom to trust
             for key, gate in {**whole, **files}.items():
-                self._take(passes, key, gate, notes.with_key(key))
+                self._take(passes, key, gate, noted[key])
             for cache in self._caches:
                 missing = [key for key in whole if key not in passes]
                 if missing and not self.trust.signers:

@@ -8,11 +8,12 @@ import time
 from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError
 from gitgates.engine.portable import definition_sha256
+from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.features.proof.envelope import Envelope
 from gitgates.features.proof.ssh_keys import sign, signing_key
 from gitgates.features.proof.statement import GateProof, Statement, to_payload
 from gitgates.features.proof.trust import trust_at
-from gitgates.git.commits import patch_digests, trees_of
+from gitgates.git.commits import list_commits, patch_digests, trees_of
 from gitgates.git.settings import settings_in
 from gitgates.store import proofs
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from gitgates.git.commits import Commit
     from gitgates.git.repo import Repo
     from gitgates.store.proofs import Proof
+
+_MOST_AMENDS = 5  # of one commit, one after the other
 
 
 def signed(repo: Repo, statements: Sequence[Statement]) -> list[bytes]:
@@ -55,6 +58,7 @@ def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
 
     Raises: GitError.
     """
+    commits = [*_amended(repo, commits), *commits]
     by_tree = {commit.tree: commit for commit in commits}
     raws = settings_in(repo.git, [commit.id for commit in by_tree.values()])
     statements: list[Statement] = []
@@ -68,6 +72,28 @@ def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
         rows = proofs.of_content(repo.shared_state_abs, tree)
         statements += [each._replace(tree=tree, commits=ids) for each in _by_base(rows, gates)]
     return _with_patches(repo, statements)
+
+
+def _amended(repo: Repo, commits: Sequence[Commit]) -> list[Commit]:
+    """Return the commits that some have replaced: a gate checked the rest of the paths there.
+
+    Raises: GitError.
+    """
+    found: dict[str, Commit] = {}
+    newest = [*commits]
+    for _ in range(_MOST_AMENDS):
+        bases: dict[str, None] = {}
+        for commit in newest:
+            for row in proofs.of_content(repo.shared_state_abs, commit.tree):
+                if row.config and row.hook in BEFORE_A_COMMIT and row.base:
+                    bases[row.base] = None
+        trees = trees_of(repo.git, bases)
+        parents = {parent for commit in newest for parent in commit.parents}
+        known = {commit.id for commit in commits} | found.keys()
+        names = [base for base, tree in trees.items() if tree not in parents and base not in known]
+        newest = list_commits(repo.git, "--no-walk", *names) if names else []
+        found |= {commit.id: commit for commit in newest}
+    return [*found.values()]
 
 
 def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:

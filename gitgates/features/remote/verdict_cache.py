@@ -77,6 +77,15 @@ class VerdictCache:
         self._known: dict[str, bytes] = {}  # by key; empty: the server has none
         self._answers = 0
 
+    def start(self) -> None:
+        """Start the client, which takes a moment, before it is known what to ask."""
+        if self._is_over or self._is_down():
+            return
+        try:
+            self._child = self._child or _Child(self._server, self._env)
+        except OSError as error:
+            self._end(str(error))
+
     def get(self, keys: Iterable[str]) -> dict[str, bytes]:
         """Return key → entry of those that the server has; they are not verified."""
         keys = list(dict.fromkeys(keys))

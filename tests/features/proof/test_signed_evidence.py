@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import signed, statements_of
 from gitgates.features.proof.statement import Statement
 from gitgates.git.commits import list_commits
-from gitgates.git.repo import find_repo
+from gitgates.git.object_store import read_blobs
+from gitgates.git.repo import Git, find_repo
 
 ALICE = "alice@example.com"
 BOTH = "bypassed the gates: all, py"
@@ -332,3 +334,36 @@ def test_one_envelope_at_several_trees_hides_none(alice: Repo) -> None:
     alice.git("notes", "--ref", "gitgates", "copy", "-f", *trees)
     alice.git("push", "-q", "--no-verify", "origin", "refs/notes/gitgates")
     assert said(other(alice))[0][0] == f"gated ({ALICE}) one"
+
+
+def test_an_amended_commit_counts_with_what_was_checked_before(alice: Repo) -> None:
+    change(alice, "one")
+    alice.write("c.py", "c = 1\n")
+    alice.git("add", "c.py")
+    alice.git("commit", "-q", "--amend", "-m", "amended")
+    alice.git("commit", "-q", "--amend", "-m", "and again", "--allow-empty")
+    publish(alice)
+    lines, errors = said(other(alice))
+    assert lines[:1] == [f"gated ({ALICE}) and again"]
+    assert errors == ""
+
+
+def test_notes_of_many_commits_are_read_at_once(
+    alice: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(4):
+        change(alice, f"change {number}")
+    publish(alice)
+    calls: list[list[str]] = []
+
+    def counting(git: Git, names: Iterable[str], largest: int) -> dict[str, bytes]:
+        calls.append([*names])
+        return read_blobs(git, calls[-1], largest) if calls[-1] else {}
+
+    monkeypatch.setattr("gitgates.features.proof.notes.read_blobs", counting)
+    repo = find_repo(str(other(alice).path), dict(os.environ))
+    trees = [commit.tree for commit in list_commits(repo.git, "origin/main..HEAD")]
+    read = ProofNotes(repo)
+    read.read(trees)
+    assert all(read.of_tree(tree) for tree in trees)
+    assert [len(names) for names in calls if names] == [4]

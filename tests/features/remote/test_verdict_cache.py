@@ -65,6 +65,14 @@ def test_a_key_is_asked_for_once_in_a_run(server: CacheServer) -> None:
     assert sorted(server.asked) == sorted(f"GET /project/ac/{key(n)}" for n in (1, 2))
 
 
+def test_a_client_that_is_started_early_asks_nothing(server: CacheServer) -> None:
+    cache = Said(Server(server.url)).cache
+    cache.start()
+    assert server.asked == []
+    assert cache.get([key(1)]) == {}
+    assert len(server.asked) == 1
+
+
 def test_what_is_stored_is_an_action_result(server: CacheServer) -> None:
     Said(server.url).cache.put({key(1): b"envelope"})
     fields = parse(server.entries[key(1)])
