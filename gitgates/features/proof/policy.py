@@ -41,7 +41,8 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
             sign_new(repo, (_MOST, *revisions))
             Transfer(repo, remote, limit_s=_LIMIT_S, unattended=True).push()
     except (GitgatesError, OSError) as error:
-        call.say(f"the proofs were not pushed: {' '.join(str(error).split())}")
+        why = ". ".join(line.strip(" .") for line in str(error).splitlines())
+        call.say(f"the proofs were not pushed: {why}")
     return so_far
 
 

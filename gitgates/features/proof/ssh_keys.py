@@ -41,7 +41,7 @@ _HINTS = {
     "incorrect passphrase": "Add the key to the agent, which nobody has to ask: ssh-add FILE",
     "too open": "Let nobody else read it: chmod 600 FILE",
     "No private key found": "Add the key to the agent: ssh-add FILE",
-    "No such file": _SET_KEY,
+    "No such file": "Name the private key, or the public key of one that is in the agent.",
     "unknown option": "It needs OpenSSH 8.2 or later.",
     "illegal option": "It needs OpenSSH 8.2 or later.",
     "Unsupported operation": "It needs OpenSSH 8.2 or later.",
@@ -139,11 +139,13 @@ def sign(repo: Repo, settings: SshSettings, message: bytes) -> bytes:
         raise _not_run(settings, error) from error
     if completed.exit_status or not completed.stdout:
         output = os.fsdecode(completed.stderr).strip()
-        hint = next((hint for part, hint in _HINTS.items() if part in output), "")
-        last = output.splitlines()[-1] if output else f"exit status {completed.exit_status}"
-        last = last.removeprefix("Enter passphrase: ")  # which nobody could see
-        text = f"{settings.program} cannot sign with {settings.key}: {last}"
-        raise ConfigError(text, hint.replace("FILE", settings.key))
+        part = next((part for part in _HINTS if part in output), "")
+        lines = output.splitlines() or [f"exit status {completed.exit_status}"]
+        # Where it does not know an option, its usage follows.
+        why = next((line for line in lines if part and part in line), lines[-1])
+        why = why.removeprefix("Enter passphrase: ")  # which nobody could see
+        text = f"{settings.program} cannot sign with {settings.key}: {why}"
+        raise ConfigError(text, _HINTS.get(part, "").replace(" FILE", f" {settings.key}"))
     return completed.stdout
 
 

@@ -86,7 +86,7 @@ class Trust(Record):
             names = ", ".join(self.signers)
             raise RefusedError(f"its signer is not trusted: {_TABLE} has {names}, at {self.source}")
         if not self.allowed_signers:
-            raise RefusedError(self.why_nobody or "there is no file of allowed signers")
+            raise RefusedError(self.why_nobody or "the file of allowed signers is empty")
 
     def _require_signature(self, envelope: Envelope, signer: str) -> None:
         known_abs = f"{self.repo.shared_state_abs}/{ssh_keys.FOLDER}/verified"

@@ -61,7 +61,9 @@ def _reads(repo: Repo, config: Config) -> bool:
 def _writes(repo: Repo, config: Config) -> bool:
     began_s, cache = time.monotonic(), _cache(repo, config)
     if not cache.writes:
-        click.echo("  write    not tried: `write` does not allow it here")
+        write = config.tables["remote"]["write"]
+        why = f'write = "{write}"' + (", and CI is not set" if write == "ci" else "")
+        click.echo(f"  write    not tried: {why}")
         return True
     entry = secrets.token_hex(512).encode()
     cache.put({_TEST_KEY: entry})

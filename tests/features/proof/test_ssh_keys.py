@@ -138,14 +138,14 @@ def test_a_key_that_cannot_be_used_is_named_with_what_to_do(repo: Repo) -> None:
     assert refused(repo) == f"there is no key to sign proofs with\n  {set_key}"
     key = repo.path.parent / "key"
     sign_with(repo, key)
-    said = refused(repo)
-    assert said.startswith(
-        "ssh-keygen cannot sign with key: Couldn't load public key key: No such file or directory"
+    assert refused(repo) == (
+        "ssh-keygen cannot sign with key: Couldn't load public key key: No such file or directory\n"
+        "  Name the private key, or the public key of one that is in the agent."
     )
     make_key(key)
     key.with_name("key.pub").unlink()
     key.chmod(0o644)
-    assert re.search(r"cannot sign with key: .*\n  .*chmod 600 key$", refused(repo), re.DOTALL)
+    assert re.search(r"cannot sign with key: .*too open.*\n  .*chmod 600 key$", refused(repo), re.DOTALL)
     key.write_text("junk")
     key.chmod(0o600)
     assert refused(repo).startswith("ssh-keygen cannot sign with key: ")
@@ -176,7 +176,7 @@ def test_a_program_that_hangs_is_ended(repo: Repo, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_program_that_is_too_old_is_named(repo: Repo) -> None:
-    old = repo.write("old", "#!/bin/sh\necho 'unknown option -- Y' >&2\nexit 1\n")
+    old = repo.write("old", "#!/bin/sh\nprintf 'unknown option -- Y\\nusage: x\\n' >&2\nexit 1\n")
     old.chmod(0o755)
     trusting(repo, "")
     sign_with(repo, make_key(repo.path.parent / "key"))

@@ -197,7 +197,9 @@ def test_a_refused_push_publishes_nothing(pushing: Repo) -> None:
 def test_a_push_needs_no_proofs(pushing: Repo, tmp_path: Path) -> None:
     pushing.git("config", "--unset", "user.signingKey")
     (line,) = push(pushing)
-    assert line.startswith("gitgates: the proofs were not pushed: there is no key to sign proofs")
+    assert line.startswith(
+        "gitgates: the proofs were not pushed: there is no key to sign proofs with. Set git's key"
+    )
     pushing.git("config", "user.signingKey", str(tmp_path / "key"))
     hook = origin_of(pushing).path / "hooks/update"
     hook.write_text("#!/bin/sh\ncase $1 in refs/notes/*) echo none here >&2; exit 1;; esac\n")

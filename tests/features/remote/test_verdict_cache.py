@@ -172,7 +172,7 @@ def test_check_proves_a_server(repo: Repo, server: CacheServer) -> None:
 def test_check_writes_nothing_where_only_ci_writes(repo: Repo, server: CacheServer) -> None:
     done = configured(repo, server).gitgates("remote", "check", env={"CI": "false"})
     assert done.returncode == 0
-    assert b"write    not tried" in done.stdout
+    assert b'write    not tried: write = "ci", and CI is not set' in done.stdout
     assert [line.split()[0] for line in server.asked] == ["GET"]
     assert repo.gitgates("remote", "check", env={"CI": "true"}).returncode == 0
     assert len(server.entries) == 1
