@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Git, Repo
 
 _SHORT = 12  # digits of a commit's id
+_REMOTE_HEAD = "refs/remotes/origin/HEAD"
+_SET_HEAD = "git remote set-head origin --auto"
 
 
 class Base(Record):
@@ -49,19 +51,41 @@ def find_base(
     names = dict.fromkeys(name for name in (configured, "main", "master") if name)
     kinds = ("remotes/origin",) if of_remote else ("remotes/origin", "heads")
     both = [f"refs/{kind}/{name}" for name in names for kind in kinds]
-    for ref in (named,) if named else ("refs/remotes/origin/HEAD", *both):
-        if git.resolve(f"{ref}^{{commit}}"):
-            commit = git.ask("merge-base", ref, "HEAD", *merged).stdout.decode().strip()
-            branch = ref if named else ref.split("/", 2)[2]
-            tree = git.resolve(f"{commit}^{{tree}}") if commit else ""
-            why_none = (
-                f"HEAD and {branch} have no common commit here; in a shallow clone: git "
-                "fetch --unshallow"
-            )
-            return Base(commit=commit, tree=tree, branch=branch, why_none=why_none)
-    why_none = f"no default branch found: {', '.join(names)}"
-    hint = "; to find it: git remote set-head origin --auto" if of_remote else ""
-    return Base(why_none=why_none + hint)
+    if named:
+        tips = {named: git.resolve(f"{named}^{{commit}}")}
+    else:
+        tips = _tips(git, (_REMOTE_HEAD, *both))
+    if of_remote and _REMOTE_HEAD not in tips and len(tips) > 1:
+        # Whoever may push a branch of such a name does not decide.
+        why_none = f"which of {', '.join(map(_short, tips))} is the default branch? {_SET_HEAD}"
+        return Base(why_none=why_none)
+    ref, tip = next(iter(tips.items()), ("", ""))
+    if not tip:
+        why_none = f"no default branch found: {', '.join(names)}"
+        hint = f"; to find it: {_SET_HEAD}" if of_remote else ""
+        return Base(why_none=why_none + hint)
+    commit = git.ask("merge-base", tip, "HEAD", *merged).stdout.decode().strip()
+    branch = ref if named else _short(ref)
+    tree = git.resolve(f"{commit}^{{tree}}") if commit else ""
+    why_none = (
+        f"HEAD and {branch} have no common commit here; in a shallow clone: git fetch --unshallow"
+    )
+    return Base(commit=commit, tree=tree, branch=branch, why_none=why_none)
+
+
+def _short(ref: str) -> str:
+    return ref.split("/", 2)[2]
+
+
+def _tips(git: Git, refs: Iterable[str]) -> dict[str, str]:
+    """Return ref → commit of those that there are, by their whole names.
+
+    Git itself takes a tag `refs/remotes/origin/HEAD` where there is no other ref of that name.
+    """
+    pattern = "--format=%(refname) %(objectname)"
+    unique = list(dict.fromkeys(refs))
+    found = dict(line.split(" ") for line in git.lines("for-each-ref", pattern, *unique))
+    return {ref: found[ref] for ref in unique if ref in found}
 
 
 def merged_into(event: Event, repo: Repo) -> list[str]:
