@@ -39,6 +39,7 @@ _PREFIX = (
     "--no-pager",
     "--literal-pathspecs",
 )
+_NO_REPLACE = "GIT_NO_REPLACE_OBJECTS"
 _ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
 _SHARED = {
     **dict.fromkeys((b"1", b"group", b"true", b"yes", b"on"), 0o660),
@@ -187,6 +188,11 @@ class Repo(Record):
         return Git(cwd_abs=self.root_abs, env=self.env)
 
     @property
+    @property
+    def as_stored(self) -> Repo:
+        """The same, in which an object is what its id says, and not what refs/replace/* says."""
+        return self._replace(env={**self.env, _NO_REPLACE: "1"})
+
     def state_abs(self) -> str:
         """Our state folder of this worktree."""
         return f"{self.git_dir_abs}/gitgates"

@@ -150,6 +150,7 @@ def verify(
     Raises: GitError.
     """
     commits = list_commits(repo.git, *revisions) if revisions else []
+    repo = repo.as_stored  # what is pushed is that
     # Even without commits, so that it is kept when the log drops it.
     changes = ((commit.parents[0], commit.tree) for commit in commits)
     clone_evidence = CommitEvidence(repo, say, changes, writes=writes)
@@ -225,7 +226,7 @@ def run_missing(
 
     Raises: as `run_plan` and `check_out`.
     """
-    gates = verified.missing(strict=strict)
+    repo, gates = repo.as_stored, verified.missing(strict=strict)
     listener.message(f"{verified.title}: running {', '.join(gates)}")
     call = HookCall(verified.event, repo, listener, gates)
     call.configure(verified.config)

@@ -144,6 +144,8 @@ def trust_at(repo: Repo) -> Trust:
 
     Raises: GitError.
     """
+    # Whoever may push refs/replace/* does not decide what was merged.
+    repo = repo.as_stored
     nobody = Trust(repo, ssh_keys.settings_of(repo))
     base = find_base(repo.git, of_remote=True)
     if base is None or not base.commit:
