@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from gitgates.core.errors import UsageError
 
 TYPE_CHECKING = False
@@ -42,7 +44,12 @@ def range_of(git: Git, text: str) -> tuple[str, ...]:
 
     Raises: UsageError where it is not one.
     """
-    parsed = git.ask("rev-parse", "--revs-only", "--end-of-options", text)
+    warn = ("-c", "core.warnAmbiguousRefs=true")
+    parsed = git.ask(*warn, "rev-parse", "--revs-only", "--end-of-options", text)
+    if b"is ambiguous" in parsed.stderr:
+        # Git would take the tag, which whoever has pushed it may have named so.
+        what = f"`{text}`: {os.fsdecode(parsed.stderr).strip().removeprefix('warning: ')}"
+        raise UsageError(what, "Remove the tag of that name, or write refs/remotes/… in full.")
     revisions = tuple(line for line in parsed.stdout.decode().split() if not line.startswith("--"))
     ids = [revision.lstrip("^") for revision in revisions]
     if (
