@@ -57,6 +57,7 @@ class SshSettings(Record):
     email: str
     allowed_signers: str  # a file, as it is written there; empty: none is set
     revoked: str  # a file; empty: none is set
+    revoked_keys: bytes | None = None  # its content; None: as it is
 
 
 class SigningKey(Record):
@@ -163,10 +164,13 @@ def verify(
     Raises: RefusedError with what ssh-keygen says where it was not, or that cannot be told.
     """
     try:
-        with _files(repo, signature=signature, allowed=allowed_signers) as names:
+        contents = {"signature": signature, "allowed": allowed_signers}
+        contents |= {} if settings.revoked_keys is None else {"revoked": settings.revoked_keys}
+        with _files(repo, **contents) as names:
             args = ("verify", "-n", NAMESPACE, "-I", identity, "-s", names["signature"])
-            revoked = ("-r", settings.revoked) if settings.revoked else ()
-            args = (*args, "-f", names["allowed"], *revoked)
+            revoked_abs = names.get("revoked", settings.revoked)
+            options = ("-r", revoked_abs) if revoked_abs else ()
+            args = (*args, "-f", names["allowed"], *options)
             completed = _run(repo, settings, args, message)
     except (OSError, TimeoutError) as error:
         raise RefusedError(f"it cannot be verified: {_not_run(settings, error)}") from error

@@ -178,9 +178,12 @@ def _trust_in(nobody: Trust, commit: str) -> Trust:
     file = str(table.get("allowed_signers", ""))
     try:
         signers = _signers_file(repo, nobody.settings, commit, file)
+        revoked = _path_in_tree(repo, nobody.settings.revoked) if nobody.settings.revoked else ""
+        content = _as_merged(repo, commit, revoked) if revoked else None
     except (GitError, OSError) as error:
         return allowed._replace(why_nobody=f"the allowed signers cannot be read: {error}")
-    return allowed._replace(allowed_signers=signers)
+    settings = nobody.settings._replace(revoked_keys=content)
+    return allowed._replace(allowed_signers=signers, settings=settings)
 
 
 def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file: str) -> bytes:
@@ -191,14 +194,28 @@ def _signers_file(repo: Repo, settings: ssh_keys.SshSettings, commit: str, file:
     path_abs = os.path.join(repo.root_abs, file) if file else settings.allowed_signers
     if not path_abs:
         raise GitError(f"neither {_TABLE} nor git's gpg.ssh.allowedSignersFile names them")
-    path = repo.relative(path_abs)
-    if not file and path.split("/")[0] in ("..", ".git"):
-        return read_regular(path_abs)
-    name = f"{commit}:{os.path.normpath(file) if file else path}"
+    path = os.path.normpath(file) if file else _path_in_tree(repo, path_abs)
+    return _as_merged(repo, commit, path) if path else read_regular(path_abs)
+
+
+def _as_merged(repo: Repo, commit: str, path: str) -> bytes:
+    """Return a file as a commit has it. Raises: GitError where it has none."""
+    name = f"{commit}:{path}"
     content = read_blobs(repo.git, [name], _LARGEST).get(name)
     if content is None:
-        raise GitError(f"there is no {file or path} in the merge base {commit[:12]}")
+        raise GitError(f"there is no {path} in the merge base {commit[:12]}")
     return content
+
+
+def _path_in_tree(repo: Repo, path_abs: str) -> str:
+    """Return where a file is in the tree, by its name or where links lead; empty if outside."""
+    real_root_abs, folder_abs, path = os.path.realpath(repo.root_abs), path_abs, ""
+    while folder_abs != "/" and not path:  # by its name: links in the tree are what is judged
+        folder_abs = os.path.dirname(folder_abs)
+        if os.path.realpath(folder_abs) == real_root_abs:
+            path = os.path.relpath(path_abs, folder_abs)
+    path = path or repo.relative(path_abs)
+    return "" if path.split("/")[0] in ("..", ".git") else path
 
 
 def _matches(pattern: str, identity: str) -> bool:
