@@ -66,8 +66,10 @@ class Believed:
     def _require(self, statement: Any, *, has_run: bool) -> None:  # noqa: ANN401 - as above
         """Raise the error that says what differs. A gate that has not run has used no program."""
         name = self._gate.name
-        statement.require(name, definition=self._definition)
+        proof = statement.require(name, definition=self._definition)
         if has_run:
+            if proof.status != "passed":  # there, its failure was let through; here, it need not be
+                raise GitgatesError(f"{statement.title}: gate `{name}`: {proof.status}, not passed")
             if not (tool := self._tool()):
                 raise GitgatesError(f"{statement.title}: gate `{name}`: its programs are not known")
             statement.require(name, tool=tool)
