@@ -30,6 +30,7 @@ from gitgates.features.evidence.squash import gated_heads, merged_head
 from gitgates.git.commits import list_commits
 from gitgates.session.git_gates import run_in_checkout
 from gitgates.session.git_hooks import HookCall, cache_of, record
+from gitgates.store.proofs import definition
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,6 +196,8 @@ def _squash_of(
         for name, end in branch_commit.gates.items()
         if end != SKIPPED
     }
+    for branch_commit in judged:  # a gate of that name may be another one since
+        gated &= _same_gates(verified.config, branch_commit.config)
     gates = {
         name: SQUASHED if end == MISSING and name in gated else end
         for name, end in verified.gates.items()
@@ -203,6 +206,12 @@ def _squash_of(
     for one in judged:
         signers |= {name: who for name, who in one.signers.items() if gates.get(name) == SQUASHED}
     return verified._replace(gates=gates, signers=signers)
+
+
+def _same_gates(config: Config, other: Config) -> set[str]:
+    """Return the names of the gates that are configured alike in two commits."""
+    others = {gate.name: definition(gate) for gate in other.gates}
+    return {gate.name for gate in config.gates if others.get(gate.name) == definition(gate)}
 
 
 def _plan(repo: Repo, commit: Commit, config: Config, event: Event) -> Plan:
