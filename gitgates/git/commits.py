@@ -22,7 +22,10 @@ _FIELDS = ("%H", "%T", "%P", "%s")
 _LOG = ("log", "-z", "--reverse", "--topo-order", "--no-show-signature", "--encoding=UTF-8")
 _PLAIN = ("-r", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv")
 _PATHS = ("-z", "--raw", "--no-abbrev", "--ignore-submodules=all")
-_PATCH = ("-p", "-U3", "--full-index", "--src-prefix=a/", "--dst-prefix=b/")
+_PATCH = (
+    *("-p", "-U3", "--full-index", "--src-prefix=a/", "--dst-prefix=b/"),
+    *("--ignore-submodules=none", "--submodule=short"),  # whatever .gitmodules says
+)
 # Where in a file a hunk is, and the blobs, but for those of binary files: there, nothing else says
 # what has changed.
 _PLACES = re.compile(rb"^(?:@@ .*|index [0-9a-f.]+(?: \d+)?\n(?!Binary))", re.MULTILINE)
