@@ -27,6 +27,7 @@ _WHO = "gitgates <gitgates@localhost>"
 _FILE = "100"  # the mode of regular files begins with it
 _ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
 _TRIES = 5  # others write notes as well
+_MOST_BYTES = 64 << 20  # of their list: 600,000 notes
 
 
 class Notes:
@@ -42,7 +43,8 @@ class Notes:
         self._contents: dict[str, bytes] = {}  # of blobs that were read
         if not self.tip:
             return
-        listing = repo.git.ask("ls-tree", "-r", "-z", self.tip)
+        # A tree of a few objects may have any number of files.
+        listing = repo.git.ask("ls-tree", "-r", "-z", self.tip, most_bytes=_MOST_BYTES)
         if listing.exit_status:
             raise GitError(f"{ref}: its files cannot be read", "See: git fsck")
         for entry in nul_split(listing.stdout):

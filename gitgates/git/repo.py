@@ -56,12 +56,13 @@ class Git(Record):
     env: Mapping[str, str]
     apart: bool = False  # in a group of its own, which ^C on the terminal does not reach
 
-    def ask(self, *args: str, stdin: bytes = b"") -> CompletedProcess:
+    def ask(self, *args: str, stdin: bytes = b"", most_bytes: int = 0) -> CompletedProcess:
         """Run git and return its exit status and output.
 
-        Raises: GitError where git does not exist or does not end.
+        Raises: GitError where git does not exist, does not end, or prints more than `most_bytes`,
+        if there is such a limit.
         """
-        return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin)
+        return self._call((*_NO_HOOKS, *_PREFIX, *args), stdin, most_bytes)
 
     def ask_all(self, *commands: tuple[str, ...]) -> list[CompletedProcess]:
         """Run several git commands in parallel; return their statuses and outputs.
@@ -95,10 +96,10 @@ class Git(Record):
         """
         return self._call((*_PREFIX, *args), b"")
 
-    def _call(self, args: tuple[str, ...], stdin: bytes) -> CompletedProcess:
-        argv = ("git", "-C", self.cwd_abs, *args)
+    def _call(self, args: tuple[str, ...], stdin: bytes, most_bytes: int = 0) -> CompletedProcess:
+        argv, env = ("git", "-C", self.cwd_abs, *args), {**self.env, "LC_ALL": "C"}
         try:
-            return call(argv, {**self.env, "LC_ALL": "C"}, stdin, apart=self.apart)
+            return call(argv, env, stdin, apart=self.apart, most_bytes=most_bytes)
         except OSError as error:
             raise _not_run(error) from error
 

@@ -52,16 +52,22 @@ class RunningProcess(Record):
 
 
 def call(
-    argv: tuple[str, ...], env: Mapping[str, str], stdin: bytes = b"", *, apart: bool = False
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    stdin: bytes = b"",
+    *,
+    apart: bool = False,
+    most_bytes: int = 0,
 ) -> CompletedProcess:
     """Run a program in the current folder; return its exit status and output.
 
     It stays in our process group, so ^C reaches it as it reaches us; unless it runs `apart`,
     where half of a thing done would be worse than a moment more.
 
-    Raises: OSError where it cannot be started; TimeoutError after two minutes.
+    Raises: OSError where it cannot be started, or its output has more than `most_bytes`, if there
+    is such a limit; TimeoutError after two minutes.
     """
-    return communicate(start_program(argv, env, apart=apart), stdin)
+    return communicate(start_program(argv, env, apart=apart), stdin, most_bytes=most_bytes)
 
 
 def call_detached(
@@ -115,16 +121,18 @@ def communicate(
     limit_s: float = _DEADLINE_S,
     *,
     whole_group: bool = False,
+    most_bytes: int = 0,
 ) -> CompletedProcess:
     """Write a program's input, wait for its end, and return its exit status and output.
 
-    Raises: TimeoutError past the limit; then it is killed, or the whole group that it leads.
+    Raises: TimeoutError past the limit, OSError where its output has more than `most_bytes`, if
+    there is such a limit; then it is killed, or the whole group that it leads.
     """
     inputs = {talk.in_fd: stdin}
     outputs: dict[int, list[bytes]] = {talk.out_fd: [], talk.err_fd: []}
     try:
-        _transfer(inputs, outputs, limit_s)
-    except (DeadlineExceeded, TimeoutError):
+        _transfer(inputs, outputs, limit_s, most_bytes)
+    except (DeadlineExceeded, OSError):
         os.kill(-talk.pid if whole_group else talk.pid, _signal.SIGKILL)
         raise
     finally:
@@ -135,9 +143,11 @@ def communicate(
     return CompletedProcess(os.waitstatus_to_exitcode(status), stdout, stderr)
 
 
-def _transfer(inputs: dict[int, bytes], outputs: dict[int, list[bytes]], limit_s: float) -> None:
+def _transfer(
+    inputs: dict[int, bytes], outputs: dict[int, list[bytes]], limit_s: float, most_bytes: int
+) -> None:
     """Write and read until all outputs have ended. An input that is written is closed, and gone."""
-    deadline = time.monotonic() + limit_s
+    deadline, total = time.monotonic() + limit_s, 0
     open_fds = set(outputs)
     poll = select.poll()
     for fd in outputs:
@@ -158,6 +168,9 @@ def _transfer(inputs: dict[int, bytes], outputs: dict[int, list[bytes]], limit_s
                 os.close(fd)
             elif data := os.read(fd, 1 << 16):
                 outputs[fd].append(data)
+                total += len(data)
+                if most_bytes and total > most_bytes:
+                    raise OSError(errno.EFBIG, f"it prints more than {most_bytes >> 20} MiB")
             else:
                 poll.unregister(fd)
                 open_fds.discard(fd)

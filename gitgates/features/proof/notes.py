@@ -8,7 +8,9 @@ ones. It says only where to look: whoever reads an envelope has to verify it.
 from __future__ import annotations
 
 import os
+import time
 from bisect import bisect_left
+from itertools import islice
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import lazy
@@ -30,7 +32,12 @@ _VERSION = 1
 _DIGITS = 64
 _KEY_BYTES = 8  # of a digest; where two begin alike, a reader gets one envelope more
 _RECORD_BYTES = _KEY_BYTES + 4  # and the number of the blob
+# Whoever may push notes may have written any number of them: what is beyond these is not found.
 _LARGEST_NOTE = 32 << 20
+_MOST_LINES = 1000  # of a note
+_MOST_NOTES = 20  # about the same
+_MOST_RECORDS = 1 << 20
+_LIMIT_S = 10.0  # of reading new notes
 
 
 class ProofNotes:
@@ -39,6 +46,7 @@ class ProofNotes:
     def __init__(self, repo: Repo) -> None:
         self._repo = repo
         self._lines: dict[str, list[bytes]] = {}  # of blobs that were read
+        self._payloads: dict[bytes, bytes] = {}  # of their lines
         self.trouble = ""  # why the notes cannot be read; then there are none
 
     def of_tree(self, tree: str) -> list[bytes]:
@@ -48,7 +56,11 @@ class ProofNotes:
     def with_key(self, key: str) -> list[bytes]:
         """Return the envelopes with a digest of 64 digits in them, such as a key or a patch."""
         quoted = f'"{key}"'.encode()
-        return [line for line in self._find(key) if quoted in _payload(line)]
+        lines = self._find(key)
+        for line in lines:
+            if line not in self._payloads:
+                self._payloads[line] = _payload(line)
+        return [line for line in lines if quoted in self._payloads[line]]
 
     def read(self, digests: Iterable[str]) -> None:
         """Read the notes in which any of these is at once: git takes a moment to start."""
@@ -104,7 +116,10 @@ class ProofNotes:
             in remaining
         }
         rows |= {_begin(tree) + numbers[blob] for tree, blob in pairs}
+        until_s = time.monotonic() + _LIMIT_S
         for blob, content in iterate_blobs(self._repo.git, new, _LARGEST_NOTE):
+            if len(rows) > _MOST_RECORDS or time.monotonic() > until_s:
+                break
             digests = {digest for line in _envelopes(content) for digest in _digests(line)}
             rows |= {_begin(digest) + numbers[blob] for digest in digests}
         return all_blobs, b"".join(sorted(rows))
@@ -114,16 +129,18 @@ class ProofNotes:
         self._read(blobs)
         return [line for blob in blobs for line in self._lines.get(blob, ())]
 
-    def _numbers(self, digest: str) -> Iterator[int]:
-        """Yield the numbers of the blobs that have a digest."""
+    def _numbers(self, digest: str) -> list[int]:
+        """Return the numbers of the blobs that have a digest, not more than may be read."""
         _blobs, records = self._index
+        numbers = []
         key, rows = _begin(digest), range(len(records) // _RECORD_BYTES)
         first = bisect_left(rows, key, key=lambda row: _key_at(records, row))
         for row in rows[first:]:
             if _key_at(records, row) != key:
                 break
             at = row * _RECORD_BYTES
-            yield int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES])
+            numbers.append(int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES]))
+        return numbers[-_MOST_NOTES:]
 
     def _read(self, blobs: Iterable[str]) -> None:
         unread = [blob for blob in blobs if blob not in self._lines]
@@ -144,10 +161,13 @@ def _tip(repo: Repo) -> str:
 
 
 def _envelopes(content: bytes) -> Iterator[bytes]:
-    """Yield the lines of a note that may be envelopes."""
-    for line in content.split(b"\n"):
-        if line.startswith(b"{") and b'"payload"' in line and len(line) <= LARGEST:
-            yield line
+    """Return the lines of a note that may be envelopes."""
+    lines = (
+        line
+        for line in content.split(b"\n")
+        if line.startswith(b"{") and b'"payload"' in line and len(line) <= LARGEST
+    )
+    return islice(lines, _MOST_LINES)
 
 
 def _payload(line: bytes) -> bytes:

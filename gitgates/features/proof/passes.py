@@ -61,13 +61,16 @@ class SignedPasses:
         """
         passes: dict[str, FoundPass] = {}
         try:
-            notes = ProofNotes(self._repo)
+            notes, until_s = ProofNotes(self._repo), time.monotonic() + _LIMIT_S
             notes.read((*whole, *files))
             noted = {key: notes.with_key(key) for key in {**whole, **files}}
             if not all(noted[key] for key in whole):
                 for cache in self._caches:
                     cache.start()  # while it is found out whom to trust
             for key, gate in {**whole, **files}.items():
+                if time.monotonic() > until_s:
+                    self._tell(f"to find signed passes takes longer than {_LIMIT_S:g} s")
+                    break
                 self._take(passes, key, gate, noted[key])
             for cache in self._caches:
                 missing = [key for key in whole if key not in passes]
