@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 import time
 
@@ -53,6 +54,10 @@ _LEADS = (".pth", ".egg-link")  # files that name folders to import from
 _EDITABLE = "__editable__"
 
 
+_ABSOLUTE = re.compile(r"""['"]/\w""")  # a path in a text of Python
+# A script of these loads files that nothing is known of, where it is installed for all projects.
+_LOADERS = ("bun", "deno", "lua", "node", "perl", "php", "ruby")
+_NODE_LAUNCHER = re.compile(r"/node_modules/(corepack|npm|pnpm|yarn)/")  # of what is in the root
 class FoundPass(Record):
     """A pass that somebody trusted has signed."""
 
@@ -301,16 +306,27 @@ class Description:
 
     def _leads_out(self, line: str, site_abs: str) -> bool:
         """Return whether a line names a folder whose files are neither content nor a package."""
-        if "'/" in line or '"/' in line:  # in Python, such as of what is installed as editable
+            if name == b"direct_url.json":
+                self._require_inside(os.path.join(site_abs, os.fsdecode(path)))
+        # Of a module that finds what is installed as editable.
+        if _ABSOLUTE.search(line):
             return True
         path = line.strip()
-        if not path or path.startswith(("#", "import ", "import\t", "{")) or " " in path:
+        if not path or path.startswith(("#", "import ", "import\t", "{")):
             return False
+            if not hashed and os.path.isdir(file_abs):
+                continue  # this file may be in it
         place_abs = os.path.normpath(os.path.join(site_abs, path))
         inside = [*self._roots, self._environment_of(site_abs) or site_abs]
         return not any(f"{place_abs}/".startswith(f"{folder}/") for folder in inside)
 
     def _marked(self, content: bytes, venv_abs: str = "") -> bytes:
+    def _require_inside(self, direct_url_abs: str) -> None:
+        """Raise ToolError where a package is installed as editable from outside, see PEP 610."""
+        content = self._marked(read_or_empty(direct_url_abs)).replace(b" ", b"")
+        if b'"editable":true' in content and b'"file://' + _ROOT not in content:
+            raise ToolError(f"{direct_url_abs} leads to a folder outside of the repository")
+
         marks = [(root, _ROOT) for root in self._roots]
         marks += [(place, _VENV) for place in {venv_abs, os.path.realpath(venv_abs)} if venv_abs]
         for place, mark in sorted(marks, key=lambda pair: -len(pair[0])):
