@@ -45,6 +45,7 @@ _MOST_CACHED = 5000
 _CHUNK_BYTES = 1 << 20
 _TICK_NS = 1_000_000_000  # of the clock of any file system
 _HEAD_LINES = 3  # of a script, in which an installer writes where its interpreter is
+_HEAD_BYTES = 512
 _ROOT, _VENV, _HOME = b"{root}", b"{venv}", b"{home}"
 # Written by installers about themselves, or about where a package came from.
 _INSTALLERS = (b"INSTALLER", b"REQUESTED", b"direct_url.json", b"uv_cache.json", b"RECORD")
@@ -198,7 +199,10 @@ class Description:
         return repr([line for line in lines if line and not line.startswith("#")])
 
     def program(self, path_abs: str) -> str:
-        """Return a line about a program; of Python also about its library."""
+        """Return a line about a program; of Python also about its library.
+
+        Raises: ToolError, OSError where what it is cannot be told.
+        """
         folder_abs, name = os.path.split(path_abs)
         lines = [self.file(path_abs)]
         if name.startswith("python"):
@@ -206,6 +210,9 @@ class Description:
             libraries = [f"{prefix_abs}/lib/{each}" for each in _names(f"{prefix_abs}/lib")]
             libraries = [each for each in libraries if "/libpython" in each]
             lines += [self.file(each) for each in (*libraries, f"{prefix_abs}/Python")]
+        is_in_root = any(path_abs.startswith(f"{root}/") for root in self._roots)
+        if not (is_in_root or _NODE_LAUNCHER.search(path_abs)) and _loader(path_abs):
+            raise ToolError(f"what {path_abs} loads cannot be told on another machine")
         return "\n".join(lines)
 
     def file(self, path_abs: str, place: str = "") -> str:
@@ -361,6 +368,17 @@ def _is_script(path_abs: str) -> bool:
     try:
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
             return file.read(2) == b"#!"
+def _loader(path_abs: str) -> bool:
+    """Return whether a program is a script of a language whose packages are not told."""
+    try:
+        with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
+            line = os.fsdecode(file.read(_HEAD_BYTES).partition(b"\n")[0])
+    except OSError:
+        return False
+    words = [os.path.basename(word) for word in line.removeprefix("#!").split()]
+    return line.startswith("#!") and any(word.startswith(_LOADERS) for word in words)
+
+
     except OSError:
         return True
 
