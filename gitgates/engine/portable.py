@@ -15,6 +15,7 @@ import time
 
 from gitgates.core.record import Record
 from gitgates.engine.command import gate_env, make_commands, with_hook
+from gitgates.engine.reuse import surroundings
 from gitgates.engine.tools import ToolError, identity
 from gitgates.git.repo import nul_split
 from gitgates.hosts import is_called_by_agent
@@ -44,8 +45,8 @@ _CACHE_VERSION = 1
 _MOST_CACHED = 5000
 _CHUNK_BYTES = 1 << 20
 _TICK_NS = 1_000_000_000  # of the clock of any file system
-_HEAD_LINES = 3  # of a script, in which an installer writes where its interpreter is
 _HEAD_BYTES = 512
+_HEAD_LINES = 3  # of a script, in which an installer writes where its interpreter is
 _ROOT, _VENV, _HOME = b"{root}", b"{venv}", b"{home}"
 # Written by installers about themselves, or about where a package came from.
 _INSTALLERS = (b"INSTALLER", b"REQUESTED", b"direct_url.json", b"uv_cache.json", b"RECORD")
@@ -53,12 +54,12 @@ _IMPORTS = ("PYTHONPATH", "PYTHONHOME", "NODE_PATH")  # variables that name such
 _FALSE = ("", "0", "false", "no", "off")
 _LEADS = (".pth", ".egg-link")  # files that name folders to import from
 _EDITABLE = "__editable__"
-
-
 _ABSOLUTE = re.compile(r"""['"]/\w""")  # a path in a text of Python
 # A script of these loads files that nothing is known of, where it is installed for all projects.
 _LOADERS = ("bun", "deno", "lua", "node", "perl", "php", "ruby")
 _NODE_LAUNCHER = re.compile(r"/node_modules/(corepack|npm|pnpm|yarn)/")  # of what is in the root
+
+
 class FoundPass(Record):
     """A pass that somebody trusted has signed."""
 
@@ -80,10 +81,10 @@ def definition_sha256(gate: Gate) -> str:
 
 
 def tools_of(plan: Plan, repo: Repo) -> dict[str, str]:
-    """Return gate → a digest of its programs and packages, the same on any machine.
+    """Return gate → a digest of its programs, packages and variables, the same on any machine.
 
-    Programs of the repository have no part in it: they are in the tree. A gate whose programs
-    cannot be told is missing.
+    Also of the files elsewhere that it reads. Programs of the repository have no part in it: they
+    are in the tree. A gate whose programs cannot be told is missing.
     """
     described = Description(repo)
     tracked: set[str] = set()
@@ -105,9 +106,12 @@ def tools_of(plan: Plan, repo: Repo) -> dict[str, str]:
             lines = identity(
                 command, repo.root_abs, program, known=described.packages, file=described.file
             )
+            lines += surroundings(step.gate, command, repo, by=described)
         except (ToolError, OSError):
             continue
-        tools[step.gate.name] = digest(_VERSION, described.platform, *lines)
+        # Which environment is active makes no difference: its packages are told.
+        told = [line for line in lines if not line.startswith("VIRTUAL_ENV=")]
+        tools[step.gate.name] = digest(_VERSION, described.platform, *told)
     described.keep()
     return tools
 
@@ -185,7 +189,8 @@ class Description:
         """
         if value is None:
             return None
-        venv_abs = value if os.path.exists(f"{value}/pyvenv.cfg") else ""
+        is_venv = name == "VIRTUAL_ENV" and os.path.exists(f"{value}/pyvenv.cfg")
+        venv_abs = value if is_venv else ""
         marked = self._marked(os.fsencode(value), venv_abs)
         if name in _IMPORTS and any(part[:1] == b"/" for part in marked.split(b":")):
             raise ToolError(f"{name} leads to a folder outside of the repository")
@@ -205,14 +210,14 @@ class Description:
         """
         folder_abs, name = os.path.split(path_abs)
         lines = [self.file(path_abs)]
+        is_in_root = any(path_abs.startswith(f"{root}/") for root in self._roots)
+        if not (is_in_root or _NODE_LAUNCHER.search(path_abs)) and _loader(path_abs):
+            raise ToolError(f"what {path_abs} loads cannot be told on another machine")
         if name.startswith("python"):
             prefix_abs = os.path.dirname(folder_abs)
             libraries = [f"{prefix_abs}/lib/{each}" for each in _names(f"{prefix_abs}/lib")]
             libraries = [each for each in libraries if "/libpython" in each]
             lines += [self.file(each) for each in (*libraries, f"{prefix_abs}/Python")]
-        is_in_root = any(path_abs.startswith(f"{root}/") for root in self._roots)
-        if not (is_in_root or _NODE_LAUNCHER.search(path_abs)) and _loader(path_abs):
-            raise ToolError(f"what {path_abs} loads cannot be told on another machine")
         return "\n".join(lines)
 
     def file(self, path_abs: str, place: str = "") -> str:
@@ -301,39 +306,39 @@ class Description:
         for line in record.splitlines():
             path, hashed = (*line.rsplit(b",", 2), b"", b"")[:2]
             name = os.path.basename(path)
+            if name == b"direct_url.json":
+                self._require_inside(os.path.join(site_abs, os.fsdecode(path)))
             if name in _INSTALLERS or path.endswith(b".pyc"):
                 continue
             file_abs = os.path.join(site_abs, os.fsdecode(path))
             if path.startswith(b"../") and _is_script(file_abs):
                 continue  # with the place of the interpreter in it
+            if not hashed and os.path.isdir(file_abs):
+                continue  # this file may be in it
             if not hashed or _leads(os.fsdecode(name)):
                 yield os.fsencode(self.file(file_abs))
             else:
                 yield line
 
-    def _leads_out(self, line: str, site_abs: str) -> bool:
-        """Return whether a line names a folder whose files are neither content nor a package."""
-            if name == b"direct_url.json":
-                self._require_inside(os.path.join(site_abs, os.fsdecode(path)))
-        # Of a module that finds what is installed as editable.
-        if _ABSOLUTE.search(line):
-            return True
-        path = line.strip()
-        if not path or path.startswith(("#", "import ", "import\t", "{")):
-            return False
-            if not hashed and os.path.isdir(file_abs):
-                continue  # this file may be in it
-        place_abs = os.path.normpath(os.path.join(site_abs, path))
-        inside = [*self._roots, self._environment_of(site_abs) or site_abs]
-        return not any(f"{place_abs}/".startswith(f"{folder}/") for folder in inside)
-
-    def _marked(self, content: bytes, venv_abs: str = "") -> bytes:
     def _require_inside(self, direct_url_abs: str) -> None:
         """Raise ToolError where a package is installed as editable from outside, see PEP 610."""
         content = self._marked(read_or_empty(direct_url_abs)).replace(b" ", b"")
         if b'"editable":true' in content and b'"file://' + _ROOT not in content:
             raise ToolError(f"{direct_url_abs} leads to a folder outside of the repository")
 
+    def _leads_out(self, line: str, site_abs: str) -> bool:
+        """Return whether a line names a folder whose files are neither content nor a package."""
+        # Of a module that finds what is installed as editable.
+        if _ABSOLUTE.search(line):
+            return True
+        path = line.strip()
+        if not path or path.startswith(("#", "import ", "import\t", "{")):
+            return False
+        place_abs = os.path.normpath(os.path.join(site_abs, path))
+        inside = [*self._roots, self._environment_of(site_abs) or site_abs]
+        return not any(f"{place_abs}/".startswith(f"{folder}/") for folder in inside)
+
+    def _marked(self, content: bytes, venv_abs: str = "") -> bytes:
         marks = [(root, _ROOT) for root in self._roots]
         marks += [(place, _VENV) for place in {venv_abs, os.path.realpath(venv_abs)} if venv_abs]
         for place, mark in sorted(marks, key=lambda pair: -len(pair[0])):
@@ -363,11 +368,6 @@ def _leads(name: str) -> bool:
     return name.endswith(_LEADS) or name.startswith(_EDITABLE)
 
 
-def _is_script(path_abs: str) -> bool:
-    """Return whether a file is a script, or gone."""
-    try:
-        with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
-            return file.read(2) == b"#!"
 def _loader(path_abs: str) -> bool:
     """Return whether a program is a script of a language whose packages are not told."""
     try:
@@ -379,6 +379,11 @@ def _loader(path_abs: str) -> bool:
     return line.startswith("#!") and any(word.startswith(_LOADERS) for word in words)
 
 
+def _is_script(path_abs: str) -> bool:
+    """Return whether a file is a script, or gone."""
+    try:
+        with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
+            return file.read(2) == b"#!"
     except OSError:
         return True
 

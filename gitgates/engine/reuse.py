@@ -387,20 +387,10 @@ class Reuse:
             return self._of_content(program_abs) or program(program_abs)
 
         yield from identity(first, root_abs, describe, known=packages, file=file)
-        named = {*_named(gate.env_inputs, first.env), *variables(first)}
-        for name in sorted({*_VARIABLES, *named}):
-            value = first.env.get(name)
-            text = by.variable(name, value, is_named=name in named) if by else value
-            yield f"{name}={text!r}"
         # Many tools leave out what git does, tracked or not.
         exclude_abs = f"{self._repo.common_dir_abs}/info/exclude"
         yield by.patterns(exclude_abs) if by else signature(exclude_abs)
-        for path in gate.reads:
-            for place_abs in self._places(path, root_abs):
-                place = path
-                if by and path.startswith("../"):
-                    place = os.path.relpath(place_abs, self._repo.root_abs)
-                yield by.file(place_abs, place) if by else signature(place_abs)
+        yield from surroundings(gate, first, self._repo, self._checkout, by=by)
 
     def _of_content(self, program_abs: str) -> str:
         """Return a line about a program of the repository by its content; empty for another."""
@@ -409,27 +399,49 @@ class Reuse:
         state = self._content.states.get(path)
         return f"{path} {state[1].hex()}" if state else ""
 
-    def _places(self, path: str, root_abs: str) -> Iterator[str]:
-        """Yield the files that are meant; `../NAME` is one in any folder above the root."""
-        if path.startswith("~/"):
-            yield f"{self._repo.env.get('HOME', '')}/{path[2:]}"
-            if path.startswith(_CONFIG) and (folder_abs := self._repo.env.get("XDG_CONFIG_HOME")):
-                yield f"{folder_abs}/{path.removeprefix(_CONFIG)}"
-        elif path.startswith("../"):
-            folder_abs = root_abs
-            while (above_abs := os.path.dirname(folder_abs)) != folder_abs:
-                folder_abs = above_abs
-                place_abs = os.path.join(folder_abs, path[3:])
-                # Worktrees in different folders share passes where nothing is above them.
-                if os.path.exists(place_abs) and not self._is_twin(place_abs, path[3:], root_abs):
-                    yield place_abs
-        else:
-            yield path
 
-    def _is_twin(self, place_abs: str, name: str, root_abs: str) -> bool:
-        """Return whether a file of the user's root is above a private checkout with the same."""
-        is_users = place_abs == f"{self._repo.root_abs}/{name}" and self._checkout
-        return bool(is_users) and _read(place_abs) == _read(f"{root_abs}/{name}")
+def surroundings(
+    gate: Gate,
+    command: Command,
+    repo: Repo,
+    checkout: Repo | None = None,
+    *,
+    by: Description | None = None,
+) -> Iterator[str]:
+    """Yield the variables and files elsewhere that a gate declares; `by`: as on any machine."""
+    root_abs = (checkout or repo).root_abs
+    named = {*_named(gate.env_inputs, command.env), *variables(command)}
+    for name in sorted({*_VARIABLES, *named}):
+        value = command.env.get(name)
+        text = by.variable(name, value, is_named=name in named) if by else value
+        yield f"{name}={text!r}"
+    for path in gate.reads:
+        for place_abs in _places(path, root_abs, repo, checkout):
+            place = path
+            if by and path.startswith("../"):
+                place = os.path.relpath(place_abs, repo.root_abs)
+            yield by.file(place_abs, place) if by else signature(place_abs)
+
+
+def _places(path: str, root_abs: str, repo: Repo, checkout: Repo | None) -> Iterator[str]:
+    """Yield the files that are meant; `../NAME` is one in any folder above the root."""
+    if path.startswith("~/"):
+        yield f"{repo.env.get('HOME', '')}/{path[2:]}"
+        if path.startswith(_CONFIG) and (folder_abs := repo.env.get("XDG_CONFIG_HOME")):
+            yield f"{folder_abs}/{path.removeprefix(_CONFIG)}"
+    elif path.startswith("../"):
+        folder_abs = root_abs
+        while (above_abs := os.path.dirname(folder_abs)) != folder_abs:
+            folder_abs = above_abs
+            place_abs = os.path.join(folder_abs, path[3:])
+            # A file of the user's root may be above a private checkout with the same.
+            is_users = checkout and place_abs == f"{repo.root_abs}/{path[3:]}"
+            is_twin = is_users and _read(place_abs) == _read(f"{root_abs}/{path[3:]}")
+            # Worktrees in different folders share passes where nothing is above them.
+            if os.path.exists(place_abs) and not is_twin:
+                yield place_abs
+    else:
+        yield path
 
 
 def is_by_file(step: Step) -> bool:

@@ -189,11 +189,11 @@ class Repo(Record):
         return Git(cwd_abs=self.root_abs, env=self.env)
 
     @property
-    @property
     def as_stored(self) -> Repo:
         """The same, in which an object is what its id says, and not what refs/replace/* says."""
         return self._replace(env={**self.env, _NO_REPLACE: "1"})
 
+    @property
     def state_abs(self) -> str:
         """Our state folder of this worktree."""
         return f"{self.git_dir_abs}/gitgates"

@@ -270,3 +270,74 @@ def test_editable_packages(pair: tuple[Machine, Machine], tmp_path: Path) -> Non
     for text in ("../../../../elsewhere\n", "import sys; sys.path.append('/opt/x')\n"):
         (site / "project.pth").write_text(text)
         assert pair[1].keys(gate) == ""
+
+
+EDITABLE = {
+    "a folder with a space": ("project.pth", "{elsewhere}/my code/src\n"),
+    "by a module that is imported": ("project.pth", "import _project_editable\n"),
+    "as a namespace": (
+        "__editable___project_finder.py",
+        "NAMESPACES = {'a': ['{elsewhere}/src']}\n",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "text"), EDITABLE.values(), ids=EDITABLE)
+def test_editable_packages_from_elsewhere(
+    pair: tuple[Machine, Machine], tmp_path: Path, name: str, text: str
+) -> None:
+    """The same folder on both machines, in which there may be other files."""
+    machine = pair[0]
+    make = [sys.executable, "-m", "venv", "--without-pip", str(machine.venv)]
+    subprocess.run(make, check=True)
+    install(machine, str(wheel(tmp_path / machine.name, "1.0")))
+    gate = GATE._replace(command="checker")
+    assert machine.keys(gate)
+    site = next((machine.venv / "lib").glob("python*/site-packages"))
+    (site / name).write_text(text.replace("{elsewhere}", str(tmp_path / "elsewhere")))
+    info = site / "project-1.dist-info"
+    info.mkdir()
+    url = f'{{"dir_info": {{"editable": true}}, "url": "file://{tmp_path}/elsewhere"}}'
+    (info / "direct_url.json").write_text(url)
+    (info / "RECORD").write_text(f"{name},,\nproject-1.dist-info/direct_url.json,,\n")
+    machine.repo.write("new")
+    assert (machine.keys(gate), machine.tool(gate)) == ("", "")
+    (site / name).write_text("import _project_editable\n")
+    inside = url.replace(f"{tmp_path}/elsewhere", str(machine.repo.path))
+    (info / "direct_url.json").write_text(inside)
+    (info / "RECORD").write_text(f"{name},,\nproject-1.dist-info/direct_url.json,,\n\n")
+    assert machine.tool(gate)
+
+
+@pytest.mark.parametrize("interpreter", ["/usr/bin/env ruby", "/usr/bin/node", "/usr/bin/perl -w"])
+def test_scripts_that_load_what_is_installed_for_all(
+    pair: tuple[Machine, Machine], interpreter: str
+) -> None:
+    """The script of a package is the same in many of its versions."""
+    gate = GATE._replace(command="true lint-it")
+    assert pair[0].tool(gate)
+    pair[0].program("lint-it", f"#!{interpreter}\nload\n")
+    assert pair[0].tool(gate) == ""
+
+
+def test_what_a_gate_declares_is_a_part_of_its_tools(pair: tuple[Machine, Machine]) -> None:
+    first, second = pair
+    gate = GATE._replace(env_inputs=("MODE",), reads=("~/.lintrc",))
+    expected = first.tool(gate)
+    assert second.tool(gate, VIRTUAL_ENV="/other") == expected
+    assert second.tool(gate, MODE="1") != expected
+    assert second.tool(gate, PYTEST_ADDOPTS="-x") != expected
+    (second.home / ".lintrc").write_text("x")
+    assert second.tool(gate) != expected
+
+
+def test_a_variable_with_an_environment(pair: tuple[Machine, Machine], tmp_path: Path) -> None:
+    """What is in it is told of VIRTUAL_ENV only."""
+    gate = GATE._replace(env_inputs=("TOOLS",))
+    keys = set()
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "pyvenv.cfg").write_text("")
+        keys.add(pair[0].tool(gate, TOOLS=str(tmp_path / name)))
+    assert len(keys) == 2

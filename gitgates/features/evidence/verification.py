@@ -150,8 +150,8 @@ def verify(
 
     Raises: GitError.
     """
-    commits = list_commits(repo.git, *revisions) if revisions else []
     repo = repo.as_stored  # what is pushed is that
+    commits = list_commits(repo.git, *revisions) if revisions else []
     # Even without commits, so that it is kept when the log drops it.
     changes = ((commit.parents[0], commit.tree) for commit in commits)
     clone_evidence = CommitEvidence(repo, say, changes, writes=writes)
