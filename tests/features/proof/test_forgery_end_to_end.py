@@ -292,7 +292,8 @@ def _tag_like_the_range(scene: Scene) -> None:
 def _replaced_base(scene: Scene) -> None:
     mine = _commit_of_mine(scene)
     base = scene.ci.git("rev-parse", "refs/remotes/origin/main")
-    scene.push(f"{mine}:refs/replace/{base}")
+    made = scene.ci.git("commit-tree", f"{mine}^{{tree}}", "-m", "as if it were merged")
+    scene.push(f"{made}:refs/replace/{base}")
     scene.ci.git("fetch", "-q", "origin", "refs/replace/*:refs/replace/*")
     scene.range = "HEAD^!"
 
