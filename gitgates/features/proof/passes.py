@@ -61,30 +61,39 @@ class SignedPasses:
         """
         passes: dict[str, FoundPass] = {}
         try:
-            notes, until_s = ProofNotes(self._repo), time.monotonic() + _LIMIT_S
-            notes.read((*whole, *files))
-            noted = {key: notes.with_key(key) for key in {**whole, **files}}
-            if not all(noted[key] for key in whole):
-                for cache in self._caches:
-                    cache.start()  # while it is found out whom to trust
-            for key, gate in {**whole, **files}.items():
-                if time.monotonic() > until_s:
-                    self._tell(f"to find signed passes takes longer than {_LIMIT_S:g} s")
-                    break
-                self._take(passes, key, gate, noted[key])
-            for cache in self._caches:
-                missing = [key for key in whole if key not in passes]
-                if missing and not self.trust.signers:
-                    why_not = self.trust.why_nobody or f"nobody is trusted, at {self.trust.source}"
-                    self.refusals |= {key: why_not for key in missing if key not in self.refusals}
-                elif missing:
-                    for key, envelope in cache.get(missing).items():
-                        self._take(passes, key, whole[key], [envelope])
+            self._find_noted(passes, whole, files)
+            self._find_cached(passes, whole)
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - no proof is worth a failed run
             self._tell(f"signed passes cannot be read: {error}")
         return passes
+
+    def _find_noted(
+        self, passes: dict[str, FoundPass], whole: Mapping[str, Gate], files: Mapping[str, Gate]
+    ) -> None:
+        notes, until_s = ProofNotes(self._repo), time.monotonic() + _LIMIT_S
+        gates = {**whole, **files}
+        notes.read(gates)
+        noted = {key: notes.with_key(key) for key in gates}
+        if not all(noted[key] for key in whole):
+            for cache in self._caches:
+                cache.start()  # while it is found out whom to trust
+        for key, gate in gates.items():
+            if time.monotonic() > until_s:
+                self._tell(f"to find signed passes takes longer than {_LIMIT_S:g} s")
+                return
+            self._take(passes, key, gate, noted[key])
+
+    def _find_cached(self, passes: dict[str, FoundPass], whole: Mapping[str, Gate]) -> None:
+        for cache in self._caches:
+            missing = [key for key in whole if key not in passes]
+            if missing and not self.trust.signers:
+                why_not = self.trust.why_nobody or f"nobody is trusted, at {self.trust.source}"
+                self.refusals |= {key: why_not for key in missing if key not in self.refusals}
+            elif missing:
+                for key, envelope in cache.get(missing).items():
+                    self._take(passes, key, whole[key], [envelope])
 
     def put(self, hook: str, content: str, passes: Mapping[str, NewPass]) -> None:
         """Sign passes of this run, key → what has passed, and write them to the cache.

@@ -75,8 +75,9 @@ def test_an_amended_commit_has_a_statement_of_its_own(gated: Repo) -> None:
     commit(gated, "a.py")
     before = gated.git("rev-parse", "HEAD^{tree}")
     commit(gated, "b.py", "--amend")
-    (statement,) = of_head(gated)
-    assert statement.base == before  # what the hook of an amend compares with
+    first, amended = of_head(gated)
+    assert first.tree == before
+    assert amended.base == before  # what the hook of an amend compares with
 
 
 def test_another_gate_than_that_of_the_commit_is_not_signed(gated: Repo) -> None:

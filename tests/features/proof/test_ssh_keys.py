@@ -145,7 +145,9 @@ def test_a_key_that_cannot_be_used_is_named_with_what_to_do(repo: Repo) -> None:
     make_key(key)
     key.with_name("key.pub").unlink()
     key.chmod(0o644)
-    assert re.search(r"cannot sign with key: .*too open.*\n  .*chmod 600 key$", refused(repo), re.DOTALL)
+    assert re.search(
+        r"cannot sign with key: .*too open.*\n  .*chmod 600 key$", refused(repo), re.DOTALL
+    )
     key.write_text("junk")
     key.chmod(0o600)
     assert refused(repo).startswith("ssh-keygen cannot sign with key: ")
