@@ -106,13 +106,15 @@ class Git(Record):
     def ask_unattended(self, *args: str, limit_s: float) -> CompletedProcess:
         """Run git as `ask` does, for a limited time, without a terminal that it could ask on.
 
-        Raises: GitError where git does not exist or does not end.
+        Raises: GitError where git does not exist; TimeoutError where it does not end.
         """
         alone = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C"}
         env = {"GIT_ASKPASS": "", **self.env, **alone}  # empty: nor by what ssh asks with
         argv = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX, *args)
         try:
             return call_detached(argv, env, b"", limit_s)
+        except TimeoutError:
+            raise
         except OSError as error:
             raise _not_run(error) from error
 

@@ -41,6 +41,7 @@ _HINTS = {
     "incorrect passphrase": "Add the key to the agent, which nobody has to ask: ssh-add FILE",
     "too open": "Let nobody else read it: chmod 600 FILE",
     "No private key found": "Add the key to the agent: ssh-add FILE",
+    "No user exists": "ssh-keygen needs an entry for this user in /etc/passwd.",
     "No such file": "Name the private key, or the public key of one that is in the agent.",
     "unknown option": "It needs OpenSSH 8.2 or later.",
     "illegal option": "It needs OpenSSH 8.2 or later.",
@@ -180,6 +181,8 @@ def verify(
         # The last line says only that there is no valid signature.
         why = [line for line in output.splitlines() if "Could not" not in line]
         default = f"no key of {identity} in the allowed signers has signed it"
+        if any("No user exists" in line for line in why):
+            raise RefusedError(f"it cannot be verified: {'; '.join(why)}")
         raise RefusedError(f"its signature is not valid: {'; '.join(why) or default}")
 
 

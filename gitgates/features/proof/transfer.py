@@ -89,10 +89,13 @@ class Transfer:
         self, repo: Repo, remote: str, *, limit_s: float = _LIMIT_S, unattended: bool = False
     ) -> None:
         self._repo, self._git, self._remote = repo, repo.git, remote
-        self._until, self._unattended = time.monotonic() + limit_s, unattended
+        self._limit_s, self._unattended = limit_s, unattended
+        self._until = time.monotonic() + limit_s
         self._is_named = remote in repo.git.lines("remote")
-        name = remote if self._is_named else hashlib.sha256(os.fsencode(remote)).hexdigest()[:16]
-        self._copy = f"{_COPIES}/{name}"
+        self._copy = f"{_COPIES}/{remote}"
+        if not self._is_named or repo.git.ask("check-ref-format", self._copy).exit_status:
+            digest = hashlib.sha256(os.fsencode(remote)).hexdigest()
+            self._copy = f"{_COPIES}/{digest[:16]}"
 
     def fetch(self) -> int:
         """Fetch the notes of the remote and add them to ours; return how many lines are new.
@@ -137,7 +140,10 @@ class Transfer:
         if not self._unattended:
             return self._git.ask(*args)
         limit_s = max(self._until - time.monotonic(), _SHORTEST_WAIT_S)
-        return self._git.ask_unattended(*args, limit_s=limit_s)
+        try:
+            return self._git.ask_unattended(*args, limit_s=limit_s)
+        except TimeoutError as error:
+            raise GitError(f"{self._remote}: no answer within {self._limit_s:g} s") from error
 
 
 def _why(stderr: bytes) -> str:

@@ -184,3 +184,18 @@ def test_a_program_that_is_too_old_is_named(repo: Repo) -> None:
     sign_with(repo, make_key(repo.path.parent / "key"))
     repo.git("config", "gpg.ssh.program", str(old))
     assert refused(repo).endswith("unknown option -- Y\n  It needs OpenSSH 8.2 or later.")
+
+
+def test_a_user_without_an_entry_is_told_so(repo: Repo) -> None:
+    program = repo.write("nobody", "#!/bin/sh\necho 'No user exists for uid 4711' >&2\nexit 255\n")
+    program.chmod(0o755)
+    key = make_key(repo.path.parent / "key")
+    trusting(repo, signer(CI, key))
+    sign_with(repo, key)
+    envelope = sign(repo)
+    repo.git("config", "gpg.ssh.program", str(program))
+    assert refused(repo).endswith(
+        "No user exists for uid 4711\n  ssh-keygen needs an entry for this user in /etc/passwd."
+    )
+    with pytest.raises(RefusedError, match="it cannot be verified: No user exists for uid 4711"):
+        believed(repo, envelope)

@@ -220,7 +220,7 @@ def test_a_server_that_no_longer_answers_is_not_waited_for(pushed: Repo, tmp_pat
     silent.chmod(0o755)
     here = find_repo(str(pushed.path), {**os.environ, "GIT_SSH_COMMAND": str(silent)})
     began = time.monotonic()
-    with pytest.raises(GitError, match="no end after"):
+    with pytest.raises(GitError, match=r"^ssh://host/x.git: no answer within 0.5 s$"):
         Transfer(here, "ssh://host/x.git", limit_s=0.5, unattended=True).push()
     assert time.monotonic() - began < 5
     done = pushed.gitgates("proof", "fetch", "file:///none.git")
@@ -290,6 +290,15 @@ def test_formats_of_repositories(tmp_path: Path, kind: str) -> None:
         assert repo.gitgates("proof", "push").returncode == 0
     assert notes(repos[1]).keys() == {*trees}
     assert ProofNotes(found(repos[1])).of_tree(trees[0])
+
+
+def test_a_remote_whose_name_is_in_no_ref(pushed: Repo) -> None:
+    add(pushed, TREE)
+    pushed.git("config", "remote.my server.url", str(origin_of(pushed).path))
+    assert pushed.gitgates("proof", "push", "my server").returncode == 0
+    assert REF in refs(origin_of(pushed))
+    done = pushed.gitgates("proof", "fetch", "my server")
+    assert (done.returncode, done.stdout) == (0, b"my server: no new proofs\n")
 
 
 def test_the_remote_that_is_meant(repo: Repo) -> None:
