@@ -392,6 +392,16 @@ def _failure_that_was_let_through(scene: Scene) -> None:
     scene.fetch()
 
 
+def _skipped_by_her(scene: Scene) -> None:
+    statement = scene.statement()
+    (gate,) = statement.gates
+    gates = (gate._replace(status="skipped", keys=()), gate._replace(gate="other", keys=()))
+    scene.commit()
+    tree = scene.ci.git("rev-parse", "HEAD^{tree}")
+    payload = to_payload(statement._replace(tree=tree, commits=(), gates=gates))
+    scene.note(envelope_of(payload, scene.keys[0]))
+
+
 def _program_of_hers(scene: Scene) -> None:
     _program(scene.folder, "exit 0  # of another version")
 
@@ -500,6 +510,7 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _submodule: "bypassed the gates: all",
     _other_definition: "gate `all`: it was another definition",
     _failure_that_was_let_through: "gate `all`: failed, not passed",
+    _skipped_by_her: "gate `all`: skipped, not passed",
     _program_of_hers: OTHER_TOOL,
     _variable_of_hers: OTHER_TOOL,
     _variable_of_pytest: OTHER_TOOL,
