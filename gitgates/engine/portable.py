@@ -57,6 +57,7 @@ _EDITABLE = "__editable__"
 _ABSOLUTE = re.compile(r"""['"]/\w""")  # a path in a text of Python
 # A script of these loads files that nothing is known of, where it is installed for all projects.
 _LOADERS = ("bun", "deno", "lua", "node", "perl", "php", "ruby")
+_NPM_LINK = re.compile(rb'"resolved": "((?:\.\./|/)[^"]*)"')
 _NODE_LAUNCHER = re.compile(r"/node_modules/(corepack|npm|pnpm|yarn)/")  # of what is in the root
 
 
@@ -246,6 +247,8 @@ class Description:
             if not os.path.exists(f"{os.path.dirname(path_abs)}/.pnpm/lock.yaml"):
                 raise ToolError("what pnpm has installed cannot be told")
             return place
+        if path_abs.endswith("/node_modules/.package-lock.json"):  # of npm
+            self._require_links_inside(path_abs)
         facts = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
         return f"{place} {self._digest(path_abs, facts)}"
 
@@ -325,6 +328,14 @@ class Description:
         content = self._marked(read_or_empty(direct_url_abs)).replace(b" ", b"")
         if b'"editable":true' in content and b'"file://' + _ROOT not in content:
             raise ToolError(f"{direct_url_abs} leads to a folder outside of the repository")
+
+    def _require_links_inside(self, lock_abs: str) -> None:
+        """Raise ToolError where `npm link` has made a link to a folder outside."""
+        project_abs = os.path.dirname(os.path.dirname(lock_abs))
+        for match in _NPM_LINK.finditer(read_or_empty(lock_abs)):
+            linked_abs = os.path.normpath(os.path.join(project_abs, os.fsdecode(match[1])))
+            if not any(linked_abs.startswith(f"{root}/") for root in self._roots):
+                raise ToolError(f"{lock_abs} leads to a folder outside of the repository")
 
     def _leads_out(self, line: str, site_abs: str) -> bool:
         """Return whether a line names a folder whose files are neither content nor a package."""

@@ -341,3 +341,11 @@ def test_a_variable_with_an_environment(pair: tuple[Machine, Machine], tmp_path:
         (tmp_path / name / "pyvenv.cfg").write_text("")
         keys.add(pair[0].tool(gate, TOOLS=str(tmp_path / name)))
     assert len(keys) == 2
+
+
+def test_packages_that_npm_has_linked(pair: tuple[Machine, Machine]) -> None:
+    text = '{"packages": {"node_modules/a": {"resolved": "../%s/a", "link": true}}}'
+    for inside in (True, False):
+        lock = text % (pair[0].repo.path.name if inside else "elsewhere")
+        pair[0].repo.write("node_modules/.package-lock.json", lock)
+        assert bool(pair[0].tool()) is inside
