@@ -15,7 +15,7 @@ import time
 
 from gitgates.core.record import Record
 from gitgates.engine.command import gate_env, make_commands, with_hook
-from gitgates.engine.reuse import surroundings
+from gitgates.engine.surroundings import surroundings
 from gitgates.engine.tools import ToolError, identity
 from gitgates.git.repo import nul_split
 from gitgates.hosts import is_called_by_agent

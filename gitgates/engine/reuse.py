@@ -16,7 +16,8 @@ from gitgates.core.record import Record
 from gitgates.core.types import AUTO, BY_FILE
 from gitgates.engine.command import OWN_ENVIRONMENT
 from gitgates.engine.plan import AUDIT, REUSE
-from gitgates.engine.tools import identity, signature, variables
+from gitgates.engine.surroundings import surroundings
+from gitgates.engine.tools import identity, signature
 from gitgates.engine.visible_content import UnknownContentError, VisibleContent
 from gitgates.engine.walk import first_names
 from gitgates.store import proofs
@@ -26,7 +27,7 @@ from gitgates.store.proofs import Proof, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from gitgates.core.types import Command, Decision, Gate, GateResult, Plan, Step
     from gitgates.engine.portable import Description
@@ -37,13 +38,6 @@ if TYPE_CHECKING:
 _LOOKS_PER_PATH = 20
 _ENTRY_BYTES = 100  # of an index
 TOO_FEW = "not for so few files, which it checks faster than they are compared"
-_CONFIG = "~/.config/"  # XDG_CONFIG_HOME names another place
-# They decide what Python and Node.js import, and what is checked at all.
-_VARIABLES = (
-    *("NODE_ENV", "NODE_OPTIONS", "NODE_PATH", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV"),
-    *("GOFLAGS", "MAKEFLAGS", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE"),
-    *("PYTHONWARNINGS", "RUSTFLAGS"),
-)
 
 
 class Candidate(Record):
@@ -400,63 +394,10 @@ class Reuse:
         return f"{path} {state[1].hex()}" if state else ""
 
 
-def surroundings(
-    gate: Gate,
-    command: Command,
-    repo: Repo,
-    checkout: Repo | None = None,
-    *,
-    by: Description | None = None,
-) -> Iterator[str]:
-    """Yield the variables and files elsewhere that a gate declares; `by`: as on any machine."""
-    root_abs = (checkout or repo).root_abs
-    named = {*_named(gate.env_inputs, command.env), *variables(command)}
-    for name in sorted({*_VARIABLES, *named}):
-        value = command.env.get(name)
-        text = by.variable(name, value, is_named=name in named) if by else value
-        yield f"{name}={text!r}"
-    for path in gate.reads:
-        for place_abs in _places(path, root_abs, repo, checkout):
-            place = path
-            if by and path.startswith("../"):
-                place = os.path.relpath(place_abs, repo.root_abs)
-            yield by.file(place_abs, place) if by else signature(place_abs)
-
-
-def _places(path: str, root_abs: str, repo: Repo, checkout: Repo | None) -> Iterator[str]:
-    """Yield the files that are meant; `../NAME` is one in any folder above the root."""
-    if path.startswith("~/"):
-        yield f"{repo.env.get('HOME', '')}/{path[2:]}"
-        if path.startswith(_CONFIG) and (folder_abs := repo.env.get("XDG_CONFIG_HOME")):
-            yield f"{folder_abs}/{path.removeprefix(_CONFIG)}"
-    elif path.startswith("../"):
-        folder_abs = root_abs
-        while (above_abs := os.path.dirname(folder_abs)) != folder_abs:
-            folder_abs = above_abs
-            place_abs = os.path.join(folder_abs, path[3:])
-            # A file of the user's root may be above a private checkout with the same.
-            is_users = checkout and place_abs == f"{repo.root_abs}/{path[3:]}"
-            is_twin = is_users and _read(place_abs) == _read(f"{root_abs}/{path[3:]}")
-            # Worktrees in different folders share passes where nothing is above them.
-            if os.path.exists(place_abs) and not is_twin:
-                yield place_abs
-    else:
-        yield path
-
-
 def is_by_file(step: Step) -> bool:
     """Return whether passes of a step are reused for each file. No age is known of those."""
     gate = step.gate
     return gate.reuse in (BY_FILE, AUTO) and bool(step.paths) and not gate.max_age_s
-
-
-def _named(names: tuple[str, ...], env: Mapping[str, str]) -> Iterator[str]:
-    """Yield the variables that are named; `RUFF_*` names all that begin so."""
-    for name in names:
-        if name.endswith("*"):
-            yield from (variable for variable in env if variable.startswith(name[:-1]))
-        else:
-            yield name
 
 
 def _of(states: dict[str, FileState], paths: tuple[str, ...]) -> dict[str, FileState]:
@@ -468,11 +409,3 @@ def _release(candidate: Candidate) -> None:
     if lock_fd >= 0:
         remove_file(lock_abs)
         os.close(lock_fd)
-
-
-def _read(path_abs: str) -> bytes | None:
-    try:
-        with open(path_abs, "rb", buffering=0) as file:
-            return file.read()
-    except OSError:
-        return None
