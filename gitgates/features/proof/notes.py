@@ -36,6 +36,7 @@ _RECORD_BYTES = _KEY_BYTES + 4  # and the number of the blob
 _LARGEST_NOTE = 32 << 20
 _MOST_LINES = 1000  # of a note
 _MOST_NOTES = 20  # about the same
+_MOST_AT_ONCE = 200
 _MOST_RECORDS = 1 << 20
 _LIMIT_S = 10.0  # of reading new notes
 
@@ -65,7 +66,7 @@ class ProofNotes:
     def read(self, digests: Iterable[str]) -> None:
         """Read the notes in which any of these is at once: git takes a moment to start."""
         numbers = {number for digest in digests for number in self._numbers(digest)}
-        self._read([self._index[0][number] for number in numbers])
+        self._read([self._index[0][number] for number in [*numbers][:_MOST_AT_ONCE]])
 
     def add(self, envelopes: Mapping[str, list[bytes]]) -> None:
         """Add envelopes to the notes of trees. Raises: GitError where git cannot write them."""
