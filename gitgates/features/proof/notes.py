@@ -85,9 +85,10 @@ class ProofNotes:
         """Return the blobs, and sorted records: the begin of a digest, the number of a blob."""
         index_abs = f"{self._repo.shared_state_abs}/{FOLDER}/{_INDEX}"
         tip = _tip(self._repo)
-        version, known_tip, blobs, records = read_cached(index_abs) or (0, "", [], b"")
-        if version != _VERSION:
-            known_tip, blobs, records = "", [], b""
+        known_tip, blobs, records = "", [], b""
+        known = read_cached(index_abs)
+        if known and known[0] == _VERSION:  # of another, it may have other parts
+            _version, known_tip, blobs, records = known
         if tip == known_tip or not tip:
             return (blobs, records) if tip else ([], b"")
         try:
