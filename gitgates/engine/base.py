@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _SHORT = 12  # digits of a commit's id
 _REMOTE_HEAD = "refs/remotes/origin/HEAD"
 _SET_HEAD = "git remote set-head origin --auto"
+# Also in a clone of a single branch, where that does not work.
+_FETCH = "git fetch origin NAME:refs/remotes/origin/NAME && git remote set-head origin NAME"
 
 
 class Base(Record):
@@ -62,7 +64,7 @@ def find_base(
     ref, tip = next(iter(tips.items()), ("", ""))
     if not tip:
         why_none = f"no default branch found: {', '.join(names)}"
-        hint = f"; to find it: {_SET_HEAD}" if of_remote else ""
+        hint = f"; to have it: {_FETCH}" if of_remote else ""
         return Base(why_none=why_none + hint)
     commit = git.ask("merge-base", tip, "HEAD", *merged).stdout.decode().strip()
     branch = ref if named else _short(ref)

@@ -40,7 +40,8 @@ def test_without_a_remote_nobody_is_believed(repo: Repo, ci_key: Path) -> None:
     repo.git("remote", "remove", "origin")
     assert re.search(
         r"^proof of ci@example.com about tree 1111111: nobody is trusted without a merge base: "
-        r"no default branch found: main, master; to find it: git remote set-head origin --auto$",
+        r"no default branch found: main, master; to have it: git fetch origin NAME:refs/remotes/"
+        r"origin/NAME && git remote set-head origin NAME$",
         refused(repo, proof_by(ci_key)),
     )
 
