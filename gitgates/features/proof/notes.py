@@ -36,9 +36,9 @@ _RECORD_BYTES = _KEY_BYTES + 4  # and the number of the blob
 _LARGEST_NOTE = 32 << 20
 _MOST_LINES = 1000  # of a note
 _MOST_NOTES = 20  # about the same
-_MOST_AT_ONCE = 200
 _MOST_RECORDS = 1 << 20
 _LIMIT_S = 10.0  # of reading new notes
+_LIMIT_AHEAD_S = 1.0  # of reading what will be asked for
 
 
 class ProofNotes:
@@ -64,9 +64,24 @@ class ProofNotes:
         return [line for line in lines if quoted in self._payloads[line]]
 
     def read(self, digests: Iterable[str]) -> None:
-        """Read the notes in which any of these is at once: git takes a moment to start."""
+        """Read the notes in which any of these is at once: git takes a moment to start.
+
+        What that takes too long for is read where it is asked for.
+        """
         numbers = {number for digest in digests for number in self._numbers(digest)}
-        self._read([self._index[0][number] for number in [*numbers][:_MOST_AT_ONCE]])
+        blobs = [self._index[0][number] for number in numbers]
+        until_s = time.monotonic() + _LIMIT_AHEAD_S
+        try:
+            for blob, content in iterate_blobs(self._repo.git, blobs, _LARGEST_NOTE):
+                self._lines[blob] = [*_envelopes(content)]
+                if time.monotonic() > until_s:
+                    return
+        except GitError as error:
+            self.trouble = str(error)
+
+    def has(self, digest: str) -> bool:
+        """Return whether notes may have a digest, without reading any."""
+        return bool(self._numbers(digest))
 
     def add(self, envelopes: Mapping[str, list[bytes]]) -> None:
         """Add envelopes to the notes of trees. Raises: GitError where git cannot write them."""

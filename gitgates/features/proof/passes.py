@@ -75,17 +75,14 @@ class SignedPasses:
         notes, until_s = ProofNotes(self._repo), time.monotonic() + _LIMIT_S
         gates = {**whole, **files}
         notes.read(gates)
-        noted: dict[str, list[bytes]] = {}
-        for key in gates:
-            if time.monotonic() > until_s:
-                self._tell(f"to find signed passes takes longer than {_LIMIT_S:g} s")
-                break
-            noted[key] = notes.with_key(key)
-        if not all(noted.get(key) for key in whole):
+        if not all(map(notes.has, whole)):
             for cache in self._caches:
                 cache.start()  # while it is found out whom to trust
-        for key, envelopes in noted.items():
-            self._take(passes, key, gates[key], envelopes)
+        for key, gate in gates.items():
+            if time.monotonic() > until_s:
+                self._tell(f"to find signed passes takes longer than {_LIMIT_S:g} s")
+                return
+            self._take(passes, key, gate, notes.with_key(key))
 
     def _find_cached(self, passes: dict[str, FoundPass], whole: Mapping[str, Gate]) -> None:
         for cache in self._caches:

@@ -18,7 +18,6 @@ from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import signed, statements_of
 from gitgates.features.proof.statement import Statement
 from gitgates.git.commits import list_commits
-from gitgates.git.object_store import read_blobs
 from gitgates.git.repo import Git, find_repo
 
 ALICE = "alice@example.com"
@@ -354,16 +353,16 @@ def test_notes_of_many_commits_are_read_at_once(
     for number in range(4):
         change(alice, f"change {number}")
     publish(alice)
-    calls: list[list[str]] = []
-
-    def counting(git: Git, names: Iterable[str], largest: int) -> dict[str, bytes]:
-        calls.append([*names])
-        return read_blobs(git, calls[-1], largest) if calls[-1] else {}
-
-    monkeypatch.setattr("gitgates.features.proof.notes.read_blobs", counting)
     repo = find_repo(str(other(alice).path), dict(os.environ))
     trees = [commit.tree for commit in list_commits(repo.git, "origin/main..HEAD")]
-    read = ProofNotes(repo)
-    read.read(trees)
-    assert all(read.of_tree(tree) for tree in trees)
-    assert [len(names) for names in calls if names] == [4]
+    notes_of = ProofNotes(repo)
+    notes_of.read(trees)
+    unread: list[str] = []
+
+    def one_by_one(_git: Git, names: Iterable[str], _largest: int) -> dict[str, bytes]:
+        unread.extend(names)
+        return {}
+
+    monkeypatch.setattr("gitgates.features.proof.notes.read_blobs", one_by_one)
+    assert [len(notes_of.of_tree(tree)) for tree in trees] == [1] * 4
+    assert unread == []
