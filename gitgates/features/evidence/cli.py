@@ -134,7 +134,7 @@ def _summary(
     counts = [
         f"{counted(signers.count(who), 'gate')} believed of {who}" for who in dict.fromkeys(signers)
     ]
-    counts += [f"{before} had run here"] if before else []
+    counts += [f"{before} recorded here"] if before else []
     commits = counted(len(verified_commits), "commit")
     return f"{commits}: {', '.join([*counts, f'{ran} run here now'])}"
 

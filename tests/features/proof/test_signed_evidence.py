@@ -84,7 +84,7 @@ def test_a_trusted_signer_is_believed_and_named(alice: Repo) -> None:
     assert done.stdout.count(b": running ") == 1
     assert done.stdout.decode().endswith(f"2 gates believed of {ALICE}, 2 run here now\n")
     assert (
-        said(ci)[0][-1] == f"2 commits: 2 gates believed of {ALICE}, 2 had run here, 0 run here now"
+        said(ci)[0][-1] == f"2 commits: 2 gates believed of {ALICE}, 2 recorded here, 0 run here now"
     )
     document = json.loads(ci.gitgates("verify", "origin/main..HEAD", "--format", "json").stdout)
     one, round_ = document["commits"]
@@ -124,7 +124,7 @@ def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Pat
         other(alice).gitgates("verify", "origin/main..HEAD", "--format", "json").stdout
     )
     assert "its signer is not trusted" in document["commits"][0]["refused"][0]
-    assert said(alice) == (["gated one", "1 commit: 2 had run here, 0 run here now"], "")
+    assert said(alice) == (["gated one", "1 commit: 2 recorded here, 0 run here now"], "")
 
 
 @pytest.mark.slow
