@@ -84,7 +84,8 @@ def test_a_trusted_signer_is_believed_and_named(alice: Repo) -> None:
     assert done.stdout.count(b": running ") == 1
     assert done.stdout.decode().endswith(f"2 gates believed of {ALICE}, 2 run here now\n")
     assert (
-        said(ci)[0][-1] == f"2 commits: 2 gates believed of {ALICE}, 2 recorded here, 0 run here now"
+        said(ci)[0][-1]
+        == f"2 commits: 2 gates believed of {ALICE}, 2 recorded here, 0 run here now"
     )
     document = json.loads(ci.gitgates("verify", "origin/main..HEAD", "--format", "json").stdout)
     one, round_ = document["commits"]
