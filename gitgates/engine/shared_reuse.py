@@ -137,7 +137,8 @@ class SharedReuse(Reuse):
             reused = f"{who}, {age(min(each.time_s for each in passes))}"
             if self._is_audit:
                 return Candidate(rest=step, reused=reused)
-            self._proved[step.gate.name] = "", f"{BELIEVED}{who}"
+            # What is believed has no keys of one's own.
+            self._proved[step.gate.name] = self._signed.trust.digest, f"{BELIEVED}{who}"
             return Candidate(reused=reused)
         maker = candidate.maker if candidate.maker == "agent" else self._maker
         return candidate._replace(shared=self._keys_of(step, make_commands).text, maker=maker)

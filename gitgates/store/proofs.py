@@ -61,7 +61,9 @@ class Proof(Record):
     config: str = ""  # the configuration's digest, if the hook let the tree be committed
     numbers: Mapping[str, float] = {}  # that it has measured
     failures: tuple[tuple[str, str], ...] = ()  # fingerprint and title; empty: not known
-    shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
+    # Keys of the pass that mean the same on any machine, between spaces; of one that somebody else
+    # has proved, a digest of who was believed.
+    shared: str = ""
     tool: str = ""  # a digest of the programs and packages, the same on any machine
     # agent: it ran in a session of one; ci; BELIEVED and an identity: it ran on the machine of that
     # signer, and is not to be signed again; empty: a person, or not known.

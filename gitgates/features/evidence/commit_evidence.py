@@ -16,7 +16,7 @@ from gitgates.features.evidence.commit_settings import configurations
 from gitgates.git.commits import changed_blobs, patch_digests, trees_of
 from gitgates.git.object_store import reading_git
 from gitgates.store.files import make_folder, read_cached, replace_cached
-from gitgates.store.proofs import FOLDER, read_all
+from gitgates.store.proofs import BELIEVED, FOLDER, read_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,6 +80,7 @@ class CommitEvidence:
         self._digests: dict[tuple[str, str], str] = {}
         # By gate: the blobs that it has checked, and the trees that they were in.
         self._checked_blobs: dict[str, dict[Blob, set[str]]] = {}
+        self.trust_digest: Callable[[], str] = str  # of who is believed now; empty: nobody
         self._gates: dict[str, dict[str, Gate]] = {}  # by tree, by name: as configured there
 
     def _complete(self, checked_trees: list[CheckedTree]) -> list[CheckedTree]:
@@ -94,7 +95,10 @@ class CommitEvidence:
     def of(self, tree: str) -> list[CheckedTree]:
         """Return the evidence of one tree."""
         if tree not in self._evidence:
-            self._evidence[tree] = [CheckedTree(*fields) for fields in self._rows.get(tree, ())]
+            rows = [CheckedTree(*fields) for fields in self._rows.get(tree, ())]
+            self._evidence[tree] = [
+                row.as_now(self.trust_digest()) if row.believed else row for row in rows
+            ]
         return self._evidence[tree]
 
     def _all(self) -> list[CheckedTree]:
@@ -217,11 +221,14 @@ def _checks(gate: Gate) -> tuple[object, ...]:
 def _from_log(proofs: Iterable[Proof]) -> list[CheckedTree]:
     """Return what the log has of commits; what a run has recorded has the same time."""
     ends_by_run: dict[tuple[str, str, str, str, float], dict[str, str]] = {}
+    believed_by_run: dict[tuple[str, str, str, str, float], dict[str, str]] = {}
     for proof in proofs:
         if proof.config:
             run = proof.content, proof.base, proof.hook, proof.config, proof.time_s
             ends_by_run.setdefault(run, {})[proof.gate] = proof.status
+            if proof.maker.startswith(BELIEVED):
+                believed_by_run.setdefault(run, {})[proof.gate] = proof.shared
     return [
-        CheckedTree(tree, base, hook, config, int(time_s), gates)
-        for (tree, base, hook, config, time_s), gates in ends_by_run.items()
+        CheckedTree(*(*run[:-1], int(run[-1]), gates), believed=believed_by_run.get(run, {}))
+        for run, gates in ends_by_run.items()
     ]

@@ -81,6 +81,8 @@ class Verifier:
         self._repo, self._clone_evidence = repo, clone_evidence
         # At most one policy lends it.
         self._lent = next((lend(repo, config, say) for lend in lenders(config, _LENT)), None)
+        if self._lent:
+            clone_evidence.trust_digest = lambda: self._lent.trust_digest if self._lent else ""
         self._tools: dict[Gate, str] = {}
 
     def read(self, commits: list[Commit]) -> None:

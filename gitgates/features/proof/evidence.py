@@ -31,6 +31,11 @@ class SignedEvidence:
     def _trust(self) -> Trust:
         return trust_at(self._repo)
 
+    @property
+    def trust_digest(self) -> str:
+        """A digest of all that decides who is believed."""
+        return self._trust.digest
+
     def read(self, trees: Iterable[str]) -> None:
         """Read what there is about trees at once."""
         self._notes.read(trees)

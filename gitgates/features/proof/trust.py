@@ -22,7 +22,13 @@ from gitgates.features.proof.statement import RefusedError, Statement, read_payl
 from gitgates.git.object_store import read_blobs
 from gitgates.git.repo import Repo
 from gitgates.git.settings import settings_in
-from gitgates.store.files import make_folder, read_cached, read_regular, replace_cached
+from gitgates.store.files import (
+    make_folder,
+    read_cached,
+    read_or_empty,
+    read_regular,
+    replace_cached,
+)
 
 __all__ = ["RefusedError", "Trust", "trust_at"]
 
@@ -53,6 +59,16 @@ class Trust(Record):
     source: str = ""  # where that is from, for display
     why_nobody: str = ""  # is believed, where a problem is the reason
     later: tuple[Trust, ...] = ()  # that has to believe it, too
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that decides who is believed."""
+        revoked = read_or_empty(self.settings.revoked) if self.settings.revoked else b""
+        rules = repr((self.signers, self.agents, self.max_age_s, self.why_nobody)).encode()
+        later = [trust.digest.encode() for trust in self.later]
+        parts = [rules, self.allowed_signers, revoked, *later]
+        digests = b"".join(hashlib.sha256(part).digest() for part in parts)
+        return hashlib.sha256(digests).hexdigest()
 
     def believed(self, raw: bytes) -> Statement:
         """Return the statement in an envelope, if its signer is believed.

@@ -180,7 +180,7 @@ def test_what_one_has_proved_no_other_runs(proved: tuple[Machine, Machine]) -> N
     second.git("commit", "-q", "--allow-empty", "-m", "again")
     assert second.ran() == []
     (row,) = [row for row in rows(second).values() if row.gate == "whole"]
-    assert (row.status, row.shared, row.maker) == ("passed", "", "signer a@example.com")
+    assert (row.status, row.maker) == ("passed", "signer a@example.com")
     second.sign("HEAD", "--not", "--remotes")
     again = second.git("rev-parse", "HEAD^{tree}")
     (line,) = [
@@ -434,3 +434,30 @@ def test_what_verify_reuses_did_not_run_here(machines: tuple[Machine, Machine]) 
     said = second.run("verify", "HEAD^!", "--run-missing", "--strict")
     assert second.ran() == ["whole"]
     assert "1 commit: 1 gate believed of a@example.com, 1 run here now\n" in said
+
+
+def test_what_was_believed_counts_as_long_as_its_signer(proved: tuple[Machine, Machine]) -> None:
+    first, second = proved
+    second.repo.shim("pre-commit")
+    second.git("switch", "-qc", "topic")
+    second.repo.write("c.txt", "")
+    second.git("add", ".")
+    second.git("commit", "-qm", "one", "--no-verify")
+    first.git("fetch", "-q", str(second.repo.path), "topic")
+    first.git("switch", "-qd", "FETCH_HEAD")
+    first.run("verify", "HEAD^!", "--run-missing")
+    first.sign("HEAD^!")
+    first.git("push", "-q", "origin", "refs/notes/gitgates")
+    second.git("fetch", "-q", "origin", "refs/notes/*:refs/notes/*")
+    second.git("commit", "-q", "--amend", "-m", "two")  # with the passes of the first
+    second.git("update-ref", "-d", "refs/notes/gitgates")
+    first.ran()
+    gated = "1 commit: 1 recorded here, 0 run here now"
+    assert gated in second.run("verify", "HEAD^!")
+    first.git("switch", "-q", "main")
+    first.repo.config(CONFIG.replace("a@example.com", "c@example.com"))
+    first.git("commit", "-qam", "revoke", "--no-verify")
+    first.git("push", "-q", "origin", "main")
+    second.git("fetch", "-q", "origin")
+    assert "bypassed the gates: whole" in second.run("verify", "HEAD^!")
+    assert second.ran() == []
