@@ -22,6 +22,9 @@ _VARIABLES = (
     *("PYTHONWARNINGS", "RUSTFLAGS"),
 )
 
+# What make itself sets for what it starts, and what says only what it prints.
+_MAKES_OWN = {"w", "--no-print-directory"}
+
 
 def surroundings(
     gate: Gate,
@@ -36,6 +39,8 @@ def surroundings(
     named = {*_named(gate.env_inputs, command.env), *variables(command)}
     for name in sorted({*_VARIABLES, *named}):
         value = command.env.get(name)
+        if name == "MAKEFLAGS" and {*(value or "").split()} <= _MAKES_OWN:
+            value = None
         text = by.variable(name, value, is_named=name in named) if by else value
         yield f"{name}={text!r}"
     for path in gate.reads:

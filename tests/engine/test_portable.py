@@ -326,6 +326,7 @@ def test_what_a_gate_declares_is_a_part_of_its_tools(pair: tuple[Machine, Machin
     gate = GATE._replace(env_inputs=("MODE",), reads=("~/.lintrc",))
     expected = first.tool(gate)
     assert second.tool(gate, VIRTUAL_ENV="/other") == expected
+    assert second.tool(gate, MAKEFLAGS="w") == expected  # as in a recipe of make
     assert second.tool(gate, MODE="1") != expected
     assert second.tool(gate, PYTEST_ADDOPTS="-x") != expected
     (second.home / ".lintrc").write_text("x")

@@ -122,6 +122,9 @@ def test_variables(at: Checker) -> None:
     proven(at, gate, TWO_B="1")
     proven(at, gate, PYTHONPATH="x")
     proven(at, gate, PYTEST_ADDOPTS="-k one")
+    proven(at, gate, MAKEFLAGS="k")
+    assert ran(at, gate, MAKEFLAGS="") == 0  # as in a recipe of make
+    assert ran(at, gate, MAKEFLAGS="w --no-print-directory") == 0
     assert ran(at, gate) == 0
 
 
