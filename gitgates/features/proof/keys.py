@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.config import values as v
 from gitgates.config.keys import Key, Table
-from gitgates.features.proof.trust_value import TRUST
+from gitgates.features.proof.trust_value import SIGNERS_FILE, TRUST
 
 _KEYS = (
     Key("trust", TRUST, "[]", weaker="any").means(
@@ -14,7 +14,7 @@ _KEYS = (
         '`max_age`, such as `"30d"`. It counts as it is at the merge base with the default branch '
         "of the remote, not as it is in the working tree."
     ),
-    Key("allowed_signers", v.TEXT, '""', weaker="any").means(
+    Key("allowed_signers", SIGNERS_FILE, '""', weaker="any").means(
         "A file of the repository with the keys of these identities, in the format of "
         "`ssh-keygen`, as it is at that merge base. Default: git's `gpg.ssh.allowedSignersFile`."
     ),

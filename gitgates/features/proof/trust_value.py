@@ -1,4 +1,4 @@
-"""The value of `trust`: identities, or a table with these and with conditions."""
+"""The values of `trust`, identities or a table with conditions, and of `allowed_signers`."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ def _trust(value: object) -> dict[str, object]:
     }
 
 
+def _file(value: object) -> str:
+    try:
+        return value if value == "" else v.parse_folder(value)
+    except BadValue:
+        hint = "For one elsewhere, set git's gpg.ssh.allowedSignersFile, and leave this out."
+        raise BadValue("a file inside the repository, relative to its root", hint) from None
+
+
+SIGNERS_FILE = ValueType(_file, v.TEXT.json)
 TRUST = ValueType(
     _trust,
     {

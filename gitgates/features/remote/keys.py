@@ -7,11 +7,19 @@ import re
 from gitgates.config import values as v
 from gitgates.config.keys import Key, Table
 from gitgates.config.values import BadValue
+from gitgates.core.types import Config, Problem
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gitgates.config.read import Settings
 
 # Without a query or a fragment, to which no key could be added.
 _URL = r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^\s?#@]*)?"
 _PASSWORD = re.compile(r"(?<=//).*@")
 _LAST_PORT = 65535
+_NAME = "remote"
 
 
 class _WithPassword(BadValue):
@@ -58,9 +66,18 @@ _KEYS = (
 )
 
 
+def _wrong(_config: Config, settings: Settings) -> Iterator[Problem]:
+    """Yield a problem if there is a private key without its certificate."""
+    table = settings.tables.get((_NAME,), {})
+    if table.get("key") and not table.get("cert"):
+        location = settings.location(_NAME, field="key")
+        yield Problem(location, "there is no `cert` for it", 'Add cert = "FILE".', deferred=True)
+
+
 TABLE = Table(
-    name="remote",
+    name=_NAME,
     keys=_KEYS,
     meaning="Servers that gates share. [More](../how-to/verdict-cache.md).",
     example='verdicts = "https://cache.example.com/gitgates".',
+    wrong=_wrong,
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from config_support import fatal, read
 
@@ -39,3 +41,10 @@ def test_without_the_table_there_is_none() -> None:
 )
 def test_wrong_values_are_named(value: str, problem: str) -> None:
     assert problem in fatal(f"[proof]\ntrust = {value}")
+
+
+@pytest.mark.parametrize("value", ["/etc/signers", "../signers", 1])
+def test_the_file_of_signers_is_in_the_repository(value: object) -> None:
+    problem = fatal(f"[proof]\nallowed_signers = {json.dumps(value)}")
+    assert "expected a file inside the repository, relative to its root" in problem
+    assert "gpg.ssh.allowedSignersFile" in problem

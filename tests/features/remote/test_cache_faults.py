@@ -453,3 +453,10 @@ def test_a_password_in_the_url_is_refused_and_not_shown(repo: Repo) -> None:
         assert b"s3" not in done.stdout + done.stderr
         assert b'got "https://\xe2\x80\xa6@cache.example.com"' in done.stderr
         assert b"Use netrc" in done.stderr
+
+
+def test_a_private_key_needs_its_certificate(repo: Repo) -> None:
+    repo.write("gitgates.toml", '[remote]\nverdicts = "https://cache.example.com"\nkey = "k"\n')
+    done = repo.gitgates("check")
+    assert done.returncode == 78
+    assert b"gitgates.toml: remote.key: there is no `cert` for it" in done.stdout + done.stderr
