@@ -37,9 +37,12 @@ def gated_heads(repo: Repo, has_evidence: Callable[[str], bool]) -> list[str]:
 def merged_head(repo: Repo, squash: Commit, heads: list[str]) -> str:
     """Return the head whose merge into the parent of a commit is its tree; empty if there is none.
 
-    Git can do that without a working tree since 2.38. Raises: GitError, OSError.
+    Git can do that without a working tree since 2.38. Raises: GitError.
     """
-    git = storing_git(repo)
+    try:
+        git = storing_git(repo)
+    except OSError:  # the merge would have to be written: the gates of the squash are missing
+        return ""
     for head in heads:
         merge = git.ask("merge-tree", "--write-tree", "--no-messages", f"{squash.id}^", head)
         if merge.exit_status not in (0, 1):

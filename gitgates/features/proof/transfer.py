@@ -61,8 +61,10 @@ def default_remote(git: Git) -> str:
             return str(name)
     if len(remotes) == 1:
         return remotes[0]
-    known = f"one of {', '.join(remotes)}" if remotes else "a name or an address"
-    raise UsageError("no remote to exchange proofs with is known", f"Name {known}.")
+    if remotes:
+        text = "there are several remotes, and the branch has no upstream"
+        raise UsageError(text, f"Specify one as REMOTE: {', '.join(remotes)}")
+    raise UsageError("there is no remote", "Specify an address as REMOTE, or: git remote add")
 
 
 def sign_new(repo: Repo, revisions: Sequence[str]) -> int:

@@ -195,3 +195,16 @@ def test_replayed_reverts_are_gated_where_their_content_is(newer: Repo) -> None:
     newer.git("replay", "--revert", "main", "HEAD~1..HEAD")
     newer.git("reset", "-q", "--hard")
     assert verified(newer)[-1] == 'gated Revert "three"'
+
+
+def test_where_nothing_can_be_written_no_squash_is_found(gated: Repo) -> None:
+    gated.write("a.py", "x = 1\n")
+    gated.git("add", ".")
+    gated.git("commit", "-qm", "one", "--no-verify")
+    state = gated.path / ".git/gitgates"
+    shutil.rmtree(state, ignore_errors=True)
+    state.write_text("a file of somebody")
+    done = gated.gitgates("verify", "HEAD~1..HEAD")
+    assert done.returncode == 1
+    assert b"bypassed the gates" in done.stdout
+    assert b"Traceback" not in done.stderr

@@ -303,12 +303,12 @@ def test_a_remote_whose_name_is_in_no_ref(pushed: Repo) -> None:
 
 def test_the_remote_that_is_meant(repo: Repo) -> None:
     done = repo.gitgates("proof", "fetch")
-    assert (done.returncode, b"Name a name or an address." in done.stderr) == (64, True)
+    assert (done.returncode, b"Specify an address as REMOTE" in done.stderr) == (64, True)
     repo.git("remote", "add", "only", "../x.git")
     git = found(repo).git
     assert default_remote(git) == "only"
     repo.git("remote", "add", "other", "../y.git")
-    assert b"Name one of only, other." in repo.gitgates("proof", "fetch").stderr
+    assert b"Specify one as REMOTE: only, other" in repo.gitgates("proof", "fetch").stderr
     repo.git("remote", "add", "origin", "../z.git")
     assert default_remote(git) == "origin"
     repo.git("config", "branch.main.remote", "other")
