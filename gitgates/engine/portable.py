@@ -81,11 +81,11 @@ def definition_sha256(gate: Gate) -> str:
     return digest(_VERSION, ascii(definition(gate)))
 
 
-def tools_of(plan: Plan, repo: Repo) -> dict[str, str]:
+def tools_of(plan: Plan, repo: Repo, why_not: dict[str, str] | None = None) -> dict[str, str]:
     """Return gate → a digest of its programs, packages and variables, the same on any machine.
 
     Also of the files elsewhere that it reads. Programs of the repository have no part in it: they
-    are in the tree. A gate whose programs cannot be told is missing.
+    are in the tree. A gate whose programs cannot be told is missing; `why_not` gets the reason.
     """
     described = Description(repo)
     tracked: set[str] = set()
@@ -108,7 +108,9 @@ def tools_of(plan: Plan, repo: Repo) -> dict[str, str]:
                 command, repo.root_abs, program, known=described.packages, file=described.file
             )
             lines += surroundings(step.gate, command, repo, by=described)
-        except (ToolError, OSError):
+        except (ToolError, OSError) as error:
+            if why_not is not None:
+                why_not[step.gate.name] = str(error)
             continue
         # Which environment is active makes no difference: its packages are told.
         told = [line for line in lines if not line.startswith("VIRTUAL_ENV=")]

@@ -22,10 +22,10 @@ class Believed:
     """The statements about a gate that count, who has signed them, and why others do not.
 
     `lent` reads statements by tree or patch; `tool` returns a digest of the programs of the gate
-    here, empty if it is not known.
+    here, empty if it is not known, and why.
     """
 
-    def __init__(self, lent: Any, gate: Gate, tool: Callable[[], str]) -> None:  # noqa: ANN401 - of a feature, which is above
+    def __init__(self, lent: Any, gate: Gate, tool: Callable[[], tuple[str, str]]) -> None:  # noqa: ANN401 - of a feature, which is above
         self._lent, self._gate, self._tool = lent, gate, tool
         self._definition = definition_sha256(gate)
         self.signers: dict[str, None] = {}
@@ -71,6 +71,8 @@ class Believed:
         if proof.status not in ("passed", "unmatched"):
             raise GitgatesError(f"{statement.title}: gate `{name}`: {proof.status}, not passed")
         if has_run:
-            if not (tool := self._tool()):
-                raise GitgatesError(f"{statement.title}: gate `{name}`: its programs are not known")
+            tool, why_not = self._tool()
+            if not tool:
+                text = f"gate `{name}`: its programs are not known: {why_not}"
+                raise GitgatesError(f"{statement.title}: {text}")
             statement.require(name, tool=tool)

@@ -83,7 +83,7 @@ class Verifier:
         self._lent = next((lend(repo, config, say) for lend in lenders(config, _LENT)), None)
         if self._lent:
             clone_evidence.trust_digest = lambda: self._lent.trust_digest if self._lent else ""
-        self._tools: dict[Gate, str] = {}
+        self._tools: dict[Gate, tuple[str, str]] = {}
 
     def read(self, commits: list[Commit]) -> None:
         """Read what others have signed about commits at once."""
@@ -119,11 +119,15 @@ class Verifier:
                 refused |= believed.refused
         return VerifiedCommit(commit, event, config, gates, signers=signers, refused=tuple(refused))
 
-    def _tool(self, gate: Gate, plan: Plan) -> str:
-        """Return a digest of the programs of a gate as it would run here; empty if not known."""
+    def _tool(self, gate: Gate, plan: Plan) -> tuple[str, str]:
+        """Return a digest of the programs of a gate as it would run here, or why there is none."""
         if gate not in self._tools:
-            tools = tools_of(plan, self._repo)
-            self._tools |= {step.gate: tools.get(step.gate.name, "") for step in plan.steps}
+            why_not: dict[str, str] = {}
+            tools = tools_of(plan, self._repo, why_not)
+            names = {step.gate: step.gate.name for step in plan.steps}
+            self._tools |= {
+                each: (tools.get(name, ""), why_not.get(name, "")) for each, name in names.items()
+            }
         return self._tools[gate]
 
 

@@ -114,6 +114,18 @@ def test_a_push_that_is_verified_believes_them(alice: Repo) -> None:
 
 
 @pytest.mark.slow
+def test_why_programs_are_not_known_is_said(alice: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    change(alice, "one")
+    publish(alice)
+    ci = other(alice)
+    monkeypatch.setenv("PYTHONPATH", "/somewhere/else")
+    lines, refused = said(ci)
+    assert lines[:-1] == [f"{BOTH} one"]
+    why = "PYTHONPATH leads to a folder outside of the repository"
+    assert f"gate `all`: its programs are not known: {why}" in refused
+
+
+@pytest.mark.slow
 def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Path) -> None:
     change(alice, "one")
     sign_with(alice, make_key(tmp_path / "mallory"))
