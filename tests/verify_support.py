@@ -71,7 +71,7 @@ def evidence(repo: Repo) -> list[Proof]:
 def kept(repo: Repo) -> dict[str, list[CheckedTree]]:
     """Return what is kept of commits beside the log: tree → evidence."""
     value = read_cached(str(repo.path / ".git/gitgates/proofs/commits"))
-    rows_by_tree = value[1] if value else {}
+    rows_by_tree = value[2] if value else {}
     return {tree: [CheckedTree(*row) for row in rows] for tree, rows in rows_by_tree.items()}
 
 

@@ -157,8 +157,10 @@ class Description:
         self._roots = list(dict.fromkeys([*folders, *map(os.path.realpath, folders)]))
         self._root_abs, self._home = repo.root_abs, repo.env.get("HOME", "").rstrip("/")
         self._cache_abs = f"{repo.shared_state_abs}/{FOLDER}/{_CACHE}"
-        version, known = read_cached(self._cache_abs) or (0, {})
-        self._known: dict[str, tuple[Facts, str]] = known if version == _CACHE_VERSION else {}
+        self._known: dict[str, tuple[Facts, str]] = {}
+        known = read_cached(self._cache_abs)
+        if known and known[0] == _CACHE_VERSION:  # of another, it may have other parts
+            _version, self._known = known
         self._news: dict[str, tuple[Facts, str]] = {}
         self._environments: dict[str, str] = {}  # folder → the virtual environment that it is in
         self.packages: dict[str, list[str]] = {}  # by environment, as long as nothing has run

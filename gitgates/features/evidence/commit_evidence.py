@@ -36,6 +36,7 @@ SKIPPED = "skipped"
 MISSING = "missing"
 UNCHECKED = "nothing was checked"
 _FILE = "commits"  # beside the log
+_VERSION = 1  # of it
 _MOST_TREES = 10_000
 _UNKNOWN = "?"  # a base that no longer exists
 _MOST_AMENDS = 5  # behind which the same patch is searched for: each takes a process
@@ -60,9 +61,12 @@ class CommitEvidence:
         self._changes = list(changes)
         self._git = reading_git(repo)
         path_abs = f"{repo.shared_state_abs}/{FOLDER}/{_FILE}"
-        old_marks, rows_by_tree = read_cached(path_abs) or ({}, {})
-        marks = dict(old_marks)  # in the log, up to which all is in the file
-        self._rows: dict[str, list[tuple[Any, ...]]] = dict(rows_by_tree)  # by tree
+        old_marks: dict[str, tuple[int, bytes]] = {}  # in the log, up to which all is in the file
+        self._rows: dict[str, list[tuple[Any, ...]]] = {}  # by tree
+        known = read_cached(path_abs)
+        if known and known[0] == _VERSION:  # of another, it may have other parts
+            _version, old_marks, self._rows = known
+        marks = dict(old_marks)
         for checked in self._complete(_from_log(read_all(repo.shared_state_abs, marks))):
             rows = self._rows.setdefault(checked.tree, [])
             if tuple(checked) not in rows:
@@ -72,7 +76,7 @@ class CommitEvidence:
                 # If killed before this, they are added again.
                 newest = dict([*self._rows.items()][-_MOST_TREES:])
                 make_folder(os.path.dirname(path_abs))
-                replace_cached(path_abs, (marks, newest), sync=False)
+                replace_cached(path_abs, (_VERSION, marks, newest), sync=False)
         except OSError as error:
             say(f"the evidence of new commits cannot be kept: {error}")
         self._evidence: dict[str, list[CheckedTree]] = {}  # by tree

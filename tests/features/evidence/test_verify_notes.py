@@ -18,6 +18,7 @@ from verify_support import append as edit
 from gitgates.features.evidence.commit_evidence import CommitEvidence
 from gitgates.git.index import cached_tree, committed_tree
 from gitgates.git.repo import find_repo
+from gitgates.store.files import replace_cached
 from gitgates.store.proofs import Proof, append, digest, read_all
 
 PROOF = Proof(gate="py", content="", status="passed", time_s=1e9, hook="pre-commit", config="x")
@@ -62,6 +63,15 @@ def test_only_so_many_trees_are_kept(gated: Repo, monkeypatch: pytest.MonkeyPatc
         append(here.shared_state_abs, [PROOF._replace(content=f"{number:040x}")])
         CommitEvidence(here, pytest.fail)
     assert [*kept(gated)] == [f"{number:040x}" for number in (3, 4)]
+
+
+@pytest.mark.parametrize("other", [(0, {}), (99, {}, {}, "more"), ({}, {"tree": [("short",)]})])
+def test_what_another_version_has_kept_is_made_again(gated: Repo, other: Any) -> None:
+    change(gated, "one")
+    file = gated.path / ".git/gitgates/proofs/commits"
+    replace_cached(str(file), other)
+    assert verified(gated) == ["gated one"]
+    assert kept(gated)
 
 
 def test_the_log_is_read_once(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
