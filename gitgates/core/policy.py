@@ -322,6 +322,11 @@ def lenders(config: Config, name: str) -> list[Callable[..., Any]]:
     return [getattr(module_of(row), name) for row in rows]
 
 
+def is_lent(config: Config, name: str) -> bool:
+    """Return whether a policy lends functions of a name, without importing it."""
+    return any(name in row.lends and row.table in config.tables for row in POLICIES)
+
+
 def policies_at(config: Config, kind: EventKind) -> list[tuple[Policy, PolicyModule, list[Need]]]:
     """Return the policies to ask at an event, in order, with what they need of it."""
     policies = []

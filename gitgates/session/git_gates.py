@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gitgates.config.load import load
 from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.policy import is_lent
 from gitgates.core.types import BLOCK, Config, Decision, Event, Plan, Verdict
 from gitgates.engine.command import without_git
 from gitgates.engine.plan import (
@@ -19,7 +20,7 @@ from gitgates.engine.plan import (
 )
 from gitgates.engine.run import run_plan
 from gitgates.git.index import named_index
-from gitgates.session.git_hooks import cache_of
+from gitgates.session.git_hooks import SIGNED, cache_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _run_push(call: HookCall) -> Decision:
         else:
             call.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
             decisions.append(run_in_checkout(call, part, tip))
-        if decisions[-1].verdict < BLOCK and tip and "proof" in call.config.tables:
+        if decisions[-1].verdict < BLOCK and tip and is_lent(call.config, SIGNED):
             from gitgates.session.push_record import record_push  # only where proofs are signed
 
             record_push(call, tip, decisions[-1])

@@ -14,7 +14,7 @@ from gitgates.config.load import checked, load, read_files, settings_among
 from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.core.policy import ask, policies_at
+from gitgates.core.policy import ask, is_lent, policies_at
 from gitgates.core.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
 from gitgates.engine.command import is_running_here
 from gitgates.engine.plan import RUN_BY_FRAMEWORK, find_hook
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from gitgates.core.types import GateResult
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Git, Repo
+
+SIGNED = "signed_passes"  # lent where what gates have passed is signed for other machines
 
 
 class HookCall:
@@ -193,7 +195,7 @@ def record(call: HookCall, tree: str, base: str) -> None:
     for visit in reversed(visits):  # a gate has looked if the one that it leads to has
         if visit.called_by and ends[visit.result.gate].status == "unchecked":
             ends[visit.called_by] = ends[visit.result.gate]
-    more = _for_others(call, results) if "proof" in call.config.tables else {}
+    more = _for_others(call, results) if is_lent(call.config, SIGNED) else {}
     proofs = [
         proof_of(
             gates[name],
