@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from fnmatch import fnmatchcase
 
 from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError, GitError
@@ -236,16 +237,4 @@ def _path_in_tree(repo: Repo, path_abs: str) -> str:
 
 def _matches(pattern: str, identity: str) -> bool:
     """Return whether an identity matches a pattern, in which `*` is any text."""
-    first, *rest = pattern.split("*")
-    if not rest:
-        return pattern == identity
-    *middle, last = rest
-    at = len(first)
-    if not identity.startswith(first):
-        return False
-    for part in middle:
-        start = identity.find(part, at)
-        if start < 0:
-            return False
-        at = start + len(part)
-    return identity.endswith(last) and len(identity) - len(last) >= at
+    return fnmatchcase(identity, pattern.replace("[", "[[]").replace("?", "[?]"))
