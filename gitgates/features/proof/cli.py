@@ -14,9 +14,10 @@ from gitgates.core.record import Record
 from gitgates.features.proof.cli_transfer import fetch, push
 from gitgates.features.proof.envelope import Envelope, read_envelope
 from gitgates.features.proof.notes import ProofNotes
-from gitgates.features.proof.signing import signed, statements_of
+from gitgates.features.proof.signing import statements_of
 from gitgates.features.proof.ssh_keys import NAMESPACE
 from gitgates.features.proof.statement import RefusedError, Statement, read_payload
+from gitgates.features.proof.transfer import sign_new
 from gitgates.features.proof.trust import Trust, trust_at
 from gitgates.git.commits import Commit, list_commits
 from gitgates.git.ranges import range_of, unpushed
@@ -180,13 +181,9 @@ def verify(target: str, fmt: str) -> int:
 def sign(revisions: str | None) -> int:
     """Sign proofs of commits."""
     repo = current_repo()
-    commits, notes = _commits(repo, revisions), ProofNotes(repo)
+    commits = _commits(repo, revisions)
     statements = statements_of(repo, commits)
-    new = notes.unsigned(statements)
-    envelopes: dict[str, list[bytes]] = {}
-    for statement, envelope in zip(new, signed(repo, new), strict=True):
-        envelopes.setdefault(statement.tree, []).append(envelope)
-    notes.add(envelopes)
+    new = sign_new(repo, statements)
     evident = {statement.tree for statement in statements}
     for commit in commits:
         of_commit = [statement for statement in new if statement.tree == commit.tree]

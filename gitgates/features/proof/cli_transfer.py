@@ -6,7 +6,9 @@ import click
 
 from gitgates.core.clean import counted
 from gitgates.core.errors import OK, ConfigError
+from gitgates.features.proof.signing import statements_of
 from gitgates.features.proof.transfer import Transfer, default_remote, sign_new
+from gitgates.git.commits import list_commits
 from gitgates.git.notes import REF
 from gitgates.verbs.repository import current_repo
 
@@ -46,7 +48,8 @@ def push(remote: str | None) -> int:
     repo = current_repo()
     name, count = remote or default_remote(repo.git), 0
     try:
-        count = sign_new(repo, (_MOST, "HEAD")) if repo.head else 0
+        commits = list_commits(repo.git, _MOST, "HEAD") if repo.head else []
+        count = len(sign_new(repo, statements_of(repo, commits)))
     except ConfigError as error:
         if not repo.git.resolve(REF):
             raise

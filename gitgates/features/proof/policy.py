@@ -32,13 +32,15 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     if is_refused or call.is_dry or not call.event.argv:
         return so_far
     # Cold: `needs` alone loads none of it.
+    from gitgates.features.proof.signing import statements_of
     from gitgates.features.proof.transfer import Transfer, sign_new
+    from gitgates.git.commits import list_commits
     from gitgates.git.ranges import pushed
 
     repo, remote = call.repo, call.event.argv[0]
     try:
         if revisions := pushed(call.event.refs, remote, repo.git):
-            sign_new(repo, (_MOST, *revisions))
+            sign_new(repo, statements_of(repo, list_commits(repo.git, _MOST, *revisions)))
             Transfer(repo, remote, limit_s=_LIMIT_S, unattended=True).push()
     except (GitgatesError, OSError) as error:
         why = ". ".join(line.strip(" .") for line in str(error).splitlines())

@@ -13,14 +13,14 @@ import time
 
 from gitgates.core.errors import GitError, UsageError
 from gitgates.features.proof.notes import ProofNotes
-from gitgates.features.proof.signing import signed, statements_of
-from gitgates.git.commits import list_commits
+from gitgates.features.proof.signing import signed
 from gitgates.git.notes import REF, unite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gitgates.features.proof.statement import Statement
     from gitgates.git.repo import Git, Repo
     from gitgates.proc.call import CompletedProcess
 
@@ -67,18 +67,18 @@ def default_remote(git: Git) -> str:
     raise UsageError("there is no remote", "Specify an address as REMOTE, or: git remote add")
 
 
-def sign_new(repo: Repo, revisions: Sequence[str]) -> int:
-    """Sign what this machine has proved of commits, and was not yet; return how much that is.
+def sign_new(repo: Repo, statements: Sequence[Statement]) -> list[Statement]:
+    """Sign the statements that are not in the notes yet, and add them; return these.
 
-    `revisions`: as for git-log(1). Raises: ConfigError where there is no key; GitError.
+    Raises: ConfigError where there is no key; GitError.
     """
     notes = ProofNotes(repo)
-    new = notes.unsigned(statements_of(repo, list_commits(repo.git, *revisions)))
+    new = notes.unsigned(statements)
     envelopes: dict[str, list[bytes]] = {}
     for statement, envelope in zip(new, signed(repo, new), strict=True):
         envelopes.setdefault(statement.tree, []).append(envelope)
     notes.add(envelopes)
-    return len(new)
+    return new
 
 
 class Transfer:
