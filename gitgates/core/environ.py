@@ -82,6 +82,11 @@ def read() -> Mapping[str, str]:
     return dict(os.environ)
 
 
+def is_ci(env: Mapping[str, str]) -> bool:
+    """Return whether this runs in CI, by the variable that all CI hosts set."""
+    return env.get("CI", "").lower() not in ("", "0", "false", "no", "off")
+
+
 def is_off(env: Mapping[str, str]) -> bool:
     """Return whether the person switched gitgates off for this command."""
     return env.get("GITGATES") == "0"

@@ -13,6 +13,7 @@ import re
 import stat
 import time
 
+from gitgates.core.environ import is_ci
 from gitgates.core.record import Record
 from gitgates.engine.command import gate_env, make_commands, with_hook
 from gitgates.engine.surroundings import surroundings
@@ -51,7 +52,6 @@ _ROOT, _VENV, _HOME = b"{root}", b"{venv}", b"{home}"
 # Written by installers about themselves, or about where a package came from.
 _INSTALLERS = (b"INSTALLER", b"REQUESTED", b"direct_url.json", b"uv_cache.json", b"RECORD")
 _IMPORTS = ("PYTHONPATH", "PYTHONHOME", "NODE_PATH")  # variables that name such folders
-_FALSE = ("", "0", "false", "no", "off")
 _LEADS = (".pth", ".egg-link")  # files that name folders to import from
 _EDITABLE = "__editable__"
 _ABSOLUTE = re.compile(r"""['"]/\w""")  # a path in a text of Python
@@ -123,7 +123,7 @@ def maker_of(event: Event, env: Mapping[str, str]) -> str:
     """Return who makes the passes of an event, as in a Proof."""
     if event.payload or is_called_by_agent(env):
         return "agent"
-    return "ci" if env.get("CI", "").lower() not in _FALSE else ""
+    return "ci" if is_ci(env) else ""
 
 
 def commands_for(plan: Plan, repo: Repo) -> Callable[[Step], list[Command]]:

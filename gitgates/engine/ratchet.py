@@ -110,7 +110,10 @@ class Ratchet:
         mine = [proof for proof in proofs if proof.gate == self._gate.name]
         if found := [proof for proof in mine if proof.numbers or proof.hook == MEASURE]:
             return found[-1].numbers, found[-1].definition
-        newest = max(self._signed(tree), key=lambda proof: proof.time_s, default=None)
+        try:
+            newest = max(self._signed(tree), key=lambda proof: proof.time_s, default=None)
+        except GitgatesError:
+            newest = None  # what others have measured cannot be read: it is not compared with
         return (newest.numbers, "") if newest else ({}, "")
 
     def _signed(self, tree: str) -> Iterator[Any]:

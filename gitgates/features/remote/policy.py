@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gitgates.core.environ import is_ci
 from gitgates.features.remote.verdict_cache import Server, VerdictCache
 
 TYPE_CHECKING = False
@@ -11,19 +12,16 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config
     from gitgates.git.repo import Repo
 
-_FALSE = ("", "0", "false", "no", "off")
-
 
 def verdict_cache(
     repo: Repo, config: Config, say: Callable[[str], None], *, remembers: bool = True
 ) -> VerdictCache:
     """Return the cache for one run; without `verdicts`, it has nothing and writes nothing."""
     table = config.tables["remote"]
-    is_ci = repo.env.get("CI", "").lower() not in _FALSE
     return VerdictCache(
         Server.of_table(table, repo.root_abs, repo.env),
         repo.env,
-        writes=table["write"] == "always" or (table["write"] == "ci" and is_ci),
+        writes=table["write"] == "always" or (table["write"] == "ci" and is_ci(repo.env)),
         down_abs=f"{repo.shared_state_abs}/cache-down" if remembers else "",
         say=say,
     )
