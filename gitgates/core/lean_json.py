@@ -68,9 +68,9 @@ def loads_strictly(raw: bytes) -> Any:  # noqa: ANN401 - whatever it says
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise ValueError("a name is twice in an object")
+        raise ValueError("a name occurs twice in an object")
     return document
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a number of JSON")

@@ -48,9 +48,9 @@ def read_envelope(raw: bytes) -> Envelope:
     try:
         document = loads_strictly(raw)
     except (ValueError, RecursionError) as error:
-        raise RefusedError(f"it is no JSON: {error}") from error
+        raise RefusedError(f"it is not JSON: {error}") from error
     if type(document) is not dict or document.keys() != _FIELDS:
-        raise RefusedError("it is no envelope: it has other fields than DSSE's")
+        raise RefusedError("it is not an envelope: it has fields other than those of DSSE")
     if document["payloadType"] != PAYLOAD_TYPE:
         raise RefusedError(f"its payload is of another type: {document['payloadType']!r:.100}")
     signatures = document["signatures"]
@@ -61,10 +61,10 @@ def read_envelope(raw: bytes) -> Envelope:
     if type(signature) is not dict or signature.keys() != {"keyid", "sig"}:
         raise RefusedError("its signature has other fields than keyid and sig")
     if type(signature["keyid"]) is not str:
-        raise RefusedError("its keyid is no text")
+        raise RefusedError("its keyid is not a string")
     armored = _bytes("signature", signature["sig"])
     if not armored.startswith(ARMOR):
-        raise RefusedError("its signature is none of ssh-keygen")
+        raise RefusedError("its signature was not made by ssh-keygen")
     return Envelope(_bytes("payload", document["payload"]), armored, signature["keyid"])
 
 
@@ -77,7 +77,7 @@ def _bytes(name: str, text: object) -> bytes:
     try:
         content = binascii.a2b_base64(text, strict_mode=True)  # type: ignore[arg-type]
     except (ValueError, TypeError) as error:
-        raise RefusedError(f"its {name} is no base64: {error}") from error
+        raise RefusedError(f"its {name} is not base64: {error}") from error
     if _base64(content) != text:
-        raise RefusedError(f"its {name} is no base64: not as RFC 4648 writes it")
+        raise RefusedError(f"its {name} is not base64: not as RFC 4648 writes it")
     return content

@@ -186,7 +186,7 @@ def read_payload(payload: bytes) -> Statement:
         run, *resources = document["predicate"]["configuration"]
         version = run["annotations"]["v"]
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise RefusedError(f"its payload is no statement of gitgates: {_why(error)}") from error
+        raise RefusedError(f"its payload is not a statement of gitgates: {_why(error)}") from error
     if kinds != (TYPE, PREDICATE):
         raise RefusedError(f"its statement is of another type or version: {kinds!r:.200}")
     if type(version) is not int or version != VERSION:
@@ -195,7 +195,7 @@ def read_payload(payload: bytes) -> Statement:
     try:
         statement = _statement(document["subject"], run, resources)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise RefusedError(f"its payload is no statement of gitgates: {_why(error)}") from error
+        raise RefusedError(f"its payload is not a statement of gitgates: {_why(error)}") from error
     if _document(statement) != document:
         raise RefusedError("its payload has fields that are not of a statement of gitgates")
     return statement
@@ -226,14 +226,14 @@ def _statement(subject: Any, run: Any, resources: list[Any]) -> Statement:  # no
     if not statement.has_run:
         raise ValueError("no gate of it has run")
     if len({proof.gate for proof in statement.gates}) < len(statement.gates):
-        raise ValueError("a gate is in it twice")
+        raise ValueError("a gate occurs in it twice")
     return statement
 
 
 def _gate(resource: Any) -> GateProof:  # noqa: ANN401 - JSON
     notes = resource["annotations"]
     if type(notes["keys"]) is not list:
-        raise TypeError("the keys of a gate are no list")
+        raise TypeError("the keys of a gate are not a list")
     return GateProof(
         gate=_text(resource["name"]),
         status=_text(notes["status"]),
@@ -252,32 +252,32 @@ def identity(value: object) -> str:
     """Return an identity that may be asked for. Raises: ValueError where it is none."""
     text = _text(value)
     if not text or text.startswith("-") or any(c.isspace() or c in _NOT_IN_IDENTITY for c in text):
-        raise ValueError(f"{text!r:.100} is no identity of one signer")
+        raise ValueError(f"{text!r:.100} is not the identity of one signer")
     return text
 
 
 def _text(value: object) -> str:
     if type(value) is not str or len(value) > _LONGEST or not (value.isprintable()):
-        raise ValueError(f"{value!r:.100} is no text of one line")
+        raise ValueError(f"{value!r:.100} is not text of one line")
     return value
 
 
 def _number(value: object) -> float:
     if type(value) not in (int, float) or not -_LARGEST < value < _LARGEST:  # type: ignore[operator]
-        raise ValueError(f"{value!r:.100} is no number")
+        raise ValueError(f"{value!r:.100} is not a number")
     return value  # type: ignore[return-value]
 
 
 def _time(value: object) -> float:
     seconds = _number(value)
     if not 0 <= seconds < _LATEST_S:
-        raise ValueError(f"{value!r:.100} is no time")
+        raise ValueError(f"{value!r:.100} is not a time")
     return seconds
 
 
 def _hex(value: object, lengths: tuple[int, ...] = (_SHA256_LENGTH,)) -> str:
     if type(value) is not str or len(value) not in lengths or value.strip("0123456789abcdef"):
-        raise ValueError(f"{value!r:.100} is no digest")
+        raise ValueError(f"{value!r:.100} is not a digest")
     return value
 
 

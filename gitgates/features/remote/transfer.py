@@ -202,7 +202,7 @@ def unwrapped(message: bytes) -> bytes:
     except IndexError:
         envelope = b""
     if not envelope or at != len(message):
-        raise _EntryError("its entry is none of gitgates")
+        raise _EntryError("its entry was not written by gitgates")
     return envelope
 
 
@@ -248,7 +248,7 @@ def _context(server: Server) -> ssl.SSLContext:
             context.load_cert_chain(server.cert, server.key or None, lambda: "")
         except (ssl.SSLError, ValueError):
             files = f"{server.cert} and {server.key}" if server.key else server.cert
-            why = "are no certificate and its private key in PEM, without a passphrase"
+            why = "are not a certificate and its private key in PEM, without a passphrase"
             raise _TransferError(f"`cert` and `key`: {files} {why}") from None
     return context
 
@@ -270,7 +270,7 @@ def _authorization(server: Server, host: str) -> dict[str, str]:
     try:
         entry = netrc.netrc(server.netrc).hosts.get(host)
     except netrc.NetrcParseError as error:  # its message may have the password
-        raise _TransferError(f"{server.netrc}:{error.lineno}: is no netrc") from None
+        raise _TransferError(f"{server.netrc}:{error.lineno}: is not a netrc file") from None
     except (OSError, ValueError):
         raise _TransferError(f"{server.netrc}: cannot be read") from None
     return {"Authorization": _basic(entry[0], entry[2])} if entry else {}

@@ -111,7 +111,7 @@ def test_what_is_not_forged_is_believed(trust: Trust, keys: Keys) -> None:
     assert found.require("all", **wanted).status == "passed"
 
 
-NO_STATEMENT = "no valid proof: its payload is no statement of gitgates"
+NO_STATEMENT = "no valid proof: its payload is not a statement of gitgates"
 NOT_VALID = "its signature is not valid: "
 INCORRECT = f"{NOT_VALID}Signature verification failed: incorrect signature"
 NO_KEY = f"its signature is not valid: no key of {CI} in the allowed signers has signed it"
@@ -188,11 +188,11 @@ CHANGED: dict[str, tuple[Forge, str]] = {
     ),
     "empty signature": (
         lambda k: signature_with(proof_by(k.ci), sig=""),
-        "no valid proof: its signature is none of ssh-keygen",
+        "no valid proof: its signature was not made by ssh-keygen",
     ),
     "signature of another kind": (
         lambda k: signature_with(proof_by(k.ci), sig=base64.b64encode(b"\0" * 64).decode()),
-        "no valid proof: its signature is none of ssh-keygen",
+        "no valid proof: its signature was not made by ssh-keygen",
     ),
     "armor without content": (
         lambda k: signature_with(
@@ -215,49 +215,49 @@ CHANGED: dict[str, tuple[Forge, str]] = {
     ),
     "another field": (
         lambda k: envelope_with(proof_by(k.ci), trusted=True),
-        "no valid proof: it is no envelope: it has other fields than DSSE's",
+        "no valid proof: it is not an envelope: it has fields other than those of DSSE",
     ),
     "names twice": (
         lambda k: proof_by(k.ci)[:-1] + b', "payloadType": "application/vnd.in-toto+json"}',
-        "no valid proof: it is no JSON: a name is twice in an object",
+        "no valid proof: it is not JSON: a name occurs twice in an object",
     ),
-    "truncated": (lambda k: proof_by(k.ci)[:-9], "no valid proof: it is no JSON: "),
+    "truncated": (lambda k: proof_by(k.ci)[:-9], "no valid proof: it is not JSON: "),
     "truncated base64": (
         lambda k: envelope_with(proof_by(k.ci), payload=json.loads(proof_by(k.ci))["payload"][:-3]),
-        "no valid proof: its payload is no base64: ",
+        "no valid proof: its payload is not base64: ",
     ),
     "urlsafe base64": (
         lambda k: signature_with(proof_by(k.ci), sig="-_-_"),
-        "no valid proof: its signature is no base64: ",
+        "no valid proof: its signature is not base64: ",
     ),
     "base64 with spaces": (
         lambda k: envelope_with(
             proof_by(k.ci), payload=json.loads(proof_by(k.ci))["payload"] + "\n"
         ),
-        "no valid proof: its payload is no base64: ",
+        "no valid proof: its payload is not base64: ",
     ),
     "base64 of more bits": (
         lambda k: signature_with(proof_by(k.ci), sig="QUJ="),
-        "no valid proof: its signature is no base64: not as RFC 4648 writes it",
+        "no valid proof: its signature is not base64: not as RFC 4648 writes it",
     ),
     "no text as payload": (
         lambda k: envelope_with(proof_by(k.ci), payload=["e30="]),
-        "no valid proof: its payload is no base64: ",
+        "no valid proof: its payload is not base64: ",
     ),
     "not UTF-8": (
         lambda _k: b'{"payload": "\xff"}',
-        "no valid proof: it is no JSON: 'utf-8' codec can't decode byte 0xff",
+        "no valid proof: it is not JSON: 'utf-8' codec can't decode byte 0xff",
     ),
     "huge": (
         lambda _k: b" " * (1 << 21),
         "no valid proof: it has 2097152 bytes, and a proof has at most 1048576",
     ),
-    "deep": (lambda _k: b"[" * 500_000, "no valid proof: it is no JSON: "),
+    "deep": (lambda _k: b"[" * 500_000, "no valid proof: it is not JSON: "),
     "NaN": (
         lambda _k: b'{"payload": NaN}',
-        "no valid proof: it is no JSON: NaN is no number of JSON",
+        "no valid proof: it is not JSON: NaN is not a number of JSON",
     ),
-    "nothing": (lambda _k: b"", "no valid proof: it is no JSON: "),
+    "nothing": (lambda _k: b"", "no valid proof: it is not JSON: "),
 }
 # What a key has signed that should not have, or that is not what it says.
 SIGNED: dict[str, tuple[Forge, str]] = {
@@ -277,7 +277,7 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "wildcard as identity": (
         lambda k: proof_by(k.bob, signer="*@ci.example.com"),
-        f"{NO_STATEMENT}: '*@ci.example.com' is no identity",
+        f"{NO_STATEMENT}: '*@ci.example.com' is not the identity",
     ),
     "two identities": (
         lambda k: proof_by(k.bob, signer="ci@example.com,bob@example.com"),
@@ -285,11 +285,11 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "option as identity": (
         lambda k: proof_by(k.bob, signer="-fx@ci.example.com"),
-        f"{NO_STATEMENT}: '-fx@ci.example.com' is no identity",
+        f"{NO_STATEMENT}: '-fx@ci.example.com' is not the identity",
     ),
     "no identity": (
         lambda k: proof_by(k.ci, signer=""),
-        f"{NO_STATEMENT}: '' is no identity of one signer",
+        f"{NO_STATEMENT}: '' is not the identity of one signer",
     ),
     "expired key": (
         lambda k: proof_by(k.expired, signer="old@ci.example.com"),
@@ -345,7 +345,7 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "names twice in the payload": (
         lambda k: payload_with(k.ci, b'"result": ', b'"result": "FAILED", "result": '),
-        f"{NO_STATEMENT}: a name is twice in an object",
+        f"{NO_STATEMENT}: a name occurs twice in an object",
     ),
     "a field that is unknown": (
         lambda k: payload_with(k.ci, b'"hook": ""', b'"hook": "", "force": true'),
@@ -367,11 +367,11 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "a tree that is no id": (
         lambda k: proof_by(k.ci, tree="HEAD"),
-        f"{NO_STATEMENT}: 'HEAD' is no digest",
+        f"{NO_STATEMENT}: 'HEAD' is not a digest",
     ),
     "a gate twice": (
         lambda k: proof_by(k.ci, gates=(GATE, GATE)),
-        f"{NO_STATEMENT}: a gate is in it twice",
+        f"{NO_STATEMENT}: a gate occurs in it twice",
     ),
     "no gate has run": (
         lambda k: proof_by(k.ci, gates=(GATE._replace(status="skipped"),)),
@@ -379,11 +379,11 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "infinite time": (
         lambda k: payload_with(k.ci, b'"duration": 0.0', b'"duration": 1e999'),
-        f"{NO_STATEMENT}: inf is no number",
+        f"{NO_STATEMENT}: inf is not a number",
     ),
     "control characters": (
         lambda k: proof_by(k.ci, hook="pre-commit\nsigner: x"),
-        f"{NO_STATEMENT}: 'pre-commit\\nsigner: x' is no text",
+        f"{NO_STATEMENT}: 'pre-commit\\nsigner: x' is not text",
     ),
     "payload not UTF-8": (
         lambda k: payload_with(k.ci, b'"hook": ""', b'"hook": "\xff"'),

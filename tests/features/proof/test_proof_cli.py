@@ -73,11 +73,11 @@ def test_what_is_no_proof_is_not_imported(signing: Repo) -> None:
     done = signing.gitgates("proof", "import", "junk.json")
     assert done.returncode == 1
     assert done.stderr.decode() == (
-        "gitgates: junk.json: not a proof of a commit: it is no envelope: it has other fields than "
-        "DSSE's\n"
+        "gitgates: junk.json: not a proof of a commit: it is not an envelope: it has fields "
+        "other than those of DSSE\n"
     )
     assert lines(signing, "verify", "junk.json", status=1) == [
-        "not believed: it is no envelope: it has other fields than DSSE's"
+        "not believed: it is not an envelope: it has fields other than those of DSSE"
     ]
     done = signing.gitgates("proof", "show", "nothing")
     assert done.returncode == 64

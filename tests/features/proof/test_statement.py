@@ -87,5 +87,5 @@ def test_an_envelope_is_one_for_securesystemslib(repo: Repo) -> None:
 
 @pytest.mark.parametrize("seconds", [-1, 1e12])
 def test_a_time_that_no_clock_shows_is_refused(seconds: float) -> None:
-    with pytest.raises(Exception, match="is no time"):
+    with pytest.raises(Exception, match="is not a time"):
         read_payload(to_payload(statement(time_s=seconds)))

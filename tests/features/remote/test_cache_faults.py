@@ -127,7 +127,7 @@ WRONG = {
     ),
     "cut off without a length": (
         after_request(OK + b"\r\n" + ENTRY[:-1]),
-        f"{KEYS[0][:12]}: its entry is none of gitgates",
+        f"{KEYS[0][:12]}: its entry was not written by gitgates",
     ),
     "half-closed": (half_closed, f"GET: {CLOSED}"),
     "no HTTP": (after_request(b"SSH-2.0-OpenSSH_9.2\r\n"), "GET: its answer is not HTTP"),
@@ -144,11 +144,11 @@ WRONG = {
     ),
     "negative length": (
         after_request(OK + b"Content-Length: -5\r\n\r\n"),
-        "its entry is none of gitgates",
+        "its entry was not written by gitgates",
     ),
     "shorter length than it is": (
         after_request(OK + b"Content-Length: 4\r\n\r\n" + ENTRY),
-        "its entry is none of gitgates",
+        "its entry was not written by gitgates",
     ),
     "compressed": (
         after_request(OK + b"Content-Encoding: gzip\r\nContent-Length: 3\r\n\r\n\x1f\x8b\x08"),
@@ -156,9 +156,12 @@ WRONG = {
     ),
     "a page for everything": (
         after_request(OK + b"Content-Length: 13\r\n\r\n<html></html>"),
-        "its entry is none of gitgates",
+        "its entry was not written by gitgates",
     ),
-    "empty": (after_request(OK + b"Content-Length: 0\r\n\r\n"), "its entry is none of gitgates"),
+    "empty": (
+        after_request(OK + b"Content-Length: 0\r\n\r\n"),
+        "its entry was not written by gitgates",
+    ),
 }
 
 
@@ -349,8 +352,8 @@ def test_files_that_hold_something_else(certificates: Path, tmp_path: Path) -> N
     text.write_text("machine localhost login me passwrd s3cret\n")
     server = Server("https://127.0.0.1:1")
     assert missed(server._replace(ca=str(text))) == f"`ca`: there are no certificates in {text}"
-    assert "are no certificate and its private key" in missed(server._replace(cert=str(text)))
-    assert missed(server._replace(netrc=str(text))) == f"{text}:1: is no netrc"
+    assert "are not a certificate and its private key" in missed(server._replace(cert=str(text)))
+    assert missed(server._replace(netrc=str(text))) == f"{text}:1: is not a netrc file"
     key = str(certificates / "client.key")
     assert missed(server._replace(key=key)) == "`key`: there is no `cert` for it"
 
