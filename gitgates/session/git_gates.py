@@ -85,7 +85,7 @@ def _run_push(call: HookCall) -> Decision:
         if decisions[-1].verdict < BLOCK and tip and is_lent(call.config, SIGNED):
             from gitgates.session.push_record import record_push  # only where proofs are signed
 
-            record_push(call, tip, decisions[-1])
+            record_push(call, tip, part, decisions[-1])
         if decisions[-1].verdict >= BLOCK and call.hook.strategy == "sequence":
             break
     return join_decisions(tuple(decisions))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from gitgates.core.errors import GitgatesError
 from gitgates.engine.plan import takes_paths
+from gitgates.git.ranges import pushed
 from gitgates.session.git_hooks import record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.types import Decision
+    from gitgates.core.types import Decision, Event
     from gitgates.session.git_hooks import HookCall
 
 
-def record_push(call: HookCall, tip: str, decision: Decision) -> None:
-    """Record the gates that have run on the tree of a pushed commit.
+def record_push(call: HookCall, tip: str, event: Event, decision: Decision) -> None:
+    """Record the gates that have run on the tree of a pushed commit. `event`: of its refs alone.
 
     A push is refused for nothing here: where it cannot be written, its gates run again elsewhere.
     """
@@ -21,10 +22,9 @@ def record_push(call: HookCall, tip: str, decision: Decision) -> None:
     remote = call.event.argv[0] if call.event.argv else ""
     try:
         tree = git.resolve(f"{tip}^{{tree}}")
-        remote_ids = [r.remote_id for r in call.event.refs if r.remote_id.strip("0")]
-        ranges = (tip, "--not", *remote_ids, f"--remotes={remote}")
-        revisions = git.ask("rev-list", "--boundary", "--ignore-missing", *ranges).stdout.decode()
-        edges = [line[1:] for line in revisions.split() if line.startswith("-")]
+        revisions = pushed(event.refs, remote, git)
+        listing = git.ask("rev-list", "--boundary", *revisions).stdout if revisions else b""
+        edges = [line[1:] for line in listing.decode().split() if line.startswith("-")]
         # With one commit below all that is pushed, or none, the paths are what differs from that.
         base = edges[0] if edges else ""
         gates = {step.gate.name: step.gate for step in call.plan.steps} if call.plan else {}
