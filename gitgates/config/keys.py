@@ -203,6 +203,9 @@ GATE_KEYS: tuple[Key, ...] = (
         "With `pass_files`: split the paths into several runs at once, one for each free slot. "
         "Only for commands that check each file on its own. The output is shown in order."
     ),
+    Key("remote", v.FLAG, "false").means(
+        "The gate may run on the server of `[tool.gitgates.remote]`, where there is no room here."
+    ),
     Key("writes", v.FLAG, "false").means(
         "The gate changes files: it runs alone, and before a commit or a push, changes count "
         "as a failure, so they can be reviewed and staged. A gate without this key that "

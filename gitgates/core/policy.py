@@ -196,7 +196,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.remote.policy",
         table="remote",
         by_table=True,
-        lends=("verdict_cache",),
+        lends=("verdict_cache", "remote_execution"),
         kinds=("before-push",),
     ),
     Policy(

@@ -144,6 +144,7 @@ class Gate(Record):
     after: tuple[str, ...] = ()  # gates that are to have ended, if they run at all
     parallel: bool = False  # whether its paths are split into runs side by side
     examples: tuple[tuple[str, str], ...] = ()  # fail or pass, and a path
+    remote: bool = False  # whether it may run on the server of `[tool.gitgates.remote]`
 
 
 class Hook(Record):
@@ -253,6 +254,8 @@ class GateResult(Record):
     reused: str = ""  # where the pass comes from that stands for a run: when, and of which hook
     shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
     maker: str | None = None  # of the pass, as in a Proof; None: whoever runs this
+    where: str = ""  # the server that it ran on; empty: here
+    action: str = ""  # what ran there, as the server tells it apart: a digest
 
 
 class Visit(Record):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gitgates.core.types import Command, Config, Gate, GateResult, Plan, Step
+    from gitgates.engine.remote import RemoteRun
     from gitgates.engine.reuse import Candidate, Reuse
     from gitgates.git.repo import Repo
 
@@ -33,6 +34,7 @@ class Admission(Record):
     candidate: Candidate | None = None  # for the reuse of its pass
     at_once: int = 1  # how many processes of it may run at the same time
     slots: tuple[int, ...] = ()  # locked for them, the same number for each
+    is_remote: bool = False  # it is to run on the server
 
     @property
     def reused(self) -> str:
@@ -64,27 +66,34 @@ class Admissions:
         say: Callable[[str], None],
         *,
         is_urgent: bool,
+        remote: RemoteRun | None = None,
     ) -> None:
+        self._remote = remote
         self.slots = config.jobs or os.cpu_count() or 1
         self._reuse, self._say = reuse, say
         # Whoever waits for this run has a slot already, and would not give it up.
         is_nested = bool(env.get(ACTIVE))
         self._pool = None if is_nested else open_pool(env, self.slots, is_urgent=is_urgent)
         self._waiting: dict[str, Candidate | None] = {}  # gate → its candidate, without a slot
-        self._has_asked = False  # for slots, since `settle`
+        self._asked: set[str] = set()  # the gates that have asked for slots, since `settle`
         self._is_full = False  # a gate waits for slots, and no other is to get them before it
         self._is_computed = False  # a gate waits for another run that is computing the same
         self.wait_s = _WAIT_S  # until gates that have to wait are to be asked about again
-        self.wake_fd = -1  # or when this can be read
+        self.wake_fds: tuple[int, ...] = ()  # or when one of these can be read
 
     def weight(self, gate: Gate) -> int:
         """Return how many slots a process of a gate takes."""
         return min(gate.weight, self.slots)
 
     def ask(
-        self, step: Step, make_commands: Callable[[Step], list[Command]], room: int
+        self,
+        step: Step,
+        make_commands: Callable[[Step], list[Command]],
+        room: int,
+        *,
+        is_remote: bool = False,
     ) -> Admission | None:
-        """Return how a gate may start now, in `room` slots; None if it has to wait."""
+        """Return how a gate may start now, in `room` slots or remotely; None if it has to wait."""
         gate = step.gate.name
         if self._reuse and step.gate.writes:
             self._reuse.record()  # of those before it, as long as the content is theirs
@@ -93,7 +102,7 @@ class Admissions:
         if candidate and (candidate.rest is None or candidate.waits):
             return self._without_slots(candidate)
         rest = candidate.rest if candidate and candidate.rest else step
-        slots = self._take(rest, room)
+        slots = self._take_job(step.gate) if is_remote else self._take(rest, room)
         if slots is None:
             self._waiting[gate] = candidate
             return None
@@ -101,9 +110,11 @@ class Admissions:
             self._reuse.give_up(candidate)
             candidate = self._look_up(step, make_commands)
             if candidate and (candidate.rest is None or candidate.waits):
-                self.give_back(slots)
+                self.give_back(slots, is_remote=is_remote)
                 return self._without_slots(candidate)
             rest = candidate.rest if candidate and candidate.rest else step
+        if is_remote:
+            return Admission(step=rest, candidate=candidate, slots=tuple(slots), is_remote=True)
         weight = self.weight(step.gate)
         at_once = len(slots) // weight if self._pool else self._most(rest, room)
         self.give_back(slots[at_once * weight :])
@@ -126,7 +137,7 @@ class Admissions:
 
     def _take(self, step: Step, room: int) -> list[int] | None:
         """Return the slots for a gate, and for a parallel one more, where they are free."""
-        self._has_asked = True
+        self._asked.add(step.gate.name)
         if self._is_full or not self._pool:
             return None if self._is_full else []
         weight, gate = self.weight(step.gate), step.gate
@@ -144,24 +155,50 @@ class Admissions:
             self._say(f"no longer waiting for the job slot {slot_abs}: its gate had to be over")
         return slots
 
+    def _take_job(self, gate: Gate) -> list[int] | None:
+        """Return what holds a job of the server, where one is free; then none is needed here."""
+        slots = self._remote.take(gate.timeout_s) if self._remote else None
+        if slots is not None:
+            self._asked.discard(gate.name)
+            self._is_full = self._is_full and bool(self._asked)
+        return slots
+
     def settle(self) -> None:
         """Let others have the slots that no gate of this run needs now, and the passes."""
         if self._reuse:
             self._reuse.record()
         self.wait_s = _WAIT_S
+        waits_s, fds = [], []
         if self._pool:
-            if self._has_asked:
+            if self._asked:
                 self._pool.settle()
             else:  # its gate cannot start now: others are not to wait for it
                 self._pool.close()
-            self.wake_fd = self._pool.ticket_fd
-            if self._is_full and not self._is_computed:
-                self.wait_s = self._pool.poll_s
-        self._has_asked = self._is_full = self._is_computed = False
+            fds.append(self._pool.ticket_fd)
+            if self._is_full:
+                waits_s.append(self._pool.poll_s)
+        if self._remote:
+            self._remote.settle()
+            fds.append(self._remote.wake_fd)
+            if self._remote.poll_s:
+                waits_s.append(self._remote.poll_s)
+        self.wake_fds = tuple(fd for fd in fds if fd >= 0)
+        if waits_s and not self._is_computed:
+            self.wait_s = min(waits_s)
+        self._is_full = self._is_computed = False
+        self._asked.clear()
 
-    def give_back(self, slots: list[int]) -> None:
+    def stays(self, admission: Admission) -> None:
+        """Take back the admission of a gate that could not run on the server: it runs here."""
+        self.give_back([*admission.slots], is_remote=True)
+        if self._reuse and admission.candidate:
+            self._reuse.give_up(admission.candidate)
+
+    def give_back(self, slots: list[int], *, is_remote: bool = False) -> None:
         """Return slots of a gate that it needs no more."""
-        if self._pool:
+        if is_remote and self._remote:
+            self._remote.give_back(slots)
+        elif self._pool:
             self._pool.give_back(slots)
         else:
             release(slots)
@@ -175,6 +212,8 @@ class Admissions:
         """Give up what is waited for."""
         if self._pool:
             self._pool.close()
+        if self._remote:
+            self._remote.close()
         for candidate in self._waiting.values():
             if candidate and self._reuse:
                 self._reuse.give_up(candidate)

@@ -105,6 +105,10 @@ class ChangeDetector:
                 self._isolation.changed_by[path] = changes.gate.name, changes.gate.writes
         return result
 
+    def drop(self, changes: GateChanges) -> None:
+        """Forget a gate that has not run after all."""
+        self._running.remove(changes)
+
     def judge_run(self, decision: Decision) -> Decision:
         """Block if somebody else changed, or may have changed, the content to check."""
         reason = changed_meanwhile(self._strays or self._altered, self._again)

@@ -249,6 +249,7 @@ class Reuse:
             root_abs=self._repo.root_abs,
             shared=candidate.shared,
             maker=candidate.maker,
+            action=result.action,
         )
         proofs.append(self._repo.shared_state_abs, [proof])
 

@@ -7,6 +7,7 @@ import time
 
 from gitgates.config.load import settings_among
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
+from gitgates.core.policy import lenders
 from gitgates.core.record import Record
 from gitgates.core.types import ALLOW, Command, Config, Decision, Ending, GateResult, Plan
 from gitgates.engine.admission import Admission, Admissions, reuse_of
@@ -26,6 +27,7 @@ from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
 from gitgates.store import runs
+from gitgates.store.files import remove_file
 from gitgates.worktree.isolate import Isolation
 
 TYPE_CHECKING = False
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from gitgates.engine.change_detector import GateChanges
     from gitgates.engine.listener import Listener
     from gitgates.engine.metrics import Measurement
+    from gitgates.engine.remote import RemoteRun
     from gitgates.git.checkout import Checkout
     from gitgates.git.repo import Repo
     from gitgates.proc.watchdog import Watchdog
@@ -158,6 +161,9 @@ class _Job:
         self.admission = admission
         self.at_once = admission.at_once
         self.slots = [*admission.slots]
+        self.is_remote = admission.is_remote
+        self.asks: Command | None = None  # the child here that has a command run there
+        self.action = ""  # a digest of what has run there
         self.baseline: KnownFailures | None = None  # of a gate that failed
         self.head_result: GateResult | None = None  # while it runs on what it is compared with
         self.checkout: Checkout | None = None  # of that
@@ -200,8 +206,14 @@ class _Run:
         self.reuse = None
         if repo.env.get(REUSE) != "0" and looks_up(plan.steps):
             self.reuse = reuse_of(plan, config, repo, options.checkout, say=listener.message)
+        self.remote = _remote(plan, config, repo, listener, is_urgent=options.is_urgent)
         self.admissions = Admissions(
-            config, repo.env, self.reuse, listener.message, is_urgent=options.is_urgent
+            config,
+            repo.env,
+            self.reuse,
+            listener.message,
+            is_urgent=options.is_urgent,
+            remote=self.remote,
         )
         self.fixers = None
         if isolation.locks and any(gate.writes for gate in config.gates):
@@ -230,36 +242,46 @@ class _Run:
             if self.fixers and not self.jobs:
                 self.fixers.release()
             self._report_wait(waits=waits and not self.jobs)
-            wait_s, wake_fd = self.admissions.wait_s, self.admissions.wake_fd
-            if child := group.wait(wait_s, wake_fd) if waits else group.wait():
+            wait_s, wake_fds = self.admissions.wait_s, self.admissions.wake_fds
+            if child := group.wait(wait_s, wake_fds) if waits else group.wait():
                 self._ended(child, group)
 
     def _start_all(self, due: tuple[Due, ...], group: Group) -> bool:
         """Start what may start; return whether a gate has to wait for another run."""
-        waits = False
-        for each in self._longest_first(due):
-            if any(job.due == each for job in self.jobs):
-                continue
-            if self.admissions.weight(each.step.gate) > self._room():
-                break  # no later one gets ahead of it
-            waits = self._start(each, group) or waits
-        return waits
+        running = [job.due for job in self.jobs]
+        left = [each for each in self._longest_first(due) if each not in running]
+        waiting: list[Due] = []
+        while left and self.admissions.weight(left[0].step.gate) <= self._room():
+            if self._start(left[0], group):
+                waiting.append(left[0])
+            del left[0]  # no later one gets ahead of one that there is no room for
+        if self.remote and (waiting or left):
+            for each in self.remote.candidates((*waiting, *left), self._durations()):
+                if not self.remote.has_job:
+                    break
+                waits = self._start(each, group, is_remote=True)
+                waiting = [other for other in waiting if other != each] + [each] * waits
+        return bool(waiting)
 
     def _room(self) -> int:
         """Return how many slots gates may still take."""
-        taken = sum(job.at_once * self.admissions.weight(job.gate) for job in self.jobs)
-        return self.admissions.slots - taken
+        weight = self.admissions.weight
+        here = [job for job in self.jobs if not job.is_remote]
+        return self.admissions.slots - sum(job.at_once * weight(job.gate) for job in here)
 
     def _longest_first(self, due: tuple[Due, ...]) -> tuple[Due, ...]:
         """Return gates in an order in which the last ones do not end long after the others."""
         if sum(self.admissions.weight(each.step.gate) for each in due) <= self.admissions.slots:
             return due
+        took_s = self._durations()
+        return tuple(sorted(due, key=lambda each: -took_s.get(each.step.gate.name, 0.0)))
+
+    def _durations(self) -> Mapping[str, float]:
         if self.durations is None:
             from gitgates.store.proofs import durations  # where not all can start at once
 
             self.durations = durations(self.repo.shared_state_abs)
-        took_s = self.durations
-        return tuple(sorted(due, key=lambda each: -took_s.get(each.step.gate.name, 0.0)))
+        return self.durations
 
     def _report_wait(self, *, waits: bool) -> None:
         """Report once that nothing runs, because other runs are waited for."""
@@ -296,7 +318,7 @@ class _Run:
     def _note_durations(self) -> None:
         """Record how long the gates took that ran to their end, and not for some files only."""
         seconds_by_gate = {
-            gate: result.duration_s
+            f"{gate}\nremote" if result.where else gate: result.duration_s
             for (gate, _), result in self.results.items()
             if result.status in ("passed", "failed", "timed-out") and not result.reused
         }
@@ -311,7 +333,7 @@ class _Run:
         runs.make(self.run_abs)
         self.has_folder = True
 
-    def _start(self, due: Due, group: Group) -> bool:
+    def _start(self, due: Due, group: Group, *, is_remote: bool = False) -> bool:
         """Start a gate, if it may start; return whether it has to wait for another run."""
         gate, room = due.step.gate, self._room()
         if self.jobs and gate.writes:
@@ -322,7 +344,7 @@ class _Run:
         if reason := self._why_none_starts():
             self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
             return False
-        admission = self.admissions.ask(due.step, self._commands, room)
+        admission = self.admissions.ask(due.step, self._commands, room, is_remote=is_remote)
         if admission is None:
             return True
         step = admission.step
@@ -343,6 +365,8 @@ class _Run:
         commands = [command for part in parts for command in self._commands(part)]
         job = _Job(due, commands, capture=capture, changes=changes, admission=admission)
         job.measurement = measurement
+        if self.remote and not is_remote:
+            job.started -= self.remote.spent_s(due)
         self.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
@@ -392,12 +416,16 @@ class _Run:
             left_s = max(job.started + job.gate.timeout_s - time.monotonic(), 0.0)
             if self.options.deadline:
                 left_s = min(left_s, self.options.deadline.left_s())
-            child = group.start(job.commands.pop(0), left_s, self._capture_of_next(job))
+            command = job.commands.pop(0)
+            if self.remote and job.is_remote:
+                root_abs = (self.options.checkout or self.repo).root_abs
+                job.asks = self.remote.command(job.gate, command, root_abs, self.run_abs)
+            child = group.start(job.asks or command, left_s, self._capture_of_next(job))
             if not isinstance(child, str):
                 job.children.append(child)
                 if self.isolation.rescue:
                     self.isolation.rescue.note_group(child.pid)
-                if self.watch:
+                if self.watch and not job.asks:  # which sees itself that we are gone
                     self.watch.add(child.pid)
                 continue
             job.endings.append(Ending(not_started=child))
@@ -423,12 +451,28 @@ class _Run:
         job = next(job for job in self.jobs if child in job.children)
         job.children.remove(child)
         ending = child.ending()
-        job.endings.append(ending)
-        if self.watch:
+        if self.watch and not job.asks:
             self.watch.remove(child.pid)
+        if self.remote and job.asks:
+            spent_s = time.monotonic() - job.started
+            result = self.remote.result_of(job.due, job.asks, ending, spent_s)
+            if result.ending is None:
+                self._run_here(job)
+                return
+            ending, job.action = result.ending, result.action
+        job.endings.append(ending)
         if ending.timed_out or ending.ended_by_us or group.handle_signals():
             job.commands.clear()
         self._next_command(job, group)
+
+    def _run_here(self, job: _Job) -> None:
+        """Forget that a gate was started on the server; it starts here when there is room."""
+        job.capture.close()
+        if job.capture.log_abs:
+            remove_file(job.capture.log_abs)
+        self.detector.drop(job.changes)
+        self.jobs.remove(job)
+        self.admissions.stays(job.admission)
 
     def _finish(self, job: _Job, group: Group) -> None:
         for part in job.parts:
@@ -440,6 +484,8 @@ class _Run:
             output=output,
             dropped_bytes=dropped,
             log_abs=job.capture.log_abs,
+            where=self.remote.place if self.remote and job.asks else "",
+            action=job.action,
         )
         if result.status == "timed-out":
             result = result._replace(reason=self._limit(job, result.duration_s))
@@ -472,7 +518,7 @@ class _Run:
             result = result._replace(failures=found)
         self.jobs.remove(job)
         self.admissions.ended(job.admission, result)
-        self.admissions.give_back(job.slots)
+        self.admissions.give_back(job.slots, is_remote=job.is_remote)
         result = result._replace(reused=job.admission.reused)
         self._conclude(job.due, result)
 
@@ -546,6 +592,20 @@ def _base_to_run(job: _Job) -> Base | None:
     if job.baseline:
         return job.baseline.base if job.baseline.is_due else None
     return job.measurement.base_to_run if job.measurement else None
+
+
+def _remote(
+    plan: Plan, config: Config, repo: Repo, listener: Listener, *, is_urgent: bool
+) -> RemoteRun | None:
+    """Return the server that gates of a plan may run on; None where there is none, or none may."""
+    if not any(step.gate.remote for step in plan.steps):
+        return None
+    for lend in lenders(config, "remote_execution"):
+        if gates := lend(repo, config):
+            from gitgates.engine.remote import RemoteRun  # no other run pays for it
+
+            return RemoteRun(gates, repo.env, listener.message, is_urgent=is_urgent)
+    return None
 
 
 def _watch() -> Watchdog:

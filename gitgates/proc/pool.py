@@ -168,8 +168,10 @@ class Pool:
         return f"{0 if self._is_urgent else 1}-{time.monotonic_ns():020}-{os.getpid()}"
 
 
-def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | None:
+def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool, name: str = "") -> Pool | None:
     """Return the pool; None where there can be none, or it is switched off.
+
+    With a `name`, that of jobs elsewhere: a folder in the other's.
 
     Raises: ConfigError where its name is not absolute: each folder would have a pool of its own.
     """
@@ -179,12 +181,13 @@ def open_pool(env: Mapping[str, str], size: int, *, is_urgent: bool) -> Pool | N
     if named and not named.startswith("/"):
         message = f"{VARIABLE}: got {named!r}, expected an absolute path, or 0"
         raise ConfigError(message, f"Set it to the full path, or unset it: unset {VARIABLE}")
-    folder_abs = pool_folder(env)
+    top_abs = pool_folder(env)
+    folder_abs = f"{top_abs}/{name}" if name else top_abs
     try:
         if not os.path.isdir(f"{folder_abs}/queue"):
-            for path_abs in (folder_abs, f"{folder_abs}/queue"):  # for its user alone
+            for path_abs in (top_abs, folder_abs, f"{folder_abs}/queue"):  # for its user alone
                 os.makedirs(path_abs, 0o700, exist_ok=True)
-        status = os.lstat(folder_abs)
+        status = os.lstat(top_abs)
     except OSError:
         return None
     is_own = status.st_uid == os.geteuid() and not status.st_mode & 0o022

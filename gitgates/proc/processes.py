@@ -123,11 +123,11 @@ class Group:
                 child.ended_by_us = not child.is_gone
                 self._terminate(child)
 
-    def wait(self, most_s: float = 0.0, wake_fd: int = -1) -> Child | None:
+    def wait(self, most_s: float = 0.0, wake_fds: tuple[int, ...] = ()) -> Child | None:
         """Wait until one process and its descendants are gone; return it (None: none left).
 
-        With `most_s`, return None after that time, or when there is something to read from
-        `wake_fd`, whether there are processes or not.
+        With `most_s`, return None after that time, or when there is something to read from one of
+        `wake_fds`, whether there are processes or not.
         """
         until = time.monotonic() + (most_s or _FOREVER_S)
         while self._children or most_s:
@@ -138,12 +138,12 @@ class Group:
                     return child
             if time.monotonic() >= until:
                 return None
-            if self._poll_once(until, wake_fd):
+            if self._poll_once(until, wake_fds):
                 return None
         return None
 
-    def _poll_once(self, until: float, wake_fd: int) -> bool:
-        """Wait for output, ends, signals or deadlines; return whether `wake_fd` can be read."""
+    def _poll_once(self, until: float, wake_fds: tuple[int, ...]) -> bool:
+        """Wait for output, ends, signals or deadlines; return whether a `wake_fds` is ready."""
         is_awake = False
         ends = [child.deadline for child in self._children]
         nearest = min(min([*ends, until]) - time.monotonic(), _PARENT_S)
@@ -151,16 +151,16 @@ class Group:
             nearest = min(nearest, _LINGER_S)
         if self._on_tick:
             nearest = min(nearest, _TICK_S)
-        if wake_fd >= 0:
+        for wake_fd in wake_fds:
             self._poll.register(wake_fd, select.POLLIN)
         for fd, _events in self._poll.poll(max(0.0, nearest) * 1000 + 1):
             if fd == self._signals.fd:
                 self.handle_signals()
-            elif fd == wake_fd:
+            elif fd in wake_fds:
                 is_awake = bool(os.read(fd, 4096))
             else:
                 self._read(next(child for child in self._children if child.fd == fd))
-        if wake_fd >= 0:
+        for wake_fd in wake_fds:
             self._poll.unregister(wake_fd)
         if self._on_tick:
             self._on_tick()

@@ -123,6 +123,8 @@ RESULT: Fields = {
         "string",
         "the run whose pass was reused, or how many files were; with a duration of 0, nothing ran",
     ),
+    "where*": ("string", "the server that it ran on; without it, it ran here"),
+    "action*": ("string", "the digest of what ran there, `HASH/SIZE`, as the server records it"),
     "log*": (
         "string",
         "the file with the full output, relative to this folder; absolute on standard output",
@@ -289,6 +291,8 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "signal": result.signal,
         "reason": result.reason,
         "reused": result.reused,
+        "where": result.where,
+        "action": result.action,
         "log": _log(result, execution_id),
         "dropped_bytes": result.dropped_bytes or None,
         "changed_paths": list(result.changed_paths),
@@ -352,10 +356,11 @@ def details(result: dict[str, Any]) -> list[str]:
         f"on_pass: {result['action']}": blocked and result["passed"],
     }
     numbers = [f"{name} {number:.12g}" for name, number in result.get("metrics", {}).items()]
-    reason, reused = result.get("reason"), result.get("reused")
+    reason, reused, where = (result.get(name) for name in ("reason", "reused", "where"))
     return [
         *(word for word, holds in conditions.items() if holds),
         *([f"reused: {reused}"] if reused else []),
+        *([f"on {where}"] if where else []),
         *numbers,
         *([reason] if reason else []),
     ]

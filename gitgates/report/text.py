@@ -184,7 +184,8 @@ class Console(Listener):
         status = "reused" if is_reused(result) else result.status
         word = "accepted" if result.excused else status
         line = self._line(result.gate, word, plan) + f"  {_time(result.duration_s):>8}"
-        if detail := escaped_line(_detail(result)):
+        where = f"on {result.where}" if result.where else ""
+        if detail := escaped_line("; ".join(filter(None, (where, _detail(result))))):
             line += f"  {detail}"
         output = b""
         shows = not (fine or result.excused) or self._verbose

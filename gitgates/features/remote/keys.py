@@ -22,6 +22,9 @@ _LAST_PORT = 65535
 _NAME = "remote"
 
 
+_SERVER = r"grpcs?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
+
+
 class _WithPassword(BadValue):
     """A URL with a password, which is not repeated where others may read it."""
 
@@ -43,6 +46,14 @@ def _url(value: object) -> str:
     return value.rstrip("/")
 
 
+def _server(value: object) -> str:
+    expected = "the address of a server, such as grpcs://build.example.com:443"
+    match = re.fullmatch(_SERVER, value) if isinstance(value, str) else None
+    if value and (not match or int(match[0].rpartition(":")[2]) > _LAST_PORT):
+        raise BadValue(expected, 'Try execution = "grpcs://HOST:PORT", or grpc:// without TLS.')
+    return match[0] if match else ""
+
+
 _KEYS = (
     Key("verdicts", v.ValueType(_url, {"type": "string", "pattern": f"^({_URL})?$"}), '""').means(
         "The URL of an HTTP cache, such as `https://cache.example.com/gitgates`, from which signed "
@@ -50,6 +61,30 @@ _KEYS = (
     ),
     Key("write", v.one_of("ci", "always", "never"), '"ci"').means(
         "Who writes to it: `ci`, only where the variable `CI` is set."
+    ),
+    Key(
+        "execution",
+        v.ValueType(_server, {"type": "string", "pattern": f"^({_SERVER})?$"}),
+        '""',
+        weaker="any",
+    ).means(
+        "The server of the Remote Execution API that gates with `remote` may run on, such as "
+        "`grpcs://build.example.com:443`; `grpc://` is without TLS. Empty: none. "
+        "[How](../how-to/remote-execution.md)."
+    ),
+    Key("instance", v.TEXT, '""', weaker="any").means(
+        "The name of its instance, if it has several."
+    ),
+    Key("platform", v.ENVIRONMENT, "{}", weaker="any").means(
+        "The properties that its workers have to have, of any gate: "
+        '`{ OSFamily = "linux", container-image = "docker://…" }`.'
+    ),
+    Key("jobs", v.FROM_ONE, "4").means(
+        "How many gates run there at once, of all runs of a user on this machine."
+    ),
+    Key("fallback", v.one_of("local", "fail"), '"local"').means(
+        "What becomes of a gate that could not run there: `local`, it runs here, once, in what is "
+        "left of its `timeout`; `fail`, its status is `not-started`."
     ),
     Key("ca", v.TEXT, '""').means(
         "A file with the certificates of the authorities that the server's may be signed by. "

@@ -1,4 +1,4 @@
-"""Lend the cache of verdicts."""
+"""Lend the cache of verdicts, and the server that gates may run on."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitgates.core.types import Config
+    from gitgates.features.remote.gates import RemoteGates
     from gitgates.git.repo import Repo
 
 
@@ -25,3 +26,13 @@ def verdict_cache(
         down_abs=f"{repo.shared_state_abs}/cache-down" if remembers else "",
         say=say,
     )
+
+
+def remote_execution(repo: Repo, config: Config) -> RemoteGates | None:
+    """Return what has gates run on a server; None without `execution`."""
+    table = config.tables["remote"]
+    if not table["execution"]:
+        return None
+    from gitgates.features.remote.gates import RemoteGates  # who only has a cache does without
+
+    return RemoteGates(repo, table)

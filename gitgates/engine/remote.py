@@ -1,0 +1,159 @@
+"""Which gates of a run go to a server, and which of those stay here after all. Cold.
+
+Here is where a gate runs if there is room. Where there is none, it may go to a job of the server,
+of which all runs of a user share the same number, as they do with the slots of the machine.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+from gitgates.core.types import Ending
+from gitgates.proc.pool import open_pool, release
+from gitgates.store.proofs import digest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from gitgates.core.types import Command, Gate
+    from gitgates.engine.walk import Due
+
+
+class RemoteResult(Record):
+    """What has become of a gate that was to run on a server."""
+
+    ending: Ending | None = None  # None: it is to run here
+    action: str = ""  # a digest of what has run
+
+
+class RemoteRun:
+    """The server, as one run sees it.
+
+    `gates` starts gates there: see `remote_execution` in the table of policies.
+    """
+
+    def __init__(
+        self,
+        gates: Any,  # noqa: ANN401 - of a feature, which is above
+        env: Mapping[str, str],
+        say: Callable[[str], None],
+        *,
+        is_urgent: bool,
+    ) -> None:
+        self._gates, self._say = gates, say
+        name = f"remote-{digest(gates.place)}"
+        self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
+        self._jobs = 0  # of this run
+        self._spent_s: dict[tuple[str, int], float] = {}  # of gates that could not run there
+        self._is_down = False
+        self._is_full = False  # other runs have all jobs, since `settle`
+        self.poll_s = 0.0  # after which to ask again; 0: nothing is waited for
+        self.wake_fd = -1  # or when this can be read
+
+    @property
+    def place(self) -> str:
+        """Where the gates run, for people."""
+        place: str = self._gates.place
+        return place
+
+    def candidates(self, due: Iterable[Due], took_s: Mapping[str, float]) -> list[Due]:
+        """Return the gates that may go there, those first that cost least: upload and waiting.
+
+        Of those that cost the same, the longest first.
+        """
+        if self._is_down:
+            return []
+        may = [
+            each
+            for each in due
+            if (each.step.gate.name, each.generation) not in self._spent_s
+            and self._gates.may_run(each.step)
+        ]
+
+        def order(each: Due) -> tuple[float, float]:
+            here_s = took_s.get(each.step.gate.name, 0.0)
+            return took_s.get(duration_name(each.step.gate.name), here_s) - here_s, -here_s
+
+        return sorted(may, key=order)
+
+    @property
+    def has_job(self) -> bool:
+        """Whether it makes sense to ask for a job."""
+        return not (self._is_full or self._is_down) and self._jobs < self._gates.jobs
+
+    def take(self, for_s: float) -> list[int] | None:
+        """Return what holds a job until it is given back; None where other runs have all."""
+        slots: list[int] | None = []
+        if self._pool:
+            try:
+                slots = self._pool.take(1, 1, for_s)
+            except OSError as error:
+                self._say(f"jobs of {self.place} are not counted with those of other runs: {error}")
+                self._pool.close()
+                self._pool = None
+        self._is_full = slots is None
+        self._jobs += not self._is_full
+        return slots
+
+    def give_back(self, slots: list[int]) -> None:
+        """Return a job."""
+        self._jobs -= 1
+        if self._pool:
+            self._pool.give_back(slots)
+        else:
+            release(slots)
+
+    def settle(self) -> None:
+        """Let others have the jobs that no gate of this run needs now."""
+        self.poll_s, self.wake_fd = 0.0, -1
+        if self._pool and self._is_full:
+            self._pool.settle()
+            self.poll_s, self.wake_fd = self._pool.poll_s, self._pool.ticket_fd
+        elif self._pool:
+            self._pool.close()
+        self._is_full = False
+
+    def close(self) -> None:
+        """Give up what is waited for."""
+        if self._pool:
+            self._pool.close()
+
+    def command(self, gate: Gate, command: Command, root_abs: str, run_abs: str) -> Command | None:
+        """Return what has the server run a command of a gate; None: it runs here, as it is."""
+        try:
+            started: Command = self._gates.command(gate, command, root_abs, run_abs)
+        except OSError as error:
+            self._is_down = True
+            self._say(f"{gate.name} runs here: its request cannot be written: {error}")
+            return None
+        return started
+
+    def result_of(self, due: Due, command: Command, ending: Ending, spent_s: float) -> RemoteResult:
+        """Return what has become of a gate, after `spent_s`, when the child that asked is gone."""
+        end, gate = self._gates.end_of(command, ending), due.step.gate.name
+        for note in end.notes:
+            self._say(f"{gate}: {note}")
+        if ending.timed_out or ending.ended_by_us:
+            return RemoteResult(ending=ending)
+        is_sound = ending.exit_status == 0
+        if is_sound and (end.status, end.exit_status == 0) in (("passed", True), ("failed", False)):
+            return RemoteResult(ending=Ending(exit_status=end.exit_status), action=end.action)
+        reason = f"could not run on {self.place}: {end.reason}"
+        if end.is_down and not self._is_down:
+            self._is_down = True
+            reason += "; no other gate of this run goes there"
+        if not self._gates.falls_back:
+            return RemoteResult(ending=Ending(not_started=reason))
+        self._spent_s[gate, due.generation] = spent_s
+        self._say(f"{gate}: {reason}; it runs here")
+        return RemoteResult()
+
+    def spent_s(self, due: Due) -> float:
+        """Return how much of its time a gate has spent that could not run there."""
+        return self._spent_s.get((due.step.gate.name, due.generation), 0.0)
+
+
+def duration_name(gate: str) -> str:
+    """Return the name by which it is recorded how long a gate takes on the server."""
+    return f"{gate}\nremote"
