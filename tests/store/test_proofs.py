@@ -191,7 +191,7 @@ def test_a_line_of_a_newer_version_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as newer:
-        newer.setattr(proofs, "_VERSION", "4")
+        newer.setattr(proofs, "_VERSION", "5")
         append(str(tmp_path), [PROOF])
     assert find(tmp_path) is None
     append(str(tmp_path), [PROOF._replace(hook="older")])

@@ -1,0 +1,247 @@
+"""Gates that may run on a server: which of them go there, when, and what their ends mean here."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Repo
+from run_support import Heard, config_of, results, run_gates
+
+from gitgates.core.types import Config, Decision, Event, Gate, GateResult, Step
+from gitgates.engine.remote import duration_name
+from gitgates.features.remote import gates as remote_gates
+from gitgates.features.remote.gates import declared_env
+from gitgates.git.repo import find_repo
+from gitgates.proc.pool import Pool, open_pool
+from gitgates.store.proofs import digest, durations, note_durations, read_all
+
+PLACE = "grpc://127.0.0.1:1"
+TABLE = {"execution": PLACE, "jobs": 4, "fallback": "local"}
+
+pytestmark = pytest.mark.slow  # a Python for each gate
+
+
+@pytest.fixture(autouse=True)
+def _stand_in(monkeypatch: pytest.MonkeyPatch, out: Path, tmp_path: Path) -> None:
+    tests = str(Path(__file__).parents[2])
+    start = (
+        f"import sys; sys.path[:0] = [sys.argv[1], {tests!r}]; import remote_child as it; it.main()"
+    )
+    monkeypatch.setattr(remote_gates, "_START", start)
+    monkeypatch.setenv("GITGATES_POOL", str(tmp_path / "pool"))
+    monkeypatch.setenv("OUT", str(out))
+
+
+def gate(name: str, end: str = "passed", command: str = "true", **fields: Any) -> Gate:
+    """Return a gate that may run there, ends there in some way, and has a command for here."""
+    env = (("END", end), ("OUT", os.environ["OUT"]), *fields.pop("env", ()))
+    return Gate(
+        name=name, command=command, env=env, **{"timeout_s": 20.0, "remote": True, **fields}
+    )
+
+
+BUSY = Gate(name="busy", command="sleep 0.5", timeout_s=20.0)  # on the only slot here
+HERE = 'echo "$END" >>"$OUT/here"; echo ran here'
+
+
+def run(
+    repo: Repo, *gates: Gate, heard: Heard | None = None, room: int = 1, **table: Any
+) -> dict[str, GateResult]:
+    """Run gates, as `gitgates run` does, and return their results by name."""
+    config = config_of(gates, "manual", room, strategy="collect")
+    event = Event(host="manual", name="manual", root_abs=str(repo.path))
+    config = Config(**{**config._asdict(), "tables": {"remote": TABLE | table}})
+    decision: Decision = run_gates(config, event, heard or Heard())
+    return {result.gate: result for result in results(decision)}
+
+
+def went(out: Path) -> list[str]:
+    """Return the gates that went there, in order."""
+    there = out / "there"
+    return [line.split()[0] for line in there.read_text().splitlines()] if there.exists() else []
+
+
+def test_where_there_is_room_all_run_here(repo: Repo, out: Path) -> None:
+    ended = run(repo, gate("a"), gate("b"), room=2)
+    assert [result.where for result in ended.values()] == ["", ""]
+    assert went(out) == []
+
+
+def test_what_there_is_no_room_for_runs_there(repo: Repo, out: Path) -> None:
+    stays = Gate(name="stays", command=HERE, env=(("OUT", str(out)),))
+    ended = run(repo, BUSY, gate("goes", command=HERE), gate("fails", "failed", HERE), stays)
+    assert sorted(went(out)) == ["fails", "goes"]
+    goes, fails = ended["goes"], ended["fails"]
+    assert (goes.status, goes.where, goes.action) == ("passed", PLACE, "ab/1")
+    assert goes.output == b"goes ran there\n"
+    assert (fails.status, fails.exit_status, fails.where) == ("failed", 3, PLACE)
+    assert ended["busy"].where == ended["stays"].where == ""
+    assert (out / "here").read_text() == "\n"
+    runs = repo.path / ".git/gitgates/runs"
+    assert not [path for path in runs.rglob("*") if "remote" in path.name]
+
+
+NO_RESULT = {
+    "could-not-run": "no worker has this platform",
+    "down": "unavailable",
+    "pass-with-status": "",
+    "failure-without-status": "",
+    "no-such-status": "",
+    "killed": "its client ended early, with signal 9",
+    "silent": "its client ended early, with status 0",
+    "exits": "",
+    "half": "its client ended early",
+}
+
+
+@pytest.mark.parametrize("end", NO_RESULT)
+def test_what_could_not_run_there_runs_here_once(repo: Repo, out: Path, end: str) -> None:
+    heard = Heard()
+    ended = run(repo, BUSY, gate("goes", end, command=HERE), heard=heard)
+    goes = ended["goes"]
+    assert (goes.status, goes.where, goes.action) == ("passed", "", "")
+    assert goes.output == b"ran here\n"
+    assert went(out) == ["goes"]
+    assert (out / "here").read_text() == f"{end}\n"
+    assert f"could not run on {PLACE}: {NO_RESULT[end]}" in heard.texts[-1]
+    assert "; it runs here" in heard.texts[-1]
+
+
+@pytest.mark.parametrize("end", NO_RESULT)
+def test_without_fallback_it_has_not_started(repo: Repo, out: Path, end: str) -> None:
+    ended = run(repo, BUSY, gate("goes", end, command=HERE), fallback="fail")
+    assert ended["goes"].status == "not-started"
+    assert ended["goes"].reason.startswith(f"could not run on {PLACE}: {NO_RESULT[end]}")
+    assert not (out / "here").exists()
+
+
+def test_a_gate_that_fails_here_after_all_fails(repo: Repo) -> None:
+    assert run(repo, BUSY, gate("goes", "killed", "exit 5"))["goes"].exit_status == 5
+
+
+def test_no_other_gate_goes_to_a_server_that_is_down(repo: Repo, out: Path) -> None:
+    heard = Heard()
+    gates = [gate(name, "down", command=HERE) for name in "abc"]
+    ended = run(repo, BUSY, *gates, heard=heard, jobs=1)
+    assert {result.status for result in ended.values()} == {"passed"}
+    assert went(out) == ["a"]
+    assert heard.texts[-1].endswith("; no other gate of this run goes there; it runs here")
+    run(repo, BUSY, *gates, jobs=1)
+    assert went(out) == ["a", "a"]
+
+
+def test_both_tries_share_the_time_of_the_gate(repo: Repo) -> None:
+    slow = gate("goes", "could-not-run", "sleep 1.2", env=(("TAKES", "1"),), timeout_s=2.0)
+    result = run(repo, BUSY, slow)["goes"]
+    assert (result.status, result.reason) == ("timed-out", "limit 2 s")
+    assert result.duration_s == pytest.approx(2.0, abs=0.4)
+
+
+def test_past_its_time_it_is_cancelled(repo: Repo, out: Path) -> None:
+    result = run(repo, BUSY, gate("goes", "hangs", HERE, timeout_s=1.0))["goes"]
+    assert (result.status, result.where) == ("timed-out", PLACE)
+    assert (out / "cancelled").exists()
+    assert not (out / "here").exists()
+
+
+def test_only_what_is_declared_is_sent(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_TOKEN", "secret")
+    monkeypatch.setenv("SENT_TOO", "test")
+    sent = gate("goes", "environment", "make it", env_inputs=("SENT_*", "NOT_SET"))
+    output = run(repo, BUSY, sent)["goes"].output.decode()
+    assert "['END', 'GITGATES_HOOK', 'OUT', 'SENT_TOO'] . ('/bin/sh', '-c', 'make it', " in output
+
+
+def test_a_declared_variable_is_sent_as_the_gate_has_it() -> None:
+    it = Gate(name="a", env=(("A", "1"),), env_inputs=("B",))
+    env = {"A": "1", "B": "2", "C": "3", "GITGATES_HOOK": "stop"}
+    assert declared_env(it, env) == {"A": "1", "B": "2", "GITGATES_HOOK": "stop"}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"writes": True},
+        {"pass_hook_input": True},
+        {"baseline": True},
+        {"ratchet": True, "metrics": (("n", "x", "lower"),)},
+        {"command": None, "pre_commit": ()},
+        {"remote": False},
+    ],
+)
+def test_what_needs_more_than_the_files_stays(repo: Repo, fields: dict[str, Any]) -> None:
+    there = remote_gates.RemoteGates(find_repo(str(repo.path), os.environ), TABLE)
+    it = Gate(name="a", command="true", remote=True)
+    assert there.may_run(Step(it))
+    assert not there.may_run(Step(it._replace(**fields)))
+
+
+def test_what_costs_least_goes_first(repo: Repo, out: Path) -> None:
+    seconds = {"a": 9.0, "b": 3.0, "c": 5.0, "busy": 99.0}
+    there = {duration_name("a"): 19.0, duration_name("b"): 4.0}
+    note_durations(str(repo.path / ".git/gitgates"), seconds | there)
+    run(repo, BUSY._replace(command="sleep 2"), *map(gate, "abcd"), jobs=1)
+    assert went(out) == ["c", "d", "b", "a"]  # d: not known
+
+
+def test_how_long_they_take_there_is_told_apart(repo: Repo) -> None:
+    run(repo, BUSY, gate("a", env=(("TAKES", "0.3"),)))
+    known = durations(str(repo.path / ".git/gitgates"))
+    assert known[duration_name("a")] > 0.3
+    assert "a" not in known
+
+
+def test_a_pass_is_recorded_with_the_action(repo: Repo) -> None:
+    repo.write("file", "text\n")
+    goes = gate("goes", command=HERE, reuse=True)
+    assert run(repo, BUSY, goes)["goes"].action == "ab/1"
+    (proof,) = read_all(str(repo.path / ".git/gitgates"))
+    assert (proof.gate, proof.action) == ("goes", "ab/1")
+    again = run(repo, BUSY, goes)["goes"]
+    assert again.reused
+    assert not again.where
+
+
+@pytest.mark.parametrize("end", ["failed", "could-not-run", "killed"])
+def test_nothing_but_a_pass_is_recorded(repo: Repo, end: str) -> None:
+    goes = gate("goes", end, command="exit 1", reuse=True)
+    assert run(repo, BUSY, goes)["goes"].status == "failed"
+    assert not [*read_all(str(repo.path / ".git/gitgates"))]
+
+
+def test_all_runs_share_the_jobs_there(repo: Repo, out: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "pool"
+    name = f"remote-{digest(PLACE)}"
+    here, there = _pool(folder, 1), _pool(folder, 2, name)
+    (slot,), jobs = here.take(1, 1, 60.0) or (), there.take(2, 2, 60.0) or []
+    queues = [folder / "queue", folder / name / "queue"]
+    waited = threading.Event()
+
+    def give_back() -> None:
+        until = time.monotonic() + 10.0
+        while not all(map(os.listdir, queues)) and time.monotonic() < until:
+            time.sleep(0.01)
+        if not went(out):
+            waited.set()
+        there.give_back(jobs)
+        there.settle()
+
+    thread = threading.Thread(target=give_back)
+    thread.start()
+    result = run(repo, gate("goes"), jobs=2)["goes"]
+    thread.join()
+    assert waited.is_set()
+    assert (result.where, went(out)) == (PLACE, ["goes"])
+    assert [os.listdir(queue) for queue in queues] == [[], []]
+    os.close(slot)
+
+
+def _pool(folder: Path, size: int, name: str = "") -> Pool:
+    pool = open_pool({"GITGATES_POOL": str(folder)}, size, is_urgent=False, name=name)
+    assert pool
+    return pool
