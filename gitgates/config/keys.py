@@ -203,9 +203,6 @@ GATE_KEYS: tuple[Key, ...] = (
         "With `pass_files`: split the paths into several runs at once, one for each free slot. "
         "Only for commands that check each file on its own. The output is shown in order."
     ),
-    Key("remote", v.FLAG, "false").means(
-        "The gate may run on the server of `[tool.gitgates.remote]`, where there is no room here."
-    ),
     Key("writes", v.FLAG, "false").means(
         "The gate changes files: it runs alone, and before a commit or a push, changes count "
         "as a failure, so they can be reviewed and staged. A gate without this key that "
@@ -273,8 +270,8 @@ GATE_KEYS: tuple[Key, ...] = (
         '`pass_files` means `"by-file"`. Default: `true` for known commands, otherwise `false`.'
     ),
     Key("inputs", v.PATTERNS, "[]", weaker="any").means(
-        "With `reuse`: patterns of the files that the gate depends on, in place of all files "
-        "that git does not ignore."
+        "With `reuse` and `remote`: patterns of the files that the gate depends on, in place of "
+        "all files that git does not ignore."
     ),
     Key("env_inputs", v.NAMES, "[]", weaker="fewer").means(
         "With `reuse`: environment variables that the gate depends on. `NAME*` means all whose "
@@ -291,6 +288,22 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("max_age", v.DURATION, weaker="greater", missing=0.0).means(
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
+    ),
+    Key("remote", v.FLAG, "false", weaker="on").means(
+        "The gate may run on the machines of `[tool.gitgates.remote]`. It gets the files that "
+        "git does not ignore, or those of `inputs`, and no repository: `git` finds none there."
+    ),
+    Key("ignored_inputs", v.NAMES, "[]", weaker="any").means(
+        "With `remote`: files and folders that git ignores and the gate needs, relative to the "
+        'root: `["node_modules"]`. They are sent too, without `__pycache__`.'
+    ),
+    Key("outputs", v.NAMES, "[]").means(
+        "With `remote`: files and folders that the gate writes and that are brought back, "
+        "relative to the root."
+    ),
+    Key("image", v.TEXT, '""', weaker="any").means(
+        "With `remote`: the image of the container in which the gate runs there: "
+        "`docker://NAME@sha256:DIGEST`. It is the property `container-image` of the platform."
     ),
 )
 

@@ -78,6 +78,9 @@ def _scoped(table: dict[str, Any], member: str, names: dict[str, str]) -> dict[s
     for field in ("files", "exclude", "inputs"):
         if table.get(field) is not None:
             scoped[field] = tuple(_below(place, pattern) for pattern in table[field])
+    for field in ("ignored_inputs", "outputs"):
+        if field in table:
+            scoped[field] = tuple(f"{member}/{path}" for path in table[field])
     if "examples" in table:
         scoped["examples"] = tuple((kind, f"{member}/{path}") for kind, path in table["examples"])
     for field in ("on_pass", "on_fail"):

@@ -263,6 +263,7 @@ def _misses(gate: Gate) -> Iterator[tuple[str, str, str]]:
     if gate.restage and not gate.writes:
         yield "restage", "requires `writes = true`", "Add writes = true to detect its changes."
     yield from _misses_of_reuse(gate)
+    yield from _misses_of_remote(gate)
     if gate.ratchet and not gate.metrics:
         yield "ratchet", "requires `metrics`", ""
     if gate.tolerance and not gate.ratchet:
@@ -288,6 +289,17 @@ def _misses_of_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
         if "=" in name or " " in name:
             message = f"got `{visible_line(name)}`, expected the name of a variable"
             yield "env_inputs", message, "Name it without its value."
+
+
+def _misses_of_remote(gate: Gate) -> Iterator[tuple[str, str, str]]:
+    for field in ("ignored_inputs", "outputs"):
+        for path in getattr(gate, field):
+            if path.startswith(("/", "~")) or {"..", ".", ".git"} & {*path.split("/")}:
+                message = f"got `{visible_line(path)}`, expected a path relative to the root"
+                yield field, message, "Such as node_modules."
+    if gate.remote and gate.writes:
+        hint = "Split it into two gates, or remove `remote`."
+        yield "remote", "cannot be combined with `writes`: its changes stay there", hint
 
 
 def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:

@@ -144,7 +144,10 @@ class Gate(Record):
     after: tuple[str, ...] = ()  # gates that are to have ended, if they run at all
     parallel: bool = False  # whether its paths are split into runs side by side
     examples: tuple[tuple[str, str], ...] = ()  # fail or pass, and a path
-    remote: bool = False  # whether it may run on the server of `[tool.gitgates.remote]`
+    remote: bool = False  # whether it may run on another machine: see features/remote
+    ignored_inputs: tuple[str, ...] = ()  # what git ignores, and is sent there
+    outputs: tuple[str, ...] = ()  # what is brought back from there
+    image: str = ""  # of a container, that it runs in there
 
 
 class Hook(Record):

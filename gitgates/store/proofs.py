@@ -91,7 +91,8 @@ def definition(gate: Gate) -> tuple[object, ...]:
     runs = (gate.command, gate.pre_commit, gate.runner, gate.working_dir, gate.env, gate.git_env)
     sees = (gate.files, gate.exclude, gate.pass_files, gate.pass_hook_input, gate.writes)
     types = (gate.types, gate.types_or) if gate.types or gate.types_or else ()
-    return runs, (*sees, *types), gate.failures, gate.metrics
+    image = (gate.image,) if gate.image else ()
+    return (*runs, *image), (*sees, *types), gate.failures, gate.metrics
 
 
 def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: ANN401 - as they are

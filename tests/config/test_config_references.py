@@ -74,6 +74,13 @@ def test_gates_to_wait_for_exist() -> None:
     )
 
 
+def test_what_a_gate_writes_there_would_be_lost() -> None:
+    assert fatal('[gates.g]\ncommand = "x"\nremote = true\nwrites = true\n') == (
+        "gitgates.toml: gates.g.remote: cannot be combined with `writes`: its changes stay there. "
+        "Split it into two gates, or remove `remote`."
+    )
+
+
 def test_parallel_needs_paths() -> None:
     assert fatal('[gates.lint]\ncommand = "x"\nparallel = true\n') == (
         "gitgates.toml: gates.lint.parallel: requires `pass_files = true`. "
