@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from gitgates.features.remote.gates import RemoteEnd, Request
+from gitgates.features.remote.gates import RemoteEnd, GateRequest
 
 _ENDS = {
     "could-not-run": RemoteEnd(reason="no worker has this platform", notes=("a note",)),
@@ -23,7 +23,7 @@ _ENDS = {
 
 def main() -> None:
     with open(0, "rb") as file:
-        request = Request(**marshal.load(file))
+        request = GateRequest(**marshal.load(file))
     out = Path(request.env["OUT"])
     with (out / "there").open("a") as file:
         file.write(f"{request.gate['name']} {os.getpid()}\n")

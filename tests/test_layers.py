@@ -52,7 +52,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "exit": (),
     "quit": (),
     "sys.exit": ("entry/", "cli/", "__main__.py"),
-    # The last two end a process that they forked themselves, which must not run our way out.
+    # The last ones end a process of their own, which must not run our way out.
     "os._exit": (
         "entry/",
         "cli/",
@@ -60,6 +60,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
         "__main__.py",
         "git/previous_hook.py",
         "proc/bounded.py",
+        "features/remote/worker.py",
     ),
     "sys.stdout": ("entry/", "cli/", "verbs/", "__main__.py"),
     "sys.stderr": ("entry/", "cli/", "verbs/", "__main__.py"),

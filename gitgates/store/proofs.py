@@ -34,7 +34,11 @@ FOLDER = "proofs"
 _FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
 BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else has proved
 _VERSION = "4"
-_VERSIONS = {"2": 13, "3": 16, _VERSION: 17}  # → number of fields; an older line has the first of them
+_VERSIONS = {
+    "2": 13,
+    "3": 16,
+    _VERSION: 17,
+}  # → number of fields; an older line has the first of them
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
 _MOST_FAILURES = 16 << 10  # bytes of them in a line; if more, without titles, or not known
 _HASH_KEYS = (1, 2)  # of 64 bits each

@@ -31,7 +31,7 @@ _START = (
 _ALWAYS = ("GITGATES_HOOK",)
 
 
-class Request(Record):
+class GateRequest(Record):
     """What the child is to have run: plain data, because it is another process."""
 
     root_abs: str  # the working tree, or private checkout, that the gate sees
@@ -79,7 +79,7 @@ class RemoteGates:
         self._number += 1
         folder_abs = f"{run_abs}/remote"
         request_abs = f"{folder_abs}/{os.getpid()}-{self._number}"
-        request = Request(
+        request = GateRequest(
             root_abs=root_abs,
             repo_abs=self._repo.root_abs,
             table=dict(self._table),
@@ -94,9 +94,9 @@ class RemoteGates:
             marshal.dump(request._asdict(), file)
         home = os.path.abspath(f"{__file__}/../../../..")
         argv = (sys.executable, "-I", "-c", _START, home, _CHILD)
-        return command._replace(
-            argv=argv, cwd_abs=self._repo.root_abs, env=self._repo.env, stdin_abs=request_abs
-        )
+        env = {"GRPC_VERBOSITY": "NONE", **self._repo.env}  # it writes among the gate's output
+        cwd_abs = self._repo.root_abs
+        return command._replace(argv=argv, cwd_abs=cwd_abs, env=env, stdin_abs=request_abs)
 
     def end_of(self, command: Command, ending: Ending) -> RemoteEnd:
         """Return how a gate ended whose child is gone, and remove the files of that."""

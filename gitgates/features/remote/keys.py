@@ -79,8 +79,8 @@ _KEYS = (
         "The properties that its workers have to have, of any gate: "
         '`{ OSFamily = "linux", container-image = "docker://…" }`.'
     ),
-    Key("jobs", v.FROM_ONE, "4").means(
-        "How many gates run there at once, of all runs of a user on this machine."
+    Key("jobs", v.COUNT, "4").means(
+        "How many gates run there at once, of all runs of a user on this machine; 0: none."
     ),
     Key("fallback", v.one_of("local", "fail"), '"local"').means(
         "What becomes of a gate that could not run there: `local`, it runs here, once, in what is "

@@ -10,9 +10,10 @@ import marshal
 import os
 import signal
 
+from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
-from gitgates.features.remote.gates import RemoteEnd, Request
+from gitgates.features.remote.gates import RemoteEnd, GateRequest
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
 
@@ -44,7 +45,7 @@ def main() -> None:
     """Read a request from standard input, have it run, and write how it ended."""
     life = _Life()
     with open(0, "rb") as file:
-        request = Request(**marshal.load(file))  # noqa: S302 - of our own parent
+        request = GateRequest(**marshal.load(file))  # noqa: S302 - of our own parent
     notes: list[str] = []
     try:
         end = _run(request, life, notes)
@@ -62,16 +63,15 @@ def main() -> None:
     os._exit(_CANCELLED if life.is_over() else 0)  # threads of gRPC are not waited for
 
 
-def _run(request: Request, life: _Life, notes: list[str]) -> RemoteEnd:
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write among the gate's output
+def _run(request: GateRequest, life: _Life, notes: list[str]) -> RemoteEnd:
     from gitgates.features.remote.execution import RemoteExecution  # which may not be installed
     from gitgates.features.remote.tree import input_root
 
     gate = Gate(**request.gate)
-    repo = find_repo(request.repo_abs, dict(os.environ))
+    repo = find_repo(request.repo_abs, environ.read())
     config = Config(tables={"remote": request.table})
     server = RemoteExecution(repo, config, notes.append, life.is_over)
-    root = input_root(repo, request.root_abs, gate.inputs, ())
+    root = input_root(repo, request.root_abs, gate.inputs, gate.ignored_inputs)
     end = server.run(
         gate, request.argv, request.env, request.cwd, root, gate.timeout_s, _write_output
     )
