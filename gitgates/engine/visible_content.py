@@ -4,7 +4,9 @@ What git would store of them is not asked: it may convert them, or be told to ov
 file is hashed again only if `lstat` says something else about it than before:
 
 content.cache          path → what `lstat` said, and the digest
-content-sha256.cache   the same where passes of others count, which no two contents may share
+content-sha256.cache   the same where other machines count: no two contents may share a digest;
+                       with the SHA-256 of the bytes alone
+N.content              that of a private checkout
 """
 
 from __future__ import annotations
@@ -30,13 +32,13 @@ if TYPE_CHECKING:
 
     # Kept bits of the mode, size, inode, mtime and ctime in ns.
     Facts: TypeAlias = tuple[int, int, int, int, int]
-    # With a digest of path, type, execute bit and bytes.
-    FileState: TypeAlias = tuple[Facts, bytes]
+    # With a digest of path, type, execute bit and bytes; and of the bytes alone, where by SHA-256.
+    FileState: TypeAlias = tuple[Facts, bytes, bytes]
 
 _LISTING = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-_VERSION = 1  # of the cache
+_VERSION = 2  # of the cache
 _KEPT_BITS = 0o170100  # the type, and whether the owner may execute it
-_MOST_BYTES = 256 << 20  # hashed at once; in another run, it goes on from there
+MOST_BYTES = 256 << 20  # hashed at once; in another run, it goes on from there
 # A file that is written twice within a tick of the kernel's clock may look the same.
 _TICK_NS = 20_000_000
 _SECOND_NS = 1_000_000_000
@@ -56,12 +58,19 @@ class VisibleContent:
         earlier: VisibleContent | None = None,
         *,
         sha256: Callable[..., str] | None = None,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self._root_abs = (checkout or repo).root_abs
         self._git = (checkout or repo).git
-        name = "content-sha256.cache" if sha256 else "content.cache"
+        self._is_sha256 = bool(sha256)
         self._digest = sha256 or digest
+        self._most_bytes = most_bytes
+        name = "content-sha256.cache" if sha256 else "content.cache"
         self._cache_abs = "" if checkout else f"{repo.state_abs}/{name}"
+        if checkout and sha256:
+            from gitgates.store.slots import content_file  # where other machines count
+
+            self._cache_abs = content_file(checkout.root_abs)
         self._began_ns = time.time_ns()
         # Of this look, or until there is one, of the earlier.
         self.settled: dict[str, FileState] = earlier.settled if earlier else {}
@@ -99,11 +108,11 @@ class VisibleContent:
         Raises: GitgatesError where a file cannot be identified; OSError.
         """
         known, states = self._known(), {}
-        left = _MOST_BYTES
+        left = self._most_bytes
         repos, empty = [("", self._git)], []
         try:
             for folder, git in repos:  # grows during the iteration
-                for name in _list(git):
+                for name in self._paths(git):
                     path = folder + name
                     path_abs = f"{self._root_abs}/{path}"
                     try:
@@ -124,8 +133,7 @@ class VisibleContent:
                         left -= now.st_size
                         if left < 0:
                             raise UnknownContentError(f"`{path}` is too large")
-                        content = _read(path_abs, mode)
-                        state = facts, bytes.fromhex(self._digest(path, b"%o" % mode, content))
+                        state = facts, *self._hash(path, mode, _read(path_abs, mode))
                     states[path] = state
         finally:
             self._keep(states, known)
@@ -134,6 +142,17 @@ class VisibleContent:
             if os.listdir(folder_abs) and not any(path.startswith(folder) for path in states):
                 raise UnknownContentError(f"`{folder}` has files, but not those of the submodule")
         return dict(sorted(states.items()))
+
+    def _paths(self, git: Git) -> Iterable[str]:
+        return _list(git)
+
+    def _hash(self, path: str, mode: int, content: bytes) -> tuple[bytes, bytes]:
+        if not self._is_sha256:
+            return bytes.fromhex(self._digest(path, b"%o" % mode, content)), b""
+        from hashlib import sha256  # where other machines count
+
+        alone = sha256(content).digest()
+        return bytes.fromhex(self._digest(path, b"%o" % mode, alone)), alone
 
     def _known(self) -> dict[str, FileState]:
         if self.settled:

@@ -1,7 +1,8 @@
 """Numbered folders, each used by one run at a time and kept for the next.
 
-Beside the folder N lie N.lock (held by whoever uses it), N.index (git's index of what is in it) and
-N.state (what is in it; not there while that changes, so a killed run is seen).
+Beside the folder N lie N.lock (held by whoever uses it), N.index (git's index of what is in it),
+N.state (what is in it; not there while that changes, so a killed run is seen) and, where other
+machines count, N.content (digests of its files).
 """
 
 from __future__ import annotations
@@ -23,6 +24,11 @@ from gitgates.store.files import (
 KEPT_FREE = 4
 KEPT_S = 14 * 24 * 3600.0
 _MOST = 64
+
+
+def content_file(folder_abs: str) -> str:
+    """Return the file with the digests of what is in a folder."""
+    return f"{folder_abs}.content"
 
 
 class Slot:
@@ -58,6 +64,7 @@ class Slot:
         try:
             remove_file(self.index_abs)
             remove_file(f"{self.index_abs}.lock")  # of a git that was killed
+            remove_file(content_file(self.folder_abs))
             if os.path.lexists(self.folder_abs):
                 remove_tree(self.folder_abs)
         except OSError as error:

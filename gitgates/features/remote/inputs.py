@@ -1,0 +1,168 @@
+"""Which files are sent with a gate, and what about them cannot be sent."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from gitgates.core.clean import visible_line
+from gitgates.core.errors import GitgatesError
+from gitgates.engine.command import without_git
+from gitgates.engine.match import select
+from gitgates.engine.portable import digest
+from gitgates.engine.visible_content import VisibleContent
+from gitgates.features.remote.secret_files import secret_named
+from gitgates.git.repo import find_repo
+from gitgates.store.files import link_out
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gitgates.engine.visible_content import FileState
+    from gitgates.git.repo import Git, Repo
+
+_MOST_BYTES = 1 << 30  # hashed in one run
+_MOST_NAMED = 3
+# Of a folder that git ignores: what programs write again whenever they run, and repositories.
+_LEFT_OUT = ("__pycache__", ".git")
+_NOT_SECRET = (
+    "Leave it out of the gate's `inputs`; or, if it may be sent, list it in `not_secret` of "
+    "[tool.gitgates.remote]."
+)
+
+
+class InputsError(GitgatesError):
+    """A gate cannot run on another machine, because of a file that it would need there."""
+
+    @classmethod
+    def of_secret(cls, path: str, what: str) -> InputsError:
+        """Return that of a file that looks like a secret."""
+        return cls(f"`{visible_line(path)}` looks like {what}, and is not sent", _NOT_SECRET)
+
+    @classmethod
+    def of_problems(cls, problems: Sequence[InputsError]) -> InputsError:
+        """Return that of several files."""
+        texts = [problem.message for problem in problems[:_MOST_NAMED]]
+        more = len(problems) - len(texts)
+        return cls("; ".join([*texts, *([f"and {more} more"] if more else [])]), problems[0].hint)
+
+
+class Inputs:
+    """The files that go with a gate, and each problem with them.
+
+    The arguments are those of `input_root`. Raises: GitgatesError, OSError where they cannot be
+    told.
+    """
+
+    def __init__(
+        self,
+        repo: Repo,
+        root_abs: str,
+        patterns: tuple[str, ...],
+        more: Sequence[str],
+        *,
+        not_secret: tuple[str, ...] = (),
+    ) -> None:
+        is_checkout = os.path.realpath(root_abs) != os.path.realpath(repo.root_abs)
+        checkout = find_repo(root_abs, without_git(repo.env)) if is_checkout else None
+        content = VisibleContent(repo, checkout, sha256=digest, most_bytes=_MOST_BYTES)
+        # Path → the folder that it is relative to, and its state.
+        self.files: dict[str, tuple[str, FileState]] = {}
+        self.targets: dict[str, str] = {}  # of links
+        self.absolute_links: list[str] = []
+        self.problems: list[InputsError] = []
+        self.ignored: list[str] = []  # paths of those that git ignores
+        self._add(root_abs, content.states, self._selected(content, patterns))
+        for path in more:
+            if path in content.states:
+                self._add(root_abs, content.states, (path,))
+            else:
+                self._add_ignored(repo, path.rstrip("/"))
+        self.expected: set[str] = set()  # absolute paths of those in `not_secret`
+        self._find_secrets(not_secret)
+
+    def _selected(self, content: VisibleContent, patterns: tuple[str, ...]) -> Iterable[str]:
+        if not patterns:
+            return content.states
+        for pattern in patterns:
+            if not (pattern.startswith("!") or content.select((pattern,))):
+                # A misspelt one would hide what it was to name.
+                self._refuse(f"no file matches `{visible_line(pattern)}` of `inputs`")
+        return content.select(patterns)
+
+    def _add(self, place_abs: str, states: dict[str, FileState], paths: Iterable[str]) -> None:
+        for path in paths:
+            state = states[path]
+            self.files[path] = place_abs, state
+            mode = state[0][0]
+            if not path.isascii() and not _is_utf8(path):
+                self._refuse(f"the name `{visible_line(path)}` is not UTF-8, as the API requires")
+                del self.files[path]
+            elif stat.S_ISLNK(mode):
+                self._add_link(place_abs, path)
+            elif not stat.S_ISREG(mode):
+                self._refuse(f"`{visible_line(path)}` is neither a file nor a link")
+
+    def _add_link(self, place_abs: str, path: str) -> None:
+        path_abs = f"{place_abs}/{path}"
+        target = os.readlink(path_abs)
+        is_absolute = target.startswith("/")
+        if not _is_utf8(target):
+            self._refuse(f"the link `{visible_line(path)}` leads to a name that is not UTF-8")
+        elif is_absolute and path in self.ignored:
+            self.absolute_links.append(path)  # such as to the interpreter of a virtual environment
+        elif is_absolute or link_out(path_abs, place_abs):
+            said = visible_line(target)
+            where = "an absolute place" if is_absolute else "a place outside of the repository"
+            self._refuse(f"the link `{visible_line(path)}` leads to {where}, {said}")
+        # The API wants neither `//` nor `/./`.
+        first, *rest = target.split("/")
+        self.targets[path] = "/".join([first, *(part for part in rest if part not in ("", "."))])
+
+    def _add_ignored(self, repo: Repo, path: str) -> None:
+        if not os.path.exists(f"{repo.root_abs}/{path}"):
+            self._refuse(f"there is no `{visible_line(path)}`", "Install it first.")
+            return
+        states = _IgnoredContent(repo, path).states
+        self.ignored += states
+        self._add(repo.root_abs, states, states)
+
+    def _find_secrets(self, not_secret: tuple[str, ...]) -> None:
+        by_name = [path for path in self.files if secret_named(path)]
+        if not_secret:
+            expected = select(tuple(self.files), not_secret, ())
+            self.expected = {f"{self.files[path][0]}/{path}" for path in expected}
+            by_name = [path for path in by_name if path not in expected]
+        self.problems += [InputsError.of_secret(path, secret_named(path)) for path in by_name]
+
+    def _refuse(self, why: str, hint: str = "") -> None:
+        hint = hint or "Leave it out of the gate's `inputs`, or run the gate here."
+        self.problems.append(InputsError(why, hint))
+
+
+class _IgnoredContent(VisibleContent):
+    """A file or folder that git ignores, in the user's working tree."""
+
+    def __init__(self, repo: Repo, path: str) -> None:
+        super().__init__(repo, None, sha256=digest, most_bytes=_MOST_BYTES)
+        self._path = path
+        self._cache_abs = f"{repo.state_abs}/content-{digest(path)[:16]}.cache"
+
+    def _paths(self, git: Git) -> Iterable[str]:  # noqa: ARG002 - which does not know them
+        top_abs = f"{self._root_abs}/{self._path}"
+        if not os.path.isdir(top_abs):
+            yield self._path
+        for folder_abs, folders, names in os.walk(top_abs):
+            folders[:] = [name for name in folders if name not in _LEFT_OUT]
+            links = [name for name in folders if os.path.islink(f"{folder_abs}/{name}")]
+            for name in (*names, *links):
+                yield f"{folder_abs}/{name}"[len(self._root_abs) + 1 :]
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,45 @@
+"""Files that look like secrets, by their names and by how they begin."""
+
+from __future__ import annotations
+
+import re
+
+_NAMES = {
+    **dict.fromkeys((".env", ".envrc"), "variables with secrets"),
+    **dict.fromkeys(("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"), "a private key"),
+    **dict.fromkeys((".netrc", "_netrc", ".pypirc", ".pgpass", ".htpasswd"), "passwords"),
+    **dict.fromkeys((".git-credentials", ".dockercfg", ".vault-token"), "passwords"),
+    **dict.fromkeys(("credentials", "credentials.json", "client_secret.json"), "credentials"),
+}
+_ENDINGS = {
+    **dict.fromkeys((".p12", ".pfx", ".ppk", ".jks", ".keystore"), "a private key"),
+    ".kdbx": "passwords",
+    **dict.fromkeys((".tfstate", ".tfvars"), "a state of Terraform, with secrets"),
+}
+_SUFFIXES = tuple(_ENDINGS)
+_ENV = ".env."  # of one environment, such as .env.production
+_TEMPLATES = (".example", ".sample", ".template", ".dist", ".defaults")
+_HEAD_BYTES = 8192
+_HEADS = (
+    (rb"^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----", "a private key"),
+    (rb"^PuTTY-User-Key-File-", "a private key"),
+    (rb'^\s*"type"\s*:\s*"service_account"', "the key of a service account"),
+    (rb"^[^#;\n]*:_(?:authToken|password|auth)\s*=\s*[^$\s]", "the token of a registry"),
+)
+_FORMATS = tuple((re.compile(pattern, re.MULTILINE), what) for pattern, what in _HEADS)
+
+
+def secret_named(path: str) -> str:
+    """Return what a file seems to contain by its name; empty: nothing secret."""
+    name = path.rpartition("/")[2].lower()
+    if name in _NAMES:
+        return _NAMES[name]
+    if name.endswith(_SUFFIXES):
+        return _ENDINGS[name[name.rindex(".") :]]
+    return _NAMES[".env"] if name.startswith(_ENV) and not name.endswith(_TEMPLATES) else ""
+
+
+def secret_in(content: bytes) -> str:
+    """Return what a file seems to be by how it begins; empty: nothing secret."""
+    head = content[:_HEAD_BYTES]
+    return next((what for pattern, what in _FORMATS if pattern.search(head)), "")

@@ -1,0 +1,179 @@
+"""The files of a gate as the Remote Execution API has them: a tree of `Directory` messages.
+
+It is made from what the gate would see here, not from git's objects: what is on disk may have been
+converted since, and a gate judges that. A message is a few fields, which are written here so that
+this needs no package; a test compares them with those of the published protos.
+
+Source: build.bazel.remote.execution.v2, remote_execution.proto; the encoding of protocol buffers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+
+from gitgates.core.record import Record
+from gitgates.features.remote.inputs import Inputs, InputsError
+from gitgates.features.remote.secret_files import secret_in
+from gitgates.store.files import open_regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gitgates.engine.visible_content import FileState
+    from gitgates.git.repo import Repo
+
+# Numbers of fields, with the type: 2 for bytes, 0 for a number.
+_FIRST, _SECOND, _THIRD = b"\x0a", b"\x12", b"\x1a"
+_SIZE, _IS_EXECUTABLE = b"\x10", b"\x20\x01"
+_BY_OWNER = 0o100  # the bit of the mode that says so
+
+
+class Digest(Record):
+    """What identifies a blob."""
+
+    hash: str  # SHA-256, as hex digits
+    size_bytes: int
+
+
+class InputRoot(Record):
+    """All that a gate gets: a tree of directories, and where the files are that it names."""
+
+    digest: Digest  # of the root's `Directory`
+    directories: Mapping[Digest, bytes]  # each `Directory`, serialized
+    files: Mapping[Digest, str]  # the absolute path of one file with that content
+    expected: frozenset[str] = frozenset()  # files that look like secrets and may be sent
+    links: tuple[str, ...] = ()  # paths of links to absolute places, which the server has to allow
+
+    def blob(self, digest: Digest) -> bytes:
+        """Return what to upload: a directory, or a file, which is looked at before it leaves.
+
+        Raises: InputsError where it has changed since, or looks like a secret; OSError.
+        """
+        if digest in self.directories:
+            return self.directories[digest]
+        path_abs = self.files[digest]
+        with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
+            content = file.read()
+        if digest_of(content) != digest:
+            raise InputsError(f"`{path_abs}` changed while it was to be sent", "Run it again.")
+        if path_abs not in self.expected and (what := secret_in(content)):
+            raise InputsError.of_secret(path_abs, what)
+        return content
+
+
+def digest_of(content: bytes) -> Digest:
+    """Return the digest of a blob."""
+    return Digest(hash=hashlib.sha256(content).hexdigest(), size_bytes=len(content))
+
+
+def input_root(
+    repo: Repo,
+    root_abs: str,
+    patterns: tuple[str, ...],
+    more: Sequence[str] = (),
+    *,
+    not_secret: tuple[str, ...] = (),
+) -> InputRoot:
+    """Return the files that a gate sees in `root_abs`, the working tree or a private checkout.
+
+    `patterns`: which of those that git does not ignore; (): all. `more`: files, and folders that
+    git ignores. Both are relative to the root. `not_secret`: patterns of files that look like
+    secrets and may be sent.
+
+    Raises: InputsError where something cannot be sent, or looks like a secret; GitgatesError,
+    OSError where the files cannot be told.
+    """
+    inputs = Inputs(repo, root_abs, patterns, more, not_secret=not_secret)
+    if inputs.problems:
+        raise InputsError.of_problems(inputs.problems)
+    return root_of(inputs)
+
+
+def root_of(inputs: Inputs) -> InputRoot:
+    """Return the tree of files, whatever problems they have."""
+    tree, files = _Tree(), {}
+    for path, (place_abs, state) in sorted(inputs.files.items()):
+        path_abs = f"{place_abs}/{path}"
+        if stat.S_ISLNK(state[0][0]):
+            tree.add_link(path, inputs.targets[path])
+            continue
+        digest = tree.add_file(path, state)
+        if digest not in files or path_abs not in inputs.expected:
+            files[digest] = path_abs
+    directories: dict[Digest, bytes] = {}
+    root = tree.write("", directories)
+    return InputRoot(
+        digest=root,
+        directories=directories,
+        files=files,
+        expected=frozenset(inputs.expected),
+        links=tuple(inputs.absolute_links),
+    )
+
+
+class _Tree:
+    """Directories with the nodes in them, serialized, in order of their names."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, list[list[bytes]]] = {"": [[], []]}  # folder → files, links
+        self._folders: dict[str, list[str]] = {"": []}  # → names of those in it
+
+    def add_file(self, path: str, state: FileState) -> Digest:
+        (mode, size, *_times), _identity, sha256 = state
+        digest = Digest(sha256.hex(), size)
+        folder, _slash, name = path.rpartition("/")
+        is_executable = _IS_EXECUTABLE if mode & _BY_OWNER else b""
+        node = _text(_FIRST, name) + _field(_SECOND, _digest(digest)) + is_executable
+        self._in(folder)[0].append(_field(_FIRST, node))
+        return digest
+
+    def add_link(self, path: str, target: str) -> None:
+        folder, _slash, name = path.rpartition("/")
+        node = _text(_FIRST, name) + _text(_SECOND, target)
+        self._in(folder)[1].append(_field(_THIRD, node))
+
+    def write(self, folder: str, directories: dict[Digest, bytes]) -> Digest:
+        """Return the digest of a folder; it and all below it are in `directories` then."""
+        files, links = self._nodes[folder]
+        nodes = []
+        for name in sorted(self._folders[folder]):
+            below = self.write(f"{folder}/{name}" if folder else name, directories)
+            node = _text(_FIRST, name) + _field(_SECOND, _digest(below))
+            nodes.append(_field(_SECOND, node))
+        content = b"".join((*files, *nodes, *links))
+        digest = digest_of(content)
+        directories[digest] = content
+        return digest
+
+    def _in(self, folder: str) -> list[list[bytes]]:
+        if folder not in self._nodes:
+            above, _slash, name = folder.rpartition("/")
+            self._in(above)
+            self._folders[above].append(name)
+            self._nodes[folder], self._folders[folder] = [[], []], []
+        return self._nodes[folder]
+
+
+def _digest(digest: Digest) -> bytes:
+    size = _SIZE + _number(digest.size_bytes) if digest.size_bytes else b""
+    return _text(_FIRST, digest.hash) + size
+
+
+def _text(tag: bytes, text: str) -> bytes:
+    return _field(tag, text.encode())
+
+
+def _field(tag: bytes, content: bytes) -> bytes:
+    return tag + _number(len(content)) + content
+
+
+def _number(number: int) -> bytes:
+    """Return a number in groups of seven bits, the lowest first; the last has no high bit."""
+    groups = b""
+    while number > 0x7F:  # noqa: PLR2004 - seven bits
+        groups += bytes((number & 0x7F | 0x80,))
+        number >>= 7
+    return groups + bytes((number,))
