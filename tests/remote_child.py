@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from gitgates.features.remote.gates import RemoteEnd, GateRequest
+from gitgates.features.remote.gates import GateRequest, RemoteEnd
 
 _ENDS = {
     "could-not-run": RemoteEnd(reason="no worker has this platform", notes=("a note",)),

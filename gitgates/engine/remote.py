@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from gitgates.core.types import Command, Gate
+    from gitgates.core.types import Command, Step
     from gitgates.engine.walk import Due
 
 
@@ -119,13 +119,13 @@ class RemoteRun:
         if self._pool:
             self._pool.close()
 
-    def command(self, gate: Gate, command: Command, root_abs: str, run_abs: str) -> Command | None:
+    def command(self, step: Step, command: Command, root_abs: str, run_abs: str) -> Command | None:
         """Return what has the server run a command of a gate; None: it runs here, as it is."""
         try:
-            started: Command = self._gates.command(gate, command, root_abs, run_abs)
+            started: Command = self._gates.command(step, command, root_abs, run_abs)
         except OSError as error:
             self._is_down = True
-            self._say(f"{gate.name} runs here: its request cannot be written: {error}")
+            self._say(f"{step.gate.name} runs here: its request cannot be written: {error}")
             return None
         return started
 

@@ -150,6 +150,7 @@ class _Job:
     ) -> None:
         self.due = due
         self.gate = due.step.gate
+        self.step = admission.step or due.step  # without what is reused
         self.commands = commands
         self.capture = capture
         self.parts: list[Capture] = []  # of its processes, where they run at once
@@ -419,7 +420,7 @@ class _Run:
             command = job.commands.pop(0)
             if self.remote and job.is_remote:
                 root_abs = (self.options.checkout or self.repo).root_abs
-                job.asks = self.remote.command(job.gate, command, root_abs, self.run_abs)
+                job.asks = self.remote.command(job.step, command, root_abs, self.run_abs)
             child = group.start(job.asks or command, left_s, self._capture_of_next(job))
             if not isinstance(child, str):
                 job.children.append(child)

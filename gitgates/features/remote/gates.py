@@ -38,6 +38,7 @@ class GateRequest(Record):
     repo_abs: str  # the user's working tree
     table: Mapping[str, Any]  # `[tool.gitgates.remote]`
     gate: Mapping[str, Any]
+    paths: tuple[str, ...]  # that it is given
     argv: tuple[str, ...]
     env: Mapping[str, str]  # of the gate there: only what is declared
     cwd: str  # relative to the root
@@ -71,11 +72,12 @@ class RemoteGates:
         here = gate.writes or gate.pass_hook_input or gate.baseline or gate.ratchet
         return bool(gate.remote and gate.command) and not here
 
-    def command(self, gate: Gate, command: Command, root_abs: str, run_abs: str) -> Command:
+    def command(self, step: Step, command: Command, root_abs: str, run_abs: str) -> Command:
         """Return what is started here in place of a command of a gate.
 
         Raises: OSError where nothing can be written to the folder of the run.
         """
+        gate = step.gate
         self._number += 1
         folder_abs = f"{run_abs}/remote"
         request_abs = f"{folder_abs}/{os.getpid()}-{self._number}"
@@ -84,6 +86,7 @@ class RemoteGates:
             repo_abs=self._repo.root_abs,
             table=dict(self._table),
             gate=gate._asdict(),
+            paths=step.paths,
             argv=command.argv,
             env=declared_env(gate, command.env),
             cwd=os.path.relpath(command.cwd_abs, root_abs),

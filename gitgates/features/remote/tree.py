@@ -10,7 +10,6 @@ Source: build.bazel.remote.execution.v2, remote_execution.proto; the encoding of
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 
 from gitgates.core.record import Record

@@ -13,7 +13,7 @@ import signal
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
-from gitgates.features.remote.gates import RemoteEnd, GateRequest
+from gitgates.features.remote.gates import GateRequest, RemoteEnd
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
 
@@ -71,7 +71,8 @@ def _run(request: GateRequest, life: _Life, notes: list[str]) -> RemoteEnd:
     repo = find_repo(request.repo_abs, environ.read())
     config = Config(tables={"remote": request.table})
     server = RemoteExecution(repo, config, notes.append, life.is_over)
-    root = input_root(repo, request.root_abs, gate.inputs, gate.ignored_inputs)
+    more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
+    root = input_root(repo, request.root_abs, gate.inputs, more)
     end = server.run(
         gate, request.argv, request.env, request.cwd, root, gate.timeout_s, _write_output
     )

@@ -17,7 +17,7 @@ from gitgates.engine.remote import duration_name
 from gitgates.features.remote import gates as remote_gates
 from gitgates.features.remote.gates import declared_env
 from gitgates.git.repo import find_repo
-from gitgates.proc.pool import Pool, open_pool
+from gitgates.proc.pool import Pool, open_pool, release
 from gitgates.store.proofs import digest, durations, note_durations, read_all
 
 PLACE = "grpc://127.0.0.1:1"
@@ -218,7 +218,7 @@ def test_all_runs_share_the_jobs_there(repo: Repo, out: Path, tmp_path: Path) ->
     folder = tmp_path / "pool"
     name = f"remote-{digest(PLACE)}"
     here, there = _pool(folder, 1), _pool(folder, 2, name)
-    (slot,), jobs = here.take(1, 1, 60.0) or (), there.take(2, 2, 60.0) or []
+    slots, jobs = here.take(1, 1, 60.0) or [], there.take(2, 2, 60.0) or []
     queues = [folder / "queue", folder / name / "queue"]
     waited = threading.Event()
 
@@ -238,7 +238,7 @@ def test_all_runs_share_the_jobs_there(repo: Repo, out: Path, tmp_path: Path) ->
     assert waited.is_set()
     assert (result.where, went(out)) == (PLACE, ["goes"])
     assert [os.listdir(queue) for queue in queues] == [[], []]
-    os.close(slot)
+    release(slots)
 
 
 def _pool(folder: Path, size: int, name: str = "") -> Pool:
