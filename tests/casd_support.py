@@ -1,0 +1,114 @@
+"""buildbox-casd, a real server of the Remote Execution API, on loopback: it works, or is broken."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import SRC
+
+FOLDER = SRC / ".venv/buildbox"
+_MOUNTS = ("usr:usr", "usr/bin:bin", "usr/lib:lib", "usr/lib64:lib64", "etc:etc")
+
+needs_casd = pytest.mark.skipif(
+    not ((FOLDER / "buildbox-casd").exists() and shutil.which("bwrap")),
+    reason="there is no buildbox-casd, or no bubblewrap: make .venv/buildbox/ready",
+)
+
+
+class Casd:
+    """One server, with what it keeps in a folder of its own."""
+
+    def __init__(
+        self, folder: Path, *, runner: str = "", jobs: int = 4, mounts: bool = True
+    ) -> None:
+        self.folder = folder
+        self.runner = runner or str(FOLDER / "buildbox-run")
+        self.jobs, self.mounts = jobs, mounts
+        self.port = free_port()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        return f"grpc://127.0.0.1:{self.port}"
+
+    def start(self, *more: str) -> None:
+        """Start it, and wait until it listens."""
+        mounts = [f"--runner-arg=--ro-bind-mount=/{m.replace(':', ':/')}" for m in _MOUNTS]
+        argv = [
+            str(FOLDER / "buildbox-casd"),
+            f"--bind=127.0.0.1:{self.port}",
+            f"--buildbox-run={self.runner}",
+            f"--jobs={self.jobs}",
+            "--reserved=1M",
+            *(mounts if self.mounts else ()),
+            *more,
+            str(self.folder / "cache"),
+        ]
+        self.folder.mkdir(exist_ok=True)
+        env = {**os.environ, "PATH": f"{FOLDER}:{os.environ['PATH']}"}
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log, env=env)
+        wait_for_port(self.port)
+
+    def stop(self, number: int = signal.SIGTERM) -> None:
+        """End it, with whatever it runs."""
+        if self.process:
+            children = self.children()
+            self.process.send_signal(number)
+            self.process.wait(20.0)
+            self.process = None
+            for pid in children:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def children(self) -> list[int]:
+        """Return the runners, and the processes of gates below them."""
+        assert self.process
+        found, pids = [self.process.pid], [self.process.pid]
+        while pids:
+            pids = [pid for parent in pids for pid in _children(parent)]
+            found += pids
+        return found[1:]
+
+
+def _children(pid: int) -> list[int]:
+    with contextlib.suppress(OSError):
+        folder = Path(f"/proc/{pid}/task")
+        texts = [(task / "children").read_text() for task in folder.iterdir()]
+        return [int(word) for text in texts for word in text.split()]
+    return []
+
+
+@contextlib.contextmanager
+def serving_casd(folder: Path, **fields: object) -> Iterator[Casd]:
+    """Run a server for as long as this is entered."""
+    casd = Casd(folder, **fields)  # type: ignore[arg-type]
+    casd.start()
+    try:
+        yield casd
+    finally:
+        casd.stop(signal.SIGKILL)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def wait_for_port(port: int) -> None:
+    until = time.monotonic() + 20.0
+    while time.monotonic() < until:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
+            return
+        time.sleep(0.02)
+    raise TimeoutError(f"nobody listens on {port}")
