@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,3 +113,51 @@ def wait_for_port(port: int) -> None:
             return
         time.sleep(0.02)
     raise TimeoutError(f"nobody listens on {port}")
+
+
+class Link:
+    """A TCP connection between client and server that is slow, or breaks."""
+
+    def __init__(self, to_port: int, *, delay_s: float = 0.0, bytes_per_s: float = 0.0) -> None:
+        self._to_port, self._delay_s, self._bytes_per_s = to_port, delay_s, bytes_per_s
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._sockets: list[socket.socket] = [self._listener]
+        self.sent = 0  # bytes, to the server
+        self._is_mute = False
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"grpc://127.0.0.1:{self._listener.getsockname()[1]}"
+
+    def close(self) -> None:
+        """Break all connections, and refuse new ones."""
+        for each in self._sockets:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def mute(self) -> None:
+        """Keep the connections, and let nothing through any more, as a firewall may."""
+        self._is_mute = True
+
+    def _accept(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                client, _address = self._listener.accept()
+                server = socket.create_connection(("127.0.0.1", self._to_port))
+                self._sockets += (client, server)
+                for ends in ((client, server, True), (server, client, False)):
+                    threading.Thread(target=self._carry, args=ends, daemon=True).start()
+
+    def _carry(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:  # noqa: FBT001 - a thread's
+        with contextlib.suppress(OSError):
+            while data := source.recv(1 << 14):
+                time.sleep(
+                    self._delay_s + (len(data) / self._bytes_per_s if self._bytes_per_s else 0)
+                )
+                while self._is_mute:
+                    time.sleep(0.1)
+                self.sent += len(data) if counts else 0
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
