@@ -119,7 +119,8 @@ class Link:
     """A TCP connection between client and server that is slow, or breaks."""
 
     def __init__(self, to_port: int, *, delay_s: float = 0.0, bytes_per_s: float = 0.0) -> None:
-        self._to_port, self._delay_s, self._bytes_per_s = to_port, delay_s, bytes_per_s
+        self._to_port, self._delay_s = to_port, delay_s
+        self._s_per_byte = 1 / bytes_per_s if bytes_per_s else 0.0
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._sockets: list[socket.socket] = [self._listener]
         self.sent = 0  # bytes, to the server
@@ -153,9 +154,7 @@ class Link:
     def _carry(self, source: socket.socket, sink: socket.socket, counts: bool) -> None:  # noqa: FBT001 - a thread's
         with contextlib.suppress(OSError):
             while data := source.recv(1 << 14):
-                time.sleep(
-                    self._delay_s + (len(data) / self._bytes_per_s if self._bytes_per_s else 0)
-                )
+                time.sleep(self._delay_s + len(data) * self._s_per_byte)
                 while self._is_mute:
                     time.sleep(0.1)
                 self.sent += len(data) if counts else 0

@@ -5,10 +5,13 @@ Never a wrong pass, never a failure of a gate that did not fail, and no hang.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -21,7 +24,6 @@ from conftest import SRC, Repo
 
 pytestmark = needs_casd
 
-NGINX = shutil.which("nginx") or str(SRC / ".venv/nginx/usr/sbin/nginx")
 # The only slot here is taken by `busy`, so the others go there. `busy` lasts until the first has
 # had time to end; what could not run there runs then, and says so.
 CONFIG = """
@@ -159,16 +161,11 @@ def test_nobody_listens_and_nothing_runs_here(repo: Repo) -> None:
 
 
 def test_somebody_else_listens(repo: Repo) -> None:
-    with subprocess.Popen(["sleep", "30"]) as idle:  # a port that takes connections, and is mute
-        import socket
-
-        with socket.create_server(("127.0.0.1", 0)) as mute:
-            url = f"grpc://127.0.0.1:{mute.getsockname()[1]}"
-            configure(repo, url, goes=HERE, timeout="40s")
-            began = time.monotonic()
-            assert ran_here(run(repo)["goes"])
-            assert time.monotonic() - began < 20.0
-        idle.kill()
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        configure(repo, f"grpc://127.0.0.1:{mute.getsockname()[1]}", goes=HERE, timeout="40s")
+        began = time.monotonic()
+        assert ran_here(run(repo)["goes"])
+        assert time.monotonic() - began < 20.0
 
 
 @pytest.mark.parametrize("runner", ["/bin/false", "/bin/true"])
@@ -281,3 +278,95 @@ def test_a_link_that_is_cut_without_a_word(repo: Repo, casd: Casd) -> None:
     assert results_of(process)["goes"]["status"] in ("timed-out", "passed")
     assert time.monotonic() - began < 15.0
     link.close()
+
+
+PAGE = SRC / "docs/how-to/remote-execution.md"
+NGINX = shutil.which("nginx") or str(SRC / ".venv/nginx/usr/sbin/nginx")
+WHOLE = """
+daemon off;
+pid {folder}/pid;
+error_log {folder}/error.log;
+{user}
+events {{}}
+http {{
+    access_log off;
+    {paths}
+    {server}
+}}
+"""
+TLS = 'ca = "{0}/ca.pem"\ncert = "{0}/client.pem"\nkey = "{0}/client.key"'
+needs_nginx = pytest.mark.skipif(
+    not os.path.exists(NGINX), reason="there is no nginx: make .venv/nginx/ready"
+)
+
+
+class Nginx:
+    """nginx as the docs configure it, before a server."""
+
+    def __init__(self, folder: Path, to_port: int, certificate: str = "server") -> None:
+        self.folder, self.port = folder, free_port()
+        folder.mkdir()
+        make_certificates(folder)
+        found = re.search(r"```nginx\n(.*?)```", PAGE.read_text(), re.DOTALL)
+        assert found
+        server = found[1]
+        for before, after in (
+            ("listen 443", f"listen 127.0.0.1:{self.port}"),
+            ("build.example.com", "localhost"),
+            ("/etc/ssl/certs/build.pem", f"{folder}/{certificate}.pem"),
+            ("/etc/ssl/private/build.key", f"{folder}/{certificate}.key"),
+            ("/etc/ssl/certs/team-ca.pem", f"{folder}/ca.pem"),
+            ("127.0.0.1:8980", f"127.0.0.1:{to_port}"),
+        ):
+            assert before in server
+            server = server.replace(before, after)
+        kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+        paths = "".join(f"{kind}_temp_path {folder}/{kind};\n" for kind in kinds)
+        user = "" if os.geteuid() else "user root;"
+        text = WHOLE.format(folder=folder, paths=paths, server=server, user=user)
+        (folder / "nginx.conf").write_text(text)
+        argv = [NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf")]
+        self.process = subprocess.Popen(argv, start_new_session=True)
+        wait_for_port(self.port)
+        self.url = f"grpcs://localhost:{self.port}"
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+
+@needs_nginx
+def test_behind_nginx_with_client_certificates(repo: Repo, casd: Casd, tmp_path: Path) -> None:
+    nginx = Nginx(tmp_path / "nginx", casd.port)
+    try:
+        tls = TLS.format(nginx.folder)
+        configure(repo, nginx.url, tls, goes=f"{HERE} echo there")
+        found = run(repo)["goes"]
+        assert (found["output"], found.get("where")) == ("there\n", nginx.url)
+        for wrong in (f'ca = "{nginx.folder}/ca.pem"', tls.replace("/ca.pem", "/other.pem")):
+            configure(repo, nginx.url, wrong, goes=HERE)
+            assert ran_here(run(repo)["goes"])
+    finally:
+        nginx.kill()
+
+
+@needs_nginx
+def test_the_proxy_is_killed(repo: Repo, casd: Casd, tmp_path: Path) -> None:
+    nginx = Nginx(tmp_path / "nginx", casd.port)
+    tls = TLS.format(nginx.folder)
+    configure(repo, nginx.url, tls, goes=f"{HERE} test -e .git || sleep 30")
+    process = start(repo)
+    wait_until(lambda: len(casd.children()) > 1)
+    nginx.kill()
+    assert ran_here(results_of(process)["goes"])
+
+
+@needs_nginx
+def test_the_certificate_has_expired(repo: Repo, casd: Casd, tmp_path: Path) -> None:
+    nginx = Nginx(tmp_path / "nginx", casd.port, "expired")
+    try:
+        configure(repo, nginx.url, TLS.format(nginx.folder), goes=HERE)
+        assert ran_here(run(repo)["goes"])
+    finally:
+        nginx.kill()
