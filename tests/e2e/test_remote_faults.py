@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from casd_support import Casd, Link, free_port, needs_casd, serving_casd
+from cache_support import make_certificates
+from casd_support import Casd, Link, free_port, needs_casd, serving_casd, wait_for_port
 from conftest import SRC, Repo
 
 pytestmark = needs_casd
