@@ -1,8 +1,12 @@
-"""What the metadata of a release says that depends on where the source is published.
+"""What a release has that is made when it is built.
 
-`repository` in pyproject.toml, [tool.hatch.metadata.hooks.custom], is the one place to set: the
-address of the project's repository, on a forge that shows files at REPOSITORY/blob/TAG/PATH, and
-serves them at REPOSITORY/raw/TAG/PATH. Where it is empty, nothing is linked.
+The published protos of the Remote Execution API, in `protos/`, become one file of descriptors,
+which is the same for each version of protobuf. Where grpcio-tools is missing, it is left out.
+
+The metadata depends on where the source is published. `repository` in pyproject.toml,
+[tool.hatch.metadata.hooks.custom], is the one place to set: the address of the project's
+repository, on a forge that shows files at REPOSITORY/blob/TAG/PATH, and serves them at
+REPOSITORY/raw/TAG/PATH. Where it is empty, nothing is linked.
 """
 
 from __future__ import annotations
@@ -11,8 +15,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+_DESCRIPTORS = "gitgates/features/remote/protos.binpb"
+_PROTOS = (
+    "build/bazel/remote/execution/v2/remote_execution.proto",
+    "google/bytestream/bytestream.proto",
+)
 _LINK = re.compile(r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)]*)\)")
 
 
@@ -32,6 +42,27 @@ class Metadata(MetadataHookInterface):
                 "Changelog": f"{files}/CHANGELOG.md",
                 "Issues": f"{repository}/issues",
             }
+
+
+class Protos(BuildHookInterface[Any]):
+    """Compiles the protos, for wheels and editable installs."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - its interface
+        """Write the descriptors beside the code that reads them."""
+        if self.target_name != "wheel":
+            return
+        try:
+            from grpc_tools import protoc
+        except ImportError:
+            self.app.display_warning("grpcio-tools is not installed: no gates on other machines")
+            return
+        root = Path(self.root)
+        arguments = ["protoc", f"-I{root / 'protos'}", "--include_imports"]
+        arguments += [f"-I{Path(protoc.__file__).parent / '_proto'}"]
+        arguments += [f"--descriptor_set_out={root / _DESCRIPTORS}", *_PROTOS]
+        if protoc.main(arguments):
+            raise RuntimeError("protoc failed")
+        build_data["artifacts"].append(f"/{_DESCRIPTORS}")
 
 
 def absolute(text: str, files: str) -> str:

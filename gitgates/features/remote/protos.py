@@ -1,0 +1,53 @@
+"""The messages and methods of the Remote Execution API, from its published protos.
+
+They are compiled when gitgates is built, into descriptors that any version of protobuf reads: see
+hatch_build.py. Their pool is our own, so that another package may have the same protos.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from gitgates.core.errors import GitgatesError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_FILE_ABS = os.path.join(os.path.dirname(__file__), "protos.binpb")
+_API = "build.bazel.remote.execution.v2"
+
+
+@functools.cache
+def message(name: str) -> Any:  # noqa: ANN401 - a class that is made here
+    """Return the class of a message: `Action` of this API, or a full name, `google.rpc.Status`."""
+    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(_full(name)))
+
+
+@functools.cache
+def method(name: str) -> tuple[str, Any]:
+    """Return the path of a method, `Execution.Execute`, and the class of what it returns."""
+    service, _dot, last = _full(name).rpartition(".")
+    found = _pool().FindServiceByName(service).FindMethodByName(last)
+    return f"/{service}/{last}", message_factory.GetMessageClass(found.output_type)
+
+
+def _full(name: str) -> str:
+    return name if name.startswith("google.") else f"{_API}.{name}"
+
+
+@functools.cache
+def _pool() -> Any:  # noqa: ANN401 - protobuf has no types
+    pool = descriptor_pool.DescriptorPool()
+    try:
+        with open(_FILE_ABS, "rb") as file:
+            descriptors = descriptor_pb2.FileDescriptorSet.FromString(file.read())
+    except FileNotFoundError:
+        text = "this installation of gitgates was built without the Remote Execution API"
+        raise GitgatesError(text, "Build it again, with grpcio-tools installed.") from None
+    for each in descriptors.file:
+        pool.AddSerializedFile(each.SerializeToString())
+    return pool
