@@ -8,16 +8,16 @@ import signal
 import time
 from pathlib import Path
 
-from gitgates.features.remote.gates import GateRequest, RemoteEnd
+from gitgates.features.remote.gates import GateRequest, ChildEnd
 
 _ENDS = {
-    "could-not-run": RemoteEnd(reason="no worker has this platform", notes=("a note",)),
-    "down": RemoteEnd(reason="unavailable", is_down=True),
-    "pass-with-status": RemoteEnd(status="passed", exit_status=4),
-    "failure-without-status": RemoteEnd(status="failed", exit_status=0),
-    "no-such-status": RemoteEnd(status="ok", exit_status=0),
-    "failed": RemoteEnd(status="failed", exit_status=3, action="ab/2"),
-    "passed": RemoteEnd(status="passed", exit_status=0, action="ab/1"),
+    "could-not-run": ChildEnd(reason="no worker has this platform", notes=("a note",)),
+    "down": ChildEnd(reason="unavailable", is_down=True),
+    "pass-with-status": ChildEnd(status="passed", exit_status=4),
+    "failure-without-status": ChildEnd(status="failed", exit_status=0),
+    "no-such-status": ChildEnd(status="ok", exit_status=0),
+    "failed": ChildEnd(status="failed", exit_status=3, action="ab/2"),
+    "passed": ChildEnd(status="passed", exit_status=0, action="ab/1"),
 }
 
 

@@ -45,7 +45,7 @@ class GateRequest(Record):
     end_abs: str  # where to write how it ended
 
 
-class RemoteEnd(Record):
+class ChildEnd(Record):
     """How a gate ended on the server, or why it did not run there."""
 
     status: str = "could-not-run"  # or passed, failed
@@ -101,14 +101,14 @@ class RemoteGates:
         cwd_abs = self._repo.root_abs
         return command._replace(argv=argv, cwd_abs=cwd_abs, env=env, stdin_abs=request_abs)
 
-    def end_of(self, command: Command, ending: Ending) -> RemoteEnd:
+    def end_of(self, command: Command, ending: Ending) -> ChildEnd:
         """Return how a gate ended whose child is gone, and remove the files of that."""
         request_abs = command.stdin_abs
         try:
-            end = RemoteEnd(**marshal.loads(read_state(f"{request_abs}.end") or b""))  # noqa: S302 - of our own child
+            end = ChildEnd(**marshal.loads(read_state(f"{request_abs}.end") or b""))  # noqa: S302 - of our own child
         except (EOFError, OSError, TypeError, ValueError):
             how = f"signal {ending.signal}" if ending.signal else f"status {ending.exit_status}"
-            end = RemoteEnd(reason=f"its client ended early, with {how}")
+            end = ChildEnd(reason=f"its client ended early, with {how}")
         for path_abs in (request_abs, f"{request_abs}.end"):
             remove_file(path_abs)
         folder_abs = os.path.dirname(request_abs)

@@ -13,7 +13,7 @@ import signal
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
-from gitgates.features.remote.gates import GateRequest, RemoteEnd
+from gitgates.features.remote.gates import GateRequest, ChildEnd
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
 
@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
-_CANCELLED = 1  # our own exit status; a gate's is in RemoteEnd
+_CANCELLED = 1  # our own exit status; a gate's is in ChildEnd
 INSTALL = "grpcio and protobuf are not installed: pip install 'gitgates[remote]'"
 
 
@@ -51,20 +51,21 @@ def main() -> None:
         end = _run(request, life, notes)
     except ImportError as error:
         is_missing = (error.name or "").partition(".")[0] in ("grpc", "google")
-        end = RemoteEnd(reason=INSTALL if is_missing else str(error), is_down=True)
+        end = ChildEnd(reason=INSTALL if is_missing else str(error), is_down=True)
     except GitgatesError as error:
-        end = RemoteEnd(reason=error.message)
+        end = ChildEnd(reason=error.message)
     except BrokenPipeError:  # nobody reads the output
-        end = RemoteEnd(reason="cancelled")
+        end = ChildEnd(reason="cancelled")
     except Exception as error:  # noqa: BLE001 - whatever it is, the gate has not run
-        end = RemoteEnd(reason=f"{type(error).__name__}: {error}")
+        end = ChildEnd(reason=f"{type(error).__name__}: {error}")
     with open(request.end_abs, "xb", opener=open_state) as file:
         marshal.dump(end._replace(notes=tuple(notes))._asdict(), file)
     os._exit(_CANCELLED if life.is_over() else 0)  # threads of gRPC are not waited for
 
 
-def _run(request: GateRequest, life: _Life, notes: list[str]) -> RemoteEnd:
-    from gitgates.features.remote.execution import RemoteExecution  # which may not be installed
+def _run(request: GateRequest, life: _Life, notes: list[str]) -> ChildEnd:
+    # What they need may not be installed.
+    from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
     from gitgates.features.remote.tree import input_root
 
     gate = Gate(**request.gate)
@@ -73,11 +74,9 @@ def _run(request: GateRequest, life: _Life, notes: list[str]) -> RemoteEnd:
     server = RemoteExecution(repo, config, notes.append, life.is_over)
     more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
     root = input_root(repo, request.root_abs, gate.inputs, more)
-    end = server.run(
-        gate, request.argv, request.env, request.cwd, root, gate.timeout_s, _write_output
-    )
-    _write_output(end.output)
-    return RemoteEnd(
+    command = RemoteCommand(request.argv, request.env, request.cwd)
+    end = server.run(gate, command, root, _write_output)
+    return ChildEnd(
         status=end.status,
         exit_status=end.exit_status,
         reason=end.reason,
