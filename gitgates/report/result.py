@@ -124,7 +124,7 @@ RESULT: Fields = {
         "the run whose pass was reused, or how many files were; with a duration of 0, nothing ran",
     ),
     "where*": ("string", "the server that it ran on; without it, it ran here"),
-    "action*": ("string", "the digest of what ran there, `HASH/SIZE`, as the server records it"),
+    "action_digest*": ("string", "the digest of what ran there, `HASH/SIZE`, as the server records it"),
     "log*": (
         "string",
         "the file with the full output, relative to this folder; absolute on standard output",
@@ -292,7 +292,7 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "reason": result.reason,
         "reused": result.reused,
         "where": result.where,
-        "action": result.action,
+        "action_digest": result.action,
         "log": _log(result, execution_id),
         "dropped_bytes": result.dropped_bytes or None,
         "changed_paths": list(result.changed_paths),

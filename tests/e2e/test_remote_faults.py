@@ -119,7 +119,7 @@ def test_a_pass_and_a_failure_there(repo: Repo, casd: Casd) -> None:
     assert (found["fails"]["status"], found["fails"]["exit_code"]) == ("failed", 3)
     assert found["fails"]["output"] == "bad\n"
     assert {found[name]["where"] for name in ("passes", "fails")} == {casd.url}
-    assert "/" in found["passes"]["action"]
+    assert "/" in found["passes"]["action_digest"]
 
 
 def test_the_runner_is_killed(repo: Repo, casd: Casd) -> None:
