@@ -55,9 +55,8 @@ class Casd:
             str(self.folder / "cache"),
         ]
         self.folder.mkdir(exist_ok=True)
-        env = {**os.environ, "PATH": f"{FOLDER}:{os.environ['PATH']}"}
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(argv, stdout=log, stderr=log, env=env)
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log)
         wait_for_port(self.port)
 
     def stop(self, number: int = signal.SIGTERM) -> None:

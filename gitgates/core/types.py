@@ -259,6 +259,7 @@ class GateResult(Record):
     maker: str | None = None  # of the pass, as in a Proof; None: whoever runs this
     where: str = ""  # the server that it ran on; empty: here
     action: str = ""  # what ran there, as the server tells it apart: a digest
+    remote_failure: str = ""  # why it could not run on a server, and has run here
 
 
 class Visit(Record):

@@ -27,6 +27,13 @@ class RemoteResult(Record):
     action: str = ""  # a digest of what has run
 
 
+class Attempt(Record):
+    """One that came to nothing: the gate runs here."""
+
+    spent_s: float = 0.0
+    reason: str = ""
+
+
 class RemoteRun:
     """The server, as one run sees it.
 
@@ -45,7 +52,7 @@ class RemoteRun:
         name = f"remote-{digest(gates.place)}"
         self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
         self._jobs = 0  # of this run
-        self._spent_s: dict[tuple[str, int], float] = {}  # of gates that could not run there
+        self._attempts: dict[tuple[str, int], Attempt] = {}  # of gates that could not run there
         self._is_down = False
         self._is_full = False  # other runs have all jobs, since `settle`
         self.poll_s = 0.0  # after which to ask again; 0: nothing is waited for
@@ -67,7 +74,7 @@ class RemoteRun:
         may = [
             each
             for each in due
-            if (each.step.gate.name, each.generation) not in self._spent_s
+            if (each.step.gate.name, each.generation) not in self._attempts
             and self._gates.may_run(each.step)
         ]
 
@@ -145,13 +152,13 @@ class RemoteRun:
             reason += "; no other gate of this run goes there"
         if not self._gates.falls_back:
             return RemoteResult(ending=Ending(not_started=reason))
-        self._spent_s[gate, due.generation] = spent_s
+        self._attempts[gate, due.generation] = Attempt(spent_s, reason)
         self._say(f"{gate}: {reason}; it runs here")
         return RemoteResult()
 
-    def spent_s(self, due: Due) -> float:
-        """Return how much of its time a gate has spent that could not run there."""
-        return self._spent_s.get((due.step.gate.name, due.generation), 0.0)
+    def attempt(self, due: Due) -> Attempt:
+        """Return how a gate was tried there that runs here now; empty if it was not."""
+        return self._attempts.get((due.step.gate.name, due.generation), Attempt())
 
 
 def duration_name(gate: str) -> str:

@@ -367,7 +367,7 @@ class _Run:
         job = _Job(due, commands, capture=capture, changes=changes, admission=admission)
         job.measurement = measurement
         if self.remote and not is_remote:
-            job.started -= self.remote.spent_s(due)
+            job.started -= self.remote.attempt(due).spent_s
         self.listener.started(gate.name)
         self.jobs.append(job)
         self._next_command(job, group)
@@ -487,6 +487,7 @@ class _Run:
             log_abs=job.capture.log_abs,
             where=self.remote.place if self.remote and job.asks else "",
             action=job.action,
+            remote_failure=self.remote.attempt(job.due).reason if self.remote else "",
         )
         if result.status == "timed-out":
             result = result._replace(reason=self._limit(job, result.duration_s))

@@ -124,7 +124,11 @@ RESULT: Fields = {
         "the run whose pass was reused, or how many files were; with a duration of 0, nothing ran",
     ),
     "where*": ("string", "the server that it ran on; without it, it ran here"),
-    "action_digest*": ("string", "the digest of what ran there, `HASH/SIZE`, as the server records it"),
+    "action_digest*": (
+        "string",
+        "the digest of what ran there, `HASH/SIZE`, as the server records it",
+    ),
+    "remote_failure*": ("string", "why it could not run on a server, if it ran here after that"),
     "log*": (
         "string",
         "the file with the full output, relative to this folder; absolute on standard output",
@@ -293,6 +297,7 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "reused": result.reused,
         "where": result.where,
         "action_digest": result.action,
+        "remote_failure": result.remote_failure,
         "log": _log(result, execution_id),
         "dropped_bytes": result.dropped_bytes or None,
         "changed_paths": list(result.changed_paths),
