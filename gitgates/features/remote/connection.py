@@ -1,0 +1,146 @@
+"""The connection to a server of the Remote Execution API.
+
+Every call has a deadline. Only what may be repeated is tried again, a few times, where the server
+cannot be reached. There are no keepalive pings: servers answer frequent ones by closing the
+connection. Source: gRPC, "Keepalive", "Status codes and their use".
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+import grpc
+
+from gitgates.core.clean import visible_line
+from gitgates.core.errors import GitgatesError
+from gitgates.features.remote import protos
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+MOST_BYTES = 4 << 20  # of a message, by gRPC's default; some servers keep to it
+_TRIES = 3
+_PAUSE_S = 0.2  # doubled each time
+_MOST_REASON = 300  # characters of what a server says
+_NO_PINGS_MS = 2**31 - 1
+_OPTIONS = (
+    ("grpc.keepalive_time_ms", _NO_PINGS_MS),
+    ("grpc.enable_retries", 0),
+    ("grpc.max_receive_message_length", 4 * MOST_BYTES),
+    ("grpc.primary_user_agent", "gitgates"),
+)
+# What is wrong with the server, or our access to it, and not with one request.
+_DOWN = (
+    grpc.StatusCode.UNAVAILABLE,
+    grpc.StatusCode.UNAUTHENTICATED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.UNIMPLEMENTED,
+)
+
+
+class ServerError(Exception):
+    """What a server could not do: a message for people."""
+
+    def __init__(self, reason: str, *, code: str = "", is_down: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code  # the name of gRPC's status code
+        self.is_down = is_down  # it is of no use for other requests, either
+
+    @classmethod
+    def of(cls, error: grpc.RpcError) -> ServerError:
+        """Return that of a call which has failed."""
+        code = error.code()
+        return cls(status_text(code.name, error.details()), code=code.name, is_down=code in _DOWN)
+
+
+def status_text(name: str, details: str) -> str:
+    """Return what a status of gRPC says, on one line."""
+    text = visible_line((details or "")[:_MOST_REASON])
+    return f"{name}: {text}" if text else name
+
+
+class Connection:
+    """Calls the methods of one instance of a server."""
+
+    def __init__(self, table: Mapping[str, Any], root_abs: str) -> None:
+        """Take what `[tool.gitgates.remote]` says. Raises: GitgatesError for a file of it."""
+        scheme, _, self.address = table["execution"].partition("://")
+        self.instance: str = table["instance"]
+        if scheme == "grpcs":
+            credentials = _credentials(table, root_abs)
+            self._channel = grpc.secure_channel(self.address, credentials, _OPTIONS)
+        else:
+            self._channel = grpc.insecure_channel(self.address, _OPTIONS)
+
+    def call(self, name: str, request: Any, within_s: float, *, repeats: bool = True) -> Any:  # noqa: ANN401 - messages
+        """Return the answer of a method; `repeats`: it may be called again.
+
+        Raises: ServerError.
+        """
+        return self._repeated(self._caller("unary_unary", name), request, within_s, repeats)
+
+    def write(self, requests: Callable[[], Iterable[Any]], within_s: float) -> Any:  # noqa: ANN401
+        """Send a blob by ByteStream, and return the answer. Raises: ServerError."""
+        caller = self._caller("stream_unary", "google.bytestream.ByteStream.Write")
+        return self._repeated(
+            lambda _none, **k: caller(iter(requests()), **k), None, within_s, True
+        )
+
+    def stream(self, name: str, request: Any, within_s: float) -> Any:  # noqa: ANN401
+        """Return the call of a method that answers several times: an iterator, with `cancel`.
+
+        It raises grpc.RpcError.
+        """
+        return self._caller("unary_stream", name)(request, timeout=max(within_s, 0))
+
+    def close(self) -> None:
+        """End all calls."""
+        self._channel.close()
+
+    def _caller(self, kind: str, name: str) -> Any:  # noqa: ANN401
+        path, answer = protos.method(name)
+        return getattr(self._channel, kind)(
+            path,
+            request_serializer=lambda request: request.SerializeToString(deterministic=True),
+            response_deserializer=answer.FromString,
+        )
+
+    @staticmethod
+    def _repeated(caller: Any, request: Any, within_s: float, repeats: bool) -> Any:  # noqa: ANN401, FBT001
+        end_s, pause_s = time.monotonic() + within_s, _PAUSE_S
+        for left in reversed(range(_TRIES if repeats else 1)):
+            try:
+                return caller(request, timeout=max(end_s - time.monotonic(), 0))
+            except grpc.RpcError as error:
+                is_over = not left or time.monotonic() + pause_s > end_s
+                if is_over or error.code() != grpc.StatusCode.UNAVAILABLE:
+                    raise ServerError.of(error) from error
+            time.sleep(pause_s)
+            pause_s *= 2
+        raise AssertionError
+
+
+def _credentials(table: Mapping[str, Any], root_abs: str) -> grpc.ChannelCredentials:
+    content = {name: _content(table[name], root_abs) for name in ("ca", "cert", "key")}
+    return grpc.ssl_channel_credentials(
+        root_certificates=content["ca"],
+        private_key=content["key"] or content["cert"],
+        certificate_chain=content["cert"],
+    )
+
+
+def _content(path: str, root_abs: str) -> bytes | None:
+    if not path:
+        return None
+    try:
+        with open(os.path.join(root_abs, os.path.expanduser(path)), "rb") as file:
+            return file.read()
+    except OSError as error:
+        where = f"`{visible_line(path)}` of [tool.gitgates.remote]"
+        raise GitgatesError(
+            f"{where} cannot be read: {error.strerror}", "Correct the path."
+        ) from None

@@ -1,0 +1,370 @@
+"""Run a gate on a server of the Remote Execution API, and tell how it ended.
+
+An exit status says little: a sandbox that cannot start answers 1, which is cached, a runner that
+has crashed may answer 0. So a wrapper runs the gate and writes its exit status to a file, which is
+an output of the action, with a token that no other action has. A result counts if the server says
+OK and has that file. Anything else is "could not run", with the reason; never passed, never failed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import queue
+import signal
+import threading
+import time
+
+import grpc
+
+from gitgates.core.clean import visible_line
+from gitgates.core.record import Record
+from gitgates.features.remote import protos
+from gitgates.features.remote.connection import Connection, ServerError, status_text
+from gitgates.features.remote.storage import Storage
+from gitgates.features.remote.tree import Digest, digest_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Literal
+
+    from gitgates.core.types import Config, Gate
+    from gitgates.features.remote.tree import InputRoot
+    from gitgates.git.repo import Repo
+
+# The root of the action has the files of the gate in a folder, because some servers mount their own
+# folders, such as /bin, over those of that name in it.
+_FOLDER = "checkout"
+_END = "gitgates/end"
+# $1: the token; $2: the gate's folder. The gate is executed, because a word may also be a builtin
+# of the shell. What the shell itself writes, such as "not found", is part of the output.
+_WRAPPER = """\
+end=$PWD/gitgates/end token=$1
+cd "$2" && shift 2 || exit 125
+(exec "$@") </dev/null 2>&1
+status=$?
+mkdir -p "${end%/*}" && printf '%s %s\\n' "$token" "$status" >"$end"
+exit "$status"
+"""
+_CANNOT = {126: "the program could not be started there", 127: "command not found there"}
+# Another program has ended the gate, such as the server, or Linux for want of memory.
+_ENDED = {128 + number: number.name for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)}
+_CALL_S = 30.0  # of a call that has not to wait for a gate
+_POLL_S = 0.1
+_CANCEL_S = 2.0
+_MOST_REASON = 300
+_WAITS = 3  # how often a broken connection is made again to wait for the same gate
+_PAUSE_S = 0.5
+_FIRST_VERSION = (2, 1)  # which has `output_paths`
+_CODES = {code.value[0]: code.name for code in grpc.StatusCode}
+
+
+class RemoteCommand(Record):
+    """What is run there."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]  # all of it, but for what the server adds
+    cwd: str = "."  # relative to the root of the files
+
+
+class RemoteEnd(Record):
+    """How a gate ended on the server, or why it did not run there."""
+
+    status: Literal["passed", "failed", "could-not-run"] = "could-not-run"
+    exit_status: int = 1
+    output: bytes = b""  # also written to `on_output`
+    reason: str = ""
+    action_digest: str = ""  # "HASH/SIZE"
+    is_down: bool = False  # the server is of no use for other gates, either
+    is_cached: bool = False  # the server had the result
+
+
+class _Action(Record):
+    digest: Digest
+    blobs: Mapping[Digest, bytes]
+    token: str
+    is_cached: bool  # whether its result may be kept and used
+
+
+class RemoteExecution:
+    """Runs gates on the server of `[tool.gitgates.remote]`."""
+
+    def __init__(
+        self,
+        repo: Repo,
+        config: Config,
+        say: Callable[[str], None],
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Take what people are told by, and what tells that nobody wants the result any more.
+
+        Raises: GitgatesError for a file of the configuration that cannot be read.
+        """
+        self._table = config.tables["remote"]
+        self._say, self._is_over = say, is_over
+        self._most_output = config.max_log_bytes
+        self._connection = Connection(self._table, repo.root_abs)
+        place = f"{self._table['execution']} {self._table['instance']}"
+        name = hashlib.sha256(place.encode()).hexdigest()[:16]
+        self._known_abs = f"{repo.shared_state_abs}/remote-{name}.known"
+        self._end_s = 0.0
+        self._storage: Storage | None = None
+
+    def run(
+        self,
+        gate: Gate,
+        command: RemoteCommand,
+        input_root: InputRoot,
+        on_output: Callable[[bytes], None] = lambda _data: None,
+    ) -> RemoteEnd:
+        """Have one command of a gate run. All of it takes at most the gate's `timeout_s`.
+
+        Raises: what `InputRoot.blob` raises, where a file is not sent.
+        """
+        self._end_s = time.monotonic() + gate.timeout_s
+        action_digest = ""
+        try:
+            action = self._action(gate, command, input_root.digest)
+            action_digest = f"{action.digest.hash}/{action.digest.size_bytes}"
+            end = self._run(action, input_root)
+            if end.output:
+                on_output(end.output)
+            return end._replace(action_digest=action_digest)
+        except UnicodeEncodeError as error:
+            reason = f"{visible_line(repr(error.object)[:_MOST_REASON])} is not UTF-8"
+            return RemoteEnd(reason=reason)
+        except ServerError as error:
+            return RemoteEnd(
+                reason=error.reason, action_digest=action_digest, is_down=error.is_down
+            )
+
+    def _left_s(self) -> float:
+        return max(self._end_s - time.monotonic(), 0)
+
+    def _call_s(self) -> float:
+        return min(self._left_s(), _CALL_S)
+
+    def capabilities(self) -> Any:  # noqa: ANN401 - a message
+        """Return what the server says of itself. Raises: ServerError where it cannot run gates."""
+        request = protos.message("GetCapabilitiesRequest")(instance_name=self._connection.instance)
+        found = self._connection.call("Capabilities.GetCapabilities", request, self._call_s())
+        version = found.high_api_version
+        execution = found.execution_capabilities
+        sha256 = protos.message("DigestFunction").Value.Value("SHA256")
+        if not execution.exec_enabled:
+            raise ServerError("the server does not execute", is_down=True)
+        if sha256 not in (execution.digest_function, *execution.digest_functions):
+            raise ServerError("the server does not use SHA-256", is_down=True)
+        if (version.major, version.minor) < _FIRST_VERSION:
+            text = f"the server has version {version.major}.{version.minor} of the API, not 2.1"
+            raise ServerError(text, is_down=True)
+        return found
+
+    def _action(self, gate: Gate, given: RemoteCommand, root: Digest) -> _Action:
+        folder = _FOLDER if given.cwd == "." else f"{_FOLDER}/{given.cwd}"
+        directory = protos.message("Directory")()
+        node = directory.directories.add(name=_FOLDER)
+        node.digest.hash, node.digest.size_bytes = root.hash, root.size_bytes
+        platform = dict(self._table["platform"])
+        if gate.image:
+            platform["container-image"] = gate.image
+        command = protos.message("Command")(
+            output_paths=[_END],
+            arguments=["/bin/sh", "-c", _WRAPPER, "sh", "", folder, *given.argv],
+        )
+        for name, value in sorted(given.env.items()):
+            command.environment_variables.add(name=name, value=value)
+        for name, value in sorted(platform.items()):
+            command.platform.properties.add(name=name, value=value)
+        directory_bytes = _bytes_of(directory)
+        about = (_bytes_of(command), directory_bytes, b"%g" % gate.timeout_s)
+        token = hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in about))
+        command.arguments[4] = token.hexdigest()
+        command_bytes = _bytes_of(command)
+        is_cached = bool(gate.reuse) and not (gate.reads or gate.max_age_s)
+        action = protos.message("Action")(do_not_cache=not is_cached)
+        for field, content in (
+            (action.command_digest, command_bytes),
+            (action.input_root_digest, directory_bytes),
+        ):
+            digest = digest_of(content)
+            field.hash, field.size_bytes = digest.hash, digest.size_bytes
+        action.timeout.seconds = math.ceil(gate.timeout_s)  # a fraction is left out by some
+        action.platform.CopyFrom(command.platform)
+        blobs = (directory_bytes, command_bytes, _bytes_of(action))
+        return _Action(
+            digest=digest_of(blobs[-1]),
+            blobs={digest_of(each): each for each in blobs},
+            token=token.hexdigest(),
+            is_cached=is_cached,
+        )
+
+    def _run(self, action: _Action, root: InputRoot) -> RemoteEnd:
+        if not self._storage:
+            most = self.capabilities().cache_capabilities.max_batch_total_size_bytes
+            self._storage = Storage(self._connection, self._known_abs, self._left_s, most)
+        try:
+            response = self._sent_and_executed(action, root, not action.is_cached)
+        except ServerError as error:
+            if error.code != "FAILED_PRECONDITION":
+                raise
+            # It has lost a blob since we were told that it has it.
+            self._storage.forget()
+            response = self._sent_and_executed(action, root, not action.is_cached)
+        end = self._end_of(action, response)
+        if response.cached_result and end.status != "passed":
+            # A failure may have been of the sandbox, or of that moment.
+            response = self._sent_and_executed(action, root, skips_cache=True)
+            end = self._end_of(action, response)
+        return end
+
+    def _sent_and_executed(self, action: _Action, root: InputRoot, skips_cache: bool) -> Any:  # noqa: ANN401, FBT001
+        assert self._storage  # noqa: S101 - see _run
+        self._storage.send(
+            (*action.blobs, *root.directories, *root.files),
+            lambda digest: action.blobs.get(digest) or root.blob(digest),
+        )
+        request = protos.message("ExecuteRequest")(
+            instance_name=self._connection.instance, skip_cache_lookup=skips_cache
+        )
+        request.action_digest.hash = action.digest.hash
+        request.action_digest.size_bytes = action.digest.size_bytes
+        operation = self._finished("Execution.Execute", request)
+        if operation.WhichOneof("result") == "error":
+            raise _error_of(operation.error)
+        response = protos.message("ExecuteResponse")()
+        if not operation.response.Unpack(response):
+            raise ServerError("the server answers with something else than a result")
+        if _CODES.get(response.status.code) == "FAILED_PRECONDITION":
+            raise _error_of(response.status)
+        return response
+
+    def _finished(self, method: str, request: Any) -> Any:  # noqa: ANN401 - messages
+        """Return an operation that is done; what is not waited for any more is cancelled.
+
+        Raises: ServerError.
+        """
+        name = ""
+        try:
+            for left in reversed(range(_WAITS)):
+                events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+                call = self._connection.stream(method, request, self._left_s())
+                threading.Thread(target=_read, args=(call, events), daemon=True).start()
+                try:
+                    while not isinstance(event := self._next(events), BaseException):
+                        name = event.name or name
+                        if event.done:
+                            name = ""
+                            return event
+                except _Over as over:
+                    if not name:  # it comes at once; without it, nothing can be cancelled
+                        name = _name_within(events, _CANCEL_S)
+                    raise ServerError(str(over), code="CANCELLED") from None
+                finally:
+                    call.cancel()
+                error = _stream_error(event)
+                if not (left and name and error.code == "UNAVAILABLE"):
+                    raise error
+                time.sleep(min(_PAUSE_S, self._left_s()))
+                method = "Execution.WaitExecution"
+                request = protos.message("WaitExecutionRequest")(name=name)
+            raise AssertionError
+        finally:
+            if name:
+                self._cancel(name)
+
+    def _next(self, events: queue.SimpleQueue[Any]) -> Any:  # noqa: ANN401 - a message, or an exception
+        while True:
+            if self._is_over():
+                raise _Over("cancelled")
+            if not self._left_s():
+                raise _Over("the gate's time is over")
+            try:
+                return events.get(timeout=_POLL_S)
+            except queue.Empty:
+                continue
+
+    def _cancel(self, name: str) -> None:
+        request = protos.message("google.longrunning.CancelOperationRequest")(name=name)
+        method = "google.longrunning.Operations.CancelOperation"
+        try:
+            self._connection.call(method, request, _CANCEL_S, repeats=False)
+        except ServerError as error:
+            # Servers without this method end an action that nobody waits for.
+            if error.code not in ("UNIMPLEMENTED", "NOT_FOUND"):
+                self._say(f"the gate could not be cancelled on the server: {error.reason}")
+
+    def _end_of(self, action: _Action, response: Any) -> RemoteEnd:  # noqa: ANN401 - a message
+        result, status = response.result, response.status
+        if status.code:
+            return RemoteEnd(reason=_error_of(status).reason)
+        if result.exit_code in _CANNOT or result.exit_code in _ENDED:
+            what = _CANNOT.get(result.exit_code) or f"ended there by {_ENDED[result.exit_code]}"
+            return RemoteEnd(reason=self._with_output(what, result, "stdout"))
+        mark = digest_of(b"%s %d\n" % (action.token.encode(), result.exit_code))
+        ends = [file.digest for file in result.output_files if file.path == _END]
+        if [(each.hash, each.size_bytes) for each in ends] != [mark]:
+            what = f"the gate did not run to its end there (exit status {result.exit_code})"
+            return RemoteEnd(reason=self._with_output(what, result, "stderr"))
+        return RemoteEnd(
+            status="failed" if result.exit_code else "passed",
+            exit_status=result.exit_code,
+            output=self._output(result, "stdout", self._most_output),
+            is_cached=response.cached_result,
+        )
+
+    def _with_output(self, what: str, result: Any, name: str) -> str:  # noqa: ANN401
+        """Return a reason, with what the server or the shell has written about it, if anything."""
+        try:
+            text = self._output(result, name, _MOST_REASON).decode(errors="replace").strip()
+        except ServerError:
+            text = ""
+        return f"{what}: {visible_line(text)}" if text else what
+
+    def _output(self, result: Any, name: str, most: int) -> bytes:  # noqa: ANN401
+        raw: bytes = getattr(result, f"{name}_raw")
+        if raw:
+            return raw[-most:]
+        assert self._storage  # noqa: S101 - see _run
+        return self._storage.read(getattr(result, f"{name}_digest"), most)
+
+
+class _Over(Exception):
+    """A result is not waited for any more."""
+
+
+def _read(call: Any, events: queue.SimpleQueue[Any]) -> None:  # noqa: ANN401
+    """Put what a call answers into a queue; the last is an exception."""
+    try:
+        for operation in call:
+            events.put(operation)
+        events.put(ServerError("the server ended its answer before the gate ended"))
+    except Exception as error:  # noqa: BLE001 - whoever reads the queue tells them apart
+        events.put(error)
+
+
+def _name_within(events: queue.SimpleQueue[Any], wait_s: float) -> str:
+    try:
+        event = events.get(timeout=wait_s)
+    except queue.Empty:
+        return ""
+    return "" if isinstance(event, BaseException) or event.done else str(event.name)
+
+
+def _stream_error(event: BaseException) -> ServerError:
+    if isinstance(event, ServerError):
+        return event
+    if isinstance(event, grpc.RpcError):
+        return ServerError.of(event)
+    return ServerError(f"{type(event).__name__}: {event}")
+
+
+def _error_of(status: Any) -> ServerError:  # noqa: ANN401 - google.rpc.Status
+    name = _CODES.get(status.code, f"status {status.code}")
+    return ServerError(status_text(name, status.message), code=name)
+
+
+def _bytes_of(message: Any) -> bytes:  # noqa: ANN401
+    content: bytes = message.SerializeToString(deterministic=True)
+    return content

@@ -1,0 +1,196 @@
+"""The blobs of a server: which it has, sending those that it has not, and reading some.
+
+What it has had a moment ago is remembered in a file, because asking for 50,000 blobs takes seconds
+on a slow connection. If it has lost one since, it says so when a gate is to run: see execution.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import uuid
+
+import grpc
+
+from gitgates.features.remote import protos
+from gitgates.features.remote.connection import MOST_BYTES, ServerError
+from gitgates.features.remote.tree import Digest, digest_of
+from gitgates.store.files import open_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from typing import Any
+
+    from gitgates.features.remote.connection import Connection
+
+_MOST_DIGESTS = 10_000  # of a question: 0.8 MB
+_ROOM = 64 << 10  # in a message, for all but the content
+_PER_BLOB = 128  # bytes that a blob in a message takes besides its content
+_CHUNK = 1 << 20  # of a blob that is sent alone
+_REMEMBERED_S = 3600
+_HASH = 32  # bytes
+
+
+class Storage:
+    """The content-addressable storage of one instance."""
+
+    def __init__(
+        self, connection: Connection, known_abs: str, left_s: Callable[[], float], most_batch: int
+    ) -> None:
+        """Take the file that remembers, and what tells how much time is left.
+
+        `most_batch`: bytes of a batch, by the server's capabilities; 0: it does not say.
+        """
+        self._connection, self._left_s = connection, left_s
+        self._known = _Known(known_abs)
+        self._most = min(most_batch or MOST_BYTES, MOST_BYTES) - _ROOM
+        self.sent_bytes = 0
+
+    def send(self, digests: Iterable[Digest], blob: Callable[[Digest], bytes]) -> None:
+        """Send the blobs that the server does not have.
+
+        Raises: ServerError, and what `blob` raises.
+        """
+        hashes = self._known.hashes()
+        unknown = [each for each in set(digests) if bytes.fromhex(each.hash) not in hashes]
+        missing = self._missing(unknown)
+        for batch in self._batches(missing):
+            self._send_batch(batch, blob)
+        self._known.add([bytes.fromhex(each.hash) for each in unknown])
+
+    def forget(self) -> None:
+        """Ask the server anew what it has."""
+        self._known.clear()
+
+    def read(self, digest: Any, most: int) -> bytes:  # noqa: ANN401 - a message
+        """Return a blob, or its last `most` bytes.
+
+        Raises: ServerError, also for another content.
+        """
+        if not digest.size_bytes:
+            return b""
+        start = max(digest.size_bytes - most, 0)
+        prefix = f"{self._connection.instance}/" if self._connection.instance else ""
+        request = protos.message("google.bytestream.ReadRequest")(
+            resource_name=f"{prefix}blobs/{digest.hash}/{digest.size_bytes}", read_offset=start
+        )
+        content = read_stream(self._connection, request, self._left_s(), most)
+        is_same = len(content) == digest.size_bytes - start
+        if not is_same or (not start and digest_of(content).hash != digest.hash):
+            raise ServerError("the server's copy of the output is not what it says")
+        return content
+
+    def _missing(self, digests: list[Digest]) -> set[Digest]:
+        missing = set()
+        for start in range(0, len(digests), _MOST_DIGESTS):
+            request = protos.message("FindMissingBlobsRequest")(
+                instance_name=self._connection.instance
+            )
+            for each in digests[start : start + _MOST_DIGESTS]:
+                request.blob_digests.add(hash=each.hash, size_bytes=each.size_bytes)
+            name = "ContentAddressableStorage.FindMissingBlobs"
+            answer = self._connection.call(name, request, self._left_s())
+            missing |= {Digest(each.hash, each.size_bytes) for each in answer.missing_blob_digests}
+        if missing - set(digests):
+            raise ServerError("the server misses blobs that it was not asked for")
+        return missing
+
+    def _batches(self, digests: Collection[Digest]) -> Iterator[list[Digest]]:
+        batch: list[Digest] = []
+        size = 0
+        for each in sorted(digests, key=lambda digest: digest.size_bytes):
+            size += each.size_bytes + _PER_BLOB
+            if batch and size > self._most:
+                yield batch
+                batch, size = [], each.size_bytes + _PER_BLOB
+            batch.append(each)
+        if batch:
+            yield batch
+
+    def _send_batch(self, digests: list[Digest], blob: Callable[[Digest], bytes]) -> None:
+        self.sent_bytes += sum(each.size_bytes for each in digests)
+        if digests[0].size_bytes + _PER_BLOB > self._most:
+            self._write(digests[0], blob(digests[0]))
+            return
+        request = protos.message("BatchUpdateBlobsRequest")(instance_name=self._connection.instance)
+        for each in digests:
+            part = request.requests.add(data=blob(each))
+            part.digest.hash, part.digest.size_bytes = each.hash, each.size_bytes
+        name = "ContentAddressableStorage.BatchUpdateBlobs"
+        answer = self._connection.call(name, request, self._left_s())
+        stored = {part.digest.hash for part in answer.responses if not part.status.code}
+        if stored != {each.hash for each in digests}:
+            said = [part.status.message for part in answer.responses if part.status.code]
+            raise ServerError(f"the server does not store what it is sent: {(said or [''])[0]}")
+
+    def _write(self, digest: Digest, content: bytes) -> None:
+        prefix = f"{self._connection.instance}/" if self._connection.instance else ""
+        name = f"{prefix}uploads/{uuid.uuid4()}/blobs/{digest.hash}/{digest.size_bytes}"
+        message = protos.message("google.bytestream.WriteRequest")
+
+        def requests() -> Iterator[Any]:
+            for start in range(0, len(content), _CHUNK):
+                yield message(
+                    resource_name="" if start else name,
+                    write_offset=start,
+                    data=content[start : start + _CHUNK],
+                    finish_write=start + _CHUNK >= len(content),
+                )
+
+        answer = self._connection.write(requests, self._left_s())
+        if answer.committed_size not in (digest.size_bytes, -1):
+            raise ServerError("the server does not store what it is sent")
+
+
+def read_stream(connection: Connection, request: Any, within_s: float, most: int) -> bytes:  # noqa: ANN401
+    """Return what ByteStream.Read answers. Raises: ServerError, also for more than `most` bytes."""
+    parts, size = [], 0
+    try:
+        call = connection.stream("google.bytestream.ByteStream.Read", request, within_s)
+        for answer in call:
+            parts.append(answer.data)
+            size += len(answer.data)
+            if size > most:
+                call.cancel()
+                raise ServerError("the server sends more than it says")
+    except grpc.RpcError as error:
+        raise ServerError.of(error) from error
+    return b"".join(parts)
+
+
+class _Known:
+    """Hashes of what a server has, in a file: one after the other.
+
+    Several processes may append to it at once. Half of a hash makes those behind it useless, no
+    more: the server is asked again.
+    """
+
+    def __init__(self, path_abs: str) -> None:
+        self._path_abs = path_abs
+
+    def hashes(self) -> set[bytes]:
+        """Return them, unless they are too old to be relied on."""
+        try:
+            with open(self._path_abs, "rb", opener=open_state) as file:
+                began_s = int.from_bytes(file.read(_HASH), "big")
+                content = file.read()
+        except OSError:
+            return set()
+        if not 0 <= time.time() - began_s < _REMEMBERED_S:
+            self.clear()
+            return set()
+        return {content[at : at + _HASH] for at in range(0, len(content), _HASH)}
+
+    def add(self, hashes: list[bytes]) -> None:
+        """Remember some more. Where that is not possible, they are asked for again."""
+        with contextlib.suppress(OSError), open(self._path_abs, "ab", opener=open_state) as file:
+            if not file.tell():
+                file.write(int(time.time()).to_bytes(_HASH, "big"))
+            file.write(b"".join(hashes))
+
+    def clear(self) -> None:
+        """Forget all."""
+        with contextlib.suppress(OSError):
+            os.unlink(self._path_abs)
