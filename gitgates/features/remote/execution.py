@@ -169,10 +169,8 @@ class RemoteExecution:
         platform = dict(self._table["platform"])
         if gate.image:
             platform["container-image"] = gate.image
-        command = protos.message("Command")(
-            output_paths=[_END],
-            arguments=["/bin/sh", "-c", _WRAPPER, "sh", "", folder, *given.argv],
-        )
+        argv = ["/bin/sh", "-c", _WRAPPER, "sh", "", folder, *given.argv]
+        command = protos.message("Command")(output_paths=[_END], arguments=argv)
         for name, value in sorted(given.env.items()):
             command.environment_variables.add(name=name, value=value)
         for name, value in sorted(platform.items()):
@@ -249,7 +247,7 @@ class RemoteExecution:
         try:
             for left in reversed(range(_WAITS)):
                 events: queue.SimpleQueue[Any] = queue.SimpleQueue()
-                call = self._connection.stream(method, request, self._left_s())
+                call = self._connection.stream(method, request, self._left_s() + _CANCEL_S)
                 threading.Thread(target=_read, args=(call, events), daemon=True).start()
                 try:
                     while not isinstance(event := self._next(events), BaseException):

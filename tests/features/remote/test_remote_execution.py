@@ -1,0 +1,268 @@
+"""What a result of a real server means: passed, failed, or could not run. The server may break."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from casd_support import Casd, needs_casd, serving_casd
+from conftest import Repo
+
+from gitgates.core.types import Config, Gate
+from gitgates.features.remote.execution import RemoteCommand, RemoteEnd, RemoteExecution
+from gitgates.features.remote.tree import input_root
+from gitgates.git.repo import find_repo
+
+pytestmark = [needs_casd, pytest.mark.slow]
+
+ENV = {"PATH": "/usr/bin:/bin"}
+
+
+@dataclasses.dataclass
+class Client:
+    """A repository whose gates run on a server."""
+
+    repo: Repo
+    said: list[str] = dataclasses.field(default_factory=list)
+    output: bytes = b""
+
+    def run(
+        self, url: str, *argv: str, over: threading.Event | None = None, **fields: object
+    ) -> RemoteEnd:
+        instance, cwd = str(fields.pop("instance", "")), str(fields.pop("cwd", "."))
+        table = {"execution": url, "instance": instance, "platform": (), "outputs": ()}
+        table |= dict.fromkeys(("ca", "cert", "key"), "")
+        repo = find_repo(str(self.repo.path), dict(os.environ))
+        is_over = over.is_set if over else lambda: False
+        server = RemoteExecution(repo, Config(tables={"remote": table}), self.said.append, is_over)
+        gate = Gate(name="gate", **{"timeout_s": 20.0, **fields})  # type: ignore[arg-type]
+        root = input_root(repo, str(self.repo.path), gate.inputs, ())
+        self.output = b""
+        return server.run(gate, RemoteCommand(argv, ENV, cwd), root, self._add)
+
+    def sh(self, url: str, text: str, **fields: object) -> RemoteEnd:
+        return self.run(url, "/bin/sh", "-c", text, **fields)  # type: ignore[arg-type]
+
+    def _add(self, data: bytes) -> None:
+        self.output += data
+
+
+@pytest.fixture(name="client")
+def _client(repo: Repo) -> Client:
+    repo.write("bin/tool", "#!/bin/sh\ncat ../data\n").chmod(0o755)
+    repo.write("no-interpreter", "#!/no/interpreter\n").chmod(0o755)
+    repo.write("data", "content\n")
+    return Client(repo)
+
+
+@pytest.fixture(name="casd", scope="module")
+def _casd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Casd]:
+    with serving_casd(tmp_path_factory.mktemp("casd") / "server") as casd:
+        yield casd
+
+
+def brief(end: RemoteEnd) -> tuple[str, int]:
+    return end.status, end.exit_status
+
+
+def test_a_gate_passes_with_its_files_and_the_output_in_order(client: Client, casd: Casd) -> None:
+    end = client.sh(
+        casd.url, "cat data; echo wrong >&2; echo last; test ! -e .git; env", reuse=True
+    )
+    assert brief(end) == ("passed", 0)
+    assert client.output.startswith(b"content\nwrong\nlast\n")
+    assert b"HOME" not in client.output
+    assert len(end.action_digest.partition("/")[0]) == 64
+
+
+def test_a_program_in_a_folder_that_the_server_mounts_over_its_own(
+    client: Client, casd: Casd
+) -> None:
+    assert brief(client.run(casd.url, "./tool", cwd="bin")) == ("passed", 0)
+    assert client.output == b"content\n"
+
+
+@pytest.mark.parametrize("status", [1, 2, 77, 125, 139])
+def test_a_gate_fails(client: Client, casd: Casd, status: int) -> None:
+    assert brief(client.sh(casd.url, f"echo why; exit {status}")) == ("failed", status)
+    assert client.output == b"why\n"
+
+
+def test_a_gate_is_ended_by_a_signal_of_its_own(client: Client, casd: Casd) -> None:
+    assert brief(client.sh(casd.url, "kill -SEGV $$")) == ("failed", 128 + signal.SIGSEGV)
+
+
+@pytest.mark.parametrize(
+    ("argv", "reason"),
+    [
+        (("/no/such/program",), "command not found there"),
+        (("no-such-program",), "command not found there"),
+        (("./no-interpreter",), "command not found there"),
+        (("./data",), "could not be started there"),
+        (("cd", "/"), "command not found there"),  # builtins of the shell
+        (("exit", "0"), "command not found there"),
+        (("eval", "true"), "command not found there"),
+        (("/bin/sh", "-c", "kill -KILL $$"), "SIGKILL"),
+        (("/bin/sh", "-c", "kill -TERM $$"), "SIGTERM"),
+        (("/bin/sh", "-c", "kill -KILL $PPID"), "SIGKILL"),  # the wrapper
+        (("/bin/sh", "-c", "kill -ALRM $PPID; sleep 1"), "did not run to its end"),
+        (("/bin/true", "\udcff"), "is not UTF-8"),
+    ],
+)
+def test_what_did_not_start_or_was_ended_is_neither(
+    client: Client, casd: Casd, argv: tuple[str, ...], reason: str
+) -> None:
+    end = client.run(casd.url, *argv)
+    assert end.status == "could-not-run"
+    assert reason in end.reason
+    assert not end.is_down
+
+
+def test_a_folder_that_is_not_there(client: Client, casd: Casd) -> None:
+    end = client.sh(casd.url, "exit 0", cwd="none")
+    assert end.status == "could-not-run"
+    assert "did not run to its end" in end.reason
+
+
+def test_only_a_pass_is_taken_from_the_cache(client: Client, casd: Casd) -> None:
+    first, second = (client.sh(casd.url, "date +%N", reuse=True) for _ in range(2))
+    assert (first.is_cached, second.is_cached) == (False, True)
+    assert first.output == second.output != b""
+    first, second = (client.sh(casd.url, "date +%N; exit 3", reuse=True) for _ in range(2))
+    assert brief(first) == brief(second) == ("failed", 3)
+    assert first.output != second.output
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"reuse": True, "max_age_s": 5.0}, {"reuse": True, "reads": ("/x",)}]
+)
+def test_what_is_not_to_be_reused_runs_again(
+    client: Client, casd: Casd, fields: dict[str, object]
+) -> None:
+    first, second = (client.sh(casd.url, "date +%N", **fields) for _ in range(2))
+    assert first.output != second.output
+    assert not second.is_cached
+
+
+def test_a_gate_over_its_time_is_ended_on_the_server(client: Client, casd: Casd) -> None:
+    began_s = time.monotonic()
+    end = client.sh(casd.url, "sleep 61.5", timeout_s=1.5)
+    assert end.status == "could-not-run"
+    assert "time is over" in end.reason
+    assert time.monotonic() - began_s < 5.0
+    assert not is_running("sleep 61.5")
+
+
+def test_a_cancelled_gate_is_ended_on_the_server(client: Client, casd: Casd) -> None:
+    over = threading.Event()
+    threading.Timer(1.0, over.set).start()
+    end = client.sh(casd.url, "sleep 62.5", over=over)
+    assert (end.status, end.reason) == ("could-not-run", "cancelled")
+    assert not is_running("sleep 62.5")
+
+
+def test_output_is_cut_at_its_start(client: Client, casd: Casd) -> None:
+    most = Config().max_log_bytes
+    end = client.sh(casd.url, f"head -c {most + 5_000_000} /dev/zero; echo last")
+    assert brief(end) == ("passed", 0)
+    assert len(client.output) == most
+    assert client.output.endswith(b"\0last\n")
+
+
+def test_files_larger_than_a_message_are_sent(client: Client, casd: Casd) -> None:
+    client.repo.write("large", "x" * 9_000_000)
+    client.sh(casd.url, "wc -c <large")
+    assert client.output == b"9000000\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "exit 0",
+        "exit 1",
+        "kill -SEGV $$",
+        # A result with exit status 0, that another runner might write.
+        'for arg; do case $arg in --action-result=*) : >"${arg#*=}";; esac; done',
+    ],
+)
+def test_a_broken_runner(client: Client, tmp_path: Path, text: str) -> None:
+    runner = tmp_path / "runner"
+    runner.write_text(
+        f'#!/bin/sh\n[ "$1" = --help ] || [ "$1" = --validate-parameters ] || {{ {text}\n}}\n'
+    )
+    runner.chmod(0o755)
+    with serving_casd(tmp_path / "server", runner=str(runner)) as casd:
+        for _ in range(2):
+            end = client.sh(casd.url, "exit 0", reuse=True, timeout_s=10.0)
+            assert end.status == "could-not-run"
+            assert end.reason
+
+
+def test_a_sandbox_that_cannot_start_is_not_believed_from_the_cache(
+    client: Client, tmp_path: Path
+) -> None:
+    with serving_casd(tmp_path / "server", mounts=False) as casd:
+        first, second = (client.sh(casd.url, "exit 1", reuse=True) for _ in range(2))
+        assert first.status == second.status == "could-not-run"
+        assert "bwrap" in second.reason
+        casd.stop()
+        casd.mounts = True
+        casd.start()
+        assert brief(client.sh(casd.url, "exit 0", reuse=True)) == ("passed", 0)
+        assert brief(client.sh(casd.url, "exit 1", reuse=True)) == ("failed", 1)
+
+
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_the_server_is_killed(client: Client, tmp_path: Path, comes_back: bool) -> None:  # noqa: FBT001
+    with serving_casd(tmp_path / "server") as casd:
+
+        def kill() -> None:
+            casd.stop(signal.SIGKILL)
+            if comes_back:
+                casd.start()
+
+        timer = threading.Timer(1.0, kill)
+        timer.start()
+        began_s = time.monotonic()
+        end = client.sh(casd.url, "sleep 5")
+        timer.join()
+    assert end.status == "could-not-run"
+    assert time.monotonic() - began_s < 10.0
+    assert end.is_down != comes_back
+
+
+def test_a_server_that_is_not_there(client: Client) -> None:
+    end = client.sh("grpc://127.0.0.1:1", "exit 0")
+    assert end.status == "could-not-run"
+    assert end.reason.startswith("UNAVAILABLE")
+    assert end.is_down
+
+
+def test_a_wrong_instance(client: Client, casd: Casd) -> None:
+    end = client.sh(casd.url, "exit 0", instance="other")
+    assert end.status == "could-not-run"
+    assert end.reason
+
+
+def test_blobs_that_the_server_has_lost_are_sent_again(client: Client, casd: Casd) -> None:
+    assert brief(client.sh(casd.url, "cat data")) == ("passed", 0)
+    for file in (casd.folder / "cache/cas/objects").rglob("*"):
+        if file.is_file():
+            file.unlink()
+    assert brief(client.sh(casd.url, "cat data")) == ("passed", 0)
+    assert client.output == b"content\n"
+
+
+def is_running(command: str) -> bool:
+    time.sleep(0.3)
+    return (
+        command
+        in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
+    )
