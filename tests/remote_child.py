@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from gitgates.features.remote.gates import GateRequest, ChildEnd
+from gitgates.features.remote.gates import ChildEnd, GateRequest
 
 _ENDS = {
     "could-not-run": ChildEnd(reason="no worker has this platform", notes=("a note",)),

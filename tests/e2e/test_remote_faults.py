@@ -95,7 +95,6 @@ def results_of(process: subprocess.Popen[bytes], limit_s: float = 30.0) -> dict[
 def ran_here(result: dict[str, Any]) -> bool:
     """Return whether a gate has run here, and it is known why not there."""
     assert result.get("remote_failure", "").startswith("could not run on grpc")
-    print(result["remote_failure"])
     assert "where" not in result
     return "HERE" in result["output"]
 
@@ -164,7 +163,7 @@ def test_somebody_else_listens(repo: Repo) -> None:
         configure(repo, f"grpc://127.0.0.1:{mute.getsockname()[1]}", goes=HERE, timeout="40s")
         began = time.monotonic()
         assert ran_here(run(repo)["goes"])
-        assert time.monotonic() - began < 20.0
+        assert time.monotonic() - began < 10.0
 
 
 @pytest.mark.parametrize("runner", ["/bin/false", "/bin/true"])

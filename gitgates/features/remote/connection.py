@@ -26,9 +26,11 @@ _TRIES = 3
 _PAUSE_S = 0.2  # doubled each time
 _MOST_REASON = 300  # characters of what a server says
 _NO_PINGS_MS = 2**31 - 1
+_CONNECT_MS = 5000  # the longest that it may take, with TLS, by gRPC's default 20 s
 _OPTIONS = (
     ("grpc.keepalive_time_ms", _NO_PINGS_MS),
     ("grpc.enable_retries", 0),
+    ("grpc.min_reconnect_backoff_ms", _CONNECT_MS),
     ("grpc.max_receive_message_length", 4 * MOST_BYTES),
     ("grpc.primary_user_agent", "gitgates"),
 )

@@ -13,7 +13,7 @@ import signal
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
-from gitgates.features.remote.gates import GateRequest, ChildEnd
+from gitgates.features.remote.gates import ChildEnd, GateRequest
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
 
