@@ -13,6 +13,7 @@ from gitgates.core import errors
 from gitgates.core.types import Config
 from gitgates.features.remote.policy import verdict_cache
 from gitgates.features.remote.verdict_cache import VerdictCache
+from gitgates.features.remote.worker import INSTALL
 from gitgates.git.repo import Repo
 from gitgates.verbs.group import VerbGroup
 from gitgates.verbs.repository import current_repo
@@ -29,20 +30,38 @@ def command() -> int:
 
 @command.command("check")
 def check() -> int:
-    """Read from the cache of verdicts and, if this process may write there, write an entry.
+    """Use the cache of verdicts and the server for gates, each if it is configured.
 
-    Asks for a key that no server has. Then writes an entry for testing, always under the same key,
-    and reads it. With `write = "ci"`, this needs the variable CI: CI=true gitgates remote check.
+    The cache: asks for a key that no server has. Then, if this process may write there, writes an
+    entry for testing, always under the same key, and reads it. With `write = "ci"`, this needs the
+    variable CI: CI=true gitgates remote check.
 
-    Exit status 0: the server works. 1: it does not, or none is configured.
+    The server for gates: runs a gate that passes, one that fails and one that cannot start.
+
+    Exit status 0: the servers work. 1: one does not, or none is configured.
     """
     repo = current_repo()
     config = load(repo.root_abs) or Config()
-    if not config.tables.get("remote", {}).get("verdicts"):
-        click.echo("nothing was checked: [tool.gitgates.remote] has no `verdicts`", err=True)
-        return errors.BLOCKED
-    click.echo(f"cache {config.tables['remote']['verdicts']}")
-    return errors.OK if _reads(repo, config) and _writes(repo, config) else errors.BLOCKED
+    table = config.tables.get("remote", {})
+    works = []
+    if table.get("verdicts"):
+        click.echo(f"cache {table['verdicts']}")
+        works.append(_reads(repo, config) and _writes(repo, config))
+    if table.get("execution"):
+        click.echo(f"execution {table['execution']}")
+        works.append(_executes(repo, config))
+    if not works:
+        text = "[tool.gitgates.remote] has neither `verdicts` nor `execution`"
+        click.echo(f"nothing was checked: {text}", err=True)
+    return errors.OK if works and all(works) else errors.BLOCKED
+
+
+def _executes(repo: Repo, config: Config) -> bool:
+    try:  # what this needs may not be installed
+        from gitgates.features.remote.execution_check import checked
+    except ImportError as error:
+        raise errors.GitgatesError(f"{INSTALL} ({error})") from None
+    return checked(repo, config, _show)
 
 
 def _cache(repo: Repo, config: Config) -> VerdictCache:

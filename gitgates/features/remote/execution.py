@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 _FOLDER = "checkout"
 _END = "gitgates/end"
 # $1: the token; $2: the gate's folder. The gate is executed, because a word may also be a builtin
-# of the shell. What the shell itself writes, such as "not found", is part of the output.
+# of the shell. PATH has the shell's default where nothing sets it. What the shell itself writes,
+# such as "not found", is part of the output.
 _WRAPPER = """\
+export PATH
 end=$PWD/gitgates/end token=$1
 cd "$2" && shift 2 || exit 125
 (exec "$@") </dev/null 2>&1
@@ -145,10 +147,10 @@ class RemoteExecution:
     def _call_s(self) -> float:
         return min(self._left_s(), _CALL_S)
 
-    def capabilities(self) -> Any:  # noqa: ANN401 - a message
+    def capabilities(self, within_s: float) -> Any:  # noqa: ANN401 - a message
         """Return what the server says of itself. Raises: ServerError where it cannot run gates."""
         request = protos.message("GetCapabilitiesRequest")(instance_name=self._connection.instance)
-        found = self._connection.call("Capabilities.GetCapabilities", request, self._call_s())
+        found = self._connection.call("Capabilities.GetCapabilities", request, within_s)
         version = found.high_api_version
         execution = found.execution_capabilities
         sha256 = protos.message("DigestFunction").Value.Value("SHA256")
@@ -200,7 +202,7 @@ class RemoteExecution:
 
     def _run(self, action: _Action, root: InputRoot) -> RemoteEnd:
         if not self._storage:
-            most = self.capabilities().cache_capabilities.max_batch_total_size_bytes
+            most = self.capabilities(self._call_s()).cache_capabilities.max_batch_total_size_bytes
             self._storage = Storage(self._connection, self._known_abs, self._left_s, most)
         try:
             response = self._sent_and_executed(action, root, not action.is_cached)

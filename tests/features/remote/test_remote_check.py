@@ -1,0 +1,94 @@
+"""`gitgates remote check` with a server for gates: it runs three gates there."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from casd_support import Casd, needs_casd, serving_casd
+from conftest import Repo
+
+pytestmark = pytest.mark.slow
+
+
+def check(repo: Repo, url: str, more: str = "") -> tuple[int, list[str]]:
+    repo.write("gitgates.toml", f'[remote]\nexecution = "{url}"\n{more}\n')
+    done = repo.gitgates("remote", "check")
+    return done.returncode, done.stdout.decode().splitlines()
+
+
+@pytest.fixture(name="casd", scope="module")
+def _casd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Casd]:
+    with serving_casd(tmp_path_factory.mktemp("casd") / "server") as casd:
+        yield casd
+
+
+@needs_casd
+def test_a_server_that_works(repo: Repo, casd: Casd) -> None:
+    for _ in range(2):  # nothing of it is kept
+        status, lines = check(repo, casd.url)
+        assert status == 0
+        assert lines[0] == f"execution {casd.url}"
+        assert [line.split(" (")[0] for line in lines[2:4]] == [
+            "  pass     ok: passed",
+            "  fail     ok: failed, exit status 3",
+        ]
+        assert lines[1].startswith("  reach    ok: API 2.")
+        assert lines[4].startswith("  no start ok: could not run: command not found there")
+        assert len(lines) == 5
+
+
+@needs_casd
+@pytest.mark.parametrize("runner", ["/bin/false", "/bin/true"])
+def test_a_server_that_cannot_run_anything(repo: Repo, tmp_path: Path, runner: str) -> None:
+    with serving_casd(tmp_path / "server", runner=runner) as casd:
+        status, lines = check(repo, casd.url)
+    assert status == 1
+    assert lines[-1].startswith("  pass     failed: could not run: INTERNAL: ")
+
+
+@needs_casd
+def test_a_sandbox_without_a_shell(repo: Repo, tmp_path: Path) -> None:
+    with serving_casd(tmp_path / "server", mounts=False) as casd:
+        status, lines = check(repo, casd.url)
+    assert status == 1
+    assert lines[-1].startswith("  pass     failed: could not run: the gate did not run to its end")
+
+
+@needs_casd
+def test_a_wrong_instance_and_platform(repo: Repo, casd: Casd) -> None:
+    status, lines = check(repo, casd.url, 'instance = "other"')
+    assert status == 1
+    assert lines[-1].startswith("  reach    failed: INVALID_ARGUMENT: ")
+    status, lines = check(repo, casd.url, 'platform = { OSFamily = "plan9" }')
+    assert status == 1
+    assert "plan9" in lines[-1]
+
+
+def test_a_server_that_is_not_there(repo: Repo) -> None:
+    status, lines = check(repo, "grpc://127.0.0.1:1")
+    assert status == 1
+    assert lines[-1].startswith("  reach    failed: UNAVAILABLE: ")
+
+
+def test_a_certificate_that_is_not_there(repo: Repo) -> None:
+    repo.write("gitgates.toml", '[remote]\nexecution = "grpcs://127.0.0.1:1"\nca = "none.pem"\n')
+    done = repo.gitgates("remote", "check")
+    assert done.returncode == 70
+    assert b"`none.pem` of [tool.gitgates.remote] cannot be read" in done.stderr
+
+
+def test_without_the_packages(repo: Repo) -> None:
+    repo.write("gitgates.toml", '[remote]\nexecution = "grpc://127.0.0.1:1"\n')
+    repo.write("path/grpc/__init__.py", "raise ImportError('none')")
+    done = repo.ask(
+        sys.executable,
+        "-m",
+        "gitgates",
+        "remote",
+        "check",
+        env={"PYTHONPATH": str(repo.path / "path")},
+    )
+    assert b"pip install 'gitgates[remote]'" in done.stderr
