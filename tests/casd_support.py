@@ -69,6 +69,9 @@ class Casd:
             for pid in children:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
+            for line in Path("/proc/mounts").read_text().splitlines():
+                if line.split()[1].startswith(f"{self.folder}/"):  # of a killed buildbox-fuse
+                    subprocess.run(["umount", "-l", line.split()[1]], check=False)
 
     def children(self) -> list[int]:
         """Return the runners, and the processes of gates below them."""

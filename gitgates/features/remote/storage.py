@@ -76,7 +76,7 @@ class Storage:
         request = protos.message("google.bytestream.ReadRequest")(
             resource_name=f"{prefix}blobs/{digest.hash}/{digest.size_bytes}", read_offset=start
         )
-        content = read_stream(self._connection, request, self._left_s(), most)
+        content = read_stream(self._connection, request, self._left_s(), digest.size_bytes - start)
         is_same = len(content) == digest.size_bytes - start
         if not is_same or (not start and digest_of(content).hash != digest.hash):
             raise ServerError("the server's copy of the output is not what it says")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import os
 import signal
 import subprocess
 import threading
@@ -14,44 +12,12 @@ from pathlib import Path
 import pytest
 from casd_support import Casd, needs_casd, serving_casd
 from conftest import Repo
+from remote_client_support import Client
 
-from gitgates.core.types import Config, Gate
-from gitgates.features.remote.execution import RemoteCommand, RemoteEnd, RemoteExecution
-from gitgates.features.remote.tree import input_root
-from gitgates.git.repo import find_repo
+from gitgates.core.types import Config
+from gitgates.features.remote.execution import RemoteEnd
 
 pytestmark = [needs_casd, pytest.mark.slow]
-
-ENV = {"PATH": "/usr/bin:/bin"}
-
-
-@dataclasses.dataclass
-class Client:
-    """A repository whose gates run on a server."""
-
-    repo: Repo
-    said: list[str] = dataclasses.field(default_factory=list)
-    output: bytes = b""
-
-    def run(
-        self, url: str, *argv: str, over: threading.Event | None = None, **fields: object
-    ) -> RemoteEnd:
-        instance, cwd = str(fields.pop("instance", "")), str(fields.pop("cwd", "."))
-        table = {"execution": url, "instance": instance, "platform": (), "outputs": ()}
-        table |= dict.fromkeys(("ca", "cert", "key"), "")
-        repo = find_repo(str(self.repo.path), dict(os.environ))
-        is_over = over.is_set if over else lambda: False
-        server = RemoteExecution(repo, Config(tables={"remote": table}), self.said.append, is_over)
-        gate = Gate(name="gate", **{"timeout_s": 20.0, **fields})  # type: ignore[arg-type]
-        root = input_root(repo, str(self.repo.path), gate.inputs, ())
-        self.output = b""
-        return server.run(gate, RemoteCommand(argv, ENV, cwd), root, self._add)
-
-    def sh(self, url: str, text: str, **fields: object) -> RemoteEnd:
-        return self.run(url, "/bin/sh", "-c", text, **fields)  # type: ignore[arg-type]
-
-    def _add(self, data: bytes) -> None:
-        self.output += data
 
 
 @pytest.fixture(name="client")

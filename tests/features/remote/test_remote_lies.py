@@ -1,0 +1,182 @@
+"""A server that lies, or breaks off: there is never a pass that it has no proof of, and no hang."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from conftest import Repo
+from reapi_stub import Stub, operation, result_of, token_of
+from remote_client_support import Client
+
+from gitgates.features.remote.protos import message
+
+
+def _honest(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+    yield operation()
+    yield operation(result_of(stub, f"{token_of(command)} 0\n"))
+
+
+def _without_mark(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+    response = result_of(stub, f"{token_of(command)} 0\n")
+    del response.result.output_files[:]
+    yield operation(response)
+
+
+def _marked(mark: Callable[[str], str], exit_code: int = 0) -> Any:
+    def answer(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+        yield operation(result_of(stub, mark(token_of(command)), exit_code))
+
+    return answer
+
+
+def _two_marks(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+    response = result_of(stub, f"{token_of(command)} 0\n")
+    response.result.output_files.add(path="gitgates/end").digest.CopyFrom(stub.put(b"other"))
+    yield operation(response)
+
+
+def _status(code: int) -> Any:
+    def answer(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+        response = result_of(stub, f"{token_of(command)} 0\n")
+        response.status.code, response.status.message = code, "why\x1b[31m\n"
+        yield operation(response)
+
+    return answer
+
+
+def _other_output(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+    response = result_of(stub, f"{token_of(command)} 0\n")
+    stub.blobs[response.result.stdout_digest.hash] = b"0utput\n"
+    yield operation(response)
+
+
+def _longer_output(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+    response = result_of(stub, f"{token_of(command)} 0\n")
+    stub.blobs[response.result.stdout_digest.hash] = b"output\n" * 1000
+    yield operation(response)
+
+
+def _lost_output(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+    response = result_of(stub, f"{token_of(command)} 0\n")
+    del stub.blobs[response.result.stdout_digest.hash]
+    yield operation(response)
+
+
+def _nothing(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+    yield from ()
+
+
+def _never_done(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+    yield operation()
+
+
+def _other_message(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+    yield operation(message("Digest")(hash="ab"))
+
+
+def _no_result(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+    done = operation()
+    done.done = True
+    yield done
+
+
+def _failed_operation(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+    failed = operation()
+    failed.done, failed.error.code = True, 8
+    yield failed
+
+
+def _raises(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+    yield operation()
+    raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (_without_mark, "did not run to its end"),
+        (_marked(lambda _token: "0\n"), "did not run to its end"),
+        (_marked(lambda _token: f"{'0' * 64} 0\n"), "did not run to its end"),  # of another action
+        (_marked(lambda token: f"{token} 1\n"), "did not run to its end"),
+        (_marked(lambda token: f"{token} 0\n", 1), "did not run to its end"),
+        (_marked(lambda token: f"{token} 126\n", 126), "could not be started"),
+        (_marked(lambda token: f"{token} 127\n", 127), "command not found"),
+        (_marked(lambda token: f"{token} 137\n", 137), "SIGKILL"),
+        (_two_marks, "did not run to its end"),
+        (_status(13), "INTERNAL: why"),
+        (_status(4), "DEADLINE_EXCEEDED"),
+        (_status(10), "ABORTED"),
+        (_status(9), "FAILED_PRECONDITION"),
+        (_status(99), "status 99"),
+        (_other_output, "is not what it says"),
+        (_longer_output, "more than it says"),
+        (_lost_output, "NOT_FOUND"),
+        (_nothing, "ended its answer"),
+        (_never_done, "ended its answer"),
+        (_other_message, "something else than a result"),
+        (_no_result, "something else than a result"),
+        (_failed_operation, "RESOURCE_EXHAUSTED"),
+        (_raises, "UNKNOWN"),
+    ],
+)
+def test_no_proof_no_result(repo: Repo, answer: Any, reason: str) -> None:
+    with Stub(answer).serving() as stub:
+        end = Client(repo).sh(stub.url, "exit 0", reuse=True)
+    assert end.status == "could-not-run"
+    assert reason in end.reason
+    assert "\x1b" not in end.reason
+
+
+def test_with_proof(repo: Repo) -> None:
+    client = Client(repo)
+    with Stub(_honest).serving() as stub:
+        assert client.sh(stub.url, "exit 0").status == "passed"
+    assert client.output == b"output\n"
+
+
+def test_what_is_sent_must_be_stored(repo: Repo) -> None:
+    with Stub(_honest).serving() as stub:
+        stub.stored = False
+        end = Client(repo).sh(stub.url, "exit 0")
+    assert end.status == "could-not-run"
+
+
+@pytest.mark.parametrize("ends_by", ["time", "nobody"])
+def test_a_server_that_never_answers(repo: Repo, ends_by: str) -> None:
+    ended, over = threading.Event(), threading.Event()
+
+    def waits(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+        yield operation(name="the one")
+        ended.wait(20.0)
+
+    with Stub(waits).serving() as stub:
+        if ends_by == "nobody":
+            threading.Timer(0.3, over.set).start()
+        began_s = time.monotonic()
+        timeout_s = 1.0 if ends_by == "time" else 20.0
+        end = Client(repo).sh(stub.url, "exit 0", timeout_s=timeout_s, over=over)
+        took_s = time.monotonic() - began_s
+        ended.set()
+    assert end.status == "could-not-run"
+    assert took_s < 5.0
+    assert stub.cancelled == ["the one"]
+
+
+def test_a_stream_without_end(repo: Repo) -> None:
+    ended = threading.Event()
+
+    def talks(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+        while not ended.wait(0.001):
+            yield operation()
+
+    with Stub(talks).serving() as stub:
+        began_s = time.monotonic()
+        end = Client(repo).sh(stub.url, "exit 0", timeout_s=1.0)
+        took_s = time.monotonic() - began_s
+        ended.set()
+    assert end.status == "could-not-run"
+    assert took_s < 5.0
