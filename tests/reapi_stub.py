@@ -1,4 +1,4 @@
-"""A server of the Remote Execution API that runs nothing, and answers what a test says, also lies."""
+"""A server of the Remote Execution API that runs nothing, and answers or lies as a test says."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import grpc
+import zstandard
 
 from gitgates.features.remote.protos import message, method
 
@@ -67,6 +68,8 @@ class Stub:
         found.execution_capabilities.exec_enabled = True
         found.execution_capabilities.digest_function = 1
         found.cache_capabilities.supported_compressors.extend(self.compressors)
+        batch = found.cache_capabilities.supported_batch_update_compressors
+        batch.extend(self.compressors)
         found.high_api_version.major, found.high_api_version.minor = 2, 3
         return found
 
@@ -77,8 +80,9 @@ class Stub:
     def _update(self, request: Any, _context: Any) -> Any:
         answer = message("BatchUpdateBlobsResponse")()
         for each in request.requests:
+            data = self._decompressed(each.data) if each.compressor else each.data
             if self.stored:
-                self.put(each.data)
+                self.put(data)
             answer.responses.add().digest.CopyFrom(each.digest)
         return answer
 
@@ -87,12 +91,13 @@ class Stub:
         content = b"".join(part.data for part in parts)
         size = len(content)
         if "/compressed-blobs/zstd/" in f"/{parts[0].resource_name}":
-            import zstandard
-
-            self.compressed += 1
-            content = zstandard.ZstdDecompressor().decompressobj().decompress(content)
+            content = self._decompressed(content)
         self.put(content)
         return message("google.bytestream.WriteResponse")(committed_size=size)
+
+    def _decompressed(self, content: bytes) -> bytes:
+        self.compressed += 1
+        return zstandard.ZstdDecompressor().decompressobj().decompress(content)
 
     def _read(self, request: Any, context: Any) -> Iterator[Any]:
         content = self.blobs.get(request.resource_name.split("/")[-2])

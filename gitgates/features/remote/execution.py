@@ -202,8 +202,8 @@ class RemoteExecution:
 
     def _run(self, action: _Action, root: InputRoot) -> RemoteEnd:
         if not self._storage:
-            most = self.capabilities(self._call_s()).cache_capabilities.max_batch_total_size_bytes
-            self._storage = Storage(self._connection, self._known_abs, self._left_s, most)
+            found = self.capabilities(self._call_s()).cache_capabilities
+            self._storage = Storage(self._connection, self._known_abs, self._left_s, found)
         try:
             response = self._sent_and_executed(action, root, not action.is_cached)
         except ServerError as error:

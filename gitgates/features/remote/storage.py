@@ -13,6 +13,13 @@ import uuid
 
 import grpc
 
+try:
+    import zstandard
+except ImportError:
+    _COMPRESSES = False
+else:
+    _COMPRESSES = True
+
 from gitgates.features.remote import protos
 from gitgates.features.remote.connection import MOST_BYTES, ServerError
 from gitgates.features.remote.tree import Digest, digest_of
@@ -37,15 +44,21 @@ class Storage:
     """The content-addressable storage of one instance."""
 
     def __init__(
-        self, connection: Connection, known_abs: str, left_s: Callable[[], float], most_batch: int
+        self,
+        connection: Connection,
+        known_abs: str,
+        left_s: Callable[[], float],
+        capabilities: Any,  # noqa: ANN401 - CacheCapabilities
     ) -> None:
-        """Take the file that remembers, and what tells how much time is left.
-
-        `most_batch`: bytes of a batch, by the server's capabilities; 0: it does not say.
-        """
+        """Take the file that remembers, what tells how much time is left, and what it can do."""
         self._connection, self._left_s = connection, left_s
         self._known = _Known(known_abs)
-        self._most = min(most_batch or MOST_BYTES, MOST_BYTES) - _ROOM
+        most_batch = capabilities.max_batch_total_size_bytes or MOST_BYTES
+        self._most = min(most_batch, MOST_BYTES) - _ROOM
+        zstd = protos.message("Compressor").Value.Value("ZSTD")
+        batch = capabilities.supported_batch_update_compressors if _COMPRESSES else ()
+        self._zstd_in_batch = zstd if zstd in batch else 0
+        self._zstd_alone = _COMPRESSES and zstd in capabilities.supported_compressors
         self.sent_bytes = 0
 
     def send(self, digests: Iterable[Digest], blob: Callable[[Digest], bytes]) -> None:
@@ -116,7 +129,10 @@ class Storage:
             return
         request = protos.message("BatchUpdateBlobsRequest")(instance_name=self._connection.instance)
         for each in digests:
-            part = request.requests.add(data=blob(each))
+            content = blob(each)
+            if self._zstd_in_batch:
+                content = zstandard.compress(content)
+            part = request.requests.add(data=content, compressor=self._zstd_in_batch)
             part.digest.hash, part.digest.size_bytes = each.hash, each.size_bytes
         name = "ContentAddressableStorage.BatchUpdateBlobs"
         answer = self._connection.call(name, request, self._left_s())
@@ -127,7 +143,10 @@ class Storage:
 
     def _write(self, digest: Digest, content: bytes) -> None:
         prefix = f"{self._connection.instance}/" if self._connection.instance else ""
-        name = f"{prefix}uploads/{uuid.uuid4()}/blobs/{digest.hash}/{digest.size_bytes}"
+        kind = "compressed-blobs/zstd" if self._zstd_alone else "blobs"
+        name = f"{prefix}uploads/{uuid.uuid4()}/{kind}/{digest.hash}/{digest.size_bytes}"
+        if self._zstd_alone:
+            content = zstandard.compress(content)
         message = protos.message("google.bytestream.WriteRequest")
 
         def requests() -> Iterator[Any]:
@@ -140,7 +159,7 @@ class Storage:
                 )
 
         answer = self._connection.write(requests, self._left_s())
-        if answer.committed_size not in (digest.size_bytes, -1):
+        if answer.committed_size not in (len(content), -1):
             raise ServerError("the server does not store what it is sent")
 
 
