@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
+from typing import NamedTuple
 
 from gitgates.core.record import Record
 from gitgates.features.remote.inputs import Inputs, InputsError
@@ -27,10 +28,13 @@ if TYPE_CHECKING:
 # Numbers of fields, with the type: 2 for bytes, 0 for a number.
 _FIRST, _SECOND, _THIRD = b"\x0a", b"\x12", b"\x1a"
 _SIZE, _IS_EXECUTABLE = b"\x10", b"\x20\x01"
+_HASH = b"\x0a\x40"  # with its length, which is always 64
+_LARGEST_SMALL = 0x7F
+_SMALL = [bytes((number,)) for number in range(_LARGEST_SMALL + 1)]
 _BY_OWNER = 0o100  # the bit of the mode that says so
 
 
-class Digest(Record):
+class Digest(NamedTuple):  # of which there are too many for a Record
     """What identifies a blob."""
 
     hash: str  # SHA-256, as hex digits
@@ -94,13 +98,14 @@ def input_root(
 def root_of(inputs: Inputs) -> InputRoot:
     """Return the tree of files, whatever problems they have."""
     tree, files = _Tree(), {}
+    expected = inputs.expected
     for path, (place_abs, state) in sorted(inputs.files.items()):
         path_abs = f"{place_abs}/{path}"
         if stat.S_ISLNK(state[0][0]):
             tree.add_link(path, inputs.targets[path])
             continue
         digest = tree.add_file(path, state)
-        if digest not in files or path_abs not in inputs.expected:
+        if digest not in files or path_abs not in expected:
             files[digest] = path_abs
     directories: dict[Digest, bytes] = {}
     root = tree.write("", directories)
@@ -108,7 +113,7 @@ def root_of(inputs: Inputs) -> InputRoot:
         digest=root,
         directories=directories,
         files=files,
-        expected=frozenset(inputs.expected),
+        expected=frozenset(expected),
         links=tuple(inputs.absolute_links),
     )
 
@@ -124,15 +129,17 @@ class _Tree:
         (mode, size, *_times), _identity, sha256 = state
         digest = Digest(sha256.hex(), size)
         folder, _slash, name = path.rpartition("/")
-        is_executable = _IS_EXECUTABLE if mode & _BY_OWNER else b""
-        node = _text(_FIRST, name) + _field(_SECOND, _digest(digest)) + is_executable
-        self._in(folder)[0].append(_field(_FIRST, node))
+        node = _text(_FIRST, name) + _digest(digest)
+        node += _IS_EXECUTABLE if mode & _BY_OWNER else b""
+        nodes = self._nodes.get(folder) or self._new(folder)
+        nodes[0].append(_field(_FIRST, node))
         return digest
 
     def add_link(self, path: str, target: str) -> None:
         folder, _slash, name = path.rpartition("/")
         node = _text(_FIRST, name) + _text(_SECOND, target)
-        self._in(folder)[1].append(_field(_THIRD, node))
+        nodes = self._nodes.get(folder) or self._new(folder)
+        nodes[1].append(_field(_THIRD, node))
 
     def write(self, folder: str, directories: dict[Digest, bytes]) -> Digest:
         """Return the digest of a folder; it and all below it are in `directories` then."""
@@ -140,25 +147,28 @@ class _Tree:
         nodes = []
         for name in sorted(self._folders[folder]):
             below = self.write(f"{folder}/{name}" if folder else name, directories)
-            node = _text(_FIRST, name) + _field(_SECOND, _digest(below))
-            nodes.append(_field(_SECOND, node))
+            nodes.append(_field(_SECOND, _text(_FIRST, name) + _digest(below)))
         content = b"".join((*files, *nodes, *links))
         digest = digest_of(content)
         directories[digest] = content
         return digest
 
-    def _in(self, folder: str) -> list[list[bytes]]:
-        if folder not in self._nodes:
-            above, _slash, name = folder.rpartition("/")
-            self._in(above)
-            self._folders[above].append(name)
-            self._nodes[folder], self._folders[folder] = [[], []], []
-        return self._nodes[folder]
+    def _new(self, folder: str) -> list[list[bytes]]:
+        above, _slash, name = folder.rpartition("/")
+        if above not in self._nodes:
+            self._new(above)
+        self._folders[above].append(name)
+        self._folders[folder] = []
+        nodes: list[list[bytes]] = [[], []]
+        self._nodes[folder] = nodes
+        return nodes
 
 
 def _digest(digest: Digest) -> bytes:
-    size = _SIZE + _number(digest.size_bytes) if digest.size_bytes else b""
-    return _text(_FIRST, digest.hash) + size
+    """Return the field of a node with a digest."""
+    hashed, size = digest
+    number = _SIZE + _number(size) if size else b""
+    return _field(_SECOND, b"%b%b%b" % (_HASH, hashed.encode(), number))
 
 
 def _text(tag: bytes, text: str) -> bytes:
@@ -166,13 +176,14 @@ def _text(tag: bytes, text: str) -> bytes:
 
 
 def _field(tag: bytes, content: bytes) -> bytes:
-    return tag + _number(len(content)) + content
+    length = len(content)
+    return tag + (_SMALL[length] if length <= _LARGEST_SMALL else _number(length)) + content
 
 
 def _number(number: int) -> bytes:
     """Return a number in groups of seven bits, the lowest first; the last has no high bit."""
     groups = b""
-    while number > 0x7F:  # noqa: PLR2004 - seven bits
+    while number > _LARGEST_SMALL:
         groups += bytes((number & 0x7F | 0x80,))
         number >>= 7
     return groups + bytes((number,))
