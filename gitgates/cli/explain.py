@@ -11,7 +11,7 @@ from gitgates.core import environ
 from gitgates.core.clean import utf8, visible_line
 from gitgates.core.errors import OK, UsageError
 from gitgates.core.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_of
-from gitgates.core.policy import functions_of
+from gitgates.core.policy import functions_of, lenders
 from gitgates.core.record import Record
 from gitgates.core.types import VERDICTS, Config, Event, Hook, Plan
 from gitgates.engine.plan import find_hook, framework_gate, joined_plan, make_plan
@@ -22,7 +22,7 @@ from gitgates.report.documents import PLAN_VERSION, plan_document, plan_text
 from gitgates.session.caller import find_caller
 from gitgates.session.dry_call import PolicyAnswer, ask_agent_hook, ask_git_hook, dry_call
 from gitgates.session.needs import asked_besides
-from gitgates.verbs.completion import complete_hooks, unknown_hook
+from gitgates.verbs.completion import complete_gates, complete_hooks, unknown_gate, unknown_hook
 from gitgates.verbs.directory import folder_of, gates_below
 from gitgates.verbs.output import format_option, print_json, stdout
 from gitgates.verbs.repository import configuration, current_repo
@@ -57,6 +57,13 @@ class _Answers(Record):
     default="",
     help="For an agent's hook: the session. Default: the one that runs this, or the only one.",
 )
+@click.option(
+    "--remote",
+    metavar="GATE",
+    default="",
+    shell_complete=complete_gates,
+    help="List the files that the gate would send to another machine, and what is refused.",
+)
 @path_options
 @format_option
 def command(
@@ -64,6 +71,7 @@ def command(
     hook: str | None,
     for_agent: bool,
     session: str,
+    remote: str,
     fmt: str,
     **options: Any,  # noqa: ANN401 - click's
 ) -> int:
@@ -76,10 +84,14 @@ def command(
     """
     if for_agent and hook:
         raise UsageError("--for-agent covers all hooks", "Omit the name of the hook.")
+    if remote and (hook or for_agent):
+        raise UsageError("--remote is about one gate", "Omit the name of the hook.")
     if hook and hook not in HOOK_POINTS:
         raise unknown_hook(hook)
     repo = current_repo()
     config = configuration(repo)
+    if remote:
+        return _show_sent(repo, config, remote, fmt)
     if for_agent:
         _print_rules(config)
         return OK
@@ -113,6 +125,24 @@ def command(
         terminal = stdout()
         text = plan_text(plan, reuse, colour=terminal.colour) + _text(hook, answers)
         terminal.write(text.encode("utf-8", "surrogateescape"))
+    return OK
+
+
+def _show_sent(repo: Repo, config: Config, name: str, fmt: str) -> int:
+    """Show what a gate would send to another machine."""
+    gate = next((gate for gate in config.gates if gate.name == name), None)
+    if not gate:
+        raise unknown_gate(name, tuple(each.name for each in config.gates))
+    lent = lenders(config, "sent_inputs")
+    if not lent:
+        raise UsageError(
+            "the configuration names no other machine", "Add a table [tool.gitgates.remote]."
+        )
+    document, text = lent[0](repo, config, gate)
+    if fmt == "json":
+        print_json(document)
+    else:
+        stdout().write(text.encode("utf-8", "surrogateescape"))
     return OK
 
 

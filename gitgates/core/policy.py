@@ -196,7 +196,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.remote.policy",
         table="remote",
         by_table=True,
-        lends=("verdict_cache", "remote_execution"),
+        lends=("verdict_cache", "remote_execution", "sent_inputs"),
         kinds=("before-push",),
     ),
     Policy(

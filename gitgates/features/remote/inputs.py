@@ -35,10 +35,14 @@ _NOT_SECRET = (
 class InputsError(GitgatesError):
     """A gate cannot run on another machine, because of a file that it would need there."""
 
+    what = ""  # what a file seems to contain, if that is why
+
     @classmethod
     def of_secret(cls, path: str, what: str) -> InputsError:
         """Return that of a file that looks like a secret."""
-        return cls(f"`{visible_line(path)}` looks like {what}, and is not sent", _NOT_SECRET)
+        error = cls(f"`{visible_line(path)}` looks like {what}, and is not sent", _NOT_SECRET)
+        error.what = what
+        return error
 
     @classmethod
     def of_problems(cls, problems: Sequence[InputsError]) -> InputsError:

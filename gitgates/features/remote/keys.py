@@ -98,6 +98,10 @@ _KEYS = (
         "A file with user names and passwords of servers, in the format of netrc. Default: what "
         "`NETRC` names, or `~/.netrc`."
     ),
+    Key("not_secret", v.PATTERNS, "[]", weaker="more").means(
+        "Patterns of files that look like secrets, such as keys of tests, and that gates with "
+        "`remote` may send. Any other such file keeps its gate from running on another machine."
+    ),
 )
 
 

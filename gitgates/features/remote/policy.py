@@ -8,8 +8,9 @@ from gitgates.features.remote.verdict_cache import Server, VerdictCache
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
-    from gitgates.core.types import Config
+    from gitgates.core.types import Config, Gate
     from gitgates.features.remote.gates import RemoteGates
     from gitgates.git.repo import Repo
 
@@ -36,3 +37,11 @@ def remote_execution(repo: Repo, config: Config) -> RemoteGates | None:
     from gitgates.features.remote.gates import RemoteGates  # who only has a cache does without
 
     return RemoteGates(repo, table)
+
+
+def sent_inputs(repo: Repo, config: Config, gate: Gate) -> tuple[dict[str, Any], str]:
+    """Return what a gate would send to another machine, as a document and as text."""
+    from gitgates.features.remote import sent  # for `explain --remote` only
+
+    document = sent.sent_inputs(repo, config, gate)
+    return document, sent.sent_text(document)

@@ -1,0 +1,98 @@
+"""What a gate would send to another machine: `gitgates explain --remote GATE`."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.clean import utf8, visible_line
+from gitgates.engine.match import select
+from gitgates.features.remote.inputs import Inputs, InputsError
+from gitgates.features.remote.tree import root_of
+from gitgates.git.repo import nul_split
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.types import Config, Gate
+    from gitgates.git.repo import Repo
+
+_VERSION = 1
+_IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+_MOST_NAMED = 20
+
+
+def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
+    """Return what a gate would send of the working tree as it is now; nothing is sent.
+
+    Each file is read, for those that begin like a secret. Raises: GitgatesError, OSError.
+    """
+    not_secret = config.tables["remote"]["not_secret"]
+    more = gate.ignored_inputs
+    inputs = Inputs(repo, repo.root_abs, gate.inputs, more, not_secret=not_secret)
+    root, problems = root_of(inputs), list(inputs.problems)
+    refused = {problem.message for problem in problems}
+    for digest in root.files:
+        try:
+            root.blob(digest)
+        except InputsError as error:
+            path = os.path.relpath(root.files[digest], repo.root_abs)
+            found = InputsError.of_secret(path, error.what) if error.what else error
+            problems += [found] if found.message not in refused else []
+    sent = {path: state[0][1] for path, (_place, state) in inputs.files.items()}
+    ignored = nul_split(repo.git.ask(*_IGNORED).stdout)
+    return {
+        "version": _VERSION,
+        "gate": gate.name,
+        "remote": gate.remote,
+        "digest": f"{root.digest.hash}/{root.digest.size_bytes}",
+        "directories": len(root.directories),
+        "size_bytes": sum(sent.values()) + sum(map(len, root.directories.values())),
+        "files": [{"path": utf8(path), "size_bytes": size} for path, size in sorted(sent.items())],
+        "links_to_absolute_places": [*map(utf8, root.links)],
+        "ignored": [utf8(path) for path in ignored if not select((path.rstrip("/"),), more, ())],
+        "refused": [utf8(problem.message) for problem in problems],
+    }
+
+
+def sent_text(document: Mapping[str, Any]) -> str:
+    """Return that document for people: files by the folder or file at the root."""
+    files, refused = document["files"], document["refused"]
+    tops: dict[str, list[int]] = {}
+    for file in files:
+        top, slash, _rest = file["path"].partition("/")
+        tops.setdefault(top + slash, []).append(file["size_bytes"])
+    by_size = sorted(tops.items(), key=lambda item: -sum(item[1]))
+    rows = [f"{_size(sum(sizes)):>10}  {len(sizes):>7,}  {top}" for top, sizes in by_size]
+    whole = f"{len(files):,} files, {document['directories']:,} directories"
+    lines = [
+        f"{document['gate']} would send {whole}, {_size(document['size_bytes'])}:",
+        *_first(rows, "folders"),
+        f"  input root {document['digest']}",
+    ]
+    for title, name in (
+        ("links to absolute places, which have to be there:", "links_to_absolute_places"),
+        ("not sent, because git ignores it; the gate can name it in `ignored_inputs`:", "ignored"),
+        ("refused, so it cannot run there:", "refused"),
+    ):
+        if document[name]:
+            lines += [title, *_first([f"  {each}" for each in document[name]], "others")]
+    if not document["remote"]:
+        lines.append("It runs here only: it has no `remote = true`.")
+    elif not refused:
+        lines.append("Of that, only what the server does not have.")
+    return "".join(f"{visible_line(line)}\n" for line in lines)
+
+
+def _first(lines: list[str], what: str) -> list[str]:
+    more = len(lines) - _MOST_NAMED
+    return [*lines[:_MOST_NAMED], *([f"  and {more} {what}"] if more > 0 else [])]
+
+
+def _size(size: float) -> str:
+    for unit in ("bytes", "KiB", "MiB"):
+        if size < 1024:  # noqa: PLR2004 - of one in the next
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"
+        size /= 1024
+    return f"{size:.1f} GiB"
