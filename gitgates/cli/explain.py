@@ -82,12 +82,7 @@ def command(
     Also shows which passes would be reused, or why none would be, and the current answer of
     policies: the output of the hook if the gates pass.
     """
-    if for_agent and hook:
-        raise UsageError("--for-agent covers all hooks", "Omit the name of the hook.")
-    if remote and (hook or for_agent):
-        raise UsageError("--remote is about one gate", "Omit the name of the hook.")
-    if hook and hook not in HOOK_POINTS:
-        raise unknown_hook(hook)
+    _refuse_misuse(hook, for_agent=for_agent, remote=remote)
     repo = current_repo()
     config = configuration(repo)
     if remote:
@@ -126,6 +121,16 @@ def command(
         text = plan_text(plan, reuse, colour=terminal.colour) + _text(hook, answers)
         terminal.write(text.encode("utf-8", "surrogateescape"))
     return OK
+
+
+def _refuse_misuse(hook: str | None, *, for_agent: bool, remote: str) -> None:
+    """Refuse arguments that do not go together. Raises: UsageError."""
+    if for_agent and hook:
+        raise UsageError("--for-agent covers all hooks", "Omit the name of the hook.")
+    if remote and (hook or for_agent):
+        raise UsageError("--remote is about one gate", "Omit the other arguments.")
+    if hook and hook not in HOOK_POINTS:
+        raise unknown_hook(hook)
 
 
 def _show_sent(repo: Repo, config: Config, name: str, fmt: str) -> int:
