@@ -97,7 +97,7 @@ def input_root(
 
 def root_of(inputs: Inputs) -> InputRoot:
     """Return the tree of files, whatever problems they have."""
-    tree, files = _Tree(), {}
+    tree, files = _Directories(), {}
     expected = inputs.expected
     for path, (place_abs, state) in sorted(inputs.files.items()):
         path_abs = f"{place_abs}/{path}"
@@ -118,7 +118,7 @@ def root_of(inputs: Inputs) -> InputRoot:
     )
 
 
-class _Tree:
+class _Directories:
     """Directories with the nodes in them, serialized, in order of their names."""
 
     def __init__(self) -> None:
