@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _FIRST, _SECOND, _THIRD = b"\x0a", b"\x12", b"\x1a"
 _SIZE, _IS_EXECUTABLE = b"\x10", b"\x20\x01"
 _HASH = b"\x0a\x40"  # with its length, which is always 64
+_HASH_BYTES = 66
 _LARGEST_SMALL = 0x7F
 _SMALL = [bytes((number,)) for number in range(_LARGEST_SMALL + 1)]
 _BY_OWNER = 0o100  # the bit of the mode that says so
@@ -130,7 +131,8 @@ class _Directories:
         digest = Digest(sha256.hex(), size)
         folder, _slash, name = path.rpartition("/")
         node = _text(_FIRST, name) + _digest(digest)
-        node += _IS_EXECUTABLE if mode & _BY_OWNER else b""
+        if mode & _BY_OWNER:
+            node += _IS_EXECUTABLE
         nodes = self._nodes.get(folder) or self._new(folder)
         nodes[0].append(_field(_FIRST, node))
         return digest
@@ -168,7 +170,7 @@ def _digest(digest: Digest) -> bytes:
     """Return the field of a node with a digest."""
     hashed, size = digest
     number = _SIZE + _number(size) if size else b""
-    return _field(_SECOND, b"%b%b%b" % (_HASH, hashed.encode(), number))
+    return b"%b%c%b%b%b" % (_SECOND, _HASH_BYTES + len(number), _HASH, hashed.encode(), number)
 
 
 def _text(tag: bytes, text: str) -> bytes:
@@ -182,8 +184,8 @@ def _field(tag: bytes, content: bytes) -> bytes:
 
 def _number(number: int) -> bytes:
     """Return a number in groups of seven bits, the lowest first; the last has no high bit."""
-    groups = b""
+    groups = []
     while number > _LARGEST_SMALL:
-        groups += bytes((number & 0x7F | 0x80,))
+        groups.append(number & 0x7F | 0x80)
         number >>= 7
-    return groups + bytes((number,))
+    return bytes((*groups, number))
