@@ -27,7 +27,7 @@ class RemoteResult(Record):
     action: str = ""  # a digest of what has run
 
 
-class Attempt(Record):
+class RemoteAttempt(Record):
     """One that came to nothing: the gate runs here."""
 
     spent_s: float = 0.0
@@ -52,7 +52,9 @@ class RemoteRun:
         name = f"remote-{digest(gates.place)}"
         self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
         self._jobs = 0  # of this run
-        self._attempts: dict[tuple[str, int], Attempt] = {}  # of gates that could not run there
+        self._attempts: dict[
+            tuple[str, int], RemoteAttempt
+        ] = {}  # of gates that could not run there
         self._is_down = False
         self._is_full = False  # other runs have all jobs, since `settle`
         self.poll_s = 0.0  # after which to ask again; 0: nothing is waited for
@@ -152,13 +154,13 @@ class RemoteRun:
             reason += "; no other gate of this run goes there"
         if not self._gates.falls_back:
             return RemoteResult(ending=Ending(not_started=reason))
-        self._attempts[gate, due.generation] = Attempt(spent_s, reason)
+        self._attempts[gate, due.generation] = RemoteAttempt(spent_s, reason)
         self._say(f"{gate}: {reason}; it runs here")
         return RemoteResult()
 
-    def attempt(self, due: Due) -> Attempt:
+    def attempt(self, due: Due) -> RemoteAttempt:
         """Return how a gate was tried there that runs here now; empty if it was not."""
-        return self._attempts.get((due.step.gate.name, due.generation), Attempt())
+        return self._attempts.get((due.step.gate.name, due.generation), RemoteAttempt())
 
 
 def duration_name(gate: str) -> str:

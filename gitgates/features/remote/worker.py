@@ -73,7 +73,8 @@ def _run(request: GateRequest, life: _Life, notes: list[str]) -> ChildEnd:
     config = Config(tables={"remote": request.table})
     server = RemoteExecution(repo, config, notes.append, life.is_over)
     more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
-    root = input_root(repo, request.root_abs, gate.inputs, more)
+    not_secret = request.table["not_secret"]
+    root = input_root(repo, request.root_abs, gate.inputs, more, not_secret=not_secret)
     command = RemoteCommand(request.argv, request.env, request.cwd)
     end = server.run(gate, command, root, _write_output)
     return ChildEnd(
