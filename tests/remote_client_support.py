@@ -36,7 +36,7 @@ class Client:
         gate = Gate(name="gate", **{"timeout_s": 20.0, **fields})  # type: ignore[arg-type]
         root = input_root(repo, str(self.repo.path), gate.inputs, ())
         self.output = b""
-        return server.run(gate, RemoteCommand(argv, ENV, cwd), root, self._add)
+        return server.run(gate, RemoteCommand(argv, ENV, cwd, str(self.repo.path)), root, self._add)
 
     def sh(self, url: str, text: str, **fields: object) -> RemoteEnd:
         return self.run(url, "/bin/sh", "-c", text, **fields)  # type: ignore[arg-type]

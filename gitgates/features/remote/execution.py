@@ -8,6 +8,7 @@ OK and has that file. Anything else is "could not run", with the reason; never p
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
 import queue
@@ -21,6 +22,7 @@ from gitgates.core.clean import visible_line
 from gitgates.core.record import Record
 from gitgates.features.remote import protos
 from gitgates.features.remote.connection import Connection, ServerError, status_text
+from gitgates.features.remote.outputs import Outputs
 from gitgates.features.remote.storage import Storage
 from gitgates.features.remote.tree import Digest, digest_of
 
@@ -68,6 +70,7 @@ class RemoteCommand(Record):
     argv: tuple[str, ...]
     env: Mapping[str, str]  # all of it, but for what the server adds
     cwd: str = "."  # relative to the root of the files
+    outputs_abs: str = ""  # the folder that the gate's `outputs` are written to; empty: none is
 
 
 class RemoteEnd(Record):
@@ -103,7 +106,7 @@ class RemoteExecution:
 
         Raises: GitgatesError for a file of the configuration that cannot be read.
         """
-        self._table = config.tables["remote"]
+        self._repo, self._table = repo, config.tables["remote"]
         self._say, self._is_over = say, is_over
         self._most_output = config.max_log_bytes
         self._connection = Connection(self._table, repo.root_abs)
@@ -129,7 +132,7 @@ class RemoteExecution:
         try:
             action = self._action(gate, command, input_root.digest)
             action_digest = f"{action.digest.hash}/{action.digest.size_bytes}"
-            end = self._run(action, input_root)
+            end = self._run(action, input_root, functools.partial(self._bring_back, gate, command))
             if end.output:
                 on_output(end.output)
             return end._replace(action_digest=action_digest)
@@ -172,7 +175,8 @@ class RemoteExecution:
         if gate.image:
             platform["container-image"] = gate.image
         argv = ["/bin/sh", "-c", _WRAPPER, "sh", "", folder, *given.argv]
-        command = protos.message("Command")(output_paths=[_END], arguments=argv)
+        outputs = sorted(f"{_FOLDER}/{name.strip('/')}" for name in gate.outputs)
+        command = protos.message("Command")(output_paths=[*outputs, _END], arguments=argv)
         for name, value in sorted(given.env.items()):
             command.environment_variables.add(name=name, value=value)
         for name, value in sorted(platform.items()):
@@ -200,7 +204,14 @@ class RemoteExecution:
             is_cached=is_cached,
         )
 
-    def _run(self, action: _Action, root: InputRoot) -> RemoteEnd:
+    def _bring_back(self, gate: Gate, command: RemoteCommand, result: Any) -> None:  # noqa: ANN401
+        if self._storage and gate.outputs and command.outputs_abs:
+            outputs = Outputs(self._storage, _FOLDER, gate.outputs)
+            outputs.write(result, self._repo, command.outputs_abs, self._say)
+
+    def _run(
+        self, action: _Action, root: InputRoot, bring_back: Callable[[Any], None]
+    ) -> RemoteEnd:
         if not self._storage:
             found = self.capabilities(self._call_s()).cache_capabilities
             self._storage = Storage(self._connection, self._known_abs, self._left_s, found)
@@ -217,6 +228,8 @@ class RemoteExecution:
             # A failure may have been of the sandbox, or of that moment.
             response = self._sent_and_executed(action, root, skips_cache=True)
             end = self._end_of(action, response)
+        if end.status != "could-not-run":
+            bring_back(response.result)
         return end
 
     def _sent_and_executed(self, action: _Action, root: InputRoot, skips_cache: bool) -> Any:  # noqa: ANN401, FBT001

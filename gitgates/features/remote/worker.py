@@ -75,7 +75,7 @@ def _run(request: GateRequest, life: _Life, notes: list[str]) -> ChildEnd:
     more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
     not_secret = request.table["not_secret"]
     root = input_root(repo, request.root_abs, gate.inputs, more, not_secret=not_secret)
-    command = RemoteCommand(request.argv, request.env, request.cwd)
+    command = RemoteCommand(request.argv, request.env, request.cwd, request.root_abs)
     end = server.run(gate, command, root, _write_output)
     return ChildEnd(
         status=end.status,

@@ -1,0 +1,107 @@
+"""Bring back what a gate has written on a server: the files and folders of its `outputs`.
+
+Only what git ignores is written here, such as reports, and nothing through a link: a server must
+not be able to change what is committed. Links among the outputs are left out.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.clean import visible_line
+from gitgates.features.remote import protos
+from gitgates.features.remote.connection import ServerError
+from gitgates.features.remote.tree import digest_of
+from gitgates.store.files import replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gitgates.features.remote.storage import Storage
+    from gitgates.git.repo import Repo
+
+_MOST_BYTES = 256 << 20
+_MOST_TREE = 16 << 20  # bytes that describe a folder
+_MOST_FILES = 100_000
+
+
+class Outputs:
+    """Those of one gate."""
+
+    def __init__(self, storage: Storage, folder: str, names: tuple[str, ...]) -> None:
+        """Take the folder of the action's root that has the checkout, and `outputs`."""
+        self._storage = storage
+        self._names = {f"{folder}/{name.strip('/')}": name.strip("/") for name in names}
+        self._files: dict[str, Any] = {}  # path → FileNode or OutputFile
+
+    def write(self, result: Any, repo: Repo, root_abs: str, say: Callable[[str], None]) -> None:  # noqa: ANN401
+        """Write below `root_abs` what the result has of them.
+
+        Raises: ServerError where the server does not have it, or its names are of no use.
+        """
+        for file in result.output_files:
+            if file.path in self._names:
+                self._files[self._names[file.path]] = file
+        for folder in result.output_directories:
+            if folder.path in self._names:
+                self._add_tree(self._names[folder.path], folder.tree_digest)
+        size = sum(file.digest.size_bytes for file in self._files.values())
+        if size > _MOST_BYTES:
+            raise ServerError(f"its outputs have {size >> 20} MB, more than {_MOST_BYTES >> 20}")
+        linked = {path for path in self._files if _is_below_link(path, root_abs)}
+        ignored = {*repo.git.ignored(path for path in self._files if path not in linked)}
+        for path, file in self._files.items():
+            if path in linked:
+                why = "a folder above it is a link"
+            elif path not in ignored:
+                why = "git does not ignore it"
+            else:
+                why = self._written(file, f"{root_abs}/{path}")
+            if why:
+                say(f"`{visible_line(path)}` of `outputs` is not brought back: {why}")
+
+    def _written(self, file: Any, path_abs: str) -> str:  # noqa: ANN401
+        """Write one; return why that is not possible."""
+        content = self._storage.read(file.digest, _MOST_BYTES)
+        try:
+            os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+            replace_file(path_abs, content, mode=0o755 if file.is_executable else None, sync=False)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    def _add_tree(self, path: str, digest: Any) -> None:  # noqa: ANN401
+        if digest.size_bytes > _MOST_TREE:
+            raise ServerError(f"`{visible_line(path)}` of `outputs` has too many files")
+        tree = protos.message("Tree").FromString(self._storage.read(digest, _MOST_TREE))
+        children = {digest_of(_bytes_of(child)).hash: child for child in tree.children}
+        waiting, seen = [(path, tree.root)], 0
+        while waiting:
+            folder, directory = waiting.pop()
+            seen += 1 + len(directory.files)
+            if seen > _MOST_FILES:  # the same folder may be in many
+                raise ServerError(f"`{visible_line(path)}` of `outputs` has too many files")
+            for file in directory.files:
+                self._files[f"{folder}/{_name(file.name)}"] = file
+            for node in directory.directories:
+                if node.digest.hash not in children:
+                    raise ServerError("the server describes half of a folder of `outputs`")
+                waiting.append((f"{folder}/{_name(node.name)}", children[node.digest.hash]))
+
+
+def _is_below_link(path: str, root_abs: str) -> bool:
+    expected = os.path.join(os.path.realpath(root_abs), os.path.dirname(path))
+    return os.path.realpath(os.path.dirname(f"{root_abs}/{path}")) != os.path.normpath(expected)
+
+
+def _bytes_of(message: Any) -> bytes:  # noqa: ANN401
+    content: bytes = message.SerializeToString(deterministic=True)
+    return content
+
+
+def _name(name: str) -> str:
+    if name.lower() in ("", ".", "..", ".git") or "/" in name or "\0" in name:
+        raise ServerError(f"an output has the name `{visible_line(name)}`")
+    return name

@@ -1,0 +1,155 @@
+"""What a gate has written on a server comes back, and nothing else is written here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from casd_support import Casd, needs_casd, serving_casd
+from conftest import Repo
+from reapi_stub import Stub, operation, result_of, token_of
+from remote_client_support import Client
+
+from gitgates.features.remote.protos import message
+
+
+@pytest.fixture(name="casd", scope="module")
+def _casd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Casd]:
+    with serving_casd(tmp_path_factory.mktemp("casd") / "server") as casd:
+        yield casd
+
+
+@needs_casd
+@pytest.mark.slow
+@pytest.mark.parametrize("status", [0, 1])
+def test_files_and_folders_come_back(repo: Repo, casd: Casd, status: int) -> None:
+    repo.write(".gitignore", "report.xml\nbuild/\nold\n")
+    repo.write("old", "old").chmod(0o750)
+    client = Client(repo)
+    text = f"""mkdir -p build/a/b c; echo 1 >build/a/b/1; ln -s 1 build/a/b/2
+    cp build/a/b/1 build/x; chmod +x build/x
+    echo 2 >report.xml; echo new >old; echo 3 >c/3; echo 4 >y; exit {status}"""
+    names = ("report.xml", "build/", "old", "c", "none")
+    for reuse in (False, True, True):
+        end = client.sh(casd.url, text, outputs=names, reuse=reuse)
+        assert (end.status, end.exit_status) == ("failed" if status else "passed", status)
+        found = {
+            str(path.relative_to(repo.path)) for path in repo.path.rglob("*") if path.is_file()
+        }
+        found = {path for path in found if not path.startswith(".git")}
+        assert found == {"report.xml", "build/a/b/1", "build/x", "old"}
+        assert (repo.path / "old").read_text() == "new\n"
+        assert os.access(repo.path / "build/x", os.X_OK)
+        assert client.said == ["`c/3` of `outputs` is not brought back: git does not ignore it"]
+        client.said.clear()
+        (repo.path / "report.xml").unlink()
+
+
+@needs_casd
+@pytest.mark.slow
+def test_nothing_is_written_through_a_link(repo: Repo, casd: Casd, tmp_path: Path) -> None:
+    repo.write(".gitignore", "build\n")
+    (repo.path / "build").symlink_to(tmp_path)
+    client = Client(repo)
+    end = client.sh(
+        casd.url,
+        "mkdir b; mv b/../b build; echo 1 >build/1",
+        outputs=("build",),
+        inputs=(".gitignore",),
+    )
+    assert end.status == "passed"
+    assert not (tmp_path / "1").exists()
+    assert client.said == [
+        "`build/1` of `outputs` is not brought back: a folder above it is a link"
+    ]
+
+
+def _digest(stub: Stub, found: Any) -> Any:
+    return stub.put(found.SerializeToString())
+
+
+def _named(name: str) -> Any:
+    def fill(stub: Stub, tree: Any) -> None:
+        tree.root.files.add(name=name).digest.CopyFrom(stub.put(b"content"))
+
+    return fill
+
+
+def _folder_named(name: str) -> Any:
+    def fill(stub: Stub, tree: Any) -> None:
+        child = tree.children.add()
+        child.files.add(name="file").digest.CopyFrom(stub.put(b"content"))
+        tree.root.directories.add(name=name).digest.CopyFrom(_digest(stub, child))
+
+    return fill
+
+
+def _half(stub: Stub, tree: Any) -> None:
+    tree.root.directories.add(name="a").digest.CopyFrom(_digest(stub, message("Directory")()))
+
+
+def _doubled(stub: Stub, tree: Any) -> None:
+    """Each folder has the next one twice: 2 ** 40 of them."""
+    digest = _digest(stub, tree.children.add())
+    for _ in range(40):
+        child = tree.children.add()
+        for name in ("a", "b"):
+            child.directories.add(name=name).digest.CopyFrom(digest)
+        digest = _digest(stub, child)
+    tree.root.directories.add(name="a").digest.CopyFrom(digest)
+
+
+def _large(_stub: Stub, tree: Any) -> None:
+    tree.root.files.add(name="a").digest.size_bytes = 1 << 40
+
+
+@pytest.mark.parametrize(
+    ("fill", "reason"),
+    [
+        (_named("../../escaped"), "has the name"),
+        (_named(".."), "has the name"),
+        (_named(""), "has the name"),
+        (_named("a\0b"), "has the name"),
+        (_folder_named(".."), "has the name"),
+        (_folder_named(".Git"), "has the name"),
+        (_half, "half of a folder"),
+        (_doubled, "too many files"),
+        (_large, "MB, more than"),
+    ],
+)
+def test_a_server_that_lies_writes_nothing(
+    repo: Repo, fill: Callable[[Stub, Any], None], reason: str
+) -> None:
+    repo.write(".gitignore", "*\n")
+
+    def answer(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+        response = result_of(stub, f"{token_of(command)} 0\n")
+        tree = message("Tree")()
+        fill(stub, tree)
+        folder = response.result.output_directories.add(path="checkout/build")
+        folder.tree_digest.CopyFrom(_digest(stub, tree))
+        yield operation(response)
+
+    with Stub(answer).serving() as stub:
+        end = Client(repo).sh(stub.url, "exit 0", outputs=("build",))
+    assert end.status == "could-not-run"
+    assert reason in end.reason
+    assert not (repo.path / "build").exists()
+    assert not (repo.path.parent / "escaped").exists()
+
+
+def test_only_what_was_asked_for_is_written(repo: Repo) -> None:
+    repo.write(".gitignore", "*\n")
+
+    def answer(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+        response = result_of(stub, f"{token_of(command)} 0\n")
+        for path in ("checkout/other", "other", "checkout/../other", "/other"):
+            response.result.output_files.add(path=path).digest.CopyFrom(stub.put(b"content"))
+        yield operation(response)
+
+    with Stub(answer).serving() as stub:
+        assert Client(repo).sh(stub.url, "exit 0", outputs=("build",)).status == "passed"
+    assert not (repo.path / "other").exists()
