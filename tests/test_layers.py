@@ -33,6 +33,9 @@ COLD = (
     "config/file_types.py",  # of gates that have types, with identify
     "features/advice/edit.py",
     "features/intents/edit.py",  # writes a scope, with tomlkit
+    # Of a process that talks to a server of the Remote Execution API, with grpcio.
+    *("features/remote/connection.py", "features/remote/execution.py"),
+    *("features/remote/outputs.py", "features/remote/protos.py", "features/remote/storage.py"),
     "features/trace/blame.py",  # reads objects, with dulwich
     "report/html.py",  # renders pages, with jinja2
     "core/yaml_load.py",

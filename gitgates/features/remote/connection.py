@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
+    from google.protobuf.message import Message
+
 MOST_BYTES = 4 << 20  # of a message, by gRPC's default; some servers keep to it
 _TRIES = 3
 _PAUSE_S = 0.2  # doubled each time
@@ -78,21 +80,23 @@ class Connection:
         else:
             self._channel = grpc.insecure_channel(self.address, _OPTIONS)
 
-    def call(self, name: str, request: Any, within_s: float, *, repeats: bool = True) -> Any:  # noqa: ANN401 - messages
+    def call(
+        self, name: str, request: Message, within_s: float, *, repeats: bool = True
+    ) -> Message:
         """Return the answer of a method; `repeats`: it may be called again.
 
         Raises: ServerError.
         """
-        return self._repeated(self._caller("unary_unary", name), request, within_s, repeats)
-
-    def write(self, requests: Callable[[], Iterable[Any]], within_s: float) -> Any:  # noqa: ANN401
-        """Send a blob by ByteStream, and return the answer. Raises: ServerError."""
-        caller = self._caller("stream_unary", "google.bytestream.ByteStream.Write")
         return self._repeated(
-            lambda _none, **k: caller(iter(requests()), **k), None, within_s, True
+            self._caller("unary_unary", name), request, within_s, tries=_TRIES if repeats else 1
         )
 
-    def stream(self, name: str, request: Any, within_s: float) -> Any:  # noqa: ANN401
+    def write(self, requests: Callable[[], Iterable[Message]], within_s: float) -> Message:
+        """Send a blob by ByteStream, and return the answer. Raises: ServerError."""
+        caller = self._caller("stream_unary", "google.bytestream.ByteStream.Write")
+        return self._repeated(lambda _none, **k: caller(iter(requests()), **k), None, within_s)
+
+    def stream(self, name: str, request: Message, within_s: float) -> grpc.Call:
         """Return the call of a method that answers several times: an iterator, with `cancel`.
 
         It raises grpc.RpcError.
@@ -103,18 +107,21 @@ class Connection:
         """End all calls."""
         self._channel.close()
 
-    def _caller(self, kind: str, name: str) -> Any:  # noqa: ANN401
+    def _caller(self, kind: str, name: str) -> Callable[..., Message]:
         path, answer = protos.method(name)
-        return getattr(self._channel, kind)(
+        found: Callable[..., Message] = getattr(self._channel, kind)(
             path,
-            request_serializer=lambda request: request.SerializeToString(deterministic=True),
+            request_serializer=protos.serialized,
             response_deserializer=answer.FromString,
         )
+        return found
 
     @staticmethod
-    def _repeated(caller: Any, request: Any, within_s: float, repeats: bool) -> Any:  # noqa: ANN401, FBT001
+    def _repeated(
+        caller: Callable[..., Message], request: Message, within_s: float, *, tries: int = _TRIES
+    ) -> Message:
         end_s, pause_s = time.monotonic() + within_s, _PAUSE_S
-        for left in reversed(range(_TRIES if repeats else 1)):
+        for left in reversed(range(tries)):
             try:
                 return caller(request, timeout=max(end_s - time.monotonic(), 0))
             except grpc.RpcError as error:

@@ -29,7 +29,9 @@ from gitgates.features.remote.tree import Digest, digest_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Any, Literal
+    from typing import Literal
+
+    from google.protobuf.message import Message
 
     from gitgates.core.types import Config, Gate
     from gitgates.features.remote.tree import InputRoot
@@ -112,9 +114,10 @@ class RemoteExecution:
         self._connection = Connection(self._table, repo.root_abs)
         place = f"{self._table['execution']} {self._table['instance']}"
         name = hashlib.sha256(place.encode()).hexdigest()[:16]
-        self._known_abs = f"{repo.shared_state_abs}/remote-{name}.known"
+        known_abs = f"{repo.shared_state_abs}/remote-{name}.known"
+        self._storage = Storage(self._connection, known_abs, self._left_s)
+        self._is_known = False  # what the server can do
         self._end_s = 0.0
-        self._storage: Storage | None = None
 
     def run(
         self,
@@ -150,7 +153,7 @@ class RemoteExecution:
     def _call_s(self) -> float:
         return min(self._left_s(), _CALL_S)
 
-    def capabilities(self, within_s: float) -> Any:  # noqa: ANN401 - a message
+    def capabilities(self, within_s: float) -> Message:
         """Return what the server says of itself. Raises: ServerError where it cannot run gates."""
         request = protos.message("GetCapabilitiesRequest")(instance_name=self._connection.instance)
         found = self._connection.call("Capabilities.GetCapabilities", request, within_s)
@@ -181,11 +184,11 @@ class RemoteExecution:
             command.environment_variables.add(name=name, value=value)
         for name, value in sorted(platform.items()):
             command.platform.properties.add(name=name, value=value)
-        directory_bytes = _bytes_of(directory)
-        about = (_bytes_of(command), directory_bytes, b"%g" % gate.timeout_s)
+        directory_bytes = protos.serialized(directory)
+        about = (protos.serialized(command), directory_bytes, b"%g" % gate.timeout_s)
         token = hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in about))
         command.arguments[4] = token.hexdigest()
-        command_bytes = _bytes_of(command)
+        command_bytes = protos.serialized(command)
         is_cached = bool(gate.reuse) and not (gate.reads or gate.max_age_s)
         action = protos.message("Action")(do_not_cache=not is_cached)
         for field, content in (
@@ -196,7 +199,7 @@ class RemoteExecution:
             field.hash, field.size_bytes = digest.hash, digest.size_bytes
         action.timeout.seconds = math.ceil(gate.timeout_s)  # a fraction is left out by some
         action.platform.CopyFrom(command.platform)
-        blobs = (directory_bytes, command_bytes, _bytes_of(action))
+        blobs = (directory_bytes, command_bytes, protos.serialized(action))
         return _Action(
             digest=digest_of(blobs[-1]),
             blobs={digest_of(each): each for each in blobs},
@@ -204,25 +207,25 @@ class RemoteExecution:
             is_cached=is_cached,
         )
 
-    def _bring_back(self, gate: Gate, command: RemoteCommand, result: Any) -> None:  # noqa: ANN401
-        if self._storage and gate.outputs and command.outputs_abs:
+    def _bring_back(self, gate: Gate, command: RemoteCommand, result: Message) -> None:
+        if gate.outputs and command.outputs_abs:
             outputs = Outputs(self._storage, _FOLDER, gate.outputs)
             outputs.write(result, self._repo, command.outputs_abs, self._say)
 
     def _run(
-        self, action: _Action, root: InputRoot, bring_back: Callable[[Any], None]
+        self, action: _Action, root: InputRoot, bring_back: Callable[[Message], None]
     ) -> RemoteEnd:
-        if not self._storage:
-            found = self.capabilities(self._call_s()).cache_capabilities
-            self._storage = Storage(self._connection, self._known_abs, self._left_s, found)
+        if not self._is_known:
+            self._storage.learn(self.capabilities(self._call_s()).cache_capabilities)
+            self._is_known = True
         try:
-            response = self._sent_and_executed(action, root, not action.is_cached)
+            response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         except ServerError as error:
             if error.code != "FAILED_PRECONDITION":
                 raise
             # It has lost a blob since we were told that it has it.
             self._storage.forget()
-            response = self._sent_and_executed(action, root, not action.is_cached)
+            response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         end = self._end_of(action, response)
         if response.cached_result and end.status != "passed":
             # A failure may have been of the sandbox, or of that moment.
@@ -232,8 +235,7 @@ class RemoteExecution:
             bring_back(response.result)
         return end
 
-    def _sent_and_executed(self, action: _Action, root: InputRoot, skips_cache: bool) -> Any:  # noqa: ANN401, FBT001
-        assert self._storage  # noqa: S101 - see _run
+    def _sent_and_executed(self, action: _Action, root: InputRoot, *, skips_cache: bool) -> Message:
         self._storage.send(
             (*action.blobs, *root.directories, *root.files),
             lambda digest: action.blobs.get(digest) or root.blob(digest),
@@ -253,7 +255,7 @@ class RemoteExecution:
             raise _error_of(response.status)
         return response
 
-    def _finished(self, method: str, request: Any) -> Any:  # noqa: ANN401 - messages
+    def _finished(self, method: str, request: Message) -> Message:
         """Return an operation that is done; what is not waited for any more is cancelled.
 
         Raises: ServerError.
@@ -261,7 +263,7 @@ class RemoteExecution:
         name = ""
         try:
             for left in reversed(range(_WAITS)):
-                events: queue.SimpleQueue[Any] = queue.SimpleQueue()
+                events: queue.SimpleQueue[Message | BaseException] = queue.SimpleQueue()
                 call = self._connection.stream(method, request, self._left_s() + _CANCEL_S)
                 threading.Thread(target=_read, args=(call, events), daemon=True).start()
                 try:
@@ -287,7 +289,7 @@ class RemoteExecution:
             if name:
                 self._cancel(name)
 
-    def _next(self, events: queue.SimpleQueue[Any]) -> Any:  # noqa: ANN401 - a message, or an exception
+    def _next(self, events: queue.SimpleQueue[Message | BaseException]) -> Message | BaseException:
         while True:
             if self._is_over():
                 raise _Over("cancelled")
@@ -308,7 +310,7 @@ class RemoteExecution:
             if error.code not in ("UNIMPLEMENTED", "NOT_FOUND"):
                 self._say(f"the gate could not be cancelled on the server: {error.reason}")
 
-    def _end_of(self, action: _Action, response: Any) -> RemoteEnd:  # noqa: ANN401 - a message
+    def _end_of(self, action: _Action, response: Message) -> RemoteEnd:
         result, status = response.result, response.status
         if status.code:
             return RemoteEnd(reason=_error_of(status).reason)
@@ -327,7 +329,7 @@ class RemoteExecution:
             is_cached=response.cached_result,
         )
 
-    def _with_output(self, what: str, result: Any, name: str) -> str:  # noqa: ANN401
+    def _with_output(self, what: str, result: Message, name: str) -> str:
         """Return a reason, with what the server or the shell has written about it, if anything."""
         try:
             text = self._output(result, name, _MOST_REASON).decode(errors="replace").strip()
@@ -335,11 +337,10 @@ class RemoteExecution:
             text = ""
         return f"{what}: {visible_line(text)}" if text else what
 
-    def _output(self, result: Any, name: str, most: int) -> bytes:  # noqa: ANN401
+    def _output(self, result: Message, name: str, most: int) -> bytes:
         raw: bytes = getattr(result, f"{name}_raw")
         if raw:
             return raw[-most:]
-        assert self._storage  # noqa: S101 - see _run
         return self._storage.read(getattr(result, f"{name}_digest"), most)
 
 
@@ -347,7 +348,7 @@ class _Over(Exception):
     """A result is not waited for any more."""
 
 
-def _read(call: Any, events: queue.SimpleQueue[Any]) -> None:  # noqa: ANN401
+def _read(call: grpc.Call, events: queue.SimpleQueue[Message | BaseException]) -> None:
     """Put what a call answers into a queue; the last is an exception."""
     try:
         for operation in call:
@@ -357,7 +358,7 @@ def _read(call: Any, events: queue.SimpleQueue[Any]) -> None:  # noqa: ANN401
         events.put(error)
 
 
-def _name_within(events: queue.SimpleQueue[Any], wait_s: float) -> str:
+def _name_within(events: queue.SimpleQueue[Message | BaseException], wait_s: float) -> str:
     try:
         event = events.get(timeout=wait_s)
     except queue.Empty:
@@ -373,11 +374,6 @@ def _stream_error(event: BaseException) -> ServerError:
     return ServerError(f"{type(event).__name__}: {event}")
 
 
-def _error_of(status: Any) -> ServerError:  # noqa: ANN401 - google.rpc.Status
+def _error_of(status: Message) -> ServerError:
     name = _CODES.get(status.code, f"status {status.code}")
     return ServerError(status_text(name, status.message), code=name)
-
-
-def _bytes_of(message: Any) -> bytes:  # noqa: ANN401
-    content: bytes = message.SerializeToString(deterministic=True)
-    return content

@@ -17,7 +17,8 @@ from gitgates.store.files import replace_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+
+    from google.protobuf.message import Message
 
     from gitgates.features.remote.storage import Storage
     from gitgates.git.repo import Repo
@@ -34,9 +35,9 @@ class Outputs:
         """Take the folder of the action's root that has the checkout, and `outputs`."""
         self._storage = storage
         self._names = {f"{folder}/{name.strip('/')}": name.strip("/") for name in names}
-        self._files: dict[str, Any] = {}  # path → FileNode or OutputFile
+        self._files: dict[str, Message] = {}  # path → FileNode or OutputFile
 
-    def write(self, result: Any, repo: Repo, root_abs: str, say: Callable[[str], None]) -> None:  # noqa: ANN401
+    def write(self, result: Message, repo: Repo, root_abs: str, say: Callable[[str], None]) -> None:
         """Write below `root_abs` what the result has of them.
 
         Raises: ServerError where the server does not have it, or its names are of no use.
@@ -62,7 +63,7 @@ class Outputs:
             if why:
                 say(f"`{visible_line(path)}` of `outputs` is not brought back: {why}")
 
-    def _written(self, file: Any, path_abs: str) -> str:  # noqa: ANN401
+    def _written(self, file: Message, path_abs: str) -> str:
         """Write one; return why that is not possible."""
         content = self._storage.read(file.digest, _MOST_BYTES)
         try:
@@ -72,11 +73,11 @@ class Outputs:
             return error.strerror or str(error)
         return ""
 
-    def _add_tree(self, path: str, digest: Any) -> None:  # noqa: ANN401
+    def _add_tree(self, path: str, digest: Message) -> None:
         if digest.size_bytes > _MOST_TREE:
             raise ServerError(f"`{visible_line(path)}` of `outputs` has too many files")
         tree = protos.message("Tree").FromString(self._storage.read(digest, _MOST_TREE))
-        children = {digest_of(_bytes_of(child)).hash: child for child in tree.children}
+        children = {digest_of(protos.serialized(child)).hash: child for child in tree.children}
         waiting, seen = [(path, tree.root)], 0
         while waiting:
             folder, directory = waiting.pop()
@@ -94,11 +95,6 @@ class Outputs:
 def _is_below_link(path: str, root_abs: str) -> bool:
     expected = os.path.join(os.path.realpath(root_abs), os.path.dirname(path))
     return os.path.realpath(os.path.dirname(f"{root_abs}/{path}")) != os.path.normpath(expected)
-
-
-def _bytes_of(message: Any) -> bytes:  # noqa: ANN401
-    content: bytes = message.SerializeToString(deterministic=True)
-    return content
 
 
 def _name(name: str) -> str:

@@ -10,29 +10,35 @@ import functools
 import os
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import Message
 
 from gitgates.core.errors import GitgatesError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 _FILE_ABS = os.path.join(os.path.dirname(__file__), "protos.binpb")
 _API = "build.bazel.remote.execution.v2"
 
 
 @functools.cache
-def message(name: str) -> Any:  # noqa: ANN401 - a class that is made here
+def message(name: str) -> type[Message]:
     """Return the class of a message: `Action` of this API, or a full name, `google.rpc.Status`."""
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(_full(name)))
+    found: type[Message] = message_factory.GetMessageClass(
+        _pool().FindMessageTypeByName(_full(name))
+    )
+    return found
 
 
 @functools.cache
-def method(name: str) -> tuple[str, Any]:
+def method(name: str) -> tuple[str, type[Message]]:
     """Return the path of a method, `Execution.Execute`, and the class of what it returns."""
     service, _dot, last = _full(name).rpartition(".")
     found = _pool().FindServiceByName(service).FindMethodByName(last)
     return f"/{service}/{last}", message_factory.GetMessageClass(found.output_type)
+
+
+def serialized(message: Message) -> bytes:
+    """Return the bytes of a message, which are the same each time."""
+    content: bytes = message.SerializeToString(deterministic=True)
+    return content
 
 
 def _full(name: str) -> str:
@@ -40,7 +46,7 @@ def _full(name: str) -> str:
 
 
 @functools.cache
-def _pool() -> Any:  # noqa: ANN401 - protobuf has no types
+def _pool() -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.DescriptorPool()
     try:
         with open(_FILE_ABS, "rb") as file:

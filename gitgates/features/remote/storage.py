@@ -28,7 +28,8 @@ from gitgates.store.files import open_state
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
-    from typing import Any
+
+    from google.protobuf.message import Message
 
     from gitgates.features.remote.connection import Connection
 
@@ -48,18 +49,21 @@ class Storage:
         connection: Connection,
         known_abs: str,
         left_s: Callable[[], float],
-        capabilities: Any,  # noqa: ANN401 - CacheCapabilities
     ) -> None:
-        """Take the file that remembers, what tells how much time is left, and what it can do."""
+        """Take the file that remembers, and what tells how much time is left."""
         self._connection, self._left_s = connection, left_s
         self._known = _Known(known_abs)
+        self.sent_bytes = 0
+        self.learn(protos.message("CacheCapabilities")())
+
+    def learn(self, capabilities: Message) -> None:
+        """Take what the server can do: a CacheCapabilities."""
         most_batch = capabilities.max_batch_total_size_bytes or MOST_BYTES
         self._most = min(most_batch, MOST_BYTES) - _ROOM
         zstd = protos.message("Compressor").Value.Value("ZSTD")
         batch = capabilities.supported_batch_update_compressors if _COMPRESSES else ()
         self._zstd_in_batch = zstd if zstd in batch else 0
         self._zstd_alone = _COMPRESSES and zstd in capabilities.supported_compressors
-        self.sent_bytes = 0
 
     def send(self, digests: Iterable[Digest], blob: Callable[[Digest], bytes]) -> None:
         """Send the blobs that the server does not have.
@@ -77,7 +81,7 @@ class Storage:
         """Ask the server anew what it has."""
         self._known.clear()
 
-    def read(self, digest: Any, most: int) -> bytes:  # noqa: ANN401 - a message
+    def read(self, digest: Message, most: int) -> bytes:
         """Return a blob, or its last `most` bytes.
 
         Raises: ServerError, also for another content.
@@ -149,7 +153,7 @@ class Storage:
             content = zstandard.compress(content)
         message = protos.message("google.bytestream.WriteRequest")
 
-        def requests() -> Iterator[Any]:
+        def requests() -> Iterator[Message]:
             for start in range(0, len(content), _CHUNK):
                 yield message(
                     resource_name="" if start else name,
@@ -163,7 +167,7 @@ class Storage:
             raise ServerError("the server does not store what it is sent")
 
 
-def read_stream(connection: Connection, request: Any, within_s: float, most: int) -> bytes:  # noqa: ANN401
+def read_stream(connection: Connection, request: Message, within_s: float, most: int) -> bytes:
     """Return what ByteStream.Read answers. Raises: ServerError, also for more than `most` bytes."""
     parts, size = [], 0
     try:
