@@ -186,7 +186,7 @@ def test_a_sandbox_that_cannot_start_is_not_believed_from_the_cache(
 
 
 @pytest.mark.parametrize("comes_back", [True, False])
-def test_the_server_is_killed(client: Client, tmp_path: Path, comes_back: bool) -> None:  # noqa: FBT001
+def test_the_server_is_killed(client: Client, tmp_path: Path, comes_back: bool) -> None:  # noqa: FBT001 - a parameter
     with serving_casd(tmp_path / "server") as casd:
 
         def kill() -> None:
