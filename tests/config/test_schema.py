@@ -86,6 +86,7 @@ GOOD: dict[str, list[Any]] = {
     "reads": [[], ["../ruff.toml", "~/.config/x", "/etc/x"]],
     "max_age": [1, 0.5, "1h"],
     "remote": [True, False],
+    "not_secret": [[], ["tests/keys/"]],
     "ignored_inputs": [[], ["node_modules", "web/.venv"]],
     "outputs": [[], ["coverage.xml"]],
     "image": ["docker://a@sha256:b"],

@@ -26,6 +26,7 @@ _MOST_BYTES = 1 << 30  # hashed in one run
 _MOST_NAMED = 3
 # Of a folder that git ignores: what programs write again whenever they run, and repositories.
 _LEFT_OUT = ("__pycache__", ".git")
+_PACKAGES = {"node_modules", "site-packages"}  # published, with keys for their own tests
 _NOT_SECRET = (
     "Leave it out of the gate's `inputs`; or, if it may be sent, list it in `not_secret` of "
     "[tool.gitgates.remote]."
@@ -134,8 +135,10 @@ class Inputs:
 
     def _find_secrets(self, not_secret: tuple[str, ...]) -> None:
         by_name = [path for path in self.files if secret_named(path)]
+        expected = {path for path in self.ignored if not _PACKAGES.isdisjoint(path.split("/"))}
         if not_secret:
-            expected = select(tuple(self.files), not_secret, ())
+            expected.update(select(tuple(self.files), not_secret, ()))
+        if expected:
             self.expected = {f"{self.files[path][0]}/{path}" for path in expected}
             by_name = [path for path in by_name if path not in expected]
         self.problems += [InputsError.of_secret(path, secret_named(path)) for path in by_name]

@@ -288,6 +288,12 @@ def test_what_git_ignores_is_sent_where_it_is_named(project: Repo) -> None:
         *("/.venv", "/.venv/bin"),
     }
     assert root.links == (".venv/bin/python",)
+    project.write("node_modules/one/test/id_rsa", KEY)  # published
+    packages = root_of(project, "a.py", more=("node_modules",))
+    assert packages.blob(digest_of(KEY.encode())) == KEY.encode()
+    project.write(".venv/id_rsa", KEY)
+    assert "`.venv/id_rsa` looks like a private key" in refused(project, more=(".venv",))
+    (project.path / ".venv/id_rsa").unlink()
     assert refused(project, more=(".cache",)) == "there is no `.cache`"
     with check_out(found(project), "HEAD", ("node_modules",)) as checkout:
         there = input_root(found(project), checkout.root_abs, ("a.py",), ("node_modules",))
@@ -311,6 +317,7 @@ not_secret = ["tests/keys/"]
 """
 
 
+@pytest.mark.slow
 def test_explain_lists_what_would_be_sent(project: Repo) -> None:
     project.config(CONFIG)
     project.write(".gitignore", "node_modules\nbuild\n")
