@@ -22,6 +22,9 @@ _ENDS = {
 
 
 def main() -> None:
+    # Before anybody can know that it is there, and end it.
+    parent, asked = os.getppid(), list[int]()
+    signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
     with open(0, "rb") as file:
         request = GateRequest(**marshal.load(file))
     out = Path(request.env["OUT"])
@@ -36,7 +39,7 @@ def main() -> None:
     if word == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     if word == "hangs":
-        _hang(out)
+        _hang(out, parent, asked)
     end = _ENDS.get(word)
     data = marshal.dumps(end._asdict()) if end else b"half of an end"
     if word != "silent":
@@ -44,9 +47,7 @@ def main() -> None:
     os._exit(7 if word == "exits" else 0)
 
 
-def _hang(out: Path) -> None:
-    parent, asked = os.getppid(), []
-    signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
+def _hang(out: Path, parent: int, asked: list[int]) -> None:
     while not asked and os.getppid() == parent:
         time.sleep(0.01)
     (out / "cancelled").touch()
