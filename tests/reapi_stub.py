@@ -16,6 +16,7 @@ from gitgates.features.remote.protos import message, method
 Answer = Callable[["Stub", Any, Any], Iterator[Any]]  # server, action, command → operations
 _CAS = "ContentAddressableStorage"
 _BYTES = "google.bytestream.ByteStream"
+_PART = 1 << 20
 
 
 class Stub:
@@ -28,6 +29,7 @@ class Stub:
         self.stored = True  # whether it stores what it is sent, and not only says so
         self.compressors: list[int] = []
         self.compressed = 0  # blobs that came compressed
+        self.streams: dict[str, Iterator[bytes]] = {}  # of output, by name
         self._server = grpc.server(ThreadPoolExecutor(8))
         self._server.add_generic_rpc_handlers(tuple(self._handlers()))
         self.url = f"grpc://127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
@@ -100,10 +102,16 @@ class Stub:
         return zstandard.ZstdDecompressor().decompressobj().decompress(content)
 
     def _read(self, request: Any, context: Any) -> Iterator[Any]:
-        content = self.blobs.get(request.resource_name.split("/")[-2])
+        for data in self.streams.get(request.resource_name, ()):
+            yield message("google.bytestream.ReadResponse")(data=data)
+        if request.resource_name in self.streams:
+            return
+        content = self.blobs.get("/".join(request.resource_name.split("/")[-2:-1]))
         if content is None:
             context.abort(grpc.StatusCode.NOT_FOUND, "no such blob")
-        yield message("google.bytestream.ReadResponse")(data=content)
+            return
+        for at in range(request.read_offset, max(len(content), 1), _PART):
+            yield message("google.bytestream.ReadResponse")(data=content[at : at + _PART])
 
     def _execute(self, request: Any, _context: Any) -> Iterator[Any]:
         action = message("Action").FromString(self.blobs[request.action_digest.hash])
@@ -124,9 +132,10 @@ class Stub:
             self._server.stop(0.0).wait()
 
 
-def operation(response: Any = None, name: str = "operation") -> Any:
+def operation(response: Any = None, name: str = "operation", stream: str = "") -> Any:
     """Return an operation that goes on, or with a response one that is done."""
     found = message("google.longrunning.Operation")(name=name, done=response is not None)
+    found.metadata.Pack(message("ExecuteOperationMetadata")(stdout_stream_name=stream))
     if response is not None:
         found.response.Pack(response)
     return found

@@ -17,6 +17,7 @@ _ENDS = {
     "failure-without-status": ChildEnd(status="failed", exit_status=0),
     "no-such-status": ChildEnd(status="ok", exit_status=0),
     "failed": ChildEnd(status="failed", exit_status=3, action="ab/2"),
+    "replaced": ChildEnd(status="passed", exit_status=0, action="ab/1", output=b"all of it\n"),
     "passed": ChildEnd(status="passed", exit_status=0, action="ab/1"),
 }
 

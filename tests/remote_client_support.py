@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
+from collections.abc import Callable
 from typing import Any
 
 from conftest import Repo
@@ -24,6 +25,7 @@ class Client:
     repo: Repo
     said: list[str] = dataclasses.field(default_factory=list)
     output: bytes = b""
+    on_output: Callable[[bytes], None] | None = None
 
     def run(
         self, server: Any, *argv: str, over: threading.Event | None = None, **fields: object
@@ -42,7 +44,7 @@ class Client:
         root = input_root(repo, str(self.repo.path), gate.inputs, ())
         self.output = b""
         command = RemoteCommand(argv, ENV, cwd, str(self.repo.path))
-        return execution.run(gate, command, root, self._add)
+        return execution.run(gate, command, root, self.on_output or self._add)
 
     def sh(self, server: Any, text: str, **fields: object) -> RemoteEnd:
         return self.run(server, "/bin/sh", "-c", text, **fields)  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ class RemoteResult(Record):
 
     ending: Ending | None = None  # None: it is to run here
     action: str = ""  # a digest of what has run
+    output: bytes | None = None  # all of it, if what was written is to be forgotten
 
 
 class RemoteAttempt(Record):
@@ -147,7 +148,8 @@ class RemoteRun:
             return RemoteResult(ending=ending)
         is_sound = ending.exit_status == 0
         if is_sound and (end.status, end.exit_status == 0) in (("passed", True), ("failed", False)):
-            return RemoteResult(ending=Ending(exit_status=end.exit_status), action=end.action)
+            ended = Ending(exit_status=end.exit_status)
+            return RemoteResult(ending=ended, action=end.action, output=end.output)
         reason = f"could not run on {self.place}: {end.reason}"
         if end.is_down and not self._is_down:
             self._is_down = True

@@ -165,6 +165,7 @@ class _Job:
         self.is_remote = admission.is_remote
         self.asks: Command | None = None  # the child here that has a command run there
         self.action = ""  # a digest of what has run there
+        self.before = b""  # the output of the commands before this one
         self.baseline: KnownFailures | None = None  # of a gate that failed
         self.head_result: GateResult | None = None  # while it runs on what it is compared with
         self.checkout: Checkout | None = None  # of that
@@ -421,6 +422,7 @@ class _Run:
             if self.remote and job.is_remote:
                 root_abs = (self.options.checkout or self.repo).root_abs
                 job.asks = self.remote.command(job.step, command, root_abs, self.run_abs)
+                job.before = job.capture.captured()[0]
             child = group.start(job.asks or command, left_s, self._capture_of_next(job))
             if not isinstance(child, str):
                 job.children.append(child)
@@ -461,6 +463,8 @@ class _Run:
                 self._run_here(job)
                 return
             ending, job.action = result.ending, result.action
+            if result.output is not None:
+                job.capture.replace(job.before + result.output)
         job.endings.append(ending)
         if ending.timed_out or ending.ended_by_us or group.handle_signals():
             job.commands.clear()

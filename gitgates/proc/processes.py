@@ -305,6 +305,13 @@ class Capture:
         if len(self._tail) > 2 * self._half:
             del self._tail[: -self._half]
 
+    def replace(self, output: bytes) -> None:
+        """Take these bytes instead of those until now, when the process has ended."""
+        self._head.clear()
+        self._tail.clear()
+        self._total = 0
+        self.feed(output)
+
     def take(self, part: Capture) -> None:
         """Take what another one has captured, which is closed, and remove its log."""
         try:
@@ -340,7 +347,8 @@ class Capture:
             if self._log_fd < 0:
                 self._before_log()
                 make_folder(os.path.dirname(self.log_abs))
-                self._log_fd = open_state(self.log_abs, os.O_RDWR | os.O_CREAT)
+                flags = os.O_RDWR | os.O_CREAT | (0 if at else os.O_TRUNC)
+                self._log_fd = open_state(self.log_abs, flags)
             while data:
                 written = os.pwrite(self._log_fd, data, at)
                 data, at = data[written:], at + written

@@ -22,6 +22,7 @@ from gitgates.core.clean import visible_line
 from gitgates.core.record import Record
 from gitgates.features.remote import protos
 from gitgates.features.remote.connection import Connection, ServerError, status_text
+from gitgates.features.remote.log_stream import LogStream
 from gitgates.features.remote.outputs import Outputs
 from gitgates.features.remote.storage import Storage
 from gitgates.features.remote.tree import Digest, digest_of
@@ -54,6 +55,7 @@ mkdir -p "${end%/*}" && printf '%s %s\\n' "$token" "$status" >"$end"
 exit "$status"
 """
 _CANNOT = {126: "the program could not be started there", 127: "command not found there"}
+_LOST = ("FAILED_PRECONDITION", "NOT_FOUND")  # a blob, by the API; by buildbox-casd
 # Another program has ended the gate, such as the server, or Linux for want of memory.
 _ENDED = {128 + number: number.name for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)}
 _CALL_S = 30.0  # of a call that has not to wait for a gate
@@ -81,6 +83,7 @@ class RemoteEnd(Record):
     status: Literal["passed", "failed", "could-not-run"] = "could-not-run"
     exit_status: int = 1
     output: bytes = b""  # also written to `on_output`
+    replaces: bool = False  # `output` replaces what was written: it is not the start of it
     reason: str = ""
     action_digest: str = ""  # "HASH/SIZE"
     is_down: bool = False  # the server is of no use for other gates, either
@@ -131,13 +134,14 @@ class RemoteExecution:
         Raises: what `InputRoot.blob` raises, where a file is not sent.
         """
         self._end_s = time.monotonic() + gate.timeout_s
+        self._log = LogStream(self._connection, on_output, self._most_output)
         action_digest = ""
         try:
             action = self._action(gate, command, input_root.digest)
             action_digest = f"{action.digest.hash}/{action.digest.size_bytes}"
             end = self._run(action, input_root, functools.partial(self._bring_back, gate, command))
-            if end.output:
-                on_output(end.output)
+            if end.status != "could-not-run":
+                end = end._replace(replaces=self._log.end_with(end.output))
             return end._replace(action_digest=action_digest)
         except UnicodeEncodeError as error:
             reason = f"{visible_line(repr(error.object)[:_MOST_REASON])} is not UTF-8"
@@ -146,6 +150,8 @@ class RemoteExecution:
             return RemoteEnd(
                 reason=error.reason, action_digest=action_digest, is_down=error.is_down
             )
+        finally:
+            self._log.stop()
 
     def _left_s(self) -> float:
         return max(self._end_s - time.monotonic(), 0)
@@ -221,7 +227,7 @@ class RemoteExecution:
         try:
             response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         except ServerError as error:
-            if error.code != "FAILED_PRECONDITION":
+            if error.code not in _LOST:
                 raise
             # It has lost a blob since we were told that it has it.
             self._storage.forget()
@@ -233,6 +239,8 @@ class RemoteExecution:
             end = self._end_of(action, response)
         if end.status != "could-not-run":
             bring_back(response.result)
+        elif response.status.code:  # it may have lost a blob, and not say so
+            self._storage.forget()
         return end
 
     def _sent_and_executed(self, action: _Action, root: InputRoot, *, skips_cache: bool) -> Message:
@@ -251,7 +259,7 @@ class RemoteExecution:
         response = protos.message("ExecuteResponse")()
         if not operation.response.Unpack(response):
             raise ServerError("the server answers with something else than a result")
-        if _CODES.get(response.status.code) == "FAILED_PRECONDITION":
+        if _CODES.get(response.status.code) in _LOST:
             raise _error_of(response.status)
         return response
 
@@ -272,6 +280,7 @@ class RemoteExecution:
                         if event.done:
                             name = ""
                             return event
+                        self._log.follow(event, self._left_s())
                 except _Over as over:
                     if not name:  # it comes at once; without it, nothing can be cancelled
                         name = _name_within(events, _CANCEL_S)
@@ -280,6 +289,8 @@ class RemoteExecution:
                     call.cancel()
                 error = _stream_error(event)
                 if not (left and name and error.code == "UNAVAILABLE"):
+                    if method != "Execution.Execute":  # the operation is lost, no blob
+                        error.code = ""
                     raise error
                 time.sleep(min(_PAUSE_S, self._left_s()))
                 method = "Execution.WaitExecution"

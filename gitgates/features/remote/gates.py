@@ -54,6 +54,7 @@ class ChildEnd(Record):
     action: str = ""  # its digest, "HASH/SIZE"
     is_down: bool = False  # the server is of no use for other gates, either
     notes: tuple[str, ...] = ()  # for people
+    output: bytes | None = None  # all of it, if what was written is to be forgotten
 
 
 class RemoteGates:

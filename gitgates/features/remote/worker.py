@@ -83,6 +83,7 @@ def _run(request: GateRequest, life: _Life, notes: list[str]) -> ChildEnd:
         reason=end.reason,
         action=end.action_digest,
         is_down=end.is_down,
+        output=end.output if end.replaces else None,
     )
 
 

@@ -237,7 +237,8 @@ def test_blobs_that_the_server_has_lost_are_sent_again(client: Client, casd: Cas
     for file in (casd.folder / "cache/cas/objects").rglob("*"):
         if file.is_file():
             file.unlink()
-    assert brief(client.sh(casd.url, "cat data")) == ("passed", 0)
+    end = client.sh(casd.url, "cat data")
+    assert end.status == "passed", end.reason
     assert client.output == b"content\n"
 
 

@@ -55,7 +55,8 @@ def run(
 ) -> dict[str, GateResult]:
     """Run gates, as `gitgates run` does, and return their results by name."""
     config = config_of(gates, "manual", room, strategy="collect")
-    event = Event(host="manual", name="manual", root_abs=str(repo.path))
+    paths = table.pop("paths", ())
+    event = Event(host="manual", name="manual", root_abs=str(repo.path), paths=paths)
     config = Config(**{**config._asdict(), "tables": {"remote": TABLE | table}})
     decision: Decision = run_gates(config, event, heard or Heard())
     return {result.gate: result for result in results(decision)}
@@ -111,6 +112,20 @@ def test_what_could_not_run_there_runs_here_once(repo: Repo, out: Path, end: str
     assert (out / "here").read_text() == f"{end}\n"
     assert f"could not run on {PLACE}: {NO_RESULT[end]}" in heard.texts[-1]
     assert "; it runs here" in heard.texts[-1]
+
+
+@pytest.mark.parametrize("commands", [1, 3])
+def test_output_that_replaces_what_was_written(
+    repo: Repo, out: Path, monkeypatch: pytest.MonkeyPatch, commands: int
+) -> None:
+    if commands > 1:
+        monkeypatch.setattr("gitgates.engine.run.argument_limit", lambda _env: 40)
+    paths = tuple(f"{number:020}" for number in range(commands))
+    ended = run(repo, BUSY, gate("goes", "replaced", pass_files=True), paths=paths)
+    goes = ended["goes"]
+    assert went(out) == ["goes"] * commands
+    assert (goes.where, goes.output) == (PLACE, b"all of it\n" * commands)
+    assert Path(goes.log_abs).read_bytes() == goes.output
 
 
 @pytest.mark.parametrize("end", NO_RESULT)

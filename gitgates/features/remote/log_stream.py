@@ -1,0 +1,82 @@
+"""The output of a gate while it runs, where the server streams it.
+
+What counts is the output of the result. So what was streamed has to be the start of that; if it is
+not, because a server has run the gate again, the output of the result replaces it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+
+import grpc
+
+from gitgates.features.remote import protos
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from google.protobuf.message import Message
+
+    from gitgates.features.remote.connection import Connection
+
+
+class LogStream:
+    """That of one gate."""
+
+    def __init__(
+        self, connection: Connection, on_output: Callable[[bytes], None], most: int
+    ) -> None:
+        """Take what gets the output, and how many bytes of it."""
+        self._connection, self._on_output, self._most = connection, on_output, most
+        self._name = ""
+        self._call: grpc.Call | None = None
+        self._lock = threading.Lock()
+        self._is_over = False
+        self._size, self._hash = 0, hashlib.sha256()  # of what `on_output` has got
+
+    def follow(self, operation: Message, within_s: float) -> None:
+        """Pass on what is streamed, from the first operation on that names a stream."""
+        metadata = protos.message("ExecuteOperationMetadata")()
+        if self._name or not operation.metadata.Unpack(metadata):
+            return
+        self._name = metadata.stdout_stream_name
+        if self._name:
+            read = protos.message("google.bytestream.ReadRequest")(resource_name=self._name)
+            name = "google.bytestream.ByteStream.Read"
+            self._call = self._connection.stream(name, read, within_s)
+            threading.Thread(target=self._pass_on, args=(self._call,), daemon=True).start()
+
+    def end_with(self, output: bytes) -> bool:
+        """Pass on what is left of the whole output; return whether it replaces what was streamed.
+
+        If so, nothing more is passed on.
+        """
+        self.stop()
+        if hashlib.sha256(output[: self._size]).digest() != self._hash.digest():
+            return True
+        if rest := output[self._size :]:
+            self._on_output(rest)
+        return False
+
+    def stop(self) -> None:
+        """Pass on nothing more that is streamed."""
+        with self._lock:
+            self._is_over = True
+        if self._call:
+            self._call.cancel()
+
+    def _pass_on(self, call: grpc.Call) -> None:
+        try:
+            for part in call:
+                with self._lock:
+                    self._is_over |= self._size + len(part.data) > self._most
+                    if self._is_over:
+                        break
+                    self._on_output(part.data)
+                    self._size += len(part.data)
+                    self._hash.update(part.data)
+        except (grpc.RpcError, OSError):  # what comes with the result counts
+            return
+        call.cancel()
