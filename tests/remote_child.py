@@ -1,13 +1,14 @@
-"""A child in place of the one that talks to a server: it ends as the gate's variable END says."""
+"""A worker that talks to no server: it ends gates as the variable END of each says."""
 
 from __future__ import annotations
 
-import marshal
 import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
+from gitgates.features.remote import worker
 from gitgates.features.remote.gates import ChildEnd, GateRequest
 
 _ENDS = {
@@ -23,33 +24,29 @@ _ENDS = {
 
 
 def main() -> None:
-    # Before anybody can know that it is there, and end it.
-    parent, asked = os.getppid(), list[int]()
-    signal.signal(signal.SIGTERM, lambda *_: asked.append(1))
-    with open(0, "rb") as file:
-        request = GateRequest(**marshal.load(file))
+    vars(worker)["_run"] = _run
+    worker.main()
+
+
+def _run(request: GateRequest, output_fd: int, life: Any, notes: list[str]) -> ChildEnd:
     out = Path(request.env["OUT"])
     with (out / "there").open("a") as file:
         file.write(f"{request.gate['name']} {os.getpid()}\n")
-    os.write(1, f"{request.gate['name']} ran there\n".encode())
+    os.write(output_fd, f"{request.gate['name']} ran there\n".encode())
     time.sleep(float(request.env.get("TAKES", "0")))
     word = request.env.get("END", "passed")
     if word == "environment":
-        os.write(1, f"{sorted(request.env)} {request.cwd} {request.argv}\n".encode())
+        text = f"{sorted(request.env)} {request.cwd} {request.argv}\n"
+        os.write(output_fd, text.encode())
         word = "passed"
     if word == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
+    if word == "half":
+        vars(worker)["marshal"].dump = lambda _end, file: file.write(b"half of an end")
     if word == "hangs":
-        _hang(out, parent, asked)
-    end = _ENDS.get(word)
-    data = marshal.dumps(end._asdict()) if end else b"half of an end"
-    if word != "silent":
-        Path(request.end_abs).write_bytes(data)
-    os._exit(7 if word == "exits" else 0)
-
-
-def _hang(out: Path, parent: int, asked: list[int]) -> None:
-    while not asked and os.getppid() == parent:
-        time.sleep(0.01)
-    (out / "cancelled").touch()
-    os._exit(1)
+        while not life.is_over():
+            time.sleep(0.01)
+        (out / "cancelled").touch()
+    end = _ENDS.get(word, ChildEnd())
+    notes += end.notes
+    return end

@@ -125,7 +125,8 @@ class RemoteRun:
         self._is_full = False
 
     def close(self) -> None:
-        """Give up what is waited for."""
+        """Give up what is waited for, and what still runs there."""
+        self._gates.close()
         if self._pool:
             self._pool.close()
 
@@ -140,7 +141,7 @@ class RemoteRun:
         return started
 
     def result_of(self, due: Due, command: Command, ending: Ending, spent_s: float) -> RemoteResult:
-        """Return what has become of a gate, after `spent_s`, when the child that asked is gone."""
+        """Return what has become of a gate, after `spent_s`, when its child here is gone."""
         end, gate = self._gates.end_of(command, ending), due.step.gate.name
         for note in end.notes:
             self._say(f"{gate}: {note}")

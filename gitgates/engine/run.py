@@ -431,7 +431,8 @@ class _Run:
                 if self.watch and not job.asks:  # which sees itself that we are gone
                     self.watch.add(child.pid)
                 continue
-            job.endings.append(Ending(not_started=child))
+            if not self._note_ending(job, Ending(not_started=child)):
+                return
             job.commands.clear()
         if not job.children:
             self._finish(job, group)
@@ -456,19 +457,25 @@ class _Run:
         ending = child.ending()
         if self.watch and not job.asks:
             self.watch.remove(child.pid)
+        if not self._note_ending(job, ending):
+            return
+        if ending.timed_out or ending.ended_by_us or group.handle_signals():
+            job.commands.clear()
+        self._next_command(job, group)
+
+    def _note_ending(self, job: _Job, ending: Ending) -> bool:
+        """Note how a command has ended; return False where the gate is to run here after all."""
         if self.remote and job.asks:
             spent_s = time.monotonic() - job.started
             result = self.remote.result_of(job.due, job.asks, ending, spent_s)
             if result.ending is None:
                 self._run_here(job)
-                return
+                return False
             ending, job.action = result.ending, result.action
             if result.output is not None:
                 job.capture.replace(job.before + result.output)
         job.endings.append(ending)
-        if ending.timed_out or ending.ended_by_us or group.handle_signals():
-            job.commands.clear()
-        self._next_command(job, group)
+        return True
 
     def _run_here(self, job: _Job) -> None:
         """Forget that a gate was started on the server; it starts here when there is room."""

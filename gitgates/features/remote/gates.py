@@ -1,8 +1,9 @@
 """The gates of a run that go to a server of the Remote Execution API, as commands to start here.
 
-Such a gate is a child process like any other, which talks to the server: see worker.py. So limits,
-^C and the capture of output are the same, and a run loads nothing of gRPC. What is asked is in a
-file that the child reads as its input; it writes how the gate ended beside that.
+One other process of a run talks to the server for all of them: see worker.py. So a run loads
+nothing of gRPC, and gRPC is loaded once. Such a gate is a child process like any other here, too:
+a `cat` of what the worker writes into a pipe. So limits, ^C and the capture of output are the same.
+What is asked is in a file; the worker writes how the gate ended beside that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import sys
 
 from gitgates.core.record import Record
+from gitgates.proc.helper import Helper
 from gitgates.store.files import make_folder, open_state, read_state, remove_file
 
 TYPE_CHECKING = False
@@ -23,16 +25,18 @@ if TYPE_CHECKING:
     from gitgates.core.types import Command, Ending, Gate, Step
     from gitgates.git.repo import Repo
 
-_CHILD = "gitgates.features.remote.worker"
+_WORKER = "gitgates.features.remote.worker"
 # Not from the folder that it is started in, which is the repository's.
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2], fromlist=['main']).main()"
 )
+_COPY = ("cat",)
 _ALWAYS = ("GITGATES_HOOK",)
+NUMBER_BYTES = 8  # of a message to the worker
 
 
 class GateRequest(Record):
-    """What the child is to have run: plain data, because it is another process."""
+    """What the worker is to have run: plain data, because it is another process."""
 
     root_abs: str  # the working tree, or private checkout, that the gate sees
     repo_abs: str  # the user's working tree
@@ -42,7 +46,6 @@ class GateRequest(Record):
     argv: tuple[str, ...]
     env: Mapping[str, str]  # of the gate there: only what is declared
     cwd: str  # relative to the root
-    end_abs: str  # where to write how it ended
 
 
 class ChildEnd(Record):
@@ -57,6 +60,13 @@ class ChildEnd(Record):
     output: bytes | None = None  # all of it, if what was written is to be forgotten
 
 
+class Asked(Record):
+    """A gate that the worker was asked for."""
+
+    read_fd: int
+    request_abs: str
+
+
 class RemoteGates:
     """Which gates may go to the server, how they are started, and how they ended."""
 
@@ -66,6 +76,10 @@ class RemoteGates:
         self.jobs: int = table["jobs"]
         self.falls_back = table["fallback"] == "local"
         self._number = 0
+        self._folder_abs = ""
+        self._worker: Helper | None = None
+        # The input of a child here → the end of its pipe, and the file of the request.
+        self._asked: dict[str, Asked] = {}
 
     def may_run(self, step: Step) -> bool:
         """Return whether a gate may run there: it only looks at files, and at those only."""
@@ -80,8 +94,8 @@ class RemoteGates:
         """
         gate = step.gate
         self._number += 1
-        folder_abs = f"{run_abs}/remote"
-        request_abs = f"{folder_abs}/{os.getpid()}-{self._number}"
+        self._folder_abs = f"{run_abs}/remote-{os.getpid()}"
+        request_abs = f"{self._folder_abs}/{self._number}"
         request = GateRequest(
             root_abs=root_abs,
             repo_abs=self._repo.root_abs,
@@ -91,32 +105,53 @@ class RemoteGates:
             argv=command.argv,
             env=declared_env(gate, command.env),
             cwd=os.path.relpath(command.cwd_abs, root_abs),
-            end_abs=f"{request_abs}.end",
         )
-        make_folder(folder_abs)
+        make_folder(self._folder_abs)
         with open(request_abs, "xb", opener=open_state) as file:
             marshal.dump(request._asdict(), file)
-        home = os.path.abspath(f"{__file__}/../../../..")
-        argv = (sys.executable, "-I", "-c", _START, home, _CHILD)
-        env = {"GRPC_VERBOSITY": "NONE", **self._repo.env}  # it writes among the gate's output
-        cwd_abs = self._repo.root_abs
-        return command._replace(argv=argv, cwd_abs=cwd_abs, env=env, stdin_abs=request_abs)
+        self._worker = self._worker or self._started()
+        read_fd, write_fd = os.pipe()
+        stdin_abs = f"/dev/fd/{read_fd}"
+        self._asked[stdin_abs] = Asked(read_fd, request_abs)
+        try:
+            self._worker.send(b"%*d" % (NUMBER_BYTES, self._number), write_fd)
+        finally:
+            os.close(write_fd)
+        cwd_abs, env = self._repo.root_abs, self._repo.env
+        return command._replace(argv=_COPY, cwd_abs=cwd_abs, env=env, stdin_abs=stdin_abs)
 
     def end_of(self, command: Command, ending: Ending) -> ChildEnd:
         """Return how a gate ended whose child is gone, and remove the files of that."""
-        request_abs = command.stdin_abs
+        asked = self._asked.pop(command.stdin_abs)
+        os.close(asked.read_fd)  # which cancels what still runs there
+        end_abs = f"{asked.request_abs}.end"
         try:
-            end = ChildEnd(**marshal.loads(read_state(f"{request_abs}.end") or b""))  # noqa: S302 - of our own child
+            end = ChildEnd(**marshal.loads(read_state(end_abs) or b""))  # noqa: S302 - of our own worker
         except (EOFError, OSError, TypeError, ValueError):
-            how = f"signal {ending.signal}" if ending.signal else f"status {ending.exit_status}"
-            end = ChildEnd(reason=f"its client ended early, with {how}")
-        for path_abs in (request_abs, f"{request_abs}.end"):
+            how = f": {ending.not_started}" if ending.not_started else ""
+            end = ChildEnd(reason=f"its client ended early{how}")
+        for path_abs in (asked.request_abs, end_abs):
             remove_file(path_abs)
-        folder_abs = os.path.dirname(request_abs)
-        with contextlib.suppress(OSError):  # the request of another gate, or a log
-            os.rmdir(folder_abs)
-            os.rmdir(os.path.dirname(folder_abs))
         return end
+
+    def close(self) -> None:
+        """End the worker, which cancels what still runs there."""
+        for asked in self._asked.values():
+            os.close(asked.read_fd)
+        self._asked.clear()
+        if self._worker:
+            self._worker.close()
+            self._worker = None
+        with contextlib.suppress(OSError):  # there may be a log in the folder above
+            for name in os.listdir(self._folder_abs):
+                remove_file(f"{self._folder_abs}/{name}")
+            os.rmdir(self._folder_abs)
+            os.rmdir(os.path.dirname(self._folder_abs))
+
+    def _started(self) -> Helper:
+        home = os.path.abspath(f"{__file__}/../../../..")
+        argv = (sys.executable, "-I", "-c", _START, home, _WORKER, self._folder_abs)
+        return Helper(argv, {"GRPC_VERBOSITY": "NONE", **self._repo.env})
 
 
 def declared_env(gate: Gate, env: Mapping[str, str]) -> dict[str, str]:

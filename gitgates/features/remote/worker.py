@@ -1,54 +1,71 @@
-"""The child process that has one gate run on the server: see gates.py.
+"""The process that has the gates of a run run on the server, each in a thread: see gates.py.
 
-Its output is that of the gate, and nothing else. SIGTERM cancels the gate there; so does the end of
-the run that has started this process.
+It is asked by a socket, its standard input, and ends with that. A message is the number of a
+request, with a pipe for the output of the gate, and nothing else. Where nobody reads the pipe any
+more, the gate is cancelled there.
 """
 
 from __future__ import annotations
 
 import marshal
 import os
-import signal
+import select
+import socket
+import sys
+import threading
+import time
 
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
-from gitgates.features.remote.gates import ChildEnd, GateRequest
+from gitgates.features.remote.gates import NUMBER_BYTES, ChildEnd, GateRequest
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from types import FrameType
-
-_CANCELLED = 1  # our own exit status; a gate's is in ChildEnd
 INSTALL = "grpcio and protobuf are not installed: pip install 'gitgates[remote]'"
+_CANCEL_S = 3.0  # all gates together, after the end of the run
 
 
 class _Life:
-    """Whether anybody still wants the result."""
+    """Whether anybody still wants the result of a gate."""
 
-    def __init__(self) -> None:
-        self._parent = os.getppid()
-        self._is_over = False
-        signal.signal(signal.SIGTERM, self._end)
-
-    def _end(self, _number: int, _frame: FrameType | None) -> None:
-        self._is_over = True
+    def __init__(self, output_fd: int, is_ended: threading.Event) -> None:
+        self._is_ended = is_ended
+        self._poll = select.poll()
+        self._poll.register(output_fd, 0)  # which tells that nobody reads it
 
     def is_over(self) -> bool:
         """Return whether the gate is to be cancelled."""
-        return self._is_over or os.getppid() != self._parent
+        return self._is_ended.is_set() or bool(self._poll.poll(0))
 
 
 def main() -> None:
-    """Read a request from standard input, have it run, and write how it ended."""
-    life = _Life()
-    with open(0, "rb") as file:
-        request = GateRequest(**marshal.load(file))  # noqa: S302 - of our own parent
+    """Serve the requests in a folder until the run is over."""
+    folder_abs = sys.argv[3]
+    is_ended = threading.Event()
+    threads = []
+    with socket.socket(fileno=0) as asked:
+        while True:
+            number, fds, _flags, _address = socket.recv_fds(asked, NUMBER_BYTES, 1)
+            if not number:
+                break
+            given = f"{folder_abs}/{int(number)}", fds[0], is_ended
+            threads.append(threading.Thread(target=_serve, args=given, daemon=True))
+            threads[-1].start()
+    is_ended.set()
+    until = time.monotonic() + _CANCEL_S
+    for thread in threads:
+        thread.join(max(until - time.monotonic(), 0))
+    os._exit(0)  # threads of gRPC are not waited for
+
+
+def _serve(request_abs: str, output_fd: int, is_ended: threading.Event) -> None:
+    """Have one gate run, and write how it ended; then its output ends."""
     notes: list[str] = []
     try:
-        end = _run(request, life, notes)
+        with open(request_abs, "rb") as file:
+            request = GateRequest(**marshal.load(file))  # noqa: S302 - of our own parent
+        end = _run(request, output_fd, _Life(output_fd, is_ended), notes)
     except ImportError as error:
         is_missing = (error.name or "").partition(".")[0] in ("grpc", "google")
         end = ChildEnd(reason=INSTALL if is_missing else str(error), is_down=True)
@@ -58,12 +75,14 @@ def main() -> None:
         end = ChildEnd(reason="cancelled")
     except Exception as error:  # noqa: BLE001 - whatever it is, the gate has not run
         end = ChildEnd(reason=f"{type(error).__name__}: {error}")
-    with open(request.end_abs, "xb", opener=open_state) as file:
-        marshal.dump(end._replace(notes=tuple(notes))._asdict(), file)
-    os._exit(_CANCELLED if life.is_over() else 0)  # threads of gRPC are not waited for
+    try:
+        with open(f"{request_abs}.end", "xb", opener=open_state) as file:
+            marshal.dump(end._replace(notes=tuple(notes))._asdict(), file)
+    finally:
+        os.close(output_fd)
 
 
-def _run(request: GateRequest, life: _Life, notes: list[str]) -> ChildEnd:
+def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) -> ChildEnd:
     # What they need may not be installed.
     from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
     from gitgates.features.remote.tree import input_root
@@ -76,7 +95,12 @@ def _run(request: GateRequest, life: _Life, notes: list[str]) -> ChildEnd:
     not_secret = request.table["not_secret"]
     root = input_root(repo, request.root_abs, gate.inputs, more, not_secret=not_secret)
     command = RemoteCommand(request.argv, request.env, request.cwd, request.root_abs)
-    end = server.run(gate, command, root, _write_output)
+
+    def write_output(data: bytes) -> None:
+        while data:
+            data = data[os.write(output_fd, data) :]
+
+    end = server.run(gate, command, root, write_output)
     return ChildEnd(
         status=end.status,
         exit_status=end.exit_status,
@@ -85,8 +109,3 @@ def _run(request: GateRequest, life: _Life, notes: list[str]) -> ChildEnd:
         is_down=end.is_down,
         output=end.output if end.replaces else None,
     )
-
-
-def _write_output(data: bytes) -> None:
-    while data:
-        data = data[os.write(1, data) :]

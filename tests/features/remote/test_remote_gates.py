@@ -94,9 +94,7 @@ NO_RESULT = {
     "pass-with-status": "",
     "failure-without-status": "",
     "no-such-status": "",
-    "killed": "its client ended early, with signal 9",
-    "silent": "its client ended early, with status 0",
-    "exits": "",
+    "killed": "its client ended early",
     "half": "its client ended early",
 }
 
@@ -126,6 +124,28 @@ def test_output_that_replaces_what_was_written(
     assert went(out) == ["goes"] * commands
     assert (goes.where, goes.output) == (PLACE, b"all of it\n" * commands)
     assert Path(goes.log_abs).read_bytes() == goes.output
+
+
+def test_what_cannot_be_started_here_runs_here(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_gates, "_COPY", ("no-such-program",))
+    heard = Heard()
+    goes = run(repo, BUSY, gate("goes", command=HERE), heard=heard)["goes"]
+    assert (goes.status, goes.output) == ("passed", b"ran here\n")
+    assert "its client ended early: command not found: no-such-program" in heard.texts[-1]
+
+
+def test_without_a_worker_it_runs_here(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_gates, "_START", "raise SystemExit")
+    goes = run(repo, BUSY, gate("goes", command=HERE))["goes"]
+    assert (goes.status, goes.output) == ("passed", b"ran here\n")
+
+
+def test_all_gates_of_a_run_have_one_worker(repo: Repo, out: Path) -> None:
+    run(repo, BUSY, *map(gate, "abc"))
+    pids = {int(line.split()[1]) for line in (out / "there").read_text().splitlines()}
+    assert len(pids) == 1
+    with pytest.raises(ProcessLookupError):  # nothing is left of it
+        os.kill(pids.pop(), 0)
 
 
 @pytest.mark.parametrize("end", NO_RESULT)

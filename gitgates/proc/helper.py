@@ -1,0 +1,52 @@
+"""A program of ours that works for one run: it is told by a socket, and ends with the run."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from gitgates.proc.call import spawn_detached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Mapping
+else:
+    import _signal
+
+_MOST_S = 5.0  # to end by itself
+_POLL_S = 0.002
+
+
+class Helper:
+    """One that runs until `close`, or until we are gone: then its standard input ends."""
+
+    def __init__(self, argv: tuple[str, ...], env: Mapping[str, str]) -> None:
+        """Start it. Raises: OSError where that is not possible."""
+        import _socket  # `socket` takes longer to import than most gates to start
+
+        self._rights = _socket.SOL_SOCKET, _socket.SCM_RIGHTS
+        self._socket, theirs = _socket.socketpair()
+        actions = [
+            (os.POSIX_SPAWN_DUP2, theirs.fileno(), 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+        ]
+        try:
+            self._pid = spawn_detached(argv[0], argv, env, actions)
+        finally:
+            theirs.close()
+
+    def send(self, message: bytes, fd: int) -> None:
+        """Send it a message with a file descriptor. Raises: OSError where it is gone."""
+        self._socket.sendmsg([message], [(*self._rights, fd.to_bytes(4, sys.byteorder))])
+
+    def close(self) -> None:
+        """Have it end, and wait for that."""
+        self._socket.close()
+        until = time.monotonic() + _MOST_S
+        while not os.waitpid(self._pid, os.WNOHANG)[0]:
+            if time.monotonic() > until:
+                os.kill(self._pid, _signal.SIGKILL)
+            time.sleep(_POLL_S)
