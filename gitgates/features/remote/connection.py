@@ -74,6 +74,7 @@ class Connection:
         """Take what `[tool.gitgates.remote]` says. Raises: GitgatesError for a file of it."""
         scheme, _, self.address = table["execution"].partition("://")
         self.instance: str = table["instance"]
+        self.capabilities: Message | None = None  # of its storage, once it was asked
         if scheme == "grpcs":
             credentials = _credentials(table, root_abs)
             self._channel = grpc.secure_channel(self.address, credentials, _OPTIONS)

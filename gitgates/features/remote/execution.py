@@ -106,20 +106,23 @@ class RemoteExecution:
         config: Config,
         say: Callable[[str], None],
         is_over: Callable[[], bool] = lambda: False,
+        *,
+        connection: Connection | None = None,
     ) -> None:
         """Take what people are told by, and what tells that nobody wants the result any more.
+
+        The connection may be that of others.
 
         Raises: GitgatesError for a file of the configuration that cannot be read.
         """
         self._repo, self._table = repo, config.tables["remote"]
         self._say, self._is_over = say, is_over
         self._most_output = config.max_log_bytes
-        self._connection = Connection(self._table, repo.root_abs)
+        self._connection = connection or Connection(self._table, repo.root_abs)
         place = f"{self._table['execution']} {self._table['instance']}"
         name = hashlib.sha256(place.encode()).hexdigest()[:16]
         known_abs = f"{repo.shared_state_abs}/remote-{name}.known"
         self._storage = Storage(self._connection, known_abs, self._left_s)
-        self._is_known = False  # what the server can do
         self._end_s = 0.0
 
     def run(
@@ -221,9 +224,9 @@ class RemoteExecution:
     def _run(
         self, action: _Action, root: InputRoot, bring_back: Callable[[Message], None]
     ) -> RemoteEnd:
-        if not self._is_known:
-            self._storage.learn(self.capabilities(self._call_s()).cache_capabilities)
-            self._is_known = True
+        if self._connection.capabilities is None:
+            self._connection.capabilities = self.capabilities(self._call_s()).cache_capabilities
+        self._storage.learn(self._connection.capabilities)
         try:
             response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         except ServerError as error:

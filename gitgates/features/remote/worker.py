@@ -19,8 +19,18 @@ from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
 from gitgates.features.remote.gates import NUMBER_BYTES, ChildEnd, GateRequest
+from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.features.remote.connection import Connection
+    from gitgates.features.remote.tree import InputRoot
+    from gitgates.git.repo import Repo
 
 INSTALL = "grpcio and protobuf are not installed: pip install 'gitgates[remote]'"
 _CANCEL_S = 3.0  # all gates together, after the end of the run
@@ -82,18 +92,48 @@ def _serve(request_abs: str, output_fd: int, is_ended: threading.Event) -> None:
         os.close(output_fd)
 
 
+class _Shared:
+    """What the gates of a run have in common: the connection, and trees."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._connection: Connection | None = None
+        self._roots: dict[object, tuple[float, InputRoot]] = {}
+
+    def connection(self, table: Mapping[str, Any], root_abs: str) -> Connection:
+        """Return the connection. Raises: GitgatesError for a file of the configuration."""
+        from gitgates.features.remote.connection import Connection  # it may not be installed
+
+        with self._lock:
+            self._connection = self._connection or Connection(table, root_abs)
+            return self._connection
+
+    def input_root(self, repo: Repo, request: GateRequest, gate: Gate) -> InputRoot:
+        """Return the files as they are now, or have been since this was called."""
+        asked_s = time.monotonic()
+        more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
+        what = request.root_abs, gate.inputs, more
+        with self._lock:
+            began_s, root = self._roots.get(what, (0.0, None))
+            if root is None or began_s < asked_s:
+                began_s, not_secret = time.monotonic(), request.table["not_secret"]
+                root = input_root(repo, *what, not_secret=not_secret)
+                self._roots[what] = began_s, root
+            return root
+
+
+_shared = _Shared()
+
+
 def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) -> ChildEnd:
-    # What they need may not be installed.
     from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
-    from gitgates.features.remote.tree import input_root
 
     gate = Gate(**request.gate)
     repo = find_repo(request.repo_abs, environ.read())
     config = Config(tables={"remote": request.table})
-    server = RemoteExecution(repo, config, notes.append, life.is_over)
-    more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
-    not_secret = request.table["not_secret"]
-    root = input_root(repo, request.root_abs, gate.inputs, more, not_secret=not_secret)
+    connection = _shared.connection(request.table, repo.root_abs)
+    server = RemoteExecution(repo, config, notes.append, life.is_over, connection=connection)
+    root = _shared.input_root(repo, request, gate)
     command = RemoteCommand(request.argv, request.env, request.cwd, request.root_abs)
 
     def write_output(data: bytes) -> None:
