@@ -49,10 +49,15 @@ def reuse_of(
     if signed := lenders(config, "signed_passes"):
         from gitgates.engine.shared_reuse import SharedReuse  # no other run pays for it
 
-        return SharedReuse(plan, repo, checkout, say, signed=signed[0](repo, config, say))
-    from gitgates.engine.reuse import Reuse  # most gates reuse no passes
+        reuse: Reuse = SharedReuse(plan, repo, checkout, say, signed=signed[0](repo, config, say))
+    else:
+        from gitgates.engine.reuse import Reuse  # most gates reuse no passes
 
-    return Reuse(plan, repo, checkout, say)
+        reuse = Reuse(plan, repo, checkout, say)
+    if any(step.gate.remote for step in plan.steps):
+        for lend in lenders(config, "remote_execution"):
+            reuse.remote = lend(repo, config)
+    return reuse
 
 
 class Admissions:

@@ -28,6 +28,7 @@ from gitgates.store.proofs import Proof, digest
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from gitgates.core.types import Command, Decision, Gate, GateResult, Plan, Step
     from gitgates.engine.portable import Description
@@ -55,12 +56,14 @@ class Candidate(Record):
     file_proofs: FileProofs | None = None
     shared: str = ""  # keys of the pass on any machine, where passes of others count
     maker: str = ""  # who made what is reused, or is going to make the rest; as in a Proof
+    action: str = ""  # what ran on a server, of the pass that is reused; empty: it ran here
 
 
 class Reuse:
     """What one run may reuse, and what it proves for later ones."""
 
     _makers: tuple[str, ...] = ("",)  # whose passes of files are told apart, the own last
+    remote: Any = None  # the server that gates may run on: see engine/remote.py
 
     def __init__(
         self,
@@ -236,6 +239,8 @@ class Reuse:
 
     def _write(self, candidate: Candidate, rest: Step, result: GateResult) -> None:
         if candidate.file_proofs:
+            if result.where:
+                return  # nothing about them says that it was there
             candidate.file_proofs.add(self._file_digests(rest.paths).values())
             return
         proof = Proof(
@@ -304,6 +309,7 @@ class Reuse:
                 reused=reused,
                 shared=proof.shared,
                 maker=proof.maker,
+                action=proof.action,
             )
         return Candidate(rest=step, seen=seen, key=key, content=content, commands=tuple(commands))
 
@@ -386,6 +392,10 @@ class Reuse:
         exclude_abs = f"{self._repo.common_dir_abs}/info/exclude"
         yield by.patterns(exclude_abs) if by else signature(exclude_abs)
         yield from surroundings(gate, first, self._repo, self._checkout, by=by)
+        if gate.remote and self.remote and not by:  # no pass of a server counts on any machine
+            if gate.name not in self._packages:
+                self._packages[gate.name] = [self.remote.conditions(gate)]
+            yield from self._packages[gate.name]
 
     def _of_content(self, program_abs: str) -> str:
         """Return a line about a program of the repository by its content; empty for another."""

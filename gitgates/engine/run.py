@@ -351,7 +351,12 @@ class _Run:
             return True
         step = admission.step
         if step is None:
-            passed = GateResult(gate=gate.name, status="passed", reused=admission.reused)
+            passed = GateResult(
+                gate=gate.name,
+                status="passed",
+                reused=admission.reused,
+                action=admission.candidate.action if admission.candidate else "",
+            )
             self._conclude(due, passed)
             return False
         log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)

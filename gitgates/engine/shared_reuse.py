@@ -129,7 +129,8 @@ class SharedReuse(Reuse):
             return candidate
         self._proved.pop(step.gate.name, None)
         if candidate.rest is None:  # it has passed here
-            shared = candidate.shared or self._keys_of(step, make_commands).text
+            keys = "" if candidate.action else self._keys_of(step, make_commands).text
+            shared = candidate.shared or keys
             self._proved[step.gate.name] = shared, candidate.maker
             return candidate._replace(shared=shared)
         if self._is_audit and candidate.reused:

@@ -87,6 +87,19 @@ class RemoteGates:
         here = gate.writes or gate.pass_hook_input or gate.baseline or gate.ratchet
         return bool(gate.remote and gate.command) and not here
 
+    def conditions(self, gate: Gate) -> str:
+        """Return what its verdict there depends on, beside what it depends on here.
+
+        Raises: GitgatesError, OSError where that cannot be told.
+        """
+        there = [self._table[name] for name in ("execution", "instance", "platform")]
+        ignored = []
+        if gate.ignored_inputs:
+            from gitgates.features.remote.inputs import IgnoredContent  # few gates have some
+
+            ignored = [IgnoredContent(self._repo, path).identity for path in gate.ignored_inputs]
+        return repr((there, gate.image, gate.ignored_inputs, ignored))
+
     def command(self, step: Step, command: Command, root_abs: str, run_abs: str) -> Command:
         """Return what is started here in place of a command of a gate.
 

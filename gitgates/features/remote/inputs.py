@@ -129,7 +129,7 @@ class Inputs:
         if not os.path.exists(f"{repo.root_abs}/{path}"):
             self._refuse(f"there is no `{visible_line(path)}`", "Install it first.")
             return
-        states = _IgnoredContent(repo, path).states
+        states = IgnoredContent(repo, path).states
         self.ignored += states
         self._add(repo.root_abs, states, states)
 
@@ -148,13 +148,18 @@ class Inputs:
         self.problems.append(InputsError(why, hint))
 
 
-class _IgnoredContent(VisibleContent):
+class IgnoredContent(VisibleContent):
     """A file or folder that git ignores, in the user's working tree."""
 
     def __init__(self, repo: Repo, path: str) -> None:
         super().__init__(repo, None, sha256=digest, most_bytes=_MOST_BYTES)
-        self._path = path
+        self._path = path = path.rstrip("/")
         self._cache_abs = f"{repo.state_abs}/content-{digest(path)[:16]}.cache"
+
+    @property
+    def identity(self) -> str:
+        """What no other content has. Raises: GitgatesError, OSError."""
+        return self.identity_of(self.states)
 
     def _paths(self, git: Git) -> Iterable[str]:  # noqa: ARG002 - which does not know them
         top_abs = f"{self._root_abs}/{self._path}"

@@ -22,7 +22,7 @@ from gitgates.proc.pool import Pool, open_pool, release
 from gitgates.store.proofs import digest, durations, note_durations, read_all
 
 PLACE = "grpc://127.0.0.1:1"
-TABLE = {"execution": PLACE, "jobs": 4, "fallback": "local"}
+TABLE = {"execution": PLACE, "jobs": 4, "fallback": "local", "instance": "", "platform": ()}
 
 pytestmark = pytest.mark.slow  # a Python for each gate
 
@@ -55,7 +55,7 @@ def run(
 ) -> dict[str, GateResult]:
     """Run gates, as `gitgates run` does, and return their results by name."""
     config = config_of(gates, "manual", room, strategy="collect")
-    paths = table.pop("paths", ())
+    paths = tuple(table.pop("paths", ()))
     event = Event(host="manual", name="manual", root_abs=str(repo.path), paths=paths)
     config = Config(**{**config._asdict(), "tables": {"remote": TABLE | table}})
     decision: Decision = run_gates(config, event, heard or Heard())
@@ -241,6 +241,46 @@ def test_a_pass_is_recorded_with_the_action(repo: Repo) -> None:
     again = run(repo, BUSY, goes)["goes"]
     assert again.reused
     assert not again.where
+
+
+@pytest.mark.parametrize(
+    ("fields", "table"),
+    [
+        ({"image": "docker://other"}, {}),
+        ({"remote": False}, {}),
+        ({"ignored_inputs": ("other",)}, {}),
+        ({}, {"platform": (("a", "b"),)}),
+        ({}, {"instance": "other"}),
+        ({}, {"execution": "grpc://127.0.0.1:2"}),
+    ],
+)
+def test_a_pass_counts_as_long_as_the_gate_would_run_in_the_same_place(
+    repo: Repo, fields: dict[str, Any], table: dict[str, Any]
+) -> None:
+    repo.write("file", "text\n")
+    goes = gate("goes", reuse=True)
+    assert not run(repo, BUSY, goes)["goes"].reused
+    assert run(repo, BUSY, goes)["goes"].reused
+    assert not run(repo, BUSY, goes._replace(**fields), **table)["goes"].reused
+
+
+def test_a_pass_counts_as_long_as_ignored_inputs_are_the_same(repo: Repo) -> None:
+    repo.write(".gitignore", "packages/\n")
+    repo.write("packages/one", "1")
+    goes = gate("goes", reuse=True, ignored_inputs=("packages/",))
+    run(repo, BUSY, goes)
+    repo.write("packages/__pycache__/written", "by a program")
+    assert run(repo, BUSY, goes)["goes"].reused
+    repo.write("packages/one", "2")
+    assert not run(repo, BUSY, goes)["goes"].reused
+
+
+def test_passes_of_files_there_are_not_recorded(repo: Repo) -> None:
+    repo.write("a.txt", "text\n")
+    goes = gate("goes", reuse="by-file", pass_files=True, files=("*.txt",))
+    for _time in range(2):
+        result = run(repo, BUSY, goes, paths=["a.txt"])["goes"]
+        assert (result.where, result.reused) == (PLACE, "")
 
 
 @pytest.mark.parametrize("end", ["failed", "could-not-run", "killed"])
