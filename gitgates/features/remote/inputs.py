@@ -17,7 +17,7 @@ from gitgates.store.files import link_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Git, Repo
@@ -31,6 +31,7 @@ _NOT_SECRET = (
     "Leave it out of the gate's `inputs`; or, if it may be sent, list it in `not_secret` of "
     "[tool.gitgates.remote]."
 )
+_NOT_IGNORED = "Leave it out of `ignored_inputs`: what git does not ignore is sent anyway."
 
 
 class InputsError(GitgatesError):
@@ -83,7 +84,7 @@ class Inputs:
             if path in content.states:
                 self._add(root_abs, content.states, (path,))
             else:
-                self._add_ignored(repo, path.rstrip("/"))
+                self._add_ignored(repo, path.rstrip("/"), content.states)
         self.expected: set[str] = set()  # absolute paths of those in `not_secret`
         self._find_secrets(not_secret)
 
@@ -125,13 +126,20 @@ class Inputs:
         first, *rest = target.split("/")
         self.targets[path] = "/".join([first, *(part for part in rest if part not in ("", "."))])
 
-    def _add_ignored(self, repo: Repo, path: str) -> None:
+    def _add_ignored(self, repo: Repo, path: str, others: Container[str]) -> None:
         if not os.path.exists(f"{repo.root_abs}/{path}"):
             self._refuse(f"there is no `{visible_line(path)}`", "Install it first.")
             return
         states = IgnoredContent(repo, path).states
-        self.ignored += states
-        self._add(repo.root_abs, states, states)
+        # What git does not ignore is sent as the gate sees it, and not as the user has it.
+        users: Container[str] = ()
+        if not repo.git.ignored((path,)):  # also where it cannot tell: in a submodule
+            users = VisibleContent(repo, None, sha256=digest, most_bytes=_MOST_BYTES).states
+        ignored = [each for each in states if each not in others and each not in users]
+        if states and not ignored:
+            self._refuse(f"git ignores nothing in `{visible_line(path)}`", _NOT_IGNORED)
+        self.ignored += ignored
+        self._add(repo.root_abs, states, ignored)
 
     def _find_secrets(self, not_secret: tuple[str, ...]) -> None:
         by_name = [path for path in self.files if secret_named(path)]

@@ -302,6 +302,20 @@ def test_what_git_ignores_is_sent_where_it_is_named(project: Repo) -> None:
     assert "`node_modules/out` leads to a place outside" in refused(project, more=("node_modules",))
 
 
+def test_what_git_does_not_ignore_is_sent_as_the_gate_sees_it(project: Repo) -> None:
+    project.write(".gitignore", "made\n")
+    project.write("a/made", "by a program")
+    project.write("a/b", "of the user")
+    project.write("a/new", "of the user")
+    with check_out(found(project), "HEAD") as checkout:
+        there = input_root(found(project), checkout.root_abs, (), ("a",))
+    assert digest_of(b"by a program") in there.files
+    assert digest_of(b"b") in there.files
+    assert digest_of(b"of the user") not in there.files
+    (project.path / "a/new").unlink()
+    assert refused(project, more=("a-b",)) == "git ignores nothing in `a-b`"
+
+
 CONFIG = """
 [gates.lint]
 command = "true"
