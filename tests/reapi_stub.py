@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,6 +28,8 @@ class Stub:
         self.answer = answer
         self.blobs: dict[str, bytes] = {}
         self.cancelled: list[str] = []
+        self.mute = threading.Event()  # once set, it does not answer what it can do
+        self.slow_s = 0.0  # of storing something
         self.stored = True  # whether it stores what it is sent, and not only says so
         self.compressors: list[int] = []
         self.compressed = 0  # blobs that came compressed
@@ -65,7 +69,9 @@ class Stub:
             )
             yield grpc.method_handlers_generic_handler(service, {last: handler})
 
-    def _capabilities(self, _request: Any, _context: Any) -> Any:
+    def _capabilities(self, _request: Any, context: Any) -> Any:
+        while self.mute.is_set() and context.is_active():
+            time.sleep(0.01)
         found = message("ServerCapabilities")()
         found.execution_capabilities.exec_enabled = True
         found.execution_capabilities.digest_function = 1
@@ -81,6 +87,7 @@ class Stub:
 
     def _update(self, request: Any, _context: Any) -> Any:
         answer = message("BatchUpdateBlobsResponse")()
+        time.sleep(self.slow_s)
         for each in request.requests:
             data = self._decompressed(each.data) if each.compressor else each.data
             if self.stored:
@@ -132,10 +139,13 @@ class Stub:
             self._server.stop(0.0).wait()
 
 
-def operation(response: Any = None, name: str = "operation", stream: str = "") -> Any:
+def operation(
+    response: Any = None, name: str = "operation", *, stream: str = "", stage: int = 0
+) -> Any:
     """Return an operation that goes on, or with a response one that is done."""
     found = message("google.longrunning.Operation")(name=name, done=response is not None)
-    found.metadata.Pack(message("ExecuteOperationMetadata")(stdout_stream_name=stream))
+    about = message("ExecuteOperationMetadata")(stdout_stream_name=stream, stage=stage)
+    found.metadata.Pack(about)
     if response is not None:
         found.response.Pack(response)
     return found

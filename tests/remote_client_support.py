@@ -35,6 +35,7 @@ class Client:
         instance, cwd = fields.pop("instance", instance), str(fields.pop("cwd", "."))
         platform = fields.pop("platform", ())
         table = {"execution": url, "instance": instance, "platform": platform, "outputs": ()}
+        env: dict[str, str] = fields.pop("env", ENV)  # type: ignore[assignment]
         table |= dict.fromkeys(("ca", "cert", "key"), "")
         repo = find_repo(str(self.repo.path), dict(os.environ))
         is_over = over.is_set if over else lambda: False
@@ -43,7 +44,7 @@ class Client:
         gate = Gate(name="gate", **{"timeout_s": 20.0, **fields})  # type: ignore[arg-type]
         root = input_root(repo, str(self.repo.path), gate.inputs, ())
         self.output = b""
-        command = RemoteCommand(argv, ENV, cwd, str(self.repo.path))
+        command = RemoteCommand(argv, env, cwd, str(self.repo.path))
         return execution.run(gate, command, root, self.on_output or self._add)
 
     def sh(self, server: Any, text: str, **fields: object) -> RemoteEnd:

@@ -43,28 +43,32 @@ if TYPE_CHECKING:
 _FOLDER = "checkout"
 _END = "gitgates/end"
 # $1: the token; $2: the gate's folder. The gate is executed, because a word may also be a builtin
-# of the shell. PATH has the shell's default where nothing sets it. What the shell itself writes,
-# such as "not found", is part of the output.
+# of the shell. PATH has the shell's default where nothing sets it, and may have no mkdir. What the
+# shell itself writes, such as "not found", is part of the output.
 _WRAPPER = """\
 export PATH
 end=$PWD/gitgates/end token=$1
 cd "$2" && shift 2 || exit 125
 (exec "$@") </dev/null 2>&1
 status=$?
-mkdir -p "${end%/*}" && printf '%s %s\\n' "$token" "$status" >"$end"
+[ -d "${end%/*}" ] || mkdir -p "${end%/*}" && printf '%s %s\\n' "$token" "$status" >"$end"
 exit "$status"
 """
 _CANNOT = {126: "the program could not be started there", 127: "command not found there"}
 _LOST = ("FAILED_PRECONDITION", "NOT_FOUND")  # a blob, by the API; by buildbox-casd
-# Another program has ended the gate, such as the server, or Linux for want of memory.
-_ENDED = {128 + number: number.name for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)}
-_CALL_S = 30.0  # of a call that has not to wait for a gate
+# Another program has ended the gate, such as the server, or Linux for want of memory; or a limit.
+_SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGXFSZ)
+_ENDED = {128 + number: number.name for number in _SIGNALS}
+_CALL_S = 10.0  # of a call that has not to wait for a gate
+_QUIET_S = 10.0  # after which a server that says nothing is asked something
 _POLL_S = 0.1
 _CANCEL_S = 2.0
 _MOST_REASON = 300
 _WAITS = 3  # how often a broken connection is made again to wait for the same gate
 _PAUSE_S = 0.5
 _FIRST_VERSION = (2, 1)  # which has `output_paths`
+_LATE = "it had not started there when half of its time was over"
+_BEFORE = (1, 2)  # stages of an action: CACHE_CHECK, QUEUED
 _CODES = {code.value[0]: code.name for code in grpc.StatusCode}
 
 
@@ -123,7 +127,8 @@ class RemoteExecution:
         name = hashlib.sha256(place.encode()).hexdigest()[:16]
         known_abs = f"{repo.shared_state_abs}/remote-{name}.known"
         self._storage = Storage(self._connection, known_abs, self._left_s)
-        self._end_s = 0.0
+        self._end_s = 0.0  # half of the gate's time, and all of it as soon as it has started
+        self._last_s = 0.0
 
     def run(
         self,
@@ -136,7 +141,8 @@ class RemoteExecution:
 
         Raises: what `InputRoot.blob` raises, where a file is not sent.
         """
-        self._end_s = time.monotonic() + gate.timeout_s
+        self._last_s = time.monotonic() + gate.timeout_s
+        self._end_s = self._last_s - gate.timeout_s / 2
         self._log = LogStream(self._connection, on_output, self._most_output)
         action_digest = ""
         try:
@@ -150,8 +156,11 @@ class RemoteExecution:
             reason = f"{visible_line(repr(error.object)[:_MOST_REASON])} is not UTF-8"
             return RemoteEnd(reason=reason)
         except ServerError as error:
+            is_late = not self._left_s() and self._end_s < self._last_s
             return RemoteEnd(
-                reason=error.reason, action_digest=action_digest, is_down=error.is_down
+                reason=_LATE if is_late else error.reason,
+                action_digest=action_digest,
+                is_down=error.is_down or self._connection.capabilities is None,
             )
         finally:
             self._log.stop()
@@ -230,10 +239,10 @@ class RemoteExecution:
         try:
             response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         except ServerError as error:
+            self._storage.forget()
             if error.code not in _LOST:
                 raise
             # It has lost a blob since we were told that it has it.
-            self._storage.forget()
             response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         end = self._end_of(action, response)
         if response.cached_result and end.status != "passed":
@@ -242,8 +251,6 @@ class RemoteExecution:
             end = self._end_of(action, response)
         if end.status != "could-not-run":
             bring_back(response.result)
-        elif response.status.code:  # it may have lost a blob, and not say so
-            self._storage.forget()
         return end
 
     def _sent_and_executed(self, action: _Action, root: InputRoot, *, skips_cache: bool) -> Message:
@@ -262,8 +269,11 @@ class RemoteExecution:
         response = protos.message("ExecuteResponse")()
         if not operation.response.Unpack(response):
             raise ServerError("the server answers with something else than a result")
-        if _CODES.get(response.status.code) in _LOST:
+        if response.status.code:
             raise _error_of(response.status)
+        if skips_cache and response.cached_result:
+            raise ServerError("the server answers from its cache, which it was asked not to do")
+        self._end_s = self._last_s
         return response
 
     def _finished(self, method: str, request: Message) -> Message:
@@ -275,11 +285,15 @@ class RemoteExecution:
         try:
             for left in reversed(range(_WAITS)):
                 events: queue.SimpleQueue[Message | BaseException] = queue.SimpleQueue()
-                call = self._connection.stream(method, request, self._left_s() + _CANCEL_S)
+                call = self._connection.stream(
+                    method, request, self._last_s - time.monotonic() + _CANCEL_S
+                )
                 threading.Thread(target=_read, args=(call, events), daemon=True).start()
                 try:
                     while not isinstance(event := self._next(events), BaseException):
                         name = event.name or name
+                        if not _waits(event):
+                            self._end_s = self._last_s
                         if event.done:
                             name = ""
                             return event
@@ -304,6 +318,7 @@ class RemoteExecution:
                 self._cancel(name)
 
     def _next(self, events: queue.SimpleQueue[Message | BaseException]) -> Message | BaseException:
+        asks_s = time.monotonic() + _QUIET_S
         while True:
             if self._is_over():
                 raise _Over("cancelled")
@@ -312,7 +327,17 @@ class RemoteExecution:
             try:
                 return events.get(timeout=_POLL_S)
             except queue.Empty:
-                continue
+                if time.monotonic() > asks_s:
+                    asks_s += _QUIET_S + _CALL_S
+                    threading.Thread(target=self._ask, args=(events,), daemon=True).start()
+
+    def _ask(self, events: queue.SimpleQueue[Message | BaseException]) -> None:
+        """Tell whether the server is still there: a connection may be cut without a word."""
+        try:
+            self.capabilities(_CALL_S)
+        except ServerError as error:
+            reason = f"the server does not answer any more: {error.reason}"
+            events.put(ServerError(reason, code=error.code, is_down=True))
 
     def _cancel(self, name: str) -> None:
         request = protos.message("google.longrunning.CancelOperationRequest")(name=name)
@@ -325,9 +350,7 @@ class RemoteExecution:
                 self._say(f"the gate could not be cancelled on the server: {error.reason}")
 
     def _end_of(self, action: _Action, response: Message) -> RemoteEnd:
-        result, status = response.result, response.status
-        if status.code:
-            return RemoteEnd(reason=_error_of(status).reason)
+        result = response.result
         if result.exit_code in _CANNOT or result.exit_code in _ENDED:
             what = _CANNOT.get(result.exit_code) or f"ended there by {_ENDED[result.exit_code]}"
             return RemoteEnd(reason=self._with_output(what, result, "stdout"))
@@ -360,6 +383,12 @@ class RemoteExecution:
 
 class _Over(Exception):
     """A result is not waited for any more."""
+
+
+def _waits(operation: Message) -> bool:
+    """Return whether the server says that no worker has the action yet."""
+    about = protos.message("ExecuteOperationMetadata")()
+    return bool(operation.metadata.Unpack(about) and about.stage in _BEFORE)
 
 
 def _read(call: grpc.Call, events: queue.SimpleQueue[Message | BaseException]) -> None:

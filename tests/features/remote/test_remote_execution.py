@@ -76,6 +76,17 @@ def test_a_gate_fails(client: Client, server: Server, status: int) -> None:
     assert client.output == b"why\n"
 
 
+def test_a_gate_that_writes_the_end_itself_fails(client: Client, server: Server) -> None:
+    text = r"""words=$(tr '\0' '\n' </proc/$PPID/cmdline)
+        token=$(echo "$words" | grep -E '^[0-9a-f]{64}$') && echo "$token 0" >../gitgates/end
+        (sleep 1; echo "$token 0" >../gitgates/end) & exit 1"""
+    assert brief(client.sh(server, text)) == ("failed", 1)
+
+
+def test_a_path_without_programs(client: Client, server: Server) -> None:
+    assert brief(client.run(server, "/bin/true", env={"PATH": "/nowhere"})) == ("passed", 0)
+
+
 def test_a_gate_is_ended_by_a_signal_of_its_own(client: Client, server: Server) -> None:
     assert brief(client.sh(server, "kill -SEGV $$")) == ("failed", 128 + signal.SIGSEGV)
 
@@ -92,6 +103,9 @@ def test_a_gate_is_ended_by_a_signal_of_its_own(client: Client, server: Server) 
         (("eval", "true"), "command not found there"),
         (("/bin/sh", "-c", "kill -KILL $$"), "SIGKILL"),
         (("/bin/sh", "-c", "kill -TERM $$"), "SIGTERM"),
+        (("/bin/sh", "-c", "kill -XCPU $$"), "SIGXCPU"),
+        (("/bin/sh", "-c", "mkdir ../gitgates/end"), "did not run to its end"),
+        (("/bin/sh", "-c", "ln -s /dev/null ../gitgates/end"), "INTERNAL"),
         (("/bin/sh", "-c", "kill -KILL $PPID"), "SIGKILL"),  # the wrapper
         (("/bin/sh", "-c", "kill -ALRM $PPID; sleep 1"), "did not run to its end"),
         (("/bin/true", "\udcff"), "is not UTF-8"),
@@ -227,7 +241,7 @@ def test_a_server_that_is_not_there(client: Client) -> None:
 
 
 def test_a_wrong_instance(client: Client, server: Server) -> None:
-    end = client.sh(server, "exit 0", instance="other")
+    end = client.sh(casd.url, "exit 0", instance="other")
     assert end.status == "could-not-run"
     assert end.reason
 

@@ -12,6 +12,7 @@ from conftest import Repo
 from reapi_stub import Stub, operation, result_of, token_of
 from remote_client_support import Client
 
+from gitgates.features.remote import execution
 from gitgates.features.remote.protos import message
 
 
@@ -129,6 +130,91 @@ def test_no_proof_no_result(repo: Repo, answer: Any, reason: str) -> None:
     assert end.status == "could-not-run"
     assert reason in end.reason
     assert "\x1b" not in end.reason
+
+
+def test_a_pass_of_the_cache_that_was_not_asked_for(repo: Repo) -> None:
+    def cached(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+        response = result_of(stub, f"{token_of(command)} 0\n")
+        response.cached_result = True
+        yield operation(response)
+
+    with Stub(cached).serving() as stub:
+        assert Client(repo).sh(stub.url, "exit 0", reuse=True).status == "passed"
+        end = Client(repo).sh(stub.url, "exit 0")
+    assert (end.status, "from its cache" in end.reason) == ("could-not-run", True)
+
+
+@pytest.mark.parametrize("code", [5, 9])
+def test_what_it_has_lost_is_sent_again(repo: Repo, code: int) -> None:
+    said = []
+
+    def loses(stub: Stub, action: Any, command: Any) -> Iterator[Any]:
+        said.append(code)
+        yield from (_status(code) if len(said) == 1 else _honest)(stub, action, command)
+
+    repo.write("file", "text\n")
+    with Stub(_honest).serving() as stub:
+        Client(repo).sh(stub.url, "exit 0")
+        stub.blobs.clear()
+        stub.answer = loses
+        assert Client(repo).sh(stub.url, "exit 0").status == "passed"
+    assert b"text\n" in stub.blobs.values()
+
+
+def _until_it_is_cancelled(stage: int) -> Any:
+    def answer(stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+        yield operation(stage=stage)
+        while not stub.cancelled:
+            time.sleep(0.01)
+
+    return answer
+
+
+@pytest.mark.parametrize(("stage", "took_s"), [(1, 1.0), (2, 1.0), (3, 2.0), (0, 2.0)])
+def test_what_no_worker_takes_is_given_up_in_time(repo: Repo, stage: int, took_s: float) -> None:
+    with Stub(_until_it_is_cancelled(stage)).serving() as stub:
+        began_s = time.monotonic()
+        end = Client(repo).sh(stub.url, "exit 0", timeout_s=2.0)
+        assert time.monotonic() - began_s == pytest.approx(took_s, abs=0.5)
+    assert end.status == "could-not-run"
+    assert ("had not started" in end.reason) == (took_s == 1.0)
+
+
+def test_what_is_sent_too_slowly_is_given_up_in_time(repo: Repo) -> None:
+    with Stub(_honest).serving() as stub:
+        stub.slow_s = 3.0
+        began_s = time.monotonic()
+        end = Client(repo).sh(stub.url, "exit 0", timeout_s=2.0)
+        assert time.monotonic() - began_s == pytest.approx(1.0, abs=0.5)
+    assert (end.status, "had not started" in end.reason) == ("could-not-run", True)
+
+
+def test_a_server_that_is_mute_is_down(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "_CALL_S", 0.5)
+    with Stub(_honest).serving() as stub:
+        stub.mute.set()
+        end = Client(repo).sh(stub.url, "exit 0")
+    assert (end.status, end.is_down) == ("could-not-run", True)
+
+
+def test_a_server_that_becomes_mute_is_given_up(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "_CALL_S", 0.5)
+    monkeypatch.setattr(execution, "_QUIET_S", 0.2)
+
+    def becomes_mute(stub: Stub, action: Any, command: Any) -> Iterator[Any]:
+        yield operation(stage=3)
+        time.sleep(1.0)
+        stub.mute.set()
+        yield from _until_it_is_cancelled(3)(stub, action, command)
+
+    with Stub(becomes_mute).serving() as stub:
+        began_s = time.monotonic()
+        end = Client(repo).sh(stub.url, "exit 0")
+        assert 1.0 < time.monotonic() - began_s < 5.0
+    assert (end.status, end.is_down) == ("could-not-run", True)
+    assert end.reason.startswith("the server does not answer any more: DEADLINE_EXCEEDED")
 
 
 def test_with_proof(repo: Repo) -> None:
