@@ -294,7 +294,8 @@ def _misses_of_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
 def _misses_of_remote(gate: Gate) -> Iterator[tuple[str, str, str]]:
     for field in ("ignored_inputs", "outputs"):
         for path in getattr(gate, field):
-            if path.startswith(("/", "~")) or {"..", ".", ".git"} & {*path.split("/")}:
+            names = {*path.rstrip("/").lower().split("/")}
+            if path.startswith("~") or {"", "..", ".", ".git"} & names or {"*", "?"} & {*path}:
                 message = f"got `{visible_line(path)}`, expected a path relative to the root"
                 yield field, message, "Such as node_modules."
     if gate.remote and gate.writes:

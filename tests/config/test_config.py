@@ -148,6 +148,14 @@ BAD: list[tuple[str, str, str]] = [
         '["/tmp"]',
         "got `/tmp`, expected a path relative to the root. Such as node_modules.",
     ),
+    *(
+        (
+            "outputs",
+            f'["{path}"]',
+            f"got `{path}`, expected a path relative to the root. Such as node_modules.",
+        )
+        for path in ("a//b", "*.xml", "a/.GIT/x")
+    ),
     ("image", "1", "got 1, expected text in quotes"),
     ("weight", "0", "got 0, expected a whole number, 1 or more"),
     ("after", '"lint"', 'got "lint", expected an array of strings. Try ["lint"].'),

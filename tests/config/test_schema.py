@@ -276,6 +276,8 @@ def _shape(value: object) -> object:
         {"advice": [{"title": "a", "id": "a b"}]},
         {"remote": {"verdicts": "cache.example.com"}},
         {"remote": {"verdicts": "ftp://cache.example.com"}},
+        {"remote": {"execution": "grpc://build.example.com"}},
+        {"remote": {"execution": []}},
         {"remote": {"verdicts": "https://me:secret@cache.example.com"}},
         {"remote": {"verdicts": "https://cache.example.com/?a=b"}},
         {"remote": {"execution": "build.example.com:443"}},

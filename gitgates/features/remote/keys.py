@@ -49,7 +49,9 @@ def _url(value: object) -> str:
 def _server(value: object) -> str:
     expected = "the address of a server, such as grpcs://build.example.com:443"
     match = re.fullmatch(_SERVER, value) if isinstance(value, str) else None
-    if value and (not match or int(match[0].rpartition(":")[2]) > _LAST_PORT):
+    if isinstance(value, str) and _PASSWORD.search(value):
+        raise _WithPassword("an address without user and password", "Use a certificate: `cert`.")
+    if value != "" and not (match and 0 < int(match[0].rpartition(":")[2]) <= _LAST_PORT):
         raise BadValue(expected, 'Try execution = "grpcs://HOST:PORT", or grpc:// without TLS.')
     return match[0] if match else ""
 

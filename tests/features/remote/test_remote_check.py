@@ -67,6 +67,19 @@ def test_a_wrong_instance_and_platform(repo: Repo, casd: Casd) -> None:
     assert "plan9" in lines[-1]
 
 
+def test_an_address_that_is_none(repo: Repo) -> None:
+    for value, shown in (
+        ("[]", "got []"),
+        ('"grpc://h:0"', 'got "grpc://h:0"'),
+        ('"grpc://me:s3cret@h:1"', 'got "grpc://…@h:1", expected an address without user'),
+    ):
+        repo.write("gitgates.toml", f"[remote]\nexecution = {value}\n")
+        done = repo.gitgates("check")
+        assert done.returncode == 78
+        assert shown in done.stderr.decode()
+        assert b"s3" not in done.stdout + done.stderr
+
+
 def test_a_server_that_is_not_there(repo: Repo) -> None:
     status, lines = check(repo, "grpc://127.0.0.1:1")
     assert status == 1
