@@ -24,7 +24,7 @@ _PART = 1 << 20
 class Stub:
     """The server, with all that it has been sent."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, credentials: grpc.ServerCredentials | None = None) -> None:
         self.answer = answer
         self.blobs: dict[str, bytes] = {}
         self.cancelled: list[str] = []
@@ -36,7 +36,11 @@ class Stub:
         self.streams: dict[str, Iterator[bytes]] = {}  # of output, by name
         self._server = grpc.server(ThreadPoolExecutor(8))
         self._server.add_generic_rpc_handlers(tuple(self._handlers()))
-        self.url = f"grpc://127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        if credentials:
+            port = self._server.add_secure_port("127.0.0.1:0", credentials)
+        else:
+            port = self._server.add_insecure_port("127.0.0.1:0")
+        self.url = f"grpc{'s' if credentials else ''}://127.0.0.1:{port}"
 
     def put(self, content: bytes) -> Any:
         """Store a blob; return its digest."""

@@ -36,7 +36,8 @@ class Client:
         platform = fields.pop("platform", ())
         table = {"execution": url, "instance": instance, "platform": platform, "outputs": ()}
         env: dict[str, str] = fields.pop("env", ENV)  # type: ignore[assignment]
-        table |= dict.fromkeys(("ca", "cert", "key"), "")
+        for name in ("ca", "cert", "key", "netrc", "verdicts"):
+            table[name] = str(fields.pop(name, ""))
         repo = find_repo(str(self.repo.path), dict(os.environ))
         is_over = over.is_set if over else lambda: False
         config = Config(tables={"remote": table})

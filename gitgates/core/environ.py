@@ -82,6 +82,11 @@ def read() -> Mapping[str, str]:
     return dict(os.environ)
 
 
+def set_default(name: str, value: str) -> None:
+    """Set a variable of this process that a library reads, unless somebody has set it."""
+    os.environ.setdefault(name, value)
+
+
 def is_ci(env: Mapping[str, str]) -> bool:
     """Return whether this runs in CI, by the variable that all CI hosts set."""
     return env.get("CI", "").lower() not in ("", "0", "false", "no", "off")

@@ -9,7 +9,7 @@ import time
 import click
 
 from gitgates.config.load import load
-from gitgates.core import errors
+from gitgates.core import environ, errors
 from gitgates.core.types import Config
 from gitgates.features.remote.policy import verdict_cache
 from gitgates.features.remote.verdict_cache import VerdictCache
@@ -57,11 +57,15 @@ def check() -> int:
 
 
 def _executes(repo: Repo, config: Config) -> bool:
+    began_s = time.monotonic()
+    environ.set_default("GRPC_VERBOSITY", "NONE")  # it writes lines of its log
     try:  # what this needs may not be installed
         from gitgates.features.remote.execution_check import checked
-    except ImportError as error:
-        raise errors.GitgatesError(f"{INSTALL} ({error})") from None
-    return checked(repo, config, _show)
+
+        return checked(repo, config, _show)
+    except (ImportError, errors.GitgatesError) as error:
+        what = error.message if isinstance(error, errors.GitgatesError) else f"{INSTALL} ({error})"
+        return _show("reach", what, began_s, False)
 
 
 def _cache(repo: Repo, config: Config) -> VerdictCache:

@@ -8,6 +8,7 @@ connection. Source: gRPC, "Keepalive", "Status codes and their use".
 from __future__ import annotations
 
 import os
+import ssl
 import time
 
 import grpc
@@ -15,6 +16,8 @@ import grpc
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import GitgatesError
 from gitgates.features.remote import protos
+from gitgates.features.remote.transfer import TransferError, tls_context
+from gitgates.features.remote.verdict_cache import Server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", 4 * MOST_BYTES),
     ("grpc.primary_user_agent", "gitgates"),
 )
+# The system's certificates, where Python does not name their file: gRPC would use its own ones.
+_ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 # What is wrong with the server, or our access to it, and not with one request.
 _DOWN = (
     grpc.StatusCode.UNAVAILABLE,
@@ -63,7 +68,10 @@ class ServerError(Exception):
 
 def status_text(name: str, details: str) -> str:
     """Return what a status of gRPC says, on one line."""
-    text = visible_line((details or "")[:_MOST_REASON])
+    details = (details or "").rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
+    text = visible_line(details[:_MOST_REASON])
+    if "WRONG_VERSION_NUMBER" in text:
+        text = "the server does not use TLS, which grpcs:// asks for"
     return f"{name}: {text}" if text else name
 
 
@@ -135,22 +143,23 @@ class Connection:
 
 
 def _credentials(table: Mapping[str, Any], root_abs: str) -> grpc.ChannelCredentials:
-    content = {name: _content(table[name], root_abs) for name in ("ca", "cert", "key")}
+    server = Server.of_table(table, root_abs, {})
+    try:
+        tls_context(server)  # gRPC does not say which file is wrong
+    except TransferError as error:
+        raise GitgatesError(f"[tool.gitgates.remote]: {error}", "Correct the path.") from None
+    roots = (server.ca, ssl.get_default_verify_paths().cafile, *_ROOTS)
     return grpc.ssl_channel_credentials(
-        root_certificates=content["ca"],
-        private_key=content["key"] or content["cert"],
-        certificate_chain=content["cert"],
+        root_certificates=next(
+            (_content(path) for path in roots if path and os.path.exists(path)), None
+        ),
+        private_key=_content(server.key or server.cert),
+        certificate_chain=_content(server.cert),
     )
 
 
-def _content(path: str, root_abs: str) -> bytes | None:
-    if not path:
+def _content(path_abs: str) -> bytes | None:
+    if not path_abs:
         return None
-    try:
-        with open(os.path.join(root_abs, os.path.expanduser(path)), "rb") as file:
-            return file.read()
-    except OSError as error:
-        where = f"`{visible_line(path)}` of [tool.gitgates.remote]"
-        raise GitgatesError(
-            f"{where} cannot be read: {error.strerror}", "Correct the path."
-        ) from None
+    with open(path_abs, "rb") as file:
+        return file.read()

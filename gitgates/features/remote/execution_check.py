@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 60.0
 _FAILS = 3
+_LOOPBACK = ("grpc://127.", "grpc://localhost:", "grpc://[::1]:")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 # Step, command, what it has to be: status and exit status.
 _CASES = (
@@ -42,6 +43,9 @@ def checked(repo: Repo, config: Config, show: Callable[[str, str, float, bool], 
         return show("reach", error.reason, began_s, False)
     low, high = found.low_api_version, found.high_api_version
     versions = f"API {low.major}.{low.minor} to {high.major}.{high.minor}, SHA-256"
+    place = config.tables["remote"]["execution"]
+    if place.startswith("grpc://") and not place.startswith(_LOOPBACK):
+        versions += "; without TLS, so others on the way can read and change all of it"
     show("reach", versions, began_s, True)
     root = InputRoot(digest=digest_of(b""), directories={digest_of(b""): b""}, files={})
     for step, text, expected in _CASES:

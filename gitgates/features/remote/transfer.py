@@ -45,7 +45,7 @@ _STALE = (
 )
 
 
-class _TransferError(Exception):
+class TransferError(Exception):
     """Why the server, or how it is asked, is of no use: a message for people."""
 
 
@@ -58,7 +58,7 @@ def main() -> None:
     with os.fdopen(0, "rb") as requests:
         try:
             server = _Site(Server(**_read(requests)))
-        except _TransferError as error:
+        except TransferError as error:
             _answer("failed", "", str(error).encode())
             return
         waiting: queue.SimpleQueue[tuple[str, str, bytes]] = queue.SimpleQueue()
@@ -105,10 +105,10 @@ class _Site:
         parts = urllib.parse.urlsplit(server.url)
         self._host, self._port = parts.hostname or "", parts.port
         self._path = f"{parts.path}/ac/"
-        self._context = _context(server) if parts.scheme == "https" else None
+        self._context = tls_context(server) if parts.scheme == "https" else None
         password = _authorization(server, self._host)
         if password and not self._context and self._host not in _LOOPBACK:
-            raise _TransferError("the password that netrc has for it is only sent by https")
+            raise TransferError("the password that netrc has for it is only sent by https")
         self._headers = {"User-Agent": "gitgates", **password}
         self._proxy = _proxy(parts.scheme, parts.netloc)
         if self._proxy and not self._context:
@@ -130,7 +130,7 @@ class _Site:
     ) -> bytes:
         """Return the entry of a key; empty where there is none, or it was written.
 
-        Raises: _EntryError; _TransferError, OSError, HTTPException where the server is of no use.
+        Raises: _EntryError; TransferError, OSError, HTTPException where the server is of no use.
         """
         if len(entry) > MOST_BYTES:
             raise _EntryError("not written: longer than 1 MiB")
@@ -174,7 +174,7 @@ class _Site:
         is_redirect = 300 <= response.status < 400  # noqa: PLR2004 - by RFC 9110
         phrase = http.client.responses.get(response.status, "")
         what = "redirects are not followed" if is_redirect else phrase
-        raise _TransferError(f"{response.status} {what}".strip())
+        raise TransferError(f"{response.status} {what}".strip())
 
 
 def wrapped(envelope: bytes) -> bytes:
@@ -232,16 +232,16 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
     raise IndexError
 
 
-def _context(server: Server) -> ssl.SSLContext:
-    """Return how the server and this client prove who they are."""
+def tls_context(server: Server) -> ssl.SSLContext:
+    """Return how the server and this client prove who they are. Raises: TransferError."""
     for name in ("ca", "cert", "key"):
         _require(name, getattr(server, name))
     try:
         context = ssl.create_default_context(cafile=server.ca or None)
     except (ssl.SSLError, ValueError):
-        raise _TransferError(f"`ca`: there are no certificates in {server.ca}") from None
+        raise TransferError(f"`ca`: there are no certificates in {server.ca}") from None
     if server.key and not server.cert:
-        raise _TransferError("`key`: there is no `cert` for it")
+        raise TransferError("`key`: there is no `cert` for it")
     if server.cert:
         try:
             # Without the last argument, OpenSSL asks on the terminal.
@@ -249,7 +249,7 @@ def _context(server: Server) -> ssl.SSLContext:
         except (ssl.SSLError, ValueError):
             files = f"{server.cert} and {server.key}" if server.key else server.cert
             why = "are not a certificate and its private key in PEM, without a passphrase"
-            raise _TransferError(f"`cert` and `key`: {files} {why}") from None
+            raise TransferError(f"`cert` and `key`: {files} {why}") from None
     return context
 
 
@@ -258,7 +258,7 @@ def _require(name: str, path_abs: str) -> None:
         if path_abs:
             open(path_abs, "rb").close()
     except OSError as error:
-        raise _TransferError(f"`{name}`: {path_abs}: {error.strerror}") from None
+        raise TransferError(f"`{name}`: {path_abs}: {error.strerror}") from None
 
 
 def _authorization(server: Server, host: str) -> dict[str, str]:
@@ -270,9 +270,9 @@ def _authorization(server: Server, host: str) -> dict[str, str]:
     try:
         entry = netrc.netrc(server.netrc).hosts.get(host)
     except netrc.NetrcParseError as error:  # its message may have the password
-        raise _TransferError(f"{server.netrc}:{error.lineno}: is not a netrc file") from None
+        raise TransferError(f"{server.netrc}:{error.lineno}: is not a netrc file") from None
     except (OSError, ValueError):
-        raise _TransferError(f"{server.netrc}: cannot be read") from None
+        raise TransferError(f"{server.netrc}: cannot be read") from None
     return {"Authorization": _basic(entry[0], entry[2])} if entry else {}
 
 
@@ -295,7 +295,7 @@ def _proxy(scheme: str, host: str) -> urllib.parse.SplitResult | None:
             return parts
     except ValueError:
         pass  # its port is none
-    raise _TransferError(f"{scheme}_proxy: expected a URL such as http://HOST:PORT")
+    raise TransferError(f"{scheme}_proxy: expected a URL such as http://HOST:PORT")
 
 
 def _proxy_authorization(proxy: urllib.parse.SplitResult) -> dict[str, str]:
@@ -308,7 +308,7 @@ def _proxy_authorization(proxy: urllib.parse.SplitResult) -> dict[str, str]:
 def _reason(error: Exception) -> str:
     """Return why a server is of no use, without a word of it."""
     match error:
-        case _TransferError():
+        case TransferError():
             text = str(error)
         case ssl.SSLCertVerificationError():
             text = f"certificate verify failed: {error.verify_message}"

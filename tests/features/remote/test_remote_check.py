@@ -89,8 +89,8 @@ def test_a_server_that_is_not_there(repo: Repo) -> None:
 def test_a_certificate_that_is_not_there(repo: Repo) -> None:
     repo.write("gitgates.toml", '[remote]\nexecution = "grpcs://127.0.0.1:1"\nca = "none.pem"\n')
     done = repo.gitgates("remote", "check")
-    assert done.returncode == 70
-    assert b"`none.pem` of [tool.gitgates.remote] cannot be read" in done.stderr
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert f"failed: [tool.gitgates.remote]: `ca`: {repo.path}/none.pem" in done.stdout.decode()
 
 
 def test_without_the_packages(repo: Repo) -> None:
@@ -104,4 +104,4 @@ def test_without_the_packages(repo: Repo) -> None:
         "check",
         env={"PYTHONPATH": str(repo.path / "path")},
     )
-    assert b"pip install 'gitgates[remote]'" in done.stderr
+    assert b"pip install 'gitgates[remote]'" in done.stdout

@@ -241,7 +241,7 @@ def test_a_server_that_is_not_there(client: Client) -> None:
 
 
 def test_a_wrong_instance(client: Client, server: Server) -> None:
-    end = client.sh(casd.url, "exit 0", instance="other")
+    end = client.sh(server, "exit 0", instance="other")
     assert end.status == "could-not-run"
     assert end.reason
 
