@@ -23,6 +23,7 @@ needs_casd = pytest.mark.skipif(
     not ((FOLDER / "buildbox-casd").exists() and shutil.which("bwrap")),
     reason="there is no buildbox-casd, or no bubblewrap: make .venv/buildbox/ready",
 )
+HAS_FUSE = os.access("/dev/fuse", os.W_OK)
 
 
 class Casd:
@@ -31,11 +32,19 @@ class Casd:
     instance = ""
 
     def __init__(
-        self, folder: Path, *, runner: str = "", jobs: int = 4, mounts: bool = True
+        self,
+        folder: Path,
+        *,
+        runner: str = "",
+        jobs: int = 4,
+        mounts: bool = True,
+        fuse: bool = False,
     ) -> None:
         self.folder = folder
         self.runner = runner or str(FOLDER / "buildbox-run")
         self.jobs, self.mounts = jobs, mounts
+        # It shows a gate its files by FUSE if it finds the program in PATH, else it links each.
+        self.env = os.environ | ({"PATH": f"{FOLDER}:{os.environ['PATH']}"} if fuse else {})
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -58,7 +67,7 @@ class Casd:
         ]
         self.folder.mkdir(exist_ok=True)
         with (self.folder / "log").open("ab") as log:
-            self.process = subprocess.Popen(argv, stdout=log, stderr=log)
+            self.process = subprocess.Popen(argv, env=self.env, stdout=log, stderr=log)
         wait_for_port(self.port)
 
     def stop(self, number: int = signal.SIGTERM) -> None:

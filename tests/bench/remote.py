@@ -27,7 +27,7 @@ from typing import NamedTuple
 
 sys.path.append(str(Path(__file__).parents[1]))
 
-from casd_support import FOLDER, Casd, Link, serving_casd
+from casd_support import FOLDER, HAS_FUSE, Casd, Link, serving_casd
 from nginx_support import NGINX, TLS, Nginx
 
 from gitgates.proc.pool import open_pool
@@ -126,6 +126,11 @@ class Bench:
         return self.link.sent if self.link else 0
 
 
+def serving(folder: Path, jobs: int) -> contextlib.AbstractContextManager[Casd]:
+    """Run a server."""
+    return serving_casd(folder / "casd", jobs=jobs, fuse=HAS_FUSE)
+
+
 def median(do: Callable[[], Cost]) -> Cost:
     """Return the medians of all rounds."""
     costs = [do() for _ in range(ROUNDS)]
@@ -154,7 +159,7 @@ def proxy(folder: Path, casd: Casd) -> Iterator[tuple[str, str]]:
 
 def measure_runs(folder: Path) -> None:
     """Print what runs pay whose results the server has."""
-    with serving_casd(folder / "casd", jobs=JOBS) as casd, proxy(folder / "nginx", casd) as server:
+    with serving(folder, JOBS) as casd, proxy(folder / "nginx", casd) as server:
         bench = Bench(folder / "client", *server)
         bench.add_files(FILES)
         print(f"\nunchanged, {FILES:,} files: the server has all results")
@@ -172,7 +177,7 @@ def measure_runs(folder: Path) -> None:
 
 def measure_sent(folder: Path) -> None:
     """Print what is sent."""
-    with serving_casd(folder / "casd", jobs=JOBS) as casd:
+    with serving(folder, JOBS) as casd:
         for files in (FILES, MANY_FILES):
             link = Link(casd.port)
             bench = Bench(folder / str(files), link.url, "", link)
@@ -193,7 +198,7 @@ def measure_sent(folder: Path) -> None:
 
 def measure_worktrees(folder: Path, seconds: int, jobs: int) -> None:
     """Print how long gates of many worktrees take, beside the ideal."""
-    with serving_casd(folder / "casd", jobs=jobs) as casd, proxy(folder / "nginx", casd) as server:
+    with serving(folder, jobs) as casd, proxy(folder / "nginx", casd) as server:
         bench = Bench(folder / "client", *server)
         bench.add_files(FILES)
         each = GATES // WORKTREES
