@@ -27,6 +27,8 @@ class Stub:
     def __init__(self, answer: Answer, credentials: grpc.ServerCredentials | None = None) -> None:
         self.answer = answer
         self.blobs: dict[str, bytes] = {}
+        self.sent: list[str] = []  # the hashes of what it was sent, in order
+        self.calls: list[str] = []  # calls that ask for blobs, or send some
         self.cancelled: list[str] = []
         self.mute = threading.Event()  # once set, it does not answer what it can do
         self.slow_s = 0.0  # of storing something
@@ -86,11 +88,14 @@ class Stub:
         return found
 
     def _missing(self, request: Any, _context: Any) -> Any:
+        self.calls.append("FindMissingBlobs")
         missing = [each for each in request.blob_digests if each.hash not in self.blobs]
         return message("FindMissingBlobsResponse")(missing_blob_digests=missing)
 
     def _update(self, request: Any, _context: Any) -> Any:
         answer = message("BatchUpdateBlobsResponse")()
+        self.calls.append("BatchUpdateBlobs")
+        self.sent += [each.digest.hash for each in request.requests]
         time.sleep(self.slow_s)
         for each in request.requests:
             data = self._decompressed(each.data) if each.compressor else each.data
@@ -105,6 +110,8 @@ class Stub:
         size = len(content)
         if "/compressed-blobs/zstd/" in f"/{parts[0].resource_name}":
             content = self._decompressed(content)
+        self.calls.append("Write")
+        self.sent.append(parts[0].resource_name.split("/")[-2])
         self.put(content)
         return message("google.bytestream.WriteResponse")(committed_size=size)
 

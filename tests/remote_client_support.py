@@ -11,6 +11,7 @@ from typing import Any
 from conftest import Repo
 
 from gitgates.core.types import Config, Gate
+from gitgates.features.remote.connection import Connection
 from gitgates.features.remote.execution import RemoteCommand, RemoteEnd, RemoteExecution
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
@@ -23,6 +24,7 @@ class Client:
     """A repository whose gates run on a server."""
 
     repo: Repo
+    connection: Connection | None = None  # that it shares with others
     said: list[str] = dataclasses.field(default_factory=list)
     output: bytes = b""
     on_output: Callable[[bytes], None] | None = None
@@ -41,7 +43,9 @@ class Client:
         repo = find_repo(str(self.repo.path), dict(os.environ))
         is_over = over.is_set if over else lambda: False
         config = Config(tables={"remote": table})
-        execution = RemoteExecution(repo, config, self.said.append, is_over)
+        execution = RemoteExecution(
+            repo, config, self.said.append, is_over, connection=self.connection
+        )
         gate = Gate(name="gate", **{"timeout_s": 20.0, **fields})  # type: ignore[arg-type]
         root = input_root(repo, str(self.repo.path), gate.inputs, ())
         self.output = b""

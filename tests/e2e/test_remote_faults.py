@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from casd_support import Casd, Link, free_port, needs_casd, serving_casd
+from casd_support import HAS_FUSE, Casd, Link, free_port, needs_casd, serving_casd
 from conftest import SRC, Repo
 from nginx_support import NGINX, TLS, Nginx
 
@@ -115,6 +115,20 @@ def test_a_pass_and_a_failure_there(repo: Repo, casd: Casd) -> None:
     assert found["fails"]["output"] == "bad\n"
     assert {found[name]["where"] for name in ("passes", "fails")} == {casd.url}
     assert "/" in found["passes"]["action_digest"]
+
+
+@pytest.mark.skipif(not HAS_FUSE, reason="there is no FUSE here")
+def test_files_that_are_shown_by_fuse(repo: Repo, tmp_path: Path) -> None:
+    repo.write("folder/file", "text\n")
+    with serving_casd(tmp_path / "casd", fuse=True) as casd:
+        configure(repo, casd.url, reads=f"{HERE} cat folder/file", ends="sleep 600", timeout="4s")
+        process = start(repo)
+        wait_until(lambda: str(tmp_path) in Path("/proc/mounts").read_text())
+        found = results_of(process)
+        assert (found["reads"]["output"], found["reads"].get("where")) == ("text\n", casd.url)
+        assert found["ends"]["status"] == "timed-out"
+        wait_until(lambda: not casd.children())
+    assert str(tmp_path) not in Path("/proc/mounts").read_text()
 
 
 def test_the_runner_is_killed(repo: Repo, casd: Casd) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import ssl
+import threading
 import time
 
 import grpc
@@ -26,15 +27,19 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from gitgates.features.remote.tree import Digest
+
 MOST_BYTES = 4 << 20  # of a message, by gRPC's default; some servers keep to it
 _TRIES = 3
 _PAUSE_S = 0.2  # doubled each time
 _MOST_REASON = 300  # characters of what a server says
 _NO_PINGS_MS = 2**31 - 1
 _CONNECT_MS = 5000  # the longest that it may take, with TLS, by gRPC's default 20 s
+_IDLE_MS = 60_000  # after which it is made anew: a firewall may have forgotten it by then
 _OPTIONS = (
     ("grpc.keepalive_time_ms", _NO_PINGS_MS),
     ("grpc.enable_retries", 0),
+    ("grpc.client_idle_timeout_ms", _IDLE_MS),
     ("grpc.min_reconnect_backoff_ms", _CONNECT_MS),
     ("grpc.max_receive_message_length", 4 * MOST_BYTES),
     ("grpc.primary_user_agent", "gitgates"),
@@ -75,6 +80,32 @@ def status_text(name: str, details: str) -> str:
     return f"{name}: {text}" if text else name
 
 
+class Sending:
+    """What is sent at this moment, so that gates that start together do not send it twice."""
+
+    def __init__(self) -> None:
+        self._now: set[Digest] = set()
+        self._changed = threading.Condition()
+
+    def begin(self, digests: set[Digest]) -> set[Digest]:
+        """Return those of some blobs that are not sent yet; they are from now on."""
+        with self._changed:
+            own = digests - self._now
+            self._now |= own
+            return own
+
+    def end(self, digests: set[Digest]) -> None:
+        """Note that some are not sent any more."""
+        with self._changed:
+            self._now -= digests
+            self._changed.notify_all()
+
+    def wait(self, digests: set[Digest], within_s: float) -> None:
+        """Wait until none of some blobs is sent any more."""
+        with self._changed:
+            self._changed.wait_for(lambda: not digests & self._now, within_s)
+
+
 class Connection:
     """Calls the methods of one instance of a server."""
 
@@ -83,6 +114,7 @@ class Connection:
         scheme, _, self.address = table["execution"].partition("://")
         self.instance: str = table["instance"]
         self.capabilities: Message | None = None  # of its storage, once it was asked
+        self.sending = Sending()
         if scheme == "grpcs":
             credentials = _credentials(table, root_abs)
             self._channel = grpc.secure_channel(self.address, credentials, _OPTIONS)

@@ -23,7 +23,7 @@ else:
 from gitgates.features.remote import protos
 from gitgates.features.remote.connection import MOST_BYTES, ServerError
 from gitgates.features.remote.tree import Digest, digest_of
-from gitgates.store.files import open_state
+from gitgates.store.files import make_folder, open_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,10 +72,16 @@ class Storage:
         """
         hashes = self._known.hashes()
         unknown = [each for each in set(digests) if bytes.fromhex(each.hash) not in hashes]
-        missing = self._missing(unknown)
-        for batch in self._batches(missing):
-            self._send_batch(batch, blob)
-        self._known.add([bytes.fromhex(each.hash) for each in unknown])
+        missing, sending = self._missing(unknown), self._connection.sending
+        own = sending.begin(missing)
+        try:
+            for batch in self._batches(own):
+                self._send_batch(batch, blob)
+        finally:
+            sending.end(own)
+        others = missing - own
+        sending.wait(others, self._left_s())  # where that fails, the server says what it lacks
+        self._known.add([bytes.fromhex(each.hash) for each in unknown if each not in others])
 
     def forget(self) -> None:
         """Ask the server anew what it has."""
@@ -208,10 +214,12 @@ class _Known:
 
     def add(self, hashes: list[bytes]) -> None:
         """Remember some more. Where that is not possible, they are asked for again."""
-        with contextlib.suppress(OSError), open(self._path_abs, "ab", opener=open_state) as file:
-            if not file.tell():
-                file.write(int(time.time()).to_bytes(_HASH, "big"))
-            file.write(b"".join(hashes))
+        with contextlib.suppress(OSError):
+            make_folder(os.path.dirname(self._path_abs))
+            with open(self._path_abs, "ab", opener=open_state) as file:
+                if not file.tell():
+                    file.write(int(time.time()).to_bytes(_HASH, "big"))
+                file.write(b"".join(hashes))
 
     def clear(self) -> None:
         """Forget all."""
