@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from casd_support import FOLDER as BUILDBOX
-from casd_support import MOUNTS, free_port, needs_casd, wait_for_port, wait_until
+from casd_support import MOUNTS, Casd, free_port, needs_casd, wait_for_port, wait_until
 from conftest import SRC
 
 _FOLDER = SRC / ".venv/buildgrid"
@@ -127,6 +127,9 @@ class BuildGrid:
             )
         self.processes[name] = process
         return process
+
+
+Server = Casd | BuildGrid
 
 
 @contextlib.contextmanager

@@ -153,9 +153,18 @@ class Link:
     def url(self) -> str:
         return f"grpc://127.0.0.1:{self._listener.getsockname()[1]}"
 
+    def cut(self) -> None:
+        """Break all connections, but take new ones."""
+        self._break(self._sockets[1:])
+        del self._sockets[1:]
+
     def close(self) -> None:
         """Break all connections, and refuse new ones."""
-        for each in self._sockets:
+        self._break(self._sockets)
+
+    @staticmethod
+    def _break(sockets: list[socket.socket]) -> None:
+        for each in sockets:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
             each.close()

@@ -34,6 +34,8 @@ for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda _number, _frame: None)
 
+pytest_plugins = ["server_fixtures"]
+
 SRC = Path(__file__).resolve().parents[1]
 DURATION = re.compile(rb"\d+\.\d\d s")
 

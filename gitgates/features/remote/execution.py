@@ -292,12 +292,13 @@ class RemoteExecution:
                 try:
                     while not isinstance(event := self._next(events), BaseException):
                         name = event.name or name
-                        if not _waits(event):
+                        about = _about(event)
+                        if about.stage not in _BEFORE:
                             self._end_s = self._last_s
                         if event.done:
                             name = ""
                             return event
-                        self._log.follow(event, self._left_s())
+                        self._log.follow(about.stdout_stream_name, self._left_s())
                 except _Over as over:
                     if not name:  # it comes at once; without it, nothing can be cancelled
                         name = _name_within(events, _CANCEL_S)
@@ -385,10 +386,11 @@ class _Over(Exception):
     """A result is not waited for any more."""
 
 
-def _waits(operation: Message) -> bool:
-    """Return whether the server says that no worker has the action yet."""
+def _about(operation: Message) -> Message:
+    """Return what the server says of an operation: its stage, where its output is streamed."""
     about = protos.message("ExecuteOperationMetadata")()
-    return bool(operation.metadata.Unpack(about) and about.stage in _BEFORE)
+    operation.metadata.Unpack(about)
+    return about
 
 
 def _read(call: grpc.Call, events: queue.SimpleQueue[Message | BaseException]) -> None:

@@ -17,8 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from google.protobuf.message import Message
-
     from gitgates.features.remote.connection import Connection
 
 
@@ -30,23 +28,19 @@ class LogStream:
     ) -> None:
         """Take what gets the output, and how many bytes of it."""
         self._connection, self._on_output, self._most = connection, on_output, most
-        self._name = ""
         self._call: grpc.Call | None = None
         self._lock = threading.Lock()
         self._is_over = False
         self._size, self._hash = 0, hashlib.sha256()  # of what `on_output` has got
 
-    def follow(self, operation: Message, within_s: float) -> None:
-        """Pass on what is streamed, from the first operation on that names a stream."""
-        metadata = protos.message("ExecuteOperationMetadata")()
-        if self._name or not operation.metadata.Unpack(metadata):
+    def follow(self, name: str, within_s: float) -> None:
+        """Pass on what is streamed, under the first name that is given."""
+        if self._call or not name:
             return
-        self._name = metadata.stdout_stream_name
-        if self._name:
-            read = protos.message("google.bytestream.ReadRequest")(resource_name=self._name)
-            name = "google.bytestream.ByteStream.Read"
-            self._call = self._connection.stream(name, read, within_s)
-            threading.Thread(target=self._pass_on, args=(self._call,), daemon=True).start()
+        request = protos.message("google.bytestream.ReadRequest")(resource_name=name)
+        method = "google.bytestream.ByteStream.Read"
+        self._call = self._connection.stream(method, request, within_s)
+        threading.Thread(target=self._pass_on, args=(self._call,), daemon=True).start()
 
     def end_with(self, output: bytes) -> bool:
         """Pass on what is left of the whole output; return whether it replaces what was streamed.

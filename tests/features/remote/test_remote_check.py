@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from casd_support import Casd, needs_casd, serving_casd
+from buildgrid_support import Server
+from casd_support import needs_casd, serving_casd
 from conftest import Repo
 
 pytestmark = pytest.mark.slow
 
 
-def check(repo: Repo, url: str, more: str = "") -> tuple[int, list[str]]:
-    repo.write("gitgates.toml", f'[remote]\nexecution = "{url}"\n{more}\n')
+def check(repo: Repo, url: str, more: str = "", instance: str = "") -> tuple[int, list[str]]:
+    text = f'[remote]\nexecution = "{url}"\ninstance = "{instance}"\n{more}\n'
+    repo.write("gitgates.toml", text)
     done = repo.gitgates("remote", "check")
     return done.returncode, done.stdout.decode().splitlines()
 
 
-@pytest.fixture(name="casd", scope="module")
-def _casd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Casd]:
-    with serving_casd(tmp_path_factory.mktemp("casd") / "server") as casd:
-        yield casd
-
-
-@needs_casd
-def test_a_server_that_works(repo: Repo, casd: Casd) -> None:
+def test_a_server_that_works(repo: Repo, server: Server) -> None:
     for _ in range(2):  # nothing of it is kept
-        status, lines = check(repo, casd.url)
+        status, lines = check(repo, server.url, instance=server.instance)
         assert status == 0
-        assert lines[0] == f"execution {casd.url}"
+        assert lines[0] == f"execution {server.url}"
         assert [line.split(" (")[0] for line in lines[2:4]] == [
             "  pass     ok: passed",
             "  fail     ok: failed, exit status 3",
@@ -57,12 +51,12 @@ def test_a_sandbox_without_a_shell(repo: Repo, tmp_path: Path) -> None:
     assert lines[-1].startswith("  pass     failed: could not run: the gate did not run to its end")
 
 
-@needs_casd
-def test_a_wrong_instance_and_platform(repo: Repo, casd: Casd) -> None:
-    status, lines = check(repo, casd.url, 'instance = "other"')
+def test_a_wrong_instance_and_platform(repo: Repo, server: Server) -> None:
+    status, lines = check(repo, server.url, instance="other")
     assert status == 1
     assert lines[-1].startswith("  reach    failed: INVALID_ARGUMENT: ")
-    status, lines = check(repo, casd.url, 'platform = { OSFamily = "plan9" }')
+    platform = 'platform = { OSFamily = "plan9", Other = "plan9" }'
+    status, lines = check(repo, server.url, platform, server.instance)
     assert status == 1
     assert "plan9" in lines[-1]
 

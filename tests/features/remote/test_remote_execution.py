@@ -8,11 +8,10 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from buildgrid_support import BuildGrid, needs_buildgrid, serving_buildgrid
-from casd_support import Casd, needs_casd, serving_casd
+from buildgrid_support import Server
+from casd_support import Casd, Link, needs_casd, serving_casd
 from conftest import Repo
 from remote_client_support import Client
 
@@ -21,8 +20,6 @@ from gitgates.features.remote.execution import RemoteEnd
 
 pytestmark = [needs_casd, pytest.mark.slow]
 
-Server = Casd | BuildGrid
-
 
 @pytest.fixture(name="client")
 def _client(repo: Repo) -> Client:
@@ -30,17 +27,6 @@ def _client(repo: Repo) -> Client:
     repo.write("no-interpreter", "#!/no/interpreter\n").chmod(0o755)
     repo.write("data", "content\n")
     return Client(repo)
-
-
-@pytest.fixture(
-    name="server", scope="module", params=["casd", pytest.param("buildgrid", marks=needs_buildgrid)]
-)
-def _server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Server]:
-    serving: Any = serving_casd if request.param == "casd" else serving_buildgrid
-    with serving(tmp_path_factory.mktemp("server") / "server") as server:
-        yield server
 
 
 @pytest.fixture(name="casd")
@@ -163,6 +149,23 @@ def test_a_cancelled_gate_is_ended_on_the_server(client: Client, server: Server)
     assert not is_running("sleep 62.5")
 
 
+def test_a_broken_connection_is_made_again_to_wait(client: Client, server: Server) -> None:
+    link = Link(server.port)
+    threading.Timer(1.5, link.cut).start()
+    end = client.sh(link.url, "date +%N; sleep 2.5; date +%N", instance=server.instance)
+    link.close()
+    assert brief(end) == ("passed", 0)
+    assert len(client.output.split()) == 2  # it has run once
+
+
+def test_properties_that_no_worker_has(client: Client, server: Server) -> None:
+    platform, began_s = (("OSFamily", "plan9"),), time.monotonic()
+    end = client.sh(server, "exit 0", platform=platform, timeout_s=4.0)
+    assert end.status == "could-not-run"
+    assert "plan9" in end.reason or "had not started there" in end.reason
+    assert time.monotonic() - began_s < 3.0  # the rest of its time is for here
+
+
 def test_output_is_cut_at_its_start(client: Client, server: Server) -> None:
     most = Config().max_log_bytes
     end = client.sh(server, f"head -c {most + 5_000_000} /dev/zero; echo last")
@@ -254,6 +257,20 @@ def test_blobs_that_the_server_has_lost_are_sent_again(client: Client, casd: Cas
     end = client.sh(casd.url, "cat data")
     assert end.status == "passed", end.reason
     assert client.output == b"content\n"
+
+
+def test_a_file_that_the_server_has_lost_is_sent_again(client: Client, server: Server) -> None:
+    client.repo.write("data", "only in this test\n")
+    assert brief(client.sh(server, "cat data")) == ("passed", 0)
+    files = (path for path in server.folder.rglob("*") if path.is_file())
+    lost = [path for path in files if path.read_bytes() == b"only in this test\n"]
+    assert lost
+    for path in lost:
+        path.unlink()
+    first = client.sh(server, "cat data # again", timeout_s=10.0)
+    second = client.sh(server, "cat data # again") if first.status == "could-not-run" else first
+    assert brief(second) == ("passed", 0), (first.reason, second.reason)
+    assert client.output == b"only in this test\n"
 
 
 def is_running(command: str) -> bool:

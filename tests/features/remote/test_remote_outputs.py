@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from casd_support import Casd, needs_casd, serving_casd
+from buildgrid_support import Server
 from conftest import Repo
 from reapi_stub import Stub, operation, result_of, token_of
 from remote_client_support import Client
@@ -16,16 +16,9 @@ from remote_client_support import Client
 from gitgates.features.remote.protos import message
 
 
-@pytest.fixture(name="casd", scope="module")
-def _casd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Casd]:
-    with serving_casd(tmp_path_factory.mktemp("casd") / "server") as casd:
-        yield casd
-
-
-@needs_casd
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [0, 1])
-def test_files_and_folders_come_back(repo: Repo, casd: Casd, status: int) -> None:
+def test_files_and_folders_come_back(repo: Repo, server: Server, status: int) -> None:
     repo.write(".gitignore", "report.xml\nbuild/\nold\n")
     repo.write("old", "old").chmod(0o750)
     client = Client(repo)
@@ -34,7 +27,7 @@ def test_files_and_folders_come_back(repo: Repo, casd: Casd, status: int) -> Non
     echo 2 >report.xml; echo new >old; echo 3 >c/3; echo 4 >y; exit {status}"""
     names = ("report.xml", "build/", "old", "c", "none")
     for reuse in (False, True, True):
-        end = client.sh(casd.url, text, outputs=names, reuse=reuse)
+        end = client.sh(server, text, outputs=names, reuse=reuse)
         assert (end.status, end.exit_status) == ("failed" if status else "passed", status)
         found = {
             str(path.relative_to(repo.path)) for path in repo.path.rglob("*") if path.is_file()
@@ -48,14 +41,13 @@ def test_files_and_folders_come_back(repo: Repo, casd: Casd, status: int) -> Non
         (repo.path / "report.xml").unlink()
 
 
-@needs_casd
 @pytest.mark.slow
-def test_nothing_is_written_through_a_link(repo: Repo, casd: Casd, tmp_path: Path) -> None:
+def test_nothing_is_written_through_a_link(repo: Repo, server: Server, tmp_path: Path) -> None:
     repo.write(".gitignore", "build\n")
     (repo.path / "build").symlink_to(tmp_path)
     client = Client(repo)
     end = client.sh(
-        casd.url,
+        server,
         "mkdir b; mv b/../b build; echo 1 >build/1",
         outputs=("build",),
         inputs=(".gitignore",),
