@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 import zstandard
+from reapi_rules import Rules
 
 from gitgates.features.remote.protos import message, method
 
@@ -36,6 +37,7 @@ class Stub:
         self.compressors: list[int] = []
         self.compressed = 0  # blobs that came compressed
         self.streams: dict[str, Iterator[bytes]] = {}  # of output, by name
+        self.headers: dict[str, Any] = {}  # of the last request to execute
         self._server = grpc.server(ThreadPoolExecutor(8))
         self._server.add_generic_rpc_handlers(tuple(self._handlers()))
         if credentials:
@@ -131,7 +133,9 @@ class Stub:
         for at in range(request.read_offset, max(len(content), 1), _PART):
             yield message("google.bytestream.ReadResponse")(data=content[at : at + _PART])
 
-    def _execute(self, request: Any, _context: Any) -> Iterator[Any]:
+    def _execute(self, request: Any, context: Any) -> Iterator[Any]:
+        self.headers = dict(context.invocation_metadata())
+        Rules(self.blobs).check_action(request.action_digest)
         action = message("Action").FromString(self.blobs[request.action_digest.hash])
         command = message("Command").FromString(self.blobs[action.command_digest.hash])
         yield from self.answer(self, action, command)

@@ -7,13 +7,16 @@ connection. Source: gRPC, "Keepalive", "Status codes and their use".
 
 from __future__ import annotations
 
+import functools
 import os
 import ssl
 import threading
 import time
+import uuid
 
 import grpc
 
+from gitgates import __version__
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import GitgatesError
 from gitgates.features.remote import protos
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from gitgates.features.remote.tree import Digest
 
 MOST_BYTES = 4 << 20  # of a message, by gRPC's default; some servers keep to it
+_ABOUT = "build.bazel.remote.execution.v2.requestmetadata-bin"
 _TRIES = 3
 _PAUSE_S = 0.2  # doubled each time
 _MOST_REASON = 300  # characters of what a server says
@@ -120,6 +124,9 @@ class Connection:
             self._channel = grpc.secure_channel(self.address, credentials, _OPTIONS)
         else:
             self._channel = grpc.insecure_channel(self.address, _OPTIONS)
+        about = protos.message("RequestMetadata")(tool_invocation_id=str(uuid.uuid4()))
+        about.tool_details.tool_name, about.tool_details.tool_version = "gitgates", __version__
+        self._metadata = ((_ABOUT, protos.serialized(about)),)  # for the logs of the server
 
     def call(
         self, name: str, request: Message, within_s: float, *, repeats: bool = True
@@ -155,7 +162,7 @@ class Connection:
             request_serializer=protos.serialized,
             response_deserializer=answer.FromString,
         )
-        return found
+        return functools.partial(found, metadata=self._metadata)
 
     @staticmethod
     def _repeated(

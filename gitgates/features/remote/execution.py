@@ -196,7 +196,7 @@ class RemoteExecution:
         if gate.image:
             platform["container-image"] = gate.image
         argv = ["/bin/sh", "-c", _WRAPPER, "sh", "", folder, *given.argv]
-        outputs = sorted(f"{_FOLDER}/{name.strip('/')}" for name in gate.outputs)
+        outputs = sorted({f"{_FOLDER}/{name.strip('/')}" for name in gate.outputs})
         command = protos.message("Command")(output_paths=[*outputs, _END], arguments=argv)
         for name, value in sorted(given.env.items()):
             command.environment_variables.add(name=name, value=value)

@@ -225,6 +225,21 @@ def test_with_proof(repo: Repo) -> None:
     assert client.output == b"output\n"
 
 
+def test_what_is_sent_is_as_the_api_demands(repo: Repo) -> None:
+    repo.write(".gitignore", "*.xml\n")
+    for path in ("a/x", "a-b/x", "a.b", "a/b/c", "a/b-c", "Ä", "\U0001f600", "\uffff", "empty"):
+        repo.write(path, "" if path == "empty" else path)
+    repo.write("b/tool", "x").chmod(0o755)
+    (repo.path / "b/link").symlink_to("../a")
+    outputs = ("z.xml", "a.xml", "z.xml", "a.xml/", "b/c.xml")
+    platform = (("b", "1"), ("OSFamily", "linux"), ("container-image", "docker://a"))
+    with Stub(_honest).serving() as stub:
+        end = Client(repo).sh(stub.url, "exit 0", outputs=outputs, platform=platform, timeout_s=2.5)
+    assert (end.status, end.reason) == ("passed", "")
+    header = stub.headers["build.bazel.remote.execution.v2.requestmetadata-bin"]
+    assert message("RequestMetadata").FromString(header).tool_details.tool_name == "gitgates"
+
+
 def test_what_is_sent_must_be_stored(repo: Repo) -> None:
     with Stub(_honest).serving() as stub:
         stub.stored = False
