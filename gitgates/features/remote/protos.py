@@ -9,8 +9,9 @@ from __future__ import annotations
 import functools
 import os
 
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.message import Message
+from google.protobuf import descriptor_pb2, descriptor_pool
+from google.protobuf.message import DecodeError, Message
+from google.protobuf.message_factory import GetMessageClass
 
 from gitgates.core.errors import GitgatesError
 
@@ -21,9 +22,13 @@ _API = "build.bazel.remote.execution.v2"
 @functools.cache
 def message(name: str) -> type[Message]:
     """Return the class of a message: `Action` of this API, or a full name, `google.rpc.Status`."""
-    found: type[Message] = message_factory.GetMessageClass(
-        _pool().FindMessageTypeByName(_full(name))
-    )
+    try:
+        found: type[Message] = GetMessageClass(_pool().FindMessageTypeByName(_full(name)))
+    except (DecodeError, FileNotFoundError, KeyError, TypeError):
+        text = (
+            "this installation of gitgates is without the Remote Execution API, or with half of it"
+        )
+        raise GitgatesError(text, "Install it again, or build it with grpcio-tools.") from None
     return found
 
 
@@ -32,7 +37,7 @@ def method(name: str) -> tuple[str, type[Message]]:
     """Return the path of a method, `Execution.Execute`, and the class of what it returns."""
     service, _dot, last = _full(name).rpartition(".")
     found = _pool().FindServiceByName(service).FindMethodByName(last)
-    return f"/{service}/{last}", message_factory.GetMessageClass(found.output_type)
+    return f"/{service}/{last}", GetMessageClass(found.output_type)
 
 
 def serialized(message: Message) -> bytes:
@@ -48,12 +53,8 @@ def _full(name: str) -> str:
 @functools.cache
 def _pool() -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.DescriptorPool()
-    try:
-        with open(_FILE_ABS, "rb") as file:
-            descriptors = descriptor_pb2.FileDescriptorSet.FromString(file.read())
-    except FileNotFoundError:
-        text = "this installation of gitgates was built without the Remote Execution API"
-        raise GitgatesError(text, "Build it again, with grpcio-tools installed.") from None
+    with open(_FILE_ABS, "rb") as file:
+        descriptors = descriptor_pb2.FileDescriptorSet.FromString(file.read())
     for each in descriptors.file:
         pool.AddSerializedFile(each.SerializeToString())
     return pool

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gitgates.features.remote.tree import InputRoot
     from gitgates.git.repo import Repo
 
-INSTALL = "grpcio and protobuf are not installed: pip install 'gitgates[remote]'"
+INSTALL = "grpcio or protobuf is missing or too old: pip install 'gitgates[remote]'"
 _CANCEL_S = 3.0  # all gates together, after the end of the run
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -9,6 +10,9 @@ import pytest
 from buildgrid_support import Server
 from casd_support import needs_casd, serving_casd
 from conftest import Repo
+
+from gitgates.core.errors import GitgatesError
+from gitgates.features.remote import protos
 
 pytestmark = pytest.mark.slow
 
@@ -87,9 +91,11 @@ def test_a_certificate_that_is_not_there(repo: Repo) -> None:
     assert f"failed: [tool.gitgates.remote]: `ca`: {repo.path}/none.pem" in done.stdout.decode()
 
 
-def test_without_the_packages(repo: Repo) -> None:
+@pytest.mark.parametrize("package", ["grpc", "google/protobuf"])
+def test_without_the_packages(repo: Repo, package: str) -> None:
     repo.write("gitgates.toml", '[remote]\nexecution = "grpc://127.0.0.1:1"\n')
-    repo.write("path/grpc/__init__.py", "raise ImportError('none')")
+    text = "raise ImportError('none')" if package == "grpc" else ""  # that of an old version
+    repo.write(f"path/{package}/__init__.py", text)
     done = repo.ask(
         sys.executable,
         "-m",
@@ -99,3 +105,17 @@ def test_without_the_packages(repo: Repo) -> None:
         env={"PYTHONPATH": str(repo.path / "path")},
     )
     assert b"pip install 'gitgates[remote]'" in done.stdout
+
+
+@pytest.mark.parametrize("content", [b"", b"\x0a\xff", b"half of it", None])
+def test_without_the_protos(
+    content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "protos.binpb"
+    if content is not None:
+        path.write_bytes(content)
+    monkeypatch.delitem(sys.modules, protos.__name__)
+    fresh = importlib.import_module(protos.__name__)
+    monkeypatch.setattr(fresh, "_FILE_ABS", str(path))
+    with pytest.raises(GitgatesError, match="without the Remote Execution API"):
+        fresh.message("Action")
