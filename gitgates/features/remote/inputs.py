@@ -11,7 +11,7 @@ from gitgates.engine.command import without_git
 from gitgates.engine.match import select
 from gitgates.engine.portable import digest
 from gitgates.engine.visible_content import VisibleContent
-from gitgates.features.remote.secret_files import secret_named
+from gitgates.features.remote.secret_files import is_secret_variable, secret_named
 from gitgates.git.repo import find_repo
 from gitgates.store.files import link_out
 
@@ -19,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
+    from gitgates.core.types import Gate
     from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Git, Repo
 
@@ -52,6 +53,17 @@ class InputsError(GitgatesError):
         texts = [problem.message for problem in problems[:_MOST_NAMED]]
         more = len(problems) - len(texts)
         return cls("; ".join([*texts, *([f"and {more} more"] if more else [])]), problems[0].hint)
+
+
+def secret_variables(gate: Gate, names: Iterable[str]) -> list[InputsError]:
+    """Return a problem for each variable that looks like a secret, and that only a `*` names."""
+    named = {*gate.env_inputs, *(name for name, _value in gate.env)}
+    found = [name for name in names if is_secret_variable(name) and name not in named]
+    hint = "Name it in full in `env_inputs` if it is to be sent."
+    return [
+        InputsError(f"the variable `{name}` looks like a secret, and is not sent", hint)
+        for name in found
+    ]
 
 
 class Inputs:

@@ -1,4 +1,4 @@
-"""Files that look like secrets, by their names and by how they begin."""
+"""Files that look like secrets, by their names and by how they begin; and variables."""
 
 from __future__ import annotations
 
@@ -27,6 +27,15 @@ _HEADS = (
     (rb"^[^#;\n]*:_(?:authToken|password|auth)\s*=\s*[^$\s]", "the token of a registry"),
 )
 _FORMATS = tuple((re.compile(pattern, re.MULTILINE), what) for pattern, what in _HEADS)
+_VARIABLE = re.compile(
+    r"(^|_)(API_?KEY|ACCESS_KEY|AUTH|CREDENTIALS?|PASS|PASSWD|PASSWORD|PAT|SECRET|TOKEN)S?(_|$)",
+    re.IGNORECASE,
+)
+
+
+def is_secret_variable(name: str) -> bool:
+    """Return whether a variable seems to contain a secret, by its name."""
+    return bool(_VARIABLE.search(name))
 
 
 def secret_named(path: str) -> str:

@@ -6,7 +6,8 @@ import os
 
 from gitgates.core.clean import utf8, visible_line
 from gitgates.engine.match import select
-from gitgates.features.remote.inputs import Inputs, InputsError
+from gitgates.features.remote.gates import declared_env
+from gitgates.features.remote.inputs import Inputs, InputsError, secret_variables
 from gitgates.features.remote.tree import root_of
 from gitgates.git.repo import nul_split
 
@@ -31,7 +32,8 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
     not_secret = config.tables["remote"]["not_secret"]
     more = gate.ignored_inputs
     inputs = Inputs(repo, repo.root_abs, gate.inputs, more, not_secret=not_secret)
-    root, problems = root_of(inputs), list(inputs.problems)
+    variables = declared_env(gate, {"GITGATES_HOOK": "", **repo.env, **dict(gate.env)})
+    root, problems = root_of(inputs), [*secret_variables(gate, variables), *inputs.problems]
     refused = {problem.message for problem in problems}
     for digest in root.files:
         try:
@@ -50,6 +52,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
         "directories": len(root.directories),
         "size_bytes": sum(sent.values()) + sum(map(len, root.directories.values())),
         "files": [{"path": utf8(path), "size_bytes": size} for path, size in sorted(sent.items())],
+        "variables": [*variables],
         "links_to_absolute_places": [*map(utf8, root.links)],
         "ignored": [utf8(path) for path in ignored if not select((path.rstrip("/"),), more, ())],
         "refused": [utf8(problem.message) for problem in problems],
@@ -71,6 +74,7 @@ def sent_text(document: Mapping[str, Any]) -> str:
         *_first(rows, "folders"),
         f"  input root {document['digest']}",
     ]
+    lines.append(f"variables: {', '.join(document['variables'])}")
     for title, name in (
         ("links to absolute places, which have to be there:", "links_to_absolute_places"),
         ("not sent, because git ignores it; the gate can name it in `ignored_inputs`:", "ignored"),

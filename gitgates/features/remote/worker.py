@@ -19,6 +19,7 @@ from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
 from gitgates.features.remote.gates import NUMBER_BYTES, ChildEnd, GateRequest
+from gitgates.features.remote.inputs import InputsError, secret_variables
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
 from gitgates.store.files import open_state
@@ -129,6 +130,8 @@ def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) ->
     from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
 
     gate = Gate(**request.gate)
+    if problems := secret_variables(gate, request.env):
+        raise InputsError.of_problems(problems)
     repo = find_repo(request.repo_abs, environ.read())
     config = Config(tables={"remote": request.table})
     connection = _shared.connection(request.table, repo.root_abs)

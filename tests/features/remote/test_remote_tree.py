@@ -367,6 +367,30 @@ def test_explain_lists_what_would_be_sent(project: Repo) -> None:
     assert sha256(root.directories[root.digest]).hexdigest() == root.digest.hash
 
 
+def test_variables_that_look_like_secrets_have_to_be_named(
+    project: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = (
+        "LINT_MODE",
+        "LINT_TOKEN",
+        "LINT_API_KEY",
+        "LINT_KEYS",
+        "LINT_PASSAGE",
+        "LINT_secret_1",
+    )
+    for name in names:
+        monkeypatch.setenv(name, "value")
+    more = 'env_inputs = ["LINT_*", "LINT_TOKEN"]\nenv = { A_SECRET = "none" }'
+    project.config(CONFIG.replace("[gates.lint]", f"[gates.lint]\n{more}"))
+    done = project.gitgates("explain", "--remote", "lint", "--format", "json")
+    document = json.loads(done.stdout)
+    assert document["variables"] == sorted(("A_SECRET", "GITGATES_HOOK", *names))
+    assert document["refused"][-2:] == [
+        f"the variable `{name}` looks like a secret, and is not sent"
+        for name in ("LINT_API_KEY", "LINT_secret_1")
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
