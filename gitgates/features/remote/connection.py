@@ -78,7 +78,9 @@ class ServerError(Exception):
 def status_text(name: str, details: str) -> str:
     """Return what a status of gRPC says, on one line."""
     details = (details or "").rpartition("last error: ")[2].removeprefix("UNKNOWN: ")
-    text = visible_line(details[:_MOST_REASON])
+    text = visible_line(details.removeprefix(f"{name}: ")[:_MOST_REASON])
+    if "Deadline Exceeded" in text:
+        text = "no answer in time"
     if "WRONG_VERSION_NUMBER" in text:
         text = "the server does not use TLS, which grpcs:// asks for"
     return f"{name}: {text}" if text else name
