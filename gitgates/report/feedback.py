@@ -195,6 +195,9 @@ def _section(finding: GateReport, report: EventReport, *, tight: bool) -> str:
     result, lines = finding.result, [f"## {_ended(finding)}"]
     if finding.description and not tight:
         lines.append(plain_line(finding.description, longest))
+    if result.where and not tight:  # a file may be missing there
+        sent = f"gitgates explain --remote {quote(plain_line(result.gate, 400))}"
+        lines.append(f"It ran on {plain_line(result.where)}, with what `{sent}` lists.")
     is_mute = result.status in _FAILED and not readable(result.output[:_LONGEST_MUTE])
     if finding.command and is_mute and not tight:
         lines.append(f"It printed nothing. Command: {plain_line(finding.command, longest)}")
