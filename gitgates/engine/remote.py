@@ -6,6 +6,8 @@ of which all runs of a user share the same number, as they do with the slots of 
 
 from __future__ import annotations
 
+import contextlib
+
 from gitgates.core.record import Record
 from gitgates.core.types import Ending
 from gitgates.proc.pool import open_pool, release
@@ -104,6 +106,9 @@ class RemoteRun:
                 self._pool = None
         self._is_full = slots is None
         self._jobs += not self._is_full
+        if self._is_full:
+            with contextlib.suppress(OSError):  # it is said when a gate is to start
+                self._gates.start_worker()
         return slots
 
     def give_back(self, slots: list[int]) -> None:

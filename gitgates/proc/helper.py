@@ -17,6 +17,7 @@ else:
 
 _MOST_S = 5.0  # to end by itself
 _POLL_S = 0.002
+_FD_BYTES = 4
 
 
 class Helper:
@@ -38,9 +39,10 @@ class Helper:
         finally:
             theirs.close()
 
-    def send(self, message: bytes, fd: int) -> None:
-        """Send it a message with a file descriptor. Raises: OSError where it is gone."""
-        self._socket.sendmsg([message], [(*self._rights, fd.to_bytes(4, sys.byteorder))])
+    def send(self, *fds: int) -> None:
+        """Send it a byte, with file descriptors. Raises: OSError where it is gone."""
+        content = b"".join([fd.to_bytes(_FD_BYTES, sys.byteorder) for fd in fds])
+        self._socket.sendmsg([b"."], [(*self._rights, content)])
 
     def close(self) -> None:
         """Have it end, and wait for that."""

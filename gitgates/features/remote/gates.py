@@ -3,7 +3,7 @@
 One other process of a run talks to the server for all of them: see worker.py. So a run loads
 nothing of gRPC, and gRPC is loaded once. Such a gate is a child process like any other here, too:
 a `cat` of what the worker writes into a pipe. So limits, ^C and the capture of output are the same.
-What is asked is in a file; the worker writes how the gate ended beside that.
+How the gate ended is in a file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,6 @@ _START = (
 )
 _COPY = ("cat",)
 _ALWAYS = ("GITGATES_HOOK",)
-NUMBER_BYTES = 8  # of a message to the worker
 
 
 class GateRequest(Record):
@@ -46,6 +45,7 @@ class GateRequest(Record):
     argv: tuple[str, ...]
     env: Mapping[str, str]  # of the gate there: only what is declared
     cwd: str  # relative to the root
+    end_abs: str  # where to write how it ended
 
 
 class ChildEnd(Record):
@@ -63,8 +63,8 @@ class ChildEnd(Record):
 class Asked(Record):
     """A gate that the worker was asked for."""
 
-    read_fd: int
-    request_abs: str
+    read_fd: int  # its pipe
+    end_abs: str
 
 
 class RemoteGates:
@@ -78,8 +78,7 @@ class RemoteGates:
         self._number = 0
         self._folder_abs = ""
         self._worker: Helper | None = None
-        # The input of a child here → the end of its pipe, and the file of the request.
-        self._asked: dict[str, Asked] = {}
+        self._asked: dict[str, Asked] = {}  # by the input of its child here
 
     def may_run(self, step: Step) -> bool:
         """Return whether a gate may run there: it only looks at files, and at those only."""
@@ -109,6 +108,7 @@ class RemoteGates:
         self._number += 1
         self._folder_abs = f"{run_abs}/remote-{os.getpid()}"
         request_abs = f"{self._folder_abs}/{self._number}"
+        end_abs = f"{request_abs}.end"
         request = GateRequest(
             root_abs=root_abs,
             repo_abs=self._repo.root_abs,
@@ -118,18 +118,20 @@ class RemoteGates:
             argv=command.argv,
             env=declared_env(gate, command.env),
             cwd=os.path.relpath(command.cwd_abs, root_abs),
+            end_abs=end_abs,
         )
         make_folder(self._folder_abs)
-        with open(request_abs, "xb", opener=open_state) as file:
-            marshal.dump(request._asdict(), file)
-        self._worker = self._worker or self._started()
         read_fd, write_fd = os.pipe()
         stdin_abs = f"/dev/fd/{read_fd}"
-        self._asked[stdin_abs] = Asked(read_fd, request_abs)
+        self._asked[stdin_abs] = Asked(read_fd, end_abs)
         try:
-            self._worker.send(b"%*d" % (NUMBER_BYTES, self._number), write_fd)
+            with open(request_abs, "x+b", opener=open_state) as file:
+                file.write(marshal.dumps(request._asdict()))
+                file.seek(0)
+                self.start_worker().send(file.fileno(), write_fd)
         finally:
             os.close(write_fd)
+            remove_file(request_abs)
         cwd_abs, env = self._repo.root_abs, self._repo.env
         return command._replace(argv=_COPY, cwd_abs=cwd_abs, env=env, stdin_abs=stdin_abs)
 
@@ -137,14 +139,12 @@ class RemoteGates:
         """Return how a gate ended whose child is gone, and remove the files of that."""
         asked = self._asked.pop(command.stdin_abs)
         os.close(asked.read_fd)  # which cancels what still runs there
-        end_abs = f"{asked.request_abs}.end"
         try:
-            end = ChildEnd(**marshal.loads(read_state(end_abs) or b""))  # noqa: S302 - of our own worker
+            end = ChildEnd(**marshal.loads(read_state(asked.end_abs) or b""))  # noqa: S302 - of our own worker
         except (EOFError, OSError, TypeError, ValueError):
             how = f": {ending.not_started}" if ending.not_started else ""
             end = ChildEnd(reason=f"its client ended early{how}")
-        for path_abs in (asked.request_abs, end_abs):
-            remove_file(path_abs)
+        remove_file(asked.end_abs)
         return end
 
     def close(self) -> None:
@@ -161,10 +161,13 @@ class RemoteGates:
             os.rmdir(self._folder_abs)
             os.rmdir(os.path.dirname(self._folder_abs))
 
-    def _started(self) -> Helper:
-        home = os.path.abspath(f"{__file__}/../../../..")
-        argv = (sys.executable, "-I", "-c", _START, home, _WORKER, self._folder_abs)
-        return Helper(argv, {"GRPC_VERBOSITY": "NONE", **self._repo.env})
+    def start_worker(self) -> Helper:
+        """Return the worker, which takes a moment to start. Raises: OSError."""
+        if not self._worker:
+            home = os.path.abspath(f"{__file__}/../../../..")
+            argv = (sys.executable, "-I", "-c", _START, home, _WORKER)
+            self._worker = Helper(argv, {"GRPC_VERBOSITY": "NONE", **self._repo.env})
+        return self._worker
 
 
 def declared_env(gate: Gate, env: Mapping[str, str]) -> dict[str, str]:

@@ -1,24 +1,25 @@
 """The process that has the gates of a run run on the server, each in a thread: see gates.py.
 
-It is asked by a socket, its standard input, and ends with that. A message is the number of a
-request, with a pipe for the output of the gate, and nothing else. Where nobody reads the pipe any
-more, the gate is cancelled there.
+It is asked by a socket, its standard input, and ends with that. What comes by it is a file with
+the request, and a pipe for the output of the gate, and nothing else. Where nobody reads the pipe
+any more, the gate is cancelled there.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import marshal
 import os
 import select
 import socket
-import sys
 import threading
 import time
 
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
-from gitgates.features.remote.gates import NUMBER_BYTES, ChildEnd, GateRequest
+from gitgates.features.remote.gates import ChildEnd, GateRequest
 from gitgates.features.remote.inputs import InputsError, secret_variables
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
@@ -51,17 +52,14 @@ class _Life:
 
 
 def main() -> None:
-    """Serve the requests in a folder until the run is over."""
-    folder_abs = sys.argv[3]
+    """Serve requests until the run is over."""
     is_ended = threading.Event()
     threads = []
+    with contextlib.suppress(ImportError):  # which is said to who asks
+        importlib.import_module("gitgates.features.remote.execution")
     with socket.socket(fileno=0) as asked:
-        while True:
-            number, fds, _flags, _address = socket.recv_fds(asked, NUMBER_BYTES, 1)
-            if not number:
-                break
-            given = f"{folder_abs}/{int(number)}", fds[0], is_ended
-            threads.append(threading.Thread(target=_serve, args=given, daemon=True))
+        while fds := socket.recv_fds(asked, 1, 2)[1]:
+            threads.append(threading.Thread(target=_serve, args=(*fds, is_ended), daemon=True))
             threads[-1].start()
     is_ended.set()
     until = time.monotonic() + _CANCEL_S
@@ -70,27 +68,31 @@ def main() -> None:
     os._exit(0)  # threads of gRPC are not waited for
 
 
-def _serve(request_abs: str, output_fd: int, is_ended: threading.Event) -> None:
+def _serve(request_fd: int, output_fd: int, is_ended: threading.Event) -> None:
     """Have one gate run, and write how it ended; then its output ends."""
     notes: list[str] = []
     try:
-        with open(request_abs, "rb") as file:
+        with open(request_fd, "rb") as file:
             request = GateRequest(**marshal.load(file))  # noqa: S302 - of our own parent
-        end = _run(request, output_fd, _Life(output_fd, is_ended), notes)
-    except ImportError as error:
-        is_missing = (error.name or "").partition(".")[0] in ("grpc", "google")
-        end = ChildEnd(reason=INSTALL if is_missing else str(error), is_down=True)
-    except GitgatesError as error:
-        end = ChildEnd(reason=error.message)
-    except BrokenPipeError:  # nobody reads the output
-        end = ChildEnd(reason="cancelled")
-    except Exception as error:  # noqa: BLE001 - whatever it is, the gate has not run
-        end = ChildEnd(reason=f"{type(error).__name__}: {error}")
-    try:
-        with open(f"{request_abs}.end", "xb", opener=open_state) as file:
+        end = _end_of(request, output_fd, _Life(output_fd, is_ended), notes)
+        with open(request.end_abs, "xb", opener=open_state) as file:
             marshal.dump(end._replace(notes=tuple(notes))._asdict(), file)
     finally:
         os.close(output_fd)
+
+
+def _end_of(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) -> ChildEnd:
+    try:
+        return _run(request, output_fd, life, notes)
+    except ImportError as error:
+        is_missing = (error.name or "").partition(".")[0] in ("grpc", "google")
+        return ChildEnd(reason=INSTALL if is_missing else str(error), is_down=True)
+    except GitgatesError as error:
+        return ChildEnd(reason=error.message)
+    except BrokenPipeError:  # nobody reads the output
+        return ChildEnd(reason="cancelled")
+    except Exception as error:  # noqa: BLE001 - whatever it is, the gate has not run
+        return ChildEnd(reason=f"{type(error).__name__}: {error}")
 
 
 class _Shared:

@@ -134,6 +134,7 @@ class _Roots:
             argv=(),
             env={},
             cwd=".",
+            end_abs="",
         )
         root: InputRoot = self.shared.input_root(self.found, request, Gate(name="a"))
         return root
