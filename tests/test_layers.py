@@ -35,6 +35,7 @@ COLD = (
     "features/intents/edit.py",  # writes a scope, with tomlkit
     # Of a process that talks to a server of the Remote Execution API, with grpcio.
     *("features/remote/connection.py", "features/remote/execution.py"),
+    "features/remote/log_stream.py",
     *("features/remote/outputs.py", "features/remote/protos.py", "features/remote/storage.py"),
     "features/trace/blame.py",  # reads objects, with dulwich
     "report/html.py",  # renders pages, with jinja2
@@ -68,7 +69,7 @@ ONLY_IN: dict[str, tuple[str, ...]] = {
     "sys.stdout": ("entry/", "cli/", "verbs/", "__main__.py"),
     "sys.stderr": ("entry/", "cli/", "verbs/", "__main__.py"),
     "sys.stdin": ("entry/", "cli/", "verbs/", "__main__.py"),
-    "sys.argv": ("__main__.py",),
+    "sys.argv": ("__main__.py", "features/remote/worker.py"),
     # What others have written may be of any depth.
     "tomllib.loads": ("core/limits.py", "config/jsonschema.py"),
     "json.loads": (

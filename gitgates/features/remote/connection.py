@@ -159,12 +159,12 @@ class Connection:
 
     def _caller(self, kind: str, name: str) -> Callable[..., Message]:
         path, answer = protos.method(name)
-        found: Callable[..., Message] = getattr(self._channel, kind)(
+        caller: Callable[..., Message] = getattr(self._channel, kind)(
             path,
             request_serializer=protos.serialized,
             response_deserializer=answer.FromString,
         )
-        return functools.partial(found, metadata=self._metadata)
+        return functools.partial(caller, metadata=self._metadata)
 
     @staticmethod
     def _repeated(

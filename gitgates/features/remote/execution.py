@@ -174,9 +174,9 @@ class RemoteExecution:
     def capabilities(self, within_s: float) -> Message:
         """Return what the server says of itself. Raises: ServerError where it cannot run gates."""
         request = protos.message("GetCapabilitiesRequest")(instance_name=self._connection.instance)
-        found = self._connection.call("Capabilities.GetCapabilities", request, within_s)
-        version = found.high_api_version
-        execution = found.execution_capabilities
+        answer = self._connection.call("Capabilities.GetCapabilities", request, within_s)
+        version = answer.high_api_version
+        execution = answer.execution_capabilities
         sha256 = protos.message("DigestFunction").Value.Value("SHA256")
         if not execution.exec_enabled:
             raise ServerError("the server does not execute", is_down=True)
@@ -185,7 +185,7 @@ class RemoteExecution:
         if (version.major, version.minor) < _FIRST_VERSION:
             text = f"the server has version {version.major}.{version.minor} of the API, not 2.1"
             raise ServerError(text, is_down=True)
-        return found
+        return answer
 
     def _action(self, gate: Gate, given: RemoteCommand, root: Digest) -> _Action:
         folder = _FOLDER if given.cwd == "." else f"{_FOLDER}/{given.cwd}"

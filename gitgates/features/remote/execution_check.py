@@ -35,13 +35,13 @@ def checked(repo: Repo, config: Config, show: Callable[[str, str, float, bool], 
     The gates need no file, and their results are not kept. Raises: GitgatesError for a file of the
     configuration.
     """
-    said: list[str] = []
-    server, began_s = RemoteExecution(repo, config, said.append), time.monotonic()
+    messages: list[str] = []
+    server, began_s = RemoteExecution(repo, config, messages.append), time.monotonic()
     try:
-        found = server.capabilities(_TIMEOUT_S)
+        answer = server.capabilities(_TIMEOUT_S)
     except ServerError as error:
         return show("reach", error.reason, began_s, False)
-    low, high = found.low_api_version, found.high_api_version
+    low, high = answer.low_api_version, answer.high_api_version
     versions = f"API {low.major}.{low.minor} to {high.major}.{high.minor}, SHA-256"
     place = config.tables["remote"]["execution"]
     if place.startswith("grpc://") and not place.startswith(_LOOPBACK):

@@ -131,9 +131,9 @@ class Inputs:
         elif is_absolute and path in self.ignored:
             self.absolute_links.append(path)  # such as to the interpreter of a virtual environment
         elif is_absolute or link_out(path_abs, place_abs):
-            said = visible_line(target)
+            text = visible_line(target)
             where = "an absolute place" if is_absolute else "a place outside of the repository"
-            self._refuse(f"the link `{visible_line(path)}` leads to {where}, {said}")
+            self._refuse(f"the link `{visible_line(path)}` leads to {where}, {text}")
         # The API wants neither `//` nor `/./`.
         first, *rest = target.split("/")
         self.targets[path] = "/".join([first, *(part for part in rest if part not in ("", "."))])

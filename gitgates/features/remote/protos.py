@@ -23,21 +23,21 @@ _API = "build.bazel.remote.execution.v2"
 def message(name: str) -> type[Message]:
     """Return the class of a message: `Action` of this API, or a full name, `google.rpc.Status`."""
     try:
-        found: type[Message] = GetMessageClass(_pool().FindMessageTypeByName(_full(name)))
+        kind: type[Message] = GetMessageClass(_pool().FindMessageTypeByName(_full(name)))
     except (DecodeError, FileNotFoundError, KeyError, TypeError):
         text = (
             "this installation of gitgates is without the Remote Execution API, or with half of it"
         )
         raise GitgatesError(text, "Install it again, or build it with grpcio-tools.") from None
-    return found
+    return kind
 
 
 @functools.cache
 def method(name: str) -> tuple[str, type[Message]]:
     """Return the path of a method, `Execution.Execute`, and the class of what it returns."""
     service, _dot, last = _full(name).rpartition(".")
-    found = _pool().FindServiceByName(service).FindMethodByName(last)
-    return f"/{service}/{last}", GetMessageClass(found.output_type)
+    described = _pool().FindServiceByName(service).FindMethodByName(last)
+    return f"/{service}/{last}", GetMessageClass(described.output_type)
 
 
 def serialized(message: Message) -> bytes:

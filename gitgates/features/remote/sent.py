@@ -40,8 +40,8 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
             root.blob(digest)
         except InputsError as error:
             path = os.path.relpath(root.files[digest], repo.root_abs)
-            found = InputsError.of_secret(path, error.what) if error.what else error
-            problems += [found] if found.message not in refused else []
+            problem = InputsError.of_secret(path, error.what) if error.what else error
+            problems += [problem] if problem.message not in refused else []
     sent = {path: state[0][1] for path, (_place, state) in inputs.files.items()}
     ignored = nul_split(repo.git.ask(*_IGNORED).stdout)
     return {

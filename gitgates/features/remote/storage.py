@@ -148,8 +148,8 @@ class Storage:
         answer = self._connection.call(name, request, self._left_s())
         stored = {part.digest.hash for part in answer.responses if not part.status.code}
         if stored != {each.hash for each in digests}:
-            said = [part.status.message for part in answer.responses if part.status.code]
-            raise ServerError(f"the server does not store what it is sent: {(said or [''])[0]}")
+            errors = [part.status.message for part in answer.responses if part.status.code]
+            raise ServerError(f"the server does not store what it is sent: {(errors or [''])[0]}")
 
     def _write(self, digest: Digest, content: bytes) -> None:
         prefix = f"{self._connection.instance}/" if self._connection.instance else ""
