@@ -50,6 +50,7 @@ _OPTIONS = (
 )
 # The system's certificates, where Python does not name their file: gRPC would use its own ones.
 _ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
+LOOPBACK = ("127.", "localhost:", "[::1]:")  # how addresses begin that no proxy is asked for
 # What is wrong with the server, or our access to it, and not with one request.
 _DOWN = (
     grpc.StatusCode.UNAVAILABLE,
@@ -121,11 +122,13 @@ class Connection:
         self.instance: str = table["instance"]
         self.capabilities: Message | None = None  # of its storage, once it was asked
         self.sending = Sending()
+        by_proxy = ("grpc.enable_http_proxy", int(not self.address.startswith(LOOPBACK)))
+        options = (*_OPTIONS, by_proxy)
         if scheme == "grpcs":
             credentials = _credentials(table, root_abs)
-            self._channel = grpc.secure_channel(self.address, credentials, _OPTIONS)
+            self._channel = grpc.secure_channel(self.address, credentials, options)
         else:
-            self._channel = grpc.insecure_channel(self.address, _OPTIONS)
+            self._channel = grpc.insecure_channel(self.address, options)
         about = protos.message("RequestMetadata")(tool_invocation_id=str(uuid.uuid4()))
         about.tool_details.tool_name, about.tool_details.tool_version = "gitgates", __version__
         self._metadata = ((_ABOUT, protos.serialized(about)),)  # for the logs of the server

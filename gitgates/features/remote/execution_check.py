@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from gitgates.core.types import Gate
-from gitgates.features.remote.connection import ServerError
+from gitgates.features.remote.connection import LOOPBACK, ServerError
 from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
 from gitgates.features.remote.tree import InputRoot, digest_of
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 60.0
 _FAILS = 3
-_LOOPBACK = ("grpc://127.", "grpc://localhost:", "grpc://[::1]:")
 _PATH = "/usr/local/bin:/usr/bin:/bin"
 # Step, command, what it has to be: status and exit status.
 _CASES = (
@@ -43,8 +42,8 @@ def checked(repo: Repo, config: Config, show: Callable[[str, str, float, bool], 
         return show("reach", error.reason, began_s, False)
     low, high = answer.low_api_version, answer.high_api_version
     versions = f"API {low.major}.{low.minor} to {high.major}.{high.minor}, SHA-256"
-    place = config.tables["remote"]["execution"]
-    if place.startswith("grpc://") and not place.startswith(_LOOPBACK):
+    scheme, _, address = config.tables["remote"]["execution"].partition("://")
+    if scheme == "grpc" and not address.startswith(LOOPBACK):
         versions += "; without TLS, so others on the way can read and change all of it"
     show("reach", versions, began_s, True)
     root = InputRoot(digest=digest_of(b""), directories={digest_of(b""): b""}, files={})

@@ -220,7 +220,9 @@ def test_a_server_that_becomes_mute_is_given_up(
     )
 
 
-def test_with_proof(repo: Repo) -> None:
+def test_with_proof(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # not for this machine
+    monkeypatch.delenv("no_proxy", raising=False)
     client = Client(repo)
     with Stub(_honest).serving() as stub:
         assert client.sh(stub.url, "exit 0").status == "passed"
