@@ -19,6 +19,7 @@ _ENDS = {
     "no-such-status": ChildEnd(status="ok", exit_status=0),
     "failed": ChildEnd(status="failed", exit_status=3, action="ab/2"),
     "replaced": ChildEnd(status="passed", exit_status=0, action="ab/1", output=b"all of it\n"),
+    "cached": ChildEnd(status="passed", exit_status=0, action="ab/1", is_cached=True),
     "passed": ChildEnd(status="passed", exit_status=0, action="ab/1"),
 }
 
@@ -36,7 +37,7 @@ def _run(request: GateRequest, output_fd: int, life: Any, notes: list[str]) -> C
     time.sleep(float(request.env.get("TAKES", "0")))
     word = request.env.get("END", "passed")
     if word == "environment":
-        text = f"{sorted(request.env)} {request.cwd} {request.argv}\n"
+        text = f"{sorted(request.env)} {request.cwd} {request.argv} {request.gate['reuse']}\n"
         os.write(output_fd, text.encode())
         word = "passed"
     if word == "killed":

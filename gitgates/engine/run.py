@@ -165,6 +165,7 @@ class _Job:
         self.is_remote = admission.is_remote
         self.asks: Command | None = None  # the child here that has a command run there
         self.action = ""  # a digest of what has run there
+        self.reused = ""  # where the result comes from, if it has not run there now
         self.before = b""  # the output of the commands before this one
         self.baseline: KnownFailures | None = None  # of a gate that failed
         self.head_result: GateResult | None = None  # while it runs on what it is compared with
@@ -476,7 +477,7 @@ class _Run:
             if result.ending is None:
                 self._run_here(job)
                 return False
-            ending, job.action = result.ending, result.action
+            ending, job.action, job.reused = result.ending, result.action, result.reused
             if result.output is not None:
                 job.capture.replace(job.before + result.output)
         job.endings.append(ending)
@@ -537,7 +538,7 @@ class _Run:
         self.jobs.remove(job)
         self.admissions.ended(job.admission, result)
         self.admissions.give_back(job.slots, is_remote=job.is_remote)
-        result = result._replace(reused=job.admission.reused)
+        result = result._replace(reused=job.admission.reused or job.reused)
         self._conclude(job.due, result)
 
     def _measure(self, measurement: Measurement, result: GateResult, group: Group) -> GateResult:

@@ -14,6 +14,7 @@ import os
 import sys
 
 from gitgates.core.record import Record
+from gitgates.engine.plan import AUDIT, REUSE
 from gitgates.proc.helper import Helper
 from gitgates.store.files import make_folder, open_state, read_state, remove_file
 
@@ -55,6 +56,7 @@ class ChildEnd(Record):
     exit_status: int = 1
     reason: str = ""
     action: str = ""  # its digest, "HASH/SIZE"
+    is_cached: bool = False  # the server had the result
     is_down: bool = False  # the server is of no use for other gates, either
     notes: tuple[str, ...] = ()  # for people
     output: bytes | None = None  # all of it, if what was written is to be forgotten
@@ -105,6 +107,8 @@ class RemoteGates:
         Raises: OSError where nothing can be written to the folder of the run.
         """
         gate = step.gate
+        if self._repo.env.get(REUSE) in ("0", AUDIT):
+            gate = gate._replace(reuse=False)  # nor a result that the server has
         self._number += 1
         self._folder_abs = f"{run_abs}/remote-{os.getpid()}"
         request_abs = f"{self._folder_abs}/{self._number}"

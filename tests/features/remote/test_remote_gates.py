@@ -283,6 +283,21 @@ def test_passes_of_files_there_are_not_recorded(repo: Repo) -> None:
         assert (result.where, result.reused) == (PLACE, "")
 
 
+def test_a_pass_of_the_servers_cache_is_told(repo: Repo) -> None:
+    result = run(repo, BUSY, gate("goes", "cached", reuse=True, env=(("TAKES", "0.3"),)))["goes"]
+    assert (result.status, result.where, result.reused) == ("passed", PLACE, "the server's cache")
+    assert duration_name("goes") not in durations(str(repo.path / ".git/gitgates"))
+
+
+@pytest.mark.parametrize(("value", "reuses"), [("0", "False"), ("audit", "False"), ("", "True")])
+def test_where_nothing_is_reused_the_servers_cache_is_not_either(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, value: str, reuses: str
+) -> None:
+    monkeypatch.setenv("GITGATES_REUSE", value)
+    output = run(repo, BUSY, gate("goes", "environment", reuse=True))["goes"].output
+    assert output.decode().endswith(f" {reuses}\n")
+
+
 @pytest.mark.parametrize("end", ["failed", "could-not-run", "killed"])
 def test_nothing_but_a_pass_is_recorded(repo: Repo, end: str) -> None:
     goes = gate("goes", end, command="exit 1", reuse=True)
