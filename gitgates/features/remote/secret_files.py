@@ -9,7 +9,10 @@ _NAMES = {
     **dict.fromkeys(("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519"), "a private key"),
     **dict.fromkeys((".netrc", "_netrc", ".pypirc", ".pgpass", ".htpasswd"), "passwords"),
     **dict.fromkeys((".git-credentials", ".dockercfg", ".vault-token"), "passwords"),
+    **dict.fromkeys((".my.cnf", ".s3cfg", ".boto", ".vault_pass", "kubeconfig"), "passwords"),
     **dict.fromkeys(("credentials", "credentials.json", "client_secret.json"), "credentials"),
+    "credentials.toml": "credentials",
+    "master.key": "a key",
 }
 _ENDINGS = {
     **dict.fromkeys((".p12", ".pfx", ".ppk", ".jks", ".keystore"), "a private key"),
@@ -21,9 +24,10 @@ _ENV = ".env."  # of one environment, such as .env.production
 _TEMPLATES = (".example", ".sample", ".template", ".dist", ".defaults")
 _HEAD_BYTES = 8192
 _HEADS = (
-    (rb"^-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----", "a private key"),
+    (rb"^[ \t\xef\xbb\xbf]*-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----", "a private key"),
+    (rb"^AGE-SECRET-KEY-1", "a private key"),
     (rb"^PuTTY-User-Key-File-", "a private key"),
-    (rb'^\s*"type"\s*:\s*"service_account"', "the key of a service account"),
+    (rb'^[ \t]*(?:\{[ \t]*)?"type"\s*:\s*"service_account"', "the key of a service account"),
     (rb"^[^#;\n]*:_(?:authToken|password|auth)\s*=\s*[^$\s]", "the token of a registry"),
 )
 _FORMATS = tuple((re.compile(pattern, re.MULTILINE), what) for pattern, what in _HEADS)

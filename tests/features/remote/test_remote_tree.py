@@ -222,6 +222,7 @@ def test_links_do_not_lead_out(project: Repo, target: str, where: str) -> None:
         ("tests/ID_RSA", "", "a private key"),
         ("a.p12", "", "a private key"),
         ("home/.netrc", "", "passwords"),
+        ("config/master.key", "", "a key"),
     ],
 )
 def test_secrets_by_name_are_refused(project: Repo, name: str, text: str, what: str) -> None:
@@ -241,7 +242,11 @@ def test_other_names_are_not_refused(project: Repo, name: str) -> None:
     [
         (KEY, "a private key"),
         (f"Bag Attributes\n    name: x\n{KEY}", "a private key"),
+        (f"key: |\n  {KEY}", "a private key"),
+        (f"\ufeff{KEY}", "a private key"),
+        ("AGE-SECRET-KEY-1ABC\n", "a private key"),
         ('{\n  "type": "service_account",\n', "the key of a service account"),
+        ('{"type": "service_account"}', "the key of a service account"),
         ("//registry.npmjs.org/:_authToken=npm_abc\n", "the token of a registry"),
     ],
 )
