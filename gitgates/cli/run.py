@@ -15,9 +15,10 @@ from gitgates.config.values import PATTERNS, BadValue
 from gitgates.core import environ
 from gitgates.core.errors import ConfigError, GitgatesError, UsageError, unwritable
 from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.policy import lenders
 from gitgates.core.types import Config, Decision, Hook, Plan
 from gitgates.engine.match import select
-from gitgates.engine.plan import AUDIT, REUSE, find_hook
+from gitgates.engine.plan import AUDIT, REMOTE, REUSE, find_hook
 from gitgates.engine.run import InterruptedRun
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git import paths as facts
@@ -253,6 +254,7 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     help="Also run what would be reused. Exit status 1 where a gate does not pass again, or "
     "changes files.",
 )
+@click.option("--remote", is_flag=True, help="Run gates with `remote` on the server now.")
 @click.option("-q", "--quiet", is_flag=True, help="Show only what did not pass.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the output of gates that passed.")
 def command(
@@ -334,10 +336,16 @@ def _run(
 ) -> HookCall:
     """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()
+    is_remote = options.pop("remote")
+    if is_remote:
+        repo = repo._replace(env={**repo.env, REMOTE: "1"})
     reuse, skips = options.pop("reuse"), options.pop("skips")  # the others select paths
     if reuse:
         repo = repo._replace(env={**repo.env, REUSE: reuse})
     config = configuration(repo)
+    if is_remote and not any(lend(repo, config) for lend in lenders(config, "remote_execution")):
+        hint = "Add `execution` to [tool.gitgates.remote]."
+        raise UsageError("--remote, but no server for gates is configured", hint)
     name = names[0] if names and names[0] in HOOK_POINTS else ""
     gates = (*names[1 if name else 0 :], *gates)
     _check_gates(config, (*gates, *skips), () if name else names[:1])

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     View: TypeAlias = Literal["hide", "checkout", "keep"]
 
 REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has it audited
+REMOTE = "GITGATES_REMOTE"  # that switches the server off with 0, or with 1 has it used first
 AUDIT = "audit"
 _FEW_PATHS = 20  # on which a quick gate takes less time than to look at all files
 RUN_BY_FRAMEWORK = "pre-commit runs its hooks itself here"

@@ -10,6 +10,7 @@ import contextlib
 
 from gitgates.core.record import Record
 from gitgates.core.types import Ending
+from gitgates.engine.plan import REMOTE
 from gitgates.proc.pool import open_pool, release
 from gitgates.store.proofs import digest
 
@@ -55,6 +56,7 @@ class RemoteRun:
         self._gates, self._say = gates, say
         name = f"remote-{digest(gates.place)}"
         self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
+        self.is_first = gates.jobs > 0 and env.get(REMOTE) == "1"  # also where there is room here
         self._jobs = 0  # of this run
         self._attempts: dict[
             tuple[str, int], RemoteAttempt

@@ -22,7 +22,15 @@ from gitgates.engine.command import (
     with_hook,
     without_git,
 )
-from gitgates.engine.plan import AUDIT, REUSE, choose_view, has_types, is_given_paths, looks_up
+from gitgates.engine.plan import (
+    AUDIT,
+    REMOTE,
+    REUSE,
+    choose_view,
+    has_types,
+    is_given_paths,
+    looks_up,
+)
 from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
@@ -253,13 +261,17 @@ class _Run:
         """Start what may start; return whether a gate has to wait for another run."""
         running = [job.due for job in self.jobs]
         left = [each for each in self._longest_first(due) if each not in running]
+        there: list[Due] = []
+        if self.remote and self.remote.is_first:
+            there = self.remote.candidates(left, self._durations())
+            left = [each for each in left if each not in there]
         waiting: list[Due] = []
         while left and self.admissions.weight(left[0].step.gate) <= self._room():
             if self._start(left[0], group):
                 waiting.append(left[0])
             del left[0]  # no later one gets ahead of one that there is no room for
-        if self.remote and (waiting or left):
-            for each in self.remote.candidates((*waiting, *left), self._durations()):
+        if self.remote and (there or waiting or left):
+            for each in there or self.remote.candidates((*waiting, *left), self._durations()):
                 if not self.remote.has_job:
                     break
                 waits = self._start(each, group, is_remote=True)
@@ -617,7 +629,7 @@ def _remote(
     plan: Plan, config: Config, repo: Repo, listener: Listener, *, is_urgent: bool
 ) -> RemoteRun | None:
     """Return the server that gates of a plan may run on; None where there is none, or none may."""
-    if not any(step.gate.remote for step in plan.steps):
+    if repo.env.get(REMOTE) == "0" or not any(step.gate.remote for step in plan.steps):
         return None
     for lend in lenders(config, "remote_execution"):
         if gates := lend(repo, config):

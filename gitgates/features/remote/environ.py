@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 NAMES = (
+    (
+        "GITGATES_REMOTE",
+        "you",
+        "`0`: every gate runs here; `1`: gates with `remote` run on the server, even where there "
+        "is room here",
+    ),
     ("NETRC", "you", "the file with user names and passwords of servers, instead of `~/.netrc`"),
     (
         "https_proxy",

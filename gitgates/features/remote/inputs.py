@@ -90,7 +90,7 @@ class Inputs:
         self.targets: dict[str, str] = {}  # of links
         self.absolute_links: list[str] = []
         self.problems: list[InputsError] = []
-        self.ignored: list[str] = []  # paths of those that git ignores
+        self.ignored: set[str] = set()  # paths of those that git ignores
         self._add(root_abs, content.states, self._selected(content, patterns))
         for path in more:
             if path in content.states:
@@ -125,12 +125,14 @@ class Inputs:
     def _add_link(self, place_abs: str, path: str) -> None:
         path_abs = f"{place_abs}/{path}"
         target = os.readlink(path_abs)
-        is_absolute = target.startswith("/")
+        is_absolute, is_ignored = target.startswith("/"), path in self.ignored
         if not _is_utf8(target):
             self._refuse(f"the link `{visible_line(path)}` leads to a name that is not UTF-8")
-        elif is_absolute and path in self.ignored:
+        elif is_absolute and is_ignored:
             self.absolute_links.append(path)  # such as to the interpreter of a virtual environment
-        elif is_absolute or link_out(path_abs, place_abs):
+        elif is_absolute or (
+            _is_out(path, target) if is_ignored else link_out(path_abs, place_abs)
+        ):
             text = visible_line(target)
             where = "an absolute place" if is_absolute else "a place outside of the repository"
             self._refuse(f"the link `{visible_line(path)}` leads to {where}, {text}")
@@ -150,7 +152,7 @@ class Inputs:
         ignored = [each for each in states if each not in others and each not in users]
         if states and not ignored:
             self._refuse(f"git ignores nothing in `{visible_line(path)}`", _NOT_IGNORED)
-        self.ignored += ignored
+        self.ignored.update(ignored)
         self._add(repo.root_abs, states, ignored)
 
     def _find_secrets(self, not_secret: tuple[str, ...]) -> None:
@@ -190,6 +192,11 @@ class IgnoredContent(VisibleContent):
             links = [name for name in folders if os.path.islink(f"{folder_abs}/{name}")]
             for name in (*names, *links):
                 yield f"{folder_abs}/{name}"[len(self._root_abs) + 1 :]
+
+
+def _is_out(path: str, target: str) -> bool:
+    """Return whether a link leads out itself; where it leads to may be a link to anywhere."""
+    return os.path.normpath(os.path.join(os.path.dirname(path), target)).split("/")[0] == ".."
 
 
 def _is_utf8(text: str) -> bool:

@@ -285,6 +285,7 @@ def test_what_git_ignores_is_sent_where_it_is_named(project: Repo) -> None:
     (project.path / "node_modules/.bin/one").symlink_to("../one/index.js")
     (project.path / ".venv/bin").mkdir(parents=True)
     (project.path / ".venv/bin/python").symlink_to(sys.executable)
+    (project.path / ".venv/bin/python3").symlink_to("python")
     assert not any(path.startswith("/node_modules") for path in reachable(root_of(project)))
     root = root_of(project, more=("node_modules", ".venv/", "a/b"))
     folders = {path for path in reachable(root) if path.startswith(("/node_modules", "/.venv"))}
@@ -299,6 +300,8 @@ def test_what_git_ignores_is_sent_where_it_is_named(project: Repo) -> None:
     project.write(".venv/id_rsa", KEY)
     assert "`.venv/id_rsa` looks like a private key" in refused(project, more=(".venv",))
     (project.path / ".venv/id_rsa").unlink()
+    (project.path / ".venv/lib").symlink_to("../../lib")
+    assert "`.venv/lib` leads to a place outside" in refused(project, more=(".venv",))
     assert refused(project, more=(".cache",)) == "there is no `.cache`"
     with check_out(found(project), "HEAD", ("node_modules",)) as checkout:
         there = input_root(found(project), checkout.root_abs, ("a.py",), ("node_modules",))
