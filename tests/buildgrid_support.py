@@ -16,7 +16,16 @@ from typing import Any
 
 import pytest
 from casd_support import FOLDER as BUILDBOX
-from casd_support import MOUNTS, PATH, Casd, free_port, needs_casd, wait_for_port, wait_until
+from casd_support import (
+    MOUNTS,
+    PATH,
+    Casd,
+    descendants,
+    free_port,
+    needs_casd,
+    wait_for_port,
+    wait_until,
+)
 from conftest import SRC
 
 _FOLDER = SRC / ".venv/buildgrid"
@@ -112,6 +121,10 @@ class BuildGrid:
         python = str(_FOLDER / "bin/python")
         self._start("worker", python, script, address, self.instance, str(self.jobs), *runner)
         wait_until(lambda: (self.folder / "worker.log").stat().st_size > 0, 60.0)
+
+    def children(self) -> list[int]:
+        """Return the runners, and the processes of gates below them."""
+        return descendants(self.processes["worker"].pid)
 
     def stop(self, *names: str) -> None:
         """Kill some of its processes, by default all, with whatever they run."""

@@ -55,7 +55,9 @@ def work(address: str, instance: str, runner: tuple[str, ...]) -> None:
     runs: dict[str, Run] = {}
     while True:
         for name in runs.keys() - {lease.id for lease in session.leases}:
-            runs.pop(name).process.terminate()
+            process = runs.pop(name).process
+            process.terminate()
+            process.wait(_WAIT_S)
         for lease in session.leases:
             if lease.id not in runs:
                 action = api.Action()

@@ -89,11 +89,16 @@ class Casd:
     def children(self) -> list[int]:
         """Return the runners, and the processes of gates below them."""
         assert self.process
-        found, pids = [self.process.pid], [self.process.pid]
-        while pids:
-            pids = [pid for parent in pids for pid in _children(parent)]
-            found += pids
-        return found[1:]
+        return descendants(self.process.pid)
+
+
+def descendants(pid: int) -> list[int]:
+    """Return the processes below one."""
+    found, pids = [], _children(pid)
+    while pids:
+        found += pids
+        pids = [pid for parent in pids for pid in _children(parent)]
+    return found
 
 
 def _children(pid: int) -> list[int]:

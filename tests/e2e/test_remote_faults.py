@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from buildgrid_support import Server
 from casd_support import HAS_FUSE, Casd, Link, free_port, needs_casd, serving_casd
 from conftest import SRC, Repo
 from nginx_support import NGINX, TLS, Nginx
@@ -73,6 +74,10 @@ def ended(done: subprocess.CompletedProcess[bytes]) -> dict[str, dict[str, Any]]
     return {result["name"]: result for result in json.loads(done.stdout)["results"]}
 
 
+def _instance(server: Server) -> str:
+    return f'instance = "{server.instance}"'
+
+
 def run(repo: Repo) -> dict[str, dict[str, Any]]:
     """Run the gates; return their results by name."""
     return ended(repo.gitgates("run", "--format", "json"))
@@ -104,16 +109,16 @@ def wait_until(condition: Any, limit_s: float = 15.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_pass_and_a_failure_there(repo: Repo, casd: Casd) -> None:
+def test_a_pass_and_a_failure_there(repo: Repo, server: Server) -> None:
     repo.write("folder/file", "text\n")
     passes = f"{HERE} cat folder/file"
-    configure(repo, casd.url, passes=passes, fails=f"{HERE} echo bad; exit 3")
+    configure(repo, server.url, _instance(server), passes=passes, fails=f"{HERE} echo bad; exit 3")
     found = run(repo)
     assert found["passes"]["status"] == "passed"
     assert found["passes"]["output"] == "text\n"
     assert (found["fails"]["status"], found["fails"]["exit_code"]) == ("failed", 3)
     assert found["fails"]["output"] == "bad\n"
-    assert {found[name]["where"] for name in ("passes", "fails")} == {casd.url}
+    assert {found[name]["where"] for name in ("passes", "fails")} == {server.url}
     assert "/" in found["passes"]["action_digest"]
 
 
@@ -222,23 +227,23 @@ def test_a_file_is_evicted_before_it_runs(repo: Repo, casd: Casd) -> None:
     assert goes["output"] in ("only in this file\n", "HERE\nonly in this file\n")
 
 
-def test_past_its_time_nothing_is_left_running(repo: Repo, casd: Casd) -> None:
-    configure(repo, casd.url, goes="sleep 600", timeout="3s")
+def test_past_its_time_nothing_is_left_running(repo: Repo, server: Server) -> None:
+    configure(repo, server.url, _instance(server), goes="sleep 600", timeout="3s")
     began = time.monotonic()
     goes = run(repo)["goes"]
     assert goes["status"] == "timed-out"
     assert time.monotonic() - began < 10.0
-    wait_until(lambda: not casd.children())
+    wait_until(lambda: not server.children())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_it_is_cancelled_there_with_the_run(repo: Repo, casd: Casd, number: int) -> None:
-    configure(repo, casd.url, goes="sleep 600", timeout="600s")
+def test_it_is_cancelled_there_with_the_run(repo: Repo, server: Server, number: int) -> None:
+    configure(repo, server.url, _instance(server), goes="sleep 600", timeout="600s")
     process = start(repo)
-    wait_until(lambda: len(casd.children()) > 1)
+    wait_until(lambda: len(server.children()) > 1)
     process.send_signal(number)
     process.communicate(timeout=10.0)
-    wait_until(lambda: not casd.children())
+    wait_until(lambda: not server.children())
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small disk")
