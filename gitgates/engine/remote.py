@@ -63,6 +63,7 @@ class RemoteRun:
         ] = {}  # of gates that could not run there
         self._is_down = False
         self._is_full = False  # other runs have all jobs, since `settle`
+        self._has_waited = False  # and had all when they were last asked for
         self.poll_s = 0.0  # after which to ask again; 0: nothing is waited for
         self.wake_fd = -1  # or when this can be read
 
@@ -109,9 +110,10 @@ class RemoteRun:
                 self._pool = None
         self._is_full = slots is None
         self._jobs += not self._is_full
-        if self._is_full:
+        if self._is_full and self._has_waited:  # not at once: others start theirs then
             with contextlib.suppress(OSError):  # it is said when a gate is to start
                 self._gates.start_worker()
+        self._has_waited = self._is_full
         return slots
 
     def give_back(self, slots: list[int]) -> None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import math
 import os
 import resource
@@ -33,6 +32,7 @@ from nginx_support import NGINX, TLS, Nginx
 from gitgates.proc.pool import open_pool
 
 GITGATES = str(Path(sys.executable).with_name("gitgates"))
+HOOK = ("git", "hook", "run", "pre-commit")
 ROUNDS = 5
 MANY = 20  # gates of a run
 FILES, MANY_FILES, PER_FOLDER = 1_000, 50_000, 50
@@ -63,6 +63,7 @@ class Bench:
             "GIT_CONFIG_NOSYSTEM": "1",
             "GITGATES_POOL": str(folder / "pool"),
             "GITGATES_REUSE": "0",  # of passes here; the server has its own
+            "PATH": f"{Path(GITGATES).parent}:{os.environ['PATH']}",
         }
         folder.mkdir(exist_ok=True)
         pool = open_pool(self.env, 1, is_urgent=False)
@@ -82,6 +83,7 @@ class Bench:
 
     def set_gates(self, commands: list[str], *, jobs: int = JOBS) -> None:
         """Configure these, and commit that."""
+        self.count = len(commands)
         names = ", ".join(f'"g{number}"' for number in range(len(commands)))
         gates = "".join(
             f'[gates.g{number}]\ncommand = "{command}"\nremote = true\nreuse = true\n'
@@ -92,6 +94,7 @@ class Bench:
             f'jobs = 1\n[hooks.pre-commit]\nstrategy = "collect"\ngates = [{names}]\n{gates}'
             f'[remote]\nexecution = "{self.url}"\njobs = {jobs}\nfallback = "fail"\n{self.table}\n'
         )
+        self.run(GITGATES, "install-hooks")
         self.commit()
 
     def commit(self) -> None:
@@ -106,19 +109,22 @@ class Bench:
         )
         if done.returncode:
             raise SystemExit(f"{argv}: {done.stdout}{done.stderr}")
-        return done.stdout
+        return done.stdout + done.stderr
 
     def gates(self, cwd: Path | None = None) -> Cost:
         """Run the gates, which all have to pass on the server."""
         before, sent = resource.getrusage(resource.RUSAGE_CHILDREN), self.sent
         began = time.monotonic()
-        results = json.loads(self.run(GITGATES, "run", "--format", "json", cwd=cwd))["results"]
+        self.check(self.run(*HOOK, cwd=cwd))
         took = time.monotonic() - began
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        if not all(result.get("where") for result in results):
-            raise SystemExit(f"not all ran on the server: {results}")
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         return Cost(took, cpu, self.sent - sent)
+
+    def check(self, said: str) -> None:
+        """See that all gates of a run have passed on the server."""
+        if said.count(f"on {self.url}") != self.count:
+            raise SystemExit(f"not all ran on the server: {said}")
 
     @property
     def sent(self) -> int:
@@ -201,6 +207,8 @@ def measure_worktrees(folder: Path, seconds: int, jobs: int) -> None:
     with serving(folder, jobs) as casd, proxy(folder / "nginx", casd) as server:
         bench = Bench(folder / "client", *server)
         bench.add_files(FILES)
+        bench.set_gates(["true"])
+        bench.gates()  # so that the server has all but the changes
         each = GATES // WORKTREES
         bench.set_gates([f"sleep {seconds} # {number}" for number in range(each)], jobs=jobs)
         roots = [folder / f"worktree-{number}" for number in range(WORKTREES)]
@@ -209,19 +217,16 @@ def measure_worktrees(folder: Path, seconds: int, jobs: int) -> None:
             (root / "own.txt").write_text(f"{number}\n")  # or the server has the result
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.monotonic()
-        argv = (GITGATES, "run", "--format", "json")
+        pipe = subprocess.PIPE
         runs = [
-            subprocess.Popen(argv, cwd=root, env=bench.env, stdout=subprocess.PIPE)
+            subprocess.Popen(HOOK, cwd=root, env=bench.env, stderr=pipe, text=True)
             for root in roots
         ]
-        outputs = [run.communicate()[0] for run in runs]
+        outputs = [run.communicate()[1] for run in runs]
         took = time.monotonic() - began
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        results = [result for output in outputs for result in json.loads(output)["results"]]
-        if len(results) != GATES or not all(
-            result["status"] == "passed" and result["where"] for result in results
-        ):
-            raise SystemExit(f"not all have passed there: {results}")
+        for output in outputs:
+            bench.check(output)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         ideal = math.ceil(GATES / jobs) * seconds
         print(
