@@ -100,7 +100,9 @@ class Pool:
 
     def _lock(self, numbers: range, fds: list[int], count: int) -> None:
         for number in numbers:
-            if len(fds) < count and (fd := lock_file(f"{self._folder_abs}/{number}")) >= 0:
+            if len(fds) >= count:
+                return  # there may be a billion
+            if (fd := lock_file(f"{self._folder_abs}/{number}")) >= 0:
                 os.utime(fd)  # no gate of before had to be over: see _stopped
                 fds.append(fd)
 

@@ -73,6 +73,13 @@ def test_no_more_slots_than_its_size(folder: str) -> None:
     assert third.take(1) is not None
 
 
+def test_a_pool_that_is_huge_costs_what_is_taken_of_it(folder: str) -> None:
+    pool = Pool(folder, 10**9, is_urgent=False)
+    began = time.monotonic()
+    assert len(pool.take(2, 3) or []) == 3
+    assert time.monotonic() - began < 1.0
+
+
 def test_whoever_came_first_is_served_first(folder: str) -> None:
     holder, first, second = (Pool(folder, 1, is_urgent=False) for _ in range(3))
     held = holder.take(1)
