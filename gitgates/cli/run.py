@@ -328,6 +328,19 @@ def _write_reports(
         click.echo(diagnostics.workflow_commands(), nl=False, err=True)
 
 
+def _variables(options: dict[str, Any]) -> dict[str, str]:
+    """Return the variables that options stand for."""
+    chosen = {REUSE: options.pop("reuse"), REMOTE: "1" if options["remote"] else ""}
+    return {name: value for name, value in chosen.items() if value}
+
+
+def _check_server(repo: Repo, config: Config) -> None:
+    """Refuse --remote where no gate could go to a server. Raises: UsageError."""
+    if not any(lend(repo, config) for lend in lenders(config, "remote_execution")):
+        hint = "Add `execution` to [tool.gitgates.remote]."
+        raise UsageError("--remote, but no server for gates is configured", hint)
+
+
 def _run(
     names: tuple[str, ...],
     gates: tuple[str, ...],
@@ -336,16 +349,11 @@ def _run(
 ) -> HookCall:
     """Run the gates on paths of the working tree as it is; what is staged, as git's hook does."""
     repo = current_repo()
-    is_remote = options.pop("remote")
-    if is_remote:
-        repo = repo._replace(env={**repo.env, REMOTE: "1"})
-    reuse, skips = options.pop("reuse"), options.pop("skips")  # the others select paths
-    if reuse:
-        repo = repo._replace(env={**repo.env, REUSE: reuse})
+    repo = repo._replace(env={**repo.env, **_variables(options)})
+    skips = options.pop("skips")  # the others select paths
     config = configuration(repo)
-    if is_remote and not any(lend(repo, config) for lend in lenders(config, "remote_execution")):
-        hint = "Add `execution` to [tool.gitgates.remote]."
-        raise UsageError("--remote, but no server for gates is configured", hint)
+    if options.pop("remote"):
+        _check_server(repo, config)
     name = names[0] if names and names[0] in HOOK_POINTS else ""
     gates = (*names[1 if name else 0 :], *gates)
     _check_gates(config, (*gates, *skips), () if name else names[:1])

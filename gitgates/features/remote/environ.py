@@ -6,8 +6,7 @@ NAMES = (
     (
         "GITGATES_REMOTE",
         "you",
-        "`0`: every gate runs here; `1`: gates with `remote` run on the server, even where there "
-        "is room here",
+        "`0`: every gate runs here; `1`: gates with `remote` run on the server, if it has jobs",
     ),
     ("NETRC", "you", "the file with user names and passwords of servers, instead of `~/.netrc`"),
     (

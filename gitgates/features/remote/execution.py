@@ -56,6 +56,7 @@ exit "$status"
 """
 _CANNOT = {126: "the program could not be started there", 127: "command not found there"}
 _LOST = ("FAILED_PRECONDITION", "NOT_FOUND")  # a blob, by the API; by buildbox-casd
+_NO_REPOSITORY = b"fatal: not a git repository"
 # Another program has ended the gate, such as the server, or Linux for want of memory; or a limit.
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGXFSZ)
 _ENDED = {128 + number: number.name for number in _SIGNALS}
@@ -360,10 +361,13 @@ class RemoteExecution:
         if [(each.hash, each.size_bytes) for each in ends] != [mark]:
             what = f"the gate did not run to its end there (exit status {result.exit_code})"
             return RemoteEnd(reason=self._with_output(what, result, "stderr"))
+        output = self._output(result, "stdout", self._most_output)
+        if _NO_REPOSITORY in output:  # of a pass, too: it may have checked no file
+            return RemoteEnd(reason="it runs git, and there is no repository there")
         return RemoteEnd(
             status="failed" if result.exit_code else "passed",
             exit_status=result.exit_code,
-            output=self._output(result, "stdout", self._most_output),
+            output=output,
             is_cached=response.cached_result,
         )
 

@@ -34,12 +34,14 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
     inputs = Inputs(repo, repo.root_abs, gate.inputs, more, not_secret=not_secret)
     variables = declared_env(gate, {"GITGATES_HOOK": "", **repo.env, **dict(gate.env)})
     root, problems = root_of(inputs), [*secret_variables(gate, variables), *inputs.problems]
-    refused = {problem.message for problem in problems}
-    for digest in root.files:
+    refused, bound = {problem.message for problem in problems}, []
+    here = os.fsencode(repo.root_abs)
+    for digest, path_abs in root.files.items():
         try:
-            root.blob(digest)
+            if here in root.blob(digest):
+                bound.append(os.path.relpath(path_abs, repo.root_abs))
         except InputsError as error:
-            path = os.path.relpath(root.files[digest], repo.root_abs)
+            path = os.path.relpath(path_abs, repo.root_abs)
             problem = InputsError.of_secret(path, error.what) if error.what else error
             problems += [problem] if problem.message not in refused else []
     sent = {path: state[0][1] for path, (_place, state) in inputs.files.items()}
@@ -53,7 +55,10 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
         "size_bytes": sum(sent.values()) + sum(map(len, root.directories.values())),
         "files": [{"path": utf8(path), "size_bytes": size} for path, size in sorted(sent.items())],
         "variables": [*variables],
-        "links_to_absolute_places": [*map(utf8, root.links)],
+        "links_to_absolute_places": [
+            utf8(f"{path} -> {inputs.targets[path]}") for path in root.links
+        ],
+        "names_this_folder": [*map(utf8, sorted(bound))],
         "ignored": [utf8(path) for path in ignored if not select((path.rstrip("/"),), more, ())],
         "refused": [utf8(problem.message) for problem in problems],
     }
@@ -74,9 +79,19 @@ def sent_text(document: Mapping[str, Any]) -> str:
         *_first(rows, "folders"),
         f"  input root {document['digest']}",
     ]
-    lines.append(f"variables: {', '.join(document['variables'])}")
+    variables = document["variables"]
+    lines.append(f"variables: {', '.join(variables)}")
+    if "PATH" not in variables:
+        lines.append("`PATH`, and the programs in it, are those of the server.")
+    lines.append(
+        "git finds no repository there." + " There is no `HOME`." * ("HOME" not in variables)
+    )
     for title, name in (
         ("links to absolute places, which have to be there:", "links_to_absolute_places"),
+        (
+            "files that name this folder; there, it is another one:",
+            "names_this_folder",
+        ),
         ("not sent, because git ignores it; the gate can name it in `ignored_inputs`:", "ignored"),
         ("refused, so it cannot run there:", "refused"),
     ):

@@ -74,6 +74,21 @@ def test_where_there_is_room_all_run_here(repo: Repo, out: Path) -> None:
     assert went(out) == []
 
 
+def test_on_demand_they_run_there_first(
+    repo: Repo, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITGATES_REMOTE", "1")
+    stays = Gate(name="stays", command="true")
+    ended = run(repo, gate("a"), gate("b"), gate("c"), stays, room=2, jobs=1)
+    assert [result.where for result in ended.values()] == [PLACE, PLACE, PLACE, ""]
+    down = run(repo, gate("d", "down", HERE), gate("e", command=HERE), room=2, jobs=1)
+    assert sorted(went(out)) == ["a", "b", "c", "d"]
+    assert [result.where for result in down.values()] == ["", ""]
+    assert not run(repo, gate("f"), room=2, jobs=0)["f"].where
+    monkeypatch.setenv("GITGATES_REMOTE", "0")
+    assert not run(repo, BUSY, gate("g"))["g"].where
+
+
 def test_what_there_is_no_room_for_runs_there(repo: Repo, out: Path) -> None:
     stays = Gate(name="stays", command=HERE, env=(("OUT", str(out)),))
     ended = run(repo, BUSY, gate("goes", command=HERE), gate("fails", "failed", HERE), stays)
