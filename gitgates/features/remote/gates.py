@@ -33,6 +33,7 @@ _START = (
 )
 _COPY = ("cat",)
 _ALWAYS = ("GITGATES_HOOK",)
+RUN_HERE = ("writes", "pass_hook_input", "baseline", "ratchet")  # need more than the files
 
 
 class GateRequest(Record):
@@ -85,8 +86,8 @@ class RemoteGates:
     def may_run(self, step: Step) -> bool:
         """Return whether a gate may run there: it only looks at files, and at those only."""
         gate = step.gate
-        here = gate.writes or gate.pass_hook_input or gate.baseline or gate.ratchet
-        return bool(gate.remote and gate.command) and not here
+        is_here = any(getattr(gate, name) for name in RUN_HERE)
+        return bool(gate.remote and gate.command) and not is_here
 
     def conditions(self, gate: Gate) -> str:
         """Return what its verdict there depends on, beside what it depends on here.

@@ -6,7 +6,7 @@ import os
 
 from gitgates.core.clean import utf8, visible_line
 from gitgates.engine.match import select
-from gitgates.features.remote.gates import declared_env
+from gitgates.features.remote.gates import RUN_HERE, declared_env
 from gitgates.features.remote.inputs import Inputs, InputsError, secret_variables
 from gitgates.features.remote.tree import root_of
 from gitgates.git.repo import nul_split
@@ -50,6 +50,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
         "version": _VERSION,
         "gate": gate.name,
         "remote": gate.remote,
+        "runs_here": [name for name in RUN_HERE if getattr(gate, name)],
         "digest": f"{root.digest.hash}/{root.digest.size_bytes}",
         "directories": len(root.directories),
         "size_bytes": sum(sent.values()) + sum(map(len, root.directories.values())),
@@ -83,15 +84,12 @@ def sent_text(document: Mapping[str, Any]) -> str:
     lines.append(f"variables: {', '.join(variables)}")
     if "PATH" not in variables:
         lines.append("`PATH`, and the programs in it, are those of the server.")
-    lines.append(
-        "git finds no repository there." + " There is no `HOME`." * ("HOME" not in variables)
-    )
+    if "HOME" not in variables:
+        lines.append("There is no `HOME`.")
+    lines.append("git finds no repository there, and user, time zone and locale are others.")
     for title, name in (
         ("links to absolute places, which have to be there:", "links_to_absolute_places"),
-        (
-            "files that name this folder; there, it is another one:",
-            "names_this_folder",
-        ),
+        ("files that name this folder; there, it is another one:", "names_this_folder"),
         ("not sent, because git ignores it; the gate can name it in `ignored_inputs`:", "ignored"),
         ("refused, so it cannot run there:", "refused"),
     ):
@@ -99,6 +97,8 @@ def sent_text(document: Mapping[str, Any]) -> str:
             lines += [title, *_first([f"  {each}" for each in document[name]], "others")]
     if not document["remote"]:
         lines.append("It runs here only: it has no `remote = true`.")
+    elif document["runs_here"]:
+        lines.append(f"It runs here only: it has `{document['runs_here'][0]}`.")
     elif not refused:
         lines.append("Of that, only what the server does not have.")
     return "".join(f"{visible_line(line)}\n" for line in lines)

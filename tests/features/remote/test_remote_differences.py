@@ -94,7 +94,14 @@ def test_explain_lists_why_a_verdict_differs(project: Repo, casd: Casd) -> None:
     text = project.gitgates("explain", "--remote", "editable").stdout.decode()
     assert "\nfiles that name this folder; there, it is another one:" in text
     assert "\n`PATH`, and the programs in it, are those of the server.\n" in text
-    assert "\ngit finds no repository there. There is no `HOME`.\n" in text
+    assert "\nThere is no `HOME`.\ngit finds no repository there, and user, " in text
+
+
+def test_explain_says_what_keeps_a_gate_here(project: Repo) -> None:
+    path = project.path / "pyproject.toml"
+    path.write_text(path.read_text().replace("gates.home]", "gates.home]\nwrites = true"))
+    text = project.gitgates("explain", "--remote", "home").stdout.decode()
+    assert text.endswith("It runs here only: it has `writes`.\n")
 
 
 def test_without_a_server_there_is_no_there(repo: Repo) -> None:
