@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _VERSION = 1
 _IGNORED = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 _MOST_NAMED = 20
+_USUAL = ("HOME", "TERM", "LANG")  # variables that programs expect
 
 
 def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
@@ -84,8 +85,8 @@ def sent_text(document: Mapping[str, Any]) -> str:
     lines.append(f"variables: {', '.join(variables)}")
     if "PATH" not in variables:
         lines.append("`PATH`, and the programs in it, are those of the server.")
-    if "HOME" not in variables:
-        lines.append("There is no `HOME`.")
+    if none := [name for name in _USUAL if name not in variables]:
+        lines.append(f"not sent, because it is not in `env` or `env_inputs`: {', '.join(none)}")
     lines.append("git finds no repository there, and user, time zone and locale are others.")
     for title, name in (
         ("links to absolute places, which have to be there:", "links_to_absolute_places"),
