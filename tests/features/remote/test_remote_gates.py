@@ -183,7 +183,7 @@ def test_no_other_gate_goes_to_a_server_that_is_down(repo: Repo, out: Path) -> N
     assert went(out) == ["a"]
     assert heard.texts[-1].endswith("; no other gate of this run goes there; it runs here")
     run(repo, BUSY, *gates, jobs=1)
-    assert went(out) == ["a", "a"]
+    assert len(went(out)) == 2  # one of each run, the second by how long they took
 
 
 def test_both_tries_share_the_time_of_the_gate(repo: Repo) -> None:
