@@ -17,10 +17,12 @@ _ENDS = {
     "pass-with-status": ChildEnd(status="passed", exit_status=4),
     "failure-without-status": ChildEnd(status="failed", exit_status=0),
     "no-such-status": ChildEnd(status="ok", exit_status=0),
-    "failed": ChildEnd(status="failed", exit_status=3, action="ab/2"),
-    "replaced": ChildEnd(status="passed", exit_status=0, action="ab/1", output=b"all of it\n"),
-    "cached": ChildEnd(status="passed", exit_status=0, action="ab/1", is_cached=True),
-    "passed": ChildEnd(status="passed", exit_status=0, action="ab/1"),
+    "failed": ChildEnd(status="failed", exit_status=3, action_digest="ab/2"),
+    "replaced": ChildEnd(
+        status="passed", exit_status=0, action_digest="ab/1", output=b"all of it\n"
+    ),
+    "cached": ChildEnd(status="passed", exit_status=0, action_digest="ab/1", is_cached=True),
+    "passed": ChildEnd(status="passed", exit_status=0, action_digest="ab/1"),
 }
 
 

@@ -84,7 +84,7 @@ def extracted(sdist: Path) -> Path:
 def test_the_source_distribution_is_all_that_a_clone_is(tmp_path: Path) -> None:
     root = unpacked(tmp_path)
     # What a clone holds: all that is not made there.
-    made = (".git", ".venv", "dist", "site", "__pycache__", "PKG-INFO")
+    made = (".git", ".venv", "dist", "site", "__pycache__", "PKG-INFO", "protos.binpb")
     caches = (".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache")
 
     def names(folder: Path) -> set[str]:

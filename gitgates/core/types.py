@@ -258,7 +258,7 @@ class GateResult(Record):
     shared: str = ""  # keys of the pass that mean the same on any machine, between spaces
     maker: str | None = None  # of the pass, as in a Proof; None: whoever runs this
     where: str = ""  # the server that it ran on; empty: here
-    action: str = ""  # what ran there, as the server tells it apart: a digest
+    action_digest: str = ""  # what ran there, as the server tells it apart: a digest
     remote_failure: str = ""  # why it could not run on a server, and has run here
 
 

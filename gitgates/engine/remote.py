@@ -27,7 +27,7 @@ class RemoteResult(Record):
     """What has become of a gate that was to run on a server."""
 
     ending: Ending | None = None  # None: it is to run here
-    action: str = ""  # a digest of what has run
+    action_digest: str = ""  # a digest of what has run
     reused: str = ""  # where the result comes from, if it has not run now
     output: bytes | None = None  # all of it, if what was written is to be forgotten
 
@@ -161,7 +161,7 @@ class RemoteRun:
         if is_sound and (end.status, end.exit_status == 0) in (("passed", True), ("failed", False)):
             ended = Ending(exit_status=end.exit_status)
             reused = "the server's cache" if end.is_cached else ""
-            return RemoteResult(ended, end.action, reused, end.output)
+            return RemoteResult(ended, end.action_digest, reused, end.output)
         reason = f"could not run on {self.place}: {end.reason}"
         if end.is_down and not self._is_down:
             self._is_down = True

@@ -56,7 +56,7 @@ class Candidate(Record):
     file_proofs: FileProofs | None = None
     shared: str = ""  # keys of the pass on any machine, where passes of others count
     maker: str = ""  # who made what is reused, or is going to make the rest; as in a Proof
-    action: str = ""  # what ran on a server, of the pass that is reused; empty: it ran here
+    action_digest: str = ""  # what ran on a server, of the pass that is reused; empty: it ran here
 
 
 class Reuse:
@@ -254,7 +254,7 @@ class Reuse:
             root_abs=self._repo.root_abs,
             shared=candidate.shared,
             maker=candidate.maker,
-            action=result.action,
+            action_digest=result.action_digest,
         )
         proofs.append(self._repo.shared_state_abs, [proof])
 
@@ -309,7 +309,7 @@ class Reuse:
                 reused=reused,
                 shared=proof.shared,
                 maker=proof.maker,
-                action=proof.action,
+                action_digest=proof.action_digest,
             )
         return Candidate(rest=step, seen=seen, key=key, content=content, commands=tuple(commands))
 

@@ -172,7 +172,7 @@ class _Job:
         self.slots = [*admission.slots]
         self.is_remote = admission.is_remote
         self.asks: Command | None = None  # the child here that has a command run there
-        self.action = ""  # a digest of what has run there
+        self.action_digest = ""  # a digest of what has run there
         self.reused = ""  # where the result comes from, if it has not run there now
         self.before = b""  # the output of the commands before this one
         self.baseline: KnownFailures | None = None  # of a gate that failed
@@ -368,7 +368,7 @@ class _Run:
                 gate=gate.name,
                 status="passed",
                 reused=admission.reused,
-                action=admission.candidate.action if admission.candidate else "",
+                action_digest=admission.candidate.action_digest if admission.candidate else "",
             )
             self._conclude(due, passed)
             return False
@@ -489,7 +489,11 @@ class _Run:
             if result.ending is None:
                 self._run_here(job)
                 return False
-            ending, job.action, job.reused = result.ending, result.action, result.reused
+            ending, job.action_digest, job.reused = (
+                result.ending,
+                result.action_digest,
+                result.reused,
+            )
             if result.output is not None:
                 job.capture.replace(job.before + result.output)
         job.endings.append(ending)
@@ -515,7 +519,7 @@ class _Run:
             dropped_bytes=dropped,
             log_abs=job.capture.log_abs,
             where=self.remote.place if self.remote and job.asks else "",
-            action=job.action,
+            action_digest=job.action_digest,
             remote_failure=self.remote.attempt(job.due).reason if self.remote else "",
         )
         if result.status == "timed-out":

@@ -129,7 +129,7 @@ class SharedReuse(Reuse):
             return candidate
         self._proved.pop(step.gate.name, None)
         if candidate.rest is None:  # it has passed here
-            keys = "" if candidate.action else self._keys_of(step, make_commands).text
+            keys = "" if candidate.action_digest else self._keys_of(step, make_commands).text
             shared = candidate.shared or keys
             self._proved[step.gate.name] = shared, candidate.maker
             return candidate._replace(shared=shared)

@@ -296,7 +296,7 @@ def result_fields(result: GateResult, execution_id: str = "", **more: Any) -> di
         "reason": result.reason,
         "reused": result.reused,
         "where": result.where,
-        "action_digest": result.action,
+        "action_digest": result.action_digest,
         "remote_failure": result.remote_failure,
         "log": _log(result, execution_id),
         "dropped_bytes": result.dropped_bytes or None,

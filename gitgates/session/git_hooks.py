@@ -224,7 +224,7 @@ def _for_others(call: HookCall, results: Mapping[str, GateResult]) -> dict[str, 
     return {
         name: {
             "shared": result.shared,
-            "tool": "" if result.action else tools.get(name, ""),  # not what ran there
+            "tool": "" if result.action_digest else tools.get(name, ""),  # not what ran there
             "maker": maker if result.maker is None else result.maker,
         }
         for name, result in results.items()

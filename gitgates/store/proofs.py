@@ -72,7 +72,7 @@ class Proof(Record):
     # agent: it ran in a session of one; ci; BELIEVED and an identity: it ran on the machine of that
     # signer, and is not to be signed again; empty: a person, or not known.
     maker: str = ""
-    action: str = ""  # the digest of what ran on a server; empty: it ran here
+    action_digest: str = ""  # the digest of what ran on a server; empty: it ran here
 
 
 def digest(*parts: bytes | str) -> str:
@@ -105,7 +105,7 @@ def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: A
         gate=gate.name,
         duration_s=result.duration_s,
         definition=definition_of(gate),
-        action=result.action,
+        action_digest=result.action_digest,
         **{"status": result.status, "time_s": time.time(), **fields},
     )
 

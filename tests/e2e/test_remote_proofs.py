@@ -56,7 +56,7 @@ def test_it_has_neither_keys_nor_tools(
             repo.git("commit", "-qm", name)
     rows = [row for row in read_all(str(repo.path / ".git/gitgates")) if row.gate == "goes"]
     assert len(rows) == 3  # of two commits, and for reuse
-    assert all(row.action for row in rows)
+    assert all(row.action_digest for row in rows)
     found = find_repo(str(repo.path), dict(os.environ))
     statements = statements_of(found, list_commits(found.git, "HEAD~2..HEAD"))
     gates = [gate for each in statements for gate in each.gates if gate.gate == "goes"]

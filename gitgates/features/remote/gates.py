@@ -56,7 +56,7 @@ class ChildEnd(Record):
     status: str = "could-not-run"  # or passed, failed
     exit_status: int = 1
     reason: str = ""
-    action: str = ""  # its digest, "HASH/SIZE"
+    action_digest: str = ""  # its digest, "HASH/SIZE"
     is_cached: bool = False  # the server had the result
     is_down: bool = False  # the server is of no use for other gates, either
     notes: tuple[str, ...] = ()  # for people

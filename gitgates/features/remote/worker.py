@@ -150,7 +150,7 @@ def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) ->
         status=end.status,
         exit_status=end.exit_status,
         reason=end.reason,
-        action=end.action_digest,
+        action_digest=end.action_digest,
         is_cached=end.is_cached,
         is_down=end.is_down,
         output=end.output if end.replaces else None,

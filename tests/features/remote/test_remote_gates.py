@@ -94,7 +94,7 @@ def test_what_there_is_no_room_for_runs_there(repo: Repo, out: Path) -> None:
     ended = run(repo, BUSY, gate("goes", command=HERE), gate("fails", "failed", HERE), stays)
     assert sorted(went(out)) == ["fails", "goes"]
     goes, fails = ended["goes"], ended["fails"]
-    assert (goes.status, goes.where, goes.action) == ("passed", PLACE, "ab/1")
+    assert (goes.status, goes.where, goes.action_digest) == ("passed", PLACE, "ab/1")
     assert goes.output == b"goes ran there\n"
     assert (fails.status, fails.exit_status, fails.where) == ("failed", 3, PLACE)
     assert ended["busy"].where == ended["stays"].where == ""
@@ -119,7 +119,7 @@ def test_what_could_not_run_there_runs_here_once(repo: Repo, out: Path, end: str
     heard = Heard()
     ended = run(repo, BUSY, gate("goes", end, command=HERE), heard=heard)
     goes = ended["goes"]
-    assert (goes.status, goes.where, goes.action) == ("passed", "", "")
+    assert (goes.status, goes.where, goes.action_digest) == ("passed", "", "")
     assert goes.output == b"ran here\n"
     assert went(out) == ["goes"]
     assert (out / "here").read_text() == f"{end}\n"
@@ -250,9 +250,9 @@ def test_how_long_they_take_there_is_told_apart(repo: Repo) -> None:
 def test_a_pass_is_recorded_with_the_action(repo: Repo) -> None:
     repo.write("file", "text\n")
     goes = gate("goes", command=HERE, reuse=True)
-    assert run(repo, BUSY, goes)["goes"].action == "ab/1"
+    assert run(repo, BUSY, goes)["goes"].action_digest == "ab/1"
     (proof,) = read_all(str(repo.path / ".git/gitgates"))
-    assert (proof.gate, proof.action) == ("goes", "ab/1")
+    assert (proof.gate, proof.action_digest) == ("goes", "ab/1")
     again = run(repo, BUSY, goes)["goes"]
     assert again.reused
     assert not again.where
