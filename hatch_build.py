@@ -1,4 +1,4 @@
-"""What a release has that is made when it is built.
+"""Make what a release contains and the repository does not.
 
 The published protos of the Remote Execution API, in `protos/`, become one file of descriptors,
 which is the same for each version of protobuf. Where grpcio-tools is missing, it is left out.
@@ -54,14 +54,16 @@ class Protos(BuildHookInterface[Any]):
         try:
             from grpc_tools import protoc
         except ImportError:
-            self.app.display_warning("grpcio-tools is not installed: no gates on other machines")
+            self.app.display_warning(
+                "grpcio-tools is not installed: this build cannot run gates on other machines"
+            )
             return
         root = Path(self.root)
         arguments = ["protoc", f"-I{root / 'protos'}", "--include_imports"]
         arguments += [f"-I{Path(protoc.__file__).parent / '_proto'}"]
         arguments += [f"--descriptor_set_out={root / _DESCRIPTORS}", *_PROTOS]
         if protoc.main(arguments):
-            raise RuntimeError("protoc failed")
+            raise RuntimeError("protoc failed on protos/; its messages are above")
         build_data["artifacts"].append(f"/{_DESCRIPTORS}")
 
 

@@ -47,7 +47,7 @@ SECTIONS = {
     },
     "Maintenance": {
         "doctor": "Diagnose why gates do not run.",
-        "remote": "Show whether the cache of verdicts works.",
+        "remote": "Show whether the cache of verdicts and the server for gates work.",
         "recover": "Restore files that an interrupted run stashed.",
         "gc": "Remove old state.",
         "uninstall-hooks": "Uninstall hooks.",

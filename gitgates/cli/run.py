@@ -254,7 +254,11 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     help="Also run what would be reused. Exit status 1 where a gate does not pass again, or "
     "changes files.",
 )
-@click.option("--remote", is_flag=True, help="Run gates with `remote` on the server now.")
+@click.option(
+    "--remote",
+    is_flag=True,
+    help="Run gates with `remote` on the server even where there is room here.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show only what did not pass.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the output of gates that passed.")
 def command(
@@ -336,8 +340,9 @@ def _variables(options: dict[str, Any]) -> dict[str, str]:
 
 def _check_server(repo: Repo, config: Config) -> None:
     """Refuse --remote where no gate could go to a server. Raises: UsageError."""
-    if not any(lend(repo, config) for lend in lenders(config, "remote_execution")):
-        hint = "Add `execution` to [tool.gitgates.remote]."
+    servers = filter(None, (lend(repo, config) for lend in lenders(config, "remote_execution")))
+    if not any(server.jobs for server in servers):
+        hint = "Set `execution`, and `jobs` above 0, in [tool.gitgates.remote]."
         raise UsageError("--remote, but no server for gates is configured", hint)
 
 

@@ -274,8 +274,8 @@ GATE_KEYS: tuple[Key, ...] = (
         "all files that git does not ignore."
     ),
     Key("env_inputs", v.NAMES, "[]", weaker="fewer").means(
-        "With `reuse`: environment variables that the gate depends on. `NAME*` means all whose "
-        "names begin with it."
+        "With `reuse` and `remote`: environment variables that the gate depends on, and gets on "
+        "another machine. `NAME*` means all whose names begin with it."
     ),
     Key("reads", v.NAMES, "[]", weaker="fewer").means(
         "With `reuse`: files or folders outside the repository that the gate depends on: "
@@ -290,7 +290,7 @@ GATE_KEYS: tuple[Key, ...] = (
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
     ),
     Key("remote", v.FLAG, "false", weaker="on").means(
-        "The gate may run on the machines of `[tool.gitgates.remote]`. It gets the files that "
+        "The gate may run on the server of `[tool.gitgates.remote]`. It gets the files that "
         "git does not ignore, or those of `inputs`, and no repository: `git` finds none there."
     ),
     Key("ignored_inputs", v.NAMES, "[]", weaker="any").means(

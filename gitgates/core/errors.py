@@ -39,6 +39,11 @@ class GitgatesError(Exception):
         self.message = message
         self.hint = hint
 
+    @property
+    def advice(self) -> str:
+        """Return the message and the hint, on one line."""
+        return f"{self.message}. {self.hint}" if self.hint else self.message
+
     def with_notes(self, notes: list[str]) -> GitgatesError:
         """Add notes for a person; return the error itself."""
         self.hint = "\n  ".join(part for part in (self.hint, *notes) if part)

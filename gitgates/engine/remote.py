@@ -1,6 +1,6 @@
 """Which gates of a run go to a server, and which of those stay here after all. Cold.
 
-Here is where a gate runs if there is room. Where there is none, it may go to a job of the server,
+A gate runs here if there is room. Where there is none, it may go to a job of the server,
 of which all runs of a user share the same number, as they do with the slots of the machine.
 """
 
@@ -12,7 +12,7 @@ from gitgates.core.record import Record
 from gitgates.core.types import Ending
 from gitgates.engine.plan import REMOTE
 from gitgates.proc.pool import open_pool, release
-from gitgates.store.proofs import digest
+from gitgates.store.proofs import digest, remote_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,9 +58,8 @@ class RemoteRun:
         self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
         self.is_first = gates.jobs > 0 and env.get(REMOTE) == "1"  # also where there is room here
         self._jobs = 0  # of this run
-        self._attempts: dict[
-            tuple[str, int], RemoteAttempt
-        ] = {}  # of gates that could not run there
+        # Of gates that could not run there.
+        self._attempts: dict[tuple[str, int], RemoteAttempt] = {}
         self._is_down = False
         self._is_full = False  # other runs have all jobs, since `settle`
         self._has_waited = False  # and had all when they were last asked for
@@ -78,7 +77,7 @@ class RemoteRun:
 
         Of those that cost the same, the longest first.
         """
-        if self._is_down:
+        if self._is_down and (self._gates.falls_back or not self.is_first):
             return []
         may = [
             each
@@ -89,14 +88,14 @@ class RemoteRun:
 
         def order(each: Due) -> tuple[float, float]:
             here_s = took_s.get(each.step.gate.name, 0.0)
-            return took_s.get(duration_name(each.step.gate.name), here_s) - here_s, -here_s
+            return took_s.get(remote_name(each.step.gate.name), here_s) - here_s, -here_s
 
         return sorted(may, key=order)
 
     @property
     def has_job(self) -> bool:
         """Whether it makes sense to ask for a job."""
-        return not (self._is_full or self._is_down) and self._jobs < self._gates.jobs
+        return not self._is_full and self._jobs < self._gates.jobs
 
     def take(self, for_s: float) -> list[int] | None:
         """Return what holds a job until it is given back; None where other runs have all."""
@@ -140,14 +139,9 @@ class RemoteRun:
         if self._pool:
             self._pool.close()
 
-    def command(self, step: Step, command: Command, root_abs: str, run_abs: str) -> Command | None:
-        """Return what has the server run a command of a gate; None: it runs here, as it is."""
-        try:
-            started: Command = self._gates.command(step, command, root_abs, run_abs)
-        except OSError as error:
-            self._is_down = True
-            self._say(f"{step.gate.name} runs here: its request cannot be written: {error}")
-            return None
+    def command(self, step: Step, command: Command, **where: Any) -> Command:  # noqa: ANN401 - as there
+        """Return what has the server run a command of a gate."""
+        started: Command = self._gates.command(step, command, **where)
         return started
 
     def result_of(self, due: Due, command: Command, ending: Ending, spent_s: float) -> RemoteResult:
@@ -162,7 +156,7 @@ class RemoteRun:
             ended = Ending(exit_status=end.exit_status)
             reused = "the server's cache" if end.is_cached else ""
             return RemoteResult(ended, end.action_digest, reused, end.output)
-        reason = f"could not run on {self.place}: {end.reason}"
+        reason = f"could not run on {self.place}: {end.reason or 'its output was cut off'}"
         if end.is_down and not self._is_down:
             self._is_down = True
             reason += "; no other gate of this run goes there"
@@ -175,8 +169,3 @@ class RemoteRun:
     def attempt(self, due: Due) -> RemoteAttempt:
         """Return how a gate was tried there that runs here now; empty if it was not."""
         return self._attempts.get((due.step.gate.name, due.generation), RemoteAttempt())
-
-
-def duration_name(gate: str) -> str:
-    """Return the name by which it is recorded how long a gate takes on the server."""
-    return f"{gate}\nremote"

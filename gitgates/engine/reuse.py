@@ -239,7 +239,7 @@ class Reuse:
 
     def _write(self, candidate: Candidate, rest: Step, result: GateResult) -> None:
         if candidate.file_proofs:
-            if result.where:
+            if result.action_digest:
                 return  # nothing about them says that it was there
             candidate.file_proofs.add(self._file_digests(rest.paths).values())
             return

@@ -332,15 +332,20 @@ class _Run:
 
     def _note_durations(self) -> None:
         """Record how long the gates took that ran to their end, and not for some files only."""
-        seconds_by_gate = {
-            f"{gate}\nremote" if result.where else gate: result.duration_s
+        ended = {
+            gate: result
             for (gate, _), result in self.results.items()
-            if result.status in ("passed", "failed", "timed-out") and not result.reused
+            if result.status in ("passed", "failed", "timed-out")
+            and not (result.reused or result.remote_failure)
         }
         # A hook whose gates all take no time writes nothing, and loads nothing for that.
-        if any(seconds > _NOTABLE_S for seconds in seconds_by_gate.values()):
-            from gitgates.store.proofs import note_durations
+        if any(result.duration_s > _NOTABLE_S for result in ended.values()):
+            from gitgates.store.proofs import note_durations, remote_name
 
+            seconds_by_gate = {
+                remote_name(gate) if result.where else gate: result.duration_s
+                for gate, result in ended.items()
+            }
             note_durations(self.repo.shared_state_abs, seconds_by_gate)
 
     def _make_folder(self) -> None:
@@ -439,9 +444,10 @@ class _Run:
             command = job.commands.pop(0)
             if self.remote and job.is_remote:
                 root_abs = (self.options.checkout or self.repo).root_abs
-                job.asks = self.remote.command(job.step, command, root_abs, self.run_abs)
+                where = {"root_abs": root_abs, "run_abs": self.run_abs, "within_s": left_s}
+                command = job.asks = self.remote.command(job.step, command, **where)
                 job.before = job.capture.captured()[0]
-            child = group.start(job.asks or command, left_s, self._capture_of_next(job))
+            child = group.start(command, left_s, self._capture_of_next(job))
             if not isinstance(child, str):
                 job.children.append(child)
                 if self.isolation.rescue:
@@ -489,11 +495,8 @@ class _Run:
             if result.ending is None:
                 self._run_here(job)
                 return False
-            ending, job.action_digest, job.reused = (
-                result.ending,
-                result.action_digest,
-                result.reused,
-            )
+            ending, job.reused = result.ending, result.reused
+            job.action_digest = result.action_digest
             if result.output is not None:
                 job.capture.replace(job.before + result.output)
         job.endings.append(ending)

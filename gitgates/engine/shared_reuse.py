@@ -116,7 +116,7 @@ class SharedReuse(Reuse):
         return VisibleContent(self._repo, self._checkout, earlier, sha256=digest)
 
     def _write(self, candidate: Candidate, rest: Step, result: GateResult) -> None:
-        if result.where:  # the programs there are not those that its keys are about
+        if result.action_digest:  # the programs there are not those that its keys are about
             candidate = candidate._replace(shared="")
         super()._write(candidate, rest, result)
         self._proved[result.gate] = candidate.shared, candidate.maker

@@ -1,4 +1,4 @@
-"""A program of ours that works for one run: it is told by a socket, and ends with the run."""
+"""A program of ours that serves one run: it gets requests on a socket, and ends with the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ else:
 
 _MOST_S = 5.0  # to end by itself
 _POLL_S = 0.002
-_FD_BYTES = 4
+FD_BYTES = 4  # of a file descriptor in a message
 
 
 class Helper:
@@ -41,7 +41,7 @@ class Helper:
 
     def send(self, *fds: int) -> None:
         """Send it a byte, with file descriptors. Raises: OSError where it is gone."""
-        content = b"".join([fd.to_bytes(_FD_BYTES, sys.byteorder) for fd in fds])
+        content = b"".join([fd.to_bytes(FD_BYTES, sys.byteorder) for fd in fds])
         self._socket.sendmsg([b"."], [(*self._rights, content)])
 
     def close(self) -> None:

@@ -143,7 +143,7 @@ class Group:
         return None
 
     def _poll_once(self, until: float, wake_fds: tuple[int, ...]) -> bool:
-        """Wait for output, ends, signals or deadlines; return whether a `wake_fds` is ready."""
+        """Wait for output, ends, signals or deadlines; return whether a wake-up can be read."""
         is_awake = False
         ends = [child.deadline for child in self._children]
         nearest = min(min([*ends, until]) - time.monotonic(), _PARENT_S)

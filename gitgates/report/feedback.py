@@ -197,7 +197,7 @@ def _section(finding: GateReport, report: EventReport, *, tight: bool) -> str:
         lines.append(plain_line(finding.description, longest))
     if result.where and not tight:  # a file may be missing there
         sent = f"gitgates explain --remote {quote(plain_line(result.gate, 400))}"
-        lines.append(f"It ran on {plain_line(result.where)}, with what `{sent}` lists.")
+        lines.append(f"It ran on {plain_line(result.where)}; `{sent}` lists what it got.")
     is_mute = result.status in _FAILED and not readable(result.output[:_LONGEST_MUTE])
     if finding.command and is_mute and not tight:
         lines.append(f"It printed nothing. Command: {plain_line(finding.command, longest)}")

@@ -121,9 +121,9 @@ RESULT: Fields = {
     "reason*": ("string", "why, if the status does not show it"),
     "reused*": (
         "string",
-        "the run whose pass was reused, or how many files were; with a duration of 0, nothing ran",
+        "the source of the pass: a run, how many files, the server's cache; of 0 s, nothing ran",
     ),
-    "where*": ("string", "the server that it ran on; without it, it ran here"),
+    "where*": ("string", "the server that it ran on; missing if it ran here or was reused"),
     "action_digest*": (
         "string",
         "the digest of what ran there, `HASH/SIZE`, as the server records it",

@@ -34,11 +34,8 @@ FOLDER = "proofs"
 _FORMER = ("evidence", "metrics.jsonl")  # files of earlier versions: see former_files.py
 BELIEVED = "signer "  # before the identity, in `maker` of a pass that somebody else has proved
 _VERSION = "4"
-_VERSIONS = {
-    "2": 13,
-    "3": 16,
-    _VERSION: 17,
-}  # → number of fields; an older line has the first of them
+# → number of fields; an older line has the first of them.
+_VERSIONS = {"2": 13, "3": 16, _VERSION: 17}
 _LARGEST = 256 << 10  # bytes of one of the files: some 1,000 proofs
 _MOST_FAILURES = 16 << 10  # bytes of them in a line; if more, without titles, or not known
 _HASH_KEYS = (1, 2)  # of 64 bits each
@@ -170,6 +167,11 @@ def read_all(
 def durations(shared_state_abs: str) -> dict[str, float]:
     """Return gate → seconds that it took when it last ran, more or less, in any worktree."""
     return read_cached(f"{shared_state_abs}/{FOLDER}/{_DURATIONS}") or {}
+
+
+def remote_name(gate: str) -> str:
+    """Return the name by which it is recorded how long a gate takes on a server."""
+    return f"{gate}\nremote"
 
 
 def note_durations(shared_state_abs: str, seconds_by_gate: Mapping[str, float]) -> None:

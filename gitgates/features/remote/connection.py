@@ -84,6 +84,8 @@ def status_text(name: str, details: str) -> str:
         text = "no answer in time"
     if "WRONG_VERSION_NUMBER" in text:
         text = "the server does not use TLS, which grpcs:// asks for"
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        text += "; name the file with its authority in `ca`"
     return f"{name}: {text}" if text else name
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+import os
 import queue
+import re
 import signal
 import threading
 import time
@@ -42,16 +44,18 @@ if TYPE_CHECKING:
 # folders, such as /bin, over those of that name in it.
 _FOLDER = "checkout"
 _END = "gitgates/end"
+_ROOT = "gitgates/root"  # a file with the absolute path of the root there
 # $1: the token; $2: the gate's folder. The gate is executed, because a word may also be a builtin
 # of the shell. PATH has the shell's default where nothing sets it, and may have no mkdir. What the
 # shell itself writes, such as "not found", is part of the output.
 _WRAPPER = """\
 export PATH
-end=$PWD/gitgates/end token=$1
+end=$PWD/gitgates/end token=$1 root=$PWD
 cd "$2" && shift 2 || exit 125
 (exec "$@") </dev/null 2>&1
 status=$?
-[ -d "${end%/*}" ] || mkdir -p "${end%/*}" && printf '%s %s\\n' "$token" "$status" >"$end"
+[ -d "${end%/*}" ] || mkdir -p "${end%/*}" && printf %s "$root" >"${end%/*}/root" &&
+    printf '%s %s\\n' "$token" "$status" >"$end"
 exit "$status"
 """
 _CANNOT = {126: "the program could not be started there", 127: "command not found there"}
@@ -65,6 +69,7 @@ _QUIET_S = 10.0  # after which a server that says nothing is asked something
 _POLL_S = 0.1
 _CANCEL_S = 2.0
 _MOST_REASON = 300
+_MOST_PATH = 4096
 _WAITS = 3  # how often a broken connection is made again to wait for the same gate
 _PAUSE_S = 0.5
 _FIRST_VERSION = (2, 1)  # which has `output_paths`
@@ -100,6 +105,7 @@ class _Action(Record):
     blobs: Mapping[Digest, bytes]
     token: str
     is_cached: bool  # whether its result may be kept and used
+    root_abs: str  # of the files here
 
 
 class RemoteExecution:
@@ -137,13 +143,16 @@ class RemoteExecution:
         command: RemoteCommand,
         input_root: InputRoot,
         on_output: Callable[[bytes], None] = lambda _data: None,
+        *,
+        within_s: float = math.inf,
     ) -> RemoteEnd:
-        """Have one command of a gate run. All of it takes at most the gate's `timeout_s`.
+        """Have one command of a gate run, within `within_s` and the gate's `timeout_s`.
 
         Raises: what `InputRoot.blob` raises, where a file is not sent.
         """
-        self._last_s = time.monotonic() + gate.timeout_s
-        self._end_s = self._last_s - gate.timeout_s / 2
+        within_s = min(within_s, gate.timeout_s)
+        self._last_s = time.monotonic() + within_s
+        self._end_s = self._last_s - within_s / 2
         self._log = LogStream(self._connection, on_output, self._most_output)
         action_digest = ""
         try:
@@ -198,7 +207,7 @@ class RemoteExecution:
             platform["container-image"] = gate.image
         argv = ["/bin/sh", "-c", _WRAPPER, "sh", "", folder, *given.argv]
         outputs = sorted({f"{_FOLDER}/{name.strip('/')}" for name in gate.outputs})
-        command = protos.message("Command")(output_paths=[*outputs, _END], arguments=argv)
+        command = protos.message("Command")(output_paths=[*outputs, _END, _ROOT], arguments=argv)
         for name, value in sorted(given.env.items()):
             command.environment_variables.add(name=name, value=value)
         for name, value in sorted(platform.items()):
@@ -224,6 +233,7 @@ class RemoteExecution:
             blobs={digest_of(each): each for each in blobs},
             token=token.hexdigest(),
             is_cached=is_cached,
+            root_abs=given.outputs_abs,
         )
 
     def _bring_back(self, gate: Gate, command: RemoteCommand, result: Message) -> None:
@@ -240,7 +250,8 @@ class RemoteExecution:
         try:
             response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         except ServerError as error:
-            self._storage.forget()
+            if error.code != "CANCELLED":
+                self._storage.forget()
             if error.code not in _LOST:
                 raise
             # It has lost a blob since we were told that it has it.
@@ -259,6 +270,8 @@ class RemoteExecution:
             (*action.blobs, *root.directories, *root.files),
             lambda digest: action.blobs.get(digest) or root.blob(digest),
         )
+        if self._is_over():
+            raise ServerError("cancelled", code="CANCELLED")
         request = protos.message("ExecuteRequest")(
             instance_name=self._connection.instance, skip_cache_lookup=skips_cache
         )
@@ -299,7 +312,7 @@ class RemoteExecution:
                         if event.done:
                             name = ""
                             return event
-                        self._log.follow(about.stdout_stream_name, self._left_s())
+                        self._log.follow(about.stdout_stream_name, self._last_s - time.monotonic())
                 except _Over as over:
                     if not name:  # it comes at once; without it, nothing can be cancelled
                         name = _name_within(events, _CANCEL_S)
@@ -348,7 +361,8 @@ class RemoteExecution:
             self._connection.call(method, request, _CANCEL_S, repeats=False)
         except ServerError as error:
             # Servers without this method end an action that nobody waits for.
-            if error.code not in ("UNIMPLEMENTED", "NOT_FOUND"):
+            # One that is gone has been reported.
+            if error.code not in ("UNIMPLEMENTED", "NOT_FOUND") and not error.is_down:
                 self._say(f"the gate could not be cancelled on the server: {error.reason}")
 
     def _end_of(self, action: _Action, response: Message) -> RemoteEnd:
@@ -367,9 +381,18 @@ class RemoteExecution:
         return RemoteEnd(
             status="failed" if result.exit_code else "passed",
             exit_status=result.exit_code,
-            output=output,
+            output=self._with_paths_of_here(output, result, action.root_abs),
             is_cached=response.cached_result,
         )
+
+    def _with_paths_of_here(self, output: bytes, result: Message, root_abs: str) -> bytes:
+        """Return output with the absolute paths that its files have here."""
+        roots = [file.digest for file in result.output_files if file.path == _ROOT]
+        if not (root_abs and roots and f"/{_FOLDER}/".encode() in output):
+            return output
+        there = os.path.join(self._storage.read(roots[0], _MOST_PATH), _FOLDER.encode())
+        start = re.compile(rb"(?<![\w./~-])" + re.escape(there) + rb"(?=/)")
+        return start.sub(lambda _match: os.fsencode(root_abs), output)
 
     def _with_output(self, what: str, result: Message, name: str) -> str:
         """Return a reason, with what the server or the shell has written about it, if anything."""

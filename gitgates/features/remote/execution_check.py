@@ -53,14 +53,12 @@ def checked(repo: Repo, config: Config, show: Callable[[str, str, float, bool], 
         gate = Gate(name=f"check of {step}", timeout_s=_TIMEOUT_S)
         end = server.run(gate, RemoteCommand(argv, {"PATH": _PATH}), root)
         # What could not run for another reason proves nothing.
-        is_ok = (end.status, end.exit_status) == expected and not (not text and _is_other(end))
+        is_ok = (end.status, end.exit_status) == expected and bool(
+            text or "not found" in end.reason
+        )
         if not show(step, _what(end), began_s, is_ok):
             return False
     return True
-
-
-def _is_other(end: RemoteEnd) -> bool:
-    return "not found" not in end.reason
 
 
 def _what(end: RemoteEnd) -> str:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from gitgates.core.types import Command, Ending, Gate, Step
+    from gitgates.core.types import Command, Config, Ending, Gate, Step
     from gitgates.git.repo import Repo
 
 _WORKER = "gitgates.features.remote.worker"
@@ -33,7 +33,7 @@ _START = (
 )
 _COPY = ("cat",)
 _ALWAYS = ("GITGATES_HOOK",)
-RUN_HERE = ("writes", "pass_hook_input", "baseline", "ratchet")  # need more than the files
+RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # need more than the files
 
 
 class GateRequest(Record):
@@ -47,6 +47,8 @@ class GateRequest(Record):
     argv: tuple[str, ...]
     env: Mapping[str, str]  # of the gate there: only what is declared
     cwd: str  # relative to the root
+    within_s: float
+    most_output: int  # bytes of it that are kept
     end_abs: str  # where to write how it ended
 
 
@@ -68,13 +70,16 @@ class Asked(Record):
 
     read_fd: int  # its pipe
     end_abs: str
+    problem: str = ""  # why it could not be asked
 
 
 class RemoteGates:
     """Which gates may go to the server, how they are started, and how they ended."""
 
-    def __init__(self, repo: Repo, table: Mapping[str, Any]) -> None:
+    def __init__(self, repo: Repo, config: Config) -> None:
+        table = config.tables["remote"]
         self._repo, self._table = repo, table
+        self._most_output = config.max_log_bytes
         self.place: str = table["execution"]
         self.jobs: int = table["jobs"]
         self.falls_back = table["fallback"] == "local"
@@ -102,11 +107,10 @@ class RemoteGates:
             ignored = [IgnoredContent(self._repo, path).identity for path in gate.ignored_inputs]
         return repr((there, gate.image, gate.ignored_inputs, ignored))
 
-    def command(self, step: Step, command: Command, root_abs: str, run_abs: str) -> Command:
-        """Return what is started here in place of a command of a gate.
-
-        Raises: OSError where nothing can be written to the folder of the run.
-        """
+    def command(
+        self, step: Step, command: Command, *, root_abs: str, run_abs: str, within_s: float
+    ) -> Command:
+        """Return what is started here in place of a command of a gate, which has `within_s`."""
         gate = step.gate
         if self._repo.env.get(REUSE) in ("0", AUDIT):
             gate = gate._replace(reuse=False)  # nor a result that the server has
@@ -123,20 +127,25 @@ class RemoteGates:
             argv=command.argv,
             env=declared_env(gate, command.env),
             cwd=os.path.relpath(command.cwd_abs, root_abs),
+            within_s=within_s,
+            most_output=self._most_output,
             end_abs=end_abs,
         )
-        make_folder(self._folder_abs)
         read_fd, write_fd = os.pipe()
         stdin_abs = f"/dev/fd/{read_fd}"
-        self._asked[stdin_abs] = Asked(read_fd, end_abs)
+        asked = Asked(read_fd, end_abs)
         try:
+            make_folder(self._folder_abs)
             with open(request_abs, "x+b", opener=open_state) as file:
                 file.write(marshal.dumps(request._asdict()))
                 file.seek(0)
                 self.start_worker().send(file.fileno(), write_fd)
+        except OSError as error:
+            asked = asked._replace(problem=f"its request cannot be sent: {error}")
         finally:
-            os.close(write_fd)
+            os.close(write_fd)  # if it was not sent, there is nothing to read
             remove_file(request_abs)
+        self._asked[stdin_abs] = asked
         cwd_abs, env = self._repo.root_abs, self._repo.env
         return command._replace(argv=_COPY, cwd_abs=cwd_abs, env=env, stdin_abs=stdin_abs)
 
@@ -148,7 +157,8 @@ class RemoteGates:
             end = ChildEnd(**marshal.loads(read_state(asked.end_abs) or b""))  # noqa: S302 - of our own worker
         except (EOFError, OSError, TypeError, ValueError):
             how = f": {ending.not_started}" if ending.not_started else ""
-            end = ChildEnd(reason=f"its client ended early{how}")
+            reason = asked.problem or f"the process that talks to the server ended early{how}"
+            end = ChildEnd(reason=reason, is_down=bool(asked.problem))
         remove_file(asked.end_abs)
         return end
 

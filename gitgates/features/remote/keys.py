@@ -78,7 +78,7 @@ _KEYS = (
         "The name of its instance, if it has several."
     ),
     Key("platform", v.ENVIRONMENT, "{}", weaker="any").means(
-        "The properties that its workers have to have, of any gate: "
+        "The properties that a worker must have to run any gate: "
         '`{ OSFamily = "linux", container-image = "docker://…" }`.'
     ),
     Key("jobs", v.COUNT, "4").means(
@@ -118,7 +118,8 @@ def _wrong(_config: Config, settings: Settings) -> Iterator[Problem]:
 TABLE = Table(
     name=_NAME,
     keys=_KEYS,
-    meaning="Servers that gates share. [More](../how-to/verdict-cache.md).",
+    meaning="Servers that gates share: [a cache](../how-to/verdict-cache.md), [gates on "
+    "others](../how-to/remote-execution.md).",
     example='verdicts = "https://cache.example.com/gitgates".',
     wrong=_wrong,
 )

@@ -31,12 +31,11 @@ def verdict_cache(
 
 def remote_execution(repo: Repo, config: Config) -> RemoteGates | None:
     """Return what has gates run on a server; None without `execution`."""
-    table = config.tables["remote"]
-    if not table["execution"]:
+    if not config.tables["remote"]["execution"]:
         return None
     from gitgates.features.remote.gates import RemoteGates  # who only has a cache does without
 
-    return RemoteGates(repo, table)
+    return RemoteGates(repo, config)
 
 
 def sent_inputs(repo: Repo, config: Config, gate: Gate) -> tuple[dict[str, Any], str]:

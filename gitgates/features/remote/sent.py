@@ -51,7 +51,10 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
         "version": _VERSION,
         "gate": gate.name,
         "remote": gate.remote,
-        "runs_here": [name for name in RUN_HERE if getattr(gate, name)],
+        "runs_here": [
+            *(name for name in RUN_HERE if getattr(gate, name)),
+            *(["pre-commit"] if gate.pre_commit is not None else []),
+        ],
         "digest": f"{root.digest.hash}/{root.digest.size_bytes}",
         "directories": len(root.directories),
         "size_bytes": sum(sent.values()) + sum(map(len, root.directories.values())),
@@ -62,7 +65,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
         ],
         "names_this_folder": [*map(utf8, sorted(bound))],
         "ignored": [utf8(path) for path in ignored if not select((path.rstrip("/"),), more, ())],
-        "refused": [utf8(problem.message) for problem in problems],
+        "refused": [utf8(problem.advice) for problem in problems],
     }
 
 
@@ -86,8 +89,10 @@ def sent_text(document: Mapping[str, Any]) -> str:
     if "PATH" not in variables:
         lines.append("`PATH`, and the programs in it, are those of the server.")
     if none := [name for name in _USUAL if name not in variables]:
-        lines.append(f"not sent, because it is not in `env` or `env_inputs`: {', '.join(none)}")
-    lines.append("git finds no repository there, and user, time zone and locale are others.")
+        lines.append(
+            f"not sent, because neither `env` nor `env_inputs` names them: {', '.join(none)}"
+        )
+    lines.append("git finds no repository there; user, time zone and locale differ.")
     for title, name in (
         ("links to absolute places, which have to be there:", "links_to_absolute_places"),
         ("files that name this folder; there, it is another one:", "names_this_folder"),
@@ -101,7 +106,7 @@ def sent_text(document: Mapping[str, Any]) -> str:
     elif document["runs_here"]:
         lines.append(f"It runs here only: it has `{document['runs_here'][0]}`.")
     elif not refused:
-        lines.append("Of that, only what the server does not have.")
+        lines.append("Only what the server does not have yet is sent.")
     return "".join(f"{visible_line(line)}\n" for line in lines)
 
 

@@ -53,7 +53,6 @@ class Storage:
         """Take the file that remembers, and what tells how much time is left."""
         self._connection, self._left_s = connection, left_s
         self._known = _Known(known_abs)
-        self.sent_bytes = 0
         self.learn(protos.message("CacheCapabilities")())
 
     def learn(self, capabilities: Message) -> None:
@@ -133,7 +132,6 @@ class Storage:
             yield batch
 
     def _send_batch(self, digests: list[Digest], blob: Callable[[Digest], bytes]) -> None:
-        self.sent_bytes += sum(each.size_bytes for each in digests)
         if digests[0].size_bytes + _PER_BLOB > self._most:
             self._write(digests[0], blob(digests[0]))
             return

@@ -1,8 +1,8 @@
 """The process that has the gates of a run run on the server, each in a thread: see gates.py.
 
-It is asked by a socket, its standard input, and ends with that. What comes by it is a file with
-the request, and a pipe for the output of the gate, and nothing else. Where nobody reads the pipe
-any more, the gate is cancelled there.
+Requests arrive on a socket, its standard input; it ends when that is closed. Each is two file
+descriptors: a file with the request, and the write end of a pipe for the output. If nobody reads
+that pipe any more, the gate is cancelled on the server.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from gitgates.features.remote.gates import ChildEnd, GateRequest
 from gitgates.features.remote.inputs import InputsError, secret_variables
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
+from gitgates.proc.helper import FD_BYTES
 from gitgates.store.files import open_state
 
 TYPE_CHECKING = False
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 INSTALL = "grpcio or protobuf is missing or too old: pip install 'gitgates[remote]'"
-_CANCEL_S = 3.0  # all gates together, after the end of the run
+_CANCEL_S = 4.5  # all gates together, after the end of the run
 
 
 class _Life:
@@ -58,7 +59,7 @@ def main() -> None:
     with contextlib.suppress(ImportError):  # which is said to who asks
         importlib.import_module("gitgates.features.remote.execution")
     with socket.socket(fileno=0) as asked:
-        while fds := socket.recv_fds(asked, 1, 2)[1]:
+        while fds := _received_fds(asked):
             threads.append(threading.Thread(target=_serve, args=(*fds, is_ended), daemon=True))
             threads[-1].start()
     is_ended.set()
@@ -66,6 +67,16 @@ def main() -> None:
     for thread in threads:
         thread.join(max(until - time.monotonic(), 0))
     os._exit(0)  # threads of gRPC are not waited for
+
+
+def _received_fds(asked: socket.socket) -> tuple[int, ...]:
+    """Return those of the next request, which no other program gets; none at the end."""
+    flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+    parts = asked.recvmsg(1, socket.CMSG_SPACE(2 * FD_BYTES), flags)[1]
+    fds = memoryview(b"".join(content for _level, _kind, content in parts)).cast("i")
+    for fd in fds:
+        os.set_inheritable(fd, False)  # where there is no such flag
+    return tuple(fds)
 
 
 def _serve(request_fd: int, output_fd: int, is_ended: threading.Event) -> None:
@@ -88,7 +99,7 @@ def _end_of(request: GateRequest, output_fd: int, life: _Life, notes: list[str])
         is_missing = (error.name or "").partition(".")[0] in ("grpc", "google")
         return ChildEnd(reason=INSTALL if is_missing else str(error), is_down=True)
     except GitgatesError as error:
-        return ChildEnd(reason=error.message)
+        return ChildEnd(reason=error.advice)
     except BrokenPipeError:  # nobody reads the output
         return ChildEnd(reason="cancelled")
     except Exception as error:  # noqa: BLE001 - whatever it is, the gate has not run
@@ -135,8 +146,11 @@ def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) ->
     if problems := secret_variables(gate, request.env):
         raise InputsError.of_problems(problems)
     repo = find_repo(request.repo_abs, environ.read())
-    config = Config(tables={"remote": request.table})
-    connection = _shared.connection(request.table, repo.root_abs)
+    config = Config(tables={"remote": request.table}, max_log_bytes=request.most_output)
+    try:
+        connection = _shared.connection(request.table, repo.root_abs)
+    except GitgatesError as error:
+        return ChildEnd(reason=error.advice, is_down=True)
     server = RemoteExecution(repo, config, notes.append, life.is_over, connection=connection)
     root = _shared.input_root(repo, request, gate)
     command = RemoteCommand(request.argv, request.env, request.cwd, request.root_abs)
@@ -145,7 +159,7 @@ def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) ->
         while data:
             data = data[os.write(output_fd, data) :]
 
-    end = server.run(gate, command, root, write_output)
+    end = server.run(gate, command, root, write_output, within_s=request.within_s)
     return ChildEnd(
         status=end.status,
         exit_status=end.exit_status,

@@ -94,7 +94,7 @@ def test_explain_lists_why_a_verdict_differs(project: Repo, casd: Casd) -> None:
     text = project.gitgates("explain", "--remote", "editable").stdout.decode()
     assert "\nfiles that name this folder; there, it is another one:" in text
     assert "\n`PATH`, and the programs in it, are those of the server.\n" in text
-    assert "`env_inputs`: HOME, TERM, LANG\ngit finds no repository there, and user, " in text
+    assert "names them: HOME, TERM, LANG\ngit finds no repository there; user, " in text
 
 
 def test_explain_says_what_keeps_a_gate_here(project: Repo) -> None:

@@ -69,6 +69,13 @@ def test_a_gate_that_writes_the_end_itself_fails(client: Client, server: Server)
     assert brief(client.sh(server, text)) == ("failed", 1)
 
 
+def test_paths_are_those_of_here(client: Client, server: Server) -> None:
+    text = "echo $PWD/data:1; echo at $PWD/sub/x http://a/checkout/b"
+    assert brief(client.sh(server, text)) == ("passed", 0)
+    here = client.repo.path
+    assert client.output.decode() == f"{here}/data:1\nat {here}/sub/x http://a/checkout/b\n"
+
+
 def test_a_path_without_programs(client: Client, server: Server) -> None:
     assert brief(client.run(server, "/bin/true", env={"PATH": "/nowhere"})) == ("passed", 0)
 

@@ -14,12 +14,11 @@ from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
 from gitgates.core.types import Config, Decision, Event, Gate, GateResult, Step
-from gitgates.engine.remote import duration_name
 from gitgates.features.remote import gates as remote_gates
 from gitgates.features.remote.gates import declared_env
 from gitgates.git.repo import find_repo
 from gitgates.proc.pool import Pool, open_pool, release
-from gitgates.store.proofs import digest, durations, note_durations, read_all
+from gitgates.store.proofs import digest, durations, note_durations, read_all, remote_name
 
 PLACE = "grpc://127.0.0.1:1"
 TABLE = {"execution": PLACE, "jobs": 4, "fallback": "local", "instance": "", "platform": ()}
@@ -109,8 +108,8 @@ NO_RESULT = {
     "pass-with-status": "",
     "failure-without-status": "",
     "no-such-status": "",
-    "killed": "its client ended early",
-    "half": "its client ended early",
+    "killed": "the process that talks to the server ended early",
+    "half": "the process that talks to the server ended early",
 }
 
 
@@ -146,7 +145,10 @@ def test_what_cannot_be_started_here_runs_here(repo: Repo, monkeypatch: pytest.M
     heard = Heard()
     goes = run(repo, BUSY, gate("goes", command=HERE), heard=heard)["goes"]
     assert (goes.status, goes.output) == ("passed", b"ran here\n")
-    assert "its client ended early: command not found: no-such-program" in heard.texts[-1]
+    assert (
+        "the process that talks to the server ended early: command not found: no-such-program"
+        in heard.texts[-1]
+    )
 
 
 def test_without_a_worker_it_runs_here(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,6 +171,32 @@ def test_without_fallback_it_has_not_started(repo: Repo, out: Path, end: str) ->
     assert ended["goes"].status == "not-started"
     assert ended["goes"].reason.startswith(f"could not run on {PLACE}: {NO_RESULT[end]}")
     assert not (out / "here").exists()
+
+
+@pytest.mark.parametrize("fallback", ["local", "fail"])
+def test_what_cannot_be_sent(repo: Repo, monkeypatch: pytest.MonkeyPatch, fallback: str) -> None:
+    def send(*_: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("gitgates.proc.helper.Helper.send", send)
+    goes = run(repo, BUSY, gate("goes", command=HERE), fallback=fallback)["goes"]
+    assert goes.status == ("passed" if fallback == "local" else "not-started")
+    assert "its request cannot be sent: " in (goes.remote_failure or goes.reason)
+
+
+def test_where_all_go_there_all_fail_with_a_server_that_is_down(
+    repo: Repo, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITGATES_REMOTE", "1")
+    gates = [gate(name, "down", command=HERE) for name in "abc"]
+    ended = run(repo, *gates, fallback="fail", jobs=1)
+    assert {result.status for result in ended.values()} == {"not-started"}
+    assert not (out / "here").exists()
+
+
+def test_how_long_a_gate_took_after_a_server_is_not_noted(repo: Repo) -> None:
+    run(repo, BUSY, gate("goes", "could-not-run", "sleep 0.3", env=(("TAKES", "0.3"),)))
+    assert "goes" not in durations(str(repo.path / ".git/gitgates"))
 
 
 def test_a_gate_that_fails_here_after_all_fails(repo: Repo) -> None:
@@ -217,7 +245,6 @@ def test_a_declared_variable_is_sent_as_the_gate_has_it() -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"writes": True},
         {"pass_hook_input": True},
         {"baseline": True},
         {"ratchet": True, "metrics": (("n", "x", "lower"),)},
@@ -226,7 +253,9 @@ def test_a_declared_variable_is_sent_as_the_gate_has_it() -> None:
     ],
 )
 def test_what_needs_more_than_the_files_stays(repo: Repo, fields: dict[str, Any]) -> None:
-    there = remote_gates.RemoteGates(find_repo(str(repo.path), os.environ), TABLE)
+    there = remote_gates.RemoteGates(
+        find_repo(str(repo.path), os.environ), Config(tables={"remote": TABLE})
+    )
     it = Gate(name="a", command="true", remote=True)
     assert there.may_run(Step(it))
     assert not there.may_run(Step(it._replace(**fields)))
@@ -234,7 +263,7 @@ def test_what_needs_more_than_the_files_stays(repo: Repo, fields: dict[str, Any]
 
 def test_what_costs_least_goes_first(repo: Repo, out: Path) -> None:
     seconds = {"a": 9.0, "b": 3.0, "c": 5.0, "busy": 99.0}
-    there = {duration_name("a"): 19.0, duration_name("b"): 4.0}
+    there = {remote_name("a"): 19.0, remote_name("b"): 4.0}
     note_durations(str(repo.path / ".git/gitgates"), seconds | there)
     run(repo, BUSY._replace(command="sleep 2"), *map(gate, "abcd"), jobs=1)
     assert went(out) == ["c", "d", "b", "a"]  # d: not known
@@ -243,7 +272,7 @@ def test_what_costs_least_goes_first(repo: Repo, out: Path) -> None:
 def test_how_long_they_take_there_is_told_apart(repo: Repo) -> None:
     run(repo, BUSY, gate("a", env=(("TAKES", "0.3"),)))
     known = durations(str(repo.path / ".git/gitgates"))
-    assert known[duration_name("a")] > 0.3
+    assert known[remote_name("a")] > 0.3
     assert "a" not in known
 
 
@@ -301,7 +330,7 @@ def test_passes_of_files_there_are_not_recorded(repo: Repo) -> None:
 def test_a_pass_of_the_servers_cache_is_told(repo: Repo) -> None:
     result = run(repo, BUSY, gate("goes", "cached", reuse=True, env=(("TAKES", "0.3"),)))["goes"]
     assert (result.status, result.where, result.reused) == ("passed", PLACE, "the server's cache")
-    assert duration_name("goes") not in durations(str(repo.path / ".git/gitgates"))
+    assert remote_name("goes") not in durations(str(repo.path / ".git/gitgates"))
 
 
 @pytest.mark.parametrize(("value", "reuses"), [("0", "False"), ("audit", "False"), ("", "True")])

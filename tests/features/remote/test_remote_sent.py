@@ -134,6 +134,8 @@ class _Roots:
             argv=(),
             env={},
             cwd=".",
+            within_s=1.0,
+            most_output=1,
             end_abs="",
         )
         root: InputRoot = self.shared.input_root(self.found, request, Gate(name="a"))

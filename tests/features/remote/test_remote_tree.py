@@ -358,8 +358,14 @@ def test_explain_lists_what_would_be_sent(project: Repo) -> None:
         "  build/",
         "  node_modules/",
         "refused, so it cannot run there:",
-        "  the link `a/out` leads to an absolute place, /etc/hosts",
-        "  `web/k.pem` looks like a private key, and is not sent",
+        (
+            "  the link `a/out` leads to an absolute place, /etc/hosts. Leave it out of the gate's "
+            "`inputs`, or run the gate here."
+        ),
+        (
+            "  `web/k.pem` looks like a private key, and is not sent. Leave it out of the gate's "
+            "`inputs`; or, if it may be sent, list it in `not_secret` of [tool.gitgates.remote]."
+        ),
     ]
     (project.path / "a/out").unlink()
     root = root_of(project, "a/", more=("node_modules",))
@@ -394,7 +400,8 @@ def test_variables_that_look_like_secrets_have_to_be_named(
     document = json.loads(done.stdout)
     assert document["variables"] == sorted(("A_SECRET", "GITGATES_HOOK", *names))
     assert document["refused"][-2:] == [
-        f"the variable `{name}` looks like a secret, and is not sent"
+        f"the variable `{name}` looks like a secret, and is not sent. Name it in full in "
+        "`env_inputs` if it is to be sent."
         for name in ("LINT_API_KEY", "LINT_secret_1")
     ]
 
