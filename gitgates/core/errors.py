@@ -40,7 +40,7 @@ class GitgatesError(Exception):
         self.hint = hint
 
     @property
-    def advice(self) -> str:
+    def full_message(self) -> str:
         """Return the message and the hint, on one line."""
         return f"{self.message}. {self.hint}" if self.hint else self.message
 

@@ -99,9 +99,9 @@ class Sending:
     def begin(self, digests: set[Digest]) -> set[Digest]:
         """Return those of some blobs that are not sent yet; they are from now on."""
         with self._changed:
-            own = digests - self._now
-            self._now |= own
-            return own
+            claimed = digests - self._now
+            self._now |= claimed
+            return claimed
 
     def end(self, digests: set[Digest]) -> None:
         """Note that some are not sent any more."""

@@ -99,13 +99,13 @@ class RemoteGates:
 
         Raises: GitgatesError, OSError where that cannot be told.
         """
-        there = [self._table[name] for name in ("execution", "instance", "platform")]
+        server = [self._table[name] for name in ("execution", "instance", "platform")]
         ignored = []
         if gate.ignored_inputs:
             from gitgates.features.remote.inputs import IgnoredContent  # few gates have some
 
             ignored = [IgnoredContent(self._repo, path).identity for path in gate.ignored_inputs]
-        return repr((there, gate.image, gate.ignored_inputs, ignored))
+        return repr((server, gate.image, gate.ignored_inputs, ignored))
 
     def command(
         self, step: Step, command: Command, *, root_abs: str, run_abs: str, within_s: float

@@ -58,11 +58,11 @@ class InputsError(GitgatesError):
 def secret_variables(gate: Gate, names: Iterable[str]) -> list[InputsError]:
     """Return a problem for each variable that looks like a secret, and that only a `*` names."""
     named = {*gate.env_inputs, *(name for name, _value in gate.env)}
-    found = [name for name in names if is_secret_variable(name) and name not in named]
+    refused = [name for name in names if is_secret_variable(name) and name not in named]
     hint = "Name it in full in `env_inputs` if it is to be sent."
     return [
         InputsError(f"the variable `{name}` looks like a secret, and is not sent", hint)
-        for name in found
+        for name in refused
     ]
 
 

@@ -65,7 +65,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
         ],
         "names_this_folder": [*map(utf8, sorted(bound))],
         "ignored": [utf8(path) for path in ignored if not select((path.rstrip("/"),), more, ())],
-        "refused": [utf8(problem.advice) for problem in problems],
+        "refused": [utf8(problem.full_message) for problem in problems],
     }
 
 

@@ -72,13 +72,13 @@ class Storage:
         hashes = self._known.hashes()
         unknown = [each for each in set(digests) if bytes.fromhex(each.hash) not in hashes]
         missing, sending = self._missing(unknown), self._connection.sending
-        own = sending.begin(missing)
+        claimed = sending.begin(missing)
         try:
-            for batch in self._batches(own):
+            for batch in self._batches(claimed):
                 self._send_batch(batch, blob)
         finally:
-            sending.end(own)
-        others = missing - own
+            sending.end(claimed)
+        others = missing - claimed
         sending.wait(others, self._left_s())  # where that fails, the server says what it lacks
         self._known.add([bytes.fromhex(each.hash) for each in unknown if each not in others])
 

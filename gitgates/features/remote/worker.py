@@ -99,7 +99,7 @@ def _end_of(request: GateRequest, output_fd: int, life: _Life, notes: list[str])
         is_missing = (error.name or "").partition(".")[0] in ("grpc", "google")
         return ChildEnd(reason=INSTALL if is_missing else str(error), is_down=True)
     except GitgatesError as error:
-        return ChildEnd(reason=error.advice)
+        return ChildEnd(reason=error.full_message)
     except BrokenPipeError:  # nobody reads the output
         return ChildEnd(reason="cancelled")
     except Exception as error:  # noqa: BLE001 - whatever it is, the gate has not run
@@ -126,13 +126,13 @@ class _Shared:
         """Return the files as they are now, or have been since this was called."""
         asked_s = time.monotonic()
         more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
-        what = request.root_abs, gate.inputs, more
+        selection = request.root_abs, gate.inputs, more
         with self._lock:
-            began_s, root = self._roots.get(what, (0.0, None))
+            began_s, root = self._roots.get(selection, (0.0, None))
             if root is None or began_s < asked_s:
                 began_s, not_secret = time.monotonic(), request.table["not_secret"]
-                root = input_root(repo, *what, not_secret=not_secret)
-                self._roots[what] = began_s, root
+                root = input_root(repo, *selection, not_secret=not_secret)
+                self._roots[selection] = began_s, root
             return root
 
 
@@ -150,7 +150,7 @@ def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) ->
     try:
         connection = _shared.connection(request.table, repo.root_abs)
     except GitgatesError as error:
-        return ChildEnd(reason=error.advice, is_down=True)
+        return ChildEnd(reason=error.full_message, is_down=True)
     server = RemoteExecution(repo, config, notes.append, life.is_over, connection=connection)
     root = _shared.input_root(repo, request, gate)
     command = RemoteCommand(request.argv, request.env, request.cwd, request.root_abs)
