@@ -26,11 +26,11 @@ _LEAST = 1000  # tests of the others, so that a pass has looked
 
 
 def _copy(folder: Path) -> Path:
-    """Return a copy of what git knows of this checkout, in a repository of its own."""
+    """Return a copy of this checkout, with what its installation has made, as a repository."""
     names = subprocess.run(
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True
     ).stdout
-    for name in os.fsdecode(names).split("\0"):
+    for name in (*os.fsdecode(names).split("\0"), "gitgates/features/remote/protos.binpb"):
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name)
