@@ -60,7 +60,7 @@ def test_a_failure_there_blocks_and_a_fix_lets_go(tmp_path: Path, casd: Casd) ->
     turns = (write(scene.at("bad.txt"), "x"), "first", bash("mv bad.txt good.txt"), "second")
     run = scene.run(*turns, options=options)
     assert "BAD-IS-THERE" in run.told(2)
-    assert f"ran on {casd.url}, with what `gitgates explain --remote check` lists" in run.told(2)
+    assert f"ran on {casd.url}; `gitgates explain --remote check` lists what it got" in run.told(2)
     assert (run.turns, run.ends) == (4, ["completed"])
     assert places(scene) == [("failed", casd.url), ("passed", casd.url)]
 
