@@ -77,7 +77,7 @@ class RemoteRun:
 
         Of those that cost the same, the longest first.
         """
-        if self._is_down and (self._gates.falls_back or not self.is_first):
+        if self._is_down and not self._must_go:
             return []
         may = [
             each
@@ -91,6 +91,11 @@ class RemoteRun:
             return took_s.get(remote_name(each.step.gate.name), here_s) - here_s, -here_s
 
         return sorted(may, key=order)
+
+    @property
+    def _must_go(self) -> bool:
+        """Whether no gate that may go there runs here, come what may."""
+        return self.is_first and not self._gates.falls_back
 
     @property
     def has_job(self) -> bool:
@@ -159,7 +164,7 @@ class RemoteRun:
         reason = f"could not run on {self.place}: {end.reason or 'its output was cut off'}"
         if end.is_down and not self._is_down:
             self._is_down = True
-            reason += "; no other gate of this run goes there"
+            reason += "" if self._must_go else "; no other gate of this run goes there"
         if not self._gates.falls_back:
             return RemoteResult(ending=Ending(not_started=reason))
         self._attempts[gate, due.generation] = RemoteAttempt(spent_s, reason)

@@ -16,8 +16,18 @@ else:
     import _signal
 
 _MOST_S = 5.0  # to end by itself
+# The program is not to come from the folder that it is started in, which is the repository's.
+_START = (
+    "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2], fromlist=['main']).main()"
+)
 _POLL_S = 0.002
 FD_BYTES = 4  # of a file descriptor in a message
+
+
+def python_argv(module: str, *options: str) -> tuple[str, ...]:
+    """Return what starts `main` of a module of ours in another Python."""
+    home = os.path.abspath(f"{__file__}/../../..")
+    return sys.executable, "-I", *options, "-c", _START, home, module
 
 
 class Helper:
@@ -27,6 +37,7 @@ class Helper:
         """Start it. Raises: OSError where that is not possible."""
         import _socket  # `socket` takes longer to import than most gates to start
 
+        self._has_work = False
         self._rights = _socket.SOL_SOCKET, _socket.SCM_RIGHTS
         self._socket, theirs = _socket.socketpair()
         actions = [
@@ -41,13 +52,14 @@ class Helper:
 
     def send(self, *fds: int) -> None:
         """Send it a byte, with file descriptors. Raises: OSError where it is gone."""
+        self._has_work = True
         content = b"".join([fd.to_bytes(FD_BYTES, sys.byteorder) for fd in fds])
         self._socket.sendmsg([b"."], [(*self._rights, content)])
 
     def close(self) -> None:
         """Have it end, and wait for that."""
         self._socket.close()
-        until = time.monotonic() + _MOST_S
+        until = time.monotonic() + (_MOST_S if self._has_work else 0)
         while not os.waitpid(self._pid, os.WNOHANG)[0]:
             if time.monotonic() > until:
                 os.kill(self._pid, _signal.SIGKILL)

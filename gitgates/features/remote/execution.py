@@ -404,9 +404,11 @@ class RemoteExecution:
 
     def _output(self, result: Message, name: str, most: int) -> bytes:
         raw: bytes = getattr(result, f"{name}_raw")
-        if raw:
-            return raw[-most:]
-        return self._storage.read(getattr(result, f"{name}_digest"), most)
+        digest = getattr(result, f"{name}_digest")
+        dropped = (len(raw) or digest.size_bytes) - most
+        if dropped > 0 and most == self._most_output:
+            self._say(f"the first {dropped} bytes of its output are left out")
+        return raw[-most:] if raw else self._storage.read(digest, most)
 
 
 class _Over(Exception):

@@ -11,11 +11,10 @@ from __future__ import annotations
 import contextlib
 import marshal
 import os
-import sys
 
 from gitgates.core.record import Record
 from gitgates.engine.plan import AUDIT, REUSE
-from gitgates.proc.helper import Helper
+from gitgates.proc.helper import Helper, python_argv
 from gitgates.store.files import make_folder, open_state, read_state, remove_file
 
 TYPE_CHECKING = False
@@ -27,10 +26,6 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 _WORKER = "gitgates.features.remote.worker"
-# Not from the folder that it is started in, which is the repository's.
-_START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2], fromlist=['main']).main()"
-)
 _COPY = ("cat",)
 _ALWAYS = ("GITGATES_HOOK",)
 RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # need more than the files
@@ -179,9 +174,9 @@ class RemoteGates:
     def start_worker(self) -> Helper:
         """Return the worker, which takes a moment to start. Raises: OSError."""
         if not self._worker:
-            home = os.path.abspath(f"{__file__}/../../../..")
-            argv = (sys.executable, "-I", "-c", _START, home, _WORKER)
-            self._worker = Helper(argv, {"GRPC_VERBOSITY": "NONE", **self._repo.env})
+            self._worker = Helper(
+                python_argv(_WORKER), {"GRPC_VERBOSITY": "NONE", **self._repo.env}
+            )
         return self._worker
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import marshal
 import os
 import select
-import sys
 import time
 
 from gitgates.core.record import Record
 from gitgates.proc.call import kill_program, start_program
+from gitgates.proc.helper import python_argv
 from gitgates.store.files import make_folder, read_cached, replace_cached
 
 TYPE_CHECKING = False
@@ -26,9 +26,6 @@ BUDGET_S = 2.0  # for all calls of a run
 DOWN_S = 30.0  # how long a server is left alone that has answered nothing
 _MOST_BYTES = 64 << 20  # of all answers: they are kept in memory
 _CHILD = "gitgates.features.remote.transfer"
-_START = (
-    "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2], fromlist=['main']).main()"
-)
 _LENGTH_BYTES = 4
 
 
@@ -168,9 +165,7 @@ class _Child:
     """The process that talks to the server: framed requests in, framed answers out."""
 
     def __init__(self, server: Server, env: Mapping[str, str]) -> None:
-        home = os.path.abspath(f"{__file__}/../../../..")
-        argv = (sys.executable, "-I", "-S", "-c", _START, home, _CHILD)
-        self._process = start_program(argv, env, apart=True)
+        self._process = start_program(python_argv(_CHILD, "-S"), env, apart=True)
         os.set_blocking(self._process.in_fd, False)
         self._unsent, self._unread = bytearray(framed(server._asdict())), bytearray()
 

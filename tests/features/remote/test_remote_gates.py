@@ -32,7 +32,7 @@ def _stand_in(monkeypatch: pytest.MonkeyPatch, out: Path, tmp_path: Path) -> Non
     start = (
         f"import sys; sys.path[:0] = [sys.argv[1], {tests!r}]; import remote_child as it; it.main()"
     )
-    monkeypatch.setattr(remote_gates, "_START", start)
+    monkeypatch.setattr("gitgates.proc.helper._START", start)
     monkeypatch.setenv("GITGATES_POOL", str(tmp_path / "pool"))
     monkeypatch.setenv("OUT", str(out))
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_started_here_runs_here(repo: Repo, monkeypatch: pytest.M
 
 
 def test_without_a_worker_it_runs_here(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_gates, "_START", "raise SystemExit")
+    monkeypatch.setattr("gitgates.proc.helper._START", "raise SystemExit")
     goes = run(repo, BUSY, gate("goes", command=HERE))["goes"]
     assert (goes.status, goes.output) == ("passed", b"ran here\n")
 
