@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from gitgates.features.remote import worker
-from gitgates.features.remote.gates import ChildEnd, GateRequest
+from gitgates.features.remote.gates import GateRequest, RemoteEnd
 
 _ENDS = {
-    "could-not-run": ChildEnd(reason="no worker has this platform", notes=("a note",)),
-    "down": ChildEnd(reason="unavailable", is_down=True),
-    "pass-with-status": ChildEnd(status="passed", exit_status=4),
-    "failure-without-status": ChildEnd(status="failed", exit_status=0),
-    "no-such-status": ChildEnd(status="ok", exit_status=0),
-    "failed": ChildEnd(status="failed", exit_status=3, action_digest="ab/2"),
-    "replaced": ChildEnd(
+    "could-not-run": RemoteEnd(reason="no worker has this platform", notes=("a note",)),
+    "down": RemoteEnd(reason="unavailable", is_down=True),
+    "pass-with-status": RemoteEnd(status="passed", exit_status=4),
+    "failure-without-status": RemoteEnd(status="failed", exit_status=0),
+    "no-such-status": RemoteEnd(status="ok", exit_status=0),
+    "failed": RemoteEnd(status="failed", exit_status=3, action_digest="ab/2"),
+    "replaced": RemoteEnd(
         status="passed", exit_status=0, action_digest="ab/1", output=b"all of it\n"
     ),
-    "cached": ChildEnd(status="passed", exit_status=0, action_digest="ab/1", is_cached=True),
-    "passed": ChildEnd(status="passed", exit_status=0, action_digest="ab/1"),
+    "cached": RemoteEnd(status="passed", exit_status=0, action_digest="ab/1", is_cached=True),
+    "passed": RemoteEnd(status="passed", exit_status=0, action_digest="ab/1"),
 }
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     worker.main()
 
 
-def _run(request: GateRequest, output_fd: int, life: Any, notes: list[str]) -> ChildEnd:
+def _run(request: GateRequest, output_fd: int, life: Any, notes: list[str]) -> RemoteEnd:
     out = Path(request.env["OUT"])
     with (out / "there").open("a") as file:
         file.write(f"{request.gate['name']} {os.getpid()}\n")
@@ -50,6 +50,6 @@ def _run(request: GateRequest, output_fd: int, life: Any, notes: list[str]) -> C
         while not life.is_over():
             time.sleep(0.01)
         (out / "cancelled").touch()
-    end = _ENDS.get(word, ChildEnd())
+    end = _ENDS.get(word, RemoteEnd())
     notes += end.notes
     return end

@@ -12,7 +12,8 @@ from conftest import Repo
 
 from gitgates.core.types import Config, Gate
 from gitgates.features.remote.connection import Connection
-from gitgates.features.remote.execution import RemoteCommand, RemoteEnd, RemoteExecution
+from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
+from gitgates.features.remote.gates import RemoteEnd
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
 

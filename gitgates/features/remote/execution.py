@@ -24,6 +24,7 @@ from gitgates.core.clean import visible_line
 from gitgates.core.record import Record
 from gitgates.features.remote import protos
 from gitgates.features.remote.connection import Connection, ServerError, status_text
+from gitgates.features.remote.gates import RemoteEnd
 from gitgates.features.remote.log_stream import LogStream
 from gitgates.features.remote.outputs import Outputs
 from gitgates.features.remote.storage import Storage
@@ -32,7 +33,6 @@ from gitgates.features.remote.tree import Digest, digest_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import Literal
 
     from google.protobuf.message import Message
 
@@ -84,20 +84,7 @@ class RemoteCommand(Record):
     argv: tuple[str, ...]
     env: Mapping[str, str]  # all of it, but for what the server adds
     cwd: str = "."  # relative to the root of the files
-    outputs_abs: str = ""  # the folder that the gate's `outputs` are written to; empty: none is
-
-
-class RemoteEnd(Record):
-    """How a gate ended on the server, or why it did not run there."""
-
-    status: Literal["passed", "failed", "could-not-run"] = "could-not-run"
-    exit_status: int = 1
-    output: bytes = b""  # also written to `on_output`
-    replaces: bool = False  # `output` replaces what was written: it is not the start of it
-    reason: str = ""
-    action_digest: str = ""  # "HASH/SIZE"
-    is_down: bool = False  # the server is of no use for other gates, either
-    is_cached: bool = False  # the server had the result
+    root_abs: str = ""  # of the files here, where `outputs` are written to; empty: none is
 
 
 class _Action(Record):
@@ -159,8 +146,8 @@ class RemoteExecution:
             action = self._action(gate, command, input_root.digest)
             action_digest = f"{action.digest.hash}/{action.digest.size_bytes}"
             end = self._run(action, input_root, functools.partial(self._bring_back, gate, command))
-            if end.status != "could-not-run":
-                end = end._replace(replaces=self._log.end_with(end.output))
+            if end.output is not None and not self._log.end_with(end.output):
+                end = end._replace(output=None)
             return end._replace(action_digest=action_digest)
         except UnicodeEncodeError as error:
             reason = f"{visible_line(repr(error.object)[:_MOST_REASON])} is not UTF-8"
@@ -233,13 +220,13 @@ class RemoteExecution:
             blobs={digest_of(each): each for each in blobs},
             token=token.hexdigest(),
             is_cached=is_cached,
-            root_abs=given.outputs_abs,
+            root_abs=given.root_abs,
         )
 
     def _bring_back(self, gate: Gate, command: RemoteCommand, result: Message) -> None:
-        if gate.outputs and command.outputs_abs:
+        if gate.outputs and command.root_abs:
             outputs = Outputs(self._storage, _FOLDER, gate.outputs)
-            outputs.write(result, self._repo, command.outputs_abs, self._say)
+            outputs.write(result, self._repo, command.root_abs, self._say)
 
     def _run(
         self, action: _Action, root: InputRoot, bring_back: Callable[[Message], None]

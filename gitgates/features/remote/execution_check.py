@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gitgates.core.types import Config
-    from gitgates.features.remote.execution import RemoteEnd
+    from gitgates.features.remote.gates import RemoteEnd
     from gitgates.git.repo import Repo
 
 _TIMEOUT_S = 60.0

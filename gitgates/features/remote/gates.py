@@ -47,7 +47,7 @@ class GateRequest(Record):
     end_abs: str  # where to write how it ended
 
 
-class ChildEnd(Record):
+class RemoteEnd(Record):
     """How a gate ended on the server, or why it did not run there."""
 
     status: str = "could-not-run"  # or passed, failed
@@ -57,7 +57,7 @@ class ChildEnd(Record):
     is_cached: bool = False  # the server had the result
     is_down: bool = False  # the server is of no use for other gates, either
     notes: tuple[str, ...] = ()  # for people
-    output: bytes | None = None  # all of it, if what was written is to be forgotten
+    output: bytes | None = None  # all of it, if that is not what was written with a rest
 
 
 class Asked(Record):
@@ -144,16 +144,16 @@ class RemoteGates:
         cwd_abs, env = self._repo.root_abs, self._repo.env
         return command._replace(argv=_COPY, cwd_abs=cwd_abs, env=env, stdin_abs=stdin_abs)
 
-    def end_of(self, command: Command, ending: Ending) -> ChildEnd:
+    def end_of(self, command: Command, ending: Ending) -> RemoteEnd:
         """Return how a gate ended whose child is gone, and remove the files of that."""
         asked = self._asked.pop(command.stdin_abs)
         os.close(asked.read_fd)  # which cancels what still runs there
         try:
-            end = ChildEnd(**marshal.loads(read_state(asked.end_abs) or b""))  # noqa: S302 - of our own worker
+            end = RemoteEnd(**marshal.loads(read_state(asked.end_abs) or b""))  # noqa: S302 - of our own worker
         except (EOFError, OSError, TypeError, ValueError):
             how = f": {ending.not_started}" if ending.not_started else ""
             reason = asked.problem or f"the process that talks to the server ended early{how}"
-            end = ChildEnd(reason=reason, is_down=bool(asked.problem))
+            end = RemoteEnd(reason=reason, is_down=bool(asked.problem))
         remove_file(asked.end_abs)
         return end
 

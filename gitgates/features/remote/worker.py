@@ -19,7 +19,7 @@ import time
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
-from gitgates.features.remote.gates import ChildEnd, GateRequest
+from gitgates.features.remote.gates import GateRequest, RemoteEnd
 from gitgates.features.remote.inputs import InputsError, secret_variables
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
@@ -92,18 +92,18 @@ def _serve(request_fd: int, output_fd: int, is_ended: threading.Event) -> None:
         os.close(output_fd)
 
 
-def _end_of(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) -> ChildEnd:
+def _end_of(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) -> RemoteEnd:
     try:
         return _run(request, output_fd, life, notes)
     except ImportError as error:
         is_missing = (error.name or "").partition(".")[0] in ("grpc", "google")
-        return ChildEnd(reason=INSTALL if is_missing else str(error), is_down=True)
+        return RemoteEnd(reason=INSTALL if is_missing else str(error), is_down=True)
     except GitgatesError as error:
-        return ChildEnd(reason=error.full_message)
+        return RemoteEnd(reason=error.full_message)
     except BrokenPipeError:  # nobody reads the output
-        return ChildEnd(reason="cancelled")
+        return RemoteEnd(reason="cancelled")
     except Exception as error:  # noqa: BLE001 - whatever it is, the gate has not run
-        return ChildEnd(reason=f"{type(error).__name__}: {error}")
+        return RemoteEnd(reason=f"{type(error).__name__}: {error}")
 
 
 class _Shared:
@@ -139,7 +139,7 @@ class _Shared:
 _shared = _Shared()
 
 
-def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) -> ChildEnd:
+def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) -> RemoteEnd:
     from gitgates.features.remote.execution import RemoteCommand, RemoteExecution
 
     gate = Gate(**request.gate)
@@ -150,7 +150,7 @@ def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) ->
     try:
         connection = _shared.connection(request.table, repo.root_abs)
     except GitgatesError as error:
-        return ChildEnd(reason=error.full_message, is_down=True)
+        return RemoteEnd(reason=error.full_message, is_down=True)
     server = RemoteExecution(repo, config, notes.append, life.is_over, connection=connection)
     root = _shared.input_root(repo, request, gate)
     command = RemoteCommand(request.argv, request.env, request.cwd, request.root_abs)
@@ -159,13 +159,4 @@ def _run(request: GateRequest, output_fd: int, life: _Life, notes: list[str]) ->
         while data:
             data = data[os.write(output_fd, data) :]
 
-    end = server.run(gate, command, root, write_output, within_s=request.within_s)
-    return ChildEnd(
-        status=end.status,
-        exit_status=end.exit_status,
-        reason=end.reason,
-        action_digest=end.action_digest,
-        is_cached=end.is_cached,
-        is_down=end.is_down,
-        output=end.output if end.replaces else None,
-    )
+    return server.run(gate, command, root, write_output, within_s=request.within_s)

@@ -16,7 +16,7 @@ from reapi_stub import Stub, operation, result_of, token_of
 from remote_client_support import Client
 
 from gitgates.core.types import Config
-from gitgates.features.remote.execution import RemoteEnd
+from gitgates.features.remote.gates import RemoteEnd
 
 ALL = b"one\ntwo\nthree\n"
 _MOST = Config().max_log_bytes
@@ -78,7 +78,7 @@ def test_it_comes_while_the_gate_runs(
 ) -> None:
     began_s = time.monotonic()
     end, output = streamed(repo, stream(), until=until)
-    assert (end.status, end.replaces, output) == ("passed", False, ALL)
+    assert (end.status, end.output, output) == ("passed", None, ALL)
     assert time.monotonic() - began_s < 2.5
 
 
@@ -97,27 +97,26 @@ def test_without_it_the_output_comes_at_the_end(
     repo: Repo, stream: Callable[[], Iterator[bytes]]
 ) -> None:
     end, output = streamed(repo, stream())
-    assert (end.status, end.replaces, output) == ("passed", False, ALL)
+    assert (end.status, end.output, output) == ("passed", None, ALL)
 
 
 @pytest.mark.parametrize("other", [b"two\n", ALL + b"more", b"o", b"one\ntw0"])
 def test_what_the_result_has_counts(repo: Repo, other: bytes) -> None:
     end, output = streamed(repo, iter([other]), until=other)
-    expected = other if end.replaces else ALL
-    assert (end.status, output, end.output) == ("passed", expected, ALL)
-    assert end.replaces == (not ALL.startswith(other))
+    expected = (ALL, None) if ALL.startswith(other) else (other, ALL)
+    assert (end.status, (output, end.output)) == ("passed", expected)
 
 
 def test_only_the_first_stream_is_passed_on(repo: Repo) -> None:
     end, output = streamed(repo, iter([b"one\n"]), iter([ALL, ALL]), until=b"one\n")
-    assert (end.replaces, output) == (False, ALL)
+    assert (end.output, output) == (None, ALL)
 
 
 def test_no_more_of_it_is_passed_on_than_of_a_result(repo: Repo) -> None:
     lines = b"".join(b"%9d\n" % number for number in range(_MOST // 10 + 1000))
     parts = [lines[at : at + 100_000] for at in range(0, len(lines), 100_000)]
     end, output = streamed(repo, iter(parts), output=lines, until=lines[:100_000])
-    assert end.replaces
+    assert end.output is not None
     assert end.output == lines[-_MOST:]
     assert len(output) <= _MOST
 
@@ -131,5 +130,5 @@ def test_a_gate_that_could_not_run_has_no_rest(repo: Repo) -> None:
     client = Client(repo)
     with Stub(answer).serving() as stub:
         end = client.sh(stub.url, "exit 0")
-    assert (end.status, end.replaces) == ("could-not-run", False)
+    assert (end.status, end.output) == ("could-not-run", None)
     assert b"two" not in client.output
