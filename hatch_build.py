@@ -1,7 +1,7 @@
 """Make what a release contains and the repository does not.
 
-The published protos of the Remote Execution API, in `protos/`, become one file of descriptors,
-which is the same for each version of protobuf. Where grpcio-tools is missing, it is left out.
+The published protos of the Remote Execution API become one file of descriptors, which is the same
+for each version of protobuf. Where grpcio-tools is missing, it is left out.
 
 The metadata depends on where the source is published. `repository` in pyproject.toml,
 [tool.hatch.metadata.hooks.custom], is the one place to set: the address of the project's
@@ -18,6 +18,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
+_API = "gitgates/features/remote/api"
 _DESCRIPTORS = "gitgates/features/remote/protos.binpb"
 _PROTOS = (
     "build/bazel/remote/execution/v2/remote_execution.proto",
@@ -59,11 +60,11 @@ class Protos(BuildHookInterface[Any]):
             )
             return
         root = Path(self.root)
-        arguments = ["protoc", f"-I{root / 'protos'}", "--include_imports"]
+        arguments = ["protoc", f"-I{root / _API}", "--include_imports"]
         arguments += [f"-I{Path(protoc.__file__).parent / '_proto'}"]
         arguments += [f"--descriptor_set_out={root / _DESCRIPTORS}", *_PROTOS]
         if protoc.main(arguments):
-            raise RuntimeError("protoc failed on protos/; its messages are above")
+            raise RuntimeError(f"protoc failed on {_API}; its messages are above")
         build_data["artifacts"].append(f"/{_DESCRIPTORS}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +105,14 @@ def built(folder: Path, out: Path, umask: int = 0o022, **env: str) -> dict[str, 
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", **env}
     subprocess.run(build, cwd=folder, env=env, umask=umask, capture_output=True, check=True)
     return {path.suffix: path.read_bytes() for path in out.iterdir()}
+
+
+@pytest.mark.slow
+def test_a_wheel_has_the_protos_compiled(tmp_path: Path) -> None:
+    with zipfile.ZipFile(io.BytesIO(built(SRC, tmp_path)[".whl"])) as wheel:
+        names = {name.rpartition("/")[2] for name in wheel.namelist() if "/remote/" in name}
+    assert {"protos.binpb", "protos.py"} <= names
+    assert not [name for name in names if name.endswith(".proto")]
 
 
 @pytest.mark.thorough

@@ -87,8 +87,7 @@ def publish(shared: Path, folder: Path, name: str, *files: str) -> Path:
     for file in (".pre-commit-hooks.yaml", *files):
         shutil.copy(ROOT / file, made.path)
     ignored = shutil.ignore_patterns("__pycache__", "protos.binpb")
-    for folder_name in ("gitgates", "protos"):
-        shutil.copytree(ROOT / folder_name, made.path / folder_name, ignore=ignored)
+    shutil.copytree(ROOT / "gitgates", made.path / "gitgates", ignore=ignored)
     made.git("add", "-A")
     same = dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), "2025-01-01T00:00:00Z")
     made.git("commit", "-qm", "as it is now", **same)
