@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from gitgates.core.types import Command, Step
+    from gitgates.core.types import Command
     from gitgates.engine.walk import Due
 
 
@@ -53,7 +53,8 @@ class RemoteRun:
         *,
         is_urgent: bool,
     ) -> None:
-        self._gates, self._say = gates, say
+        self.gates, self._say = gates, say
+        self.place: str = gates.place
         name = f"remote-{digest(gates.place)}"
         self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
         self.is_first = gates.jobs > 0 and env.get(REMOTE) == "1"  # also where there is room here
@@ -66,12 +67,6 @@ class RemoteRun:
         self.poll_s = 0.0  # after which to ask again; 0: nothing is waited for
         self.wake_fd = -1  # or when this can be read
 
-    @property
-    def place(self) -> str:
-        """Where the gates run, for people."""
-        place: str = self._gates.place
-        return place
-
     def candidates(self, due: Iterable[Due], took_s: Mapping[str, float]) -> list[Due]:
         """Return the gates that may go there, those first that cost least: upload and waiting.
 
@@ -83,7 +78,7 @@ class RemoteRun:
             each
             for each in due
             if (each.step.gate.name, each.generation) not in self._attempts
-            and self._gates.may_run(each.step)
+            and self.gates.may_run(each.step)
         ]
 
         def order(each: Due) -> tuple[float, float]:
@@ -95,12 +90,12 @@ class RemoteRun:
     @property
     def _must_go(self) -> bool:
         """Whether no gate that may go there runs here, come what may."""
-        return self.is_first and not self._gates.falls_back
+        return self.is_first and not self.gates.falls_back
 
     @property
     def has_job(self) -> bool:
         """Whether it makes sense to ask for a job."""
-        return not self._is_full and self._jobs < self._gates.jobs
+        return not self._is_full and self._jobs < self.gates.jobs
 
     def take(self, for_s: float) -> list[int] | None:
         """Return what holds a job until it is given back; None where other runs have all."""
@@ -116,7 +111,7 @@ class RemoteRun:
         self._jobs += not self._is_full
         if self._is_full and self._has_waited:  # not at once: others start theirs then
             with contextlib.suppress(OSError):  # it is said when a gate is to start
-                self._gates.start_worker()
+                self.gates.start_worker()
         self._has_waited = self._is_full
         return slots
 
@@ -140,18 +135,13 @@ class RemoteRun:
 
     def close(self) -> None:
         """Give up what is waited for, and what still runs there."""
-        self._gates.close()
+        self.gates.close()
         if self._pool:
             self._pool.close()
 
-    def command(self, step: Step, command: Command, **where: Any) -> Command:  # noqa: ANN401 - as there
-        """Return what has the server run a command of a gate."""
-        started: Command = self._gates.command(step, command, **where)
-        return started
-
     def result_of(self, due: Due, command: Command, ending: Ending, spent_s: float) -> RemoteResult:
         """Return what has become of a gate, after `spent_s`, when its child here is gone."""
-        end, gate = self._gates.end_of(command, ending), due.step.gate.name
+        end, gate = self.gates.end_of(command, ending), due.step.gate.name
         for note in end.notes:
             self._say(f"{gate}: {note}")
         if ending.timed_out or ending.ended_by_us:
@@ -165,7 +155,7 @@ class RemoteRun:
         if end.is_down and not self._is_down:
             self._is_down = True
             reason += "" if self._must_go else "; no other gate of this run goes there"
-        if not self._gates.falls_back:
+        if not self.gates.falls_back:
             return RemoteResult(ending=Ending(not_started=reason))
         self._attempts[gate, due.generation] = RemoteAttempt(spent_s, reason)
         self._say(f"{gate}: {reason}; it runs here")

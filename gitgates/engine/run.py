@@ -444,8 +444,9 @@ class _Run:
             command = job.commands.pop(0)
             if self.remote and job.is_remote:
                 root_abs = (self.options.checkout or self.repo).root_abs
-                where = {"root_abs": root_abs, "run_abs": self.run_abs, "within_s": left_s}
-                command = job.asks = self.remote.command(job.step, command, **where)
+                command = job.asks = self.remote.gates.command(
+                    job.step, command, root_abs=root_abs, run_abs=self.run_abs, within_s=left_s
+                )
                 job.before = job.capture.captured()[0]
             child = group.start(command, left_s, self._capture_of_next(job))
             if not isinstance(child, str):

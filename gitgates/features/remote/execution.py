@@ -19,6 +19,7 @@ import threading
 import time
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from gitgates.core.clean import visible_line
 from gitgates.core.record import Record
@@ -152,6 +153,8 @@ class RemoteExecution:
         except UnicodeEncodeError as error:
             reason = f"{visible_line(repr(error.object)[:_MOST_REASON])} is not UTF-8"
             return RemoteEnd(reason=reason)
+        except DecodeError as error:
+            return RemoteEnd(reason=f"the answer of the server cannot be read: {error}")
         except ServerError as error:
             is_late = not self._left_s() and self._end_s < self._last_s
             return RemoteEnd(

@@ -79,6 +79,18 @@ def _other_message(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
     yield operation(message("Digest")(hash="ab"))
 
 
+def _damaged(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+    done = operation(message("ExecuteResponse")())
+    done.response.value = b"\xff"
+    yield done
+
+
+def _damaged_metadata(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
+    done = operation()
+    done.metadata.value = b"\xff"
+    yield done
+
+
 def _no_result(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
     done = operation()
     done.done = True
@@ -119,6 +131,8 @@ def _raises(_stub: Stub, _action: Any, _command: Any) -> Iterator[Any]:
         (_nothing, "ended its answer"),
         (_never_done, "ended its answer"),
         (_other_message, "something else than a result"),
+        (_damaged, "cannot be read"),
+        (_damaged_metadata, "cannot be read"),
         (_no_result, "something else than a result"),
         (_failed_operation, "RESOURCE_EXHAUSTED"),
         (_raises, "UNKNOWN"),
