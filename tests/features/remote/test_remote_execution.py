@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import signal
 import subprocess
 import threading
@@ -145,19 +146,21 @@ def test_what_is_not_to_be_reused_runs_again(
 
 def test_a_gate_over_its_time_is_ended_on_the_server(client: Client, server: Server) -> None:
     began_s = time.monotonic()
-    end = client.sh(server, "sleep 61.5", timeout_s=1.5)
+    command = long_sleep()
+    end = client.sh(server, command, timeout_s=1.5)
     assert end.status == "could-not-run"
     assert "time is over" in end.reason
     assert time.monotonic() - began_s < 5.0
-    assert not is_running("sleep 61.5")
+    assert has_ended(command)
 
 
 def test_a_cancelled_gate_is_ended_on_the_server(client: Client, server: Server) -> None:
     over = threading.Event()
     threading.Timer(1.0, over.set).start()
-    end = client.sh(server, "sleep 62.5", over=over)
+    command = long_sleep()
+    end = client.sh(server, command, over=over)
     assert (end.status, end.reason) == ("could-not-run", "cancelled")
-    assert not is_running("sleep 62.5")
+    assert has_ended(command)
 
 
 def test_a_broken_connection_is_made_again_to_wait(client: Client, server: Server) -> None:
@@ -284,9 +287,17 @@ def test_a_file_that_the_server_has_lost_is_sent_again(client: Client, server: S
     assert client.output == b"only in this test\n"
 
 
-def is_running(command: str) -> bool:
-    time.sleep(0.3)
-    return (
-        command
-        in subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
-    )
+def long_sleep() -> str:
+    """Return a command that no other test runs, or the other server's test beside this one."""
+    return f"sleep 60.{secrets.randbelow(10**9)}"
+
+
+def has_ended(command: str) -> bool:
+    """Return whether no process with this command is left, after at most five seconds."""
+    deadline_s = time.monotonic() + 5.0
+    while time.monotonic() < deadline_s:
+        listed = subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True)
+        if command not in listed.stdout:
+            return True
+        time.sleep(0.1)
+    return False
