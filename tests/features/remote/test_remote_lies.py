@@ -185,22 +185,23 @@ def _until_it_is_cancelled(stage: int) -> Any:
     return answer
 
 
-@pytest.mark.parametrize(("stage", "took_s"), [(1, 1.0), (2, 1.0), (3, 2.0), (0, 2.0)])
-def test_what_no_worker_takes_is_given_up_in_time(repo: Repo, stage: int, took_s: float) -> None:
+@pytest.mark.parametrize(("stage", "started"), [(1, False), (2, False), (3, True), (0, True)])
+def test_what_no_worker_takes_is_given_up_in_time(repo: Repo, stage: int, started: bool) -> None:  # noqa: FBT001 - a parameter
     with Stub(_until_it_is_cancelled(stage)).serving() as stub:
         began_s = time.monotonic()
-        end = Client(repo).sh(stub.url, "exit 0", timeout_s=2.0)
-        assert time.monotonic() - began_s == pytest.approx(took_s, abs=0.5)
+        end = Client(repo).sh(stub.url, "exit 0", timeout_s=3.0)
+        took_s = time.monotonic() - began_s
     assert end.status == "could-not-run"
-    assert ("had not started" in end.reason) == (took_s == 1.0)
+    assert ("had not started" in end.reason) != started
+    assert took_s >= 3.0 if started else 1.5 <= took_s < 3.0
 
 
 def test_what_is_sent_too_slowly_is_given_up_in_time(repo: Repo) -> None:
     with Stub(_honest).serving() as stub:
-        stub.slow_s = 3.0
+        stub.slow_s = 5.0
         began_s = time.monotonic()
-        end = Client(repo).sh(stub.url, "exit 0", timeout_s=2.0)
-        assert time.monotonic() - began_s == pytest.approx(1.0, abs=0.5)
+        end = Client(repo).sh(stub.url, "exit 0", timeout_s=3.0)
+        assert 1.5 <= time.monotonic() - began_s < 3.0
     assert (end.status, "had not started" in end.reason) == ("could-not-run", True)
 
 
@@ -252,7 +253,9 @@ def test_what_is_sent_is_as_the_api_demands(repo: Repo) -> None:
     outputs = ("z.xml", "a.xml", "z.xml", "a.xml/", "b/c.xml")
     platform = (("b", "1"), ("OSFamily", "linux"), ("container-image", "docker://a"))
     with Stub(_honest).serving() as stub:
-        end = Client(repo).sh(stub.url, "exit 0", outputs=outputs, platform=platform, timeout_s=2.5)
+        end = Client(repo).sh(
+            stub.url, "exit 0", outputs=outputs, platform=platform, timeout_s=20.5
+        )
     assert (end.status, end.reason) == ("passed", "")
     header = stub.headers["build.bazel.remote.execution.v2.requestmetadata-bin"]
     assert message("RequestMetadata").FromString(header).tool_details.tool_name == "gitgates"
@@ -288,12 +291,12 @@ def test_a_server_that_never_answers(repo: Repo, ends_by: str) -> None:
         if ends_by == "nobody":
             threading.Timer(0.3, over.set).start()
         began_s = time.monotonic()
-        timeout_s = 1.0 if ends_by == "time" else 20.0
+        timeout_s = 3.0 if ends_by == "time" else 20.0
         end = Client(repo).sh(stub.url, "exit 0", timeout_s=timeout_s, over=over)
         took_s = time.monotonic() - began_s
         ended.set()
     assert end.status == "could-not-run"
-    assert took_s < 5.0
+    assert took_s < 10.0
     assert stub.cancelled == ["the one"]
 
 

@@ -61,7 +61,7 @@ def _breaks() -> Iterator[bytes]:
 
 def _waits() -> Iterator[bytes]:
     yield b"one\n"
-    time.sleep(3.0)
+    time.sleep(5.0)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_it_comes_while_the_gate_runs(
     began_s = time.monotonic()
     end, output = streamed(repo, stream(), until=until)
     assert (end.status, end.output, output) == ("passed", None, ALL)
-    assert time.monotonic() - began_s < 2.5
+    assert time.monotonic() - began_s < 5.0
 
 
 def _refused() -> Iterator[bytes]:
