@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _WORKER = "gitgates.features.remote.worker"
 _COPY = ("cat",)
 _ALWAYS = ("GITGATES_HOOK",)
-RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # need more than the files
+_RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # need more than the files
 
 
 class GateRequest(Record):
@@ -68,6 +68,12 @@ class Asked(Record):
     problem: str = ""  # why it could not be asked
 
 
+def keys_against(gate: Gate) -> list[str]:
+    """Return the keys of a gate that keep it on this machine, whatever `remote` says."""
+    names = [name for name in _RUN_HERE if getattr(gate, name)]
+    return names if gate.pre_commit is None else [*names, "pre-commit"]
+
+
 class RemoteGates:
     """Which gates may go to the server, how they are started, and how they ended."""
 
@@ -85,9 +91,7 @@ class RemoteGates:
 
     def may_run(self, step: Step) -> bool:
         """Return whether a gate may run there: it only looks at files, and at those only."""
-        gate = step.gate
-        is_here = any(getattr(gate, name) for name in RUN_HERE)
-        return bool(gate.remote and gate.command) and not is_here
+        return bool(step.gate.remote and step.gate.command) and not keys_against(step.gate)
 
     def conditions(self, gate: Gate) -> str:
         """Return what its verdict there depends on, beside what it depends on here.
