@@ -82,11 +82,13 @@ def _short(ref: str) -> str:
 def _tips(git: Git, refs: Iterable[str]) -> dict[str, str]:
     """Return ref → commit of those that there are, by their whole names.
 
-    Git itself takes a tag `refs/remotes/origin/HEAD` where there is no other ref of that name.
+    Git itself takes a tag `refs/remotes/origin/HEAD` where there is no other ref of that name. One
+    that leads to no other ref is a branch `HEAD` that somebody has pushed.
     """
-    pattern = "--format=%(refname) %(objectname)"
+    pattern = "--format=%(refname) %(objectname) %(symref)"
     unique = list(dict.fromkeys(refs))
-    found = dict(line.split(" ") for line in git.lines("for-each-ref", pattern, *unique))
+    lines = (line.split(" ") for line in git.lines("for-each-ref", pattern, *unique))
+    found = {ref: tip for ref, tip, leads_to in lines if leads_to or ref != _REMOTE_HEAD}
     return {ref: found[ref] for ref in unique if ref in found}
 
 

@@ -51,7 +51,8 @@ class Notes:
             fields, _, path = entry.partition("\t")
             mode, _kind, blob = fields.split(" ")
             tree = path.replace("/", "")
-            if mode.startswith(_FILE) and len(tree) in _ID_LENGTHS:
+            is_id = len(tree) in _ID_LENGTHS and not tree.strip("0123456789abcdef")
+            if mode.startswith(_FILE) and is_id:  # another name might be commands of fast-import
                 self._paths.setdefault(tree, {})[path] = blob
 
     def __iter__(self) -> Iterator[str]:

@@ -248,6 +248,35 @@ def _tree_of_any_size(scene: Scene) -> None:
     scene.push(f"{scene.ci.git('commit-tree', inner, '-m', 'x')}:{NOTES}")
 
 
+def _named(scene: Scene, name: str, text: str = "x") -> None:
+    """Write a note with a name that git would not give it."""
+    head = f"commit {NOTES}\ncommitter m <m> 1 +0000\ndata 0\nfrom {NOTES}^0\n"
+    file = f"M 100644 inline {json.dumps(name)}\ndata {len(text)}\n{text}\n"
+    scene.ci.ask("git", "fast-import", "--quiet", stdin=(head + file).encode())
+
+
+def _name_of_no_tree(scene: Scene) -> None:
+    scene.commit()
+    _named(scene, "z" * 40)
+    _named(scene, " " * 39 + "0")
+    scene.push(NOTES)
+
+
+def _name_with_commands(scene: Scene) -> None:
+    """Have what writes notes take the name of one for commands: to move what was fetched."""
+    mine, tag = _commit_of_mine(scene), "refs/tags/" + "m" * 9
+    name = f"a\ndata 0\nreset refs/remotes/origin/main\nfrom {tag}\nblob"
+    assert len(name.replace("/", "")) == 64
+    _named(scene, name)
+    scene.push(NOTES, f"{mine}:{tag}")
+    _named(scene, name, "of others")
+    scene.ci.git("push", "-q", "--no-verify", "origin", NOTES)
+    scene.ci.git("update-ref", NOTES, f"{NOTES}^")
+    _named(scene, "0" * 40, "of CI")  # so that both are merged
+    assert scene.ci.gitgates("proof", "fetch").returncode == 0
+    scene.range = "HEAD^!"
+
+
 # What Mallory may push beside notes.
 
 
@@ -275,6 +304,14 @@ def _branch_like_the_default_branch(scene: Scene) -> None:
     )
     scene.push(f"{mine}:refs/heads/main")
     scene.ci.git("remote", "set-head", "origin", "--delete")
+    scene.range = "HEAD^!"
+
+
+def _branch_head(scene: Scene) -> None:
+    mine = _commit_of_mine(scene)
+    scene.ci.git("remote", "set-head", "origin", "--delete")
+    scene.push(f"{mine}:refs/heads/HEAD")
+    assert scene.ci.git("rev-parse", "refs/remotes/origin/HEAD") == mine
     scene.range = "HEAD^!"
 
 
@@ -507,8 +544,11 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _unsigned: "bypassed the gates: all",
     _evidence_of_another_clone: "bypassed the gates: all",
     _tree_of_any_size: "the proofs of others cannot be read: ",
+    _name_of_no_tree: "bypassed the gates: all",
+    _name_with_commands: NOT_TRUSTED,
     _tag_like_the_default_branch: NOT_TRUSTED,
     _branch_like_the_default_branch: "which of origin/main, origin/master is the default branch?",
+    _branch_head: NOT_TRUSTED,
     _branch_of_this_repository: NOT_TRUSTED,
     _replaced_base: NOT_TRUSTED,
     _replaced_commit: "bypassed the gates: all",
@@ -602,4 +642,4 @@ def test_any_number_of_proofs_takes_some_seconds(
 
 def test_there_are_many_ways() -> None:
     """Beside the 70 of test_forgeries, and those in which test_passes poisons a cache."""
-    assert len(WAYS) >= 34
+    assert len(WAYS) >= 37
