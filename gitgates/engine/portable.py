@@ -17,7 +17,7 @@ from gitgates.core.environ import is_ci
 from gitgates.core.record import Record
 from gitgates.engine.command import gate_env, make_commands, with_hook
 from gitgates.engine.surroundings import surroundings
-from gitgates.engine.tools import ToolError, identity
+from gitgates.engine.tools import ToolError, identity, linked_folder
 from gitgates.git.repo import nul_split
 from gitgates.hosts import is_called_by_agent
 from gitgates.proc.call import argument_limit
@@ -240,11 +240,10 @@ class Description:
             has_other = name == "RECORD" and os.path.exists(metadata_abs)
             return self.file(metadata_abs) if has_other else f"{place} -"
         if stat.S_ISDIR(now.st_mode):
-            paths = [f"{path_abs}/{name}" for name in _names(path_abs)]
+            paths = {f"{path_abs}/{name}": f"{place}/{name}" for name in _names(path_abs)}
             lines = [
-                self.file(each, f"{place}{each.removeprefix(path_abs)}")
-                for each in paths
-                if not (os.path.islink(each) and os.path.isdir(each))
+                f"{its_place} {to}" if (to := linked_folder(each)) else self.file(each, its_place)
+                for each, its_place in paths.items()
             ]
             return "\n".join([place, *lines])
         if path_abs.endswith("/.modules.yaml"):  # of pnpm; it has the time of the installation

@@ -21,6 +21,8 @@ _VARIABLES = (
     *("GOFLAGS", "MAKEFLAGS", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTHONOPTIMIZE"),
     *("PYTHONWARNINGS", "RUSTFLAGS"),
 )
+# They leave out hooks of the pre-commit framework, whose programs have these names.
+_SKIPS, _FRAMEWORKS = ("PREK_SKIP", "SKIP"), ("pre-commit", "prek")
 
 # What make itself sets for what it starts, and what says only what it prints.
 _MAKES_OWN = {"w", "--no-print-directory"}
@@ -37,7 +39,8 @@ def surroundings(
     """Yield the variables and files elsewhere that a gate declares; `by`: as on any machine."""
     root_abs = (checkout or repo).root_abs
     named = {*_named(gate.env_inputs, command.env), *variables(command)}
-    for name in sorted({*_VARIABLES, *named}):
+    runs_hooks = any(name in arg for name in _FRAMEWORKS for arg in command.argv)
+    for name in sorted({*_VARIABLES, *named, *(_SKIPS if runs_hooks else ())}):
         value = command.env.get(name)
         if name == "MAKEFLAGS" and {*(value or "").split()} <= _MAKES_OWN:
             value = None

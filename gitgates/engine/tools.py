@@ -61,10 +61,18 @@ def signature(path_abs: str) -> str:
         return f"{path_abs} -"
     if stat.S_ISDIR(now.st_mode):
         paths = [f"{path_abs}/{name}" for name in _names(path_abs)]
-        kept = [path for path in paths if not (os.path.islink(path) and os.path.isdir(path))]
-        return "\n".join([path_abs, *map(signature, kept)])  # without links, which may be circular
+        lines = [
+            f"{path} {to}" if (to := linked_folder(path)) else signature(path) for path in paths
+        ]
+        return "\n".join([path_abs, *lines])
     place = f"{path_abs} {now.st_dev} {now.st_ino}"
     return f"{place} {now.st_size} {now.st_mtime_ns} {now.st_ctime_ns}"
+
+
+def linked_folder(path_abs: str) -> str:
+    """Return the target of a link to a folder, which may be circular; empty for another file."""
+    is_one = os.path.islink(path_abs) and os.path.isdir(path_abs)
+    return os.readlink(path_abs) if is_one else ""
 
 
 def identity(

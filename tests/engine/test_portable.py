@@ -321,6 +321,33 @@ def test_scripts_that_load_what_is_installed_for_all(
     assert pair[0].tool(gate) == ""
 
 
+@pytest.mark.parametrize("command", ["pre-commit run --all-files || true", ("prek", "run")])
+def test_hooks_that_a_person_skips_are_not_proved(
+    pair: tuple[Machine, Machine], command: str | tuple[str, ...]
+) -> None:
+    gate = GATE._replace(command=command)
+    for machine in pair:
+        for name in ("pre-commit", "prek"):
+            machine.program(name, SCRIPT)
+    expected = pair[0].tool(gate)
+    assert pair[1].tool(gate) == expected != pair[1].tool(gate, SKIP="mypy")
+    assert expected != pair[1].tool(gate, PREK_SKIP="mypy")
+    assert pair[0].tool() == pair[1].tool(SKIP="mypy")  # its own hooks are no matter of others
+
+
+def test_a_folder_with_a_link_to_another(pair: tuple[Machine, Machine]) -> None:
+    gate = GATE._replace(reads=("~/rules",))
+    for machine in pair:
+        (machine.home / "rules/old").mkdir(parents=True)
+        (machine.home / "rules/new").mkdir()
+        (machine.home / "rules/now").symlink_to("old")
+    expected = pair[0].keys(gate)
+    assert pair[1].keys(gate) == expected
+    (pair[1].home / "rules/now").unlink()
+    (pair[1].home / "rules/now").symlink_to("new")
+    assert pair[1].keys(gate) != expected
+
+
 def test_what_a_gate_declares_is_a_part_of_its_tools(pair: tuple[Machine, Machine]) -> None:
     first, second = pair
     gate = GATE._replace(env_inputs=("MODE",), reads=("~/.lintrc",))

@@ -128,6 +128,16 @@ def test_variables(at: Checker) -> None:
     assert ran(at, gate) == 0
 
 
+def test_hooks_that_a_person_skips(at: Checker) -> None:
+    gate = WHOLE._replace(command="probe pre-commit")
+    proven(at, gate)
+    proven(at, gate, SKIP="mypy")
+    proven(at, gate, PREK_SKIP="mypy")
+    assert ran(at, gate) == 0
+    proven(at)
+    assert ran(at, SKIP="mypy") == 0  # no hooks of the framework
+
+
 def test_variables_that_the_command_names(at: Checker) -> None:
     gate = WHOLE._replace(command='probe "$ONE" ${TWO:-x}')
     proven(at, gate)
@@ -144,6 +154,16 @@ def test_configuration_in_another_folder_of_the_user(at: Checker, tmp_path: Path
     proven(at, gate, XDG_CONFIG_HOME=str(place.parent))
     place.write_text("other")
     proven(at, gate, XDG_CONFIG_HOME=str(place.parent))
+
+
+def test_a_link_in_a_folder_that_is_read(at: Checker, tmp_path: Path) -> None:
+    gate = WHOLE._replace(reads=(f"{tmp_path}/rules",))
+    for name in ("old", "new"):
+        (tmp_path / "rules" / name).mkdir(parents=True)
+    for name in ("old", "new"):
+        (tmp_path / "rules/now").unlink(missing_ok=True)
+        (tmp_path / "rules/now").symlink_to(name)
+        proven(at, gate)
 
 
 def test_passed_paths_and_inputs(at: Checker) -> None:
