@@ -225,14 +225,25 @@ def _as_merged(repo: Repo, commit: str, path: str) -> bytes:
 
 
 def _path_in_tree(repo: Repo, path_abs: str) -> str:
-    """Return where a file is in the tree, by its name or where links lead; empty if outside."""
-    real_root_abs, folder_abs, path = os.path.realpath(repo.root_abs), path_abs, ""
-    while folder_abs != "/" and not path:  # by its name: links in the tree are what is judged
-        folder_abs = os.path.dirname(folder_abs)
-        if os.path.realpath(folder_abs) == real_root_abs:
-            path = os.path.relpath(path_abs, folder_abs)
-    path = path or repo.relative(path_abs)
-    return "" if path.split("/")[0] in ("..", ".git") else path
+    """Return where a file is in the tree, by its name or where links lead; empty if outside.
+
+    In another worktree it is in the tree, too, whatever somebody has checked out there.
+    """
+    worktrees = [
+        line.removeprefix("worktree ")
+        for line in repo.git.lines("worktree", "list", "--porcelain")
+        if line.startswith("worktree ")
+    ]
+    roots = {*map(os.path.realpath, [repo.root_abs, *worktrees])}
+    roots -= {os.path.realpath(repo.common_dir_abs)}  # of a bare one
+    for name in (path_abs, os.path.realpath(path_abs)):  # links in the tree are what is judged
+        folder_abs = name
+        while folder_abs != "/":
+            folder_abs = os.path.dirname(folder_abs)
+            if os.path.realpath(folder_abs) in roots:
+                path = os.path.relpath(name, folder_abs)
+                return "" if path.startswith(".git/") else path
+    return ""
 
 
 def _matches(pattern: str, identity: str) -> bool:

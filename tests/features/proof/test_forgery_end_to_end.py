@@ -365,14 +365,27 @@ def _key_in_the_tree(scene: Scene) -> None:
     _in_her_name(scene)
 
 
-def _link_in_the_tree(scene: Scene) -> None:
-    """Have a link in the tree lead to a file of git's, in which there is text of Mallory's."""
+def _signers_as_git_says(scene: Scene, file: str) -> None:
     scene.ci.git("checkout", "-q", "refs/remotes/origin/main")
     config = (scene.ci.path / "pyproject.toml").read_text()
     scene.ci.write("pyproject.toml", config.replace('allowed_signers = "signers"', ""))
     scene.ci.commit_all("as git says")
     scene.ci.git("push", "-q", "origin", "HEAD:main")
-    scene.ci.git("config", "gpg.ssh.allowedSignersFile", "signers")
+    scene.ci.git("config", "gpg.ssh.allowedSignersFile", file)
+
+
+def _tree_of_another_worktree(scene: Scene) -> None:
+    """Have the file of the signers in a worktree where somebody looks at Mallory's branch."""
+    other = scene.folder / "other"
+    _signers_as_git_says(scene, str(other / "signers"))
+    _in_her_name(scene)
+    scene.ci.git("worktree", "add", "-q", "--detach", str(other))
+    (other / "signers").write_text(signer(ALICE, scene.keys[1]))
+
+
+def _link_in_the_tree(scene: Scene) -> None:
+    """Have a link in the tree lead to a file of git's, in which there is text of Mallory's."""
+    _signers_as_git_says(scene, "signers")
     scene.ci.write(".git/FETCHED", signer(ALICE, scene.keys[1]))
     (scene.ci.path / "signers").unlink()
     (scene.ci.path / "signers").symlink_to(".git/FETCHED")
@@ -555,6 +568,7 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _shallow: "nobody is trusted without a merge base: HEAD and origin/HEAD have no common commit",
     _trust_in_the_tree: NOT_TRUSTED,
     _key_in_the_tree: NO_KEY,
+    _tree_of_another_worktree: NO_KEY,
     _link_in_the_tree: NO_KEY,
     _revocation_in_the_tree: "its signature is not valid",
     _submodule: "bypassed the gates: all",
@@ -642,4 +656,4 @@ def test_any_number_of_proofs_takes_some_seconds(
 
 def test_there_are_many_ways() -> None:
     """Beside the 70 of test_forgeries, and those in which test_passes poisons a cache."""
-    assert len(WAYS) >= 37
+    assert len(WAYS) >= 38
