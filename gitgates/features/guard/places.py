@@ -86,6 +86,8 @@ def guarded_places(call: Call, settings: str) -> Iterator[Place]:
     for path in (f"{root}/.git", git, common, f"{common}/config", f"{git}/config.worktree"):
         yield Place(path, "git_folder")
     yield Place(f"{common}/hooks", "hooks_folder", is_folder=True)
+    yield Place(f"{common}/refs/remotes", "signers", is_folder=True)
+    yield Place(f"{common}/packed-refs", "signers")
     if "hookspath" in settings:
         hooks_path = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
         path = os.path.join(root, os.fsdecode(hooks_path).rstrip("\n"))

@@ -27,7 +27,7 @@ _ANSWERS = ("off", "warn", "ask", "deny")
 _WORDS = (
     *("no-veri", "hookspath", "hook.", "git_config", "husky", "lefthook", "overcommit", "skip"),
     *("gitgates=", "gitgates_", "uninstall", "approve", "notes", "update-ref", "core."),
-    *("gpg.", "symbolic-ref", "set-head"),
+    *("gpg.", "symbolic-ref", "set-head", "remotes/"),
     *("assume-unchanged", "fixup", "remove", "which", "command", "bin/gitgates"),
     "-packages/gitgates",
     *AGENTS,

@@ -311,11 +311,22 @@ def _writes_evidence(verb: str, words: list[str]) -> bool:
 
 def _moves_base(verb: str, words: list[str]) -> bool:
     """Return whether a command of git sets what was fetched, where it is read who is trusted."""
-    plain = [word for word in words if not word.startswith("-")]
+    pairs = zip(["", *words], words, strict=False)
+    plain = [word for before, word in pairs if word[:1] != "-" and before != "-m"]
     if verb == "remote":
         return plain[:1] == ["set-head"]
+    if verb in ("fetch", "pull", "push"):
+        return any(_is_of_another(refspec, plain) for refspec in plain)
     is_written = verb == "update-ref" or (verb == "symbolic-ref" and len(plain) > 1)
     return is_written and any(word.startswith("refs/remotes/") for word in plain[:1])
+
+
+def _is_of_another(refspec: str, words: list[str]) -> bool:
+    """Return whether what was fetched is set to another branch than that of its name."""
+    source, _colon, target = refspec.removeprefix("+").partition(":")
+    ref, name = f"refs/{target.removeprefix('refs/')}", source.removeprefix("refs/heads/")
+    own = (f"refs/remotes/{remote}/{name}" for remote in words)
+    return ref.startswith("refs/remotes/") and ref not in own
 
 
 def _of_alias(
