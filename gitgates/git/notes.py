@@ -82,6 +82,11 @@ class Notes:
         # Not splitlines: what somebody else has written there stays as it is.
         return [line for blob in blobs for line in self._contents[blob].split(b"\n") if line]
 
+    def text(self, tree: str) -> bytes:
+        """Return what is at the path of a tree, to which lines may be added."""
+        whole = next((self._contents[blob] for blob in self.blobs(tree)), b"")
+        return whole + b"\n" if whole[-1:] not in (b"", b"\n") else whole
+
     def path(self, tree: str) -> str:
         """Return where the note of a tree is, or is to be. Git finds it in folders or without."""
         return next(iter(self._paths.get(tree, ())), f"{tree[:2]}/{tree[2:]}")
@@ -154,10 +159,9 @@ def _with_lines(notes: Notes, added: Mapping[str, list[bytes]]) -> list[tuple[st
     notes.read(added)
     files = []
     for tree, lines in added.items():
-        before = notes.lines(tree)
-        after = list(dict.fromkeys((*before, *lines)))
-        if after != before:
-            files.append((notes.path(tree), b"".join(line + b"\n" for line in after)))
+        before = {*notes.lines(tree)}
+        if new := [line + b"\n" for line in dict.fromkeys(lines) if line not in before]:
+            files.append((notes.path(tree), b"".join((notes.text(tree), *new))))
     return files
 
 

@@ -92,6 +92,16 @@ def test_both_sides_are_kept(pushed: Repo) -> None:
     assert len(notes(other)) == 3
 
 
+def test_what_a_person_has_written_into_a_note_stays_as_it_is(pushed: Repo) -> None:
+    tree, text = pushed.git("rev-parse", "HEAD^{tree}"), "why\n\nwhy\n\n\N{BULLET} why"
+    blob = pushed.ask("git", "hash-object", "-w", "--stdin", stdin=text.encode()).stdout
+    pushed.git("notes", "--ref=gitgates", "add", "-C", blob.decode().strip(), tree)
+    for line in ("{}", "[]", "{}"):
+        add(pushed, tree, line=line)
+    noted = pushed.git("rev-parse", f"{REF}:{tree}")
+    assert pushed.ask("git", "cat-file", "blob", noted).stdout == f"{text}\n{{}}\n[]\n".encode()
+
+
 def test_no_other_ref_moves_and_no_hook_runs(pushed: Repo) -> None:
     remote = Repo(pushed.path.parent / "origin.git")
     before = refs(remote)
