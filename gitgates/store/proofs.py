@@ -93,7 +93,8 @@ def definition(gate: Gate) -> tuple[object, ...]:
     sees = (gate.files, gate.exclude, gate.pass_files, gate.pass_hook_input, gate.writes)
     types = (gate.types, gate.types_or) if gate.types or gate.types_or else ()
     image = (gate.image,) if gate.image else ()
-    return (*runs, *image), (*sees, *types), gate.failures, gate.metrics
+    compared = ((gate.ratchet, gate.tolerance),) if gate.ratchet else ()
+    return (*runs, *image), (*sees, *types), gate.failures, gate.metrics, *compared
 
 
 def proof_of(gate: Gate, result: GateResult, **fields: Any) -> Proof:  # noqa: ANN401 - as they are

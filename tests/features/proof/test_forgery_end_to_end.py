@@ -444,6 +444,22 @@ def _failure_that_was_let_through(scene: Scene) -> None:
     scene.fetch()
 
 
+def _tolerance_of_hers(scene: Scene) -> None:
+    """Have her own settings let a number get worse."""
+    metrics = 'metrics = { n = { pattern = "n=(\\\\d+)", better = "lower" } }\nratchet = true'
+    config = CONFIG.replace("{trust}", TRUST).replace("reuse = true", metrics)
+    scene.alice.git("checkout", "-q", "base")
+    scene.alice.config(config.replace("checker && test ! -e broken", "cat numbers"))
+    scene.alice.write("numbers", "n=1")
+    scene.prove("numbered")
+    scene.alice.git("push", "-q", "--no-verify", "origin", "HEAD:main")
+    scene.alice.write("numbers", "n=9")
+    scene.alice.write("gitgates.local.toml", "[gates.all]\ntolerance = 100.0\n")
+    scene.alice.write(".git/info/exclude", "gitgates.local.toml\n")
+    scene.prove("worse")
+    scene.fetch()
+
+
 def _skipped_by_her(scene: Scene) -> None:
     statement = scene.statement()
     (gate,) = statement.gates
@@ -574,6 +590,7 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _submodule: "bypassed the gates: all",
     _other_definition: "gate `all`: it was another definition",
     _failure_that_was_let_through: "gate `all`: failed, not passed",
+    _tolerance_of_hers: "bypassed the gates: all",
     _skipped_by_her: "gate `all`: skipped, not passed",
     _program_of_hers: OTHER_TOOL,
     _variable_of_hers: OTHER_TOOL,
@@ -656,4 +673,4 @@ def test_any_number_of_proofs_takes_some_seconds(
 
 def test_there_are_many_ways() -> None:
     """Beside the 70 of test_forgeries, and those in which test_passes poisons a cache."""
-    assert len(WAYS) >= 38
+    assert len(WAYS) >= 39
