@@ -17,10 +17,11 @@ from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import ask, is_lent, policies_at
 from gitgates.core.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
 from gitgates.engine.command import is_running_here
-from gitgates.engine.plan import RUN_BY_FRAMEWORK, find_hook
+from gitgates.engine.plan import RUN_BY_FRAMEWORK, choose_view, find_hook
 from gitgates.engine.run import RunOptions
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import committed_tree
+from gitgates.git.repo import nul_split
 from gitgates.hosts import is_called_by_agent
 from gitgates.worktree.isolate import recover_and_report
 
@@ -164,7 +165,7 @@ def _record(call: HookCall) -> None:
     if not decision or decision.verdict >= BLOCK or call.errors:
         return
     try:
-        record(call, committed_tree(repo), repo.head)
+        record(call, committed_tree(repo), repo.head, saw_more=_saw_more(call))
     except (GitError, OSError) as error:
         from gitgates.store.owners import denied  # only where something is wrong
 
@@ -174,12 +175,22 @@ def _record(call: HookCall) -> None:
             call.say(f"the results were not recorded for `gitgates verify`: {why}")
 
 
-def record(call: HookCall, tree: str, base: str) -> None:
+def _saw_more(call: HookCall) -> bool:
+    """Return whether gates saw files that are not in the commit, if others are to believe them."""
+    view = choose_view(call.event, call.hook)
+    if view == "checkout" or not is_lent(call.config, SIGNED):
+        return False
+    status = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
+    entries = nul_split(call.repo.git.out(*status))
+    return any(entry[1] == "?" or (view == "keep" and entry[1] != " ") for entry in entries)
+
+
+def record(call: HookCall, tree: str, base: str, *, saw_more: bool = False) -> None:
     """Record how the gates of a call have ended on a tree, which it lets be committed.
 
-    `base` is the commit that paths were compared with. `unmatched` by any path differs from
-    `skipped` by a person. How hooks end that pre-commit runs itself is not known yet: they are
-    `skipped`, too.
+    `base` is the commit that paths were compared with. `saw_more`: than that tree. `unmatched` by
+    any path differs from `skipped` by a person. How hooks end that pre-commit runs itself is not
+    known yet: they are `skipped`, too.
 
     Raises: OSError where it cannot be written.
     """
@@ -195,7 +206,7 @@ def record(call: HookCall, tree: str, base: str) -> None:
     for visit in reversed(visits):  # a gate has looked if the one that it leads to has
         if visit.called_by and ends[visit.result.gate].status == "unchecked":
             ends[visit.called_by] = ends[visit.result.gate]
-    more = _for_others(call, results) if is_lent(call.config, SIGNED) else {}
+    more = _for_others(call, results, saw_more=saw_more) if is_lent(call.config, SIGNED) else {}
     proofs = [
         proof_of(
             gates[name],
@@ -214,12 +225,15 @@ def record(call: HookCall, tree: str, base: str) -> None:
     append(call.repo.shared_state_abs, proofs)
 
 
-def _for_others(call: HookCall, results: Mapping[str, GateResult]) -> dict[str, dict[str, str]]:
+def _for_others(
+    call: HookCall, results: Mapping[str, GateResult], *, saw_more: bool
+) -> dict[str, dict[str, str]]:
     """Return gate → what is recorded of its end for other machines."""
     from gitgates.engine.portable import maker_of, tools_of  # only where proofs are signed
 
     plan = call.plan
-    tools = tools_of(plan, call.repo) if plan else {}
+    # Where they saw more, none are told: then nobody believes that they have checked this tree.
+    tools = tools_of(plan, call.repo) if plan and not saw_more else {}
     maker = maker_of(call.event, call.env)
     return {
         name: {

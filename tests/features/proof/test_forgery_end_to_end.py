@@ -50,6 +50,7 @@ NOT_TRUSTED = "its signer is not trusted: [tool.gitgates.proof] has alice@exampl
 NO_KEY = "no key of alice@example.com in the allowed signers has signed it"
 OTHER_TREE = "it is about another tree"
 OTHER_TOOL = "gate `all`: it was another tool"
+BESIDE = "gate `all`: it ran beside files that are not in the commit"
 RAN, BELIEVED = ": running all", "1 gate believed of alice@example.com, 0 run here now"
 
 
@@ -444,6 +445,27 @@ def _failure_that_was_let_through(scene: Scene) -> None:
     scene.fetch()
 
 
+def _untracked_file_of_hers(scene: Scene) -> None:
+    config = CONFIG.replace("{trust}", TRUST).replace("! -e broken", "-e forgotten")
+    scene.alice.config(config)
+    scene.alice.write("forgotten")
+    scene.alice.git("commit", "-qam", "needs a file")
+    scene.publish()
+    scene.fetch()
+    scene.range = "HEAD^!"
+
+
+def _working_tree_of_hers(scene: Scene) -> None:
+    scene.alice.write("gitgates.local.toml", '[hooks.pre-commit]\nunstaged = "keep"\n')
+    scene.alice.write(".git/info/exclude", "gitgates.local.toml\n")
+    scene.alice.write("broken")
+    scene.alice.git("add", "broken")
+    (scene.alice.path / "broken").unlink()
+    scene.alice.git("commit", "-qm", "broken")
+    scene.publish()
+    scene.fetch()
+
+
 def _tolerance_of_hers(scene: Scene) -> None:
     """Have her own settings let a number get worse."""
     metrics = 'metrics = { n = { pattern = "n=(\\\\d+)", better = "lower" } }\nratchet = true'
@@ -590,6 +612,8 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _submodule: "bypassed the gates: all",
     _other_definition: "gate `all`: it was another definition",
     _failure_that_was_let_through: "gate `all`: failed, not passed",
+    _untracked_file_of_hers: BESIDE,
+    _working_tree_of_hers: BESIDE,
     _tolerance_of_hers: "bypassed the gates: all",
     _skipped_by_her: "gate `all`: skipped, not passed",
     _program_of_hers: OTHER_TOOL,
@@ -673,4 +697,4 @@ def test_any_number_of_proofs_takes_some_seconds(
 
 def test_there_are_many_ways() -> None:
     """Beside the 70 of test_forgeries, and those in which test_passes poisons a cache."""
-    assert len(WAYS) >= 39
+    assert len(WAYS) >= 41

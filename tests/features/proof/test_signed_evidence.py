@@ -148,7 +148,7 @@ def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Pat
     [
         ("definition", "5" * 64, "definition"),
         ("tool", "5" * 64, "tool"),
-        ("tool", "", "tool"),
+        ("tool", "", "or its programs are not known"),
         ("origin", "carol@example.com", "carol@example.com"),
         ("gate", "", "nothing about the gate"),
     ],
