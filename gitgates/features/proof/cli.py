@@ -33,7 +33,7 @@ _SHORT = 7
 _LONGEST_REASON = 400
 _RANGE_HELP = (
     "RANGE is as in `git log`, such as origin/main..HEAD. Default: the commits that are not in the "
-    "upstream of the branch, or in no remote."
+    "upstream of the branch or, if it has none, in no remote."
 )
 
 
@@ -41,9 +41,9 @@ class JudgedProof(Record):
     """A proof, and whether it is believed here."""
 
     raw: bytes
-    envelope: Envelope | None = None  # None: it is no envelope
-    statement: Statement | None = None  # None: of none of this version
-    reason: str = ""  # why it is not believed
+    envelope: Envelope | None = None  # None: it is not an envelope
+    statement: Statement | None = None  # None: it is not a statement of this version
+    reason: str = ""  # why it is not believed; empty: it is
 
     @property
     def state(self) -> str:
@@ -92,10 +92,10 @@ class JudgedProof(Record):
 
 @click.group("proof")
 def command() -> None:
-    """Sign, show, verify and carry proofs of what gates have passed.
+    """Sign, show, verify and share proofs of how gates have ended.
 
     A proof says how gates have ended on the tree of a commit, and is signed with your ssh key, as
-    git signs commits. They are in git notes, refs/notes/gitgates. Whose proofs count is set in
+    git signs commits. Proofs are in git notes, refs/notes/gitgates. Whose proofs count is set in
     [tool.gitgates.proof].
     """
 
@@ -135,7 +135,7 @@ def list_proofs(revisions: str | None, fmt: str) -> int:
 @click.argument("target", metavar="COMMIT|FILE")
 @format_option
 def show(target: str, fmt: str) -> int:
-    """Show what the proofs of a commit, or in a file, say.
+    """Show what the proofs of a commit, or those in a file, say.
 
     Exit status 1: there are none.
     """
@@ -153,9 +153,9 @@ def show(target: str, fmt: str) -> int:
 @click.argument("target", metavar="COMMIT|FILE")
 @format_option
 def verify(target: str, fmt: str) -> int:
-    """Verify the proofs of a commit, or in a file: signature, signer, age.
+    """Verify the proofs of a commit, or those in a file: signature, signer, age.
 
-    Exit status 0: one is believed. 1: none is; each has its reason.
+    Exit status 0: at least one is believed. 1: none is; the reasons are printed.
     """
     proofs = _proofs_of(target)
     if fmt == "json":
@@ -163,7 +163,7 @@ def verify(target: str, fmt: str) -> int:
     else:
         lines = [
             f"{plain_line(proof.statement.title)}: {proof.state}"
-            if proof.statement and not proof.reason  # which names it
+            if proof.statement and not proof.reason  # a reason names it already
             else proof.state
             for proof in proofs
         ]
@@ -173,7 +173,7 @@ def verify(target: str, fmt: str) -> int:
 
 @command.command(
     "sign",
-    help="Sign what the gates have shown here of commits, and add it to git notes.\n\n"
+    help="Sign how the gates have ended here on commits, and add that to git notes.\n\n"
     f"{_RANGE_HELP} Only what ran on this machine is signed, with git's key for signatures "
     "(gpg.format = ssh, user.signingKey), or the one in GITGATES_PROOF_KEY.",
 )
@@ -191,7 +191,7 @@ def sign(revisions: str | None) -> int:
         if names:
             state = f"signed: {', '.join(names)}"
         else:
-            state = "was signed before" if commit.tree in evident else "no evidence of its gates"
+            state = "already signed" if commit.tree in evident else "no evidence of its gates"
         click.echo(f"{commit.id[:_SHORT]}  {state}  {plain_line(commit.subject)}")
     if not commits:
         click.echo("no commits to sign")
@@ -204,8 +204,8 @@ def sign(revisions: str | None) -> int:
 def export(target: str, folder: str) -> int:
     """Write the proofs of a commit to files.
 
-    Each is an envelope, NAME.json. With NAME.pae and NAME.sig, the bytes that are signed and their
-    signature, ssh-keygen alone confirms it; the command for that is printed.
+    Each is an envelope, NAME.json. NAME.pae and NAME.sig are the signed bytes and their signature,
+    which ssh-keygen alone can verify; the command for that is printed.
 
     Exit status 1: there are none.
     """
@@ -231,9 +231,10 @@ def export(target: str, folder: str) -> int:
 def import_files(files: tuple[str, ...]) -> int:
     """Add the proofs in files to git notes.
 
-    Those that are not believed here are added, too, since whoever reads them verifies them. What is
-    no proof of a commit is refused, and then nothing is added. Exit status 1: something was
-    refused.
+    Those that are not believed here are added, too, because whoever reads them verifies them. If
+    one is not a proof of a commit, nothing is added.
+
+    Exit status 1: nothing was added.
     """
     repo = current_repo()
     trust = trust_at(repo)
@@ -246,7 +247,7 @@ def import_files(files: tuple[str, ...]) -> int:
                 title = plain_line(proof.statement.title)
                 lines.append(f"{file}: {title}: added, {proof.state}")
             else:
-                why = "it is about no tree" if proof.statement else proof.reason
+                why = "it does not name a tree" if proof.statement else proof.reason
                 why = plain_line(why, _LONGEST_REASON)
                 problems.append(f"gitgates: {file}: not a proof of a commit: {why}")
     if problems:
@@ -270,7 +271,7 @@ def _commits(repo: Repo, revisions: str | None) -> list[Commit]:
 
 
 def _proofs_of(target: str) -> list[JudgedProof]:
-    """Return the proofs of a commit, or those in a file. Raises: UsageError where it is neither."""
+    """Return the proofs of a commit, or those in a file. Raises: UsageError if it is neither."""
     repo = current_repo()
     trust = trust_at(repo)
     if tree := repo.git.resolve(f"{target}^{{tree}}"):

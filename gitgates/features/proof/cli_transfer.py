@@ -21,8 +21,8 @@ def fetch(remote: str | None) -> int:
     """Fetch the proofs of REMOTE, and add them to those here.
 
     REMOTE is a name or an address. Default: the remote of the upstream of the branch, else origin,
-    else the only one. It moves refs/notes/gitgates, and no other ref than its own copy of the
-    remote's. A remote without proofs is no error.
+    else the only one. Only refs/notes/gitgates is changed, and a copy of what the remote has there.
+    A remote without proofs is not an error.
 
     Exit status 0: done, or there are none. 74: git cannot fetch them.
     """
@@ -38,12 +38,12 @@ def fetch(remote: str | None) -> int:
 def push(remote: str | None) -> int:
     """Sign the proofs of this machine, and push them to REMOTE.
 
-    Signed is what the gates have done on the last 100 commits of HEAD, where that is not signed
-    yet. Only refs/notes/gitgates is pushed, never forced, and without hooks; proofs that others
-    have pushed are fetched and kept. REMOTE is as in `gitgates proof fetch`.
+    It signs how the gates have ended on the last 100 commits of HEAD, unless it has done so before.
+    Only refs/notes/gitgates is pushed, never forced, and without hooks; proofs that others have
+    pushed are fetched and kept. REMOTE is as in `gitgates proof fetch`.
 
     Exit status 0: done, or there are no proofs. 74: git cannot push them. 78: there is no key to
-    sign with, and nothing that is signed.
+    sign with, and there are no signed proofs.
     """
     repo = current_repo()
     name, count = remote or default_remote(repo.git), 0
@@ -56,6 +56,5 @@ def push(remote: str | None) -> int:
         click.echo(f"gitgates: nothing was signed: {error}", err=True)
     Transfer(repo, name).push()
     new = f"{counted(count, 'proof')} signed and pushed"
-    what = new if count else "no new proofs of this machine"
-    click.echo(f"{name}: {what}")
+    click.echo(f"{name}: {new if count else 'no new proofs of this machine'}")
     return OK

@@ -1,6 +1,6 @@
 """The envelope of a signed statement: DSSE, with one signature of ssh-keygen.
 
-The signature is over the bytes of the payload, as they are; nothing is written anew to verify it.
+The signature is over the bytes of the payload as they are: nothing is serialized to verify it.
 Source: https://github.com/secure-systems-lab/dsse/blob/master/envelope.md, protocol.md
 """
 
@@ -42,7 +42,7 @@ class Envelope(Record):
 
 
 def read_envelope(raw: bytes) -> Envelope:
-    """Return an envelope. Raises: RefusedError where it is none, or has not one signature."""
+    """Return the envelope in some bytes. Raises: RefusedError if it is not one of ours."""
     if len(raw) > LARGEST:
         raise RefusedError(f"it has {len(raw)} bytes, and a proof has at most {LARGEST}")
     try:
@@ -73,7 +73,7 @@ def _base64(content: bytes) -> str:
 
 
 def _bytes(name: str, text: object) -> bytes:
-    """Decode base64 that is as we would write it: only so is there one text for each content."""
+    """Decode base64 that is as we would write it, so that each content has one text."""
     try:
         content = binascii.a2b_base64(text, strict_mode=True)  # type: ignore[arg-type]
     except (ValueError, TypeError) as error:

@@ -67,7 +67,7 @@ class SignedEvidence:
     def _believed(self, raw: bytes) -> Statement | str:
         if raw not in self._read:
             if self._left_s <= 0:
-                return f"proofs were not read: to verify so many takes longer than {_LIMIT_S:g} s"
+                return f"proofs were not read: verifying so many takes longer than {_LIMIT_S:g} s"
             began_s = time.monotonic()
             try:
                 self._read[raw] = self._trust.believed(raw)

@@ -80,7 +80,7 @@ class SignedPasses:
                 cache.start()  # while it is found out whom to trust
         for key, gate in gates.items():
             if time.monotonic() > until_s:
-                self._tell(f"to find signed passes takes longer than {_LIMIT_S:g} s")
+                self._tell(f"finding signed passes takes longer than {_LIMIT_S:g} s")
                 return
             self._take(passes, key, gate, notes.with_key(key))
 
@@ -147,7 +147,7 @@ class SignedPasses:
         if envelope not in self._read:
             began_s = time.monotonic()
             if self._left_s <= 0:
-                raise RefusedError(f"to verify so many takes longer than {_LIMIT_S:g} s")
+                raise RefusedError(f"verifying so many takes longer than {_LIMIT_S:g} s")
             try:
                 self._read[envelope] = self.trust.believed(envelope)
             except RefusedError as error:

@@ -38,8 +38,8 @@ _SET_KEY = (
 )
 # What ssh-keygen says → what to do.
 _HINTS = {
-    "incorrect passphrase": "Add the key to the agent, which nobody has to ask: ssh-add FILE",
-    "too open": "Let nobody else read it: chmod 600 FILE",
+    "incorrect passphrase": "It cannot be asked for here. Add the key to the agent: ssh-add FILE",
+    "too open": "Make it readable for you only: chmod 600 FILE",
     "No private key found": "Add the key to the agent: ssh-add FILE",
     "No user exists": "ssh-keygen needs an entry for this user in /etc/passwd.",
     "No such file": "Name the private key, or the public key of one that is in the agent.",

@@ -31,13 +31,13 @@ _NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
 
 
 class RefusedError(GitgatesError):
-    """A proof is not believed; the message says why."""
+    """Raised if a proof is not believed; the message says why."""
 
     exit_status = BLOCKED
 
     @property
     def reason(self) -> str:
-        """Why, in plain words."""
+        """The message alone."""
         return self.message
 
 
@@ -85,9 +85,9 @@ class Statement(Record):
     def require(self, gate: str, **wanted: str) -> GateProof:
         """Return the proof of a gate, if it is about what is wanted.
 
-        `wanted`: `tree`, `content`, `definition`, `tool` and `key`, those that have to be the same.
+        `wanted`: the `tree`, `content`, `definition`, `tool` or `key` that it has to have.
 
-        Raises: RefusedError that says what differs.
+        Raises: RefusedError, which says what differs.
         """
         for field in ("tree", "content"):
             if field in wanted and getattr(self, field) != wanted[field]:
@@ -100,9 +100,9 @@ class Statement(Record):
             raise RefusedError(f"{self.title}: gate `{gate}`: {who}")
         for field in ("definition", "tool"):
             if field in wanted and getattr(proof, field) != wanted[field]:
-                raise RefusedError(f"{self.title}: gate `{gate}`: it was another {field}")
+                raise RefusedError(f"{self.title}: gate `{gate}`: it had another {field}")
         if "key" in wanted and wanted["key"] not in proof.keys:
-            raise RefusedError(f"{self.title}: gate `{gate}`: it was in another environment")
+            raise RefusedError(f"{self.title}: gate `{gate}`: it ran in another environment")
         return proof
 
 
@@ -114,7 +114,7 @@ def to_payload(statement: Statement) -> bytes:
 def _document(statement: Statement) -> dict[str, Any]:
     ran = [proof for proof in statement.gates if proof.status not in _NOT_RUN]
     passed = [proof.gate for proof in ran if proof.status == "passed"]
-    # A commit that a gate refuses is not recorded: what failed has warned.
+    # A commit that a gate refuses is not made: a gate that failed has only warned.
     warned = [proof.gate for proof in ran if proof.status != "passed"]
     return {
         "_type": TYPE,
@@ -222,7 +222,7 @@ def _statement(subject: Any, run: Any, resources: list[Any]) -> Statement:  # no
         gates=tuple(map(_gate, resources)),
     )
     if not (statement.tree or statement.content):
-        raise ValueError("it is about no tree and no content")
+        raise ValueError("it names neither a tree nor a content")
     if not statement.has_run:
         raise ValueError("no gate of it has run")
     if len({proof.gate for proof in statement.gates}) < len(statement.gates):
@@ -249,7 +249,7 @@ def _gate(resource: Any) -> GateProof:  # noqa: ANN401 - JSON
 
 
 def identity(value: object) -> str:
-    """Return an identity that may be asked for. Raises: ValueError where it is none."""
+    """Return an identity that `ssh-keygen` can verify. Raises: ValueError if it is not one."""
     text = _text(value)
     if not text or text.startswith("-") or any(c.isspace() or c in _NOT_IN_IDENTITY for c in text):
         raise ValueError(f"{text!r:.100} is not the identity of one signer")

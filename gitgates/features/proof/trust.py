@@ -141,7 +141,7 @@ class Trust(Record):
         now = time.time()
         times = [statement.time_s, *(proof.time_s for proof in statement.gates if proof.time_s)]
         if max(times) > now + _FUTURE_S:
-            raise RefusedError("it is from the future: is the clock right, here and there?")
+            raise RefusedError("it is from the future: are the clocks of both machines right?")
         if self.max_age_s and min(times) < now - self.max_age_s:
             days = f"{(now - min(times)) / _DAY_S:.1f} days old"
             raise RefusedError(f"it is {days}, and max_age is {self.max_age_s / _DAY_S:.1f} days")

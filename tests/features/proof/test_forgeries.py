@@ -305,7 +305,7 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "from the future": (
         lambda k: proof_by(k.ci, time_s=time.time() + DAY_S),
-        "it is from the future: is the clock right, here and there?",
+        "it is from the future: are the clocks of both machines right?",
     ),
     "too old": (
         lambda k: proof_by(k.ci, time_s=time.time() - 31 * DAY_S),
@@ -363,7 +363,7 @@ SIGNED: dict[str, tuple[Forge, str]] = {
     ),
     "about nothing": (
         lambda k: document_with(k.ci, lambda d: d["subject"].clear()),
-        f"{NO_STATEMENT}: it is about no tree and no content",
+        f"{NO_STATEMENT}: it names neither a tree nor a content",
     ),
     "a tree that is no id": (
         lambda k: proof_by(k.ci, tree="HEAD"),
@@ -401,12 +401,12 @@ REPLAYED: dict[str, tuple[dict[str, str], str]] = {
     "other gate": ({"gate": "tests"}, "it says nothing about the gate `tests`"),
     "changed definition": (
         {"gate": "all", "definition": "5" * 64},
-        "gate `all`: it was another definition",
+        "gate `all`: it had another definition",
     ),
-    "changed tool": ({"gate": "all", "tool": "5" * 64}, "gate `all`: it was another tool"),
+    "changed tool": ({"gate": "all", "tool": "5" * 64}, "gate `all`: it had another tool"),
     "other environment": (
         {"gate": "all", "key": "5" * 64},
-        "gate `all`: it was in another environment",
+        "gate `all`: it ran in another environment",
     ),
 }
 

@@ -49,7 +49,7 @@ NOTES = "refs/notes/gitgates"
 NOT_TRUSTED = "its signer is not trusted: [tool.gitgates.proof] has alice@example.com"
 NO_KEY = "no key of alice@example.com in the allowed signers has signed it"
 OTHER_TREE = "it is about another tree"
-OTHER_TOOL = "gate `all`: it was another tool"
+OTHER_TOOL = "gate `all`: it had another tool"
 BESIDE = "gate `all`: it ran beside files that are not in the commit"
 RAN, BELIEVED = ": running all", "1 gate believed of alice@example.com, 0 run here now"
 
@@ -610,7 +610,7 @@ WAYS: dict[Callable[[Scene], None], str] = {
     _link_in_the_tree: NO_KEY,
     _revocation_in_the_tree: "its signature is not valid",
     _submodule: "bypassed the gates: all",
-    _other_definition: "gate `all`: it was another definition",
+    _other_definition: "gate `all`: it had another definition",
     _failure_that_was_let_through: "gate `all`: failed, not passed",
     _untracked_file_of_hers: BESIDE,
     _working_tree_of_hers: BESIDE,
@@ -692,7 +692,7 @@ def test_any_number_of_proofs_takes_some_seconds(
     monkeypatch.setattr("gitgates.features.proof.evidence._LIMIT_S", 0.0)
     monkeypatch.setattr("gitgates.features.proof.notes._MOST_LINES", 2)
     _statements, refused = SignedEvidence(found(scene.ci), print).of_tree(tree)
-    assert refused[-1:] == ["proofs were not read: to verify so many takes longer than 0 s"]
+    assert refused[-1:] == ["proofs were not read: verifying so many takes longer than 0 s"]
 
 
 def test_there_are_many_ways() -> None:

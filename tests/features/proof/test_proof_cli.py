@@ -36,7 +36,7 @@ def test_sign_then_list_and_verify(signing: Repo) -> None:
     assert lines(signing, "list") == [f"{commit} {CI} all, py believed"]
     tree = signing.git("rev-parse", "HEAD^{tree}")[:7]
     assert lines(signing, "verify", "HEAD") == [f"proof of {CI} about tree {tree}: believed"]
-    assert lines(signing, "sign") == [f"{commit} was signed before one"]
+    assert lines(signing, "sign") == [f"{commit} already signed one"]
 
 
 def test_export_then_import_into_another_clone(signing: Repo) -> None:

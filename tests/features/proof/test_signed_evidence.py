@@ -208,7 +208,7 @@ def test_a_rebase_is_gated_on_another_base(alice: Repo) -> None:
     alice.git("push", "-q", "-f", "origin", "HEAD:topic")
     lines, refused = said(other(alice))
     assert lines[0] == "bypassed the gates: py one"
-    assert "gate `py`: it was another definition" in refused
+    assert "gate `py`: it had another definition" in refused
 
 
 @pytest.mark.slow
@@ -311,7 +311,7 @@ def test_a_flood_of_forged_proofs_takes_a_limited_time(
     assert statements == []
     assert "its signature is not valid" in reasons[0]
     assert [reason.rpartition(": ")[2] for reason in reasons[1:]] == [
-        "to verify so many takes longer than 1e-06 s"
+        "verifying so many takes longer than 1e-06 s"
     ] * 2
 
 

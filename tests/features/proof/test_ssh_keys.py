@@ -88,7 +88,7 @@ def test_a_key_with_a_passphrase_signs_by_the_agent(repo: Repo, agent: str) -> N
     started = time.monotonic()
     assert refused(repo) == (
         'ssh-keygen cannot sign with key: Load key "key": incorrect passphrase supplied to decrypt '
-        "private key\n  Add the key to the agent, which nobody has to ask: ssh-add key"
+        "private key\n  It cannot be asked for here. Add the key to the agent: ssh-add key"
     )
     assert time.monotonic() - started < 3
     add(agent, key, "secret")
