@@ -1,8 +1,8 @@
 """Signed proofs in git notes: read by tree or by key, and added.
 
 Notes are found by an index in the shared state folder: all digests of 64 digits in the payloads,
-and the trees that the notes are about. It is made again where the notes have changed, from the new
-ones. It says only where to look: whoever reads an envelope has to verify it.
+and the trees that the notes are about. If the notes have changed, it is updated from the new ones.
+It says only where to look: whoever reads an envelope has to verify it.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import time
 from bisect import bisect_left
 from itertools import islice
+from math import inf
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import lazy
@@ -18,7 +19,7 @@ from gitgates.features.proof.envelope import LARGEST, read_envelope
 from gitgates.features.proof.ssh_keys import FOLDER
 from gitgates.features.proof.statement import RefusedError, Statement, read_payload
 from gitgates.git.notes import REF, Notes, add_lines
-from gitgates.git.object_store import iterate_blobs, read_blobs
+from gitgates.git.object_store import iterate_blobs
 from gitgates.store.files import make_folder, read_cached, replace_cached
 
 TYPE_CHECKING = False
@@ -64,20 +65,12 @@ class ProofNotes:
         return [line for line in lines if quoted in self._payloads[line]]
 
     def read(self, digests: Iterable[str]) -> None:
-        """Read the notes in which any of these is at once: git takes a moment to start.
+        """Read the notes that have any of these, in one call, because git takes a moment to start.
 
-        What that takes too long for is read where it is asked for.
+        What this does not read in time is read when it is asked for.
         """
         numbers = {number for digest in digests for number in self._numbers(digest)}
-        blobs = [self._index[0][number] for number in numbers]
-        until_s = time.monotonic() + _LIMIT_AHEAD_S
-        try:
-            for blob, content in iterate_blobs(self._repo.git, blobs, _LARGEST_NOTE):
-                self._lines[blob] = [*_envelopes(content)]
-                if time.monotonic() > until_s:
-                    return
-        except GitError as error:
-            self.trouble = str(error)
+        self._read([self._index[0][number] for number in numbers], _LIMIT_AHEAD_S)
 
     def has(self, digest: str) -> bool:
         """Return whether notes may have a digest, without reading any."""
@@ -97,7 +90,7 @@ class ProofNotes:
 
     @lazy
     def _index(self) -> tuple[list[str], bytes]:
-        """Return the blobs, and sorted records: the begin of a digest, the number of a blob."""
+        """Return the blobs, and sorted records: the start of a digest, the number of a blob."""
         index_abs = f"{self._repo.shared_state_abs}/{FOLDER}/{_INDEX}"
         tip = _tip(self._repo)
         known_tip, blobs, records = "", [], b""
@@ -132,13 +125,13 @@ class ProofNotes:
             if (number := int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES]))
             in remaining
         }
-        rows |= {_begin(tree) + numbers[blob] for tree, blob in pairs}
+        rows |= {_start(tree) + numbers[blob] for tree, blob in pairs}
         until_s = time.monotonic() + _LIMIT_S
         for blob, content in iterate_blobs(self._repo.git, new, _LARGEST_NOTE):
             if len(rows) > _MOST_RECORDS or time.monotonic() > until_s:
                 break
             digests = {digest for line in _envelopes(content) for digest in _digests(line)}
-            rows |= {_begin(digest) + numbers[blob] for digest in digests}
+            rows |= {_start(digest) + numbers[blob] for digest in digests}
         return all_blobs, b"".join(sorted(rows))
 
     def _find(self, digest: str) -> list[bytes]:
@@ -150,7 +143,7 @@ class ProofNotes:
         """Return the numbers of the blobs that have a digest, not more than may be read."""
         _blobs, records = self._index
         numbers = []
-        key, rows = _begin(digest), range(len(records) // _RECORD_BYTES)
+        key, rows = _start(digest), range(len(records) // _RECORD_BYTES)
         first = bisect_left(rows, key, key=lambda row: _key_at(records, row))
         for row in rows[first:]:
             if _key_at(records, row) != key:
@@ -159,11 +152,14 @@ class ProofNotes:
             numbers.append(int.from_bytes(records[at + _KEY_BYTES : at + _RECORD_BYTES]))
         return numbers[-_MOST_NOTES:]
 
-    def _read(self, blobs: Iterable[str]) -> None:
+    def _read(self, blobs: Iterable[str], limit_s: float = inf) -> None:
         unread = [blob for blob in blobs if blob not in self._lines]
+        until_s = time.monotonic() + limit_s
         try:
-            for blob, content in read_blobs(self._repo.git, unread, _LARGEST_NOTE).items():
+            for blob, content in iterate_blobs(self._repo.git, unread, _LARGEST_NOTE):
                 self._lines[blob] = [*_envelopes(content)]
+                if time.monotonic() > until_s:
+                    return
         except GitError as error:
             self.trouble = str(error)
 
@@ -212,7 +208,7 @@ def _digests(line: bytes) -> Iterator[str]:
             yield word.decode("ascii")
 
 
-def _begin(digest: str) -> bytes:
+def _start(digest: str) -> bytes:
     return bytes.fromhex(digest[: 2 * _KEY_BYTES])
 
 

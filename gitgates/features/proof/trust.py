@@ -1,14 +1,13 @@
-"""Whose proofs are believed: what was merged says that, and not what is being judged.
+"""Whose proofs are believed: what was merged decides that, and not what is being judged.
 
-`[tool.gitgates.proof]` and the file of the allowed signers count as at the merge base with the
-default branch of the remote, and as on that branch, where they have changed since: whom it trusts
-no longer is not believed on an older branch. Every doubt is a refusal, with its reason: then gates
-run.
+`[tool.gitgates.proof]` and the file of allowed signers count as they are at the merge base with the
+default branch of the remote and, if they have changed since, also on that branch: a signer whom it
+no longer trusts is not believed on an older branch. Every doubt is a refusal, with its reason: then
+gates run.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from fnmatch import fnmatchcase
@@ -17,6 +16,7 @@ from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError, GitError
 from gitgates.core.record import Record
 from gitgates.engine.base import find_base
+from gitgates.engine.portable import digest
 from gitgates.features.proof import ssh_keys
 from gitgates.features.proof.envelope import read_envelope
 from gitgates.features.proof.statement import RefusedError, Statement, read_payload
@@ -43,7 +43,7 @@ _LARGEST = 1 << 20  # bytes of a file of allowed signers
 _FUTURE_S = 600.0  # by which the clocks of two machines may differ
 _DAY_S = 86400.0
 _MOST_VERIFIED = 2000  # signatures that are remembered
-# With these, it depends on the time whether a key counts.
+# With these options, it depends on the time whether a key counts.
 _TIMED = (b"valid-", b"cert-authority")
 _TABLE = "[tool.gitgates.proof]"
 
@@ -54,22 +54,22 @@ class Trust(Record):
     repo: Repo
     settings: ssh_keys.SshSettings
     signers: tuple[str, ...] = ()  # identities, in which `*` is any text; empty: nobody is believed
-    agents: bool = True  # whether proofs count that were made in a session of an agent
+    agents: bool = True  # whether proofs made in a session of an agent count
     max_age_s: float = 0.0  # 0: any age
     allowed_signers: bytes = b""  # the content of that file
     source: str = ""  # where that is from, for display
-    why_nobody: str = ""  # is believed, where a problem is the reason
-    later: tuple[Trust, ...] = ()  # that has to believe it, too
+    why_nobody: str = ""  # the problem because of which nobody is believed; empty: none
+    later: tuple[Trust, ...] = ()  # that of the default branch, which has to believe a proof, too
 
     @property
     def digest(self) -> str:
         """A digest of all that decides who is believed."""
-        revoked = read_or_empty(self.settings.revoked) if self.settings.revoked else b""
-        rules = repr((self.signers, self.agents, self.max_age_s, self.why_nobody)).encode()
-        later = [trust.digest.encode() for trust in self.later]
-        parts = [rules, self.allowed_signers, revoked, *later]
-        digests = b"".join(hashlib.sha256(part).digest() for part in parts)
-        return hashlib.sha256(digests).hexdigest()
+        revoked = self.settings.revoked_keys  # as they were merged
+        if revoked is None:
+            revoked = read_or_empty(self.settings.revoked) if self.settings.revoked else b""
+        rules = repr((self.signers, self.agents, self.max_age_s, self.why_nobody))
+        later = [trust.digest for trust in self.later]
+        return digest(rules, self.allowed_signers, revoked, *later)
 
     def believed(self, raw: bytes) -> Statement:
         """Return the statement in an envelope, if its signer is believed.
@@ -133,9 +133,7 @@ class Trust(Record):
         return bool(self.settings.revoked) or any(option in signers for option in _TIMED)
 
     def _mark(self, envelope: Envelope, signer: str) -> str:
-        parts = (envelope.signed, envelope.signature, signer.encode(), self.allowed_signers)
-        digests = b"".join(hashlib.sha256(part).digest() for part in parts)
-        return hashlib.sha256(digests).hexdigest()
+        return digest(envelope.signed, envelope.signature, signer, self.allowed_signers)
 
     def _require_time(self, statement: Statement) -> None:
         now = time.time()

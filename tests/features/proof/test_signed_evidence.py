@@ -374,10 +374,10 @@ def test_notes_of_many_commits_are_read_at_once(
     notes_of.read(trees)
     unread: list[str] = []
 
-    def one_by_one(_git: Git, names: Iterable[str], _largest: int) -> dict[str, bytes]:
+    def one_by_one(_git: Git, names: Iterable[str], _largest: int) -> list[tuple[str, bytes]]:
         unread.extend(names)
-        return {}
+        return []
 
-    monkeypatch.setattr("gitgates.features.proof.notes.read_blobs", one_by_one)
+    monkeypatch.setattr("gitgates.features.proof.notes.iterate_blobs", one_by_one)
     assert [len(notes_of.of_tree(tree)) for tree in trees] == [1] * 4
     assert unread == []

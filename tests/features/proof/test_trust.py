@@ -138,6 +138,22 @@ def test_a_revoked_key_is_refused_at_once(repo: Repo, ci_key: Path) -> None:
     assert "its signature is not valid: " in refused(repo, envelope)
 
 
+def test_a_digest_tells_which_revoked_keys_were_merged(repo: Repo, ci_key: Path) -> None:
+    trusting(repo, signer(CI, ci_key))
+    repo.git("config", "gpg.ssh.revocationFile", "revoked")
+    base = repo.git("rev-parse", "HEAD")
+    digests = set()
+    for keys in ("", "ssh-ed25519 AAAA\n", Path(f"{ci_key}.pub").read_text()):
+        repo.write("revoked", keys)
+        repo.commit_all("revoke")
+        repo.git("push", "-q", "origin", "HEAD:main")
+        tip = repo.git("rev-parse", "HEAD")
+        repo.git("checkout", "-q", base)  # which has none of them
+        digests.add(trust_of(repo).digest)
+        repo.git("checkout", "-q", tip)
+    assert len(digests) == 3
+
+
 def test_a_signature_is_verified_once(repo: Repo, ci_key: Path) -> None:
     trusting(repo, signer(CI, ci_key))
     envelope = proof_by(ci_key)
