@@ -30,13 +30,13 @@ def command() -> int:
 
 @command.command("check")
 def check() -> int:
-    """Use the cache of verdicts and the server for gates, each if it is configured.
+    """Test the cache of verdicts and the server for gates, if they are configured.
 
-    The cache: asks for a key that no server has. Then, if this process may write there, writes an
-    entry for testing, always under the same key, and reads it. With `write = "ci"`, this needs the
-    variable CI: CI=true gitgates remote check.
+    The cache: it asks for a key that no server has. Then, if this process may write there, it
+    writes an entry for testing, always under the same key, and reads it. With `write = "ci"`, this
+    needs the variable CI: CI=true gitgates remote check.
 
-    The server for gates: runs a gate that passes, one that fails and one that cannot start.
+    The server for gates: it runs a gate that passes, one that fails and one that cannot start.
 
     Exit status 0: the servers work. 1: one does not, or none is configured.
     """
@@ -59,7 +59,7 @@ def check() -> int:
 def _executes(repo: Repo, config: Config) -> bool:
     began_s = time.monotonic()
     environ.set_default("GRPC_VERBOSITY", "NONE")  # it writes lines of its log
-    try:  # what this needs may not be installed
+    try:  # gRPC may not be installed
         from gitgates.features.remote.execution_check import checked
 
         return checked(repo, config, _show)
@@ -69,7 +69,7 @@ def _executes(repo: Repo, config: Config) -> bool:
 
 
 def _cache(repo: Repo, config: Config) -> VerdictCache:
-    """Return the cache, which is asked even if it was down a moment ago."""
+    """Return the cache, which is asked even if it has just failed for another run."""
     return verdict_cache(repo, config, lambda _text: None, remembers=False)
 
 

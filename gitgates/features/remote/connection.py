@@ -1,8 +1,8 @@
 """The connection to a server of the Remote Execution API.
 
-Every call has a deadline. Only what may be repeated is tried again, a few times, where the server
-cannot be reached. There are no keepalive pings: servers answer frequent ones by closing the
-connection. Source: gRPC, "Keepalive", "Status codes and their use".
+Every call has a deadline. If the server cannot be reached, a call that may be repeated is tried
+again, a few times. There are no keepalive pings: servers close a connection that has frequent ones.
+Source: gRPC, "Keepalive", "Status codes and their use".
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _TRIES = 3
 _PAUSE_S = 0.2  # doubled each time
 _MOST_REASON = 300  # characters of what a server says
 _NO_PINGS_MS = 2**31 - 1
-_CONNECT_MS = 5000  # the longest that it may take, with TLS, by gRPC's default 20 s
-_IDLE_MS = 60_000  # after which it is made anew: a firewall may have forgotten it by then
+_CONNECT_MS = 5000  # the longest that connecting may take, with TLS; gRPC's default is 20 s
+_IDLE_MS = 60_000  # after which it is made anew: a firewall may have dropped it by then
 _OPTIONS = (
     ("grpc.keepalive_time_ms", _NO_PINGS_MS),
     ("grpc.enable_retries", 0),
@@ -48,7 +48,7 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", 4 * MOST_BYTES),
     ("grpc.primary_user_agent", "gitgates"),
 )
-# The system's certificates, where Python does not name their file: gRPC would use its own ones.
+# The system's certificates, if Python does not name their file: gRPC would use its own.
 _ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 LOOPBACK = ("127.", "localhost:", "[::1]:")  # how addresses begin that no proxy is asked for
 # What is wrong with the server, or our access to it, and not with one request.
@@ -67,11 +67,11 @@ class ServerError(Exception):
         super().__init__(reason)
         self.reason = reason
         self.code = code  # the name of gRPC's status code
-        self.is_down = is_down  # it is of no use for other requests, either
+        self.is_down = is_down  # the server is of no use for other requests, either
 
     @classmethod
     def of(cls, error: grpc.RpcError) -> ServerError:
-        """Return that of a call which has failed."""
+        """Return the error of a call that has failed."""
         code = error.code()
         return cls(status_text(code.name, error.details()), code=code.name, is_down=code in _DOWN)
 
@@ -90,27 +90,27 @@ def status_text(name: str, details: str) -> str:
 
 
 class Sending:
-    """What is sent at this moment, so that gates that start together do not send it twice."""
+    """The blobs that are being sent, so that gates that start together do not send them twice."""
 
     def __init__(self) -> None:
         self._now: set[Digest] = set()
         self._changed = threading.Condition()
 
     def begin(self, digests: set[Digest]) -> set[Digest]:
-        """Return those of some blobs that are not sent yet; they are from now on."""
+        """Return those of some blobs that are not being sent yet, and note that they are now."""
         with self._changed:
             claimed = digests - self._now
             self._now |= claimed
             return claimed
 
     def end(self, digests: set[Digest]) -> None:
-        """Note that some are not sent any more."""
+        """Note that some are no longer being sent."""
         with self._changed:
             self._now -= digests
             self._changed.notify_all()
 
     def wait(self, digests: set[Digest], within_s: float) -> None:
-        """Wait until none of some blobs is sent any more."""
+        """Wait until none of some blobs is being sent, at most `within_s`."""
         with self._changed:
             self._changed.wait_for(lambda: not digests & self._now, within_s)
 
@@ -119,7 +119,10 @@ class Connection:
     """Calls the methods of one instance of a server."""
 
     def __init__(self, table: Mapping[str, Any], root_abs: str) -> None:
-        """Take what `[tool.gitgates.remote]` says. Raises: GitgatesError for a file of it."""
+        """Set it up by the table of the configuration, without connecting yet.
+
+        Raises: GitgatesError for a file of it that cannot be read.
+        """
         scheme, _, self.address = table["execution"].partition("://")
         self.instance: str = table["instance"]
         self.capabilities: Message | None = None  # of its storage, once it was asked
@@ -138,7 +141,7 @@ class Connection:
     def call(
         self, name: str, request: Message, within_s: float, *, repeats: bool = True
     ) -> Message:
-        """Return the answer of a method; `repeats`: it may be called again.
+        """Return the answer of a method; `repeats`: whether it may be called again.
 
         Raises: ServerError.
         """
@@ -152,9 +155,9 @@ class Connection:
         return self._repeated(lambda _none, **k: caller(iter(requests()), **k), None, within_s)
 
     def stream(self, name: str, request: Message, within_s: float) -> grpc.Call:
-        """Return the call of a method that answers several times: an iterator, with `cancel`.
+        """Return the call of a method that answers several times, an iterator with `cancel`.
 
-        It raises grpc.RpcError.
+        Iterating raises grpc.RpcError.
         """
         return self._caller("unary_stream", name)(request, timeout=max(within_s, 0))
 

@@ -1,15 +1,15 @@
 """Run a gate on a server of the Remote Execution API, and tell how it ended.
 
-An exit status says little: a sandbox that cannot start answers 1, which is cached, a runner that
-has crashed may answer 0. So a wrapper runs the gate and writes its exit status to a file, which is
-an output of the action, with a token that no other action has. A result counts if the server says
-OK and has that file. Anything else is "could not run", with the reason; never passed, never failed.
+An exit status says little: a sandbox that cannot start answers 1, which is cached, and a runner
+that has crashed may answer 0. So a wrapper runs the gate and writes its exit status to a file,
+which is an output of the action, with a token that no other action has. A result counts only if the
+server says OK and has that file. Anything else is "could not run", with the reason, and neither a
+pass nor a failure.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
 import os
 import queue
@@ -23,6 +23,7 @@ from google.protobuf.message import DecodeError
 
 from gitgates.core.clean import visible_line
 from gitgates.core.record import Record
+from gitgates.engine.portable import digest
 from gitgates.features.remote import protos
 from gitgates.features.remote.connection import Connection, ServerError, status_text
 from gitgates.features.remote.gates import RemoteEnd
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
 _FOLDER = "checkout"
 _END = "gitgates/end"
 _ROOT = "gitgates/root"  # a file with the absolute path of the root there
-# $1: the token; $2: the gate's folder. The gate is executed, because a word may also be a builtin
-# of the shell. PATH has the shell's default where nothing sets it, and may have no mkdir. What the
-# shell itself writes, such as "not found", is part of the output.
+# $1: the token; $2: the gate's folder. The gate is started by `exec`, because a word may also be a
+# builtin of the shell. If nothing sets PATH, it is the shell's default, which may have no mkdir.
+# What the shell itself writes, such as "not found", is part of the output.
 _WRAPPER = """\
 export PATH
 end=$PWD/gitgates/end token=$1 root=$PWD
@@ -65,8 +66,8 @@ _NO_REPOSITORY = b"fatal: not a git repository"
 # Another program has ended the gate, such as the server, or Linux for want of memory; or a limit.
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGXFSZ)
 _ENDED = {128 + number: number.name for number in _SIGNALS}
-_CALL_S = 10.0  # of a call that has not to wait for a gate
-_QUIET_S = 10.0  # after which a server that says nothing is asked something
+_CALL_S = 10.0  # of a call that does not wait for a gate
+_QUIET_S = 10.0  # after which a silent server is asked for its capabilities
 _POLL_S = 0.1
 _CANCEL_S = 2.0
 _MOST_REASON = 300
@@ -92,7 +93,7 @@ class _Action(Record):
     digest: Digest
     blobs: Mapping[Digest, bytes]
     token: str
-    is_cached: bool  # whether its result may be kept and used
+    is_cached: bool  # the server may keep its result, and answer with an earlier one
     root_abs: str  # of the files here
 
 
@@ -108,9 +109,9 @@ class RemoteExecution:
         *,
         connection: Connection | None = None,
     ) -> None:
-        """Take what people are told by, and what tells that nobody wants the result any more.
+        """Connect to the server, unless there is a connection that other gates use, too.
 
-        The connection may be that of others.
+        `say` tells people something; `is_over` tells whether nobody wants the result any more.
 
         Raises: GitgatesError for a file of the configuration that cannot be read.
         """
@@ -119,8 +120,7 @@ class RemoteExecution:
         self._most_output = config.max_log_bytes
         self._connection = connection or Connection(self._table, repo.root_abs)
         place = f"{self._table['execution']} {self._table['instance']}"
-        name = hashlib.sha256(place.encode()).hexdigest()[:16]
-        known_abs = f"{repo.shared_state_abs}/remote-{name}.known"
+        known_abs = f"{repo.shared_state_abs}/remote-{digest(place)[:16]}.known"
         self._storage = Storage(self._connection, known_abs, self._left_s)
         self._end_s = 0.0  # half of the gate's time, and all of it as soon as it has started
         self._last_s = 0.0
@@ -134,9 +134,9 @@ class RemoteExecution:
         *,
         within_s: float = math.inf,
     ) -> RemoteEnd:
-        """Have one command of a gate run, within `within_s` and the gate's `timeout_s`.
+        """Run one command of a gate there, within `within_s` and the gate's `timeout_s`.
 
-        Raises: what `InputRoot.blob` raises, where a file is not sent.
+        Raises: what `InputRoot.blob` raises, if a file is not sent.
         """
         within_s = min(within_s, gate.timeout_s)
         self._last_s = time.monotonic() + within_s
@@ -172,14 +172,14 @@ class RemoteExecution:
         return min(self._left_s(), _CALL_S)
 
     def capabilities(self, within_s: float) -> Message:
-        """Return what the server says of itself. Raises: ServerError where it cannot run gates."""
+        """Return what the server says of itself. Raises: ServerError if it cannot run gates."""
         request = protos.message("GetCapabilitiesRequest")(instance_name=self._connection.instance)
         answer = self._connection.call("Capabilities.GetCapabilities", request, within_s)
         version = answer.high_api_version
         execution = answer.execution_capabilities
         sha256 = protos.message("DigestFunction").Value.Value("SHA256")
         if not execution.exec_enabled:
-            raise ServerError("the server does not execute", is_down=True)
+            raise ServerError("the server does not execute actions", is_down=True)
         if sha256 not in (execution.digest_function, *execution.digest_functions):
             raise ServerError("the server does not use SHA-256", is_down=True)
         if (version.major, version.minor) < _FIRST_VERSION:
@@ -191,7 +191,7 @@ class RemoteExecution:
         folder = _FOLDER if given.cwd == "." else f"{_FOLDER}/{given.cwd}"
         directory = protos.message("Directory")()
         node = directory.directories.add(name=_FOLDER)
-        node.digest.hash, node.digest.size_bytes = root.hash, root.size_bytes
+        node.digest.hash, node.digest.size_bytes = root
         platform = dict(self._table["platform"])
         if gate.image:
             platform["container-image"] = gate.image
@@ -203,9 +203,8 @@ class RemoteExecution:
         for name, value in sorted(platform.items()):
             command.platform.properties.add(name=name, value=value)
         directory_bytes = protos.serialized(directory)
-        about = (protos.serialized(command), directory_bytes, b"%g" % gate.timeout_s)
-        token = hashlib.sha256(b"".join(hashlib.sha256(each).digest() for each in about))
-        command.arguments[4] = token.hexdigest()
+        token = digest(protos.serialized(command), directory_bytes, f"{gate.timeout_s:g}")
+        command.arguments[4] = token
         command_bytes = protos.serialized(command)
         is_cached = bool(gate.reuse) and not (gate.reads or gate.max_age_s)
         action = protos.message("Action")(do_not_cache=not is_cached)
@@ -213,15 +212,14 @@ class RemoteExecution:
             (action.command_digest, command_bytes),
             (action.input_root_digest, directory_bytes),
         ):
-            digest = digest_of(content)
-            field.hash, field.size_bytes = digest.hash, digest.size_bytes
+            field.hash, field.size_bytes = digest_of(content)
         action.timeout.seconds = math.ceil(gate.timeout_s)  # a fraction is left out by some
         action.platform.CopyFrom(command.platform)
         blobs = (directory_bytes, command_bytes, protos.serialized(action))
         return _Action(
             digest=digest_of(blobs[-1]),
             blobs={digest_of(each): each for each in blobs},
-            token=token.hexdigest(),
+            token=token,
             is_cached=is_cached,
             root_abs=given.root_abs,
         )
@@ -244,7 +242,7 @@ class RemoteExecution:
                 self._storage.forget()
             if error.code not in _LOST:
                 raise
-            # It has lost a blob since we were told that it has it.
+            # It has lost a blob that it said it had.
             response = self._sent_and_executed(action, root, skips_cache=not action.is_cached)
         end = self._end_of(action, response)
         if response.cached_result and end.status != "passed":
@@ -265,18 +263,17 @@ class RemoteExecution:
         request = protos.message("ExecuteRequest")(
             instance_name=self._connection.instance, skip_cache_lookup=skips_cache
         )
-        request.action_digest.hash = action.digest.hash
-        request.action_digest.size_bytes = action.digest.size_bytes
+        request.action_digest.hash, request.action_digest.size_bytes = action.digest
         operation = self._finished("Execution.Execute", request)
         if operation.WhichOneof("result") == "error":
             raise _error_of(operation.error)
         response = protos.message("ExecuteResponse")()
         if not operation.response.Unpack(response):
-            raise ServerError("the server answers with something else than a result")
+            raise ServerError("the server answers with something other than a result")
         if response.status.code:
             raise _error_of(response.status)
         if skips_cache and response.cached_result:
-            raise ServerError("the server answers from its cache, which it was asked not to do")
+            raise ServerError("the server answers from its cache, although it was asked not to")
         self._end_s = self._last_s
         return response
 
@@ -337,7 +334,7 @@ class RemoteExecution:
                     threading.Thread(target=self._ask, args=(events,), daemon=True).start()
 
     def _ask(self, events: queue.SimpleQueue[Message | BaseException]) -> None:
-        """Tell whether the server is still there: a connection may be cut without a word."""
+        """Put an error into the queue if the server is gone: a connection may end silently."""
         try:
             self.capabilities(_CALL_S)
         except ServerError as error:
@@ -402,7 +399,7 @@ class RemoteExecution:
 
 
 class _Over(Exception):
-    """A result is not waited for any more."""
+    """Raised if nobody waits for the result any more."""
 
 
 def _about(operation: Message) -> Message:

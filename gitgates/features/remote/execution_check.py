@@ -1,4 +1,4 @@
-"""Prove a server of the Remote Execution API: that it says rightly how gates end."""
+"""Check that a server of the Remote Execution API says correctly how gates end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 60.0
 _FAILS = 3
 _PATH = "/usr/local/bin:/usr/bin:/bin"
-# Step, command, what it has to be: status and exit status.
+# Step, command, expected status and exit status.
 _CASES = (
     ("pass", "exit 0", ("passed", 0)),
     ("fail", f"exit {_FAILS}", ("failed", _FAILS)),
@@ -29,10 +29,12 @@ _CASES = (
 
 
 def checked(repo: Repo, config: Config, show: Callable[[str, str, float, bool], bool]) -> bool:
-    """Return whether the server is of use; `show` gets step, what was found, since when, if ok.
+    """Return whether the server is of use.
 
-    The gates need no file, and their results are not kept. Raises: GitgatesError for a file of the
-    configuration.
+    `show` gets a step, what was found, when the step began, and whether that is ok. The gates need
+    no file, and their results are not kept.
+
+    Raises: GitgatesError for a file of the configuration that cannot be read.
     """
     messages: list[str] = []
     server, began_s = RemoteExecution(repo, config, messages.append), time.monotonic()
@@ -44,7 +46,7 @@ def checked(repo: Repo, config: Config, show: Callable[[str, str, float, bool], 
     versions = f"API {low.major}.{low.minor} to {high.major}.{high.minor}, SHA-256"
     scheme, _, address = config.tables["remote"]["execution"].partition("://")
     if scheme == "grpc" and not address.startswith(LOOPBACK):
-        versions += "; without TLS, so others on the way can read and change all of it"
+        versions += "; without TLS, so others in the network can read and change all of it"
     show("reach", versions, began_s, True)
     root = InputRoot(digest=digest_of(b""), directories={digest_of(b""): b""}, files={})
     for step, text, expected in _CASES:

@@ -1,9 +1,9 @@
 """The gates of a run that go to a server of the Remote Execution API, as commands to start here.
 
-One other process of a run talks to the server for all of them: see worker.py. So a run loads
-nothing of gRPC, and gRPC is loaded once. Such a gate is a child process like any other here, too:
-a `cat` of what the worker writes into a pipe. So limits, ^C and the capture of output are the same.
-How the gate ended is in a file.
+One other process of a run talks to the server for all of them: see worker.py. So the run itself
+does not load gRPC. Here, such a gate is a child process like any other, a `cat` of what the worker
+writes into a pipe, so limits, ^C and the capture of output are the same. How the gate ended is in a
+file.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 _WORKER = "gitgates.features.remote.worker"
 _COPY = ("cat",)
 _ALWAYS = ("GITGATES_HOOK",)
-_RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # need more than the files
+_RUN_HERE = ("pass_hook_input", "baseline", "ratchet")  # gates with these need more than files
 
 
 class GateRequest(Record):
-    """What the worker is to have run: plain data, because it is another process."""
+    """What the worker is to run: plain data, because it is another process."""
 
     root_abs: str  # the working tree, or private checkout, that the gate sees
     repo_abs: str  # the user's working tree
@@ -53,15 +53,15 @@ class RemoteEnd(Record):
     status: str = "could-not-run"  # or passed, failed
     exit_status: int = 1
     reason: str = ""
-    action_digest: str = ""  # its digest, "HASH/SIZE"
+    action_digest: str = ""  # "HASH/SIZE"
     is_cached: bool = False  # the server had the result
     is_down: bool = False  # the server is of no use for other gates, either
     notes: tuple[str, ...] = ()  # for people
-    output: bytes | None = None  # all of it, if that is not what was written with a rest
+    output: bytes | None = None  # all of it, if it replaces what was written
 
 
 class Asked(Record):
-    """A gate that the worker was asked for."""
+    """A gate that the worker was asked to run."""
 
     read_fd: int  # its pipe
     end_abs: str
@@ -90,13 +90,13 @@ class RemoteGates:
         self._asked: dict[str, Asked] = {}  # by the input of its child here
 
     def may_run(self, step: Step) -> bool:
-        """Return whether a gate may run there: it only looks at files, and at those only."""
+        """Return whether a gate may run there: it needs nothing but files."""
         return bool(step.gate.remote and step.gate.command) and not keys_against(step.gate)
 
     def conditions(self, gate: Gate) -> str:
-        """Return what its verdict there depends on, beside what it depends on here.
+        """Return what its verdict there depends on, besides what it depends on here.
 
-        Raises: GitgatesError, OSError where that cannot be told.
+        Raises: GitgatesError, OSError if a file cannot be read.
         """
         server = [self._table[name] for name in ("execution", "instance", "platform")]
         ignored = []
@@ -109,7 +109,7 @@ class RemoteGates:
     def command(
         self, step: Step, command: Command, *, root_abs: str, run_abs: str, within_s: float
     ) -> Command:
-        """Return what is started here in place of a command of a gate, which has `within_s`."""
+        """Ask the worker to run a command of a gate, and return what is started here instead."""
         gate = step.gate
         if self._repo.env.get(REUSE) in ("0", AUDIT):
             gate = gate._replace(reuse=False)  # nor a result that the server has
@@ -149,7 +149,7 @@ class RemoteGates:
         return command._replace(argv=_COPY, cwd_abs=cwd_abs, env=env, stdin_abs=stdin_abs)
 
     def end_of(self, command: Command, ending: Ending) -> RemoteEnd:
-        """Return how a gate ended whose child is gone, and remove the files of that."""
+        """Return how a gate ended whose child here has ended, and remove its files."""
         asked = self._asked.pop(command.stdin_abs)
         os.close(asked.read_fd)  # which cancels what still runs there
         try:
@@ -162,7 +162,7 @@ class RemoteGates:
         return end
 
     def close(self) -> None:
-        """End the worker, which cancels what still runs there."""
+        """End the worker, which cancels the gates that still run there."""
         for asked in self._asked.values():
             os.close(asked.read_fd)
         self._asked.clear()
@@ -176,7 +176,7 @@ class RemoteGates:
             os.rmdir(os.path.dirname(self._folder_abs))
 
     def start_worker(self) -> Helper:
-        """Return the worker, which takes a moment to start. Raises: OSError."""
+        """Return the worker; start it first, which takes a moment, if needed. Raises: OSError."""
         if not self._worker:
             self._worker = Helper(
                 python_argv(_WORKER), {"GRPC_VERBOSITY": "NONE", **self._repo.env}
@@ -185,7 +185,7 @@ class RemoteGates:
 
 
 def declared_env(gate: Gate, env: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of a gate that are declared: nothing else of the user's is sent."""
+    """Return the variables that a gate declares: nothing else of the user's is sent."""
     names = {*_ALWAYS, *(name for name, _value in gate.env)}
     for name in gate.env_inputs:
         is_start = name.endswith("*")

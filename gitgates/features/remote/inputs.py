@@ -36,20 +36,20 @@ _NOT_IGNORED = "Leave it out of `ignored_inputs`: what git does not ignore is se
 
 
 class InputsError(GitgatesError):
-    """A gate cannot run on another machine, because of a file that it would need there."""
+    """Raised if a gate cannot run on another machine, because of what would have to be sent."""
 
     what = ""  # what a file seems to contain, if that is why
 
     @classmethod
     def of_secret(cls, path: str, what: str) -> InputsError:
-        """Return that of a file that looks like a secret."""
+        """Return the error of a file that looks like a secret."""
         error = cls(f"`{visible_line(path)}` looks like {what}, and is not sent", _NOT_SECRET)
         error.what = what
         return error
 
     @classmethod
     def of_problems(cls, problems: Sequence[InputsError]) -> InputsError:
-        """Return that of several files."""
+        """Return one error of several problems."""
         texts = [problem.message for problem in problems[:_MOST_NAMED]]
         more = len(problems) - len(texts)
         return cls("; ".join([*texts, *([f"and {more} more"] if more else [])]), problems[0].hint)
@@ -69,8 +69,7 @@ def secret_variables(gate: Gate, names: Iterable[str]) -> list[InputsError]:
 class Inputs:
     """The files that go with a gate, and each problem with them.
 
-    The arguments are those of `input_root`. Raises: GitgatesError, OSError where they cannot be
-    told.
+    The arguments are those of `input_root`. Raises: GitgatesError, OSError if they cannot be read.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Inputs:
         is_checkout = os.path.realpath(root_abs) != os.path.realpath(repo.root_abs)
         checkout = find_repo(root_abs, without_git(repo.env)) if is_checkout else None
         content = VisibleContent(repo, checkout, sha256=digest, most_bytes=_MOST_BYTES)
-        # Path → the folder that it is relative to, and its state.
+        # Path → the folder that it is relative to, and the state of the file.
         self.files: dict[str, tuple[str, FileState]] = {}
         self.targets: dict[str, str] = {}  # of links
         self.absolute_links: list[str] = []
@@ -105,7 +104,7 @@ class Inputs:
             return content.states
         for pattern in patterns:
             if not (pattern.startswith("!") or content.select((pattern,))):
-                # A misspelt one would hide what it was to name.
+                # A misspelt one would leave out what it was to name.
                 self._refuse(f"no file matches `{visible_line(pattern)}` of `inputs`")
         return content.select(patterns)
 
@@ -180,10 +179,10 @@ class IgnoredContent(VisibleContent):
 
     @property
     def identity(self) -> str:
-        """What no other content has. Raises: GitgatesError, OSError."""
+        """A digest of the content. Raises: GitgatesError, OSError."""
         return self.identity_of(self.states)
 
-    def _paths(self, git: Git) -> Iterable[str]:  # noqa: ARG002 - which does not know them
+    def _paths(self, git: Git) -> Iterable[str]:  # noqa: ARG002 - git ignores them
         top_abs = f"{self._root_abs}/{self._path}"
         if not os.path.isdir(top_abs):
             yield self._path
@@ -195,7 +194,7 @@ class IgnoredContent(VisibleContent):
 
 
 def _is_out(path: str, target: str) -> bool:
-    """Return whether a link leads out itself; where it leads to may be a link to anywhere."""
+    """Return whether the target of a link is outside, without following links in the target."""
     return os.path.normpath(os.path.join(os.path.dirname(path), target)).split("/")[0] == ".."
 
 

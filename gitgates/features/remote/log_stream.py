@@ -1,7 +1,7 @@
-"""The output of a gate while it runs, where the server streams it.
+"""The output of a gate while it runs, if the server streams it.
 
-What counts is the output of the result. So what was streamed has to be the start of that; if it is
-not, because a server has run the gate again, the output of the result replaces it.
+The output of the result counts. So what was streamed has to be the start of it; otherwise, because
+a server has run the gate again, the output of the result replaces it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 
 class LogStream:
-    """That of one gate."""
+    """The streamed output of one gate."""
 
     def __init__(
         self, connection: Connection, on_output: Callable[[bytes], None], most: int
     ) -> None:
-        """Take what gets the output, and how many bytes of it."""
+        """Pass at most `most` bytes of the output to `on_output`."""
         self._connection, self._on_output, self._most = connection, on_output, most
         self._call: grpc.Call | None = None
         self._lock = threading.Lock()

@@ -29,18 +29,18 @@ _MOST_FILES = 100_000
 
 
 class Outputs:
-    """Those of one gate."""
+    """The outputs of one gate."""
 
     def __init__(self, storage: Storage, folder: str, names: tuple[str, ...]) -> None:
-        """Take the folder of the action's root that has the checkout, and `outputs`."""
+        """Look for `names`, the gate's `outputs`, in `folder`, the checkout of the action."""
         self._storage = storage
         self._names = {f"{folder}/{name.strip('/')}": name.strip("/") for name in names}
         self._files: dict[str, Message] = {}  # path → FileNode or OutputFile
 
     def write(self, result: Message, repo: Repo, root_abs: str, say: Callable[[str], None]) -> None:
-        """Write below `root_abs` what the result has of them.
+        """Write those that a result has below `root_abs`.
 
-        Raises: ServerError where the server does not have it, or its names are of no use.
+        Raises: ServerError if the server does not have their content, or a name is not valid.
         """
         for file in result.output_files:
             if file.path in self._names:
@@ -50,7 +50,7 @@ class Outputs:
                 self._add_tree(self._names[folder.path], folder.tree_digest)
         size = sum(file.digest.size_bytes for file in self._files.values())
         if size > _MOST_BYTES:
-            raise ServerError(f"its outputs have {size >> 20} MB, more than {_MOST_BYTES >> 20}")
+            raise ServerError(f"its outputs have {size >> 20} MiB, more than {_MOST_BYTES >> 20}")
         linked = {path for path in self._files if _is_below_link(path, root_abs)}
         ignored = {*repo.git.ignored(path for path in self._files if path not in linked)}
         for path, file in self._files.items():
@@ -64,7 +64,7 @@ class Outputs:
                 say(f"`{visible_line(path)}` of `outputs` is not brought back: {why}")
 
     def _written(self, file: Message, path_abs: str) -> str:
-        """Write one; return why that is not possible."""
+        """Write one; return why that is not possible; empty: it is written."""
         content = self._storage.read(file.digest, _MOST_BYTES)
         try:
             os.makedirs(os.path.dirname(path_abs), exist_ok=True)
@@ -88,7 +88,7 @@ class Outputs:
                 self._files[f"{folder}/{_name(file.name)}"] = file
             for node in directory.directories:
                 if node.digest.hash not in children:
-                    raise ServerError("the server describes half of a folder of `outputs`")
+                    raise ServerError("the server describes a folder of `outputs` incompletely")
                 waiting.append((f"{folder}/{_name(node.name)}", children[node.digest.hash]))
 
 
@@ -99,5 +99,5 @@ def _is_below_link(path: str, root_abs: str) -> bool:
 
 def _name(name: str) -> str:
     if name.lower() in ("", ".", "..", ".git") or "/" in name or "\0" in name:
-        raise ServerError(f"an output has the name `{visible_line(name)}`")
+        raise ServerError(f"an output has the invalid name `{visible_line(name)}`")
     return name

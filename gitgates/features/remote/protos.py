@@ -1,7 +1,7 @@
 """The messages and methods of the Remote Execution API, from its published protos.
 
-They are compiled when gitgates is built, into descriptors that any version of protobuf reads: see
-hatch_build.py. Their pool is our own, so that another package may have the same protos.
+They are compiled when gitgates is built, into descriptors that any version of protobuf can read:
+see hatch_build.py. They have a pool of their own, so that another package may have the same protos.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ _API = "build.bazel.remote.execution.v2"
 
 @functools.cache
 def message(name: str) -> type[Message]:
-    """Return the class of a message: `Action` of this API, or a full name, `google.rpc.Status`."""
+    """Return the class of a message, `Action` of this API, or by its full name.
+
+    Raises: GitgatesError if the protos are missing or damaged.
+    """
     try:
         kind: type[Message] = GetMessageClass(_pool().FindMessageTypeByName(_full(name)))
     except (DecodeError, FileNotFoundError, KeyError, TypeError):
-        text = (
-            "this installation of gitgates is without the Remote Execution API, or with half of it"
-        )
-        raise GitgatesError(text, "Install it again, or build it with grpcio-tools.") from None
+        text = "the protos of the Remote Execution API are missing or damaged in this installation"
+        raise GitgatesError(text, "Reinstall gitgates, or build it with grpcio-tools.") from None
     return kind
 
 

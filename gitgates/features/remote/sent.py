@@ -28,7 +28,7 @@ _USUAL = ("HOME", "TERM", "LANG")  # variables that programs expect
 def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
     """Return what a gate would send of the working tree as it is now; nothing is sent.
 
-    Each file is read, for those that begin like a secret. Raises: GitgatesError, OSError.
+    Each file is read, to find those that begin like a secret. Raises: GitgatesError, OSError.
     """
     not_secret = config.tables["remote"]["not_secret"]
     more = gate.ignored_inputs
@@ -67,7 +67,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
 
 
 def sent_text(document: Mapping[str, Any]) -> str:
-    """Return that document for people: files by the folder or file at the root."""
+    """Return that document as text: files by the folder or file at the root that they are in."""
     files, refused = document["files"], document["refused"]
     tops: dict[str, list[int]] = {}
     for file in files:
@@ -92,7 +92,7 @@ def sent_text(document: Mapping[str, Any]) -> str:
     lines.append("git finds no repository there; user, time zone and locale differ.")
     for title, name in (
         ("links to absolute places, which have to be there:", "links_to_absolute_places"),
-        ("files that name this folder; there, it is another one:", "names_this_folder"),
+        ("files with the path of this folder, which differs there:", "names_this_folder"),
         ("not sent, because git ignores it; the gate can name it in `ignored_inputs`:", "ignored"),
         ("refused, so it cannot run there:", "refused"),
     ):

@@ -1,7 +1,8 @@
-"""The blobs of a server: which it has, sending those that it has not, and reading some.
+"""The blobs of a server: send those that it does not have, and read some.
 
-What it has had a moment ago is remembered in a file, because asking for 50,000 blobs takes seconds
-on a slow connection. If it has lost one since, it says so when a gate is to run: see execution.py.
+Those that it had a moment ago are remembered in a file, because asking for 50,000 blobs takes
+seconds on a slow connection. If it has lost one since, it says so when a gate is to run: see
+execution.py.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 
     from gitgates.features.remote.connection import Connection
 
-_MOST_DIGESTS = 10_000  # of a question: 0.8 MB
-_ROOM = 64 << 10  # in a message, for all but the content
+_MOST_DIGESTS = 10_000  # in a request: 0.8 MB
+_ROOM = 64 << 10  # bytes of a message for all but the content
 _PER_BLOB = 128  # bytes that a blob in a message takes besides its content
-_CHUNK = 1 << 20  # of a blob that is sent alone
+_CHUNK = 1 << 20  # bytes of a blob that is sent alone
 _REMEMBERED_S = 3600
 _HASH = 32  # bytes
 
@@ -44,19 +45,15 @@ _HASH = 32  # bytes
 class Storage:
     """The content-addressable storage of one instance."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        known_abs: str,
-        left_s: Callable[[], float],
-    ) -> None:
-        """Take the file that remembers, and what tells how much time is left."""
+    def __init__(self, connection: Connection, known_abs: str, left_s: Callable[[], float]) -> None:
+        """Remember in `known_abs` what the server has; `left_s` returns the seconds left."""
         self._connection, self._left_s = connection, left_s
+        self._prefix = f"{connection.instance}/" if connection.instance else ""
         self._known = _Known(known_abs)
         self.learn(protos.message("CacheCapabilities")())
 
     def learn(self, capabilities: Message) -> None:
-        """Take what the server can do: a CacheCapabilities."""
+        """Note what the server can do, a CacheCapabilities."""
         most_batch = capabilities.max_batch_total_size_bytes or MOST_BYTES
         self._most = min(most_batch, MOST_BYTES) - _ROOM
         zstd = protos.message("Compressor").Value.Value("ZSTD")
@@ -79,7 +76,7 @@ class Storage:
         finally:
             sending.end(claimed)
         others = missing - claimed
-        sending.wait(others, self._left_s())  # where that fails, the server says what it lacks
+        sending.wait(others, self._left_s())  # if that fails, the server says what it lacks
         self._known.add([bytes.fromhex(each.hash) for each in unknown if each not in others])
 
     def forget(self) -> None:
@@ -89,19 +86,19 @@ class Storage:
     def read(self, digest: Message, most: int) -> bytes:
         """Return a blob, or its last `most` bytes.
 
-        Raises: ServerError, also for another content.
+        Raises: ServerError, also if its content does not match the digest.
         """
         if not digest.size_bytes:
             return b""
         start = max(digest.size_bytes - most, 0)
-        prefix = f"{self._connection.instance}/" if self._connection.instance else ""
         request = protos.message("google.bytestream.ReadRequest")(
-            resource_name=f"{prefix}blobs/{digest.hash}/{digest.size_bytes}", read_offset=start
+            resource_name=f"{self._prefix}blobs/{digest.hash}/{digest.size_bytes}",
+            read_offset=start,
         )
         content = read_stream(self._connection, request, self._left_s(), digest.size_bytes - start)
         is_same = len(content) == digest.size_bytes - start
         if not is_same or (not start and digest_of(content).hash != digest.hash):
-            raise ServerError("the server's copy of the output is not what it says")
+            raise ServerError("the server's copy of the output does not match its digest")
         return content
 
     def _missing(self, digests: list[Digest]) -> set[Digest]:
@@ -116,7 +113,7 @@ class Storage:
             answer = self._connection.call(name, request, self._left_s())
             missing |= {Digest(each.hash, each.size_bytes) for each in answer.missing_blob_digests}
         if missing - set(digests):
-            raise ServerError("the server misses blobs that it was not asked for")
+            raise ServerError("the server lacks blobs that it was not asked about")
         return missing
 
     def _batches(self, digests: Collection[Digest]) -> Iterator[list[Digest]]:
@@ -150,9 +147,8 @@ class Storage:
             raise ServerError(f"the server does not store what it is sent: {(errors or [''])[0]}")
 
     def _write(self, digest: Digest, content: bytes) -> None:
-        prefix = f"{self._connection.instance}/" if self._connection.instance else ""
         kind = "compressed-blobs/zstd" if self._zstd_alone else "blobs"
-        name = f"{prefix}uploads/{uuid.uuid4()}/{kind}/{digest.hash}/{digest.size_bytes}"
+        name = f"{self._prefix}uploads/{uuid.uuid4()}/{kind}/{digest.hash}/{digest.size_bytes}"
         if self._zstd_alone:
             content = zstandard.compress(content)
         message = protos.message("google.bytestream.WriteRequest")
@@ -181,17 +177,17 @@ def read_stream(connection: Connection, request: Message, within_s: float, most:
             size += len(answer.data)
             if size > most:
                 call.cancel()
-                raise ServerError("the server sends more than it says")
+                raise ServerError("the server sends more than it has announced")
     except grpc.RpcError as error:
         raise ServerError.of(error) from error
     return b"".join(parts)
 
 
 class _Known:
-    """Hashes of what a server has, in a file: one after the other.
+    """Hashes of what a server has, one after the other in a file.
 
-    Several processes may append to it at once. Half of a hash makes those behind it useless, no
-    more: the server is asked again.
+    Several processes may append to it at once. Half of a hash only makes those behind it useless:
+    the server is asked for these again.
     """
 
     def __init__(self, path_abs: str) -> None:

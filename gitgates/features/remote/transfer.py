@@ -5,8 +5,8 @@ checks that what is stored there is an `ActionResult`, so an entry is one, with 
 `stdout_raw`. Source: the pages "Remote caching" of Bazel and README of bazel-remote;
 remote_execution.proto of the Remote Execution API, version 2.
 
-Nobody loads this module but the child; it is ended from outside when time is up, so nothing here
-has a time limit. It never follows a redirect, and asks for nothing compressed.
+The child is ended from outside when time is up, so nothing here has a time limit. It never follows
+a redirect, and asks for nothing compressed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _STALE = (
 
 
 class TransferError(Exception):
-    """Why the server, or how it is asked, is of no use: a message for people."""
+    """Why the server, or the configuration for it, is of no use: a message for people."""
 
 
 class _EntryError(Exception):
@@ -99,7 +99,7 @@ def _work(site: _Site, waiting: queue.SimpleQueue[tuple[str, str, bytes]]) -> No
 
 
 class _Site:
-    """A server, and what is needed to be let in."""
+    """A server, with what is needed to connect and authenticate."""
 
     def __init__(self, server: Server) -> None:
         parts = urllib.parse.urlsplit(server.url)
@@ -108,7 +108,7 @@ class _Site:
         self._context = tls_context(server) if parts.scheme == "https" else None
         password = _authorization(server, self._host)
         if password and not self._context and self._host not in _LOOPBACK:
-            raise TransferError("the password that netrc has for it is only sent by https")
+            raise TransferError("the password that netrc has for it is only sent over https")
         self._headers = {"User-Agent": "gitgates", **password}
         self._proxy = _proxy(parts.scheme, parts.netloc)
         if self._proxy and not self._context:
@@ -128,9 +128,9 @@ class _Site:
     def ask(
         self, connection: http.client.HTTPConnection, method: str, key: str, entry: bytes
     ) -> bytes:
-        """Return the entry of a key; empty where there is none, or it was written.
+        """Return the entry of a key; empty if there is none, or it was written.
 
-        Raises: _EntryError; TransferError, OSError, HTTPException where the server is of no use.
+        Raises: _EntryError; TransferError, OSError, HTTPException if the server is of no use.
         """
         if len(entry) > MOST_BYTES:
             raise _EntryError("not written: longer than 1 MiB")
@@ -189,7 +189,7 @@ def wrapped(envelope: bytes) -> bytes:
 def unwrapped(message: bytes) -> bytes:
     """Return the standard output of an ActionResult, which may have other fields beside it.
 
-    Raises: _EntryError where it is none, or empty.
+    Raises: _EntryError if it is not an ActionResult, or has no standard output.
     """
     envelope, at = b"", 0
     try:
@@ -233,7 +233,7 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
 
 
 def tls_context(server: Server) -> ssl.SSLContext:
-    """Return how the server and this client prove who they are. Raises: TransferError."""
+    """Return the context of TLS with the configured certificates. Raises: TransferError."""
     for name in ("ca", "cert", "key"):
         _require(name, getattr(server, name))
     try:
@@ -270,9 +270,9 @@ def _authorization(server: Server, host: str) -> dict[str, str]:
     try:
         entry = netrc.netrc(server.netrc).hosts.get(host)
     except netrc.NetrcParseError as error:  # its message may have the password
-        raise TransferError(f"{server.netrc}:{error.lineno}: is not a netrc file") from None
+        raise TransferError(f"{server.netrc}:{error.lineno}: not in the format of netrc") from None
     except (OSError, ValueError):
-        raise TransferError(f"{server.netrc}: cannot be read") from None
+        raise TransferError(f"{server.netrc} cannot be read") from None
     return {"Authorization": _basic(entry[0], entry[2])} if entry else {}
 
 
@@ -306,7 +306,7 @@ def _proxy_authorization(proxy: urllib.parse.SplitResult) -> dict[str, str]:
 
 
 def _reason(error: Exception) -> str:
-    """Return why a server is of no use, without a word of it."""
+    """Return why a server is of no use, without quoting it."""
     match error:
         case TransferError():
             text = str(error)

@@ -1,8 +1,8 @@
 """The files of a gate as the Remote Execution API has them: a tree of `Directory` messages.
 
-It is made from what the gate would see here, not from git's objects: what is on disk may have been
-converted since, and a gate judges that. A message is a few fields, which are written here so that
-this needs no package; a test compares them with those of the published protos.
+It is made from what the gate would see here, not from git's objects: files on disk may have been
+converted, and a gate judges those. A message is a few fields, which are written here, so that this
+needs no package; a test compares them with those of the published protos.
 
 Source: build.bazel.remote.execution.v2, remote_execution.proto; the encoding of protocol buffers.
 """
@@ -43,7 +43,7 @@ class Digest(NamedTuple):  # of which there are too many for a Record
 
 
 class InputRoot(Record):
-    """All that a gate gets: a tree of directories, and where the files are that it names."""
+    """All that a gate gets: a tree of directories, and where the files in it are."""
 
     digest: Digest  # of the root's `Directory`
     directories: Mapping[Digest, bytes]  # each `Directory`, serialized
@@ -52,9 +52,9 @@ class InputRoot(Record):
     links: tuple[str, ...] = ()  # paths of links to absolute places, which the server has to allow
 
     def blob(self, digest: Digest) -> bytes:
-        """Return what to upload: a directory, or a file, which is looked at before it leaves.
+        """Return what to upload: a directory, or a file, which is checked before it is sent.
 
-        Raises: InputsError where it has changed since, or looks like a secret; OSError.
+        Raises: InputsError if it has changed since, or looks like a secret; OSError.
         """
         if digest in self.directories:
             return self.directories[digest]
@@ -87,8 +87,8 @@ def input_root(
     git ignores. Both are relative to the root. `not_secret`: patterns of files that look like
     secrets and may be sent.
 
-    Raises: InputsError where something cannot be sent, or looks like a secret; GitgatesError,
-    OSError where the files cannot be told.
+    Raises: InputsError if something cannot be sent, or looks like a secret; GitgatesError, OSError
+    if the files cannot be read.
     """
     inputs = Inputs(repo, root_abs, patterns, more, not_secret=not_secret)
     if inputs.problems:

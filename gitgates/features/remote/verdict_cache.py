@@ -1,8 +1,8 @@
-"""The cache of verdicts as one run has it: what a server answers in at most two seconds.
+"""The cache of verdicts for one run: what a server answers in at most two seconds.
 
-A child process talks to the server, because looking up a name, say, cannot be ended otherwise. What
-it has read whole counts, and whatever goes wrong is a miss, with one line that says why. Nothing
-here is verified: whoever asks does that, and also whether an entry is about the key.
+A child process talks to the server, because nothing else can interrupt, say, the lookup of a name.
+Answers that it has read whole count, and whatever goes wrong is a miss, with one line that says
+why. Nothing here is verified: the caller does that, and also whether an entry is about the key.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from typing import Any
 
 BUDGET_S = 2.0  # for all calls of a run
-DOWN_S = 30.0  # how long a server is left alone that has answered nothing
+DOWN_S = 30.0  # how long a server that has answered nothing is not asked
 _MOST_BYTES = 64 << 20  # of all answers: they are kept in memory
 _CHILD = "gitgates.features.remote.transfer"
 _LENGTH_BYTES = 4
 
 
 class Server(Record):
-    """Where the entries are, and the files that are needed to ask there; absolute, or empty."""
+    """Where the entries are, and the files that are needed to connect; absolute, or empty."""
 
     url: str
     ca: str = ""
     cert: str = ""
     key: str = ""
     netrc: str = ""
-    needs_netrc: bool = False  # somebody has named that file
+    needs_netrc: bool = False  # the configuration or the environment names that file
 
     @classmethod
     def of_table(cls, table: Mapping[str, Any], root_abs: str, env: Mapping[str, str]) -> Server:
@@ -75,7 +75,7 @@ class VerdictCache:
         self._answers = 0
 
     def start(self) -> None:
-        """Start the client, which takes a moment, before it is known what to ask."""
+        """Start the child, which takes a moment, before it is known what to ask."""
         if self._is_over or self._is_down():
             return
         try:
@@ -94,7 +94,7 @@ class VerdictCache:
         return {key: entry for key in keys if (entry := self._known.get(key, b""))}
 
     def put(self, entries: Mapping[str, bytes]) -> None:
-        """Write entries, if this run may, as far as there is time. To be called last."""
+        """Write entries, if this run may, as far as there is time. Call this last."""
         if self.writes:
             self._known |= entries
             for _written in self._exchange([("PUT", key, entry) for key, entry in entries.items()]):
@@ -102,7 +102,7 @@ class VerdictCache:
         self.close()
 
     def close(self) -> None:
-        """End the child; one that is not ended ends with this process."""
+        """End the child, which would otherwise end with this process."""
         if self._child:
             self._child.kill()
         self._child = None
@@ -132,7 +132,7 @@ class VerdictCache:
             self._left_s -= time.monotonic() - began_s
 
     def _is_down(self) -> bool:
-        """Return whether another run found out a moment ago, and say so."""
+        """Return whether the server failed for another run a moment ago, and say so."""
         if self._child or not self._down_abs:
             return False
         match read_cached(self._down_abs):
@@ -140,11 +140,11 @@ class VerdictCache:
                 ago_s = time.time() - time_s
                 if 0 <= ago_s < DOWN_S:
                     self._is_over = True
-                    self._tell(f"not asked, because of {ago_s:.0f} s ago: {why}")
+                    self._tell(f"not asked, because it failed {ago_s:.0f} s ago: {why}")
         return self._is_over
 
     def _end(self, why: str) -> None:
-        """Ask no more in this run; nor in the next ones for a while, if nothing was answered."""
+        """Ask no more in this run; if nothing was answered, nor in the next ones for a while."""
         self._is_over = True
         self.close()
         if not self._answers and self._down_abs:
@@ -193,7 +193,7 @@ class _Child:
             if self._process.out_fd in ready:
                 data = os.read(self._process.out_fd, 1 << 20)
                 if not data:
-                    raise EOFError("its client has ended")
+                    raise EOFError("the process that talks to it has ended")
                 most_bytes -= len(data)
                 self._unread += data
                 for answer in self._whole():

@@ -1,4 +1,4 @@
-"""The process that has the gates of a run run on the server, each in a thread: see gates.py.
+"""The process that runs the gates of a run on the server, each in a thread: see gates.py.
 
 Requests arrive on a socket, its standard input; it ends when that is closed. Each is two file
 descriptors: a file with the request, and the write end of a pipe for the output. If nobody reads
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 INSTALL = "grpcio or protobuf is missing or too old: pip install 'gitgates[remote]'"
-_CANCEL_S = 4.5  # all gates together, after the end of the run
+_CANCEL_S = 4.5  # to cancel all gates, after the end of the run
 
 
 class _Life:
@@ -56,7 +56,7 @@ def main() -> None:
     """Serve requests until the run is over."""
     is_ended = threading.Event()
     threads = []
-    with contextlib.suppress(ImportError):  # which is said to who asks
+    with contextlib.suppress(ImportError):  # `_end_of` says so for each gate
         importlib.import_module("gitgates.features.remote.execution")
     with socket.socket(fileno=0) as asked:
         while fds := _received_fds(asked):
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def _received_fds(asked: socket.socket) -> tuple[int, ...]:
-    """Return those of the next request, which no other program gets; none at the end."""
+    """Return the descriptors of the next request, which no child inherits; none at the end."""
     flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
     parts = asked.recvmsg(1, socket.CMSG_SPACE(2 * FD_BYTES), flags)[1]
     fds = memoryview(b"".join(content for _level, _kind, content in parts)).cast("i")
@@ -80,7 +80,7 @@ def _received_fds(asked: socket.socket) -> tuple[int, ...]:
 
 
 def _serve(request_fd: int, output_fd: int, is_ended: threading.Event) -> None:
-    """Have one gate run, and write how it ended; then its output ends."""
+    """Run one gate, and write how it ended; then its output ends."""
     notes: list[str] = []
     try:
         with open(request_fd, "rb") as file:
@@ -107,7 +107,7 @@ def _end_of(request: GateRequest, output_fd: int, life: _Life, notes: list[str])
 
 
 class _Shared:
-    """What the gates of a run have in common: the connection, and trees."""
+    """What the gates of a run have in common: the connection, and trees of inputs."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -123,7 +123,7 @@ class _Shared:
             return self._connection
 
     def input_root(self, repo: Repo, request: GateRequest, gate: Gate) -> InputRoot:
-        """Return the files as they are now, or have been since this was called."""
+        """Return the files as they are at a moment after the start of this call."""
         asked_s = time.monotonic()
         more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
         selection = request.root_abs, gate.inputs, more

@@ -353,7 +353,7 @@ def test_files_that_hold_something_else(certificates: Path, tmp_path: Path) -> N
     server = Server("https://127.0.0.1:1")
     assert missed(server._replace(ca=str(text))) == f"`ca`: there are no certificates in {text}"
     assert "are not a certificate and its private key" in missed(server._replace(cert=str(text)))
-    assert missed(server._replace(netrc=str(text))) == f"{text}:1: is not a netrc file"
+    assert missed(server._replace(netrc=str(text))) == f"{text}:1: not in the format of netrc"
     key = str(certificates / "client.key")
     assert missed(server._replace(key=key)) == "`key`: there is no `cert` for it"
 
@@ -362,7 +362,7 @@ def test_a_password_is_only_sent_by_https(tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 192.0.2.1 login me password s3cret\n")
     text = missed(Server("http://192.0.2.1", netrc=str(netrc)))
-    assert text == "the password that netrc has for it is only sent by https"
+    assert text == "the password that netrc has for it is only sent over https"
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ def test_a_server_that_is_down_is_left_alone_for_a_while(tmp_path: Path) -> None
         next_one = Said(server.url, down=str(down))
         assert next_one.cache.get(KEYS) == {}
         (line,) = next_one.lines
-        assert line.startswith(f"cache {server.url}: not asked, because of ")
+        assert line.startswith(f"cache {server.url}: not asked, because it failed ")
         assert line.endswith(" s ago: GET: 503 Service Unavailable")
         assert len(server.asked) == asked
         # With other settings it may work; and after a while.

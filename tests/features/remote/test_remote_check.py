@@ -117,5 +117,5 @@ def test_without_the_protos(
     monkeypatch.delitem(sys.modules, protos.__name__)
     fresh = importlib.import_module(protos.__name__)
     monkeypatch.setattr(fresh, "_FILE_ABS", str(path))
-    with pytest.raises(GitgatesError, match="without the Remote Execution API"):
+    with pytest.raises(GitgatesError, match="are missing or damaged"):
         fresh.message("Action")

@@ -92,7 +92,7 @@ def test_explain_lists_why_a_verdict_differs(project: Repo, casd: Casd) -> None:
     links = document["links_to_absolute_places"]
     assert [link for link in links if link.startswith(".venv/bin/python") and "/usr/bin/" in link]
     text = project.gitgates("explain", "--remote", "editable").stdout.decode()
-    assert "\nfiles that name this folder; there, it is another one:" in text
+    assert "\nfiles with the path of this folder, which differs there:" in text
     assert "\n`PATH`, and the programs in it, are those of the server.\n" in text
     assert "names them: HOME, TERM, LANG\ngit finds no repository there; user, " in text
 

@@ -101,15 +101,15 @@ def _large(_stub: Stub, tree: Any) -> None:
 @pytest.mark.parametrize(
     ("fill", "reason"),
     [
-        (_named("../../escaped"), "has the name"),
-        (_named(".."), "has the name"),
-        (_named(""), "has the name"),
-        (_named("a\0b"), "has the name"),
-        (_folder_named(".."), "has the name"),
-        (_folder_named(".Git"), "has the name"),
-        (_half, "half of a folder"),
+        (_named("../../escaped"), "has the invalid name"),
+        (_named(".."), "has the invalid name"),
+        (_named(""), "has the invalid name"),
+        (_named("a\0b"), "has the invalid name"),
+        (_folder_named(".."), "has the invalid name"),
+        (_folder_named(".Git"), "has the invalid name"),
+        (_half, "incompletely"),
         (_doubled, "too many files"),
-        (_large, "MB, more than"),
+        (_large, "MiB, more than"),
     ],
 )
 def test_a_server_that_lies_writes_nothing(
