@@ -147,8 +147,10 @@ def _type(json: object) -> str:
             return " or ".join(_type(choice) for choice in choices)
         case {"type": "array"}:
             return "array of strings"
-        case {"type": "object", "properties": _}:
-            return "table of numbers"
+        case {"type": "object", "properties": dict(values)}:
+            kinds = {_type(value) for value in values.values()}
+            numbers = ({"number"}, {"whole number"})
+            return f"table of {kinds.pop()}s" if kinds in numbers else "table"
         case {"type": "object", **more}:
             return "table of tables" if "propertyNames" in more else "table of strings"
         case {"type": "string", "description": str(words)}:

@@ -295,7 +295,7 @@ GATE_KEYS: tuple[Key, ...] = (
     ),
     Key("ignored_inputs", v.NAMES, "[]", weaker="any").means(
         "With `remote`: files and folders that git ignores and the gate needs, relative to the "
-        'root: `["node_modules"]`. They are sent too, without `__pycache__`.'
+        'root: `["node_modules"]`. They are sent too, without `__pycache__` and `.git`.'
     ),
     Key("outputs", v.NAMES, "[]").means(
         "With `remote`: files and folders that the gate writes and that are brought back, "

@@ -8,9 +8,9 @@ from gitgates.features.proof.trust_value import SIGNERS_FILE, TRUST
 
 _KEYS = (
     Key("trust", TRUST, "[]", weaker="any").means(
-        "Whose proofs count, beside those of this machine: identities of the allowed signers, "
+        "Whose proofs count, besides those of this machine: identities of the allowed signers, "
         'such as `["ci@example.com"]`, in which `*` matches any text; or a table with these as '
-        "`signers`, with `agents = false` for no proof made in a session of an agent, and with "
+        "`signers`, with `agents = false` to exclude what ran in a session of an agent, and with "
         '`max_age`, such as `"30d"`. It counts as it is at the merge base with the default branch '
         "of the remote, not as it is in the working tree."
     ),

@@ -20,8 +20,6 @@ _URL = r"https?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[^\s?#@]*)
 _PASSWORD = re.compile(r"(?<=//).*@")
 _LAST_PORT = 65535
 _NAME = "remote"
-
-
 _SERVER = r"grpcs?://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}"
 
 
@@ -59,7 +57,7 @@ def _server(value: object) -> str:
 _KEYS = (
     Key("verdicts", v.ValueType(_url, {"type": "string", "pattern": f"^({_URL})?$"}), '""').means(
         "The URL of an HTTP cache, such as `https://cache.example.com/gitgates`, from which signed "
-        "proofs are read: bazel-remote, nginx with DAV, or any server with GET and PUT. Empty: none"
+        "proofs are read: bazel-remote, nginx with DAV, or a server with GET and PUT. Empty: none."
     ),
     Key("write", v.one_of("ci", "always", "never"), '"ci"').means(
         "Who writes to it: `ci`, only where the variable `CI` is set."
@@ -85,12 +83,12 @@ _KEYS = (
         "How many gates run there at once, of all runs of a user on this machine; 0: none."
     ),
     Key("fallback", v.one_of("local", "fail"), '"local"').means(
-        "What becomes of a gate that could not run there: `local`, it runs here, once, in what is "
+        "What happens to a gate that could not run there: `local`, it runs here, once, in what is "
         "left of its `timeout`; `fail`, its status is `not-started`."
     ),
     Key("ca", v.TEXT, '""').means(
-        "A file with the certificates of the authorities that the server's may be signed by. "
-        "Relative to the root, as the next three; `~` is the home folder. Default: the system's."
+        "A file with the certificates of the authorities that may sign the server's. This path and "
+        "the next three are relative to the root; `~` is the home folder. Default: the system's."
     ),
     Key("cert", v.TEXT, '""').means("A file with the certificate of this client."),
     Key("key", v.TEXT, '""').means(
