@@ -1,8 +1,8 @@
 """What a gate is on any machine: its definition, its programs and packages, without local paths.
 
-Loaded only where signed passes are made or believed. Programs are told by their bytes, not by
-`stat`; the root, a virtual environment and the home folder stand in texts as marks, so that two
-machines with the same tools say the same. What is told too narrowly runs once more, no worse.
+Loaded only where signed passes are made or believed. Programs are identified by their bytes, not by
+`stat`; marks replace the root, a virtual environment and the home folder in texts, so that two
+machines with the same tools have the same digests. If this is too strict, a gate runs once more.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ _TICK_NS = 1_000_000_000  # of the clock of any file system
 _HEAD_BYTES = 512
 _HEAD_LINES = 3  # of a script, in which an installer writes where its interpreter is
 _ROOT, _VENV, _HOME = b"{root}", b"{venv}", b"{home}"
-# Written by installers about themselves, or about where a package came from.
+# What installers write about themselves, or about where a package came from.
 _INSTALLERS = (b"INSTALLER", b"REQUESTED", b"direct_url.json", b"uv_cache.json", b"RECORD")
 _IMPORTS = ("PYTHONPATH", "PYTHONHOME", "NODE_PATH")  # variables that name such folders
 _LEADS = (".pth", ".egg-link")  # files that name folders to import from
 _EDITABLE = "__editable__"
 _ABSOLUTE = re.compile(r"""['"]/\w""")  # a path in a text of Python
-# A script of these loads files that nothing is known of, where it is installed for all projects.
+# A script of these loads unknown files, if it is installed for all projects.
 _LOADERS = ("bun", "deno", "lua", "node", "perl", "php", "ruby")
 _NPM_LINK = re.compile(rb'"resolved": "((?:\.\./|/)[^"]*)"')
 _NODE_LAUNCHER = re.compile(r"/node_modules/(corepack|npm|pnpm|yarn)/")  # of what is in the root
@@ -84,8 +84,8 @@ def definition_sha256(gate: Gate) -> str:
 def tools_of(plan: Plan, repo: Repo, why_not: dict[str, str] | None = None) -> dict[str, str]:
     """Return gate → a digest of its programs, packages and variables, the same on any machine.
 
-    Also of the files elsewhere that it reads. Programs of the repository have no part in it: they
-    are in the tree. A gate whose programs cannot be told is missing; `why_not` gets the reason.
+    It includes the files elsewhere that the gate reads, but no programs of the repository, which
+    are in the tree. A gate whose programs are not known is missing; `why_not` gets the reason.
     """
     described = Description(repo)
     tracked: set[str] = set()
@@ -112,9 +112,9 @@ def tools_of(plan: Plan, repo: Repo, why_not: dict[str, str] | None = None) -> d
             if why_not is not None:
                 why_not[step.gate.name] = str(error)
             continue
-        # Which environment is active makes no difference: its packages are told.
-        told = [line for line in lines if not line.startswith("VIRTUAL_ENV=")]
-        tools[step.gate.name] = digest(_VERSION, described.platform, *told)
+        # Which environment is active makes no difference: the other lines have its packages.
+        lines = [line for line in lines if not line.startswith("VIRTUAL_ENV=")]
+        tools[step.gate.name] = digest(_VERSION, described.platform, *lines)
     described.keep()
     return tools
 
@@ -127,7 +127,7 @@ def maker_of(event: Event, env: Mapping[str, str]) -> str:
 
 
 def commands_for(plan: Plan, repo: Repo) -> Callable[[Step], list[Command]]:
-    """Return what makes the commands of a step as a run would, where nothing is run."""
+    """Return a function that makes the commands of a step as a run would."""
     hook_env = with_hook(repo.env, plan.event.name, repo.git_dir_abs)
 
     def commands_of(step: Step) -> list[Command]:
@@ -147,9 +147,9 @@ def commands_for(plan: Plan, repo: Repo) -> Callable[[Step], list[Command]]:
 
 
 class Description:
-    """Describes files and texts of this machine as they are on any.
+    """Describes files and texts of this machine as they would be on any other.
 
-    `checkout`: a private one, whose paths mean those of the root.
+    `checkout`: a private checkout, whose paths are described as those of the root.
     """
 
     def __init__(self, repo: Repo, checkout: Repo | None = None) -> None:
@@ -188,9 +188,9 @@ class Description:
         return os.fsdecode(self._marked(os.fsencode(text), venv_abs))
 
     def variable(self, name: str, value: str | None, *, is_named: bool) -> str | None:
-        """Return the value of a variable with such marks; `is_named`: by the gate.
+        """Return the value of a variable with such marks; `is_named`: the gate names it.
 
-        Raises: ToolError where packages are imported from a folder that nothing is known of.
+        Raises: ToolError if packages are imported from a folder outside of the repository.
         """
         if value is None:
             return None
@@ -211,13 +211,13 @@ class Description:
     def program(self, path_abs: str) -> str:
         """Return a line about a program; of Python also about its library.
 
-        Raises: ToolError, OSError where what it is cannot be told.
+        Raises: ToolError, OSError if that is not known.
         """
         folder_abs, name = os.path.split(path_abs)
         lines = [self.file(path_abs)]
         is_in_root = any(path_abs.startswith(f"{root}/") for root in self._roots)
         if not (is_in_root or _NODE_LAUNCHER.search(path_abs)) and _loader(path_abs):
-            raise ToolError(f"what {path_abs} loads cannot be told on another machine")
+            raise ToolError(f"it is not known which files {path_abs} loads")
         if name.startswith("python"):
             prefix_abs = os.path.dirname(folder_abs)
             libraries = [f"{prefix_abs}/lib/{each}" for each in _names(f"{prefix_abs}/lib")]
@@ -228,7 +228,7 @@ class Description:
     def file(self, path_abs: str, place: str = "") -> str:
         """Return a line about a file by its content, or about all below a folder.
 
-        `place`: what is said of where it is. Raises: ToolError, OSError where that cannot be told.
+        `place`: where it is, in that line. Raises: ToolError, OSError if that is not known.
         """
         place = place or self._place(path_abs)
         try:
@@ -248,7 +248,7 @@ class Description:
             return "\n".join([place, *lines])
         if path_abs.endswith("/.modules.yaml"):  # of pnpm; it has the time of the installation
             if not os.path.exists(f"{os.path.dirname(path_abs)}/.pnpm/lock.yaml"):
-                raise ToolError("what pnpm has installed cannot be told")
+                raise ToolError("it is not known what pnpm has installed")
             return place
         if path_abs.endswith("/node_modules/.package-lock.json"):  # of npm
             self._require_links_inside(path_abs)
@@ -383,7 +383,7 @@ def _leads(name: str) -> bool:
 
 
 def _loader(path_abs: str) -> bool:
-    """Return whether a program is a script of a language whose packages are not told."""
+    """Return whether a program is a script of a language whose packages are not described."""
     try:
         with open(path_abs, "rb", buffering=0, opener=open_regular) as file:
             line = os.fsdecode(file.read(_HEAD_BYTES).partition(b"\n")[0])

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RemoteResult(Record):
-    """What has become of a gate that was to run on a server."""
+    """What happened to a gate that was to run on a server."""
 
     ending: Ending | None = None  # None: it is to run here
     action_digest: str = ""  # a digest of what has run
@@ -33,7 +33,7 @@ class RemoteResult(Record):
 
 
 class RemoteAttempt(Record):
-    """One that came to nothing: the gate runs here."""
+    """An attempt that gave no result: the gate runs here."""
 
     spent_s: float = 0.0
     reason: str = ""
@@ -59,18 +59,18 @@ class RemoteRun:
         self._pool = open_pool(env, gates.jobs, is_urgent=is_urgent, name=name)
         self.is_first = gates.jobs > 0 and env.get(REMOTE) == "1"  # also where there is room here
         self._jobs = 0  # of this run
-        # Of gates that could not run there.
+        # (gate, generation) → its attempt, if it could not run there
         self._attempts: dict[tuple[str, int], RemoteAttempt] = {}
         self._is_down = False
-        self._is_full = False  # other runs have all jobs, since `settle`
-        self._has_waited = False  # and had all when they were last asked for
+        self._is_full = False  # other runs have all jobs; reset by `settle`
+        self._has_waited = False  # and had all when a job was last asked for
         self.poll_s = 0.0  # after which to ask again; 0: nothing is waited for
         self.wake_fd = -1  # or when this can be read
 
     def candidates(self, due: Iterable[Due], took_s: Mapping[str, float]) -> list[Due]:
-        """Return the gates that may go there, those first that cost least: upload and waiting.
+        """Return the gates that may go there: first those whose upload and waiting cost least.
 
-        Of those that cost the same, the longest first.
+        Of those that cost the same, the longest comes first.
         """
         if self._is_down and not self._must_go:
             return []
@@ -89,7 +89,7 @@ class RemoteRun:
 
     @property
     def _must_go(self) -> bool:
-        """Whether no gate that may go there runs here, come what may."""
+        """Whether a gate that may go there never runs here."""
         return self.is_first and not self.gates.falls_back
 
     @property
@@ -98,7 +98,7 @@ class RemoteRun:
         return not self._is_full and self._jobs < self.gates.jobs
 
     def take(self, for_s: float) -> list[int] | None:
-        """Return what holds a job until it is given back; None where other runs have all."""
+        """Return what holds a job until it is given back; None if other runs have all."""
         slots: list[int] | None = []
         if self._pool:
             try:
@@ -110,7 +110,7 @@ class RemoteRun:
         self._is_full = slots is None
         self._jobs += not self._is_full
         if self._is_full and self._has_waited:  # not at once: others start theirs then
-            with contextlib.suppress(OSError):  # it is said when a gate is to start
+            with contextlib.suppress(OSError):  # reported when a gate is to start
                 self.gates.start_worker()
         self._has_waited = self._is_full
         return slots
@@ -134,13 +134,13 @@ class RemoteRun:
         self._is_full = False
 
     def close(self) -> None:
-        """Give up what is waited for, and what still runs there."""
+        """Wait for no job any more, and cancel the gates that still run there."""
         self.gates.close()
         if self._pool:
             self._pool.close()
 
     def result_of(self, due: Due, command: Command, ending: Ending, spent_s: float) -> RemoteResult:
-        """Return what has become of a gate, after `spent_s`, when its child here is gone."""
+        """Return what happened to a gate, after `spent_s`, when its child here has ended."""
         end, gate = self.gates.end_of(command, ending), due.step.gate.name
         for note in end.notes:
             self._say(f"{gate}: {note}")
@@ -162,5 +162,5 @@ class RemoteRun:
         return RemoteResult()
 
     def attempt(self, due: Due) -> RemoteAttempt:
-        """Return how a gate was tried there that runs here now; empty if it was not."""
+        """Return how a gate that runs here now was tried there; empty if it was not."""
         return self._attempts.get((due.step.gate.name, due.generation), RemoteAttempt())

@@ -1,8 +1,8 @@
 """Reuse passes of others, too: those that somebody trusted has signed. Cold.
 
-What a gate can see is told by SHA-256 here, and all else as on any machine: see portable.py. A pass
-of another machine is never written to the log as one of this machine, so it counts as long as its
-signer is trusted, and no longer.
+What a gate can see is identified by SHA-256 here, and everything else as on any machine: see
+portable.py. A pass of another machine is never written to the log as one of this machine, so it
+counts only as long as its signer is trusted.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Keys(Record):
 
 
 class SharedReuse(Reuse):
-    """What one run may reuse of anybody, and what it proves for others.
+    """The passes, also of others, that one run may reuse, and those that it proves for others.
 
     `signed` finds and publishes passes: see `signed_passes` in the table of policies.
     """
@@ -98,7 +98,7 @@ class SharedReuse(Reuse):
         )
 
     def preview(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> str:
-        """Return what a look-up finds now, with why no pass of others is believed."""
+        """Return what a look-up finds now, and why no pass of others is believed."""
         text = super().preview(step, make_commands)
         if text == TOO_FEW or step.gate.name in self._proved:
             return text
@@ -140,7 +140,7 @@ class SharedReuse(Reuse):
             reused = f"{who}, {age(min(each.time_s for each in passes))}"
             if self._is_audit:
                 return Candidate(rest=step, reused=reused)
-            # What is believed has no keys of one's own.
+            # A believed pass has no keys of this machine.
             self._proved[step.gate.name] = self._signed.trust.digest, f"{BELIEVED}{who}"
             return Candidate(reused=reused)
         maker = candidate.maker if candidate.maker == "agent" else self._maker
@@ -166,7 +166,7 @@ class SharedReuse(Reuse):
         return []
 
     def _ask(self, steps: list[Step], make_commands: Callable[[Step], list[Command]]) -> None:
-        """Ask for the passes of steps at once, those that were not asked for yet."""
+        """Ask for the passes of steps at once, except those that were asked for before."""
         whole: dict[str, Gate] = {}
         files: dict[str, Gate] = {}
         for step in steps:
@@ -196,7 +196,7 @@ class SharedReuse(Reuse):
         *,
         as_users: bool = False,
     ) -> Keys:
-        """Return the keys of a step on any machine; without any, where they cannot be told."""
+        """Return the keys of a step on any machine; none, with the reason, if one is not known."""
         at = step.gate.name, step.paths, as_users
         if at not in self._keys:
             try:

@@ -16,7 +16,7 @@ else:
     import _signal
 
 _MOST_S = 5.0  # to end by itself
-# The program is not to come from the folder that it is started in, which is the repository's.
+# The program must not come from the folder that it is started in, which is the repository's.
 _START = (
     "import sys; sys.path.insert(0, sys.argv[1]); __import__(sys.argv[2], fromlist=['main']).main()"
 )
@@ -25,16 +25,16 @@ FD_BYTES = 4  # of a file descriptor in a message
 
 
 def python_argv(module: str, *options: str) -> tuple[str, ...]:
-    """Return what starts `main` of a module of ours in another Python."""
+    """Return the arguments that run `main` of a module of ours in another Python."""
     home = os.path.abspath(f"{__file__}/../../..")
     return sys.executable, "-I", *options, "-c", _START, home, module
 
 
 class Helper:
-    """One that runs until `close`, or until we are gone: then its standard input ends."""
+    """A program that runs until `close`, or until we end, which ends its standard input."""
 
     def __init__(self, argv: tuple[str, ...], env: Mapping[str, str]) -> None:
-        """Start it. Raises: OSError where that is not possible."""
+        """Start it. Raises: OSError if that is not possible."""
         import _socket  # `socket` takes longer to import than most gates to start
 
         self._has_work = False
@@ -51,13 +51,13 @@ class Helper:
             theirs.close()
 
     def send(self, *fds: int) -> None:
-        """Send it a byte, with file descriptors. Raises: OSError where it is gone."""
+        """Send it a byte, with file descriptors. Raises: OSError if it has ended."""
         self._has_work = True
         content = b"".join([fd.to_bytes(FD_BYTES, sys.byteorder) for fd in fds])
         self._socket.sendmsg([b"."], [(*self._rights, content)])
 
     def close(self) -> None:
-        """Have it end, and wait for that."""
+        """Let it end, wait for that, and kill it if it does not."""
         self._socket.close()
         until = time.monotonic() + (_MOST_S if self._has_work else 0)
         while not os.waitpid(self._pid, os.WNOHANG)[0]:

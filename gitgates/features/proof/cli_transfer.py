@@ -56,5 +56,5 @@ def push(remote: str | None) -> int:
         click.echo(f"gitgates: nothing was signed: {error}", err=True)
     Transfer(repo, name).push()
     new = f"{counted(count, 'proof')} signed and pushed"
-    click.echo(f"{name}: {new if count else 'no new proofs of this machine'}")
+    click.echo(f"{name}: {new if count else 'no new proofs were signed'}")
     return OK

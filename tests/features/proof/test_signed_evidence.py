@@ -292,7 +292,7 @@ def test_a_signed_statement_is_not_signed_again(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
     tip = alice.git("rev-parse", "refs/notes/gitgates")
-    assert alice.gitgates("proof", "push").stdout == b"origin: no new proofs of this machine\n"
+    assert alice.gitgates("proof", "push").stdout == b"origin: no new proofs were signed\n"
     assert alice.git("rev-parse", "refs/notes/gitgates") == tip
     statement = Statement(tree=alice.git("rev-parse", "HEAD^{tree}"))
     assert ProofNotes(find_repo(str(alice.path), dict(os.environ))).unsigned([statement])
