@@ -43,7 +43,7 @@ class InputsError(GitgatesError):
     @classmethod
     def of_secret(cls, path: str, what: str) -> InputsError:
         """Return the error of a file that looks like a secret."""
-        error = cls(f"`{visible_line(path)}` looks like {what}, and is not sent", _NOT_SECRET)
+        error = cls(f"`{visible_line(path)}` seems to contain {what}, and is not sent", _NOT_SECRET)
         error.what = what
         return error
 

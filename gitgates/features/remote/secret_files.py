@@ -17,7 +17,7 @@ _NAMES = {
 _ENDINGS = {
     **dict.fromkeys((".p12", ".pfx", ".ppk", ".jks", ".keystore"), "a private key"),
     ".kdbx": "passwords",
-    **dict.fromkeys((".tfstate", ".tfvars"), "a state of Terraform, with secrets"),
+    **dict.fromkeys((".tfstate", ".tfvars"), "secrets of Terraform"),
 }
 _SUFFIXES = tuple(_ENDINGS)
 _ENV = ".env."  # of one environment, such as .env.production

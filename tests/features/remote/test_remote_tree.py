@@ -227,7 +227,7 @@ def test_links_do_not_lead_out(project: Repo, target: str, where: str) -> None:
 )
 def test_secrets_by_name_are_refused(project: Repo, name: str, text: str, what: str) -> None:
     project.write(name, text)
-    assert refused(project) == f"`{name}` looks like {what}, and is not sent"
+    assert refused(project) == f"`{name}` seems to contain {what}, and is not sent"
     assert root_of(project, not_secret=(name,)).expected == {f"{project.path}/{name}"}
 
 
@@ -253,12 +253,12 @@ def test_other_names_are_not_refused(project: Repo, name: str) -> None:
 def test_secrets_by_head_do_not_leave(project: Repo, text: str, what: str) -> None:
     path = project.write("web/file", text)
     digest = digest_of(text.encode())
-    with pytest.raises(InputsError, match=f"web/file` looks like {what}, and is not sent"):
+    with pytest.raises(InputsError, match=f"web/file` seems to contain {what}, and is not sent"):
         root_of(project).blob(digest)
     assert root_of(project, not_secret=("web/",)).blob(digest) == path.read_bytes()
     # The same where nobody said so.
     project.write("a/other", text)
-    with pytest.raises(InputsError, match=f"a/other` looks like {what}"):
+    with pytest.raises(InputsError, match=f"a/other` seems to contain {what}"):
         root_of(project, not_secret=("web/",)).blob(digest)
 
 
@@ -298,7 +298,7 @@ def test_what_git_ignores_is_sent_where_it_is_named(project: Repo) -> None:
     packages = root_of(project, "a.py", more=("node_modules",))
     assert packages.blob(digest_of(KEY.encode())) == KEY.encode()
     project.write(".venv/id_rsa", KEY)
-    assert "`.venv/id_rsa` looks like a private key" in refused(project, more=(".venv",))
+    assert "`.venv/id_rsa` seems to contain a private key" in refused(project, more=(".venv",))
     (project.path / ".venv/id_rsa").unlink()
     (project.path / ".venv/lib").symlink_to("../../lib")
     assert "`.venv/lib` leads to a place outside" in refused(project, more=(".venv",))
@@ -363,8 +363,9 @@ def test_explain_lists_what_would_be_sent(project: Repo) -> None:
             "`inputs`, or run the gate here."
         ),
         (
-            "  `web/k.pem` looks like a private key, and is not sent. Leave it out of the gate's "
-            "`inputs`; or, if it may be sent, list it in `not_secret` of [tool.gitgates.remote]."
+            "  `web/k.pem` seems to contain a private key, and is not sent. Leave it out of the "
+            "gate's `inputs`; or, if it may be sent, list it in `not_secret` of "
+            "[tool.gitgates.remote]."
         ),
     ]
     (project.path / "a/out").unlink()
