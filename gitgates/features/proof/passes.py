@@ -1,6 +1,6 @@
 """Passes that others have signed, for the runs of gates: found in notes and in the cache, verified.
 
-Whatever goes wrong here is a miss, and the gate runs; why is said once.
+Whatever goes wrong here is a miss, and the gate runs; the reason is given once.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class SignedPasses:
             cache.close()
 
     def find(self, whole: Mapping[str, Gate], files: Mapping[str, Gate]) -> dict[str, FoundPass]:
-        """Return key → the pass that is believed; what is not found has no part.
+        """Return key → the pass that is believed; keys without one are missing.
 
         `whole`: key → gate, of steps; the cache has only these. `files`: of single files.
         """
@@ -77,7 +77,7 @@ class SignedPasses:
         notes.read(gates)
         if not all(map(notes.has, whole)):
             for cache in self._caches:
-                cache.start()  # while it is found out whom to trust
+                cache.start()  # while whom to trust is read
         for key, gate in gates.items():
             if time.monotonic() > until_s:
                 self._tell(f"finding signed passes takes longer than {_LIMIT_S:g} s")

@@ -27,7 +27,7 @@ def needs(config: Config) -> tuple[Need, ...]:
 
 
 def decide(call: HookCall, so_far: Verdict) -> Verdict:
-    """Sign and push proofs of the pushed commits; a push is refused for nothing of that."""
+    """Sign and push proofs of the pushed commits; if that fails, the push goes on without them."""
     is_refused = so_far.level >= BLOCK or call.is_refused or call.errors
     if is_refused or call.is_dry or not call.event.argv:
         return so_far

@@ -54,7 +54,7 @@ def signed(repo: Repo, statements: Sequence[Statement]) -> list[bytes]:
 def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
     """Return what the log says about the trees of commits, a statement for each base of a tree.
 
-    Only what gates have done on this machine, as they are configured in the commit.
+    Only of gates that are configured as in the commit.
 
     Raises: GitError.
     """
@@ -75,7 +75,7 @@ def statements_of(repo: Repo, commits: Sequence[Commit]) -> list[Statement]:
 
 
 def _amended(repo: Repo, commits: Sequence[Commit]) -> list[Commit]:
-    """Return the commits that some have replaced: a gate checked the rest of the paths there.
+    """Return the commits that some have amended: gates checked the rest of the paths on those.
 
     Raises: GitError.
     """
@@ -97,7 +97,7 @@ def _amended(repo: Repo, commits: Sequence[Commit]) -> list[Commit]:
 
 
 def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:
-    """Yield a statement for each hook, base and configuration: the newest end of each gate."""
+    """Yield a statement for each hook, base and configuration: how each gate has ended last."""
     runs: dict[tuple[str, str, str], dict[str, GateProof]] = {}
     numbers = {(row.gate, row.definition): row.numbers for row in rows if row.numbers}
     for row in rows:  # the oldest first
@@ -112,7 +112,7 @@ def _by_base(rows: list[Proof], gates: dict[str, Gate]) -> Iterator[Statement]:
 
 
 def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
-    """Return a row of the log as it is signed; None for another gate than the commit has."""
+    """Return a row of the log as it is signed; None if the commit has another gate or none."""
     if gate is None or proofs.definition_of(gate) != row.definition:
         return None
     is_believed = row.maker.startswith(proofs.BELIEVED)

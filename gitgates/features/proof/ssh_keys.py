@@ -1,6 +1,6 @@
 """Sign and verify with ssh-keygen, with the keys and settings by which git signs commits.
 
-Nobody is asked: ssh-keygen runs without a terminal, for a few seconds at most. A key with a
+It asks for nothing: ssh-keygen runs without a terminal, for a few seconds at most. A key with a
 passphrase has to be in the agent. Source: ssh-keygen(1), git-config(1), git's gpg-interface.c.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NAMESPACE = "gitgates"
 FOLDER = "proof"  # of the shared state
-LIMIT_S = 5.0  # for one signature; in a hook, nobody waits for more
+LIMIT_S = 5.0  # for one signature; people do not wait longer for a hook
 _SETTINGS = r"^(gpg\.format|gpg\.ssh\..*|user\.(signingkey|email))$"
 _LITERALS = ("key::", "ssh-", "ecdsa-", "sk-")
 _SET_KEY = (
@@ -56,9 +56,9 @@ class SshSettings(Record):
     program: str
     key: str  # a file, or a public key as text; empty: none is set
     email: str
-    allowed_signers: str  # a file, as it is written there; empty: none is set
-    revoked: str  # a file; empty: none is set
-    revoked_keys: bytes | None = None  # its content; None: as it is
+    allowed_signers: str  # a file, absolute; empty: none is set
+    revoked: str  # a file, absolute; empty: none is set
+    revoked_keys: bytes | None = None  # its content as merged; None: that on disk counts
 
 
 class SigningKey(Record):
@@ -108,9 +108,10 @@ def _path(value: str, repo: Repo) -> str:
 def signing_key(repo: Repo, allowed_signers: bytes) -> SigningKey:
     """Return the key to sign with, and the identity that it signs for.
 
-    That is the one that the allowed signers have for it, `user.email` first; without any, that.
+    The allowed signers may have several for it: `user.email` comes first. If they have none, it is
+    `user.email`.
 
-    Raises: ConfigError where there is no key, or it cannot be used; GitError.
+    Raises: ConfigError if there is no key, or it cannot be used; GitError.
     """
     settings = settings_of(repo)
     if not settings.key:
@@ -131,7 +132,7 @@ def signing_key(repo: Repo, allowed_signers: bytes) -> SigningKey:
 
 
 def sign(repo: Repo, settings: SshSettings, message: bytes) -> bytes:
-    """Return the armored signature of a message. Raises: ConfigError where there is none."""
+    """Return the armored signature of a message. Raises: ConfigError if it cannot be made."""
     literal = settings.key if settings.key.startswith(_LITERALS) else ""
     try:
         with _files(repo, key=literal.removeprefix("key::").encode()) as names:
@@ -160,9 +161,9 @@ def verify(
     identity: str,
     allowed_signers: bytes,
 ) -> None:
-    """Verify that a message was signed with a key that an identity has.
+    """Verify that a message was signed with a key of an identity.
 
-    Raises: RefusedError with what ssh-keygen says where it was not, or that cannot be told.
+    Raises: RefusedError with what ssh-keygen says if it was not, or why it could not be run.
     """
     try:
         contents = {"signature": signature, "allowed": allowed_signers}

@@ -29,7 +29,7 @@ _LIMIT_S = 120.0
 _SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.1, 2.0
 _FETCHES = 3
 _NONE = b"couldn't find remote ref"
-# Two at once, who change one ref: the later one tries again.
+# What git says if another process has changed the ref meanwhile: then it is tried again.
 _RACES = (b"lock", b"already exists", b"incorrect old value")
 _FETCH = (
     *("-c", "maintenance.auto=false", "-c", "gc.auto=0"),
@@ -115,7 +115,7 @@ class Transfer:
         raise GitError(f"{self._remote}: proofs cannot be fetched: {_why(fetched.stderr)}")
 
     def push(self) -> None:
-        """Push our notes to the remote; where others were faster, merge theirs and try again.
+        """Push our notes to the remote; if others were faster, merge theirs and try again.
 
         Raises: GitError.
         """
@@ -128,7 +128,7 @@ class Transfer:
             pushed = self._ask(*single, *_PUSH, "--", self._remote, f"{REF}:{REF}")
             if not pushed.exit_status:
                 return
-            # Before it is fetched: what is fetched is to be the newest when it is pushed.
+            # Before fetching, so that what is fetched is still the newest when it is pushed.
             time.sleep(random.uniform(0, wait_s))  # noqa: S311 - so that not all try at once
             wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
             before = self._git.resolve(self._copy)
