@@ -102,7 +102,10 @@ class Group:
 
     def start(self, command: Command, timeout_s: float, capture: Capture) -> Child | str:
         """Start a process. Return it, or why it could not be started."""
-        read_fd, write_fd = os.pipe()
+        try:
+            read_fd, write_fd = os.pipe()
+        except OSError as error:
+            return describe_start_error(command, error)
         try:
             pid = spawn(command, write_fd)
         except OSError as error:

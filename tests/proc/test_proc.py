@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -175,6 +176,17 @@ def test_a_file_in_the_path_that_may_not_run_is_told_apart(
     (tmp_path / "tool").write_text("#!/bin/sh\n")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert run(tmp_path, "tool")[0] == (f"not executable: {tmp_path}/tool (try chmod +x)")
+
+
+def test_too_many_files_are_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def pipe() -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    command = Command(("true",), str(tmp_path), dict(os.environ))
+    with SignalPipe() as signals, proc.Group(signals) as group, monkeypatch.context() as patch:
+        patch.setattr(os, "pipe", pipe)
+        why = group.start(command, 5.0, Capture(LIMIT))
+    assert why == "could not be started: true: Too many open files"
 
 
 def test_a_missing_folder_is_named(tmp_path: Path) -> None:

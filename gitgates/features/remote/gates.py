@@ -63,7 +63,7 @@ class RemoteEnd(Record):
 class Asked(Record):
     """A gate that the worker was asked to run."""
 
-    read_fd: int  # its pipe
+    read_fd: int  # its pipe; -1: there could be none
     end_abs: str
     problem: str = ""  # why it could not be asked
 
@@ -130,28 +130,29 @@ class RemoteGates:
             most_output=self._most_output,
             end_abs=end_abs,
         )
-        read_fd, write_fd = os.pipe()
-        stdin_abs = f"/dev/fd/{read_fd}"
-        asked = Asked(read_fd, end_abs)
+        read_fd = write_fd = -1
+        problem = ""
         try:
+            read_fd, write_fd = os.pipe()
             make_folder(self._folder_abs)
             with open(request_abs, "x+b", opener=open_state) as file:
                 file.write(marshal.dumps(request._asdict()))
                 file.seek(0)
                 self.start_worker().send(file.fileno(), write_fd)
         except OSError as error:
-            asked = asked._replace(problem=f"its request cannot be sent: {error}")
+            problem = f"its request cannot be sent: {error}"
         finally:
-            os.close(write_fd)  # if it was not sent, there is nothing to read
+            _close(write_fd)  # if it was not sent, there is nothing to read
             remove_file(request_abs)
-        self._asked[stdin_abs] = asked
+        stdin_abs = f"/dev/fd/{read_fd}"
+        self._asked[stdin_abs] = Asked(read_fd, end_abs, problem)
         cwd_abs, env = self._repo.root_abs, self._repo.env
         return command._replace(argv=_COPY, cwd_abs=cwd_abs, env=env, stdin_abs=stdin_abs)
 
     def end_of(self, command: Command, ending: Ending) -> RemoteEnd:
         """Return how a gate ended whose child here has ended, and remove its files."""
         asked = self._asked.pop(command.stdin_abs)
-        os.close(asked.read_fd)  # which cancels what still runs there
+        _close(asked.read_fd)  # which cancels what still runs there
         try:
             end = RemoteEnd(**marshal.loads(read_state(asked.end_abs) or b""))  # noqa: S302 - of our own worker
         except (EOFError, OSError, TypeError, ValueError):
@@ -164,7 +165,7 @@ class RemoteGates:
     def close(self) -> None:
         """End the worker, which cancels the gates that still run there."""
         for asked in self._asked.values():
-            os.close(asked.read_fd)
+            _close(asked.read_fd)
         self._asked.clear()
         if self._worker:
             self._worker.close()
@@ -182,6 +183,11 @@ class RemoteGates:
                 python_argv(_WORKER), {"GRPC_VERBOSITY": "NONE", **self._repo.env}
             )
         return self._worker
+
+
+def _close(fd: int) -> None:
+    if fd >= 0:
+        os.close(fd)
 
 
 def declared_env(gate: Gate, env: Mapping[str, str]) -> dict[str, str]:

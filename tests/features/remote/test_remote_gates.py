@@ -13,9 +13,9 @@ import pytest
 from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import Config, Decision, Event, Gate, GateResult, Step
+from gitgates.core.types import Command, Config, Decision, Event, Gate, GateResult, Step
 from gitgates.features.remote import gates as remote_gates
-from gitgates.features.remote.gates import declared_env
+from gitgates.features.remote.gates import RemoteGates, declared_env
 from gitgates.git.repo import find_repo
 from gitgates.proc.pool import Pool, open_pool, release
 from gitgates.store.proofs import digest, durations, note_durations, read_all, remote_name
@@ -182,6 +182,20 @@ def test_what_cannot_be_sent(repo: Repo, monkeypatch: pytest.MonkeyPatch, fallba
     goes = run(repo, BUSY, gate("goes", command=HERE), fallback=fallback)["goes"]
     assert goes.status == ("passed" if fallback == "local" else "not-started")
     assert "its request cannot be sent: " in (goes.remote_failure or goes.reason)
+
+
+def test_without_a_pipe_it_runs_here(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = RemoteGates.command
+
+    def without_pipe(*args: Any, **fields: Any) -> Command:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "pipe", lambda: os.open("/dev/null/none", os.O_RDONLY))
+            return command(*args, **fields)
+
+    monkeypatch.setattr(RemoteGates, "command", without_pipe)
+    goes = run(repo, BUSY, gate("goes", command=HERE))["goes"]
+    assert (goes.status, goes.output) == ("passed", b"ran here\n")
+    assert "its request cannot be sent: " in goes.remote_failure
 
 
 def test_where_all_go_there_all_fail_with_a_server_that_is_down(
