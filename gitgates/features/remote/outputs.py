@@ -51,11 +51,11 @@ class Outputs:
         size = sum(file.digest.size_bytes for file in self._files.values())
         if size > _MOST_BYTES:
             raise ServerError(f"its outputs have {size >> 20} MiB, more than {_MOST_BYTES >> 20}")
-        linked = {path for path in self._files if _is_below_link(path, root_abs)}
-        ignored = {*repo.git.ignored(path for path in self._files if path not in linked)}
+        places = {path: _place_of(path, root_abs) for path in self._files}
+        ignored = {*repo.git.ignored(path for path, what in places.items() if not what)}
         for path, file in self._files.items():
-            if path in linked:
-                why = "a folder above it is a link"
+            if places[path]:
+                why = places[path]
             elif path not in ignored:
                 why = "git does not ignore it"
             else:
@@ -92,9 +92,19 @@ class Outputs:
                 waiting.append((f"{folder}/{_name(node.name)}", children[node.digest.hash]))
 
 
-def _is_below_link(path: str, root_abs: str) -> bool:
-    expected = os.path.join(os.path.realpath(root_abs), os.path.dirname(path))
-    return os.path.realpath(os.path.dirname(f"{root_abs}/{path}")) != os.path.normpath(expected)
+def _place_of(path: str, root_abs: str) -> str:
+    """Return what is wrong with the place of an output; empty: nothing."""
+    path_abs, folder = f"{root_abs}/{path}", os.path.dirname(path)
+    expected = os.path.join(os.path.realpath(root_abs), folder)
+    if os.path.realpath(f"{root_abs}/{folder}") != os.path.normpath(expected):
+        return "a folder above it is a link"
+    while folder:
+        if os.path.isfile(f"{root_abs}/{folder}/.git"):  # of which `git check-ignore` says nothing
+            return f"`{visible_line(folder)}` is a submodule"
+        folder = os.path.dirname(folder)
+    if os.path.islink(path_abs) or (os.path.exists(path_abs) and not os.path.isfile(path_abs)):
+        return "something else than a file is in its place"
+    return ""
 
 
 def _name(name: str) -> str:

@@ -42,20 +42,32 @@ def test_files_and_folders_come_back(repo: Repo, server: Server, status: int) ->
 
 
 @pytest.mark.slow
-def test_nothing_is_written_through_a_link(repo: Repo, server: Server, tmp_path: Path) -> None:
-    repo.write(".gitignore", "build\n")
+def test_nothing_but_a_file_of_the_repository_is_written(
+    repo: Repo, server: Server, tmp_path: Path
+) -> None:
+    repo.write(".gitignore", "build\nfifo\nlink\nlast\n")
     (repo.path / "build").symlink_to(tmp_path)
+    (repo.path / "link").symlink_to(tmp_path / "data")
+    os.mkfifo(repo.path / "fifo")
+    repo.git("init", "-q", "--separate-git-dir", ".git/sub", "sub")
+    repo.git("-C", "sub", "commit", "-q", "--allow-empty", "-m", "first")
+    repo.git("add", "sub")
     client = Client(repo)
-    end = client.sh(
-        server,
-        "mkdir b; mv b/../b build; echo 1 >build/1",
-        outputs=("build",),
-        inputs=(".gitignore",),
+    names = ("build", "fifo", "link", "sub/a/1", "last")
+    text = (
+        "mkdir -p build sub/a; for each in build/1 fifo link sub/a/1 last; do echo 1 >$each; done"
     )
+    end = client.sh(server, text, outputs=names, inputs=(".gitignore",))
     assert end.status == "passed"
-    assert not (tmp_path / "1").exists()
-    assert client.said == [
-        "`build/1` of `outputs` is not brought back: a folder above it is a link"
+    assert [*tmp_path.glob("data"), *tmp_path.glob("1"), *repo.path.glob("sub/a")] == []
+    assert (repo.path / "link").is_symlink()
+    assert (repo.path / "fifo").is_fifo()
+    assert (repo.path / "last").read_text() == "1\n"
+    assert sorted(client.said) == [
+        "`build/1` of `outputs` is not brought back: a folder above it is a link",
+        "`fifo` of `outputs` is not brought back: something else than a file is in its place",
+        "`link` of `outputs` is not brought back: something else than a file is in its place",
+        "`sub/a/1` of `outputs` is not brought back: `sub` is a submodule",
     ]
 
 
