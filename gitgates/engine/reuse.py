@@ -269,7 +269,9 @@ class Reuse:
                 if not (pattern.startswith("!") or content.select((pattern,))):
                     # A misspelt one would hide what it was to name.
                     raise UnknownContentError(f"no file matches `{pattern}` of `inputs`")
-            return (*content.select(inputs), *step.paths)
+            if not (seen := (*content.select(inputs), *step.paths)):  # as for `!docs/` alone
+                raise UnknownContentError("no file matches `inputs`")
+            return seen
         return tuple(content.states)
 
     def _configuration(self, gate: Gate, content: VisibleContent) -> tuple[str, ...]:

@@ -190,6 +190,9 @@ def test_a_pattern_of_inputs_that_matches_nothing(at: Checker) -> None:
     )
     at.repo.write("subb/c.txt", "1st\n")
     proven(at, gate)
+    nothing = WHOLE._replace(inputs=("!subb/",))
+    assert [ran(at, nothing) for _ in range(2)] == [1, 1]
+    assert at.messages.texts[-1].endswith("cannot be reused: no file matches `inputs`")
 
 
 def test_a_script_of_the_repository_that_is_no_input(at: Checker) -> None:
