@@ -151,7 +151,9 @@ class RemoteRun:
             ended = Ending(exit_status=end.exit_status)
             reused = "the server's cache" if end.is_cached else ""
             return RemoteResult(ended, end.action_digest, reused, end.output)
-        reason = f"could not run on {self.place}: {end.reason or 'its output was cut off'}"
+        reason = (
+            f"could not run on {self.place}: {end.reason.rstrip('.') or 'its output was cut off'}"
+        )
         if end.is_down and not self._is_down:
             self._is_down = True
             reason += "" if self._must_go else "; no other gate of this run goes there"

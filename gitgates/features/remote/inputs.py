@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from gitgates.config.file_tools import without_defaults
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import GitgatesError
 from gitgates.engine.command import without_git
@@ -48,6 +49,12 @@ class InputsError(GitgatesError):
         return error
 
     @classmethod
+    def of_ignored(cls, path: str) -> InputsError:
+        """Return that of a file which is passed to the gate, and is none of those that it gets."""
+        text = f"`{visible_line(path)}` is passed to it, and is not sent, because git ignores it"
+        return cls(text, "The gate can name it in `ignored_inputs`.")
+
+    @classmethod
     def of_problems(cls, problems: Sequence[InputsError]) -> InputsError:
         """Return one error of several problems."""
         texts = [problem.message for problem in problems[:_MOST_NAMED]]
@@ -66,6 +73,12 @@ def secret_variables(gate: Gate, names: Iterable[str]) -> list[InputsError]:
     ]
 
 
+def written_inputs(gate: Gate) -> tuple[str, ...]:
+    """Return `inputs` of a gate; none where they are only what is known of its command."""
+    patterns: tuple[str, ...] = without_defaults(gate)["inputs"]
+    return patterns
+
+
 class Inputs:
     """The files that go with a gate, and each problem with them.
 
@@ -79,6 +92,7 @@ class Inputs:
         patterns: tuple[str, ...],
         more: Sequence[str],
         *,
+        paths: Sequence[str] = (),
         not_secret: tuple[str, ...] = (),
     ) -> None:
         is_checkout = os.path.realpath(root_abs) != os.path.realpath(repo.root_abs)
@@ -91,6 +105,7 @@ class Inputs:
         self.problems: list[InputsError] = []
         self.ignored: set[str] = set()  # paths of those that git ignores
         self._add(root_abs, content.states, self._selected(content, patterns))
+        self._add(root_abs, content.states, (path for path in paths if path in content.states))
         for path in more:
             if path in content.states:
                 self._add(root_abs, content.states, (path,))
@@ -106,7 +121,10 @@ class Inputs:
             if not (pattern.startswith("!") or content.select((pattern,))):
                 # A misspelt one would leave out what it was to name.
                 self._refuse(f"no file matches `{visible_line(pattern)}` of `inputs`")
-        return content.select(patterns)
+        selected = content.select(patterns)
+        if not (selected or self.problems):  # such as those of `!docs/` alone
+            self._refuse("no file matches `inputs`")
+        return selected
 
     def _add(self, place_abs: str, states: dict[str, FileState], paths: Iterable[str]) -> None:
         for path in paths:

@@ -20,7 +20,7 @@ from gitgates.store.files import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Repo
@@ -49,6 +49,7 @@ class InputRoot(Record):
     directories: Mapping[Digest, bytes]  # each `Directory`, serialized
     files: Mapping[Digest, str]  # the absolute path of one file with that content
     expected: frozenset[str] = frozenset()  # files that look like secrets and may be sent
+    paths: Container[str] = ()  # of all files and links
     links: tuple[str, ...] = ()  # paths of links to absolute places, which the server has to allow
 
     def blob(self, digest: Digest) -> bytes:
@@ -79,18 +80,19 @@ def input_root(
     patterns: tuple[str, ...],
     more: Sequence[str] = (),
     *,
+    paths: Sequence[str] = (),
     not_secret: tuple[str, ...] = (),
 ) -> InputRoot:
     """Return the files that a gate sees in `root_abs`, the working tree or a private checkout.
 
     `patterns`: which of those that git does not ignore; (): all. `more`: files, and folders that
-    git ignores. Both are relative to the root. `not_secret`: patterns of files that look like
-    secrets and may be sent.
+    git ignores. `paths`: more that it does not. All are relative to the root. `not_secret`:
+    patterns of files that look like secrets and may be sent.
 
     Raises: InputsError if something cannot be sent, or looks like a secret; GitgatesError, OSError
     if the files cannot be read.
     """
-    inputs = Inputs(repo, root_abs, patterns, more, not_secret=not_secret)
+    inputs = Inputs(repo, root_abs, patterns, more, paths=paths, not_secret=not_secret)
     if inputs.problems:
         raise InputsError.of_problems(inputs.problems)
     return root_of(inputs)
@@ -115,6 +117,7 @@ def root_of(inputs: Inputs) -> InputRoot:
         directories=directories,
         files=files,
         expected=frozenset(expected),
+        paths=inputs.files,
         links=tuple(inputs.absolute_links),
     )
 

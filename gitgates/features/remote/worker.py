@@ -20,7 +20,7 @@ from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
 from gitgates.features.remote.gates import GateRequest, RemoteEnd
-from gitgates.features.remote.inputs import InputsError, secret_variables
+from gitgates.features.remote.inputs import InputsError, secret_variables, written_inputs
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
 from gitgates.proc.helper import FD_BYTES
@@ -123,17 +123,23 @@ class _Shared:
             return self._connection
 
     def input_root(self, repo: Repo, request: GateRequest, gate: Gate) -> InputRoot:
-        """Return the files as they are at a moment after the start of this call."""
+        """Return the files as they are at a moment after the start of this call.
+
+        Raises: InputsError where something is not sent; GitgatesError, OSError.
+        """
         asked_s = time.monotonic()
-        more = (*gate.ignored_inputs, *(request.paths if gate.inputs else ()))
-        selection = request.root_abs, gate.inputs, more
+        inputs = written_inputs(gate)
+        paths = request.paths if inputs else ()
+        selection = request.root_abs, inputs, gate.ignored_inputs, paths
         with self._lock:
             began_s, root = self._roots.get(selection, (0.0, None))
             if root is None or began_s < asked_s:
                 began_s, not_secret = time.monotonic(), request.table["not_secret"]
-                root = input_root(repo, *selection, not_secret=not_secret)
+                root = input_root(repo, *selection[:3], paths=paths, not_secret=not_secret)
                 self._roots[selection] = began_s, root
-            return root
+        if ignored := [path for path in request.paths if path not in root.paths]:
+            raise InputsError.of_ignored(ignored[0])
+        return root
 
 
 _shared = _Shared()

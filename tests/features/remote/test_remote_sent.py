@@ -16,10 +16,12 @@ from conftest import Repo
 from reapi_stub import Stub, operation, result_of, token_of
 from remote_client_support import Client
 
+from gitgates.config.file_tools import with_defaults
 from gitgates.core.types import Gate
 from gitgates.features.remote import worker
 from gitgates.features.remote.connection import Connection
 from gitgates.features.remote.gates import GateRequest
+from gitgates.features.remote.inputs import InputsError
 from gitgates.features.remote.tree import InputRoot, digest_of, input_root
 from gitgates.git.repo import find_repo
 
@@ -124,13 +126,13 @@ class _Roots:
         self.goes_on.set()
         monkeypatch.setattr(worker, "input_root", self._look)
 
-    def root(self) -> InputRoot:
+    def root(self, *paths: str, **fields: Any) -> InputRoot:
         request = GateRequest(
             root_abs=self.found.root_abs,
             repo_abs=self.found.root_abs,
             table={"not_secret": ()},
             gate={},
-            paths=(),
+            paths=paths,
             argv=(),
             env={},
             cwd=".",
@@ -138,7 +140,7 @@ class _Roots:
             most_output=1,
             end_abs="",
         )
-        root: InputRoot = self.shared.input_root(self.found, request, Gate(name="a"))
+        root: InputRoot = self.shared.input_root(self.found, request, Gate(name="a", **fields))
         return root
 
     def _look(self, *args: Any, **fields: Any) -> InputRoot:
@@ -155,6 +157,30 @@ def test_a_gate_gets_the_files_as_they_are_when_it_starts(
     project.write("a/new.txt", "new\n")
     assert roots.root().digest != first.digest
     assert roots.looks == 2
+
+
+@pytest.mark.parametrize("inputs", [(), ("b/",)])
+def test_what_a_gate_is_passed_has_to_be_sent(
+    project: Repo, monkeypatch: pytest.MonkeyPatch, inputs: tuple[str, ...]
+) -> None:
+    roots = _Roots(project, monkeypatch)
+    project.write(".gitignore", "ignored.py\n")
+    project.write("ignored.py", "1")
+    project.write("new.py", "2")
+    assert digest_of(b"2") in roots.root("new.py", inputs=inputs).files
+    with pytest.raises(InputsError, match=r"`ignored\.py` is passed to it, and is not sent"):
+        roots.root("new.py", "ignored.py", inputs=inputs)
+    named = roots.root("ignored.py", inputs=inputs, ignored_inputs=("ignored.py",))
+    assert digest_of(b"1") in named.files
+
+
+def test_what_is_known_of_a_command_does_not_select(
+    project: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    roots = _Roots(project, monkeypatch)
+    known = with_defaults({"command": "ruff check", "pass_files": True})
+    assert known["inputs"]
+    assert roots.root("b/0.txt", **known).digest == roots.root().digest
 
 
 def test_gates_that_wait_for_a_tree_share_the_next_one(

@@ -187,6 +187,8 @@ def test_files_of_submodules_are_as_seen(project: Repo, tmp_path: Path) -> None:
 def test_inputs_select(project: Repo) -> None:
     assert set(reachable(root_of(project, "a/deep/", "run"))) == {"", "/a", "/a/deep", "/a/deep/er"}
     assert refused(project, "a/", "depe/") == "no file matches `depe/` of `inputs`"
+    for nothing in (("!a/",), ("run", "!run")):
+        assert refused(project, *nothing) == "no file matches `inputs`"
 
 
 def test_names_have_to_be_utf8(project: Repo) -> None:
@@ -380,6 +382,15 @@ def test_explain_lists_what_would_be_sent(project: Repo) -> None:
         map(len, root.directories.values())
     )
     assert sha256(root.directories[root.digest]).hexdigest() == root.digest.hash
+
+
+def test_explain_does_not_refuse_for_what_is_known_of_a_command(project: Repo) -> None:
+    command = 'command = "ruff check"\npass_files = true'
+    project.config(CONFIG.replace('command = "true"', command, 1))
+    done = project.gitgates("explain", "--remote", "lint", "--format", "json")
+    document = json.loads(done.stdout)
+    assert document["refused"] == []
+    assert {"path": "a/b", "size_bytes": 1} in document["files"]
 
 
 def test_variables_that_look_like_secrets_have_to_be_named(
