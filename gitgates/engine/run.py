@@ -522,7 +522,9 @@ class _Run:
             output=output,
             dropped_bytes=dropped,
             log_abs=job.capture.log_abs,
-            where=self.remote.place if self.remote and job.asks else "",
+            where=self.remote.place
+            if self.remote and job.asks and not job.endings[-1].not_started
+            else "",
             action_digest=job.action_digest,
             remote_failure=self.remote.attempt(job.due).reason if self.remote else "",
         )
