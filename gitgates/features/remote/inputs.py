@@ -18,7 +18,7 @@ from gitgates.store.files import link_out
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from gitgates.core.types import Gate
     from gitgates.engine.visible_content import FileState
@@ -62,10 +62,12 @@ class InputsError(GitgatesError):
         return cls("; ".join([*texts, *([f"and {more} more"] if more else [])]), problems[0].hint)
 
 
-def secret_variables(gate: Gate, names: Iterable[str]) -> list[InputsError]:
+def secret_variables(gate: Gate, env: Mapping[str, str]) -> list[InputsError]:
     """Return a problem for each variable that looks like a secret, and that only a `*` names."""
     named = {*gate.env_inputs, *(name for name, _value in gate.env)}
-    refused = [name for name in names if is_secret_variable(name) and name not in named]
+    refused = [
+        name for name, value in env.items() if is_secret_variable(name, value) and name not in named
+    ]
     hint = "Name it in full in `env_inputs` if it is to be sent."
     return [
         InputsError(f"the variable `{name}` looks like a secret, and is not sent", hint)

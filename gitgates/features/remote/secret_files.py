@@ -35,11 +35,12 @@ _VARIABLE = re.compile(
     r"(^|_)(API_?KEY|ACCESS_KEY|AUTH|CREDENTIALS?|PASS|PASSWD|PASSWORD|PAT|SECRET|TOKEN)S?(_|$)",
     re.IGNORECASE,
 )
+_PASSWORD = re.compile(r"://[^\s/@]*:[^\s/@]+@")
 
 
-def is_secret_variable(name: str) -> bool:
-    """Return whether a variable seems to contain a secret, by its name."""
-    return bool(_VARIABLE.search(name))
+def is_secret_variable(name: str, value: str) -> bool:
+    """Return whether a variable seems to be a secret, by its name, or has a URL with a password."""
+    return bool(_VARIABLE.search(name) or _PASSWORD.search(value))
 
 
 def secret_named(path: str) -> str:

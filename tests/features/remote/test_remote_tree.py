@@ -406,15 +406,22 @@ def test_variables_that_look_like_secrets_have_to_be_named(
     )
     for name in names:
         monkeypatch.setenv(name, "value")
+    for name, url in (
+        ("LINT_URL", "https://me:password@host/"),
+        ("LINT_SITE", "https://host:1/@me"),
+    ):
+        monkeypatch.setenv(name, url)
     more = 'env_inputs = ["LINT_*", "LINT_TOKEN"]\nenv = { A_SECRET = "none" }'
     project.config(CONFIG.replace("[gates.lint]", f"[gates.lint]\n{more}"))
     done = project.gitgates("explain", "--remote", "lint", "--format", "json")
     document = json.loads(done.stdout)
-    assert document["variables"] == sorted(("A_SECRET", "GITGATES_HOOK", *names))
-    assert document["refused"][-2:] == [
+    assert document["variables"] == sorted(
+        ("A_SECRET", "GITGATES_HOOK", "LINT_SITE", "LINT_URL", *names)
+    )
+    assert document["refused"][-3:] == [
         f"the variable `{name}` looks like a secret, and is not sent. Name it in full in "
         "`env_inputs` if it is to be sent."
-        for name in ("LINT_API_KEY", "LINT_secret_1")
+        for name in ("LINT_API_KEY", "LINT_URL", "LINT_secret_1")
     ]
 
 
