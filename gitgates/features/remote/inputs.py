@@ -153,7 +153,7 @@ class Inputs:
             _is_out(path, target) if is_ignored else link_out(path_abs, place_abs)
         ):
             text = visible_line(target)
-            where = "an absolute place" if is_absolute else "a place outside of the repository"
+            where = "an absolute path" if is_absolute else "a place outside of the repository"
             self._refuse(f"the link `{visible_line(path)}` leads to {where}, {text}")
         # The API wants neither `//` nor `/./`.
         first, *rest = target.split("/")

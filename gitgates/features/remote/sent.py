@@ -92,7 +92,7 @@ def sent_text(document: Mapping[str, Any]) -> str:
         )
     lines.append("git finds no repository there; user, time zone and locale differ.")
     for title, name in (
-        ("links to absolute places, which have to be there:", "links_to_absolute_places"),
+        ("links to absolute paths, which have to exist there:", "links_to_absolute_places"),
         ("files with the path of this folder, which differs there:", "names_this_folder"),
         ("not sent, because git ignores it; the gate can name it in `ignored_inputs`:", "ignored"),
         ("refused, so it cannot run there:", "refused"),

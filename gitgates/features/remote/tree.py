@@ -50,7 +50,7 @@ class InputRoot(Record):
     files: Mapping[Digest, str]  # the absolute path of one file with that content
     expected: frozenset[str] = frozenset()  # files that look like secrets and may be sent
     paths: Container[str] = ()  # of all files and links
-    links: tuple[str, ...] = ()  # paths of links to absolute places, which the server has to allow
+    links: tuple[str, ...] = ()  # paths of links to absolute paths, which the server has to allow
 
     def blob(self, digest: Digest) -> bytes:
         """Return what to upload: a directory, or a file, which is checked before it is sent.

@@ -205,7 +205,7 @@ def test_names_have_to_be_utf8(project: Repo) -> None:
 @pytest.mark.parametrize(
     ("target", "where"),
     [
-        ("/etc/hosts", "an absolute place"),
+        ("/etc/hosts", "an absolute path"),
         ("../../else", "a place outside of the repository"),
         ("../.git/config", "a place outside of the repository"),
     ],
@@ -361,7 +361,7 @@ def test_explain_lists_what_would_be_sent(project: Repo) -> None:
         "  node_modules/",
         "refused, so it cannot run there:",
         (
-            "  the link `a/out` leads to an absolute place, /etc/hosts. Leave it out of the gate's "
+            "  the link `a/out` leads to an absolute path, /etc/hosts. Leave it out of the gate's "
             "`inputs`, or run the gate here."
         ),
         (
