@@ -188,8 +188,8 @@ def _saw_more(call: HookCall) -> bool:
 def record(call: HookCall, tree: str, base: str, *, saw_more: bool = False) -> None:
     """Record how the gates of a call have ended on a tree, which it lets be committed.
 
-    `base` is the commit that paths were compared with. `saw_more`: than that tree. `unmatched` by
-    any path differs from `skipped` by a person. How hooks end that pre-commit runs itself is not
+    `base` is the commit that paths were compared with. `saw_more`: not that tree alone. `unmatched`
+    by any path differs from `skipped` by a person. How hooks end that pre-commit runs itself is not
     known yet: they are `skipped`, too.
 
     Raises: OSError where it cannot be written.
@@ -206,6 +206,8 @@ def record(call: HookCall, tree: str, base: str, *, saw_more: bool = False) -> N
     for visit in reversed(visits):  # a gate has looked if the one that it leads to has
         if visit.called_by and ends[visit.result.gate].status == "unchecked":
             ends[visit.called_by] = ends[visit.result.gate]
+    # What a gate has changed is in the commit, and others may have run before.
+    saw_more |= any(visit.result.changed_paths for visit in visits)
     more = _for_others(call, results, saw_more=saw_more) if is_lent(call.config, SIGNED) else {}
     proofs = [
         proof_of(

@@ -71,7 +71,7 @@ class Believed:
         if proof.status not in ("passed", "unmatched"):
             raise GitgatesError(f"{statement.title}: gate `{name}`: {proof.status}, not passed")
         if has_run and not proof.tool:
-            text = "it ran beside files that are not in the commit, or its programs are not known"
+            text = "it ran on other files than the commit has, or its programs are not known"
             raise GitgatesError(f"{statement.title}: gate `{name}`: {text}")
         if has_run:
             tool, why_not = self._tool()
