@@ -29,6 +29,7 @@ class GateChanges:
 
     def __init__(self, gate: Gate, paths: tuple[str, ...]) -> None:
         self.gate = gate
+        self.is_remote = False  # it runs on a server, and cannot be the cause
         self.paths = paths  # that the gate is given
         self.before: Contents | None = None  # of a gate that writes
         self.undeclared: set[str] = set()  # although the gate has no `writes`
@@ -125,7 +126,7 @@ class ChangeDetector:
             changed &= set(self._repo.git.names("ls-files", "-z"))
         if not changed:
             return
-        names = {changes.gate.name for changes in self._running}
+        names = {changes.gate.name for changes in self._running if not changes.is_remote}
         for changes in self._running:
             changes.undeclared.update(changed)
             changes.concurrent |= names - {changes.gate.name}
@@ -134,11 +135,14 @@ class ChangeDetector:
         """Fail a gate without `writes` that changed the event's files."""
         if not changes.undeclared:
             return result
+        if self._again:
+            self._altered |= changes.undeclared
+        if changes.is_remote:
+            return result
         paths = tuple(sorted(changes.undeclared))
         result = result._replace(changed_paths=paths)
         if not self._again:
             return result
-        self._altered |= changes.undeclared
         return _failed(result, undeclared(paths, changes.concurrent))
 
     def _watched(self, paths: tuple[str, ...]) -> tuple[str, ...]:

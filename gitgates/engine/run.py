@@ -386,6 +386,7 @@ class _Run:
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
         capture = Capture(limit, log_abs, log_limit, self._make_folder)
         changes = self.detector.begin(gate, step.paths)
+        changes.is_remote = is_remote
         parts = split(step, admission.at_once) if admission.at_once > 1 else [step]
         commands = [command for part in parts for command in self._commands(part)]
         job = _Job(due, commands, capture=capture, changes=changes, admission=admission)

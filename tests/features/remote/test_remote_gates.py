@@ -13,7 +13,7 @@ import pytest
 from conftest import Repo
 from run_support import Heard, config_of, results, run_gates
 
-from gitgates.core.types import Command, Config, Decision, Event, Gate, GateResult, Step
+from gitgates.core.types import BLOCK, Command, Config, Decision, Event, Gate, GateResult, Step
 from gitgates.features.remote import gates as remote_gates
 from gitgates.features.remote.gates import RemoteGates, declared_env
 from gitgates.git.repo import find_repo
@@ -240,6 +240,26 @@ def test_past_its_time_it_is_cancelled(repo: Repo, out: Path) -> None:
     assert (result.status, result.where) == ("timed-out", PLACE)
     assert (out / "cancelled").exists()
     assert not (out / "here").exists()
+
+
+def test_what_changes_meanwhile_is_not_its_doing(repo: Repo) -> None:
+    repo.write("a.txt", "1st\n")
+
+    class Edits(Heard):
+        def ended(self, result: GateResult, plan: Any) -> None:
+            super().ended(result, plan)
+            repo.write("a.txt", f"after {result.gate}\n")
+
+    gates = BUSY, gate("goes", env=(("TAKES", "2"),))
+    config = config_of(gates, "pre-commit", 1, strategy="collect")
+    config = Config(**{**config._asdict(), "tables": {"remote": TABLE}})
+    event = Event(host="manual", name="pre-commit", root_abs=str(repo.path), paths=("a.txt",))
+    decision = run_gates(config, event, heard := Edits())
+    assert heard.gates[-2:] == ["busy passed", "goes passed"]
+    assert (decision.verdict, decision.reason) == (
+        BLOCK,
+        "a.txt changed while it was checked; run again",
+    )
 
 
 def test_only_what_is_declared_is_sent(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
