@@ -108,6 +108,7 @@ class Inputs:
         self.ignored: set[str] = set()  # paths of those that git ignores
         self._add(root_abs, content.states, self._selected(content, patterns))
         self._add(root_abs, content.states, (path for path in paths if path in content.states))
+        self._find_links(root_abs)
         for path in more:
             if path in content.states:
                 self._add(root_abs, content.states, (path,))
@@ -173,6 +174,17 @@ class Inputs:
             self._refuse(f"git ignores nothing in `{visible_line(path)}`", _NOT_IGNORED)
         self.ignored.update(ignored)
         self._add(repo.root_abs, states, ignored)
+
+    def _find_links(self, root_abs: str) -> None:
+        """Refuse files below a link: git tracks them where it has replaced their folder."""
+        seen = {""}
+        for path in self.files:
+            folder = path.rpartition("/")[0]
+            while folder not in seen:
+                seen.add(folder)
+                if os.path.islink(f"{root_abs}/{folder}"):
+                    self._refuse(f"`{visible_line(folder)}` is a link, and git has files below it")
+                folder = folder.rpartition("/")[0]
 
     def _find_secrets(self, not_secret: tuple[str, ...]) -> None:
         by_name = [path for path in self.files if secret_named(path)]

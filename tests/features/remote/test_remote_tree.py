@@ -216,6 +216,13 @@ def test_links_do_not_lead_out(project: Repo, target: str, where: str) -> None:
     root_of(project, "a.py")
 
 
+def test_nothing_is_read_through_a_link(project: Repo, tmp_path: Path) -> None:
+    project.git("add", ".")
+    (project.path / "a/deep").rename(tmp_path / "elsewhere")
+    (project.path / "a/deep").symlink_to(tmp_path / "elsewhere")
+    assert refused(project, "a/deep/*/*") == "`a/deep` is a link, and git has files below it"
+
+
 @pytest.mark.parametrize(
     ("name", "text", "what"),
     [
