@@ -209,22 +209,26 @@ def test_the_server_has_lost_what_it_had(repo: Repo, casd: Casd) -> None:
     assert goes["output"] in ("text\n", "HERE\ntext\n")
 
 
-def test_a_file_is_evicted_before_it_runs(repo: Repo, casd: Casd) -> None:
+@pytest.mark.parametrize(
+    "fuse", [False, pytest.param(True, marks=pytest.mark.skipif(not HAS_FUSE, reason="no FUSE"))]
+)
+def test_a_file_is_evicted_before_it_runs(repo: Repo, tmp_path: Path, fuse: bool) -> None:  # noqa: FBT001 - a parameter
     repo.write("file", "only in this file\n")
-    configure(repo, casd.url, goes=f"{HERE} cat file")
-    assert run(repo)["goes"]["where"] == casd.url
-    gone = [
-        path
-        for path in (casd.folder / "cache").rglob("*")
-        if path.is_file() and path.read_bytes() == b"only in this file\n"
-    ]
-    assert gone
-    for path in gone:
-        path.unlink()
-    configure(repo, casd.url, goes=f"{HERE} cat file # again")
-    goes = run(repo)["goes"]
-    assert goes["status"] == "passed"
-    assert goes["output"] in ("only in this file\n", "HERE\nonly in this file\n")
+    with serving_casd(tmp_path / "casd", fuse=fuse) as casd:
+        configure(repo, casd.url, goes=f"{HERE} cat file")
+        assert run(repo)["goes"]["where"] == casd.url
+        gone = [
+            path
+            for path in (casd.folder / "cache").rglob("*")
+            if path.is_file() and path.read_bytes() == b"only in this file\n"
+        ]
+        assert gone
+        for path in gone:
+            path.unlink()
+        configure(repo, casd.url, goes=f"{HERE} cat file # again")
+        goes = run(repo)["goes"]
+        assert goes["status"] == "passed"
+        assert goes["output"] in ("only in this file\n", "HERE\nonly in this file\n")
 
 
 def test_past_its_time_nothing_is_left_running(repo: Repo, server: Server) -> None:

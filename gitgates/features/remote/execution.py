@@ -62,6 +62,7 @@ exit "$status"
 """
 _CANNOT = {126: "the program could not be started there", 127: "command not found there"}
 _LOST = ("FAILED_PRECONDITION", "NOT_FOUND")  # a blob, by the API; by buildbox-casd
+_READ_ERROR = re.compile(rb"(?i)\b(?:input/output|i/o) error")
 _NO_REPOSITORY = b"fatal: not a git repository"
 # Another program has ended the gate, such as the server, or Linux for want of memory; or a limit.
 _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU, signal.SIGXFSZ)
@@ -247,6 +248,13 @@ class RemoteExecution:
         end = self._end_of(action, response)
         if response.cached_result and end.status != "passed":
             # A failure may have been of the sandbox, or of that moment.
+            response = self._sent_and_executed(action, root, skips_cache=True)
+            end = self._end_of(action, response)
+        if (
+            end.status == "failed" or _READ_ERROR.search(end.output or b"")
+        ) and self._storage.lacks((*action.blobs, *root.directories, *root.files)):
+            # Where files are shown by FUSE, a gate cannot read one that the server has lost.
+            self._storage.forget()
             response = self._sent_and_executed(action, root, skips_cache=True)
             end = self._end_of(action, response)
         if end.status != "could-not-run":

@@ -83,6 +83,10 @@ class Storage:
         """Ask the server anew what it has."""
         self._known.clear()
 
+    def lacks(self, digests: Iterable[Digest]) -> bool:
+        """Return whether the server lacks one of some blobs. Raises: ServerError."""
+        return bool(self._missing([*set(digests)]))
+
     def read(self, digest: Message, most: int) -> bytes:
         """Return a blob, or its last `most` bytes.
 

@@ -14,6 +14,7 @@ from remote_client_support import Client
 
 from gitgates.features.remote import execution
 from gitgates.features.remote.protos import message
+from gitgates.features.remote.tree import digest_of
 
 
 def _honest(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
@@ -174,6 +175,26 @@ def test_what_it_has_lost_is_sent_again(repo: Repo, code: int) -> None:
         stub.answer = loses
         assert Client(repo).sh(stub.url, "exit 0").status == "passed"
     assert b"text\n" in stub.blobs.values()
+
+
+@pytest.mark.parametrize(("status", "output"), [(1, b""), (0, b"cat: file: Input/output error\n")])
+def test_a_verdict_without_a_file_that_it_has_lost_does_not_count(
+    repo: Repo, status: int, output: bytes
+) -> None:
+    lost = digest_of(b"text\n").hash
+
+    def loses(stub: Stub, _action: Any, command: Any) -> Iterator[Any]:
+        stub.answer = _honest
+        del stub.blobs[lost]
+        yield operation(result_of(stub, f"{token_of(command)} {status}\n", status, output))
+
+    repo.write("file", "text\n")
+    with Stub(_honest).serving() as stub:
+        Client(repo).sh(stub.url, "exit 0")
+        stub.answer = loses
+        end = Client(repo).sh(stub.url, "exit 0")
+    assert (end.status, end.output) == ("passed", None)
+    assert lost in stub.blobs
 
 
 def _until_it_is_cancelled(stage: int) -> Any:
