@@ -34,6 +34,10 @@ for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda _number, _frame: None)
 
+# gRPC, once it has served a test, would go on in each forked child, and abort those that close its
+# descriptors, as the children do that match patterns.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 pytest_plugins = ["server_fixtures"]
 
 SRC = Path(__file__).resolve().parents[1]
