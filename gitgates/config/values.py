@@ -177,6 +177,8 @@ def _flag(value: object) -> bool:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise BadValue("text in quotes")
+    if "\0" in value:
+        raise BadValue("text without a NUL character")
     return value
 
 

@@ -184,6 +184,7 @@ BAD: list[tuple[str, str, str]] = [
         f'got "{"9" * 58}…, expected a number of bytes greater than zero, or "64 KiB", "1 MiB"',
     ),
     ("description", "1", "got 1, expected text in quotes"),
+    ("description", '"a\\u0000"', 'got "a\\u0000", expected text without a NUL character'),
     ("command", '""', 'got "", expected a shell command in quotes, or an array of a program'),
     ("command", "[]", "got [], expected a shell command in quotes, or an array of a program"),
     ("command[0]", "[1]", "got 1, expected text in quotes, without a NUL character"),
