@@ -63,11 +63,16 @@ class Trust(Record):
 
     @property
     def digest(self) -> str:
-        """A digest of all that decides who is believed."""
+        """A digest of all that decides who is believed.
+
+        Where that depends on the time, it changes each day, or as often as a shorter `max_age_s`.
+        """
         revoked = self.settings.revoked_keys  # as they were merged
         if revoked is None:
             revoked = read_or_empty(self.settings.revoked) if self.settings.revoked else b""
-        rules = repr((self.signers, self.agents, self.max_age_s, self.why_nobody))
+        period_s = min(self.max_age_s or _DAY_S, _DAY_S)
+        period = int(time.time() // period_s) if self.max_age_s or self._depends_on_time else 0
+        rules = repr((self.signers, self.agents, self.max_age_s, self.why_nobody, period))
         later = [trust.digest for trust in self.later]
         return digest(rules, self.allowed_signers, revoked, *later)
 

@@ -154,6 +154,30 @@ def test_a_digest_tells_which_revoked_keys_were_merged(repo: Repo, ci_key: Path)
     assert len(digests) == 3
 
 
+@pytest.mark.parametrize(
+    ("trust", "options", "is_timed"),
+    [
+        (f'["{CI}"]', "", False),
+        (f'["{CI}"]', 'valid-before="20990101"', True),
+        (f'{{ signers = ["{CI}"], max_age = "2h" }}', "", True),
+    ],
+)
+def test_a_digest_changes_where_belief_depends_on_the_time(
+    repo: Repo,
+    ci_key: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    trust: str,
+    options: str,
+    is_timed: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    trusting(repo, signer(CI, ci_key, options), trust=trust)
+    digests = set()
+    for time_s in (1.8e9, 1.8e9 + 86400.0):
+        monkeypatch.setattr("gitgates.features.proof.trust.time.time", lambda time_s=time_s: time_s)
+        digests.add(trust_of(repo).digest)
+    assert len(digests) == 1 + is_timed
+
+
 def test_a_signature_is_verified_once(repo: Repo, ci_key: Path) -> None:
     trusting(repo, signer(CI, ci_key))
     envelope = proof_by(ci_key)
