@@ -285,6 +285,9 @@ def _misses_of_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
             hint = "Files of the repository are compared anyway, or by `inputs`."
             message = f"got `{visible_line(path)}`, expected `/path`, `~/path` or `../name`"
             yield "reads", message, hint
+    if gate.inputs and all(pattern.startswith("!") for pattern in gate.inputs):
+        hint = 'Patterns with `!` only take out of what others match: put "/*" before.'
+        yield "inputs", "matches no file", hint
     for name in gate.env_inputs:
         if "=" in name or " " in name:
             message = f"got `{visible_line(name)}`, expected the name of a variable"

@@ -134,6 +134,11 @@ BAD: list[tuple[str, str, str]] = [
     ("terminal", "0", "got 0, expected true or false, without quotes"),
     ("reuse", '"by-files"', 'got "by-files", expected true, false or "by-file"'),
     ("inputs", '"src/"', 'got "src/", expected an array of strings. Try ["src/"].'),
+    (
+        "inputs",
+        '["!docs/"]',
+        'matches no file. Patterns with `!` only take out of what others match: put "/*" before.',
+    ),
     ("env_inputs", '"LANG"', 'got "LANG", expected an array of strings. Try ["LANG"].'),
     ("reads", '"/etc/x"', 'got "/etc/x", expected an array of strings. Try ["/etc/x"].'),
     ("remote", '"yes"', 'got "yes", expected true or false, without quotes'),
