@@ -67,12 +67,8 @@ class Believed:
         """Raise the error that says what differs. A gate that has not run has used no program."""
         name = self._gate.name
         proof = statement.require(name, definition=self._definition)
-        # A person there has let a failure through, or skipped it; here, nobody has.
-        if proof.status not in ("passed", "unmatched"):
-            raise GitgatesError(f"{statement.title}: gate `{name}`: {proof.status}, not passed")
-        if has_run and not proof.tool:
-            text = "it ran on other files than the commit has, or its programs are not known"
-            raise GitgatesError(f"{statement.title}: gate `{name}`: {text}")
+        if proof.why_not:
+            raise GitgatesError(f"{statement.title}: gate `{name}`: {proof.why_not}")
         if has_run:
             tool, why_not = self._tool()
             if not tool:

@@ -82,7 +82,7 @@ class JudgedProof(Record):
             (
                 f"  {proof.gate}",
                 proof.status,
-                f"of {proof.origin}, not believed" if proof.origin else proof.maker,
+                f"not believed: {proof.why_not}" if proof.why_not else proof.maker,
                 f"{proof.duration_s:.1f} s",
             )
             for proof in statement.gates
@@ -193,9 +193,25 @@ def sign(revisions: str | None) -> int:
         else:
             state = "already signed" if commit.tree in evident else "no evidence of its gates"
         click.echo(f"{commit.id[:_SHORT]}  {state}  {plain_line(commit.subject)}")
+        if names:
+            click.echo(
+                _unproved([each for each in statements if each.tree == commit.tree]), nl=False
+            )
     if not commits:
         click.echo("no commits to sign")
     return errors.OK
+
+
+def _unproved(of_tree: list[Statement]) -> str:
+    """Return which gates others will run on a tree, and why, in lines."""
+    ends = [proof for statement in of_tree for proof in statement.gates]
+    proved = {proof.gate for proof in ends if proof.origin or not proof.why_not}
+    gates: dict[str, dict[str, None]] = {}  # why not → names
+    for proof in ends:
+        if proof.gate not in proved:
+            gates.setdefault(proof.why_not, {})[proof.gate] = None
+    lines = (f"others will run {', '.join(names)} again: {why}" for why, names in gates.items())
+    return "".join(f"  {plain_line(line)}\n" for line in lines)
 
 
 @command.command("export")

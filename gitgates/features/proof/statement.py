@@ -55,6 +55,18 @@ class GateProof(Record):
     duration_s: float = 0.0
     numbers: Mapping[str, float] = {}  # that it has measured
 
+    @property
+    def why_not(self) -> str:
+        """Why nobody believes that the gate has checked the tree; empty: somebody may."""
+        if self.origin:
+            return f"{self.origin} has run it, and only who has run a gate is believed"
+        # A person there has let a failure through, or skipped it; elsewhere, nobody has.
+        if self.status not in ("passed", "unmatched"):
+            return f"{self.status}, not passed"
+        if self.status == "passed" and not self.tool:
+            return "it ran on other files than the commit has, or its programs are not known"
+        return ""
+
 
 class Statement(Record):
     """How gates have ended on a tree, or on a content that is no tree."""
@@ -96,8 +108,7 @@ class Statement(Record):
         if proof is None:
             raise RefusedError(f"{self.title}: it says nothing about the gate `{gate}`")
         if proof.origin:
-            who = f"{proof.origin} has run it, and only who has run a gate is believed"
-            raise RefusedError(f"{self.title}: gate `{gate}`: {who}")
+            raise RefusedError(f"{self.title}: gate `{gate}`: {proof.why_not}")
         for field in ("definition", "tool"):
             if field in wanted and getattr(proof, field) != wanted[field]:
                 raise RefusedError(f"{self.title}: gate `{gate}`: it had another {field}")

@@ -39,6 +39,22 @@ def test_sign_then_list_and_verify(signing: Repo) -> None:
     assert lines(signing, "sign") == [f"{commit} already signed one"]
 
 
+def test_sign_says_which_gates_others_will_run(signing: Repo) -> None:
+    signing.write("b.py", "b = 1\n")
+    signing.git("add", "b.py")
+    signing.git("commit", "-qm", "two", env={"SKIP": "py"})
+    signing.write("untracked", "")
+    signing.write("c.py", "c = 1\n")
+    signing.git("add", "c.py")
+    signing.git("commit", "-qm", "three")
+    skipped = "others will run py again: skipped, not passed"
+    why = "it ran on other files than the commit has, or its programs are not known"
+    said = lines(signing, "sign", "HEAD~2..")
+    assert said[1] == skipped
+    assert said[3:] == [f"others will run all, py again: {why}"]
+    assert f"py passed not believed: {why} 0.0 s" in lines(signing, "show", "HEAD")
+
+
 def test_export_then_import_into_another_clone(signing: Repo) -> None:
     lines(signing, "sign")
     folder = signing.path.parent
