@@ -33,8 +33,8 @@ def check(_repo: Repo, config: Config) -> Iterator[Finding]:
         yield Finding("note", _CHECK, server, "no gate has `remote`: nothing runs there")
     elif not table["jobs"]:
         yield Finding("note", _CHECK, server, "`jobs` is 0: nothing runs there")
-    else:
-        yield _of_packages(server, total)
+    elif able := sum(not keys_against(gate) for gate in gates):
+        yield _of_packages(server, counted(able, "gate"))
 
 
 def _of_packages(server: str, total: str) -> Finding:

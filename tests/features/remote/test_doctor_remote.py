@@ -52,7 +52,7 @@ def test_nothing_of_it_is_configured(repo: Repo) -> None:
 
 def test_a_gate_that_always_runs_here(repo: Repo) -> None:
     what = "has `remote`, but always runs here, because of `baseline`"
-    assert found(repo, f"{SERVER}{GATE}baseline = true\n")[0] == ("note", "gate test", what, "")
+    assert found(repo, f"{SERVER}{GATE}baseline = true\n") == [("note", "gate test", what, "")]
 
 
 def test_without_the_packages(repo: Repo) -> None:
