@@ -159,6 +159,7 @@ class SignedPasses:
         return read
 
     def _tell(self, text: str) -> None:
+        text = ". ".join(line.strip(" .") for line in text.splitlines())  # hints have their own
         if text not in self._said and len(self._said) < _MOST_SAID:
             self._say(text)
         self._said.add(text)

@@ -421,6 +421,7 @@ def test_without_a_key_to_sign_with(machines: tuple[Machine, Machine], cache: Ca
     done = first.repo.gitgates("run", "--all-files", env=first.env)
     assert (done.returncode, cache.entries) == (0, {})
     assert b"the passes of this run were not signed for others: " in done.stdout
+    assert b"\\n" not in done.stdout  # the hint is in the same line
 
 
 def test_what_verify_reuses_did_not_run_here(machines: tuple[Machine, Machine]) -> None:
