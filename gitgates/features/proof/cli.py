@@ -193,10 +193,8 @@ def sign(revisions: str | None) -> int:
         else:
             state = "already signed" if commit.tree in evident else "no evidence of its gates"
         click.echo(f"{commit.id[:_SHORT]}  {state}  {plain_line(commit.subject)}")
-        if names:
-            click.echo(
-                _unproved([each for each in statements if each.tree == commit.tree]), nl=False
-            )
+        of_tree = [statement for statement in statements if statement.tree == commit.tree]
+        click.echo(_unproved(of_tree), nl=False)
     if not commits:
         click.echo("no commits to sign")
     return errors.OK
@@ -211,7 +209,7 @@ def _unproved(of_tree: list[Statement]) -> str:
         if proof.gate not in proved:
             gates.setdefault(proof.why_not, {})[proof.gate] = None
     lines = (f"others will run {', '.join(names)} again: {why}" for why, names in gates.items())
-    return "".join(f"  {plain_line(line)}\n" for line in lines)
+    return "".join(f"  {plain_line(line, _LONGEST_REASON)}\n" for line in lines)
 
 
 @command.command("export")
