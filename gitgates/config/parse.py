@@ -286,7 +286,7 @@ def _misses_of_reuse(gate: Gate) -> Iterator[tuple[str, str, str]]:
             message = f"got `{visible_line(path)}`, expected `/path`, `~/path` or `../name`"
             yield "reads", message, hint
     if gate.inputs and all(pattern.startswith("!") for pattern in gate.inputs):
-        hint = 'Patterns with `!` only take out of what others match: put "/*" before.'
+        hint = 'Patterns with `!` only exclude what others match: put "/*" first.'
         yield "inputs", "matches no file", hint
     for name in gate.env_inputs:
         if "=" in name or " " in name:

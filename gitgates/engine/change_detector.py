@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 class GateChanges:
     """What changed while one gate ran."""
 
-    def __init__(self, gate: Gate, paths: tuple[str, ...]) -> None:
+    def __init__(self, gate: Gate, paths: tuple[str, ...], *, is_remote: bool) -> None:
         self.gate = gate
-        self.is_remote = False  # it runs on a server, and cannot be the cause
+        self.is_remote = is_remote  # it runs on a server, and cannot be the cause
         self.paths = paths  # that the gate is given
         self.before: Contents | None = None  # of a gate that writes
         self.undeclared: set[str] = set()  # although the gate has no `writes`
@@ -82,10 +82,10 @@ class ChangeDetector:
         """Return why no gate may start: the content to check is not in place."""
         return changed_meanwhile(self._strays, self._again) if self._strays else ""
 
-    def begin(self, gate: Gate, paths: tuple[str, ...]) -> GateChanges:
-        """Record that a gate starts."""
+    def begin(self, gate: Gate, paths: tuple[str, ...], *, is_remote: bool) -> GateChanges:
+        """Record that a gate starts, here or on a server."""
         self._files.read()
-        changes = GateChanges(gate, paths)
+        changes = GateChanges(gate, paths, is_remote=is_remote)
         if gate.writes:
             changes.before = Contents(self._repo.git, self._watched(paths))
         self._running.append(changes)

@@ -385,8 +385,7 @@ class _Run:
             measurement = Measurement(gate, self.plan, self.repo, self.options.checkout)
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
         capture = Capture(limit, log_abs, log_limit, self._make_folder)
-        changes = self.detector.begin(gate, step.paths)
-        changes.is_remote = is_remote
+        changes = self.detector.begin(gate, step.paths, is_remote=is_remote)
         parts = split(step, admission.at_once) if admission.at_once > 1 else [step]
         commands = [command for part in parts for command in self._commands(part)]
         job = _Job(due, commands, capture=capture, changes=changes, admission=admission)
@@ -518,14 +517,13 @@ class _Run:
             job.capture.take(part)
         job.capture.close()
         output, dropped = job.capture.captured()
+        ran_there = job.asks and not job.endings[-1].not_started
         result = make_result(job.gate.name, tuple(job.endings), shell=job.shell)._replace(
             duration_s=time.monotonic() - job.started,
             output=output,
             dropped_bytes=dropped,
             log_abs=job.capture.log_abs,
-            where=self.remote.place
-            if self.remote and job.asks and not job.endings[-1].not_started
-            else "",
+            where=self.remote.place if self.remote and ran_there else "",
             action_digest=job.action_digest,
             remote_failure=self.remote.attempt(job.due).reason if self.remote else "",
         )

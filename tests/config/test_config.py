@@ -137,7 +137,7 @@ BAD: list[tuple[str, str, str]] = [
     (
         "inputs",
         '["!docs/"]',
-        'matches no file. Patterns with `!` only take out of what others match: put "/*" before.',
+        'matches no file. Patterns with `!` only exclude what others match: put "/*" first.',
     ),
     ("env_inputs", '"LANG"', 'got "LANG", expected an array of strings. Try ["LANG"].'),
     ("reads", '"/etc/x"', 'got "/etc/x", expected an array of strings. Try ["/etc/x"].'),

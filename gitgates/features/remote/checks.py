@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gitgates.core.clean import counted, visible_line
 from gitgates.core.types import Config
-from gitgates.features.remote.gates import keys_against
+from gitgates.features.remote.gates import local_keys
 from gitgates.features.remote.worker import INSTALL
 from gitgates.git.repo import Repo
 from gitgates.verbs.finding import Finding
@@ -19,7 +19,7 @@ def check(_repo: Repo, config: Config) -> Iterator[Finding]:
     """Find why gates with `remote` always run here."""
     gates = [gate for gate in config.gates if gate.remote]
     for gate in gates:
-        if keys := keys_against(gate):
+        if keys := local_keys(gate):
             where = f"gate {visible_line(gate.name)}"
             what = f"has `remote`, but always runs here, because of `{'`, `'.join(keys)}`"
             yield Finding("note", _CHECK, where, what)
@@ -33,7 +33,7 @@ def check(_repo: Repo, config: Config) -> Iterator[Finding]:
         yield Finding("note", _CHECK, server, "no gate has `remote`: nothing runs there")
     elif not table["jobs"]:
         yield Finding("note", _CHECK, server, "`jobs` is 0: nothing runs there")
-    elif able := sum(not keys_against(gate) for gate in gates):
+    elif able := sum(not local_keys(gate) for gate in gates):
         yield _of_packages(server, counted(able, "gate"))
 
 

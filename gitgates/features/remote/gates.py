@@ -68,7 +68,7 @@ class Asked(Record):
     problem: str = ""  # why it could not be asked
 
 
-def keys_against(gate: Gate) -> list[str]:
+def local_keys(gate: Gate) -> list[str]:
     """Return the keys of a gate that keep it on this machine, whatever `remote` says."""
     names = [name for name in _RUN_HERE if getattr(gate, name)]
     return names if gate.pre_commit is None else [*names, "pre-commit"]
@@ -91,7 +91,7 @@ class RemoteGates:
 
     def may_run(self, step: Step) -> bool:
         """Return whether a gate may run there: it needs nothing but files."""
-        return bool(step.gate.remote and step.gate.command) and not keys_against(step.gate)
+        return bool(step.gate.remote and step.gate.command) and not local_keys(step.gate)
 
     def conditions(self, gate: Gate) -> str:
         """Return what its verdict there depends on, besides what it depends on here.

@@ -103,7 +103,7 @@ def _place_of(path: str, root_abs: str) -> str:
             return f"`{visible_line(folder)}` is a submodule"
         folder = os.path.dirname(folder)
     if os.path.islink(path_abs) or (os.path.exists(path_abs) and not os.path.isfile(path_abs)):
-        return "something else than a file is in its place"
+        return "something other than a file is in its place"
     return ""
 
 

@@ -6,7 +6,7 @@ import os
 
 from gitgates.core.clean import utf8, visible_line
 from gitgates.engine.match import select
-from gitgates.features.remote.gates import declared_env, keys_against
+from gitgates.features.remote.gates import declared_env, local_keys
 from gitgates.features.remote.inputs import Inputs, InputsError, secret_variables, written_inputs
 from gitgates.features.remote.tree import root_of
 from gitgates.git.repo import nul_split
@@ -52,7 +52,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
         "version": _VERSION,
         "gate": gate.name,
         "remote": gate.remote,
-        "runs_here": keys_against(gate),
+        "runs_here": local_keys(gate),
         "digest": f"{root.digest.hash}/{root.digest.size_bytes}",
         "directories": len(root.directories),
         "size_bytes": sum(sent.values()) + sum(map(len, root.directories.values())),

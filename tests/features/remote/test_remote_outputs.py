@@ -65,8 +65,8 @@ def test_nothing_but_a_file_of_the_repository_is_written(
     assert (repo.path / "last").read_text() == "1\n"
     assert sorted(client.said) == [
         "`build/1` of `outputs` is not brought back: a folder above it is a link",
-        "`fifo` of `outputs` is not brought back: something else than a file is in its place",
-        "`link` of `outputs` is not brought back: something else than a file is in its place",
+        "`fifo` of `outputs` is not brought back: something other than a file is in its place",
+        "`link` of `outputs` is not brought back: something other than a file is in its place",
         "`sub/a/1` of `outputs` is not brought back: `sub` is a submodule",
     ]
 
