@@ -80,10 +80,11 @@ def test_without_control_groups_the_environment_tells(
     work: Repo, left: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(descendants, "_make_cgroup", lambda: "")
-    there = Descendants("GITGATES_TEST=here")
-    env = {**os.environ, "GITGATES_TEST": "here"}
+    here = f"here-{os.getpid()}"  # the same test may run elsewhere at the same time
+    there = Descendants(f"GITGATES_TEST={here}")
+    env = {**os.environ, "GITGATES_TEST": here}
     subprocess.run(["sh", "-c", f"{left} {UNTIL}"], cwd=work.path, env=env, check=True)
-    other = subprocess.Popen(["sleep", "600"], env={**env, "GITGATES_TEST": "here, too"})
+    other = subprocess.Popen(["sleep", "600"], env={**env, "GITGATES_TEST": f"{here}, too"})
     assert runs(work)
     there.end()
     assert not runs(work)
@@ -97,8 +98,9 @@ def test_without_proc_ps_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     real = os.listdir
     monkeypatch.setattr(os, "listdir", lambda path: [] if path == "/proc" else real(path))
     monkeypatch.setattr(descendants, "_make_cgroup", lambda: "")
-    process = subprocess.Popen(["sleep", "600"], env={**os.environ, "GITGATES_TEST": "by-ps"})
-    there = Descendants("GITGATES_TEST=by-ps")
+    here = f"by-ps-{os.getpid()}"
+    process = subprocess.Popen(["sleep", "600"], env={**os.environ, "GITGATES_TEST": here})
+    there = Descendants(f"GITGATES_TEST={here}")
     assert ends(lambda: there.pids() == {process.pid})
     process.kill()
     process.wait()
