@@ -53,7 +53,7 @@ demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repositor
 	@PATH="$(CURDIR)/$(RUN)/bin:$$PATH" sh docs/demo.sh
 
 test: $(DEV)/ready ## Run the tests, on all cores
-	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal -m 'not thorough'
+	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal -m 'not thorough and not nightly'
 
 e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,vibe: with these only (npm)
 	@if [ "$$GITGATES_E2E" = skip ]; then \
@@ -72,10 +72,10 @@ servers: $(NGINX) $(BUILDBOX) $(BUILDGRID) ## Install the real servers that some
 
 thorough: $(DEV)/ready ## Run what make test leaves out: every case of the longest tests, our benches
 	@$(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto --dist worksteal \
-	    --hypothesis-profile=thorough -m 'thorough or hypothesis'
+	    --hypothesis-profile=thorough -m '(thorough or hypothesis) and not nightly'
 
 fast: $(DEV)/ready ## Run the fast tests, those that gate a commit
-	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow and not thorough'
+	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow and not thorough and not nightly'
 
 lint: $(DEV)/ready ## Check formatting, lint, types and layers
 	@$(DEV)/bin/ruff format --check .
