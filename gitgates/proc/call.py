@@ -208,8 +208,8 @@ def spawn(command: Command, output_fd: int) -> int:
         (os.POSIX_SPAWN_DUP2, output_fd, 2),
     ]
     cwd_fd = os.open(".", os.O_RDONLY)
-    os.chdir(command.cwd_abs)  # posix_spawn has no working directory, and we have one thread
     try:
+        os.chdir(command.cwd_abs)  # posix_spawn has no working directory, and we have one thread
         program = which(command.argv[0], command.env.get("PATH", os.defpath))
         return spawn_detached(program, command.argv, command.env, actions)
     finally:
