@@ -167,9 +167,14 @@ class Repo:
         env: dict[str, str] | None = None,
         stdin: bytes = b"",
         stdout: int = subprocess.PIPE,
+        process: bool = False,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run gitgates in the working tree. `stdout`: a descriptor that it is to write to."""
-        return forked.run(args, str(self.path), {**os.environ, **(env or {})}, stdin, stdout)
+        """Run gitgates in the working tree. `stdout`: a descriptor that it is to write to.
+
+        `process`: in one of its own, for a test of what a process is, and how it ends.
+        """
+        whole = {**os.environ, **(env or {})}
+        return forked.run(args, str(self.path), whole, stdin, stdout, process=process)
 
     def write(self, name: str, content: str | bytes = "") -> Path:
         """Write a file of the working tree."""

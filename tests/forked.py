@@ -1,8 +1,14 @@
-"""Run `python -m gitgates VERB` as a process of its own that need not start an interpreter anew.
+"""Run `python -m gitgates VERB` where that costs least, and is as good as a process of its own.
 
-Starting Python and loading click costs more than most verbs do. A server does that once for each
-worker of pytest, and forks for each call, with all of gitgates loaded: that each module can be the
-first to be loaded, tests/test_imports.py shows. What hosts start is started in earnest.
+- In this process (in_process.py), which takes a few milliseconds: whatever has no reason below.
+- In a fork (20 ms) of a server, which has loaded the package, as each worker of pytest has one:
+  what handles signals or ends by one (`_OWN_SIGNALS`), writes to a descriptor that the test
+  gives, or says `process=True`, as a test does that kills it or counts what it leaves open.
+- In earnest, as starting Python costs more than most verbs do: what hosts start, as long as no
+  `hosts=True` says that only the answer matters; with other variables that the interpreter reads
+  than these processes have; with more input than a pipe takes; and from several threads at once.
+
+That each module can be the first to be loaded, tests/test_imports.py shows.
 """
 
 from __future__ import annotations
@@ -21,14 +27,16 @@ import subprocess
 import sys
 import threading
 import traceback
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 _HEAD = struct.Struct("!I")
 _TIMEOUT_S = 60.0
 _PIPE_BYTES = 65_536  # so much can be written before anybody reads
 _INTERPRETERS = ("PYTHON", "LC_", "LANG")  # variables that are read when an interpreter starts
-_HOST_VERBS = (("git-hook",), ("pre-commit-hook",), ("agent-hook",), ("rescue",))
-_OWN = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_INTERPRETERS)))
+_HOST_VERBS = ("git-hook", "pre-commit-hook", "agent-hook", "rescue")
+_OWN_SIGNALS = ("headless", "mcp")
+_OWN_PATH = os.environ.get("PYTHONPATH")
 _LOCK = threading.Lock()
 _SERVER: list[tuple[socket.socket, subprocess.Popen[bytes]]] = []
 
@@ -41,33 +49,61 @@ def run(
     stdout: int = subprocess.PIPE,
     *,
     hosts: bool = False,
+    process: bool = False,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Return what gitgates answered. `stdout`: a descriptor, for what cannot be written to.
-
-    `hosts`: fork for what hosts start, too.
-    """
+    """Return what gitgates answered. `stdout`: a descriptor, for what cannot be written to."""
     args = tuple(map(os.fsdecode, args))  # some are bytes, which no text is
+    verb = args[0] if args else ""
+    is_plain = _for_interpreter(env) == _OWN and len(stdin) <= _PIPE_BYTES
+    if not is_plain or (verb in _HOST_VERBS and not hosts) or not _LOCK.acquire(blocking=False):
+        return _start_new(args, cwd, env, stdin, stdout)
+    try:
+        is_main = threading.current_thread() is threading.main_thread()
+        if process or verb in _OWN_SIGNALS or stdout != subprocess.PIPE or not is_main:
+            return _fork(args, cwd, env, stdin, stdout)
+        import in_process  # which a server need not load
+
+        return in_process.run(args, cwd, env, stdin)
+    finally:
+        _LOCK.release()
+
+
+def _for_interpreter(env: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the variables that an interpreter heeds: the path of these processes is theirs."""
+    return sorted(
+        (name, value)
+        for name, value in env.items()
+        if name.startswith(_INTERPRETERS) and not (name == "PYTHONPATH" and value == _OWN_PATH)
+    )
+
+
+_OWN = _for_interpreter(os.environ)
+
+
+def _start_new(
+    args: tuple[str, ...], cwd: str, env: dict[str, str], stdin: bytes, stdout: int
+) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        (sys.executable, "-m", "gitgates", *args),
+        cwd=cwd,
+        env=env,
+        input=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=_TIMEOUT_S,
+    )
+
+
+def _fork(
+    args: tuple[str, ...], cwd: str, env: dict[str, str], stdin: bytes, stdout: int
+) -> subprocess.CompletedProcess[bytes]:
     argv = (sys.executable, "-m", "gitgates", *args)
-    own = tuple(sorted(item for item in env.items() if item[0].startswith(_INTERPRETERS)))
-    is_plain = own == _OWN and len(stdin) <= _PIPE_BYTES and (hosts or args[:1] not in _HOST_VERBS)
-    if not (is_plain and _LOCK.acquire(blocking=False)):
-        return subprocess.run(
-            argv,
-            cwd=cwd,
-            env=env,
-            input=stdin,
-            stdout=stdout,
-            stderr=subprocess.PIPE,
-            check=False,
-            timeout=_TIMEOUT_S,
-        )
     try:
         return _ask(argv, pickle.dumps((args, cwd, env)), stdin, stdout)
     except BaseException:
         stop()  # it may be about to answer what nobody waits for any more
         raise
-    finally:
-        _LOCK.release()
 
 
 def stop() -> None:
