@@ -132,8 +132,7 @@ def begin(repo: Repo, config: str, session: str = "s1") -> Agent:
     vars(call)["process_start_time"] = time.time
     repo.config(config)
     repo.write("seed.py", "seed = 1\n")
-    repo.git("add", ".")
-    repo.git("commit", "-qm", "first")
+    repo.commit_all("first")
     agent = Agent(repo, session)
     agent.start()
     agent.prompt()

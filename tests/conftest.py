@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import forked
+import plain_commit
 import pytest
 from hypothesis import settings
 
@@ -42,6 +42,23 @@ pytest_plugins = ["server_fixtures"]
 
 SRC = Path(__file__).resolve().parents[1]
 DURATION = re.compile(rb"\d+\.\d\d s")
+SETTINGS = b"""[user]
+    name = Test
+    email = test@example.invalid
+[init]
+    defaultBranch = main
+[advice]
+    detachedHead = false
+[protocol "file"]
+    allow = always
+# Or each commit starts two processes more, to see that there is nothing to tidy up.
+[maintenance]
+    auto = false
+[gc]
+    auto = 0
+[receive]
+    autogc = false
+"""
 
 
 def pytest_configure() -> None:
@@ -92,12 +109,17 @@ def _no_server_stays() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _blank(tmp_path_factory: pytest.TempPathFactory) -> None:
-    Repo.blank = tmp_path_factory.mktemp("blank")
-    init = ["git", "-c", "init.templateDir=", "init", "-q", "-b", "main", str(Repo.blank)]
+    blank = Repo.blank = tmp_path_factory.mktemp("blank")
+    init = ["git", "-c", "init.templateDir=", "init", "-q", "-b", "main", str(blank)]
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     subprocess.run(init, check=True, env=env)
-    for name in ("hooks", "info"):
-        (Repo.blank / ".git" / name).mkdir(exist_ok=True)
+    Repo.folders = [".git", ".git/hooks", ".git/info"]
+    for path in sorted((blank / ".git").rglob("*")):
+        name = str(path.relative_to(blank))
+        if path.is_file():
+            Repo.files[name] = path.read_bytes()
+        elif name not in Repo.folders:
+            Repo.folders.append(name)
 
 
 @pytest.fixture(autouse=True)
@@ -105,13 +127,7 @@ def _own_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     home = next(_homes)
     home.mkdir()
     config = home / "gitconfig"
-    config.write_text(
-        "[user]\n\tname = Test\n\temail = test@example.invalid\n"
-        "[init]\n\tdefaultBranch = main\n[advice]\n\tdetachedHead = false\n"
-        '[protocol "file"]\n\tallow = always\n'
-        # Or each commit starts two processes more, to see that there is nothing to tidy up.
-        "[maintenance]\n\tauto = false\n[gc]\n\tauto = 0\n[receive]\n\tautogc = false\n"
-    )
+    config.write_bytes(SETTINGS)
     for name in list(os.environ):
         if name.startswith(("CLAUDE", "GIT", "PRE_COMMIT", "SKIP", "VIRTUAL_ENV")):
             monkeypatch.delenv(name)
@@ -130,7 +146,9 @@ def _own_home(_homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
 class Repo:
     """A real repository in a temporary folder."""
 
-    blank: ClassVar[Path]  # one to copy, which costs a tenth of `git init`
+    blank: ClassVar[Path]  # as `git init` makes one; what is in it costs a hundredth of that
+    folders: ClassVar[list[str]] = []
+    files: ClassVar[dict[str, bytes]] = {}
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -138,7 +156,10 @@ class Repo:
     @classmethod
     def init(cls, path: Path) -> Repo:
         path.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(cls.blank / ".git", path / ".git")
+        for name in cls.folders:
+            os.mkdir(f"{path}/{name}")
+        for name, content in cls.files.items():
+            (path / name).write_bytes(content)
         return cls(path)
 
     def ask(
@@ -201,10 +222,12 @@ class Repo:
         """Commit what is staged; return what git answered."""
         return self.ask("git", "commit", "-m", message, *args)
 
-    def commit_all(self, message: str) -> None:
-        """Stage everything and commit it."""
-        self.git("add", ".")
-        self.git("commit", "-qm", message)
+    def commit_all(self, message: str, *, no_verify: bool = False) -> None:
+        """Stage everything and commit it, which takes no git where nothing is special."""
+        config = self.files[".git/config"]
+        if not plain_commit.commit(self.path, message, config, SETTINGS, no_verify=no_verify):
+            self.git("add", ".")
+            self.git("commit", "-qm", message, *(("--no-verify",) if no_verify else ()))
 
     def add_origin(self) -> None:
         """Make a remote of that name, and push main to it."""
@@ -214,7 +237,13 @@ class Repo:
 
     def head(self) -> str:
         """Return the id of HEAD."""
-        return self.git("rev-parse", "HEAD")
+        git = self.path / ".git"
+        try:
+            head = (git / "HEAD").read_text()
+            branch = head.removeprefix("ref: ").strip()
+            return (git / branch).read_text().strip() if branch != head.strip() else branch
+        except OSError:  # it is packed, or another worktree's
+            return self.git("rev-parse", "HEAD")
 
 
 @pytest.fixture

@@ -58,6 +58,5 @@ def healthy(repo: Repo) -> Repo:
 
 
 def committed(repo: Repo) -> Repo:
-    repo.git("add", "-A")
-    repo.git("commit", "--no-verify", "-q", "-m", "start")
+    repo.commit_all("start", no_verify=True)
     return repo

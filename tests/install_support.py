@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +93,5 @@ def make_repo(path: Path, home: Path) -> Repo:
         "GIT_COMMITTER_NAME": "A",
         "GIT_COMMITTER_EMAIL": "a@example.org",
     }
-    path.mkdir(parents=True, exist_ok=True)
-    shutil.copytree(conftest.Repo.blank / ".git", path / ".git")
+    conftest.Repo.init(path)
     return Repo(path, env)
