@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
+import gc
 import json
 import os
 import statistics
@@ -99,22 +101,32 @@ class Trip(NamedTuple):
     records: list[str]
 
 
+@functools.cache
 def read_modules(checkout: Path) -> list[Module]:
     """Return every module of the package."""
     found = []
+    gc.disable()  # so many nodes: it would look at each of them several times, for nothing
     for path in sorted((checkout / "gitgates").rglob("*.py")):
         place = path.relative_to(checkout)
         name = ".".join(place.with_suffix("").parts).removesuffix(".__init__")
         text = path.read_bytes()
         found.append(Module(str(place), name, text.count(b"\n"), ast.parse(text)))
+    gc.freeze()
+    gc.enable()
     return found
+
+
+@functools.cache
+def nodes_of(tree: ast.Module) -> list[ast.AST]:
+    """Return every node of a tree."""
+    return [*ast.walk(tree)]
 
 
 def _classes(modules: list[Module]) -> list[tuple[str, ast.ClassDef]]:
     return [
         (module.path, node)
         for module in modules
-        for node in ast.walk(module.tree)
+        for node in nodes_of(module.tree)
         if isinstance(node, ast.ClassDef)
     ]
 
@@ -141,7 +153,7 @@ def importers(modules: list[Module]) -> dict[str, set[str]]:
     known = {module.name for module in modules}
     found: dict[str, set[str]] = {name: set() for name in known}
     for module in modules:
-        for node in ast.walk(module.tree):
+        for node in nodes_of(module.tree):
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -167,7 +179,7 @@ def functions(modules: list[Module]) -> list[tuple[int, str]]:
     return [
         ((node.end_lineno or 0) - node.lineno + 1, f"{module.path}:{node.lineno} {node.name}")
         for module in modules
-        for node in ast.walk(module.tree)
+        for node in nodes_of(module.tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
 

@@ -398,19 +398,3 @@ def test_what_reads_failures_is_loaded_where_a_gate_has_failed(repo: Repo) -> No
         loaded = loaded_by_agent_hook(repo, config, event, session=str(expected), changes="new.py")
         assert "features.gates.attempt" in own_modules(loaded)
         assert own_modules(loaded) & reading == expected
-
-
-@pytest.mark.slow
-def test_each_module_can_be_loaded() -> None:
-    """As the first one, too: none imports another in a circle, which test_layers.py holds."""
-    program = """\
-import importlib, pkgutil
-import gitgates
-names = [module.name for module in pkgutil.walk_packages(gitgates.__path__, "gitgates.")]
-for name in names:
-    importlib.import_module(name)
-print(len(names))
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert int(done.stdout) > 50

@@ -1,118 +1,16 @@
-"""What is published: metadata that an index can show, and a source distribution that works."""
+"""A release is the same wherever it is built, and what it contains works."""
 
 from __future__ import annotations
 
-import io
-import json
 import os
-import re
 import shutil
 import subprocess
 import sys
-import tarfile
-import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import SRC
-
-HATCHLING = (sys.executable, "-m", "hatchling")
-PICTURES = re.compile(r"!\[[^\]]*\]\(([^)]*)\)")
-TARGETS = re.compile(r"\[[^\]]*\]\(([^)]*)\)")
-
-
-def metadata(folder: Path) -> Any:
-    done = subprocess.run([*HATCHLING, "metadata"], cwd=folder, capture_output=True, check=True)
-    return json.loads(done.stdout)
-
-
-def published_at(repository: str, tmp_path: Path) -> Path:
-    """Return a copy of what the metadata is made from, as if it were published there."""
-    for name in ("README.md", "LICENSE", "hatch_build.py"):
-        shutil.copy(SRC / name, tmp_path)
-    (tmp_path / "gitgates").mkdir()
-    shutil.copy(SRC / "gitgates/__init__.py", tmp_path / "gitgates")
-    text = (SRC / "pyproject.toml").read_text()
-    changed = re.sub(r'(?m)^repository = ".*?"', f'repository = "{repository}"', text)
-    (tmp_path / "pyproject.toml").write_text(changed)
-    return tmp_path
-
-
-def test_links_of_the_readme_work_on_an_index(tmp_path: Path) -> None:
-    said = metadata(published_at("https://forge.example/us/gitgates/", tmp_path))
-    at = re.compile(
-        rf"https://forge.example/us/gitgates/(blob|raw)/v{re.escape(said['version'])}/([^#]*)"
-    )
-    targets = TARGETS.findall(said["readme"]["text"])
-    ours = [found.groups() for target in targets if (found := at.match(target))]
-    assert len(ours) > 5
-    assert [path for _how, path in ours if not (SRC / path).exists()] == []
-    pictures = [path for how, path in ours if how == "raw"]
-    assert pictures == PICTURES.findall((SRC / "README.md").read_text())
-    assert pictures
-    assert [target for target in targets if not target.startswith("https://")] == []
-    assert said["urls"]["Source"] == "https://forge.example/us/gitgates"
-    assert all(url.startswith(said["urls"]["Source"]) for url in said["urls"].values())
-
-
-def test_nothing_is_linked_whose_address_nobody_knows(tmp_path: Path) -> None:
-    said = metadata(published_at("", tmp_path))
-    assert "urls" not in said
-    targets = TARGETS.findall(said["readme"]["text"])
-    assert [target for target in targets if not target.startswith("https://")] == []
-    text = said["readme"]["text"]
-    assert "Your first gates (`docs/tutorial/first-gates.md` in the source distribution)" in text
-    assert "the fix (`docs/pictures/refused-commit.svg` in the source distribution)" in text
-
-
-def unpacked(tmp_path: Path) -> Path:
-    """Return the folder of a source distribution."""
-    build = [*HATCHLING, "build", "-t", "sdist", "-d", str(tmp_path)]
-    subprocess.run(build, cwd=SRC, capture_output=True, check=True)
-    return extracted(next(tmp_path.glob("*.tar.gz")))
-
-
-def extracted(sdist: Path) -> Path:
-    """Unpack a source distribution where it is, and return the folder in it."""
-    with tarfile.open(sdist) as tar:
-        if hasattr(tarfile, "data_filter"):  # Python 3.11.4 and newer
-            tar.extraction_filter = tarfile.data_filter
-        tar.extractall(sdist.parent)
-    return next(sdist.parent.glob("gitgates-*/"))
-
-
-@pytest.mark.slow
-def test_the_source_distribution_is_all_that_a_clone_is(tmp_path: Path) -> None:
-    root = unpacked(tmp_path)
-    # What a clone holds: all that is not made there.
-    made = (".git", ".venv", "dist", "site", "__pycache__", "PKG-INFO", "protos.binpb")
-    caches = (".hypothesis", ".import_linter_cache", ".mypy_cache", ".pytest_cache", ".ruff_cache")
-
-    def names(folder: Path) -> set[str]:
-        return {
-            str(path.relative_to(folder))
-            for path in folder.rglob("*")
-            if path.is_file() and not {*made, *caches} & set(path.relative_to(folder).parts)
-        }
-
-    assert names(SRC) - names(root) == set()
-
-
-def built(folder: Path, out: Path, umask: int = 0o022, **env: str) -> dict[str, bytes]:
-    """Return the files that are built from a folder, by their endings."""
-    build = [*HATCHLING, "build", "-d", str(out)]
-    env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000", **env}
-    subprocess.run(build, cwd=folder, env=env, umask=umask, capture_output=True, check=True)
-    return {path.suffix: path.read_bytes() for path in out.iterdir()}
-
-
-@pytest.mark.slow
-def test_a_wheel_has_the_protos_compiled(tmp_path: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(built(SRC, tmp_path)[".whl"])) as wheel:
-        names = {name.rpartition("/")[2] for name in wheel.namelist() if "/remote/" in name}
-    assert {"protos.binpb", "protos.py"} <= names
-    assert not [name for name in names if name.endswith(".proto")]
+from release_support import built, extracted, unpacked
 
 
 @pytest.mark.thorough

@@ -12,6 +12,8 @@ import collections
 import sys
 from pathlib import Path
 
+import size
+
 VAGUE = (
     *("one", "found", "said", "own", "known", "told", "heard"),
     *("given", "came", "there", "wanted", "left", "shown"),
@@ -24,14 +26,14 @@ def count(checkout: Path) -> tuple[collections.Counter[str], dict[str, int]]:
     """Return how often each name is bound in the package, and vague ones by file."""
     names: collections.Counter[str] = collections.Counter()
     by_file: dict[str, int] = {}
-    for path in sorted((checkout / "gitgates").rglob("*.py")):
+    for module in size.read_modules(checkout):
         here = [
             node.id
-            for node in ast.walk(ast.parse(path.read_text()))
+            for node in size.nodes_of(module.tree)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         ]
         names.update(here)
-        by_file[str(path.relative_to(checkout))] = sum(name in VAGUE for name in here)
+        by_file[module.path] = sum(name in VAGUE for name in here)
     return names, by_file
 
 

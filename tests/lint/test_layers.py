@@ -10,6 +10,7 @@ import ast
 import collections
 import functools
 import re
+import subprocess
 import sys
 import tomllib
 from collections.abc import Set as AbstractSet
@@ -21,7 +22,7 @@ import size
 
 from gitgates.hosts import AGENTS
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "gitgates"
 OWN_FOLDERS = ("gitgates", "docs", "tests")
 LONGEST_FUNCTION = 60
@@ -137,7 +138,6 @@ def _facts() -> dict[str, Facts]:
     return {module.path.removeprefix("gitgates/"): _read(module) for module in _modules()}
 
 
-@functools.cache
 def _modules() -> list[size.Module]:
     return size.read_modules(ROOT)
 
@@ -254,15 +254,17 @@ def test_is_used_only_where_it_belongs(name: str) -> None:
     assert wrong == []
 
 
-def _own_files() -> list[Path]:
-    return [path for top in OWN_FOLDERS for path in (ROOT / top).rglob("*.py")]
+@functools.cache
+def _own_files() -> dict[Path, list[str]]:
+    paths = [path for top in OWN_FOLDERS for path in (ROOT / top).rglob("*.py")]
+    return {path: path.read_text().splitlines() for path in paths}
 
 
 def test_no_function_is_too_long() -> None:
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {name} has {length} lines"
-        for path in _own_files()
-        for line, name, length in _functions(path.read_text().splitlines())
+        for path, lines in _own_files().items()
+        for line, name, length in _functions(lines)
         if length > LONGEST_FUNCTION
     ]
     assert wrong == []
@@ -352,9 +354,24 @@ def test_every_rule_that_is_broken_has_its_reason_beside_it() -> None:
     mark = re.compile(r"# [n]oqa(?!: [A-Z]+[0-9]+(, [A-Z]+[0-9]+)* - \S)")
     wrong = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
-        for path in _own_files()
+        for path, lines in _own_files().items()
         if not path.name.startswith("weakening_")  # samples of what others write
-        for number, line in enumerate(path.read_text().splitlines(), 1)
+        for number, line in enumerate(lines, 1)
         if mark.search(line)
     ]
     assert wrong == []
+
+
+def test_each_module_can_be_loaded() -> None:
+    """As the first one, too, since none imports another in a circle."""
+    program = """\
+import importlib, pkgutil
+import gitgates
+names = [module.name for module in pkgutil.walk_packages(gitgates.__path__, "gitgates.")]
+for name in names:
+    importlib.import_module(name)
+print(len(names))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert int(done.stdout) > 50

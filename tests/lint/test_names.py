@@ -6,7 +6,7 @@ from pathlib import Path
 
 from vague_names import VAGUE, count, share
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_few_names_say_nothing() -> None:

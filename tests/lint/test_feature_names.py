@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKAGE = Path(__file__).resolve().parent.parent / "gitgates"
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "gitgates"
 MAY_NAME = {"core/policy.py", "cli/__init__.py"}
 # feature → how many other modules name it, at most.
 MOST = {"advice": 0, "guard": 0, "intents": 0, "trace": 0}
@@ -40,16 +42,17 @@ OTHERS = {"TypeGuard", "code-review", "vscode_reviewPlan"}  # names that are not
 
 def mentions(tree: ast.Module) -> set[str]:
     """Return the features that a module names."""
-    words = {word for name in _names(tree) if name not in OTHERS for word in _words(name)}
+    words = {word for name in {*_names(tree)} - OTHERS for word in _words(name)}
     return {SYNONYMS.get(word, word) for word in words} & MOST.keys()
 
 
+@functools.cache
 def _words(name: str) -> list[str]:
     return re.split(r"[^a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
 
 
 def _names(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in size.nodes_of(tree):
         match node:
             case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
                 yield name
@@ -66,8 +69,8 @@ def _names(tree: ast.Module) -> Iterator[str]:
 @functools.cache
 def _modules() -> dict[str, set[str]]:
     return {
-        path.relative_to(PACKAGE).as_posix(): mentions(ast.parse(path.read_text("utf-8")))
-        for path in PACKAGE.rglob("*.py")
+        module.path.removeprefix("gitgates/"): mentions(module.tree)
+        for module in size.read_modules(ROOT)
     }
 
 
