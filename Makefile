@@ -19,8 +19,14 @@ CLIENT_VERSION = 2.1.329
 CLIENT = .venv/client/ready-$(CLIENT_VERSION)
 COMMA = ,
 HOSTS ?=
-AGENTS = $(or $(subst $(COMMA), ,$(HOSTS)),codex copilot gemini qwen droid)
-ON_DEMAND = vibe kimi opencode kilo hermes openhands
+ALWAYS = codex
+OTHERS = copilot gemini qwen droid vibe kimi opencode kilo hermes openhands
+ALL = $(filter all,$(HOSTS))
+NAMED = $(if $(ALL),,$(HOSTS))
+AGENTS = $(if $(ALL),$(ALWAYS) $(OTHERS),$(or $(subst $(COMMA), ,$(NAMED)),$(ALWAYS)))
+# Which tests of tests/e2e; with HOSTS=all, every one.
+OR = $(subst $() , or ,$(1))
+E2E = $(if $(NAMED),-k '$(subst $(COMMA), or ,$(NAMED))',$(if $(ALL),,-m 'not nightly' -k 'not ($(call OR,$(OTHERS)))'))
 NPM_codex = @openai/codex@0.169.0
 NPM_copilot = @github/copilot@1.0.102
 NPM_gemini = @google/gemini-cli@0.61.0
@@ -41,7 +47,7 @@ BUILDGRID = .venv/buildgrid/ready
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
-.PHONY: help demo test servers thorough e2e fast lint format size bench bench-docs bench-scale compare-safety docs pictures site dist lock clean
+.PHONY: help demo test servers thorough e2e nightly fast lint format size bench bench-docs bench-scale compare-safety docs pictures site dist lock clean
 
 help: ## Show this list
 	@echo 'usage: make TARGET [PYTHON=python3.12]'
@@ -52,37 +58,47 @@ help: ## Show this list
 demo: $(RUN)/ready ## See the main job in ten seconds, in a throw-away repository
 	@PATH="$(CURDIR)/$(RUN)/bin:$$PATH" sh docs/demo.sh
 
-test: $(DEV)/ready ## Run the tests, on all cores
-	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal -m 'not thorough and not nightly'
+test: $(DEV)/ready ## Run the tests, on all cores: of each behaviour, the cases that differ most
+	@$(DEV)/bin/python -m pytest -q -n auto --dist worksteal --durations=10 --durations-min=1 \
+	    -m 'not thorough and not nightly'
 
-e2e: $(DEV)/ready ## Run with the real agents' clients; HOSTS=codex,vibe: with these only (npm)
+e2e: $(DEV)/ready ## Run with the real clients of Claude Code and Codex; HOSTS=vibe,kimi: with these only, HOSTS=all: every test, with all of them (npm)
 	@if [ "$$GITGATES_E2E" = skip ]; then \
 	    echo '!!! GITGATES_E2E=skip: the tests with real clients were NOT run.' >&2; \
 	else \
-	    if [ -n "$${GITGATES_E2E_CLIENT}$(HOSTS)" ]; then :; else \
+	    if [ -n "$${GITGATES_E2E_CLIENT}$(NAMED)" ]; then :; else \
 	        $(MAKE) --no-print-directory $(CLIENT); fi && \
-	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
-	    if [ -n "$(HOSTS)" ]; then :; else $(MAKE) --no-print-directory servers; fi && \
+	    if [ -n "$(NAMED)" ]; then :; else $(MAKE) --no-print-directory $(MANAGERS); fi && \
+	    if [ -n "$(NAMED)" ]; then :; else $(MAKE) --no-print-directory servers; fi && \
 	    $(MAKE) --no-print-directory $(AGENTS:%=agent-%) && \
-	    $(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto tests/e2e \
-	        -k '$(if $(HOSTS),$(subst $(COMMA), or ,$(HOSTS)),not ($(subst $() , or ,$(ON_DEMAND))))'; \
+	    $(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto --durations=10 --durations-min=1 \
+	        tests/e2e $(E2E); \
 	fi
 
-servers: $(NGINX) $(BUILDBOX) $(BUILDGRID) ## Install the real servers that some tests need; else these are skipped
+servers: $(NGINX) $(BUILDBOX) $(if $(ALL),$(BUILDGRID)) ## Install the real servers that some tests need, else these are skipped; HOSTS=all: BuildGrid, too
 
-thorough: $(DEV)/ready ## Run what make test leaves out: every case of the longest tests, our benches
+thorough: $(DEV)/ready ## Run what make test leaves out: all cases, more examples of Hypothesis
 	@$(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto --dist worksteal \
 	    --hypothesis-profile=thorough -m '(thorough or hypothesis) and not nightly'
+
+nightly: $(DEV)/ready ## Run everything: all of .ci/run, our benches, each feature removed, long kills, all servers and clients
+	@$(MAKE) --keep-going --no-print-directory lint site servers test thorough HOSTS=all; \
+	failed=$$?; \
+	$(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto --dist worksteal --durations=10 -m nightly \
+	    || failed=1; \
+	$(MAKE) --no-print-directory e2e HOSTS=all || failed=1; \
+	exit $$failed
 
 fast: $(DEV)/ready ## Run the fast tests, those that gate a commit
 	@$(DEV)/bin/python -m pytest -q -n auto -m 'not slow and not thorough and not nightly'
 
-lint: $(DEV)/ready ## Check formatting, lint, types and layers
+lint: $(DEV)/ready ## Check formatting, lint, types, layers, and the rest of tests/lint
 	@$(DEV)/bin/ruff format --check .
 	@$(DEV)/bin/ruff check .
 	@$(DEV)/bin/mypy
 	@$(DEV)/bin/lint-imports --no-cache --no-logo
 	@$(DEV)/bin/gitgates check
+	@$(DEV)/bin/python -m pytest -q -p no:xdist tests/lint
 
 format: $(DEV)/ready ## Format the code, and mend what ruff can mend
 	@$(DEV)/bin/ruff check --fix-only --quiet .
@@ -197,7 +213,7 @@ $(CLIENT):
 # Without scripts: the programs are in the packages.
 agent-%:
 	@[ -n '$(NPM_$*)$(filter $*,$(PYPI))' ] || { \
-	    echo 'no client is named $*. Try some of: codex copilot gemini qwen droid $(ON_DEMAND)' >&2; \
+	    echo 'no client is named $*. Try some of: $(ALWAYS) $(OTHERS)' >&2; \
 	    exit 1; }
 	@$(if $(NPM_$*),what='$(strip $(NPM_$*))',locked=.requirements/agent-$*.txt && \
 	    what="$$(cat .requirements/agent-$*.in) $$(cksum <$$locked)") && \

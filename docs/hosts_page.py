@@ -6,7 +6,6 @@ import json
 
 from abilities import ABILITIES  # what the tests with real clients hold
 from markdown_page import page, table
-from others import ALWAYS, ON_DEMAND
 
 from gitgates.core.agent_types import Payload
 from gitgates.core.lifecycle import HOOK_OF
@@ -40,9 +39,9 @@ def hosts_page() -> str:
         "document, or of its source; no client was driven. VS Code has no settings of its own: it "
         "runs the hooks of Copilot CLI and Claude Code.",
         "## What works",
-        "Results of our tests with the real clients. `make e2e` always tests Claude Code, with "
-        f"which everything works, and {_titles(ALWAYS)}; `make e2e HOSTS=NAME` tests "
-        f"{_titles(ON_DEMAND)} on demand.",
+        "Results of our tests with the real clients. `make e2e` tests Claude Code, with which "
+        "everything works, and Codex; `make e2e HOSTS=all` tests all of them, and "
+        "`make e2e HOSTS=NAME` one.",
         table(
             ("agent", *_ALL_ABILITIES),
             (
@@ -58,11 +57,6 @@ def hosts_page() -> str:
         "express more.",
         *(text for agent in (*AGENTS, *GUESTS) for text in _answers(agent)),
     )
-
-
-def _titles(agents: tuple[str, ...]) -> str:
-    *most, last = (agent_host(agent).TITLE for agent in agents)
-    return " and ".join((", ".join(most), last) if most else (last,))
 
 
 def _host_row(agent: str) -> tuple[str, ...]:

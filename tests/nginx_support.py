@@ -10,12 +10,16 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
 from cache_support import make_certificates
 from casd_support import free_port, wait_for_port
 from conftest import SRC
 
 PAGE = SRC / "docs/how-to/remote-execution.md"
 NGINX = shutil.which("nginx") or str(SRC / ".venv/nginx/usr/sbin/nginx")
+needs_nginx = pytest.mark.skipif(
+    not os.path.exists(NGINX), reason="there is no nginx: make .venv/nginx/ready"
+)
 TLS = 'ca = "{0}/ca.pem"\ncert = "{0}/client.pem"\nkey = "{0}/client.key"'
 WHOLE = """
 daemon off;

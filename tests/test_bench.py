@@ -14,7 +14,7 @@ BENCH = Path(__file__).resolve().parent / "bench" / "hooks.py"
 ROWS = ["bare interpreter", "gitgates", "gitgates, no gates", "prek", "pre-commit", "lefthook"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_bench_measures_every_manager() -> None:
     done = subprocess.run(
         [sys.executable, BENCH, "-n", "2"], capture_output=True, text=True, check=False
@@ -25,7 +25,7 @@ def test_the_bench_measures_every_manager() -> None:
     assert [row[:20].strip() for row in rows] == ROWS
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_bench_of_hiding_measures_every_manager() -> None:
     done = subprocess.run(
         [sys.executable, BENCH.with_name("partial.py"), "-n", "1"],
@@ -39,7 +39,7 @@ def test_the_bench_of_hiding_measures_every_manager() -> None:
     assert [row.split()[0] for row in rows] == ["gitgates", "prek", "pre-commit", "lefthook"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_bench_of_an_agents_hook_measures_every_event() -> None:
     done = subprocess.run(
         [sys.executable, BENCH.with_name("agent.py"), "-n", "1"],
@@ -55,7 +55,7 @@ def test_the_bench_of_an_agents_hook_measures_every_event() -> None:
     assert intents.startswith("at most 35.0 ms above a bare interpreter, git aside, with intents: ")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_bench_of_the_review_gate_measures_plain_git_too() -> None:
     done = subprocess.run(
         [sys.executable, BENCH.with_name("review.py"), "-n", "1", "--files", "2000"],
@@ -71,7 +71,7 @@ def test_the_bench_of_the_review_gate_measures_plain_git_too() -> None:
     assert last.startswith("at most 1.5 x + 40 ms: ")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_bench_of_worktrees_measures_all_of_them() -> None:
     options = ("-n", "3", "--gates", "2", "--seconds", "0.05")
     done = subprocess.run(
@@ -87,7 +87,7 @@ def test_the_bench_of_worktrees_measures_all_of_them() -> None:
     assert len(rest) == 4
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_bench_of_history_measures_each_dimension() -> None:
     done = subprocess.run(
         [sys.executable, BENCH.with_name("scale.py"), "-n", "1", "--divide", "1000"],

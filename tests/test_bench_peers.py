@@ -76,7 +76,7 @@ def test_a_gate_that_did_not_pass_ends_the_bench(name: str, good: str, bad: str)
     assert done.stderr.startswith(f"{name}: gate-0 is not shown as passed:")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_hooks_are_measured_and_the_page_is_made() -> None:
     argv = [sys.executable, str(PEERS / "measure.py"), "--quick", "--only", "noop,agent"]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)

@@ -69,7 +69,7 @@ def _rows(text: str) -> list[ast.expr]:
     raise AssertionError("there is no table of policies")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("feature", FEATURES)
 def test_the_others_work_without(tmp_path: Path, feature: str) -> None:
@@ -84,7 +84,7 @@ def test_the_others_work_without(tmp_path: Path, feature: str) -> None:
     others = ["-k", f"not {TOGETHER[feature]}"] if feature in TOGETHER else []
     env = {**os.environ, "PYTHONPATH": str(checkout), "PYTEST_ADDOPTS": ""}
     done = subprocess.run(
-        [*argv, "-m", "not slow and not thorough", *others, *modules],
+        [*argv, "-m", "not slow and not thorough and not nightly", *others, *modules],
         cwd=checkout,
         env={name: value for name, value in env.items() if not name.startswith("PYTEST_XDIST")},
         capture_output=True,

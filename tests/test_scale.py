@@ -119,7 +119,7 @@ def begin(repo: Repo, trace: str) -> None:
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="there is no /proc/self/io")
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("what", HISTORY)
 def test_hooks_take_no_more_with_ten_times_the_history(repo: Repo, what: str) -> None:

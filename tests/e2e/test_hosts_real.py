@@ -178,10 +178,10 @@ def test_copilot_reads_the_settings_of_claude_too_and_each_gate_runs_once(tmp_pa
 
 
 def test_codex_copilot_gemini_qwen_and_droid_in_one_repository(tmp_path: Path) -> None:
-    for host in others.ALWAYS:
+    for host in others.USUAL:
         need(host)
-    scene = HostScene(tmp_path, *others.ALWAYS)
-    for number, host in enumerate(others.ALWAYS, 1):
+    scene = HostScene(tmp_path, *others.USUAL)
+    for number, host in enumerate(others.USUAL, 1):
         mend = shell(host, f"rm bad.txt; touch {host}")
         run = scene.session(
             *(write(host, scene.at("bad.txt"), "x\n"), "first", mend, "second"), host=host

@@ -60,7 +60,7 @@ def test_a_cloud_session_gets_the_hooks_of_git_as_it_begins(tmp_path: Path) -> N
     assert scene.repo.git("log", "--format=%s").split() == ["all"]
 
 
-@pytest.mark.parametrize("host", others.ALWAYS)
+@pytest.mark.parametrize("host", others.USUAL)
 def test_agents_of_other_vendors_are_told(tmp_path: Path, host: str) -> None:
     need(host)
     scene = HostScene(tmp_path, host)

@@ -21,7 +21,7 @@ import pytest
 from buildgrid_support import Server
 from casd_support import HAS_FUSE, Casd, Link, free_port, needs_casd, serving_casd
 from conftest import SRC, Repo
-from nginx_support import NGINX, TLS, Nginx
+from nginx_support import TLS, Nginx, needs_nginx
 
 pytestmark = needs_casd
 
@@ -147,6 +147,7 @@ def test_the_runner_is_killed(repo: Repo, casd: Casd) -> None:
     assert ran_here(results_of(process)["goes"])
 
 
+@pytest.mark.in_ci
 def test_the_server_is_killed(repo: Repo, casd: Casd) -> None:
     configure(repo, casd.url, goes=f"{HERE} test -e .git || sleep 30")
     process = start(repo)
@@ -301,12 +302,8 @@ def test_a_link_that_is_cut_without_a_word(repo: Repo, casd: Casd) -> None:
     link.close()
 
 
-needs_nginx = pytest.mark.skipif(
-    not os.path.exists(NGINX), reason="there is no nginx: make .venv/nginx/ready"
-)
-
-
 @needs_nginx
+@pytest.mark.in_ci
 def test_behind_nginx_with_client_certificates(repo: Repo, casd: Casd, tmp_path: Path) -> None:
     nginx = Nginx(tmp_path / "nginx", casd.port)
     try:

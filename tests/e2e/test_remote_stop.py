@@ -56,6 +56,7 @@ def places(scene: Scene) -> list[tuple[str, str]]:
     return [(each["status"], each.get("where", "")) for each in found]
 
 
+@pytest.mark.in_ci
 def test_a_failure_there_blocks_and_a_fix_lets_go(tmp_path: Path, casd: Casd) -> None:
     scene, options = scene_of(tmp_path, casd)
     turns = (write(scene.at("bad.txt"), "x"), "first", bash("mv bad.txt good.txt"), "second")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import socket
 import subprocess
 import time
@@ -14,10 +13,10 @@ from pathlib import Path
 import pytest
 from cache_support import Said, make_certificates
 from conftest import SRC, Repo
+from nginx_support import NGINX, needs_nginx
 
 from gitgates.features.remote.verdict_cache import Server
 
-NGINX = shutil.which("nginx") or str(SRC / ".venv/nginx/usr/sbin/nginx")
 PAGE = SRC / "docs/how-to/verdict-cache.md"
 ENTRIES = {f"{number:064x}": b'{"payload": "%d"}' % number for number in range(40)}
 WHOLE = """\
@@ -32,9 +31,7 @@ access_log {folder}/access.log;
 }}
 """
 
-pytestmark = pytest.mark.skipif(
-    not os.path.exists(NGINX), reason="there is no nginx: make .venv/nginx/ready"
-)
+pytestmark = needs_nginx
 
 
 GATES = 40
@@ -126,6 +123,7 @@ def _nginx(tmp_path: Path) -> Iterator[Nginx]:
             process.terminate()
 
 
+@pytest.mark.in_ci
 def test_ci_writes_and_people_read(nginx: Nginx) -> None:
     ci = Said(nginx.server("ci"))
     assert ci.cache.get(ENTRIES) == {}
@@ -214,6 +212,7 @@ class Machine:
         return len(log.read_text().splitlines()) if log.exists() else 0, text
 
 
+@pytest.mark.in_ci
 def test_what_ci_has_proved_nobody_runs_again(nginx: Nginx, tmp_path: Path) -> None:
     origin = tmp_path / "origin.git"
     subprocess.run(["git", "init", "-q", "--bare", "-b", "main", origin], check=True)

@@ -24,6 +24,7 @@ def check(repo: Repo, url: str, more: str = "", instance: str = "") -> tuple[int
     return done.returncode, done.stdout.decode().splitlines()
 
 
+@pytest.mark.in_ci
 def test_a_server_that_works(repo: Repo, server: Server) -> None:
     for _ in range(2):  # nothing of it is kept
         status, lines = check(repo, server.url, instance=server.instance)

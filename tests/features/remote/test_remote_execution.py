@@ -40,6 +40,7 @@ def brief(end: RemoteEnd) -> tuple[str, int]:
     return end.status, end.exit_status
 
 
+@pytest.mark.in_ci
 def test_a_gate_passes_with_its_files_and_the_output_in_order(
     client: Client, server: Server
 ) -> None:
@@ -155,6 +156,7 @@ def test_a_gate_over_its_time_is_ended_on_the_server(client: Client, server: Ser
     assert has_ended(command)
 
 
+@pytest.mark.in_ci
 def test_a_cancelled_gate_is_ended_on_the_server(client: Client, server: Server) -> None:
     over = threading.Event()
     threading.Timer(1.0, over.set).start()

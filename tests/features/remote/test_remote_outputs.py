@@ -16,6 +16,7 @@ from remote_client_support import Client
 from gitgates.features.remote.protos import message
 
 
+@pytest.mark.in_ci
 @pytest.mark.slow
 @pytest.mark.parametrize("status", [0, 1])
 def test_files_and_folders_come_back(repo: Repo, server: Server, status: int) -> None:
