@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,6 +12,20 @@ from pathlib import Path
 from conftest import SRC
 
 HATCHLING = (sys.executable, "-m", "hatchling")
+
+
+def names_of_clone() -> list[str]:
+    """Return the names of all files that are not made here."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=SRC, capture_output=True, check=True)
+    return [name for name in os.fsdecode(listed.stdout).split("\0") if (SRC / name).is_file()]
+
+
+def copied(folder: Path, *made: str) -> Path:
+    """Copy this checkout, and files that its installation has made."""
+    for name in (*names_of_clone(), *made):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(SRC / name, folder / name)
+    return folder
 
 
 def unpacked(tmp_path: Path) -> Path:

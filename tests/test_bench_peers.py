@@ -40,6 +40,7 @@ def test_each_picture_of_the_page_is_there_in_light_and_dark() -> None:
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "kept"), [("load before", "['storm', 'a']\n"), ("Python", "[]\n")]
 )
@@ -56,6 +57,7 @@ def test_figures_of_a_machine_like_this_are_kept(tmp_path: Path, name: str, kept
 
 
 # What a peer prints where a gate of three did not run, or failed.
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("name", "good", "bad"),
     [

@@ -311,6 +311,7 @@ def own_modules(loaded: set[str]) -> set[str]:
     return {name.removeprefix("gitgates.") for name in loaded if name.startswith("gitgates.")}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_command_that_only_reads_loads_no_save_points(repo: Repo) -> None:
     event = {"hook_event_name": "PreToolUse", "tool_name": "Bash"}
@@ -362,6 +363,7 @@ hook_trigger = "before-commit"
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_advice_loads_no_runner_for_other_commands_of_an_agent(repo: Repo) -> None:
     event: dict[str, Any] = {"hook_event_name": "PreToolUse", "tool_name": "Bash"}
@@ -388,6 +390,7 @@ def test_advice_of_a_git_hook_loads_what_gates_do_and_a_digest(repo: Repo) -> No
     assert "gitgates.features.advice.run" not in before_commit
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_reads_failures_is_loaded_where_a_gate_has_failed(repo: Repo) -> None:
     reading = {"engine.failures", "engine.normalise"}  # and the presets, for a gate that names one

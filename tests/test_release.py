@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import SRC
-from release_support import built, extracted, unpacked
+from release_support import built, copied, extracted, unpacked
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
     """In another folder, with other times and permissions, and after use; from the sdist, too."""
-    first, second = tmp_path / "first", tmp_path / "deep/er/second"
-    made = shutil.ignore_patterns(".git", ".venv", "dist", "site", "__pycache__", ".*_cache")
-    shutil.copytree(SRC, first, ignore=made)
-    shutil.copytree(SRC, second, ignore=made)
+    first, second = copied(tmp_path / "first"), copied(tmp_path / "deep/er/second")
     for path in second.rglob("*"):
         os.utime(path, (1, 1))
         path.chmod(0o700 if path.is_dir() or path.stat().st_mode & 0o100 else 0o600)

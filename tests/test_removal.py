@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from release_support import copied
 
-ROOT = Path(__file__).resolve().parent.parent
 FEATURES = {"advice": "advice", "guard": "guard", "intents": "intent", "trace": "trace"}
 # Tests of two features together, in modules that do not name the other one.
 TOGETHER = {
@@ -23,19 +23,6 @@ TOGETHER = {
     "trace": "test_the_context_has_what_was_last_done_for_the_intent",
 }
 _LEAST = 1000  # tests of the others, so that a pass has looked
-
-
-def _copy(folder: Path) -> Path:
-    """Return a copy of this checkout, with what its installation has made, as a repository."""
-    names = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True
-    ).stdout
-    for name in (*os.fsdecode(names).split("\0"), "gitgates/features/remote/protos.binpb"):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, folder / name)
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    return folder
 
 
 def _remove(checkout: Path, feature: str) -> None:
@@ -73,7 +60,8 @@ def _rows(text: str) -> list[ast.expr]:
 @pytest.mark.slow
 @pytest.mark.parametrize("feature", FEATURES)
 def test_the_others_work_without(tmp_path: Path, feature: str) -> None:
-    checkout = _copy(tmp_path)
+    checkout = copied(tmp_path, "gitgates/features/remote/protos.binpb")
+    subprocess.run(["git", "init", "-q"], cwd=checkout, check=True)
     _remove(checkout, feature)
     modules = [
         str(path.relative_to(checkout))
