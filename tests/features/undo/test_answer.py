@@ -75,25 +75,25 @@ def test_characters_that_a_terminal_acts_on_are_not_shown(work: Repo) -> None:
     assert found.text.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("rules", "expected"),
-    [
-        ("", "save"),
-        ('lost_work = "save"', "save"),
-        ('lost_work = "ask"', "ask"),
-        ('lost_work = "deny"', "deny"),
-        ('lost_work = "off"', ""),
-        ('lost_work = { "git clean *" = "ask" }', "ask"),
-        ('lost_work = { "git clean -f" = "deny" }', "deny"),
-        ('lost_work = { "git reset *" = "ask" }', "save"),
-        ('lost_work = { "*" = "ask", "git clean *" = "save" }', "save"),
-        ('lost_work = { "git clean *" = "save", "*" = "ask" }', "ask"),
-        ('lost_work = { "git *" = "off" }', ""),
-        ("lost_work = {}", "save"),
-    ],
-)
-def test_the_configured_answer(work: Repo, rules: str, expected: str) -> None:
-    assert action(work, "git -C . clean -f", rules) == expected
+# Of the rule `lost_work`: setting → the answer to `git clean -f`.
+ANSWERS = {
+    "": "save",
+    'lost_work = "save"': "save",
+    'lost_work = "ask"': "ask",
+    'lost_work = "deny"': "deny",
+    'lost_work = "off"': "",
+    'lost_work = { "git clean *" = "ask" }': "ask",
+    'lost_work = { "git clean -f" = "deny" }': "deny",
+    'lost_work = { "git reset *" = "ask" }': "save",
+    'lost_work = { "*" = "ask", "git clean *" = "save" }': "save",
+    'lost_work = { "git clean *" = "save", "*" = "ask" }': "ask",
+    'lost_work = { "git *" = "off" }': "",
+    "lost_work = {}": "save",
+}
+
+
+def test_the_configured_answer(work: Repo) -> None:
+    assert {rules: action(work, "git -C . clean -f", rules) for rules in ANSWERS} == ANSWERS
 
 
 def test_a_pattern_without_words_behind_it_matches(work: Repo) -> None:
@@ -133,9 +133,9 @@ def test_a_sessions_own_work_is_saved_without_words(work: Repo) -> None:
     assert "other" in both.text
 
 
-@pytest.mark.parametrize("command", ["git $'\\x00' --hard", "cd $'\\0'; rm nowhere", "rm '\0'"])
-def test_a_shell_drops_the_character_that_no_path_has(work: Repo, command: str) -> None:
-    assert asked(work, command) is None
+def test_a_shell_drops_the_character_that_no_path_has(work: Repo) -> None:
+    for command in ("git $'\\x00' --hard", "cd $'\\0'; rm nowhere", "rm '\0'"):
+        assert asked(work, command) is None, command
 
 
 def test_what_save_points_hold_is_configured(work: Repo) -> None:
@@ -222,23 +222,18 @@ def test_each_row_of_the_list_has_a_command() -> None:
     assert len(DESTRUCTIVE) == len(data()["command"])
 
 
-@pytest.mark.parametrize(("number", "pair"), list(enumerate(DESTRUCTIVE)))
-def test_what_cannot_come_back_is_asked_about(
-    work: Repo, number: int, pair: tuple[str, str]
-) -> None:
-    command, harmless = pair
-    found = asked(work, command, ON)
-    assert found
-    what = data()["command"][number]["what"]
-    assert (found.action, what in found.text) == ("ask", True)
-    assert "guard rule `destructive`" in found.text
-    assert asked(work, harmless, ON) is None
-    assert asked(work, command) is None
+def test_what_cannot_come_back_is_asked_about(work: Repo) -> None:
+    for row, (command, harmless) in zip(data()["command"], DESTRUCTIVE, strict=True):
+        found = asked(work, command, ON)
+        assert found, command
+        assert (found.action, row["what"] in found.text) == ("ask", True), command
+        assert "guard rule `destructive`" in found.text
+        assert asked(work, harmless, ON) is None, harmless
+        assert asked(work, command) is None, command
 
 
-@pytest.mark.parametrize("command", PUSHES)
-def test_pushes_and_what_programs_read(work: Repo, command: str) -> None:
-    assert bool(asked(work, command, ON)) == PUSHES[command]
+def test_pushes_and_what_programs_read(work: Repo) -> None:
+    assert {command: bool(asked(work, command, ON)) for command in PUSHES} == PUSHES
 
 
 def test_the_default_branch_is_that_of_the_remote(work: Repo) -> None:

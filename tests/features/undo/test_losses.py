@@ -6,10 +6,13 @@ nothing is reported, nothing that no commit holds is.
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
+from pathlib import Path
 
 import pytest
 from conftest import Repo
+from template_support import copy_of
 from undo_support import losses
 
 # In each repository: `changed` has unstaged changes, `staged` staged ones, `both` both, `new` is
@@ -20,6 +23,15 @@ _TRACKED = ("changed", "staged", "both")
 
 @pytest.fixture(name="work")
 def _work(repo: Repo) -> Repo:
+    return fill(repo)
+
+
+@pytest.fixture(name="copied")
+def _copied(tmp_path: Path) -> Repo:
+    return copy_of(fill, tmp_path)
+
+
+def fill(repo: Repo) -> Repo:
     repo.write(".gitignore", "build/\n.env\n*.pyc\n")
     for name in (*_TRACKED, "clean", "sub/clean"):
         repo.write(name, "1\n")
@@ -165,9 +177,31 @@ HARMLESS = (
 )
 
 
-@pytest.mark.parametrize("command", FILES)
-def test_what_a_command_destroys_of_files(work: Repo, command: str) -> None:
-    assert lost_paths(work, command) == set(FILES[command].split())
+# Of each program, and of each verb of git, what a shell really does: `make thorough` has all.
+REAL = (
+    *("git reset --hard", "bash -c 'git reset --hard'", "git reset --merge", "git reset --keep"),
+    *("git checkout .", "git checkout HEAD -- staged", "git checkout -qf other", "git restore ."),
+    *("git switch --discard-changes other", "git restore --staged both staged", "git clean -fdx"),
+    *("git checkout-index -f -a", "git read-tree --reset -u HEAD", "git clean -fd -e new"),
+    *("git rm -f changed staged", "git rm --cached -f both", "git mv -f clean changed"),
+    *("rm -rf *", "rm -rf dir/{a,c}", "for f in dir/*; do rm $f; done", "shred -u new"),
+    *("find . -path './[!.]*' -delete", "find dir -print0 | xargs -0 rm -rf", "mv clean changed"),
+    *("mv -t dir sub/a a; mv a new", "cp clean new", "install -m 644 clean new", "> new"),
+    *("ln -sf clean new", "echo x | tee new", "truncate -s 0 changed", "sort -o changed clean"),
+    *("sed -Ei 's/3/4/' changed new", "git checkout -", "git clean -nfd", "rm -rf build"),
+    *("find . -type d -empty -delete", "cp -n clean changed", "sed -n 1p new", "git gc"),
+)
+
+
+def test_what_a_command_destroys_of_files(work: Repo) -> None:
+    expected = {command: set(paths.split()) for command, paths in FILES.items()}
+    assert {command: lost_paths(work, command) for command in FILES} == expected
+
+
+def test_what_destroys_nothing(work: Repo) -> None:
+    mktemp = {("mktemp", "-d"): "/tmp/mktemp"}
+    known = {"output_of": lambda words, _cwd: mktemp.get(words, "\ue000")}
+    assert [command for command in HARMLESS if losses(work, command, **known)] == []
 
 
 # What these take away is still somewhere; and programs that are not everywhere, or must not run
@@ -176,45 +210,46 @@ _KEPT = ("mv", "git stash", "git commit", ">>", "-a", "-b", ".bak", "+9", "git r
 _ELSEWHERE = ("sudo", "rsync", "parallel", "docker", "mktemp", "/dev/")
 
 
+@pytest.mark.samples(len(REAL))
 @pytest.mark.parametrize(
     "command",
-    [command for command in (*FILES, *HARMLESS) if not any(map(command.count, _ELSEWHERE))],
+    dict.fromkeys(
+        command for command in (*REAL, *FILES, *HARMLESS) if not any(map(command.count, _ELSEWHERE))
+    ),
 )
-def test_what_a_shell_really_destroys_is_reported(work: Repo, command: str) -> None:
-    before, reported = contents(work), lost_paths(work, command)
-    run(work, command)
-    after = contents(work)
+def test_what_a_shell_really_destroys_is_reported(copied: Repo, command: str) -> None:
+    before, reported = contents(copied), lost_paths(copied, command)
+    run(copied, command)
+    after = contents(copied)
     gone = {path for path in before if before[path] != after.get(path)}
     lost = {path for path in gone if not set(before[path]) <= {*after.get(path, ()), None}}
     if not any(map(command.count, _KEPT)):
         assert lost <= reported <= gone
 
 
-@pytest.mark.parametrize("command", HARMLESS)
-def test_what_destroys_nothing(work: Repo, command: str) -> None:
-    mktemp = {("mktemp", "-d"): "/tmp/mktemp"}
-    known = {"output_of": lambda words, _cwd: mktemp.get(words, "\ue000")}
-    assert losses(work, command, **known) == []
-
-
-def contents(repo: Repo) -> dict[str, tuple[bytes | None, bytes | None]]:
-    """Return what no commit holds of each file: in the worktree, and in the index."""
+def contents(repo: Repo) -> dict[str, tuple[str | None, str | None]]:
+    """Return what no commit holds of each file, as blobs: in the worktree, and in the index."""
     names = repo.git("ls-files", "-co", "-z").split("\0")[:-1]
+    staged, committed = blobs(repo, "ls-files", "-s", "-z"), blobs(repo, "ls-tree", "-rz", "HEAD")
     held = {}
     for name in {name for name in names if not name.startswith("build/")}:
         path = repo.path / name
-        here = path.read_bytes() if path.is_file() else None
-        both = here, git_output(repo, f":{name}")
-        committed = git_output(repo, f"HEAD:{name}")
-        one, other = (None if content == committed else content for content in both)
+        here = blob_of(path.read_bytes()) if path.is_file() else None
+        both = here, staged.get(name)
+        one, other = (None if blob == committed.get(name) else blob for blob in both)
         held[name] = (one, other)
     return held
 
 
-def git_output(repo: Repo, name: str) -> bytes | None:
-    command = ["git", "-C", str(repo.path), "show", name]
-    shown = subprocess.run(command, capture_output=True, check=False)
-    return None if shown.returncode else shown.stdout
+def blobs(repo: Repo, *args: str) -> dict[str, str]:
+    """Return path → blob, of a list that git makes."""
+    entries = (entry.partition("\t") for entry in repo.git(*args).split("\0")[:-1])
+    found = ((path, meta.split(" ")) for meta, _, path in entries)
+    return {path: meta[2 if meta[1] == "blob" else 1] for path, meta in found}
+
+
+def blob_of(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0%b" % (len(content), content)).hexdigest()
 
 
 def run(repo: Repo, command: str) -> None:
