@@ -6,6 +6,8 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
+import pytest
+
 from gitgates.features.undo import points, states
 from gitgates.features.undo.points import AGENT, Author
 from gitgates.features.undo.private_git import PrivateGit
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
+    from _pytest.mark import ParameterSet
     from conftest import Repo
 
     from gitgates.git.repo import Repo as FoundRepo
@@ -25,6 +28,12 @@ SETTINGS = UndoSettings(
     enabled=True, keep_s=1e6, max_size_bytes=1 << 31, max_file_bytes=MOST, include=()
 )
 CONFIG = f"[undo]\nmax_file = {MOST}\n"
+
+
+def seeds(here: int, thorough: int, nightly: int) -> list[ParameterSet]:
+    """Return the first numbers for every run, more for `make thorough`, the rest for the night."""
+    marks = (*((),) * here, *(pytest.mark.thorough,) * thorough, *(pytest.mark.nightly,) * nightly)
+    return [pytest.param(seed, marks=mark) for seed, mark in enumerate(marks)]
 
 
 def found(repo: Repo) -> FoundRepo:

@@ -9,16 +9,20 @@ from conftest import Repo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
-_MADE: dict[Callable[[Repo], object], Path] = {}
 
 
-def copy_of(make: Callable[[Repo], object], folder: Path) -> Repo:
-    """Return a copy of the repository that a function makes: of its files, modes and times."""
-    if make not in _MADE:
-        path = Repo.blank.parent / f"made-{len(_MADE)}"
-        make(Repo.init(path))
-        _MADE[make] = path
-    shutil.copytree(_MADE[make], folder / "repo", symlinks=True)
-    return Repo(folder / "repo")
+def copy_of(make: Callable[[Repo], object]) -> Repo:
+    """Return the repository that a function makes, and what that puts beside it.
+
+    Each copy is at the same path, which save points and linked worktrees name: not for a test
+    that leaves processes.
+    """
+    place = Repo.blank.parent / f"{make.__module__}-{make.__name__}"
+    kept = place.with_name(f"{place.name}-kept")
+    shutil.rmtree(place, ignore_errors=True)
+    if kept.exists():
+        shutil.copytree(kept, place, symlinks=True)
+    else:
+        make(Repo.init(place / "repo"))
+        shutil.copytree(place, kept, symlinks=True)
+    return Repo(place / "repo")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
+from template_support import copy_of
 from undo_support import begin, situation_of
 
 from gitgates.config.parse import parse
@@ -20,8 +21,8 @@ from gitgates.shell.options import read_options
 
 
 @pytest.fixture(name="work")
-def _work(repo: Repo) -> Repo:
-    return begin(repo)
+def _work() -> Repo:
+    return copy_of(begin)
 
 
 def config_of(text: str = "") -> Config:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from conftest import Repo
+from template_support import copy_of
 from undo_support import begin, losses
 
 if TYPE_CHECKING:
@@ -15,9 +16,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(name="work")
-def _work(repo: Repo) -> Repo:
+def _work() -> Repo:
     """Return a repository with a branch `side`, two stash entries and an untracked file `new`."""
-    return begin(repo)
+    return copy_of(begin)
 
 
 def told(found: list[Loss]) -> list[str]:

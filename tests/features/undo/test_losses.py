@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from pathlib import Path
 
 import pytest
 from conftest import Repo
@@ -27,8 +26,8 @@ def _work(repo: Repo) -> Repo:
 
 
 @pytest.fixture(name="copied")
-def _copied(tmp_path: Path) -> Repo:
-    return copy_of(fill, tmp_path)
+def _copied() -> Repo:
+    return copy_of(fill)
 
 
 def fill(repo: Repo) -> Repo:

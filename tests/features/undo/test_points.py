@@ -110,6 +110,20 @@ def test_the_state_is_given_again_where_nothing_changed(repo: Repo) -> None:
 
 pytestmark = pytest.mark.slow
 
+# Each of these in `make thorough`; here, those at once that do not need the same files.
+AT_ONCE = (
+    (
+        "same size and time",
+        "executable",
+        "mode of a new file",
+        "empty folder",
+        "folder gone",
+        "link",
+    ),
+    ("link for a file", "file for a folder", "folder for a link"),
+    ("folder for a file", "file for a link", "link for a folder"),
+    ("renamed", "case"),
+)
 CHANGES = {
     "same size and time": "cp -p deep/er/file.py ../before; echo x = 2 > deep/er/file.py; "
     "touch -r ../before deep/er/file.py",
@@ -129,12 +143,14 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("name", CHANGES)
-def test_any_change_is_a_point_and_is_undone_and_redone(repo: Repo, name: str) -> None:
+@pytest.mark.samples(len(AT_ONCE))
+@pytest.mark.parametrize("names", [*AT_ONCE, *((name,) for name in CHANGES)], ids=", ".join)
+def test_any_change_is_a_point_and_is_undone_and_redone(repo: Repo, names: tuple[str, ...]) -> None:
     _fill(repo)
     by_person(repo)
     before = files_of(repo.path)
-    assert repo.ask("sh", "-ec", CHANGES[name]).returncode == 0
+    for name in names:
+        assert repo.ask("sh", "-ec", CHANGES[name]).returncode == 0, name
     after = files_of(repo.path)
     assert by_agent(repo)
     assert by_agent(repo) is None

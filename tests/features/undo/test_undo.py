@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from points_support import CONFIG, MOST, files_of, record, undo
+from template_support import copy_of
 
 ODD = (
     "ü",
@@ -26,8 +27,12 @@ ODD = (
 
 
 @pytest.fixture
-def begun(repo: Repo) -> Repo:
+def begun() -> Repo:
     """A repository with files of every kind, some of them staged, whose state is recorded."""
+    return copy_of(begin)
+
+
+def begin(repo: Repo) -> None:
     repo.config(CONFIG)
     repo.git("config", "core.autocrlf", "input")
     repo.git("config", "filter.x.clean", "tr a-z A-Z")
@@ -50,7 +55,6 @@ def begun(repo: Repo) -> Repo:
     (repo.path / "folder").symlink_to("d")
     (repo.path / "empty/er").mkdir(parents=True)
     record(repo)
-    return repo
 
 
 def wreck(root: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from points_support import CONFIG, SETTINGS, files_of, found, record, saved, undo
+from points_support import CONFIG, SETTINGS, files_of, found, record, saved, seeds, undo
 from process_support import wait_for
 
 from gitgates.core.errors import StateError
@@ -114,7 +114,7 @@ STEPS += [f"put-back {number}" for number in range(1, FILES + 1)]
 
 
 @pytest.mark.slow
-@pytest.mark.samples(4)
+@pytest.mark.samples(3)
 @pytest.mark.parametrize("step", ["take-out 3", "put-back 2", "forget 1", *STEPS])
 def test_an_undo_is_killed_at_a_step(
     worked: Repo, expected: dict[str, tuple[int, bytes]], tmp_path: Path, step: str
@@ -129,8 +129,7 @@ def test_an_undo_is_killed_at_a_step(
 
 
 @pytest.mark.slow
-@pytest.mark.samples(8)
-@pytest.mark.parametrize("seed", range(150))
+@pytest.mark.parametrize("seed", seeds(2, thorough=20, nightly=128))
 def test_an_undo_is_killed(worked: Repo, expected: dict[str, tuple[int, bytes]], seed: int) -> None:
     now, chance = files_of(worked.path), random.Random(seed)
     process = begin(worked, "-m", "gitgates", "undo", "--last")
@@ -141,8 +140,7 @@ def test_an_undo_is_killed(worked: Repo, expected: dict[str, tuple[int, bytes]],
 
 
 @pytest.mark.slow
-@pytest.mark.samples(6)
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", seeds(2, thorough=15, nightly=83))
 def test_a_save_is_killed(worked: Repo, seed: int) -> None:
     chance = random.Random(seed)
     for number in range(FILES):
@@ -166,8 +164,7 @@ def test_a_save_is_killed(worked: Repo, seed: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.samples(3)
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(1, thorough=10, nightly=39))
 def test_pruning_is_killed(worked: Repo, seed: int) -> None:
     chance = random.Random(seed)
     process = begin(worked, "-c", PRUNE)

@@ -11,6 +11,7 @@ import pytest
 from agent_support import begin
 from changes_support import by_agent, by_person, undo
 from mcp.server.mcpserver.exceptions import ToolError
+from template_support import copy_of
 
 from gitgates.features.undo.tools import undo_turn
 from gitgates.git.repo import find_repo
@@ -24,12 +25,16 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def worked(repo: Repo) -> Repo:
+def worked() -> Repo:
     """A repository in which two sessions and a person have worked.
 
     1: s1, prompt 1, file a. 2: somebody, file p. 3: s1, prompt 2, a sub-agent, files a and b.
     4: s2, prompt 1, file c.
     """
+    return copy_of(work)
+
+
+def work(repo: Repo) -> None:
     for name in "abcp":
         repo.write(name, f"{name}\n")
     repo.commit_all("base")
@@ -43,7 +48,6 @@ def worked(repo: Repo) -> Repo:
     assert by_agent(repo, prompt=2, agent="explorer", tool="Edit", what="a")
     repo.write("c", "c of s2\n")
     assert by_agent(repo, session="s2", what="sed c")
-    return repo
 
 
 def _texts(repo: Repo) -> list[str]:
@@ -53,21 +57,22 @@ def _texts(repo: Repo) -> list[str]:
 AGAIN, OF_S1, OF_S2, OF_P = "a of s1, again", "b of s1", "c of s2", "p of a person"
 
 
+@pytest.mark.samples(6)
 @pytest.mark.parametrize(
     ("args", "texts"),
     [
-        (("--last",), [AGAIN, OF_S1, "c", OF_P]),
-        (("4",), [AGAIN, OF_S1, "c", OF_P]),
-        (("3",), ["a of s1", "b", OF_S2, OF_P]),
         (("3", "b"), [AGAIN, "b", OF_S2, OF_P]),
-        (("2",), [AGAIN, OF_S1, OF_S2, "p"]),
         (("1",), ["a", "b", OF_S2, OF_P]),
-        (("1", "."), ["a", "b", OF_S2, OF_P]),
-        (("--session", "s1"), ["a", "b", OF_S2, OF_P]),
         (("--session", "s1", "--last"), ["a of s1", "b", OF_S2, OF_P]),
         (("--session", "s1", "--prompt", "2"), ["a of s1", "b", OF_S2, OF_P]),
         (("--agent", "explorer"), ["a of s1", "b", OF_S2, OF_P]),
         (("--prompt", "1"), [AGAIN, OF_S1, "c", OF_P]),
+        (("--last",), [AGAIN, OF_S1, "c", OF_P]),
+        (("4",), [AGAIN, OF_S1, "c", OF_P]),
+        (("3",), ["a of s1", "b", OF_S2, OF_P]),
+        (("2",), [AGAIN, OF_S1, OF_S2, "p"]),
+        (("1", "."), ["a", "b", OF_S2, OF_P]),
+        (("--session", "s1"), ["a", "b", OF_S2, OF_P]),
     ],
 )
 def test_what_is_undone_and_redone(worked: Repo, args: tuple[str, ...], texts: list[str]) -> None:
@@ -81,31 +86,29 @@ def test_what_is_undone_and_redone(worked: Repo, args: tuple[str, ...], texts: l
     assert _texts(worked) == before
 
 
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("99",), "there is no save point 99\n  For a list, see: gitgates undo"),
-        (("0",), "there is no save point 0"),
-        (("b",), "got the path `b`, but not what to undo"),
-        (("--last", "../x"), "../x: is outside of the repository"),
-        (("3", "--last"), "an ID and --last exclude each other"),
-        (("--prompt", "1", "--turn"), "--prompt and --turn exclude each other"),
-        (("3", "--session", "s1"), "an ID and --session exclude each other"),
-        (("--prompt", "7"), "prompt 7 of session s2 has changed nothing\n  These have: 1"),
-        (("--session", "s"), "--session s means several: s1, s2"),
-        (("--session", "none"), "there is nothing to undo of that session or agent"),
-        (("--turn",), "--turn: it is not known which session calls"),
-        (("--page", "none/page.html"), "--page none/page.html: cannot be written"),
-    ],
-)
-def test_bad_input_is_named_and_changes_nothing(
-    worked: Repo, args: tuple[str, ...], said: str
-) -> None:
+WRONG = {
+    ("99",): "there is no save point 99\n  For a list, see: gitgates undo",
+    ("0",): "there is no save point 0",
+    ("b",): "got the path `b`, but not what to undo",
+    ("--last", "../x"): "../x: is outside of the repository",
+    ("3", "--last"): "an ID and --last exclude each other",
+    ("--prompt", "1", "--turn"): "--prompt and --turn exclude each other",
+    ("3", "--session", "s1"): "an ID and --session exclude each other",
+    ("--prompt", "7"): "prompt 7 of session s2 has changed nothing\n  These have: 1",
+    ("--session", "s"): "--session s means several: s1, s2",
+    ("--session", "none"): "there is nothing to undo of that session or agent",
+    ("--turn",): "--turn: it is not known which session calls",
+    ("--page", "none/page.html"): "--page none/page.html: cannot be written",
+}
+
+
+def test_bad_input_is_named_and_changes_nothing(worked: Repo) -> None:
     before = _texts(worked)
-    done = worked.gitgates("undo", *args)
-    assert (done.returncode, done.stdout) == (64, b"")
-    assert said in done.stderr.decode()
-    assert _texts(worked) == before
+    for args, said in WRONG.items():
+        done = worked.gitgates("undo", *args)
+        assert (done.returncode, done.stdout) == (64, b""), args
+        assert said in done.stderr.decode()
+        assert _texts(worked) == before, args
 
 
 def test_what_is_undone_cannot_be_undone_again(worked: Repo) -> None:

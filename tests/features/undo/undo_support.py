@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gitgates.features.undo.losses import Loss
 
 
-def begin(repo: Repo) -> Repo:
+def begin(repo: Repo) -> None:
     """Make branches, tags, stash entries, a linked worktree and an untracked file."""
     repo.write("base", "1\n")
     repo.git("add", ".")
@@ -37,7 +37,6 @@ def begin(repo: Repo) -> Repo:
     repo.git("config", "alias.br", "branch")
     repo.git("config", "alias.wipe", "!git checkout .")
     repo.write("new", "1\n")
-    return repo
 
 
 def situation_of(repo: Repo, **fields: Any) -> Situation:
