@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -20,6 +21,8 @@ from gitgates.engine.plan import find_hook
 from gitgates.engine.portable import definition_sha256, tools_of
 from gitgates.git.repo import find_repo
 from gitgates.store.proofs import read_all
+
+pytestmark = pytest.mark.usefixtures("no_python_path")
 
 SCRIPT = "#!/bin/sh\ntrue\n"
 GATE = Gate(name="lint", command="lint-it a.txt", reuse=True)
@@ -94,17 +97,17 @@ GATES = {
 }
 
 
-@pytest.mark.parametrize("gate", GATES.values(), ids=GATES)
-def test_the_same_on_two_machines(pair: tuple[Machine, Machine], gate: Gate) -> None:
+def test_the_same_on_two_machines(pair: tuple[Machine, Machine]) -> None:
     for machine in pair:
         machine.repo.write("lint-here", SCRIPT).chmod(0o755)
         (machine.home / ".lintrc").write_text("rules")
         (machine.repo.path / "../lint.toml").write_text("rules")
-    first, second = (machine.keys(gate, PWD=str(machine.repo.path)) for machine in pair)
-    assert first == second
-    assert len(first.split()) == (3 if gate is BY_FILE else 1)
-    assert all(len(key) == 64 for key in first.split())
-    assert pair[0].tool(gate) == pair[1].tool(gate) != ""
+    for name, gate in GATES.items():
+        first, second = (machine.keys(gate, PWD=str(machine.repo.path)) for machine in pair)
+        assert first == second, name
+        assert len(first.split()) == (3 if gate is BY_FILE else 1)
+        assert all(len(key) == 64 for key in first.split())
+        assert pair[0].tool(gate) == pair[1].tool(gate) != "", name
 
 
 def test_a_pass_that_is_reused_here_has_the_same_keys(pair: tuple[Machine, Machine]) -> None:
@@ -129,14 +132,14 @@ OTHERS: dict[str, Callable[[Machine], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS)
-def test_another_machine(
-    pair: tuple[Machine, Machine], change: Callable[[Machine], object]
-) -> None:
+def test_another_machine(pair: tuple[Machine, Machine]) -> None:
     gate = GATE._replace(reads=("~/.lintrc",))
-    expected = pair[0].keys(gate)
-    change(pair[1])
-    assert pair[1].keys(gate) != expected
+    seen = {pair[0].keys(gate)}
+    for name, change in OTHERS.items():
+        change(pair[1])
+        keys = pair[1].keys(gate)
+        assert keys not in seen, name
+        seen.add(keys)
 
 
 DEFINITIONS = {
@@ -151,13 +154,15 @@ DEFINITIONS = {
 }
 
 
-@pytest.mark.parametrize("other", DEFINITIONS.values(), ids=DEFINITIONS)
-def test_another_definition(pair: tuple[Machine, Machine], other: Gate) -> None:
+def test_another_definition(pair: tuple[Machine, Machine]) -> None:
+    first, second = pair
     for machine in pair:
         machine.repo.write("sub/lint-it", SCRIPT).chmod(0o755)
-    assert pair[0].keys() != pair[1].keys(other)
-    is_told_by_name = other.name != GATE.name
-    assert is_told_by_name or definition_sha256(other) != definition_sha256(GATE)
+    expected = first.keys()
+    for name, other in DEFINITIONS.items():
+        assert second.keys(other) != expected, name
+        is_told_by_name = other.name != GATE.name
+        assert is_told_by_name or definition_sha256(other) != definition_sha256(GATE), name
 
 
 def test_variables(pair: tuple[Machine, Machine]) -> None:
@@ -205,23 +210,72 @@ def hash_of(content: str) -> str:
     return f"sha256={digest.decode()}"
 
 
-def install(machine: Machine, *args: str) -> None:
+def make_venv(machine: Machine) -> None:
+    """Make what `python -m venv --without-pip` does, as far as it matters here."""
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    python = Path(sys.executable).resolve()
+    (machine.venv / f"lib/python{version}/site-packages").mkdir(parents=True)
+    (machine.venv / "bin").mkdir()
+    (machine.venv / "bin/python").symlink_to(python)
+    (machine.venv / "pyvenv.cfg").write_text(f"home = {python.parent}\n")
+
+
+def site_of(machine: Machine) -> Path:
+    return next((machine.venv / "lib").glob("python*/site-packages"))
+
+
+def unpack(machine: Machine, wheel: Path) -> None:
+    """Install a wheel as pip does, which takes a second."""
+    site, python = site_of(machine), machine.venv / "bin/python"
+    for old in site.glob("checker-*"):
+        shutil.rmtree(old)
+    shutil.rmtree(site / "__pycache__", ignore_errors=True)
+    with zipfile.ZipFile(wheel) as archive:
+        files = {name: archive.read(name).decode() for name in archive.namelist()}
+    data = next(name for name in files if name.endswith("/checker-raw"))
+    record = next(name for name in files if name.endswith("/RECORD"))
+    info, lines = record.removesuffix("RECORD"), files.pop(record).splitlines()
+    files["../../../bin/checker-raw"] = files.pop(data)
+    start = f"#!{python}\nimport sys\nfrom checker import main\nsys.exit(main())\n"
+    own = {
+        "../../../bin/checker": start,
+        f"{info}INSTALLER": "pip\n",
+        f"{info}direct_url.json": f'{{"archive_info": {{}}, "url": "{wheel.as_uri()}"}}',
+    }
+    lines = [line.replace(data, "../../../bin/checker-raw") for line in lines]
+    lines += [f"{name},{hash_of(text)},{len(text)}" for name, text in own.items()]
+    lines += ["__pycache__/checker.cpython-311.pyc,,"]
+    for name, text in {**files, **own, record: "\n".join((*lines, ""))}.items():
+        (site / name).parent.mkdir(exist_ok=True)
+        (site / name).write_text(text)
+    for name in ("checker", "checker-raw"):
+        (machine.venv / "bin" / name).chmod(0o755)
+
+
+def install(machine: Machine, wheel: Path) -> None:
     pip = [sys.executable, "-m", "pip", "--python", str(machine.venv), "install", "-q"]
     quiet = ("--no-index", "--no-deps", "--force-reinstall", "--disable-pip-version-check")
-    subprocess.run([*pip, *quiet, *args], check=True)
+    subprocess.run([*pip, *quiet, str(wheel)], check=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("folder", ["", "long-" * 25])
-def test_virtual_environments(pair: tuple[Machine, Machine], tmp_path: Path, folder: str) -> None:
-    def made(name: str, version: str = "1.0", text: str = "") -> str:
-        return str(wheel(tmp_path / name, version, text, hashed=not folder))
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(
+    ("install", "folder"), [(unpack, ""), (install, ""), (install, "long-" * 25)]
+)
+def test_virtual_environments(
+    pair: tuple[Machine, Machine],
+    tmp_path: Path,
+    install: Callable[[Machine, Path], None],
+    folder: str,
+) -> None:
+    def made(name: str, version: str = "1.0", text: str = "") -> Path:
+        return wheel(tmp_path / name, version, text, hashed=not folder)
 
     first, second = pair
     for machine in pair:
         machine.venv = tmp_path / folder / machine.venv.name
-        make = [sys.executable, "-m", "venv", "--without-pip", str(machine.venv)]
-        subprocess.run(make, check=True)
+        make_venv(machine)
         install(machine, made(machine.name))
     # From so long a path, pip starts Python by a shell.
     assert (b"exec" in (second.venv / "bin/checker").read_bytes()) is bool(folder)
@@ -252,10 +306,9 @@ def test_virtual_environments(pair: tuple[Machine, Machine], tmp_path: Path, fol
 @pytest.mark.slow
 def test_editable_packages(pair: tuple[Machine, Machine], tmp_path: Path) -> None:
     for machine in pair:
-        make = [sys.executable, "-m", "venv", "--without-pip", str(machine.venv)]
-        subprocess.run(make, check=True)
-        install(machine, str(wheel(tmp_path / machine.name, "1.0")))
-        site = next((machine.venv / "lib").glob("python*/site-packages"))
+        make_venv(machine)
+        unpack(machine, wheel(tmp_path / machine.name, "1.0"))
+        site = site_of(machine)
         (site / "project.pth").write_text(f"{machine.repo.path}/src\n")
         # As setuptools installs a package as editable.
         finder = f"MAPPING = {{'project': '{machine.repo.path}/src/project'}}\n"
@@ -282,19 +335,18 @@ EDITABLE = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.samples(2)
 @pytest.mark.parametrize(("name", "text"), EDITABLE.values(), ids=EDITABLE)
 def test_editable_packages_from_elsewhere(
     pair: tuple[Machine, Machine], tmp_path: Path, name: str, text: str
 ) -> None:
     """The same folder on both machines, in which there may be other files."""
     machine = pair[0]
-    make = [sys.executable, "-m", "venv", "--without-pip", str(machine.venv)]
-    subprocess.run(make, check=True)
-    install(machine, str(wheel(tmp_path / machine.name, "1.0")))
+    make_venv(machine)
+    unpack(machine, wheel(tmp_path / machine.name, "1.0"))
     gate = GATE._replace(command="checker")
     assert machine.keys(gate)
-    site = next((machine.venv / "lib").glob("python*/site-packages"))
+    site = site_of(machine)
     (site / name).write_text(text.replace("{elsewhere}", str(tmp_path / "elsewhere")))
     info = site / "project-1.dist-info"
     info.mkdir()
@@ -310,28 +362,24 @@ def test_editable_packages_from_elsewhere(
     assert machine.tool(gate)
 
 
-@pytest.mark.parametrize("interpreter", ["/usr/bin/env ruby", "/usr/bin/node", "/usr/bin/perl -w"])
-def test_scripts_that_load_what_is_installed_for_all(
-    pair: tuple[Machine, Machine], interpreter: str
-) -> None:
+def test_scripts_that_load_what_is_installed_for_all(pair: tuple[Machine, Machine]) -> None:
     """The script of a package is the same in many of its versions."""
     gate = GATE._replace(command="true lint-it")
     assert pair[0].tool(gate)
-    pair[0].program("lint-it", f"#!{interpreter}\nload\n")
-    assert pair[0].tool(gate) == ""
+    for interpreter in ("/usr/bin/env ruby", "/usr/bin/node", "/usr/bin/perl -w"):
+        pair[0].program("lint-it", f"#!{interpreter}\nload\n")
+        assert pair[0].tool(gate) == "", interpreter
 
 
-@pytest.mark.parametrize("command", ["pre-commit run --all-files || true", ("prek", "run")])
-def test_hooks_that_a_person_skips_are_not_proved(
-    pair: tuple[Machine, Machine], command: str | tuple[str, ...]
-) -> None:
-    gate = GATE._replace(command=command)
+def test_hooks_that_a_person_skips_are_not_proved(pair: tuple[Machine, Machine]) -> None:
     for machine in pair:
         for name in ("pre-commit", "prek"):
             machine.program(name, SCRIPT)
-    expected = pair[0].tool(gate)
-    assert pair[1].tool(gate) == expected != pair[1].tool(gate, SKIP="mypy")
-    assert expected != pair[1].tool(gate, PREK_SKIP="mypy")
+    for command in ("pre-commit run --all-files || true", ("prek", "run")):
+        gate = GATE._replace(command=command)
+        expected = pair[0].tool(gate)
+        assert pair[1].tool(gate) == expected != pair[1].tool(gate, SKIP="mypy")
+        assert expected != pair[1].tool(gate, PREK_SKIP="mypy")
     assert pair[0].tool() == pair[1].tool(SKIP="mypy")  # its own hooks are no matter of others
 
 
