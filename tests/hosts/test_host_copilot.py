@@ -7,6 +7,7 @@ import os
 import subprocess
 from typing import TYPE_CHECKING, Any
 
+import forked
 import pytest
 
 from gitgates.hosts import agent_host, agent_settings
@@ -184,8 +185,8 @@ def started(repo: Repo, agent: str, *variables: str) -> bytes:
     """Return the answer to a stop, as the client hears it from one entry."""
     stop = {"hook_event_name": "Stop", "session_id": f"s{agent}{len(variables)}"}
     payload = json.dumps({**stop, "timestamp": TIME, "cwd": str(repo.path)}).encode()
-    env = dict.fromkeys(variables, str(repo.path))
-    done = repo.gitgates("agent-hook", agent, stdin=payload, env=env)
+    env = {**os.environ, **dict.fromkeys(variables, str(repo.path))}
+    done = forked.run(("agent-hook", agent), str(repo.path), env, payload, hosts=True)
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout
 

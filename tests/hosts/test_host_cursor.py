@@ -6,8 +6,10 @@ By its documentation: there is no client here. tests/payloads/cursor.json names 
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
+import forked
 import pytest
 from doctor_support import examine
 
@@ -169,8 +171,9 @@ def test_where_both_settings_have_our_hooks_its_own_answer(repo: Repo) -> None:
     }
 
     def started(agent: str) -> bytes:
-        env = {"CURSOR_PROJECT_DIR": str(repo.path)}
-        return repo.gitgates("agent-hook", agent, stdin=json.dumps(event).encode(), env=env).stdout
+        env = {**os.environ, "CURSOR_PROJECT_DIR": str(repo.path)}
+        raw = json.dumps(event).encode()
+        return forked.run(("agent-hook", agent), str(repo.path), env, raw, hosts=True).stdout
 
     repo.gitgates("install-hooks", "--agent", "claude")
     assert b'"permission": "deny"' in started("claude")

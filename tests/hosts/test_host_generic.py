@@ -8,8 +8,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import forked
 import pytest
 
 from gitgates.hosts import agent_host
@@ -64,21 +66,30 @@ def test_the_example_has_no_more_than_twenty_lines() -> None:
     assert len([line for line in example().splitlines() if line.strip()]) <= 20
 
 
-@pytest.mark.slow
-def test_the_example_is_held_to_the_gates(repo: Repo) -> None:
+def test_the_example_is_held_to_the_gates(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It runs in this process, and starts gitgates in forks: nine programs take two seconds."""
     repo.config(CONFIG)
     folder = repo.path.parent
-    (folder / "agent.py").write_text(example())
-    (folder / "model.py").write_text(MODEL)
-    (folder / "tools.py").write_text(TOOLS)
-    program = folder / "bin/gitgates"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gitgates "$@"\n')
-    program.chmod(0o755)
-    env = {**os.environ, "PATH": f"{program.parent}:{os.environ['PATH']}"}
-    argv = (sys.executable, str(folder / "agent.py"), "Do it")
-    done = subprocess.run(argv, cwd=repo.path, env=env, capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    for name, text in (("model", MODEL), ("tools", TOOLS)):
+        module = ModuleType(name)
+        exec(text, vars(module))
+        monkeypatch.setitem(sys.modules, name, module)
+    run = subprocess.run
+
+    def started(argv: Any, **more: Any) -> Any:
+        if argv[0] != "gitgates":
+            return run(argv, **more)
+        assert more.keys() == {"input", "stdout"}
+        done = forked.run(
+            tuple(argv[1:]), str(repo.path), {**os.environ}, more["input"], hosts=True
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        return done
+
+    monkeypatch.setattr(subprocess, "run", started)
+    monkeypatch.setattr(sys, "argv", ["agent.py", "Do it"])
+    monkeypatch.chdir(repo.path)
+    exec(compile(example(), "agent.py", "exec"), {})
     first, refused, edited, stopped, removed = (folder / "told").read_text().splitlines()
     assert "gitgates checks the work in this repository." in first
     assert "rule `no_verify`" in refused

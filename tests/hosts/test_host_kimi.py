@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import TYPE_CHECKING, Any
 
-import pytest
+from gitgates.session.driver import respond
 
 if TYPE_CHECKING:
     from conftest import Repo
@@ -13,16 +14,16 @@ if TYPE_CHECKING:
 REVIEW = '[hooks.Stop]\ngates = ["review"]\n'
 
 
-@pytest.mark.slow
 def test_an_edit_that_is_not_told_of_is_weighed(repo: Repo) -> None:
     repo.config(REVIEW)
 
     def ask(event: str, **more: Any) -> str:
         known = {"session_id": "s", "cwd": str(repo.path), "hook_event_name": event}
         raw = json.dumps({**known, **more}).encode()
-        done = repo.gitgates("agent-hook", "kimi", stdin=raw)
-        assert (done.returncode, done.stderr) == (0, b"")
-        return done.stdout.decode()
+        said: list[str] = []
+        answer = respond(raw, os.environ, said.append, "kimi")
+        assert said == []
+        return answer.decode()
 
     ask("SessionStart", source="startup")
     ask("UserPromptSubmit", prompt=[{"type": "text", "text": "go"}])

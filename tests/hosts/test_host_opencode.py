@@ -121,7 +121,8 @@ def client(tmp_path: Path) -> Client:
 
 
 @needs_node
-@pytest.mark.parametrize("host", ["opencode", "kilo"])
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("host", ["kilo", "opencode"])
 def test_it_is_javascript(client: Client, host: str) -> None:
     subprocess.run([NODE, "--check", client.plugin(*ALL, host=host)], check=True)
 
@@ -144,8 +145,10 @@ def test_a_tool_is_refused_or_changed_and_what_it_said_has_more(client: Client) 
 
 
 @needs_node
-@pytest.mark.parametrize("program", ["", "#!/no/such\n"], ids=["missing", "broken"])
-@pytest.mark.parametrize("once", [False, True], ids=["", "run"])
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(
+    ("program", "once"), [("", False), ("#!/no/such\n", True), ("", True), ("#!/no/such\n", False)]
+)
 def test_where_gitgates_is_missing_that_is_said(
     client: Client, program: str, *, once: bool
 ) -> None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from gitgates.hosts import agent_settings
+from gitgates.session import call
+from gitgates.session.driver import respond
 
 if TYPE_CHECKING:
     from conftest import Repo
@@ -20,6 +24,12 @@ gates = ["check"]
 max_retries = 2
 """
 SESSION = "5d0d4c8a-0000-4000-8000-000000000000"
+
+
+@pytest.fixture(autouse=True)
+def _each_event_begins_when_it_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where each has a process of its own."""
+    monkeypatch.setattr(call, "process_start_time", time.time)
 
 
 class Vibe:
@@ -36,21 +46,22 @@ class Vibe:
             "hook_event_name": event,
             **more,
         }
-        done = self.repo.gitgates("agent-hook", "vibe", stdin=json.dumps(payload).encode())
-        assert (done.returncode, done.stderr) == (0, b"")
-        found: dict[str, Any] = json.loads(done.stdout or b"{}")
+        said: list[str] = []
+        answer = respond(json.dumps(payload).encode(), os.environ, said.append, "vibe")
+        assert said == []
+        found: dict[str, Any] = json.loads(answer or b"{}")
         return found
 
     def write(self, name: str) -> None:
         self.calls += 1
-        call = {
+        tool = {
             "tool_name": "file_system.write_file",
             "tool_call_id": f"call{self.calls}",
             "tool_input": {"file_path": str(self.repo.path / name), "content": "x\n"},
         }
-        self.ask("pre_tool", **call)
+        self.ask("pre_tool", **tool)
         self.repo.write(name, "x\n")
-        self.ask("post_tool", **call, tool_status="success")
+        self.ask("post_tool", **tool, tool_status="success")
 
     def stop(self, **more: Any) -> str:
         """End a turn; return what it is told, or else the person."""
@@ -59,7 +70,6 @@ class Vibe:
         return str(answer.get("reason") or answer.get("system_message") or "")
 
 
-@pytest.mark.slow
 def test_equal_ends_are_several_and_each_turn_begins_anew(repo: Repo) -> None:
     repo.config(CONFIG)
     repo.commit_all("first")
@@ -120,7 +130,6 @@ def test_trust_is_that_of_the_nearest_folder() -> None:
         assert settings.is_trusted(text, file, "") is trusted
 
 
-@pytest.mark.slow
 def test_the_session_is_named_where_commands_could_not_tell_it(repo: Repo) -> None:
     repo.config(CONFIG)
     vibe = Vibe(repo)

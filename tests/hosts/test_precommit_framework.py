@@ -1,7 +1,8 @@
 """Our hooks under the real pre-commit and the real prek.
 
-Each builds one environment with our package for all tests, and installs its hooks once; each start
-of pre-commit costs a third of a second, so a test keeps only the hooks that it is about.
+Each builds one environment with our package for all tests, which takes seven seconds; `make test`
+has the same hooks without one, and test_precommit_host.py the rest as values. Each start of
+pre-commit costs a third of a second, so a test keeps only the hooks that it is about.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import contextlib
 import os
 import shutil
 import subprocess
+import textwrap
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from install_support import BIN, ROOT, Repo, make_repo
 
-pytestmark = pytest.mark.slow  # each tool builds an environment with our package
+pytestmark = pytest.mark.slow  # each starts pre-commit several times
 
 STAGES = ("pre-commit", "commit-msg", "pre-push")
 FIRED = (*STAGES, "post-commit")
@@ -61,10 +63,10 @@ manual.gates = ["no-bad"]
 
 
 class Tool(NamedTuple):
-    """One framework, a repository of our package, and the environment to run in."""
+    """One framework, a repository of our package to build, if any, and what it is started with."""
 
     name: str
-    source: Path
+    source: Path | None
     env: dict[str, str]
 
     @property
@@ -103,9 +105,14 @@ def source(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 # prek downloads uv to build an environment; without one, test_precommit_gate.py starts it, too.
 @pytest.fixture(
-    scope="session", params=["pre-commit", pytest.param("prek", marks=pytest.mark.thorough)]
+    scope="session",
+    params=[
+        "pre-commit, nothing built",
+        pytest.param("pre-commit", marks=pytest.mark.thorough),
+        pytest.param("prek", marks=pytest.mark.thorough),
+    ],
 )
-def tool(request: pytest.FixtureRequest, shared: Path, source: Path) -> Tool:
+def tool(request: pytest.FixtureRequest, shared: Path) -> Tool:
     persons = shared / "persons"
     (persons / "bin").mkdir(parents=True, exist_ok=True)
     (persons / "pyvenv.cfg").write_text("")
@@ -118,9 +125,10 @@ def tool(request: pytest.FixtureRequest, shared: Path, source: Path) -> Tool:
         "VIRTUALENV_NO_PERIODIC_UPDATE": "1",  # downloads, in the background
         "UV_CACHE_DIR": str(shared / "uv"),
         "VIRTUAL_ENV": str(persons),
-        "PATH": f"{persons}/bin:{os.environ['PATH']}",
+        "PATH": f"{persons}/bin:{BIN}:{os.environ['PATH']}",
     }
-    return Tool(request.param, source, env)
+    name, _, unbuilt = request.param.partition(", ")
+    return Tool(name, None if unbuilt else request.getfixturevalue("source"), env)
 
 
 def configured(path: Path, home: Path, tool: Tool) -> Repo:
@@ -139,15 +147,25 @@ def repo(tool: Tool, tmp_path: Path) -> Repo:
     return made
 
 
+def published(tool: Tool, made: Repo) -> str:
+    rev = made.git("-C", tool.source, "rev-parse", "HEAD")
+    ids = "".join(f"  - id: gitgates-{stage}\n" for stage in (*FIRED, "manual"))
+    return f"repos:\n- repo: {tool.source}\n  rev: {rev}\n  hooks:\n{ids}"
+
+
+def local() -> str:
+    """Return our hooks as they are published, but for the gitgates in the PATH."""
+    text = (ROOT / ".pre-commit-hooks.yaml").read_text()
+    hooks = textwrap.indent(text.replace("language: python", "language: system"), "  ")
+    return f"repos:\n- repo: local\n  hooks:\n{hooks}"
+
+
 @pytest.fixture(scope="session")
 def prepared(tool: Tool, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a repository with the framework's own hooks, which run ours, to be copied."""
     folder = tmp_path_factory.mktemp(tool.name)
     made = configured(folder / "repo", folder / "home", tool)
-    rev = made.git("-C", tool.source, "rev-parse", "HEAD")
-    ids = "".join(f"  - id: gitgates-{stage}\n" for stage in (*FIRED, "manual"))
-    text = f"repos:\n- repo: {tool.source}\n  rev: {rev}\n  hooks:\n{ids}"
-    made.write(".pre-commit-config.yaml", text)
+    made.write(".pre-commit-config.yaml", published(tool, made) if tool.source else local())
     made.git("add", "-A")
     made.git("commit", "-qm", "configure")
     types = [arg for stage in FIRED for arg in ("-t", stage)]
@@ -179,6 +197,7 @@ def log(repo: Repo) -> tuple[dict[str, str], list[str]]:
     return dict(line.split("=", 1) for line in lines[:start] if "=" in line), lines[start:]
 
 
+@pytest.mark.thorough
 def test_the_manifest_is_valid(tool: Tool, repo: Repo) -> None:
     done = repo.run(tool.argv0, "validate-manifest", str(ROOT / ".pre-commit-hooks.yaml"))
     assert done.returncode == 0, done.stdout
@@ -199,7 +218,7 @@ def test_try_repo(
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "stage",
-    ["pre-commit", *(pytest.param(stage, marks=pytest.mark.thorough) for stage in STAGES[1:])],
+    STAGES,
 )
 def test_a_stage_by_hand(tool: Tool, installed: Repo, stage: str) -> None:
     installed.write("message", "BAD\n")
@@ -241,6 +260,7 @@ def test_before_a_commit(installed: Repo) -> None:
     assert (installed.path / "c d").read_text() == "fine\nBAD, but not staged\n"
 
 
+@pytest.mark.thorough
 def test_a_fixer_that_does_not_say_so(installed: Repo) -> None:
     only(installed, "pre-commit")
     gate = "[tool.gitgates.gates.fix]\ncommand = 'sed -i s/BAD/good/ *.txt'\n"
@@ -258,6 +278,7 @@ def test_a_fixer_that_does_not_say_so(installed: Repo) -> None:
     assert installed.run("git", "commit", "-qm", "c", "--amend").returncode == 0
 
 
+@pytest.mark.thorough
 def test_a_commit_that_only_deletes(installed: Repo) -> None:
     only(installed, "pre-commit")
     gate = "[tool.gitgates.gates.whole]\ncommand = 'test -e \"a b\"'\nfiles = ['a b']\n"
@@ -331,6 +352,7 @@ def test_after_a_commit(installed: Repo) -> None:
     assert log(installed)[1][1:] == ["<c>"]
 
 
+@pytest.mark.thorough
 def test_all_files(tool: Tool, installed: Repo) -> None:
     done = installed.run(tool.argv0, "run", "--all-files")
     assert done.returncode == 0, done.stdout
@@ -366,6 +388,7 @@ def test_a_linked_worktree(installed: Repo, tmp_path: Path) -> None:
     assert log(linked)[1] == [str(linked.path), "<c>"]
 
 
+@pytest.mark.thorough
 def test_the_off_switch(installed: Repo) -> None:
     only(installed, "pre-commit")
     installed.write("c", "BAD\n")
