@@ -148,7 +148,7 @@ def repo(tool: Tool, tmp_path: Path) -> Repo:
 
 
 def published(tool: Tool, made: Repo) -> str:
-    rev = made.git("-C", tool.source, "rev-parse", "HEAD")
+    rev = made.git("-C", str(tool.source), "rev-parse", "HEAD")
     ids = "".join(f"  - id: gitgates-{stage}\n" for stage in (*FIRED, "manual"))
     return f"repos:\n- repo: {tool.source}\n  rev: {rev}\n  hooks:\n{ids}"
 

@@ -32,7 +32,8 @@ CONFIG = f"[undo]\nmax_file = {MOST}\n"
 
 def seeds(here: int, thorough: int, nightly: int) -> list[ParameterSet]:
     """Return the first numbers for every run, more for `make thorough`, the rest for the night."""
-    marks = (*((),) * here, *(pytest.mark.thorough,) * thorough, *(pytest.mark.nightly,) * nightly)
+    marks: list[list[pytest.MarkDecorator]] = [[]] * here
+    marks += [[pytest.mark.thorough]] * thorough + [[pytest.mark.nightly]] * nightly
     return [pytest.param(seed, marks=mark) for seed, mark in enumerate(marks)]
 
 
