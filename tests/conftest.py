@@ -249,13 +249,6 @@ class Repo:
 
 
 @pytest.fixture
-def no_python_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Import no packages from where another machine could not know of them."""
-    for name in ("PYTHONPATH", "PYTHONHOME", "NODE_PATH"):
-        monkeypatch.delenv(name, raising=False)
-
-
-@pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     return Repo.init(tmp_path / "repo")
 

@@ -29,8 +29,6 @@ from gitgates.git.repo import Repo as FoundRepo
 from gitgates.git.repo import find_repo
 from gitgates.store.files import read_cached, replace_cached
 
-pytestmark = pytest.mark.usefixtures("no_python_path")
-
 ALICE, MALLORY = "alice@example.com", "mallory@example.com"
 CONFIG = """
 [gates.all]

@@ -16,8 +16,6 @@ from conftest import Repo, timeless
 from gitgates.features.remote.transfer import unwrapped, wrapped
 from gitgates.store.proofs import Proof, read_all
 
-pytestmark = pytest.mark.usefixtures("no_python_path")
-
 CONFIG = """
 [gates.whole]
 command = "echo whole >> $LOG; ! grep -qs BAD a.txt"

@@ -8,8 +8,6 @@ import pytest
 from conftest import Repo
 from proof_support import CI, make_key, sign_with, signer, trusting
 
-pytestmark = pytest.mark.usefixtures("no_python_path")
-
 
 @pytest.fixture
 def signing(repo: Repo) -> Repo:

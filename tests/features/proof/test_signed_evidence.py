@@ -20,8 +20,6 @@ from gitgates.features.proof.statement import Statement
 from gitgates.git.commits import list_commits
 from gitgates.git.repo import Git, find_repo
 
-pytestmark = pytest.mark.usefixtures("no_python_path")
-
 ALICE = "alice@example.com"
 BOTH = "bypassed the gates: all, py"
 
