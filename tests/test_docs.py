@@ -86,6 +86,7 @@ def _name(block: Block) -> str:
 # Pages made from the code
 
 
+@pytest.mark.slow
 def test_generated_pages_are_fresh() -> None:
     stored = {path.name: path.read_text(encoding="utf-8") for path in REFERENCE.glob("*.md")}
     stored.pop("benchmarks.md")  # measured, not made from the code: tests/test_bench_peers.py
