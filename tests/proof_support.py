@@ -39,7 +39,9 @@ GATE = GateProof(
 
 def make_key(path: Path, kind: str = "ed25519", passphrase: str = "") -> Path:
     """Make a pair of keys; return the file of the private one."""
-    argv = ("ssh-keygen", "-q", "-t", kind, "-N", passphrase, "-C", "", "-f", str(path))
+    size = ("-b", "1024") if kind == "rsa" else ()  # a usual one takes a second
+    named = ("-N", passphrase, "-a", "1", "-C", "", "-f", str(path))
+    argv = ("ssh-keygen", "-q", "-t", kind, *size, *named)
     subprocess.run(argv, check=True, stdin=subprocess.DEVNULL)
     return path
 
@@ -51,14 +53,27 @@ def signer(identity: str, key: Path, options: str = "") -> str:
 
 
 def trusting(repo: Repo, signers: str, trust: str = '["ci@example.com"]') -> None:
-    """Commit a configuration that trusts signers, with a file of their keys, and push it."""
+    """Commit a configuration that trusts signers, with a file of their keys, and merge it."""
     repo.config(CONFIG.replace("{trust}", trust))
     repo.write(".gitgates-signers", signers)
     repo.commit_all("trust")
-    if "origin" in repo.git("remote").split():
-        repo.git("push", "-q", "origin", "HEAD:main")
-    else:
-        repo.add_origin()
+    merged(repo)
+
+
+def merged(repo: Repo) -> None:
+    """Have HEAD on the default branch of a remote, as after a push; the remote need not be there.
+
+    To make it: make_origin.
+    """
+    if '[remote "origin"]' not in (repo.path / ".git/config").read_text():
+        repo.git("remote", "add", "origin", "../origin.git")
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
+
+
+def make_origin(repo: Repo, main: str = "HEAD") -> None:
+    """Make the remote of a repository that has been merged; `main`: the commit on that branch."""
+    repo.git("init", "-q", "--bare", "../origin.git")
+    repo.git("push", "-q", "--no-verify", "origin", f"{main}:refs/heads/main")
 
 
 def sign_with(repo: Repo, key: Path) -> None:

@@ -71,9 +71,11 @@ def trust(keys: Keys, tmp_path_factory: pytest.TempPathFactory) -> Trust:
 
 def refused(trust: Trust, envelope: bytes, *wanted: str, **facts: str) -> str:
     """Return why a proof does not count, without what it is about; `wanted`: the gate."""
-    with pytest.raises(RefusedError) as caught:
+    try:
         trust.believed(envelope).require(*wanted or ("all",), **facts)
-    return caught.value.reason.removeprefix(f"proof of {CI} about tree {TREE[:7]}: ")
+    except RefusedError as error:
+        return error.reason.removeprefix(f"proof of {CI} about tree {TREE[:7]}: ")
+    return "believed"
 
 
 def envelope_with(envelope: bytes, **fields: Any) -> bytes:
@@ -411,25 +413,25 @@ REPLAYED: dict[str, tuple[dict[str, str], str]] = {
 }
 
 
-@pytest.mark.parametrize("way", CHANGED)
-def test_what_was_changed_is_not_believed(trust: Trust, keys: Keys, way: str) -> None:
-    forge, reason = CHANGED[way]
-    assert refused(trust, forge(keys)).startswith(reason)
+def wrongly_refused(trust: Trust, keys: Keys, ways: dict[str, tuple[Forge, str]]) -> dict[str, str]:
+    """Return the ways that are believed, or refused for another reason, and what is said."""
+    said = {way: refused(trust, forge(keys)) for way, (forge, _reason) in ways.items()}
+    return {way: said[way] for way in ways if not said[way].startswith(ways[way][1])}
 
 
-@pytest.mark.parametrize("way", SIGNED)
-def test_what_should_not_be_signed_is_not_believed(trust: Trust, keys: Keys, way: str) -> None:
-    forge, reason = SIGNED[way]
-    assert refused(trust, forge(keys)).startswith(reason)
+def test_what_was_changed_is_not_believed(trust: Trust, keys: Keys) -> None:
+    assert wrongly_refused(trust, keys, CHANGED) == {}
 
 
-@pytest.mark.parametrize("way", REPLAYED)
-def test_what_is_put_forward_for_something_else_does_not_count(
-    trust: Trust, keys: Keys, way: str
-) -> None:
-    wanted, reason = REPLAYED[way]
-    facts = {name: value for name, value in wanted.items() if name != "gate"}
-    assert refused(trust, proof_by(keys.ci), wanted["gate"], **facts) == reason
+def test_what_should_not_be_signed_is_not_believed(trust: Trust, keys: Keys) -> None:
+    assert wrongly_refused(trust, keys, SIGNED) == {}
+
+
+def test_what_is_put_forward_for_something_else_does_not_count(trust: Trust, keys: Keys) -> None:
+    proof = proof_by(keys.ci)
+    for way, (wanted, reason) in REPLAYED.items():
+        facts = {name: value for name, value in wanted.items() if name != "gate"}
+        assert refused(trust, proof, wanted["gate"], **facts) == reason, way
 
 
 def test_who_believed_another_is_not_believed_for_it(trust: Trust, keys: Keys) -> None:

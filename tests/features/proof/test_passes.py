@@ -393,7 +393,9 @@ POISONED: dict[str, Callable[[CacheServer], None]] = {
 
 
 @pytest.mark.samples(1)
-@pytest.mark.parametrize("names", [("garbage", "another signer"), (*POISONED,)], ids=["some", "all"])
+@pytest.mark.parametrize(
+    "names", [("garbage", "another signer"), (*POISONED,)], ids=["some", "all"]
+)
 def test_a_poisoned_cache(
     machines: tuple[Machine, Machine], cache: CacheServer, names: tuple[str, ...]
 ) -> None:

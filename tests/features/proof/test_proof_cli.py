@@ -6,7 +6,8 @@ import json
 
 import pytest
 from conftest import Repo
-from proof_support import CI, make_key, sign_with, signer, trusting
+from hook_support import commit
+from proof_support import CI, make_key, make_origin, sign_with, signer, trusting
 
 
 @pytest.fixture
@@ -17,7 +18,8 @@ def signing(repo: Repo) -> Repo:
     sign_with(repo, key)
     repo.shim("pre-commit")
     repo.write("a.py", "a = 1\n")
-    repo.commit_all("one")
+    repo.git("add", ".")
+    assert commit(repo, "one").returncode == 0
     return repo
 
 
@@ -29,24 +31,24 @@ def lines(repo: Repo, *args: str, status: int = 0) -> list[str]:
 
 
 def test_sign_then_list_and_verify(signing: Repo) -> None:
-    commit = signing.head()[:7]
-    assert lines(signing, "list") == [f"{commit} no proof"]
+    head = signing.head()[:7]
+    assert lines(signing, "list") == [f"{head} no proof"]
     assert lines(signing, "verify", "HEAD", status=1) == ["HEAD: no proof"]
-    assert lines(signing, "sign") == [f"{commit} signed: all, py one"]
-    assert lines(signing, "list") == [f"{commit} {CI} all, py believed"]
+    assert lines(signing, "sign") == [f"{head} signed: all, py one"]
+    assert lines(signing, "list") == [f"{head} {CI} all, py believed"]
     tree = signing.git("rev-parse", "HEAD^{tree}")[:7]
     assert lines(signing, "verify", "HEAD") == [f"proof of {CI} about tree {tree}: believed"]
-    assert lines(signing, "sign") == [f"{commit} already signed one"]
+    assert lines(signing, "sign") == [f"{head} already signed one"]
 
 
 def test_sign_says_which_gates_others_will_run(signing: Repo) -> None:
     signing.write("b.py", "b = 1\n")
     signing.git("add", "b.py")
-    signing.git("commit", "-qm", "two", env={"SKIP": "py"})
+    assert commit(signing, "two", env={"SKIP": "py"}).returncode == 0
     signing.write("untracked", "")
     signing.write("c.py", "c = 1\n")
     signing.git("add", "c.py")
-    signing.git("commit", "-qm", "three")
+    assert commit(signing, "three").returncode == 0
     skipped = "others will run py again: skipped, not passed"
     why = "it ran on other files than the commit has, or its programs are not known"
     said = lines(signing, "sign", "HEAD~2..")
@@ -58,6 +60,7 @@ def test_sign_says_which_gates_others_will_run(signing: Repo) -> None:
 def test_export_then_import_into_another_clone(signing: Repo) -> None:
     lines(signing, "sign")
     folder = signing.path.parent
+    make_origin(signing, "HEAD~")
     signing.git("push", "-q", "origin", "HEAD:work")
     signing.git("clone", "-q", str(folder / "origin.git"), str(folder / "other"))
     name = f"{folder}/HEAD-1"
@@ -79,9 +82,9 @@ def test_export_then_import_into_another_clone(signing: Repo) -> None:
     assert shown[:2] == [title, "believed"]
     assert shown[3] == f"commit {signing.head()}"
     document = json.loads(other.gitgates("proof", "list", "origin/work", "--format", "json").stdout)
-    (commit,) = document["commits"]
-    assert [proof["believed"] for proof in commit["proofs"]] == [True]
-    assert [g["status"] for g in commit["proofs"][0]["statement"]["gates"]] == ["passed", "passed"]
+    (listed,) = document["commits"]
+    assert [proof["believed"] for proof in listed["proofs"]] == [True]
+    assert [g["status"] for g in listed["proofs"][0]["statement"]["gates"]] == ["passed", "passed"]
 
 
 def test_what_is_no_proof_is_not_imported(signing: Repo) -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from conftest import Repo
+from hook_support import commit
 from proof_support import CI, edited, make_key, sign_with, signer, trusting
 
 PAGE = Path(__file__).resolve().parents[3] / "docs/explanation/proofs.md"
@@ -18,7 +19,8 @@ def test_the_lines_of_the_page_confirm_a_signature(repo: Repo) -> None:
     sign_with(repo, key)
     repo.shim("pre-commit")
     repo.write("a.py", "a = 1\n")
-    repo.commit_all("one")
+    repo.git("add", ".")
+    assert commit(repo).returncode == 0
     assert repo.gitgates("proof", "sign").returncode == 0
     done = repo.ask("sh", "-e", "-c", lines)
     tree = repo.git("rev-parse", "HEAD^{tree}")

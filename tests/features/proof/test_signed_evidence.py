@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Repo
-from proof_support import make_key, proof_by, sign_with, signer, trusting
+from proof_support import make_key, make_origin, proof_by, sign_with, signer, trusting
 from verify_support import append, change, notes
 
+from gitgates.features.proof.envelope import LARGEST
 from gitgates.features.proof.evidence import SignedEvidence
 from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import signed, statements_of
@@ -25,14 +27,22 @@ BOTH = "bypassed the gates: all, py"
 
 
 @pytest.fixture
-def alice(repo: Repo, tmp_path: Path) -> Repo:
-    """Return a repository whose signer is trusted, with a commit that is pushed and merged."""
-    repo.shim("pre-commit", "pre-merge-commit")
-    repo.write("a.py", "".join(f"a = {number}\n" for number in range(30)))
-    key = make_key(tmp_path / "alice")
-    trusting(repo, signer(ALICE, key), f'["{ALICE}"]')
-    repo.git("tag", "base")
-    sign_with(repo, key)
+def alice(repo: Repo) -> Repo:
+    """Return a repository whose signer is trusted, with a commit that is pushed and merged.
+
+    It is made once for each worker, and copied.
+    """
+    made = Repo.blank.with_name("signing")
+    if not made.exists():
+        first = Repo.init(made / repo.path.name)
+        first.shim("pre-commit", "pre-merge-commit")
+        first.write("a.py", "".join(f"a = {number}\n" for number in range(30)))
+        key = make_key(made / "alice")
+        trusting(first, signer(ALICE, key), f'["{ALICE}"]')
+        make_origin(first)
+        first.git("tag", "base")
+        sign_with(first, key)
+    shutil.copytree(made, repo.path.parent, dirs_exist_ok=True)
     return repo
 
 
@@ -141,14 +151,15 @@ def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.samples(2)
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
     [
+        ("tool", "", "or its programs are not known"),
+        ("gate", "", "nothing about the gate"),
         ("definition", "5" * 64, "definition"),
         ("tool", "5" * 64, "tool"),
-        ("tool", "", "or its programs are not known"),
         ("origin", "carol@example.com", "carol@example.com"),
-        ("gate", "", "nothing about the gate"),
     ],
 )
 def test_what_differs_is_not_counted(alice: Repo, field: str, value: str, reason: str) -> None:
@@ -228,8 +239,9 @@ def test_an_amend_and_a_squash_are_followed(alice: Repo) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.samples(2)
 @pytest.mark.parametrize(
-    "how", [("--depth=1",), ("--filter=blob:none",), ("--filter=tree:0",), ("--single-branch",)]
+    "how", [("--depth=1",), ("--filter=tree:0",), ("--filter=blob:none",), ("--single-branch",)]
 )
 def test_clones_that_lack_something(alice: Repo, how: tuple[str, ...]) -> None:
     alice.git("-C", "../origin.git", "config", "uploadpack.allowFilter", "true")
@@ -247,7 +259,12 @@ def test_damaged_notes_are_no_proofs_and_stay(alice: Repo) -> None:
     publish(alice)
     tree = alice.git("rev-parse", "HEAD^{tree}")
     (envelope,) = notes(alice)[tree]
-    junk = [b"\0\xff\r\x85", b'{"payload":', b"x" * (10 << 20), b'{"payload":"%s"}' % (b"A" * 999)]
+    junk = [
+        b"\0\xff\r\x85",
+        b'{"payload":',
+        b"x" * (LARGEST + 1),
+        b'{"payload":"%s"}' % (b"A" * 999),
+    ]
     content = b"\n".join((*junk, envelope.encode(), *junk, b"torn"))
     blob = alice.ask("git", "hash-object", "-w", "--stdin", stdin=content).stdout.decode().strip()
     folder = alice.git("rev-parse", "HEAD^{tree}")
