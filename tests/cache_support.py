@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from conftest import Repo
+
 from gitgates.features.remote.verdict_cache import Server, VerdictCache
 
 PATH = re.compile(r"^/?(.*/)?(ac/|cas/)([a-f0-9]{64})$")  # bazel-remote, server/http.go
@@ -203,6 +205,15 @@ def answering(talk: Callable[[socket.socket], None]) -> Iterator[str]:
                 conn.shutdown(socket.SHUT_RDWR)
         for thread in threads:
             thread.join()
+
+
+def certificates() -> Path:
+    """Return a folder of them, which is made once for each worker of pytest."""
+    folder = Repo.blank.with_name("certificates")
+    if not folder.exists():
+        folder.mkdir()
+        make_certificates(folder)
+    return folder
 
 
 def make_certificates(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ _ENDS = {
 
 def main() -> None:
     vars(worker)["_run"] = _run
+    vars(sys)["modules"]["gitgates.features.remote.execution"] = None  # gRPC takes a while to load
     worker.main()
 
 

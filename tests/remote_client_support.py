@@ -28,6 +28,7 @@ class Client:
     connection: Connection | None = None  # that it shares with others
     said: list[str] = dataclasses.field(default_factory=list)
     output: bytes = b""
+    most_bytes: int = Config().max_log_bytes
     on_output: Callable[[bytes], None] | None = None
 
     def run(
@@ -43,7 +44,7 @@ class Client:
             table[name] = str(fields.pop(name, ""))
         repo = find_repo(str(self.repo.path), dict(os.environ))
         is_over = over.is_set if over else lambda: False
-        config = Config(tables={"remote": table})
+        config = Config(tables={"remote": table}, max_log_bytes=self.most_bytes)
         execution = RemoteExecution(
             repo, config, self.said.append, is_over, connection=self.connection
         )

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cache_support import CacheServer, Said, answering, make_certificates, serving, tls
+from cache_support import CacheServer, Said, answering, certificates, serving, tls
 from conftest import Repo
 
 from gitgates.features.remote import verdict_cache
-from gitgates.features.remote.transfer import wrapped
+from gitgates.features.remote.transfer import TransferError, _EntryError, _reason, _Site, wrapped
 from gitgates.features.remote.verdict_cache import DOWN_S, Server
 from gitgates.proc.call import RunningProcess, start_program
 from gitgates.store.files import read_cached, replace_cached
@@ -32,16 +32,15 @@ CLOSED = "closed the connection without an answer"
 
 
 @pytest.fixture(scope="module", name="certificates")
-def _certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("certificates")
-    make_certificates(folder)
-    return folder
+def _certificates() -> Path:
+    return certificates()
 
 
 @pytest.fixture(name="in_time", autouse=True)
 def _in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give a busy machine time for what is wrong for another reason than the time."""
     monkeypatch.setattr(verdict_cache, "BUDGET_S", 20.0)
+    monkeypatch.setenv("no_proxy", "*")
 
 
 @pytest.fixture(name="late")
@@ -60,6 +59,23 @@ def missed(where: Server | str) -> str:
     beginning, _, text = said.lines[0].partition(": ")
     assert beginning == f"cache {where.url if isinstance(where, Server) else where}"
     return text
+
+
+def asked(server: Server | str) -> str:
+    """Return what the process that talks to a server would say; it takes a while to start."""
+    try:
+        site = _Site(server if isinstance(server, Server) else Server(server))
+    except TransferError as error:
+        return str(error)
+    connection = site.connection()
+    try:
+        return site.ask(connection, "GET", KEYS[0], b"").decode()
+    except _EntryError as error:
+        return f"{KEYS[0][:12]}: {error}"
+    except Exception as error:  # noqa: BLE001 - as that process does
+        return f"GET: {_reason(error)}"
+    finally:
+        connection.close()
 
 
 # Servers that answer, but not as they should.
@@ -121,19 +137,19 @@ WRONG = {
         after_request(OK + b"Content-Length: 500\r\n\r\n" + ENTRY),
         "GET: its answer ended too early",
     ),
-    "killed in a chunk": (
-        after_request(OK + b"Transfer-Encoding: chunked\r\n\r\n40\r\nabc"),
-        "GET: its answer ended too early",
-    ),
     "cut off without a length": (
         after_request(OK + b"\r\n" + ENTRY[:-1]),
         f"{KEYS[0][:12]}: its entry was not written by gitgates",
+    ),
+    "endless body": (endless(OK + b"\r\n", b"\x2a" * 65536), "its answer is longer than 1 MiB"),
+    "killed in a chunk": (
+        after_request(OK + b"Transfer-Encoding: chunked\r\n\r\n40\r\nabc"),
+        "GET: its answer ended too early",
     ),
     "half-closed": (half_closed, f"GET: {CLOSED}"),
     "no HTTP": (after_request(b"SSH-2.0-OpenSSH_9.2\r\n"), "GET: its answer is not HTTP"),
     "endless header": (endless(OK, b"X: " + b"y" * 9000 + b"\r\n"), "GET: its answer is not HTTP"),
     "endless line": (endless(b"HTTP/1.1 200 ", b"y" * 9000), "GET: its answer is not HTTP"),
-    "endless body": (endless(OK + b"\r\n", b"\x2a" * 65536), "its answer is longer than 1 MiB"),
     "endless chunks": (
         endless(OK + b"Transfer-Encoding: chunked\r\n\r\n", b"4000\r\n" + b"a" * 0x4000 + b"\r\n"),
         "its answer is longer than 1 MiB",
@@ -165,6 +181,16 @@ WRONG = {
 }
 
 
+def test_what_is_wrong_with_an_answer_is_told() -> None:
+    said = {}
+    for name, (talk, _text) in WRONG.items():
+        with answering(talk) as url:
+            said[name] = asked(url)
+    wrong = {name: said[name] for name in WRONG if not said[name].endswith(WRONG[name][1])}
+    assert wrong == {}
+
+
+@pytest.mark.samples(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_answer_is_a_miss(name: str) -> None:
     talk, text = WRONG[name]
@@ -174,14 +200,15 @@ def test_a_wrong_answer_is_a_miss(name: str) -> None:
 
 SLOW = {
     "silent": silent,
-    "a byte a second of the header": slowly(b"HTTP", b"/1.1 200 OK\r\n"),
     "a byte a second of the body": slowly(OK + b"Content-Length: 10\r\n\r\n", ENTRY),
+    "a byte a second of the header": slowly(b"HTTP", b"/1.1 200 OK\r\n"),
     "a longer length than it is": unfinished,
     "continues for ever": endless(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
 }
 
 
 @pytest.mark.usefixtures("late")
+@pytest.mark.samples(2)
 @pytest.mark.parametrize("name", SLOW)
 def test_a_slow_server_costs_the_budget_and_no_more(name: str) -> None:
     with answering(SLOW[name]) as url:
@@ -222,19 +249,27 @@ def test_a_name_that_does_not_exist() -> None:
     assert text == LATE or text.startswith("GET: its name cannot be resolved: ")
 
 
-@pytest.mark.parametrize(
-    ("status", "text"),
-    [
-        (302, "302 redirects are not followed"),
-        (401, "401 Unauthorized"),
-        (403, "403 Forbidden"),
-        (407, "407 Proxy Authentication Required"),
-        (429, "429 Too Many Requests"),
-        (500, "500 Internal Server Error"),
-        (503, "503 Service Unavailable"),
-        (599, "599"),
-    ],
-)
+STATUSES = {
+    302: "302 redirects are not followed",
+    599: "599",
+    401: "401 Unauthorized",
+    403: "403 Forbidden",
+    407: "407 Proxy Authentication Required",
+    429: "429 Too Many Requests",
+    500: "500 Internal Server Error",
+    503: "503 Service Unavailable",
+}
+
+
+def test_a_status_is_told() -> None:
+    with serving(CacheServer()) as server:
+        for status, text in STATUSES.items():
+            server.status = status
+            assert asked(server.url) == f"GET: {text}"
+
+
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(("status", "text"), STATUSES.items())
 def test_a_status_ends_it(status: int, text: str) -> None:
     with serving(CacheServer(status=status)) as server:
         assert missed(server.url) == f"GET: {text}"
@@ -278,12 +313,13 @@ def test_an_entry_that_is_too_long_is_not_written() -> None:
 # TLS, and the files for it.
 
 
+@pytest.mark.samples(2)
 @pytest.mark.parametrize(
     ("served", "ca", "text"),
     [
         ("server", "other", "certificate verify failed: unable to get local issuer certificate"),
-        ("server", "", "certificate verify failed: unable to get local issuer certificate"),
         ("expired", "ca", "certificate verify failed: certificate has expired"),
+        ("server", "", "certificate verify failed: unable to get local issuer certificate"),
     ],
 )
 def test_a_wrong_certificate(certificates: Path, served: str, ca: str, text: str) -> None:
@@ -325,6 +361,13 @@ FILES = {
 }
 
 
+def test_files_that_are_missing_are_told() -> None:
+    for name, (path, text) in FILES.items():
+        fields: dict[str, Any] = {name: path}
+        assert asked(Server("https://127.0.0.1:1", needs_netrc=True, **fields)) == text
+
+
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_that_is_missing(name: str) -> None:
     path, text = FILES[name]
@@ -351,25 +394,36 @@ def test_files_that_hold_something_else(certificates: Path, tmp_path: Path) -> N
     text = tmp_path / "text"
     text.write_text("machine localhost login me passwrd s3cret\n")
     server = Server("https://127.0.0.1:1")
-    assert missed(server._replace(ca=str(text))) == f"`ca`: there are no certificates in {text}"
-    assert "are not a certificate and its private key" in missed(server._replace(cert=str(text)))
-    assert missed(server._replace(netrc=str(text))) == f"{text}:1: not in the format of netrc"
+    assert asked(server._replace(ca=str(text))) == f"`ca`: there are no certificates in {text}"
+    assert "are not a certificate and its private key" in asked(server._replace(cert=str(text)))
+    assert asked(server._replace(netrc=str(text))) == f"{text}:1: not in the format of netrc"
     key = str(certificates / "client.key")
-    assert missed(server._replace(key=key)) == "`key`: there is no `cert` for it"
+    assert asked(server._replace(key=key)) == "`key`: there is no `cert` for it"
 
 
 def test_a_password_is_only_sent_by_https(tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 192.0.2.1 login me password s3cret\n")
-    text = missed(Server("http://192.0.2.1", netrc=str(netrc)))
+    text = asked(Server("http://192.0.2.1", netrc=str(netrc)))
     assert text == "the password that netrc has for it is only sent over https"
 
 
-@pytest.mark.parametrize(
-    "proxy", ["http://me:s3/cret@proxy", "socks5://proxy:1", "proxy:x", "http://"]
-)
+PROXIES = ("http://me:s3/cret@proxy", "socks5://proxy:1", "proxy:x", "http://")
+
+
+def test_proxies_that_are_none_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for proxy in PROXIES:
+        monkeypatch.setenv("https_proxy", proxy)
+        said = asked("https://cache.invalid")
+        assert said == "https_proxy: expected a URL such as http://HOST:PORT", proxy
+
+
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("proxy", PROXIES)
 def test_a_proxy_that_is_none(proxy: str) -> None:
-    said = Said("https://cache.invalid", env={"https_proxy": proxy})
+    said = Said("https://cache.invalid", env={"https_proxy": proxy, "no_proxy": ""})
     assert said.cache.get(KEYS) == {}
     assert said.lines == [
         "cache https://cache.invalid: https_proxy: expected a URL such as http://HOST:PORT"
@@ -391,7 +445,7 @@ def test_a_private_key_with_a_passphrase_asks_nobody(certificates: Path, tmp_pat
     ]
     subprocess.run(argv, check=True)
     server = Server("https://127.0.0.1:1", cert=str(certificates / "client.pem"), key=str(locked))
-    assert missed(server).endswith("in PEM, without a passphrase")
+    assert asked(server).endswith("in PEM, without a passphrase")
 
 
 # A server that was down a moment ago.

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import pytest
 from conftest import Repo
 
 from gitgates.features.remote.worker import INSTALL
-
-pytestmark = pytest.mark.slow
 
 URL = "grpc://127.0.0.1:1"
 SERVER = f'[remote]\nexecution = "{URL}"\n'
@@ -19,8 +16,7 @@ GATE = '[gates.test]\ncommand = "true"\nremote = true\n'
 
 def found(repo: Repo, config: str, **env: str) -> list[tuple[str, str, str, str]]:
     repo.config(config)
-    argv = [sys.executable, "-m", "gitgates", "doctor", "--format", "json"]
-    findings = json.loads(repo.ask(*argv, env=env).stdout)["findings"]
+    findings = json.loads(repo.gitgates("doctor", "--format", "json", env=env).stdout)["findings"]
     return [
         (one["severity"], one["where"], one["what"], one["mend"])
         for one in findings
@@ -28,22 +24,15 @@ def found(repo: Repo, config: str, **env: str) -> list[tuple[str, str, str, str]
     ]
 
 
-@pytest.mark.parametrize(
-    ("config", "severity", "where", "what"),
-    [
+def test_what_is_configured(repo: Repo) -> None:
+    here = "[tool.gitgates.remote]"
+    for config, severity, where, what in (
         (SERVER + GATE, "ok", URL, "1 gate may run there; `gitgates remote check` asks the server"),
         (SERVER, "note", URL, "no gate has `remote`: nothing runs there"),
         (f"{SERVER}jobs = 0\n{GATE}", "note", URL, "`jobs` is 0: nothing runs there"),
-        (
-            GATE,
-            "note",
-            "[tool.gitgates.remote]",
-            "1 gate with `remote`, but no `execution`: they run here",
-        ),
-    ],
-)
-def test_what_is_configured(repo: Repo, config: str, severity: str, where: str, what: str) -> None:
-    assert found(repo, config) == [(severity, where, what, "")]
+        (GATE, "note", here, "1 gate with `remote`, but no `execution`: they run here"),
+    ):
+        assert found(repo, config) == [(severity, where, what, "")]
 
 
 def test_nothing_of_it_is_configured(repo: Repo) -> None:
@@ -55,6 +44,7 @@ def test_a_gate_that_always_runs_here(repo: Repo) -> None:
     assert found(repo, f"{SERVER}{GATE}baseline = true\n") == [("note", "gate test", what, "")]
 
 
+@pytest.mark.slow
 def test_without_the_packages(repo: Repo) -> None:
     repo.write("path/grpc/__init__.py", "raise ImportError('too old')")
     (problem,) = found(repo, SERVER + GATE, PYTHONPATH=str(repo.path / "path"))

@@ -92,7 +92,8 @@ def test_a_certificate_that_is_not_there(repo: Repo) -> None:
     assert f"failed: [tool.gitgates.remote]: `ca`: {repo.path}/none.pem" in done.stdout.decode()
 
 
-@pytest.mark.parametrize("package", ["grpc", "google/protobuf"])
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("package", ["google/protobuf", "grpc"])
 def test_without_the_packages(repo: Repo, package: str) -> None:
     repo.write("gitgates.toml", '[remote]\nexecution = "grpc://127.0.0.1:1"\n')
     text = "raise ImportError('none')" if package == "grpc" else ""  # that of an old version

@@ -104,15 +104,16 @@ def test_what_there_is_no_room_for_runs_there(repo: Repo, out: Path) -> None:
 
 NO_RESULT = {
     "could-not-run": "no worker has this platform",
+    "killed": "the process that talks to the server ended early",
+    "no-such-status": "",
     "down": "unavailable",
     "pass-with-status": "",
     "failure-without-status": "",
-    "no-such-status": "",
-    "killed": "the process that talks to the server ended early",
     "half": "the process that talks to the server ended early",
 }
 
 
+@pytest.mark.samples(3)
 @pytest.mark.parametrize("end", NO_RESULT)
 def test_what_could_not_run_there_runs_here_once(repo: Repo, out: Path, end: str) -> None:
     heard = Heard()
@@ -126,7 +127,8 @@ def test_what_could_not_run_there_runs_here_once(repo: Repo, out: Path, end: str
     assert "; it runs here" in heard.texts[-1]
 
 
-@pytest.mark.parametrize("commands", [1, 3])
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("commands", [3, 1])
 def test_output_that_replaces_what_was_written(
     repo: Repo, out: Path, monkeypatch: pytest.MonkeyPatch, commands: int
 ) -> None:
@@ -165,7 +167,8 @@ def test_all_gates_of_a_run_have_one_worker(repo: Repo, out: Path) -> None:
         os.kill(pids.pop(), 0)
 
 
-@pytest.mark.parametrize("end", NO_RESULT)
+@pytest.mark.samples(2)
+@pytest.mark.parametrize("end", [*NO_RESULT][::-1])
 def test_without_fallback_it_has_not_started(repo: Repo, out: Path, end: str) -> None:
     ended = run(repo, BUSY, gate("goes", end, command=HERE), fallback="fail")
     assert (ended["goes"].status, ended["goes"].where) == ("not-started", "")
@@ -321,17 +324,30 @@ def test_a_pass_is_recorded_with_the_action(repo: Repo) -> None:
     assert not again.where
 
 
-@pytest.mark.parametrize(
-    ("fields", "table"),
-    [
-        ({"image": "docker://other"}, {}),
-        ({"remote": False}, {}),
-        ({"ignored_inputs": ("other",)}, {}),
-        ({}, {"platform": (("a", "b"),)}),
-        ({}, {"instance": "other"}),
-        ({}, {"execution": "grpc://127.0.0.1:2"}),
-    ],
-)
+PLACES: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({"remote": False}, {}),
+    ({}, {"platform": (("a", "b"),)}),
+    ({"image": "docker://other"}, {}),
+    ({"ignored_inputs": ("other",)}, {}),
+    ({}, {"instance": "other"}),
+    ({}, {"execution": "grpc://127.0.0.1:2"}),
+]
+
+
+def test_the_conditions_of_a_pass_are_where_the_gate_runs(repo: Repo) -> None:
+    found = find_repo(str(repo.path), os.environ)
+
+    def conditions(it: Gate, **table: Any) -> str:
+        return RemoteGates(found, Config(tables={"remote": TABLE | table})).conditions(it)
+
+    goes = gate("goes")
+    known = [conditions(goes), *(conditions(goes._replace(**f), **t) for f, t in PLACES[1:])]
+    assert len(set(known)) == len(known)
+    assert conditions(goes) == conditions(goes, jobs=9)
+
+
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(("fields", "table"), PLACES)
 def test_a_pass_counts_as_long_as_the_gate_would_run_in_the_same_place(
     repo: Repo, fields: dict[str, Any], table: dict[str, Any]
 ) -> None:
@@ -367,7 +383,8 @@ def test_a_pass_of_the_servers_cache_is_told(repo: Repo) -> None:
     assert remote_name("goes") not in durations(str(repo.path / ".git/gitgates"))
 
 
-@pytest.mark.parametrize(("value", "reuses"), [("0", "False"), ("audit", "False"), ("", "True")])
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(("value", "reuses"), [("0", "False"), ("", "True"), ("audit", "False")])
 def test_where_nothing_is_reused_the_servers_cache_is_not_either(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, value: str, reuses: str
 ) -> None:
@@ -376,7 +393,8 @@ def test_where_nothing_is_reused_the_servers_cache_is_not_either(
     assert output.decode().endswith(f" {reuses}\n")
 
 
-@pytest.mark.parametrize("end", ["failed", "could-not-run", "killed"])
+@pytest.mark.samples(2)
+@pytest.mark.parametrize("end", ["failed", "killed", "could-not-run"])
 def test_nothing_but_a_pass_is_recorded(repo: Repo, end: str) -> None:
     goes = gate("goes", end, command="exit 1", reuse=True)
     assert run(repo, BUSY, goes)["goes"].status == "failed"
@@ -416,7 +434,8 @@ def _pool(folder: Path, size: int, name: str = "") -> Pool:
     return pool
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.samples(2)
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_it_is_cancelled_when_the_run_is_ended(repo: Repo, out: Path, number: int) -> None:
     pid = os.fork()
     if not pid:

@@ -15,11 +15,10 @@ from conftest import Repo
 from reapi_stub import Stub, operation, result_of, token_of
 from remote_client_support import Client
 
-from gitgates.core.types import Config
 from gitgates.features.remote.gates import RemoteEnd
 
 ALL = b"one\ntwo\nthree\n"
-_MOST = Config().max_log_bytes
+MOST = 200_000  # bytes of a log
 
 
 def streamed(
@@ -33,7 +32,7 @@ def streamed(
 
     The gate ends when `until` has been passed on.
     """
-    client, came = Client(repo), threading.Event()
+    client, came = Client(repo, most_bytes=MOST), threading.Event()
 
     def on_output(data: bytes) -> None:
         client.output += data
@@ -113,12 +112,12 @@ def test_only_the_first_stream_is_passed_on(repo: Repo) -> None:
 
 
 def test_no_more_of_it_is_passed_on_than_of_a_result(repo: Repo) -> None:
-    lines = b"".join(b"%9d\n" % number for number in range(_MOST // 10 + 1000))
-    parts = [lines[at : at + 100_000] for at in range(0, len(lines), 100_000)]
-    end, output = streamed(repo, iter(parts), output=lines, until=lines[:100_000])
+    lines = b"".join(b"%9d\n" % number for number in range(MOST // 10 + 1000))
+    parts = [lines[at : at + 10_000] for at in range(0, len(lines), 10_000)]
+    end, output = streamed(repo, iter(parts), output=lines, until=lines[:10_000])
     assert end.output is not None
-    assert end.output == lines[-_MOST:]
-    assert len(output) <= _MOST
+    assert end.output == lines[-MOST:]
+    assert len(output) <= MOST
 
 
 def test_a_gate_that_could_not_run_has_no_rest(repo: Repo) -> None:

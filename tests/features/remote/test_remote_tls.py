@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 import pytest
-from cache_support import make_certificates
+from cache_support import certificates
 from conftest import Repo
 from reapi_stub import Stub, operation, result_of, token_of
 from remote_client_support import Client
@@ -18,10 +18,8 @@ from gitgates.core.errors import GitgatesError
 
 
 @pytest.fixture(name="folder", scope="module")
-def _folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("tls")
-    make_certificates(folder)
-    return folder
+def _folder() -> Path:
+    return certificates()
 
 
 def server(folder: Path, name: str = "server") -> Stub:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cache_support import CacheServer, Said, answering, make_certificates, parse, serving, tls
+from cache_support import CacheServer, Said, answering, certificates, parse, serving, tls
 from conftest import Repo
 
 from gitgates.features.remote.transfer import unwrapped, wrapped
@@ -25,10 +25,8 @@ ENTRIES = {key(number): f'{{"payload":"{number}"}}'.encode() for number in range
 
 
 @pytest.fixture(scope="module", name="certificates")
-def _certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("certificates")
-    make_certificates(folder)
-    return folder
+def _certificates() -> Path:
+    return certificates()
 
 
 @pytest.fixture(name="server")
