@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 from gitgates.config.keys import TOP_KEYS
@@ -103,7 +102,6 @@ def test_local_file_beside_any_other(tmp_path: Path, shared: str) -> None:
     assert [gate.name for gate in config.gates] == (["g", "mine"] if shared else ["mine"])
 
 
-@pytest.mark.parametrize("name", ["pyproject", "own", "local"])
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -117,10 +115,11 @@ def test_local_file_beside_any_other(tmp_path: Path, shared: str) -> None:
     ],
     ids=["broken", "twice", "deep", "long number", "latin-1", "bom", "nul"],
 )
-def test_file_that_cannot_be_parsed(tmp_path: Path, name: str, content: bytes, said: str) -> None:
-    write(tmp_path, **{name: content})
-    file = {"pyproject": "pyproject.toml", "own": "gitgates.toml"}.get(name, "gitgates.local.toml")
-    assert refusal(tmp_path).startswith(f"{file}: {said}")
+def test_file_that_cannot_be_parsed(tmp_path: Path, content: bytes, said: str) -> None:
+    for file in ("pyproject.toml", "gitgates.toml", "gitgates.local.toml"):
+        (tmp_path / file).write_bytes(content)
+        assert refusal(tmp_path).startswith(f"{file}: {said}")
+        (tmp_path / file).unlink()
 
 
 def test_broken_toml_is_said_with_its_line(tmp_path: Path) -> None:
@@ -180,9 +179,8 @@ def test_load_says_all_fatal_problems_and_only_those(tmp_path: Path) -> None:
 
 
 def check(folder: Path, *args: str) -> tuple[int, str, str]:
-    argv = [sys.executable, "-m", "gitgates", "check", *args]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+    done = forked.run(("check", *args), str(folder), {**os.environ}, b"")
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 def test_check_says_each_problem_on_its_line(tmp_path: Path) -> None:

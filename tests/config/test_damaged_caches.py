@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import forked
 import pytest
 from config_support import table, with_tables
 from conftest import Repo
@@ -130,7 +131,8 @@ def test_hooks_go_on_over_a_damaged_cache(repo: Repo, name: str) -> None:
         stdin = json.dumps({"hook_event_name": kind, **event}).encode()
         repo.write("new", kind)
         cache = repo.write(f".git/gitgates/{name}", ENDLESS)
-        done = repo.ask("python", "-m", "gitgates", "agent-hook", "claude", stdin=stdin)
+        verb = ("agent-hook", "claude")
+        done = forked.run(verb, str(repo.path), {**os.environ}, stdin, hosts=True)
         assert (done.returncode, b"error" in done.stdout) == (0, False), done.stdout
     repo.git("add", ".")
     cache.write_bytes(ENDLESS)

@@ -59,8 +59,13 @@ gates = ["shell"]
 """
 
 
-@pytest.mark.parametrize("view", ["hide", "checkout"])
-@pytest.mark.parametrize("now", ["#!/usr/bin/env python3\n", None])
+PYTHON = "#!/usr/bin/env python3\n"
+
+
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(
+    ("view", "now"), [("hide", PYTHON), ("checkout", None), ("hide", None), ("checkout", PYTHON)]
+)
 def test_what_is_staged_has_the_type(repo: Repo, view: str, now: str | None) -> None:
     repo.config(SHELL.replace("[hooks.pre-push]", f'unstaged = "{view}"\n[hooks.pre-push]'))
     repo.commit_all("first")

@@ -8,7 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import Repo
+
+from gitgates.cli import convert as verb
+from gitgates.git.repo import find_repo
+from gitgates.setup.convert import prove
+from gitgates.setup.convert.conversion import convert
+from gitgates.setup.convert.prove import CommitResult, Prover, Replay
 
 BIN = os.path.dirname(sys.executable)
 PATH = {"PATH": f"{BIN}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
@@ -74,6 +81,7 @@ def lines(output: bytes) -> list[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.samples(1)
 @pytest.mark.parametrize(("manager", "files"), MANAGERS.items(), ids=MANAGERS)
 def test_the_same_commits_are_refused(repo: Repo, manager: str, files: dict[str, str]) -> None:
     history(repo, files)
@@ -89,17 +97,86 @@ def test_the_same_commits_are_refused(repo: Repo, manager: str, files: dict[str,
     assert (repo.git("status", "--porcelain", "--ignored"), repo.git("show-ref")) == state
 
 
-@pytest.mark.slow
-def test_a_difference_is_shown_with_what_both_said(repo: Repo) -> None:
-    history(repo, MANAGERS["lefthook"])
-    repo.write("gitgates.toml", '[gates.bad]\ncommand = "! grep -n fine"\npass_files = true\n')
-    done = repo.gitgates("convert", "--prove", env=PATH)
-    assert done.returncode == 1
-    said = done.stdout.decode()
-    assert "good: DIFFERENT: lefthook accepts it, gitgates refuses it\n" in said
-    assert "    gitgates: gitgates pre-commit: blocked: gate `bad` failed" in said
-    assert "worse: DIFFERENT: lefthook refuses it, gitgates accepts it\n" in said
-    assert "accepted by both: 0, refused by both: 1, different: 2\n" in said
+def test_each_manager_is_started_as_its_own_hooks_start_it(repo: Repo) -> None:
+    """What the test before this does with all of them in `make thorough`."""
+    started = {
+        "pre-commit": ("hook-impl --hook-type={0} --hook-dir=", '"$(dirname "$0")" -- "$@"'),
+        "lefthook": ("lefthook run {0} --no-auto-install", '"$@"'),
+        "husky": ("exec sh -e .husky/{0}", '"$@"'),
+        "simple-git-hooks": ("", ""),
+    }
+    env = {**os.environ, **PATH}
+    for manager, files in MANAGERS.items():
+        folder = repo.path.parent / manager
+        for name, text in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        here = find_repo(str(repo.path), env)._replace(root_abs=str(folder))
+        hooks = prove._old_hooks(convert(str(folder), "", env["PATH"]), here)  # noqa: SLF001
+        assert [*hooks] == ["pre-commit", "commit-msg"], manager
+        for hook, script in hooks.items():
+            for part in started[manager]:
+                assert part.format(hook) in script, manager
+    assert "(\ngrep -q '^[a-z]' $1\n) || exit\n" in hooks["commit-msg"]
+
+
+ACCEPTED, REFUSED = CommitResult(accepted=True, tree="t"), CommitResult(accepted=False)
+BY_GATE = REFUSED._replace(output="bad  failed  0.01 s\nblocked: gate `bad` failed")
+REPLAYED = {
+    "good": (ACCEPTED, ACCEPTED._replace(output="bad  passed  0.01 s"), "accepted by both"),
+    "worse": (REFUSED, BY_GATE, "refused by both"),
+    "stricter": (
+        ACCEPTED,
+        BY_GATE,
+        (
+            "DIFFERENT: lefthook accepts it, gitgates refuses it\n"
+            "    gitgates: bad  failed  0.01 s\n    gitgates: blocked: gate `bad` failed"
+        ),
+    ),
+    "laxer": (
+        REFUSED._replace(output="old"),
+        ACCEPTED,
+        "DIFFERENT: lefthook refuses it, gitgates accepts it\n    lefthook: old",
+    ),
+    "mended": (
+        ACCEPTED,
+        ACCEPTED._replace(tree="u"),
+        "DIFFERENT: lefthook accepts it, gitgates too, with other content",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("subjects", "numbers", "ran"),
+    [
+        (["good", "worse"], (1, 1, 0), "bad (2)\ngates that have not run: mend"),
+        ([*REPLAYED], (1, 1, 3), "bad (3)\ngates that have not run: mend"),
+        (["mended"], (0, 0, 1), "none\ngates that have not run: bad, mend"),
+        ([], (0, 0, 0), "none\ngates that have not run: bad, mend"),
+    ],
+)
+def test_what_both_did_is_compared(
+    repo: Repo,
+    monkeypatch: pytest.MonkeyPatch,
+    subjects: list[str],
+    numbers: tuple[int, ...],
+    ran: str,
+) -> None:
+    repo.write("lefthook.yml", LEFTHOOK.partition("commit-msg")[0])
+    replays = [Replay("c" * 40, subject, *REPLAYED[subject][:2]) for subject in subjects]
+    monkeypatch.setattr(Prover, "__init__", lambda *_args: None)
+    monkeypatch.setattr(Prover, "replay", lambda *_args: replays)
+    monkeypatch.setattr(verb, "last_commits", lambda *_args: [])
+    monkeypatch.chdir(repo.path)
+    done = CliRunner().invoke(verb.command, ["--prove"], standalone_mode=False)
+    assert done.stdout == (
+        "".join(f"cccccccccc {subject}: {REPLAYED[subject][2]}\n" for subject in subjects)
+        + "accepted by both: {}, refused by both: {}, different: {}\n".format(*numbers)
+        + f"gates that have run: {ran}\n"
+    )
+    is_nothing = ran.startswith("none")
+    assert done.stderr.endswith("nothing was compared: no gate has run\n") is is_nothing
+    assert done.return_value == int(is_nothing or numbers[2] > 0)
 
 
 @pytest.mark.slow
@@ -110,8 +187,6 @@ def test_what_fixers_stage_is_compared(repo: Repo) -> None:
     repo.write("a.md", "teh\n")
     repo.git("add", "-A")
     repo.git("commit", "-qm", "mend it")
-    done = repo.gitgates("convert", "--prove", env=PATH)
-    assert lines(done.stdout)[0] == "mend it: accepted by both", done
     repo.write("gitgates.toml", '[gates.mend]\ncommand = "true"\nfiles = ["*.md"]\n')
     done = repo.gitgates("convert", "--prove", env=PATH)
     different = "mend it: DIFFERENT: lefthook accepts it, gitgates too, with other content"
@@ -120,12 +195,16 @@ def test_what_fixers_stage_is_compared(repo: Repo) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_compared_is_no_pass(repo: Repo) -> None:
-    history(repo, {"lefthook.yml": "pre-commit: {jobs: [{name: a, run: x, glob: '*.rs'}]}\n"})
-    done = repo.gitgates("convert", "--prove", "--commits", "2", env=PATH)
-    assert done.stderr.endswith(b"nothing was compared: no gate has run\n")
-    assert b"gates that have not run: a\n" in done.stdout
-    assert done.returncode == 1
+@pytest.mark.thorough
+def test_what_fixers_stage_is_the_same(repo: Repo) -> None:
+    repo.write("lefthook.yml", LEFTHOOK)
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "start")
+    repo.write("a.md", "teh\n")
+    repo.git("add", "-A")
+    repo.git("commit", "-qm", "mend it")
+    done = repo.gitgates("convert", "--prove", env=PATH)
+    assert lines(done.stdout)[0] == "mend it: accepted by both", done
 
 
 def test_a_missing_manager_is_said(repo: Repo, tmp_path: Path) -> None:
