@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_support import mixed
 
 from gitgates.cli.convert import command
 from gitgates.config import load
@@ -126,8 +127,12 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("document", EXAMPLES.values(), ids=EXAMPLES)
-@pytest.mark.parametrize("pyproject", [None, "[project]\nname = 'x'"])
+@pytest.mark.samples(len(EXAMPLES))
+@pytest.mark.parametrize(
+    ("document", "pyproject"),
+    mixed(list(EXAMPLES.values()), (None, "[project]\nname = 'x'")),
+    ids=[" in ".join(names) for names in mixed(list(EXAMPLES), ("its own file", "pyproject"))],
+)
 def test_gates_json_round_trip(root: Path, document: dict[str, Any], pyproject: str | None) -> None:
     if pyproject is not None:
         (root / "pyproject.toml").write_text(pyproject)

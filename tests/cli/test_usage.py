@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+import forked
 import pytest
 from conftest import Repo
 
@@ -32,23 +35,25 @@ def test_a_call_of_no_verb(repo: Repo, args: list[str], told: str) -> None:
     assert refused(repo, *args) == f"gitgates: {told}\n{usage}"
 
 
-@pytest.mark.parametrize(
-    "args",
-    [
-        [],
-        ["--help"],
-        ["a"],
-        ["a", "b", "c"],
-        ["/", "no/such/folder", "1"],
-        ["/", "/", "one"],
-        ["/", "/", "1", "lock"],
-        ["/", "/", "1", "lock", "inode"],
-        ["rel", "/", "1"],
-    ],
-)
-def test_rescue_is_not_for_people(repo: Repo, args: list[str]) -> None:
+INTERNAL: list[list[str]] = [
+    [],
+    ["--help"],
+    ["a"],
+    ["a", "b", "c"],
+    ["/", "no/such/folder", "1"],
+    ["/", "/", "one"],
+    ["/", "/", "1", "lock"],
+    ["/", "/", "1", "lock", "inode"],
+    ["rel", "/", "1"],
+]
+
+
+def test_rescue_is_not_for_people(repo: Repo) -> None:
     repo.write("rel/x")
-    assert refused(repo, "rescue", *args) == (
-        "gitgates: `rescue` is internal: gitgates starts it when a run was killed\n"
-        "  Use this instead: gitgates recover\n"
-    )
+    for args in INTERNAL:
+        done = forked.run(("rescue", *args), str(repo.path), {**os.environ}, b"", hosts=True)
+        assert (done.returncode, done.stdout) == (64, b""), args
+        assert done.stderr.decode() == (
+            "gitgates: `rescue` is internal: gitgates starts it when a run was killed\n"
+            "  Use this instead: gitgates recover\n"
+        ), args

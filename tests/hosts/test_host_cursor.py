@@ -153,6 +153,7 @@ def test_hooks_of_others_stay_and_an_unknown_event_is_found(repo: Repo) -> None:
     assert (repo.path / ".cursor/hooks.json").read_text() == theirs
 
 
+@pytest.mark.thorough
 def test_doctor_proves_that_its_stop_blocks(repo: Repo) -> None:
     repo.config(CONFIG)
     repo.gitgates("install-hooks", "--agent", "cursor")

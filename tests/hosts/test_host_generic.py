@@ -148,13 +148,15 @@ def test_only_a_person_who_is_there_is_asked(repo: Repo, *, attended: bool) -> N
     assert decision == ("ask" if attended else "deny")
 
 
-def test_the_needed_events_are_written_to_a_file_and_proved(repo: Repo) -> None:
+@pytest.mark.parametrize("proves", [False, pytest.param(True, marks=pytest.mark.thorough)])
+def test_the_needed_events_are_written_to_a_file_and_proved(repo: Repo, *, proves: bool) -> None:
     repo.config(CONFIG)
     assert repo.gitgates("install-hooks", "--agent", "generic").returncode == 0
     hooks = json.loads((repo.path / ".agents/gitgates/hooks.json").read_text())["hooks"]
     assert hooks["Stop"][0]["hooks"][0]["command"] == "gitgates agent-hook generic"
     assert "matcher" not in hooks["PostToolUse"][0]  # its names of tools are not known
-    said = repo.gitgates("doctor", "--prove").stdout.decode()
-    assert "hooks.json: proved: Stop is blocked where a gate fails\n" in said
+    if proves:
+        said = repo.gitgates("doctor", "--prove").stdout.decode()
+        assert "hooks.json: proved: Stop is blocked where a gate fails\n" in said
     assert repo.gitgates("uninstall-hooks", "--agent", "generic").returncode == 0
     assert not (repo.path / ".agents").exists()

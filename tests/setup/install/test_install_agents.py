@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from claude_support import ask
 from conftest import Repo
@@ -329,7 +330,8 @@ def test_from_nothing_to_a_blocked_stop_in_one_command(repo: Repo) -> None:
 
     def fire(event: str) -> dict[str, object]:
         payload = json.dumps({**base, "hook_event_name": event, "source": "startup"}).encode()
-        done = repo.gitgates("agent-hook", "claude", stdin=payload)
+        env = {**os.environ}
+        done = forked.run(("agent-hook", "claude"), str(repo.path), env, payload, hosts=True)
         answer: dict[str, object] = json.loads(done.stdout or b"{}")
         return answer
 

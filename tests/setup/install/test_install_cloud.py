@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import forked
 import pytest
 from install_support import BIN, FOREIGN, Repo, make_repo
 
@@ -26,10 +27,11 @@ def send(repo: Repo, event: str = "SessionStart", **env: str) -> str:
     """Deliver an event as the client does; return what is on stderr."""
     payload = {"session_id": "s", "hook_event_name": event, "cwd": str(repo.path)}
     env = {"CLAUDE_PROJECT_DIR": str(repo.path), **env}
-    command = (BIN / "gitgates", "agent-hook", "claude")
-    done = repo.run(*command, stdin=json.dumps({**payload, "source": "startup"}), **env)
+    raw = json.dumps({**payload, "source": "startup"}).encode()
+    command = ("agent-hook", "claude")
+    done = forked.run(command, str(repo.path), {**repo.env, **env}, raw, hosts=True)
     assert done.returncode == 0
-    return done.stderr
+    return done.stderr.decode()
 
 
 def test_the_first_commit_of_a_new_clone_is_checked(repo: Repo) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import tomllib
@@ -151,7 +152,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("why", REFUSED)
+# One of each format; the others are as much refused by what adds the entry: see the next test.
+DIFFERENT = ("an anchor", "JSON", "an inline list", "a comment", "a program", "an end")
+
+
+@pytest.mark.samples(len(DIFFERENT))
+@pytest.mark.parametrize("why", sorted(REFUSED, key=DIFFERENT.__contains__, reverse=True))
 def test_what_could_be_damaged_is_refused_with_what_to_do(repo: Repo, why: str) -> None:
     file, text = REFUSED[why]
     name = file.split("/")[0].split(".")[0] or "husky"
@@ -165,6 +171,18 @@ def test_what_could_be_damaged_is_refused_with_what_to_do(repo: Repo, why: str) 
         assert f"gitgates git-hook --via={manager} pre-commit" in err or manager == "prek"
     assert files(repo) == before
     assert repo.hooks() == []
+
+
+def test_whatever_could_be_damaged_is_refused() -> None:
+    added = []
+    for why, (file, text) in REFUSED.items():
+        name = file.split("/")[0].split(".")[0] or "husky"
+        manager = "simple-git-hooks" if name in ("package", "simple-git-hooks") else name
+        with contextlib.suppress(ConfigError):
+            managers.remove(text, file)  # as it is done before, to put in the entry anew
+            managers.add(text, manager, file, HOOKS[:1])
+            added.append(why)
+    assert added == []
 
 
 def test_the_lines_for_lefthooks_toml_are_toml(repo: Repo) -> None:

@@ -136,6 +136,7 @@ def test_the_skill_is_a_review_and_starts_the_reviewer() -> None:
     assert text.endswith("$ARGUMENTS\n")
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_the_wheel_holds_the_plugin(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")

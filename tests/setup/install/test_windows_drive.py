@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from install_support import make_repo
 
+from gitgates.cli import main
+from gitgates.setup.install import windows_drive
 from gitgates.setup.install.windows_drive import remarks
 
 # Lines of /proc/self/mountinfo, as WSL writes them.
@@ -45,9 +49,28 @@ def test_the_drives_of_windows(mounts: str, folder: str, drive: str, tmp_path: P
     assert [note.startswith(start) for note in said] == ([True] if drive else [])
 
 
+def test_install_hooks_and_doctor_say_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    mounts = tmp_path / "mountinfo"
+    mounts.write_text(WSL_2.lstrip() + f"102 64 0:57 / {tmp_path} rw - drvfs C: rw\n")
+    monkeypatch.setattr(windows_drive, "remarks", partial(remarks, mounts_abs=str(mounts)))
+    repo = make_repo(tmp_path / "repo", tmp_path / "home")
+    repo.configure("pre-commit")
+    monkeypatch.chdir(repo.path)
+
+    def said(*args: str) -> str:
+        return CliRunner().invoke(main, args, env=repo.env).stdout + capfd.readouterr().out
+
+    note = f"this repository is on a drive of Windows ({tmp_path}): hooks run for git in WSL only"
+    for more in ((), ("--agent", "claude", "--yes"), ("--via", "lefthook")):
+        assert f"gitgates: {note}" in said("install-hooks", *more), more
+    assert f"note     {repo.path}: {note}" in said("doctor")
+
+
+@pytest.mark.thorough
 @pytest.mark.slow
-def test_install_hooks_and_doctor_say_so(tmp_path: Path) -> None:
-    """On a real mount whose source has such a name."""
+def test_so_they_do_on_a_mount_of_such_a_name(tmp_path: Path) -> None:
     drive = tmp_path / "drive"
     drive.mkdir()
     script = f'mount -t tmpfs drvfsC {drive} && exec "$@"'
