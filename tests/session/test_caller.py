@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
+from each_case import each_case
 
 from gitgates.core.errors import StateError, UsageError
 from gitgates.git.repo import Repo as Repository
@@ -20,7 +21,7 @@ from gitgates.store.log import Journal, session_journal
 OF_AGENT = {"CLAUDECODE": "1"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "wanted"),
     [
         ("gitgates review done", "gitgates review done --caller=N"),
@@ -49,7 +50,7 @@ def test_a_command_says_whose_it_is(text: str, wanted: str) -> None:
     assert with_caller(text, "N") == wanted
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

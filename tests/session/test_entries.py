@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
+from each_case import each_case
 
 from gitgates.core.parts import feature_parts
 from gitgates.core.record import LazyRecord, Record
@@ -119,7 +119,7 @@ def test_an_old_journal_has_the_same_state() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ALL, ids=lambda kind: KINDS[kind])
+@each_case("kind", ALL)
 def test_an_old_entry_is_one_of_its_record(kind: Any) -> None:
     """Each field that was written is one of the record, and each that has no default was there."""
     old = of_kind(Journal(str(OLD / "1.jsonl")).read(), kind)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from config_support import table, with_tables, without_guard, without_undo
+from each_case import each_case
 
 from gitgates.core.lifecycle import AGENT_HOOKS, HOOK_OF
 from gitgates.core.policy import POLICIES, Need, module_of, needs_of
@@ -28,7 +29,7 @@ def on(name: str, tools: tuple[str, ...] | None = None, listed: str = "check") -
     return Hook(name=name, gates=(listed,), enabled_tools=tools)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "hooks",
     [
         (),
@@ -37,7 +38,6 @@ def on(name: str, tools: tuple[str, ...] | None = None, listed: str = "check") -
         (on("PostToolUse", tools=()),),  # answers to no tool
         (Hook(name="SubagentStop", gates=("nope",), enabled_agents=()),),
     ],
-    ids=["nothing", "git only", "no gates", "no tool", "no agent"],
 )
 def test_nothing_is_needed(hooks: tuple[Hook, ...]) -> None:
     assert needed(*hooks) == ()
@@ -117,7 +117,7 @@ def test_the_main_thread_is_heard_of_where_a_sub_agent_may_be_stopped(
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tools", "merged"),
     [
         (None, None),
@@ -153,7 +153,7 @@ def of(found: tuple[Need, ...], kind: str) -> Need:
     return next(need for need in found if need.kind == kind)
 
 
-@pytest.mark.parametrize("hook", [STOP, on("Stop", listed="review")])
+@each_case("hook", [STOP, on("Stop", listed="review")])
 def test_a_review_hears_of_commands_of_writes_and_of_reviews(hook: Hook) -> None:
     assert reviewed(hook) == (
         *BEGINNINGS,
@@ -172,7 +172,7 @@ def test_a_review_hears_of_commands_of_writes_and_of_reviews(hook: Hook) -> None
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("review", "tools"),
     [
         ({"prefix": ""}, ("Bash", "PowerShell", "mcp__gitgates__*")),
@@ -220,7 +220,7 @@ def test_the_gate_stops_no_sub_agent() -> None:
     assert tools_of(of(found, "after-tool"), "claude") == REVIEW_TOOLS
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tools", "merged"),
     [
         (None, None),

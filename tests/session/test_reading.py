@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from each_case import each_case
 
 from gitgates.session.reading import is_reading
 
@@ -131,11 +131,11 @@ WRITES = (
 )
 
 
-@pytest.mark.parametrize("command", READS)
+@each_case("command", READS)
 def test_what_reads(command: str) -> None:
     assert is_reading(command)
 
 
-@pytest.mark.parametrize("command", WRITES)
+@each_case("command", WRITES)
 def test_what_may_write(command: str) -> None:
     assert not is_reading(command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import pytest
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 from json_support import JSON, TEXTS
@@ -121,7 +121,7 @@ def test_a_host_without_prompt_ids() -> None:
     assert (found.prompt, found.prompts, found.prompt_of("")) == ("2", {}, "2")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("facts", "base", "why"),
     [
         ([("", "no git")], "", "no git"),
@@ -136,7 +136,7 @@ def test_the_first_snapshot_is_the_base(facts: list[tuple[str, str]], base: str,
     assert (found.base, found.no_base) == (base, why)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("facts", "left"),
     [
         ([warning("a"), warning("b", "PostToolUse")], ("a", "b")),
@@ -182,7 +182,7 @@ def test_passes_of_others_do_not_begin_a_cycle_anew() -> None:
     assert len(fold(facts).rounds_of("Stop", "", "1", "check")) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("later", "left"),
     [
         (round_fact("passed"), {}),
@@ -244,7 +244,7 @@ DAMAGED: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("fact", DAMAGED, ids=range(len(DAMAGED)))
+@each_case("fact", DAMAGED)
 def test_damaged_facts_are_passed_over(fact: Any) -> None:
     good = [prompt("a"), warning("w")]
     assert fold([*good, fact, {"what": "note", "text": "n"}]) == fold(

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from each_case import each_case
 
 from gitgates.session.shell_commands import only_shows, split_commands
 from gitgates.shell import syntax as shell_syntax
@@ -24,7 +25,7 @@ def words(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         ("a b", ["a b"]),
@@ -102,7 +103,7 @@ def test_words(text: str, found: list[str]) -> None:
     assert read_command_line(text, ENV).trouble == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("A=1 B=$DIR a", {"env": {"A": "1", "B": "sub"}}),
@@ -154,7 +155,7 @@ def started_by(row: Starter, program: str) -> str:
     return f"{program} {row.verbs[0] if row.verbs else ''} {options}{settings}{command}"
 
 
-@pytest.mark.parametrize("row", STARTERS, ids=[row.names for row in STARTERS])
+@each_case("row", STARTERS)
 def test_programs_that_start_others_are_followed(row: Starter) -> None:
     for program in row.names.split():
         line = read_command_line(started_by(row, program))

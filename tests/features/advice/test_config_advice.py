@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 from config_support import fatal, read, table
+from each_case import each_case
 
 from gitgates.config.load import load
 from gitgates.config.weaker import weaker_entry
@@ -50,12 +50,12 @@ def test_all_keys() -> None:
     )
 
 
-@pytest.mark.parametrize(("written", "seconds"), [("0", 30), ("1", 1), ("300", 300), ("1.5", 1.5)])
+@each_case(("written", "seconds"), [("0", 30), ("1", 1), ("300", 300), ("1.5", 1.5)])
 def test_timeout(written: str, seconds: float) -> None:
     assert one(f"{HOOK}hook_timeout = {written}").hook_timeout_s == seconds
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "stored"),
     [
         ("2026-01-31T12:00:00Z", "2026-01-31T12:00:00Z"),
@@ -68,7 +68,7 @@ def test_times_of_toml_and_texts(written: str, stored: str) -> None:
     assert one(f"created_at = {written}").created_at == stored
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value", "message"),
     [
         ("id", '"a b"', 'got "a b", expected 1 to 100 letters, digits, `.`, `_` and `-`'),
@@ -127,7 +127,7 @@ def test_command_is_at_most_1000_characters() -> None:
     assert said.endswith("expected a shell command in quotes, of at most 1,000 characters")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("table", "message"),
     [
         (
@@ -181,7 +181,7 @@ def test_local_advice_does_not_replace_shared_advice() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("title", "name"),
     [
         ("Always run tests", "always-run-tests"),
@@ -216,7 +216,7 @@ def test_every_field_is_in_the_hash() -> None:
 BLOCKS = f'{HOOK}hook_timeout = 60\nhook_on_failure = "block"'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new", "texts"),
     [
         (BLOCKS, BLOCKS, []),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo, timeless
+from each_case import each_case
 
 from gitgates.config.load import describe, parse_files
 from gitgates.config.weaker import weaker
@@ -294,7 +295,7 @@ def test_a_call_that_tests_nothing(
     assert said in done.stderr.decode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("examples", "said"),
     [
         ("{ fail = ['a'], pass = ['b', 1] }", "examples.pass[1]: got 1, expected text in quotes"),

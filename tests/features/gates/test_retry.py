@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import pytest
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -102,7 +102,7 @@ def sent_back(attempt: int) -> Ruling:
     return Ruling(BLOCK, BLOCKED, attempt)
 
 
-@pytest.mark.parametrize("verdict", [ALLOW, WARN])
+@each_case("verdict", [ALLOW, WARN])
 def test_a_pass_is_a_pass_whatever_was_before(verdict: Level) -> None:
     one = TRY._replace(verdict=verdict)
     assert rule(after(*blocks(40)), one, LIMITS) == Ruling(verdict, PASSED)
@@ -114,7 +114,7 @@ def test_a_stop_is_a_stop_whatever_was_before() -> None:
     assert rule(session, one, LIMITS) == Ruling(STOP, STOPPED)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("retries", "before", "expected"),
     [
         (3, 0, sent_back(1)),
@@ -133,7 +133,7 @@ def test_attempts(retries: int, before: int, expected: Ruling) -> None:
     assert rule(after(*blocks(before)), TRY, LIMITS._replace(retries=retries)) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("retries", "before", "diverges", "expected"),
     [
         (3, 2, "", sent_back(3)),
@@ -148,7 +148,7 @@ def test_on_exhausted_stop(retries: int, before: int, diverges: str, expected: R
     assert rule(after(*blocks(before)), one, limits) == expected
 
 
-@pytest.mark.parametrize("used_up", [EXHAUSTED, NOT_CONVERGING])
+@each_case("used_up", [EXHAUSTED, NOT_CONVERGING])
 def test_a_sub_agent_is_told_to_end_once(used_up: str) -> None:
     one = TRY._replace(hook="SubagentStop", agent="a")
     before = (*blocks(3, hook="SubagentStop", agent="a"), (used_up, one))
@@ -159,7 +159,7 @@ def test_a_sub_agent_is_told_to_end_once(used_up: str) -> None:
     assert rule(after(*blocks(3), (used_up, TRY)), TRY, stops).verdict == STOP
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("session", "one"),
     [
         (after(*blocks(10, gates="other")), TRY),
@@ -191,7 +191,7 @@ def test_refused_edits_do_not_let_a_stop_go() -> None:
 BOTH = (("check", "failed"), ("test", "not-started"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("deciding", "before", "expected"),
     [
         (MISSING, (), sent_back(1)),
@@ -211,7 +211,7 @@ def test_what_could_not_run_blocks_once(
     assert rule(after(*before), TRY._replace(deciding=deciding), LIMITS) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("gave_up", "prompt", "deciding", "expected"),
     [
         (("check",), "1", FAILED, let_go(CANNOT_FIX, SAYS_SO, 1)),
@@ -242,10 +242,9 @@ def test_failures_that_do_not_go_away() -> None:
     assert rule(after(*blocks(2)), one, LIMITS) == let_go(NOT_CONVERGING, how, 2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "other",
     [{"hook": "SubagentStop"}, {"gates": "test"}, {"agent": "a"}, {"prompt": "0"}],
-    ids=["another hook", "other gates", "a sub-agent", "the prompt before"],
 )
 def test_cycles_are_counted_apart(other: dict[str, Any]) -> None:
     assert rule(after(*blocks(3, **other)), TRY, LIMITS) == sent_back(1)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from config_support import table, with_tables
 from conftest import Repo
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,7 +76,7 @@ def test_the_rules_are_of_no_single_hook(repo: Repo) -> None:
     assert b"--for-agent covers all hooks" in done.stderr
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("hooks", "said"),
     [
         ((Hook(name="Stop", gates=("a",), max_retries=1),), "told why, up to 1 time. "),
@@ -110,7 +110,7 @@ REQUIRED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("review", "said"),
     [
         (table(Review), REMINDED + ASKED),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from config_support import fatal, read, table
 from conftest import Repo
+from each_case import each_case
 
 from gitgates.config.load import load
 from gitgates.features.intents.file import IntentSettings, find_settings
@@ -30,9 +31,7 @@ def test_its_keys_are_read() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "value", ['""', '"/a.yaml"', '"../a.yaml"', '"a/../../b.yaml"', '"a.json"']
-)
+@each_case("value", ['""', '"/a.yaml"', '"../a.yaml"', '"a/../../b.yaml"', '"a.json"'])
 def test_a_file_is_inside_the_repository(value: str) -> None:
     assert fatal(f"[intents]\nfile = {value}") == (
         f"gitgates.toml: intents.file: got {value}, expected a .yaml, .yml or .toml file inside "
@@ -40,9 +39,7 @@ def test_a_file_is_inside_the_repository(value: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "local", ["required = false", 'file = "mine.yaml"', 'ask = ["x"]', 'ttl = "9h"']
-)
+@each_case("local", ["required = false", 'file = "mine.yaml"', 'ask = ["x"]', 'ttl = "9h"'])
 def test_required_intents_cannot_be_weakened_locally(local: str) -> None:
     key = local.partition(" ")[0]
     assert fatal("[intents]\nrequired = true", f"[intents]\n{local}") == (

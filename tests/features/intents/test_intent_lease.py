@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from each_case import each_case
 
 from gitgates.core.errors import StateError
 from gitgates.features.intents import lease
@@ -182,9 +183,7 @@ def test_what_is_long_over_is_forgotten(tmp_path: Path, clock: Clock) -> None:
     assert sorted(read_leases(str(tmp_path))) == ["I-2"]
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"[", b"7", b"{}", b"[7]", b'[{"intent": "I-1"}]', b"\xff"]
-)
+@each_case("content", [b"", b"[", b"7", b"{}", b"[7]", b'[{"intent": "I-1"}]', b"\xff"])
 def test_a_damaged_file_holds_nothing(tmp_path: Path, content: bytes) -> None:
     (tmp_path / lease.FILE).write_bytes(content)
     assert read_leases(str(tmp_path)) == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,7 +19,7 @@ TAIL = "\n    notes: é😀 # the end\n  - {id: b, title: B, status: PENDING, ow
 TOML = '[[active_intents]]\nid = "a"\ntitle = "A"\nstatus = "PENDING"\nowned_scope = '
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "after"),
     [
         (" [x]", ' [x, "docs/**"]'),
@@ -29,8 +30,8 @@ TOML = '[[active_intents]]\nid = "a"\ntitle = "A"\nstatus = "PENDING"\nowned_sco
         ("\n      [\n        x,\n      ]", '\n      [\n        x, "docs/**",\n      ]'),
     ],
 )
-@pytest.mark.parametrize("tail", ["", "\n", TAIL, f"\n{TAIL}\n"])
-@pytest.mark.parametrize("head", [HEAD, f"# 😀\n---\n{HEAD}"])
+@each_case("tail", ["", "\n", TAIL, f"\n{TAIL}\n"])
+@each_case("head", [HEAD, f"# 😀\n---\n{HEAD}"])
 def test_yaml_is_extended(head: str, before: str, after: str, tail: str) -> None:
     text = head + before + tail
     assert add_pattern(text, "f.yaml", "a", "docs/**") == head + after + tail
@@ -39,7 +40,7 @@ def test_yaml_is_extended(head: str, before: str, after: str, tail: str) -> None
     assert add_pattern(text, "f.yaml", "a", "docs/**") == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "after"),
     [
         ('["x"] # why', '["x", "docs/**"] # why'),
@@ -56,7 +57,7 @@ def test_toml_is_extended(before: str, after: str) -> None:
 SHARED = HEAD.replace("owned_scope:", "owned_scope: &s [x]") + TAIL.replace("[x]", "*s")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "name"),
     [
         (SHARED, "a"),

@@ -13,6 +13,7 @@ import tomlkit
 import yaml
 from config_support import table, with_tables
 from conftest import Repo
+from each_case import each_case
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -102,12 +103,12 @@ def one(**keys: str) -> str:
     return f"active_intents:\n  - {'    '.join(lines)}"
 
 
-@pytest.mark.parametrize(("text", "file"), [(YAML, "f.yaml"), (YAML, "f.yml"), (TOML, "f.toml")])
+@each_case(("text", "file"), [(YAML, "f.yaml"), (YAML, "f.yml"), (TOML, "f.toml")])
 def test_yaml_and_toml_say_the_same(text: str, file: str) -> None:
     assert parse(text, file) == (INTENTS, ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "file"),
     [
         *((text, "f.yaml") for text in ("", "# nothing\n", "{}", "active_intents:", "--- \n...")),
@@ -128,7 +129,7 @@ AT_STATUS = "f.toml:16: active_intents[1].status: "
 KEYS = "id, title, status, owned_scope, constraints, acceptance_criteria, priority, notes"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "expected"),
     [
         ({"id": ""}, "@2: has no `id`"),
@@ -250,7 +251,7 @@ def test_what_is_wrong_with_an_intent_is_said(keys: dict[str, str], expected: st
     assert said(one(**keys)) == there
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         (
@@ -297,7 +298,7 @@ def test_ids_that_differ_in_case_alone_are_one() -> None:
     assert 'got "b", which is the id of another intent in line 2' in said(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new", "expected"),
     [
         (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +15,7 @@ def intent(*scope: str, name: str = "INT-001") -> Intent:
     return Intent(id=name, title="A title", status="IN_PROGRESS", owned_scope=scope)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("scope", "path", "expected"),
     [
         (["src/weather/**"], "src/weather/a.py", True),
@@ -44,7 +44,7 @@ def test_a_path_is_inside_as_git_would_match_it(
     assert is_inside(intent(*scope), path) is expected
 
 
-@pytest.mark.parametrize("path", ["SRC/A.py", "src/a.PY", "src/a.py"])
+@each_case("path", ["SRC/A.py", "src/a.PY", "src/a.py"])
 def test_a_file_system_may_ignore_case(path: str) -> None:
     assert is_inside(intent("Src/*.py"), path, ignore_case=True)
     assert not is_inside(intent("Src/*.py"), path)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 from conftest import Repo
+from each_case import each_case
 from together import run_together
 
 from gitgates.core.errors import UsageError
@@ -56,7 +57,7 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite3, "connect", refuse)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("", ""),
@@ -73,7 +74,7 @@ def test_words(text: str, expected: str) -> None:
     assert words(text) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("query", "expected"),
     [
         ("one two", (Term("one"), Term("two"))),

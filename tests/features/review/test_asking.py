@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
+from each_case import each_case
 
 from gitgates.core.agent_types import Point
 from gitgates.features.review.change import MarkerStatus, SessionChange
@@ -86,7 +86,7 @@ def test_in_the_strict_form_only_a_person_may_skip() -> None:
     assert ask(strict=True, standings=(outlived,)).outcome == "blocked"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("known", "how"),
     [
         (
@@ -106,7 +106,7 @@ def test_each_breaker(known: dict[str, Any], how: str) -> None:
     assert ask(**known) == ReviewRuling("breaker", why=why, how=how)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "known",
     [
         {"evidence": NEW._replace(blocks={"1": 2, "2": 3})},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from config_support import fatal, read, table, table_in
 from conftest import Repo
+from each_case import each_case
 
 from gitgates.features.review.config import Review
 
@@ -66,7 +67,7 @@ def test_all_of_it() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("toml", "said"),
     [
         (
@@ -173,7 +174,7 @@ def test_values_that_are_refused(toml: str, said: str) -> None:
     assert read(f"{toml}\n{LISTED}")[1] == f"gitgates.toml: {said}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("toml", "said"),
     [
         (
@@ -226,7 +227,7 @@ SEEN = "Change it in gitgates.toml instead."
 MINE = "the gate `review` is required and cannot be changed locally"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("local", "said"),
     [
         ('[review]\nmode = "off"', f"review.mode: {MINE}. {SEEN}"),
@@ -252,7 +253,7 @@ def test_what_is_required_cannot_be_changed_locally(local: str, said: str) -> No
     assert read(REQUIRED, local)[1] == f"gitgates.local.toml: {said}"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "local",
     [
         "[review]\nmin_lines = 10",  # as it is

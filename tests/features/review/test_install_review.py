@@ -10,6 +10,7 @@ import pytest
 from claude_support import ask
 from config_support import table, with_tables
 from conftest import Repo
+from each_case import each_case
 
 from gitgates.core.types import Config, Hook
 from gitgates.features.review.config import Review
@@ -283,7 +284,7 @@ def test_a_pipe_in_its_place_is_not_waited_for(ready: Repo) -> None:
     assert "no gitgates hooks" in ask(ready, "uninstall")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("review", "paths"),
     [
         (table(Review), ["agents/reviewer.md", "commands/gitgates/review.md"]),

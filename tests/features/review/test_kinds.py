@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from config_support import table
+from each_case import each_case
 
 from gitgates.features.review import significance
 from gitgates.features.review.config import Review
@@ -72,22 +72,22 @@ def kind(path: str, review: Review | None = None) -> Kind:
     return kinds_of((path,), review or table(Review))[path]
 
 
-@pytest.mark.parametrize("path", CODE)
+@each_case("path", CODE)
 def test_code(path: str) -> None:
     assert kind(path) == Kind("code")
 
 
-@pytest.mark.parametrize("path", TESTS)
+@each_case("path", TESTS)
 def test_tests(path: str) -> None:
     assert kind(path) == Kind("tests")
 
 
-@pytest.mark.parametrize("path", DOCUMENTATION)
+@each_case("path", DOCUMENTATION)
 def test_documentation(path: str) -> None:
     assert kind(path) == Kind("documentation")
 
 
-@pytest.mark.parametrize(("why", "path"), [(why, one) for why in LEFT_OUT for one in LEFT_OUT[why]])
+@each_case(("why", "path"), [(why, one) for why in LEFT_OUT for one in LEFT_OUT[why]])
 def test_left_out(why: str, path: str) -> None:
     assert kind(path).left_out == why
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from agent_support import Agent
 from conftest import Repo
+from each_case import each_case
 
 from gitgates.features.review import cli_opinions as opinions
 
@@ -283,7 +284,7 @@ def test_nothing_is_left_running_or_lying_about(repo: Repo) -> None:
     assert left == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("commands", "names"),
     [
         (("codex exec -", "gemini -p x"), ("codex", "gemini")),

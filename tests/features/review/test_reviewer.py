@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
 from config_support import table
+from each_case import each_case
 
 from gitgates.features.review.config import Review
 from gitgates.features.review.reviewer import is_near, refuse_tool, switch_in
@@ -12,7 +12,7 @@ from gitgates.session.shell_commands import split_commands
 ALLOWED = table(Review).reviewer_commands
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("prompt", "asks"),
     [
         ("#review", "on"),
@@ -38,12 +38,12 @@ def test_what_a_prompt_asks(prompt: str, asks: str) -> None:
     assert switch_in(prompt, "#review") == asks
 
 
-@pytest.mark.parametrize("prompt", ["#review: x", "#review, x", "#Review!", "#review."])
+@each_case("prompt", ["#review: x", "#review, x", "#Review!", "#review."])
 def test_what_looks_as_if_it_asked(prompt: str) -> None:
     assert is_near(prompt, "#review")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "prompt", ["#review x", "#review:stop", "#reviewer x", "#review-all x", "review, x", "", "#"]
 )
 def test_what_does_not(prompt: str) -> None:
@@ -58,7 +58,7 @@ def test_another_prefix_and_none() -> None:
     assert switch_in(":stop", "") == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     "command",
     [
         "git diff",
@@ -87,7 +87,7 @@ def test_what_the_reviewer_may_run(command: str) -> None:
     assert refuse_tool("shell", "Bash", command, ALLOWED) == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     "command",
     [
         "rm a.py",

@@ -8,6 +8,7 @@ import os
 import pytest
 from agent_support import Agent
 from conftest import Repo
+from each_case import each_case
 from review_support import run_by_agent
 from weakening_cases import WEAKER
 from weakening_fine import FINE
@@ -36,18 +37,17 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else text.encode()
 
 
-@pytest.mark.parametrize(
-    ("files", "wanted"), [case[1:] for case in WEAKER], ids=[case[0] for case in WEAKER]
-)
-def test_finds(files: Files, wanted: Wanted) -> None:
+@each_case(("name", "files", "wanted"), WEAKER)
+def test_finds(name: str, files: Files, wanted: Wanted) -> None:
     found = found_in(files)
-    assert [(one.path, one.what) for one in found] == [(path, what) for path, what, _ in wanted]
+    told = [(one.path, one.what) for one in found]
+    assert told == [(path, what) for path, what, _ in wanted], name
     assert all(part in one.detail for one, (_, _, part) in zip(found, wanted, strict=True)), found
 
 
-@pytest.mark.parametrize("files", [case[1] for case in FINE], ids=[case[0] for case in FINE])
-def test_finds_nothing(files: Files) -> None:
-    assert found_in(files) == ()
+@each_case(("name", "files"), [case[:2] for case in FINE])
+def test_finds_nothing(name: str, files: Files) -> None:
+    assert found_in(files) == (), name
 
 
 def test_the_tables_are_long_enough() -> None:
@@ -55,9 +55,9 @@ def test_the_tables_are_long_enough() -> None:
     assert len(FINE) >= len(WEAKER)
 
 
-@pytest.mark.parametrize("files", [case[1] for case in WEAKER], ids=[case[0] for case in WEAKER])
-def test_what_has_stood_there_before_is_no_finding(files: Files) -> None:
-    assert found_in(tuple((path, after, after) for path, _, after in files if after)) == ()
+@each_case(("name", "files"), [case[:2] for case in WEAKER])
+def test_what_has_stood_there_before_is_no_finding(name: str, files: Files) -> None:
+    assert found_in(tuple((path, after, after) for path, _, after in files if after)) == (), name
 
 
 def test_many_tests_of_a_file_are_one_finding() -> None:
@@ -107,7 +107,7 @@ skills = ["review"]
 """
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "wanted"),
     [
         (('"ruff check"', '"true"'), "gates.check.command: `ruff check` → `true`"),
@@ -199,7 +199,7 @@ OURS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "%s"}]}]}}
 SETTINGS = ".claude/settings.json"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "after", "wanted"),
     [
         (
