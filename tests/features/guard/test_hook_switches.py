@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
-from agent_support import begin
 from conftest import Repo
 from doctor_support import examine
+from guard_support import Guard
 
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.driver import respond
@@ -68,12 +68,9 @@ FINE = (
     "echo codex features disable hooks",
     "opencode run x",
 )
-CASES = [(name, *one) for name, files in FILES.items() for one in files]
-
-
-def shell(repo: Repo, command: str) -> str:
-    answer = begin(repo, CONFIG).pre("Bash", "", tool_input={"command": command})
-    return str(answer.get("hookSpecificOutput", {}).get("permissionDecisionReason", ""))
+# One of each agent, then the others.
+CASES = [(name, *files[0]) for name, files in FILES.items()]
+CASES += [(name, *one) for name, files in FILES.items() for one in files[1:]]
 
 
 def tell(repo: Repo, agent: str, event: str, **fields: Any) -> dict[str, Any]:
@@ -83,29 +80,26 @@ def tell(repo: Repo, agent: str, event: str, **fields: Any) -> dict[str, Any]:
     return json.loads(said) if said else {}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_that_runs_an_agent_without_hooks_is_refused(repo: Repo, command: str) -> None:
-    assert "rule `agent_settings`" in shell(repo, command)
+def test_a_command_that_runs_an_agent_without_hooks_is_refused(repo: Repo) -> None:
+    guard = Guard(repo, CONFIG)
+    assert guard.shells(COMMANDS) == dict.fromkeys(COMMANDS, "deny agent_settings")
+    assert guard.shells(FINE) == dict.fromkeys(FINE, "")
 
 
-@pytest.mark.parametrize("command", FINE)
-def test_other_commands_of_agents_are_run(repo: Repo, command: str) -> None:
-    assert shell(repo, command) == ""
-
-
-@pytest.mark.parametrize(("name", "file", "text"), CASES)
-def test_the_file_is_guarded_in_its_agent(repo: Repo, name: str, file: str, text: str) -> None:
-    repo.config(CONFIG)
-    host = agent_host(name)
-    event, tool = host.own_event("before-tool"), host.TOOLS.names["shell"][0]
-    command = {"command": f"printf '{text}' > {file}"}
-    said = tell(repo, name, event, tool_name=tool, tool_input=command)
-    assert "rule `agent_settings`" in str(said)
-    edit = host.edit_sample(f"{repo.path}/{file}")
-    assert "rule `agent_settings`" in str(tell(repo, name, event, **edit))
+def test_the_file_is_guarded_in_its_agent(repo: Repo) -> None:
+    guard = Guard(repo, CONFIG)
+    for name, file, text in CASES:
+        host = agent_host(name)
+        command = f"printf '{text}' > {file}"
+        shell = host.TOOLS.names["shell"][0]
+        assert guard.says(shell, host=name, command=command) == "deny agent_settings", file
+        edit = host.edit_sample(f"{repo.path}/{file}")
+        said = guard.says(edit["tool_name"], host=name, **edit["tool_input"])
+        assert said == "deny agent_settings", file
 
 
 @pytest.mark.slow
+@pytest.mark.samples(len(FILES))
 @pytest.mark.parametrize(("name", "file", "text"), CASES)
 def test_the_doctor_names_the_file(repo: Repo, name: str, file: str, text: str) -> None:
     repo.config(CONFIG)
