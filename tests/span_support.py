@@ -59,9 +59,9 @@ def point(repo: Repo) -> Point:
 class Watched:
     """A repository, and a point of it."""
 
-    def __init__(self, repo: Repo) -> None:
+    def __init__(self, repo: Repo, start: Point | None = None) -> None:
         self.repo = repo
-        self.start = point(repo)
+        self.start = start or point(repo)
 
     def span(self) -> Span:
         return Span(where(self.repo), self.start, point(self.repo))

@@ -13,6 +13,7 @@ from config_support import table
 from conftest import Repo
 from span_support import Colleague, Watched, long_ago, right_now, text
 
+from gitgates.core.agent_types import FileDifference
 from gitgates.features.review.config import Review
 from gitgates.features.review.significance import Significance, kinds_of, weigh
 
@@ -92,6 +93,8 @@ class Row(NamedTuple):
     why: str
     each: dict[str, str]  # path → why it weighs what it weighs
     review: Review = table(Review)
+    numbers: Mapping[str, int] = {}  # path → changed lines, where nothing else matters
+    more: bool = False  # like others
 
 
 def _reindent(repo: Repo) -> None:
@@ -146,16 +149,31 @@ VENDORED = "left out: vendored"
 CI = ".github/workflows/ci.yml"
 
 ROWS = (
-    Row("nothing", do("true"), False, NOTHING, {}),
-    Row("a line", rewrite("src/app.py", 1), False, sums("1", "1"), {"src/app.py": CODE}),
+    Row("nothing", do("true"), False, NOTHING, {}, more=True),
+    Row(
+        "a line",
+        rewrite("src/app.py", 1),
+        False,
+        sums("1", "1"),
+        {"src/app.py": CODE},
+        numbers={"src/app.py": 1},
+    ),
     Row(
         "20 lines rewritten",
         rewrite("src/app.py", 20),
         False,
         sums("20", "1"),
         {"src/app.py": CODE},
+        numbers={"src/app.py": 20},
     ),
-    Row("39 lines", rewrite("src/app.py", 39), False, sums("39", "1"), {"src/app.py": CODE}),
+    Row(
+        "39 lines",
+        rewrite("src/app.py", 39),
+        False,
+        sums("39", "1"),
+        {"src/app.py": CODE},
+        numbers={"src/app.py": 39},
+    ),
     Row("40 lines", rewrite("src/app.py", 40), True, sums("40", "1"), {"src/app.py": CODE}),
     Row(
         "a new file",
@@ -170,6 +188,7 @@ ROWS = (
         False,
         sums("12", "1"),
         {"src/new.py": CODE},
+        numbers={"src/new.py": 12},
     ),
     Row(
         "an empty new file",
@@ -185,6 +204,7 @@ ROWS = (
         True,
         sums("5", "5"),
         {f"src/n{n}.py": CODE for n in range(5)},
+        numbers={f"src/n{n}.py": 1 for n in range(5)},
     ),
     Row(
         "four files, a line each",
@@ -192,6 +212,7 @@ ROWS = (
         False,
         sums("4", "4"),
         {f"src/n{n}.py": CODE for n in range(4)},
+        numbers={f"src/n{n}.py": 1 for n in range(4)},
     ),
     Row(
         "a rename",
@@ -199,6 +220,7 @@ ROWS = (
         False,
         NOTHING,
         {"src/renamed.py": "left out: renamed only"},
+        more=True,
     ),
     Row(
         "a folder renamed",
@@ -206,6 +228,7 @@ ROWS = (
         False,
         NOTHING,
         {f"package/{one}.py": "left out: renamed only" for one in ("app", "util", "nested", "old")},
+        more=True,
     ),
     Row(
         "a rename with other white space",
@@ -236,8 +259,9 @@ ROWS = (
         False,
         NOTHING,
         {"src/app.py": SPACE},
+        more=True,
     ),
-    Row("a last newline", do("echo >> noeol.py"), False, NOTHING, {"noeol.py": SPACE}),
+    Row("a last newline", do("echo >> noeol.py"), False, NOTHING, {"noeol.py": SPACE}, more=True),
     Row(
         "a reformat, and a line",
         do("sed -i 's/ = / =  /' src/app.py; echo new >> src/app.py"),
@@ -258,6 +282,7 @@ ROWS = (
         False,
         NOTHING,
         {"package-lock.json": LOCKED},
+        numbers={"package-lock.json": 5000},
     ),
     Row(
         "a dependency and its lock file",
@@ -265,6 +290,7 @@ ROWS = (
         False,
         sums("1", "1"),
         {"requirements.txt": CODE, "package-lock.json": LOCKED},
+        numbers={"requirements.txt": 1, "package-lock.json": 5000},
     ),
     Row(
         "lock files of all sorts",
@@ -272,6 +298,7 @@ ROWS = (
         False,
         NOTHING,
         dict.fromkeys(("go.sum", "sub/go.sum", "sub/uv.lock", "uv.lock"), LOCKED),
+        numbers=dict.fromkeys(("go.sum", "sub/go.sum", "sub/uv.lock", "uv.lock"), 900),
     ),
     Row(
         "generated, by .gitattributes",
@@ -286,6 +313,7 @@ ROWS = (
         False,
         NOTHING,
         {"third/x.c": "left out: .gitattributes says linguist-vendored"},
+        more=True,
     ),
     Row(
         "not for diffs, by .gitattributes",
@@ -315,6 +343,7 @@ ROWS = (
             "src/more.py": f"{CODE}, -diff is ignored, as the session may have set it itself",
             "src/.gitattributes": CODE,
         },
+        more=True,
     ),
     Row(
         "code hidden by attributes that git does not see",
@@ -339,6 +368,7 @@ ROWS = (
         False,
         NOTHING,
         {"api/x_pb2.py": "left out: generated", "web/app.min.js": "left out: generated"},
+        numbers={"api/x_pb2.py": 900, "web/app.min.js": 900},
     ),
     Row(
         "generated, by a pattern",
@@ -347,6 +377,7 @@ ROWS = (
         NOTHING,
         {"generated/out.py": "left out: a pattern of `generated`"},
         table(Review, generated=("/generated/",)),
+        numbers={"generated/out.py": 900},
     ),
     Row(
         "in a folder that only looks generated",
@@ -354,6 +385,7 @@ ROWS = (
         True,
         sums("80", "1"),
         {"generated/out.py": CODE},
+        numbers={"generated/out.py": 80},
     ),
     Row(
         "100,000 vendored lines",
@@ -361,6 +393,7 @@ ROWS = (
         False,
         NOTHING,
         {f"vendor/lib/{n}.js": VENDORED for n in range(100)},
+        numbers={f"vendor/lib/{n}.js": 1000 for n in range(100)},
     ),
     Row(
         "vendored code that is ours",
@@ -369,6 +402,7 @@ ROWS = (
         sums("45", "1"),
         {"vendor/lib/b.js": CODE},
         table(Review, generated=("!vendor/lib/",)),
+        numbers={"vendor/lib/b.js": 45},
     ),
     Row(
         "docs only",
@@ -376,6 +410,7 @@ ROWS = (
         False,
         sums("12", "0.1"),
         {"docs/guide.md": DOCS},
+        numbers={"docs/guide.md": 120},
     ),
     Row(
         "a whole manual",
@@ -383,6 +418,7 @@ ROWS = (
         True,
         sums("40", "0.1"),
         {"docs/manual.md": DOCS},
+        numbers={"docs/manual.md": 400},
     ),
     Row(
         "nearly a whole manual",
@@ -390,6 +426,7 @@ ROWS = (
         False,
         sums("39.9", "0.1"),
         {"docs/manual.md": DOCS},
+        numbers={"docs/manual.md": 399},
     ),
     Row(
         "a program among the docs",
@@ -397,6 +434,7 @@ ROWS = (
         True,
         sums("41", "1"),
         {"docs/conf.py": CODE},
+        numbers={"docs/conf.py": 41},
     ),
     Row(
         "tests only",
@@ -404,6 +442,7 @@ ROWS = (
         False,
         sums("39.5", "0.5"),
         {"tests/test_app.py": TESTS},
+        numbers={"tests/test_app.py": 79},
     ),
     Row(
         "many tests",
@@ -411,6 +450,7 @@ ROWS = (
         True,
         sums("42.5", "0.5"),
         {"tests/test_app.py": TESTS},
+        numbers={"tests/test_app.py": 85},
     ),
     Row(
         "code with tests and docs",
@@ -420,6 +460,7 @@ ROWS = (
         False,
         sums("37", "1.6"),
         {"src/n.py": CODE, "src/n_test.py": TESTS, "README.md": DOCS},
+        numbers={"src/n.py": 14, "src/n_test.py": 26, "README.md": 100},
     ),
     Row(
         "a line in a critical file",
@@ -428,6 +469,7 @@ ROWS = (
         f"`{CI}` is critical; {sums('1', '1')}",
         {CI: f"critical ({CODE})"},
         CRITICAL,
+        numbers={CI: 1},
     ),
     Row(
         "an indentation in a critical file",
@@ -444,6 +486,7 @@ ROWS = (
         f"`src/util.py` is critical; {sums('0', '1')}",
         {"src/util.py": f"critical ({CODE})"},
         CRITICAL,
+        more=True,
     ),
     Row(
         "a critical file renamed away",
@@ -460,6 +503,7 @@ ROWS = (
         f"`vendor/lib/a.js` is critical; {sums('100', '1')}",
         {"vendor/lib/a.js": f"critical ({CODE})"},
         table(Review, critical=("vendor/",), ignore=("vendor/",)),
+        numbers={"vendor/lib/a.js": 100},
     ),
     Row(
         "what is ignored",
@@ -468,6 +512,7 @@ ROWS = (
         NOTHING,
         {"src/app.py": "left out: a pattern of `ignore`"},
         table(Review, ignore=("/src/",)),
+        numbers={"src/app.py": 150},
     ),
     Row("merged from main", _merge_main, False, sums("10", "1"), {"src/own.py": CODE}),
     Row(
@@ -483,6 +528,7 @@ ROWS = (
         False,
         sums("0", "0.1"),
         {"assets/logo.png": f"{DOCS}, binary"},
+        more=True,
     ),
     Row(
         "a binary",
@@ -490,6 +536,7 @@ ROWS = (
         False,
         sums("0", "1"),
         {"lib/core.bin": f"{CODE}, binary"},
+        more=True,
     ),
     Row(
         "five binaries",
@@ -512,6 +559,7 @@ ROWS = (
         False,
         NOTHING,
         {},
+        more=True,
     ),
     Row(
         "committed",
@@ -535,6 +583,7 @@ ROWS = (
         NOTHING,
         {"src/app.py": SPACE},
         table(Review, min_lines=0.0, min_files=0.0),
+        more=True,
     ),
     Row(
         "what weighs nothing",
@@ -543,13 +592,14 @@ ROWS = (
         NOTHING,
         {"docs/guide.md": "left out: documentation, weight 0"},
         table(Review, weights=(1.0, 0.5, 0.0), min_lines=0.0),
+        numbers={"docs/guide.md": 120},
     ),
 )
 
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A repository with an hour's history, to be copied."""
+def template(tmp_path_factory: pytest.TempPathFactory) -> Watched:
+    """A repository with an hour's history, to be copied, and its first point."""
     repo = Repo(tmp_path_factory.mktemp("template"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
@@ -561,7 +611,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tree(BEFORE)(repo)
         repo.commit_all("first")
         right_now(patch)
-    return repo.path
+    return Watched(repo)
 
 
 def assess(watched: Watched, review: Review) -> Significance:
@@ -570,14 +620,33 @@ def assess(watched: Watched, review: Review) -> Significance:
     return weigh(found, kinds_of(names, review), review)
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.what)
-def test_significance(row: Row, template: Path, tmp_path: Path) -> None:
-    subprocess.run(["cp", "-a", str(template), str(tmp_path / "repo")], check=True)
-    repo = Repo(tmp_path / "repo")
-    watched = Watched(repo)
-    row.act(repo)
-    found = assess(watched, row.review)
-    assert found.why == row.why
+def test_numbers() -> None:
+    for row in ROWS:
+        if row.numbers:
+            changes = tuple(FileDifference(path, "M", added=n) for path, n in row.numbers.items())
+            check(row, weigh(changes, kinds_of(tuple(row.numbers), row.review), row.review))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(
+            row,
+            id=row.what,
+            marks=[pytest.mark.thorough] if row.more or row.numbers else [],
+        )
+        for row in ROWS
+    ],
+)
+def test_changes(row: Row, template: Watched, tmp_path: Path) -> None:
+    subprocess.run(["cp", "-a", str(template.repo.path), str(tmp_path / "repo")], check=True)
+    watched = Watched(Repo(tmp_path / "repo"), template.start)
+    row.act(watched.repo)
+    check(row, assess(watched, row.review))
+
+
+def check(row: Row, found: Significance) -> None:
+    assert found.why == row.why, row.what
     assert {one.path: one.why for one in found.files} == row.each
     assert found.significant is row.significant
     assert found.counts is (row.why != NOTHING)
