@@ -28,6 +28,13 @@ if TYPE_CHECKING:
 
 EVENTS = HOST.PROTOCOL.events
 
+# One of each event comes first.
+_FIRST = {
+    payload["hook_event_name"]: number for number, (_, payload) in reversed([*enumerate(RECORDED)])
+}
+NUMBERS = sorted(range(len(RECORDED)), key=lambda number: number not in _FIRST.values())
+OF_EACH = pytest.mark.parametrize("number", NUMBERS, ids=[NAMES[number] for number in NUMBERS])
+
 VERDICTS = ("CONTINUE", "BLOCK", "STOP")
 WORD = '[hooks.{0}]\ngates = ["check"]\n'
 
@@ -73,7 +80,8 @@ def test_each_recorded_payload_is_answered(repo: Repo, action: str) -> None:
     assert silent == {"PermissionRequest"}
 
 
-@pytest.mark.parametrize("number", range(len(RECORDED)), ids=NAMES)
+@pytest.mark.samples(len(_FIRST))
+@OF_EACH
 def test_a_field_is_missing_or_of_another_type(number: int, tmp_path: Path) -> None:
     """Every case is read and answered by the host."""
     for one in damaged(placed(RECORDED[number][1], tmp_path)):
@@ -93,7 +101,8 @@ def _of_the_right_types(payload: Payload) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(RECORDED)), ids=NAMES)
+@pytest.mark.samples(6)
+@OF_EACH
 def test_a_damaged_payload_goes_all_the_way(repo: Repo, number: int) -> None:
     """A few of the cases of each payload, and other ones of the next."""
     payload = in_place(repo)[number]
@@ -101,7 +110,7 @@ def test_a_damaged_payload_goes_all_the_way(repo: Repo, number: int) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("number", range(len(RECORDED)), ids=NAMES)
+@OF_EACH
 def test_any_field_is_missing_or_of_another_type(repo: Repo, number: int) -> None:
     payload = in_place(repo)[number]
     answer_all(repo, payload, list(damaged(payload)))
@@ -121,7 +130,8 @@ def answer_all(repo: Repo, payload: dict[str, Any], several: list[dict[str, Any]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(len(RECORDED)), ids=NAMES)
+@pytest.mark.samples(2)
+@OF_EACH
 def test_a_payload_ends_in_the_middle(repo: Repo, number: int) -> None:
     raw = json.dumps(in_place(repo)[number]).encode()
     for length in range(len(raw)):
@@ -153,26 +163,16 @@ def event_in(raw: bytes) -> str:
     return event if isinstance(event, str) else ""
 
 
-@pytest.mark.parametrize(
-    "raw",
-    [
-        b"",
-        b"\n",
-        b"null",
-        b"[]",
-        b"7",
-        b'"x"',
-        b"{",
-        b"\xff\xfe{}",
-        b"NaN",
-        b"[" * 100_000,
-        b"{}{}",
-    ],
-    ids=str,
+NO_PAYLOADS = (
+    *(b"", b"\n", b"null", b"[]", b"7", b'"x"', b"{", b"\xff\xfe{}", b"NaN"),
+    *(b"[" * 100_000, b"{}{}"),
 )
+
+
 @pytest.mark.usefixtures("repo")
-def test_what_is_no_payload_is_passed_and_said(raw: bytes) -> None:
-    said: list[str] = []
-    assert respond(raw, dict(os.environ), said.append) == b""
-    assert len(said) == 1
-    assert said[0].startswith("the payload cannot be read: ")
+def test_what_is_no_payload_is_passed_and_said() -> None:
+    for raw in NO_PAYLOADS:
+        said: list[str] = []
+        assert respond(raw, dict(os.environ), said.append) == b""
+        assert len(said) == 1
+        assert said[0].startswith("the payload cannot be read: "), raw[:9]
