@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
 from review_support import run_by_agent
-from terminal_support import on_terminal
+from session_support import NO_UNDO, as_person, begin
 
 CONFIG = """
 [gates.check]
@@ -21,6 +21,7 @@ gates = ["check", "review"]
 [hooks.PostToolUse]
 gates = ["fast"]
 """
+CONFIG += NO_UNDO
 SINCE = "since this session began"
 
 
@@ -241,7 +242,7 @@ def test_advice_that_blocks_goes_on_blocking_until_a_person_closes_it(repo: Repo
     repo.config(CONFIG + BLOCKING.replace('"block"', '"warn"'))
     assert "tidy" in agent.stop(again=True)["reason"]
     repo.config(CONFIG + BLOCKING)
-    on_terminal(repo, "advice", "close", "tidy")
+    as_person(repo, "advice", "close", "tidy")
     assert "decision" not in agent.stop(again=True)
 
 
@@ -252,5 +253,5 @@ def test_a_guard_that_is_switched_off_in_the_session_stays_on(repo: Repo) -> Non
         said = agent.pre("Bash", "", tool_input={"command": "git commit --no-verify -m x"})
         assert said["hookSpecificOutput"]["permissionDecision"] == "deny"
     guard(repo)
-    on_terminal(repo, "approve", "rules")
+    as_person(repo, "approve", "rules")
     assert agent.pre("Bash", "", tool_input={"command": "git commit --no-verify -m x"}) == {}

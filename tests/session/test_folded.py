@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_support import COUNT, Agent, begin
+from agent_support import COUNT, Agent
 from conftest import Repo
+from session_support import begin
 
 from gitgates.core.agent_types import Payload
 from gitgates.git.repo import find_repo

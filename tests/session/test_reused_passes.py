@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
+from session_support import begin
 
 CONFIG = """\
 [gates.check]

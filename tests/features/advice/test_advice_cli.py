@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
-from terminal_support import on_terminal
+from session_support import as_person
 
 from gitgates.git.repo import find_repo
 from gitgates.session.approval import new_token
@@ -312,7 +312,7 @@ def test_weakening_what_blocks_is_a_persons(project: Repo, args: tuple[str, ...]
 @pytest.mark.slow
 def test_in_a_terminal_a_person_closes_it(project: Repo) -> None:
     told(project, "add", *RUN_TESTS)
-    on_terminal(project, "advice", "close", "always-run-tests")
+    as_person(project, "advice", "close", "always-run-tests")
     assert told(project, "list") == ""
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from config_support import table
 from conftest import Repo
+from each_case import each_case
+from session_support import begin
 
 from gitgates.config.load import load
 from gitgates.core.lifecycle import AGENT_KINDS, GIT_KINDS
@@ -41,7 +43,7 @@ def _nobody(monkeypatch: pytest.MonkeyPatch) -> None:
 WHO = Identity(rig="beads", role="polecat", agent="toast")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("target", "applies"),
     [
         ({}, True),
@@ -62,7 +64,7 @@ def test_all_targets_must_match(target: dict[str, Any], *, applies: bool) -> Non
     assert bool(applicable([table(Advice, id="a", **target)], WHO)) is applies
 
 
-@pytest.mark.parametrize("target", ["rig", "role", "agent"])
+@each_case("target", ["rig", "role", "agent"])
 def test_who_has_no_name_is_no_target(target: str) -> None:
     fields: dict[str, Any] = {target: "x"}
     assert applicable([table(Advice, id="a", **fields)], Identity()) == []
@@ -76,7 +78,7 @@ def test_a_bare_agent_name_means_a_plugins_agent_too() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "applies"),
     [("open", True), ("pinned", True), ("closed", False), ("tombstone", False)],
 )
@@ -120,7 +122,7 @@ def test_hooks_are_those_with_a_command_at_the_trigger() -> None:
     assert [one.id for one in hooks_at(advice, WHO, ("session-end",))] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("env", "agent_type", "options", "found"),
     [
         ({}, "", {}, Identity()),
@@ -140,7 +142,7 @@ def test_who_it_is(
     assert identify(env, agent_type, **options) == found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rig", "role", "agent", "shown"),
     [
         ("", "", "", ""),

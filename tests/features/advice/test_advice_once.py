@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from agent_support import begin
 from conftest import Repo
+from session_support import begin
 
 from gitgates.session.rules import with_approvals
 from gitgates.store.log import Journal

@@ -7,8 +7,9 @@ import re
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
+from session_support import begin
 
 from gitgates.store import messages as store
 

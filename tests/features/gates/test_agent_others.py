@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
+from session_support import begin
 from test_agent_stop import NO_BAD, WAY_OUT
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from agent_support import COUNT, Agent, begin
+from agent_support import COUNT, Agent
 from conftest import Repo
+from session_support import begin
 
 from gitgates.engine.failures import split
 
@@ -21,8 +22,7 @@ WHOLE = BY_LINE.replace("failures = 'BAD \\w+'\n", "")
 
 
 def session(repo: Repo, config: str = BY_LINE, old: str = "BAD old\n") -> Agent:
-    repo.write("old.py", old)
-    return begin(repo, config)
+    return begin(repo, config, files={"old.py": old})
 
 
 def test_only_new_failures_block(repo: Repo) -> None:

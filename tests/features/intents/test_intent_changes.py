@@ -7,10 +7,10 @@ import os
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
+from session_support import NO_UNDO, as_person, begin
 from span_support import long_ago, right_now
-from terminal_support import on_terminal
 from test_intents import (
     FILE,
     INTENTS,
@@ -24,6 +24,7 @@ from test_intents import (
 )
 
 GATE = '[gates.check]\ncommand = "true"\n[hooks.Stop]\ngates = ["check"]\n'
+LISTED = {"src/web/list.py": "one\n"}
 UNDO = (
     "Undo that, or ask for the files, and undo it until they are approved:\n"
     '  gitgates intent scope-expansion-request INT-001 {} --reason "…"\n'
@@ -45,8 +46,7 @@ def shell(agent: Agent, command: str, **fields: Any) -> dict[str, Any]:
 
 
 def selected(repo: Repo, config: str = REQUIRED) -> Agent:
-    repo.write("src/web/list.py", "one\n")
-    agent = start(repo, config)
+    agent = start(repo, config, **LISTED)
     select(agent)
     return agent
 
@@ -109,8 +109,8 @@ def test_it_is_let_go_after_three_times_and_the_person_is_told(repo: Repo) -> No
 def test_an_approved_scope_is_enough(repo: Repo) -> None:
     agent = selected(repo)
     shell(agent, "echo 2 > src/web/list.py")
-    said = on_terminal(repo, "intent", "approve-scope", "INT-001", "src/web/list.py")
-    assert b"is now in the scope of INT-001" in said
+    said = as_person(repo, "intent", "approve-scope", "INT-001", "src/web/list.py")
+    assert "is now in the scope of INT-001" in said
     assert agent.stop() == {}
 
 
@@ -200,8 +200,8 @@ def test_what_a_person_has_edited_counts_once_it_is_approved(repo: Repo) -> None
 def test_a_scope_is_not_approved_into_a_file_that_nobody_approved(repo: Repo) -> None:
     agent = selected(repo)
     repo.ask("sh", "-c", WIDEN)
-    said = on_terminal(repo, "intent", "approve-scope", "INT-001", "docs/**")
-    assert b"was changed since a person approved it" in said
+    said = as_person(repo, "intent", "approve-scope", "INT-001", "docs/**")
+    assert "was changed since a person approved it" in said
     assert denied(agent.pre("Write", "docs/a.md"))
 
 
@@ -222,10 +222,9 @@ def test_an_agent_that_rewrites_the_settings_gains_nothing(repo: Repo, change: s
 
 
 def test_switching_intents_off_is_told(repo: Repo) -> None:
-    repo.write("src/web/list.py", "one\n")
-    agent = start(repo, REQUIRED + GATE)
+    agent = start(repo, REQUIRED + GATE, **LISTED)
     select(agent)
-    repo.config(GATE)
+    repo.config(GATE + NO_UNDO)
     gone = "gitgates: gone from the configuration since this session began: table intents\n"
     told = agent.stop()
     assert told["systemMessage"] == gone + (
@@ -239,7 +238,7 @@ def test_switching_intents_off_is_told(repo: Repo) -> None:
 
 def test_a_table_without_keys_that_is_removed_is_reported(repo: Repo) -> None:
     agent = start(repo, "[intents]\n" + GATE)
-    repo.config(GATE)
+    repo.config(GATE + NO_UNDO)
     told = agent.stop()["systemMessage"]
     assert "gone from the configuration since this session began: table intents\n" in told
 
@@ -257,8 +256,7 @@ def test_what_was_done_for_an_intent_that_has_just_ended_is_not_anothers(repo: R
 
 def test_what_gates_have_written_is_not_the_agents(repo: Repo) -> None:
     fixer = '[gates.fix]\ncommand = "date +%N > src/web/list.py"\nwrites = true\n'
-    repo.write("src/web/list.py", "one\n")
-    agent = start(repo, f'{REQUIRED}{fixer}[hooks.Stop]\ngates = ["fix"]\n')
+    agent = start(repo, f'{REQUIRED}{fixer}[hooks.Stop]\ngates = ["fix"]\n', **LISTED)
     select(agent)
     shell(agent, "mkdir -p src/api; touch src/api/a.py")
     assert agent.stop().get("decision") is None
@@ -270,8 +268,7 @@ def test_what_gates_have_written_is_not_the_agents(repo: Repo) -> None:
 
 def test_gates_run_and_are_heard_beside_what_is_said_of_the_scope(repo: Repo) -> None:
     gate = '[gates.check]\ncommand = "echo BAD; test ! -e bad"\n'
-    repo.write("src/web/list.py", "one\n")
-    agent = start(repo, f'{REQUIRED}{gate}[hooks.PostToolUse]\ngates = ["check"]\n')
+    agent = start(repo, f'{REQUIRED}{gate}[hooks.PostToolUse]\ngates = ["check"]\n', **LISTED)
     select(agent)
     answer = shell(agent, "touch bad; echo 2 > src/web/list.py")
     assert answer["reason"].startswith(AFTER.format("bad, src/web/list.py", "/bad"))
@@ -383,8 +380,7 @@ def test_a_name_that_is_no_line_cannot_say_anything(repo: Repo) -> None:
 
 
 def test_what_came_before_a_selection_is_free_where_none_is_required(repo: Repo) -> None:
-    repo.write("src/web/list.py", "one\n")
-    agent = start(repo, OPTIONAL)
+    agent = start(repo, OPTIONAL, **LISTED)
     assert shell(agent, "echo 2 > src/web/list.py") == {}
     select(agent)
     assert agent.stop() == {}

@@ -10,9 +10,10 @@ import sys
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
-from terminal_support import on_terminal
+from each_case import each_case
+from session_support import as_person, begin
 
 from gitgates.features.intents import gatekeeper, lease
 from gitgates.features.intents.gatekeeper import request
@@ -57,14 +58,14 @@ NONE = (
 )
 
 
-def start(repo: Repo, config: str = REQUIRED) -> Agent:
-    repo.write(FILE, INTENTS)
-    return begin(repo, config)
+def start(repo: Repo, config: str = REQUIRED, **files: str) -> Agent:
+    """Begin a session where there are intents. `files`: name → content."""
+    return begin(repo, config, files={FILE: INTENTS, **files})
 
 
 def approve_rules(repo: Repo) -> None:
     """Have a person let the rules count that the files have now."""
-    assert b"now apply as they are" in on_terminal(repo, "approve", "rules")
+    assert "now apply as they are" in as_person(repo, "approve", "rules")
 
 
 def denied(answer: dict[str, Any]) -> str:
@@ -211,7 +212,7 @@ def test_nobody_is_to_ask_for_what_no_scope_can_have(repo: Repo) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "pattern"),
     [
         ("-a/x", "'\\-a/x'"),

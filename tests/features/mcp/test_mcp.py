@@ -11,10 +11,11 @@ from typing import Any
 
 import anyio
 import pytest
-from agent_support import begin
 from conftest import Repo
+from each_case import each_case
 from hypothesis import given
 from hypothesis import strategies as st
+from session_support import begin
 
 from gitgates.core.errors import ConfigError
 from gitgates.features.intents.tools import scope_expansion_request
@@ -37,7 +38,7 @@ def test_what_is_put_in_can_be_taken_out(text: str | None) -> None:
     assert text is None or mcp.remove(text, FILE) == text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ("{", "is not valid JSON"),
@@ -174,7 +175,7 @@ def test_a_call_that_is_cancelled_ends_its_gates(
         os.kill(anyio.run(use), 0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "why"), [("a\0b", "embedded null byte"), ("x" * 1_000_000, "Argument list too long")]
 )
 def test_arguments_that_no_program_can_get_are_refused(reason: str, why: str) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
-from terminal_support import on_terminal
+from session_support import as_person, begin
 
 REVIEW = '[hooks.Stop]\ngates = ["review"]\n'
 CHECK = """
@@ -329,11 +329,11 @@ def test_mode_off_and_skipped_gates(repo: Repo) -> None:
     agent = changed(repo, '[review]\nmode = "off"\n' + REVIEW)
     assert agent.stop() == {}
     repo.config(REVIEW)
-    on_terminal(repo, "approve", "rules")
+    as_person(repo, "approve", "rules")
     agent.env["GITGATES_SKIP"] = "review"
     assert "gate `review`" in agent.stop()["systemMessage"]
     repo.config("[review]\nrequired = true\n" + REVIEW)
-    on_terminal(repo, "approve", "rules")
+    as_person(repo, "approve", "rules")
     reason(agent.stop())
 
 

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
+from each_case import each_case
+from session_support import begin
 from test_agent_review import LINES, REVIEW, reason
 
 from gitgates.features.review.command_effects import leaves_files
@@ -18,8 +20,7 @@ MANY = "".join(f"name_{number} = {number}\n" for number in range(100))
 
 @pytest.fixture(name="agent")
 def _agent(repo: Repo) -> Agent:
-    repo.write("a.py", MANY)
-    return begin(repo, REVIEW)
+    return begin(repo, REVIEW, files={"a.py": MANY})
 
 
 def during(
@@ -60,15 +61,15 @@ def theirs(agent: Agent, name: str = "theirs.py") -> Callable[[], None]:
     return write
 
 
-@pytest.mark.samples(1)
+@pytest.mark.samples(2)
 @pytest.mark.parametrize(
-    "command", ["python -m pytest -q | tail -3", "uv run pytest", "grep -rn x . | sort", "npm test"]
+    "command", ["python -m pytest -q | tail -3", "grep -rn x . | sort", "uv run pytest", "npm test"]
 )
 def test_a_command_that_reads_or_tests_leaves_authorship_as_it_is(
     agent: Agent, command: str
 ) -> None:
     edit(agent, "a.py", "name_5 = 5\n", "name_5 = 6\n")
-    shell(agent, command, meanwhile=theirs(agent))
+    during(agent, "Bash", {"command": command}, theirs(agent))
     assert "decision" not in agent.stop()
 
 
@@ -156,16 +157,14 @@ def test_edits_of_parts_of_lines_are_its_own(agent: Agent) -> None:
     assert "`a.py` +100 −100" in reason(agent.stop())
 
 
-def test_lines_that_a_formatter_has_rewritten_are_its_own(repo: Repo) -> None:
-    repo.write("a.py", MANY)
-    agent = begin(repo, REVIEW)
+def test_lines_that_a_formatter_has_rewritten_are_its_own(agent: Agent) -> None:
     edit(agent, "a.py", "name_5 = 5\n", LINES)
-    text = (repo.path / "a.py").read_text()
-    repo.write("a.py", text.replace(" = ", " := "))
+    text = (agent.repo.path / "a.py").read_text()
+    agent.repo.write("a.py", text.replace(" = ", " := "))
     assert "`a.py` +" in reason(agent.stop())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "leaves"),
     [
         ("pytest", True),

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
 from review_support import document
-from terminal_support import on_terminal
+from session_support import NO_UNDO, as_person, begin
 from test_agent_review import LINES, REVIEW, changed, outcomes, reason, say
 
 
@@ -198,13 +198,13 @@ NOT_IN_FORCE = (
 
 def test_settings_that_change_in_the_session_are_told(repo: Repo) -> None:
     agent = changed(repo)
-    repo.config("[review]\nmin_lines = 500\n" + REVIEW)
+    repo.config("[review]\nmin_lines = 500\n" + REVIEW + NO_UNDO)
     told = agent.stop()
     since = "since this session began"
     changes = f"gitgates: changed in the configuration {since}: gate `review`\n"
     assert told["systemMessage"] == changes + NOT_IN_FORCE
     reason(told)
-    on_terminal(repo, "approve", "rules")
+    as_person(repo, "approve", "rules")
     assert agent.stop(again=True) == {}
 
 
@@ -216,7 +216,7 @@ def test_a_gate_that_is_taken_out_in_the_session_is_told(repo: Repo) -> None:
     assert gone in told["systemMessage"]
     assert NOT_IN_FORCE in told["systemMessage"]
     reason(told)
-    on_terminal(repo, "approve", "rules")
+    as_person(repo, "approve", "rules")
     assert agent.stop(again=True) == {}
 
 

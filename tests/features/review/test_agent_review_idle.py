@@ -6,8 +6,9 @@ import select
 import time
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
+from session_support import begin
 from test_agent_review import LINES, REVIEW, changed, reason
 
 from gitgates.git.repo import Git

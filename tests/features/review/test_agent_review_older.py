@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
+from session_support import begin
 from span_support import long_ago, right_now
 from test_agent_review import LINES, REVIEW, reason
 

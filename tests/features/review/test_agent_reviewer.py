@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
-from terminal_support import on_terminal
+from session_support import as_person, begin
 from test_agent_review import LINES, REVIEW, outcomes, reason, say
 
 REQUIRE = '[review]\nmode = "require"\n' + REVIEW
@@ -330,7 +330,7 @@ def test_only_a_person_may_skip(repo: Repo) -> None:
     assert done.returncode == 64
     reason(agent.stop())
     args = ("review", "skip", "--reason", "I looked", "--session", agent.session)
-    assert b"noted that this change needs no review" in on_terminal(repo, *args)
+    assert "noted that this change needs no review" in as_person(repo, *args)
     assert agent.stop(again=True) == {}
 
 

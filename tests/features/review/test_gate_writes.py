@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
+from each_case import each_case
+from session_support import begin
 from test_agent_review import LINES, reason, say
 
 from gitgates.git.without_writes import undo
@@ -26,8 +28,7 @@ MANY = "".join(f"name_{number} = {number}\n" for number in range(100))
 
 
 def work(repo: Repo, config: str = ENDING) -> Agent:
-    repo.write("a.py", MANY)
-    return begin(repo, config)
+    return begin(repo, config, files={"a.py": MANY})
 
 
 def edit(agent: Agent, name: str, content: str) -> None:
@@ -105,7 +106,7 @@ def test_a_review_stays_valid_over_a_formatter(repo: Repo, config: str) -> None:
     reason(agent.stop())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "after", "now", "expected"),
     [
         ("abc", "abc", "axc", "axc"),

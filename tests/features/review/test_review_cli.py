@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
 from review_support import (
     CHANGE,
@@ -26,6 +26,7 @@ from review_support import (
     said,
     without_ids,
 )
+from session_support import as_person, begin
 from terminal_support import on_terminal
 
 from gitgates.git.repo import find_repo
@@ -202,9 +203,7 @@ def test_a_person_skips_and_an_agent_may_not(agent: Agent) -> None:
     refused = agent.pre("Bash", tool_input={"command": shlex.join(("gitgates", *args))})
     assert refused["hookSpecificOutput"]["permissionDecision"] == "deny"
     agent.repo.config(f"{CONFIG}[guard]\nperson_verbs = 'off'\n")
-    assert b"gitgates: the settings of policies now apply as they are" in on_terminal(
-        repo, "approve", "rules"
-    )
+    assert "the settings of policies now apply as they are" in as_person(repo, "approve", "rules")
     status, told = run_by_agent(agent, *args)
     assert status == 64
     assert told == (

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from agent_support import Agent, begin
+from agent_support import Agent
 from conftest import Repo
 from review_support import (
     CONFIG,
@@ -26,6 +26,7 @@ from review_support import (
     said,
     without_ids,
 )
+from session_support import begin
 
 from gitgates.git.repo import find_repo
 from gitgates.session.shell_commands import digest_of
