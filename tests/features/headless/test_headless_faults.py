@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from test_headless import CONFIG, agent, headless, prompts, started
-from worktree_state import whole
+from test_headless import CONFIG, agent, headless, prompts
 
 GOOD = "echo good > a.txt"
+LINES = [f"line {number}\n" for number in range(20)]
 
 
 @pytest.fixture
@@ -47,6 +47,39 @@ def test_what_the_index_does_not_list_is_not_deleted(work: Repo, ruin: str) -> N
     assert work.git("status", "--porcelain") == ""
 
 
+def test_what_was_there_before_is_neither_committed_nor_lost(work: Repo) -> None:
+    """Ignored, changed, staged and untracked files; each alone in `make thorough`."""
+    work.git("config", "commit.cleanup", "strip")
+    work.write(".gitignore", ".env\n")
+    work.write("changed", "committed\n")
+    work.write("shared", "".join(LINES))
+    work.commit_all("before")
+    work.write("shared", "".join(["mine\n", *LINES[1:]]))
+    for name in (".env", "changed", "untracked", "staged", "mine"):
+        work.write(name, f"{name} before\n")
+    work.git("add", "staged")
+    (work.path / "link").symlink_to("somewhere")
+    turn = "git checkout -q changed; rm untracked link; echo b > b; echo other > .gitignore"
+    turn += "; sed -i 's/line 19/theirs/' shared; git add -A; printf 'a\\0b\\n'"
+    done = headless(work, "#12: mend it", "--agent-command", agent(work, f"{turn}; {GOOD}"))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert work.git("log", "-1", "--format=%s") == "#12: mend it"
+    assert committed(work) == ".gitignore\na.txt\nb\nshared"
+    assert work.git("show", "HEAD:shared") == "".join([*LINES[:19], "theirs"])
+    assert (work.path / "shared").read_text() == "".join(["mine\n", *LINES[1:19], "theirs\n"])
+    status = " M shared\nA  staged\n?? .env\n?? mine"
+    assert work.git("status", "--porcelain") == status
+    for name in ("changed", "untracked"):
+        shown = work.gitgates("recover", "--show", name).stdout
+        assert shown == f"{name} before\n".encode()
+    said = "had uncommitted changes; its previous content is in "
+    told = done.stdout.decode()
+    assert f"`changed` {said}" in told
+    kept = told.partition(f"`link` {said}")[2].partition("\n")[0]
+    assert os.readlink(kept) == "somewhere"
+
+
+@pytest.mark.thorough
 def test_what_was_ignored_is_not_committed(work: Repo) -> None:
     work.write(".gitignore", ".env\n")
     work.commit_all("ignore")
@@ -56,13 +89,16 @@ def test_what_was_ignored_is_not_committed(work: Repo) -> None:
 
 
 def test_what_the_agent_has_committed_is_what_gates_have_seen(work: Repo) -> None:
+    """And not what they have written."""
+    work.config(CONFIG.replace("grep -q good a.txt", "date +%N > report; grep -q good a.txt"))
     work.write("b.txt", "fine\n")
     work.commit_all("b")
     passed(work, f"echo evil > b.txt; {GOOD}; git commit -qam own; echo fine > b.txt")
     assert work.git("show", "HEAD:b.txt") == "fine"
-    assert work.git("status", "--porcelain") == ""
+    assert work.git("status", "--porcelain") == "?? report"
 
 
+@pytest.mark.thorough
 def test_reports_of_gates_are_not_committed(work: Repo) -> None:
     work.config(CONFIG.replace("grep -q good a.txt", "date +%N > report; grep -q good a.txt"))
     work.commit_all("report")
@@ -71,6 +107,7 @@ def test_reports_of_gates_are_not_committed(work: Repo) -> None:
     assert work.git("status", "--porcelain") == "?? report"
 
 
+@pytest.mark.thorough
 def test_uncommitted_work_that_an_agent_has_removed_is_kept(work: Repo) -> None:
     work.write("d/mine", "committed\n")
     work.commit_all("d")
@@ -82,6 +119,7 @@ def test_uncommitted_work_that_an_agent_has_removed_is_kept(work: Repo) -> None:
         assert work.gitgates("recover", "--show", path).stdout == content
 
 
+@pytest.mark.thorough
 def test_staged_stays_staged_and_nothing_else_is(work: Repo) -> None:
     work.write("staged", "staged\n")
     work.git("add", "staged")
@@ -91,6 +129,7 @@ def test_staged_stays_staged_and_nothing_else_is(work: Repo) -> None:
     assert work.git("status", "--porcelain") == "A  staged\n?? mine"
 
 
+@pytest.mark.thorough
 def test_a_file_with_staged_and_other_changes_is_not_committed(work: Repo) -> None:
     lines = [f"{number}\n" for number in range(20)]
     work.write("both", "".join(lines))
@@ -104,32 +143,32 @@ def test_a_file_with_staged_and_other_changes_is_not_committed(work: Repo) -> No
     assert work.git("show", ":both") == "".join(["staged\n", *lines[1:]]).rstrip("\n")
 
 
-def test_hooks_of_git_are_not_for_the_agent(work: Repo) -> None:
-    hook = work.path / ".git/hooks/pre-commit"
-    hook.write_text("#!/bin/sh\n")
-    hook.chmod(0o755)
-    passed(work, f"rm {hook}; {GOOD}", f"printf '#!/bin/sh\\n' > {hook}; chmod 755 {hook}")
-    assert f"must not change during the run: {hook}" in prompts(work)[1]
+CHANGED = [
+    ("git switch -qc elsewhere", "refs/heads/elsewhere was created during the run"),
+    ("git branch -qD spare", "refs/heads/spare was deleted during the run; it was at "),
+    (
+        "git commit -qa --amend -m x",
+        " was HEAD before the run, and is no longer in its history",
+    ),
+    ("git tag v1", "changed during the run, and not restored: refs/tags/v1"),
+    ("echo '# x' >> .git/config", "not restored: {git}/config"),
+    ("sed -i s/good/bad/ pyproject.toml", "the configuration of gitgates was changed"),
+]
 
 
-@pytest.mark.samples(2)
-@pytest.mark.parametrize(
-    ("turn", "note"),
-    [
-        ("git switch -qc elsewhere", "refs/heads/elsewhere was created during the run"),
-        ("git branch -qD spare", "refs/heads/spare was deleted during the run; it was at "),
-        (
-            "git commit -qa --amend -m x",
-            " was HEAD before the run, and is no longer in its history",
-        ),
-        ("git tag v1", "changed during the run, and not restored: refs/tags/v1"),
-        ("echo '# x' >> .git/config", "not restored: {git}/config"),
-        ("sed -i s/good/bad/ pyproject.toml", "the configuration of gitgates was changed"),
-    ],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize(("turn", "note"), CHANGED)
 def test_what_else_an_agent_has_changed_is_said(work: Repo, turn: str, note: str) -> None:
     work.git("branch", "spare")
     assert note.format(git=work.path / ".git") in passed(work, f"{GOOD}; {turn}")
+
+
+def test_all_else_that_an_agent_has_changed_is_said(work: Repo) -> None:
+    work.git("branch", "spare")
+    told = passed(work, "; ".join([GOOD, *(turn for turn, _note in CHANGED)]))
+    assert "changed during the run, and not restored: " in told
+    for _turn, note in CHANGED:
+        assert note.rpartition(": ")[2].format(git=work.path / ".git") in told
 
 
 def test_where_no_gate_applies_nothing_is_committed(work: Repo) -> None:
@@ -145,6 +184,7 @@ def test_where_no_gate_applies_nothing_is_committed(work: Repo) -> None:
     assert "nothing was checked" in Path(page).read_text()
 
 
+@pytest.mark.thorough
 def test_a_message_may_hold_anything(work: Repo) -> None:
     work.git("config", "commit.cleanup", "strip")
     turn = "printf 'a\\0b\\n'; " + GOOD
@@ -160,6 +200,7 @@ def test_a_branch_that_cannot_be_made_leaves_nothing(work: Repo) -> None:
     passed(work, GOOD)
 
 
+@pytest.mark.thorough
 def test_a_branch_of_a_failed_run_is_not_said_to_stay(work: Repo) -> None:
     done = run(work, "echo worse > a.txt", args=("--branch", "x", "--max-retries", "0"))
     assert done.returncode == 1
@@ -173,13 +214,17 @@ def test_a_bisection_under_way_is_not_disturbed(work: Repo) -> None:
     assert b"a bisect is in progress\n  End it first: git bisect reset" in done.stderr
 
 
-@pytest.mark.samples(1)
-@pytest.mark.parametrize("left", ["git init -q inner", "rm b.txt; mkfifo b.txt"])
-def test_what_git_cannot_hold_is_not_left(work: Repo, left: str) -> None:
+def test_neither_hooks_nor_what_git_cannot_hold_are_for_the_agent(work: Repo) -> None:
+    hook = work.path / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
     work.write("b.txt", "b\n")
     work.commit_all("b")
-    passed(work, f"{GOOD}; {left}", "rm -rf inner; [ -f b.txt ] || { rm b.txt; echo b > b.txt; }")
-    assert "must not change during the run: " in prompts(work)[1]
+    turn = f"rm {hook} b.txt; git init -q inner; mkfifo b.txt; {GOOD}"
+    mend = f"rm -rf inner b.txt; echo b > b.txt; printf '#!/bin/sh\\n' > {hook}; chmod 755 {hook}"
+    passed(work, turn, mend)
+    told = prompts(work)[1].partition("must not change during the run: ")[2].partition("\n")[0]
+    assert {one.partition(": ")[0] for one in told.split(", ")} == {str(hook), "b.txt", "inner/"}
     assert committed(work) == "a.txt"
 
 
@@ -213,8 +258,12 @@ def test_what_a_rollback_restored_is_not_lost_to_a_command_that_looked_before(wo
 
 def test_a_checkpoint_of_another_worktree_is_found(work: Repo) -> None:
     args = ("--worktree", "--on-failure", "keep", "--max-retries", "0")
-    assert run(work, "echo worse > a.txt", args=args).returncode == 1
+    done = run(work, "echo worse > a.txt", args=args)
+    assert done.returncode == 1
     there = next(work.path.parent.glob("repo.headless-*"))
+    said = (done.stdout + done.stderr).decode()
+    assert f"{there} was kept (it holds the checkpoint of its run); to remove it: git" in said
+    assert f"everything is left unchanged in {there}; the checkpoint is " in said
     found = work.gitgates("recover").stdout.decode()
     assert "left a checkpoint" in found
     name = found.split()[3]
@@ -251,6 +300,7 @@ def test_an_index_that_is_locked_is_said(work: Repo) -> None:
     assert "to fix it: git reset" in told
 
 
+@pytest.mark.thorough
 def test_what_a_hook_adds_to_the_commit_is_not_staged_backwards(work: Repo) -> None:
     hook = work.path / ".git/hooks/pre-commit"
     hook.write_text("#!/bin/sh\nfor f in a.txt new; do echo fixed >> $f; git add $f; done\n")
@@ -260,6 +310,7 @@ def test_what_a_hook_adds_to_the_commit_is_not_staged_backwards(work: Repo) -> N
     assert work.git("status", "--porcelain") == ""
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_a_signal_beside_a_process_names_the_checkpoint_too(work: Repo) -> None:
     """Git's filter holds the run where it reads what the agent has made."""
@@ -313,30 +364,6 @@ def test_a_run_that_is_killed_after_its_commit_is_followed_by_the_index(work: Re
 
 
 @pytest.mark.slow
-def test_locks_of_a_git_that_was_killed_do_not_keep_a_rollback_from_its_end(work: Repo) -> None:
-    """As the agent's own commit leaves them, and the git that forgets a checkpoint."""
-    before = whole(work)
-    command = agent(work, "echo worse > a.txt; touch ../agent/ready; sleep 600")
-    process = started(work, "--agent-command", command)
-    process.kill()
-    process.communicate(timeout=30)
-    git = work.path / ".git"
-    run = next((git / "gitgates/checkpoints").iterdir()).name
-    names = ("HEAD.lock", "refs/heads/main.lock", "packed-refs.lock", "packed-refs.new")
-    locks = [git / name for name in (*names, f"refs/gitgates/checkpoint/{run}.lock")]
-    other = git / "refs/heads/other.lock"
-    for lock in (*locks, other):
-        lock.touch()
-    rolled = work.gitgates("recover", "--roll-back", run)
-    assert rolled.returncode == 0, rolled.stderr
-    assert f"removed {locks[0]}, left by a killed git process" in rolled.stdout.decode()
-    assert not [lock for lock in locks if lock.exists()]
-    assert other.exists()
-    assert whole(work) == before
-    assert not work.git("for-each-ref", "refs/gitgates/checkpoint")
-
-
-@pytest.mark.slow
 def test_locks_of_a_git_that_was_killed_forgetting_a_checkpoint_are_removed(work: Repo) -> None:
     git = work.path / ".git"
     half = git / "gitgates/checkpoints/20260101T000000.000000Z-1"
@@ -360,6 +387,7 @@ def test_a_damaged_checkpoint_says_how_to_go_on(work: Repo) -> None:
         assert b"To continue without it: rm -r '" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_symlink_of_before_that_is_gone_is_kept(work: Repo) -> None:
     (work.path / "link").symlink_to("somewhere")
     said = passed(work, f"rm link; {GOOD}")

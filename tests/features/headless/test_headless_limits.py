@@ -22,6 +22,8 @@ command = "grep -q good a.txt"
 [hooks.headless]
 gates = ["test"]
 max_retries = 5
+[undo]
+enabled = false
 [headless]
 retry_wait = 0.01
 """
@@ -130,15 +132,18 @@ def test_waiting_is_part_of_the_time_of_the_run(work: Repo, claude: Claude) -> N
 def test_waiting_is_interrupted(work: Repo, claude: Claude) -> None:
     work.config(CONFIG.replace("0.01", '"1h"'))
     work.commit_all("long")
-    claude.turns(BUSY)
+    claude.turns(f"echo worse > a.txt; {BUSY}")
     argv = [sys.executable, "-m", "gitgates", "headless", "go", "--on-failure", "rollback"]
     run = subprocess.Popen(argv, cwd=work.path, stdout=subprocess.PIPE)
     assert run.stdout
     while b"may pass" not in run.stdout.readline():
         assert run.poll() is None
     run.send_signal(signal.SIGTERM)
-    assert run.wait(20) == 130
-    run.stdout.close()
+    out, _ = run.communicate(timeout=20)
+    assert run.returncode == 130
+    assert b"interrupted by a signal\nthe state before the run is restored" in out
+    assert (work.path / "a.txt").read_text() == "bad\n"
+    assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ LEFT = [
 ]
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("left", LEFT)
 def test_what_has_left_the_group_ends_with_the_turn(work: Repo, left: str) -> None:
     if "env -i" in left:

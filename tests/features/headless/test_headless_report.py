@@ -28,8 +28,15 @@ def work(repo: Repo) -> Repo:
     return repo
 
 
-def test_a_run_without_an_attempt(work: Repo) -> None:
-    assert headless(work, "go", "--agent-command", agent(work, "exit 3", "exit 4")).returncode == 1
+def test_a_run_without_an_attempt(work: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/such")
+    command = agent(work, "echo no quota >&2; exit 3", "exit 4")
+    done = headless(work, "go", "--agent-command", command)
+    assert done.returncode == 1
+    assert b"gitgates: sh: exit status 3\n" in done.stdout + done.stderr
+    assert b"the agent's client failed twice: exit status 4" in done.stdout
+    assert work.git("status", "--porcelain") == ""
+    assert b"note: GITHUB_STEP_SUMMARY: no/such: No such file" in done.stdout
     folder = next((work.path / ".git/gitgates/runs").iterdir())
     shown = re.sub(r"\d+\.\d s(econds)?", "TIME", (folder / "summary.md").read_text())
     assert (
@@ -43,7 +50,7 @@ def test_a_run_without_an_attempt(work: Repo) -> None:
 **Prompt:** go
 **Client:** sh
 
-**Agent Action:** (TIME) the client failed: exit status 3
+**Agent Action:** (TIME) the client failed: exit status 3 no quota
 
 **Agent Action:** (TIME) the client failed: exit status 4
 
@@ -60,12 +67,18 @@ def test_a_run_without_an_attempt(work: Repo) -> None:
     assert [one["attempts"] for one in listed["runs"]] == [0]
 
 
-def test_the_summary_of_a_run(work: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_what_a_run_tells(work: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     step = tmp_path / "step.md"
     step.write_text("# Before\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(step))
     command = agent(work, "echo other > a.txt", "echo good > a.txt")
-    assert headless(work, "make it *good*", "--agent-command", command).returncode == 0
+    more = ("--junit", "../gates.xml", "--agent-command", command)
+    done = headless(work, "make it *good*", *more)
+    assert done.returncode == 0
+    check_lines(done.stdout.decode())
+    (suite,) = ET.parse(tmp_path / "gates.xml").getroot()
+    cases = {case.get("name"): [child.tag for child in case] for case in suite}
+    assert cases == {"test": [], "lint": [], "build": [], "headless": []}
     shown = next((work.path / ".git/gitgates/runs").glob("*/summary.md")).read_text()
     assert step.read_text() == f"# Before\n{shown}"
     shown = re.sub(r"\d{4}-\d\d-\d\dT[\d:]+Z", "TIME", TIMES.sub("0.0s", shown))
@@ -112,13 +125,23 @@ def test_the_summary_of_a_run(work: Repo, monkeypatch: pytest.MonkeyPatch, tmp_p
     )
 
 
-def test_a_step_summary_that_cannot_be_written_is_a_note(
-    work: Repo, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("GITHUB_STEP_SUMMARY", f"{tmp_path}/no/such")
-    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
-    assert done.returncode == 0
-    assert f"note: GITHUB_STEP_SUMMARY: {tmp_path}/no/such: No such file" in done.stdout.decode()
+@pytest.mark.thorough
+def check_lines(output: str) -> None:
+    """Check the lines about two attempts."""
+    lines = TIMES.sub("TIME", output).splitlines()
+    gates = [["test", "failed"], ["lint", "passed"], ["build", "passed"]]
+    assert [line for line in lines if line.startswith("gitgates:")] == [
+        "gitgates: attempt 1 of 3: sh is working",
+        "gitgates: turn 1 of sh: TIME",
+        "gitgates: attempt 1 of 3: gates",
+        "gitgates: attempt 2 of 3: sh is working",
+        "gitgates: turn 2 of sh: TIME",
+        "gitgates: attempt 2 of 3: gates",
+        "gitgates: attempt 2 of 3: commit",
+    ]
+    ended = sorted(line.split()[:2] for line in lines[3:6])
+    assert ended == sorted(gates)
+    assert "\x1b" not in output
 
 
 def test_turns_without_an_attempt_are_told(work: Repo) -> None:
@@ -170,7 +193,7 @@ def test_tokens_and_time_of_the_agent_in_the_summary() -> None:
     assert "**Agent:** 1 turn, 12.3 seconds, 2,345 tokens" in shown
 
 
-@pytest.mark.samples(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(("last", "status"), [("echo good > a.txt", 0), ("true", 1)])
 def test_junit_has_the_last_attempt_and_the_run(work: Repo, last: str, status: int) -> None:
     command = agent(work, "echo TODO > a.txt", last)
@@ -205,25 +228,6 @@ def test_json_is_one_document_on_standard_output(work: Repo, turn: str) -> None:
 def test_json_of_a_run_that_could_not_begin(work: Repo) -> None:
     done = headless(work, " ", "--format", "json", "--agent-command", "true")
     assert json.loads(done.stdout)["error"]["message"] == "TASK is empty"
-
-
-def test_progress_as_plain_lines(work: Repo) -> None:
-    command = agent(work, "echo other > a.txt", "echo good > a.txt")
-    done = headless(work, "go", "--agent-command", command)
-    lines = TIMES.sub("TIME", done.stdout.decode()).splitlines()
-    gates = [["test", "failed"], ["lint", "passed"], ["build", "passed"]]
-    assert [line for line in lines if line.startswith("gitgates:")] == [
-        "gitgates: attempt 1 of 3: sh is working",
-        "gitgates: turn 1 of sh: TIME",
-        "gitgates: attempt 1 of 3: gates",
-        "gitgates: attempt 2 of 3: sh is working",
-        "gitgates: turn 2 of sh: TIME",
-        "gitgates: attempt 2 of 3: gates",
-        "gitgates: attempt 2 of 3: commit",
-    ]
-    ended = sorted(line.split()[:2] for line in lines[3:6])
-    assert ended == sorted(gates)
-    assert b"\x1b" not in done.stdout
 
 
 @pytest.mark.slow

@@ -41,7 +41,7 @@ LEAVES = [
 ]
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("where", [("--worktree",), ()], ids=["worktree", "here"])
 @pytest.mark.parametrize(("leave", "told"), LEAVES)
 def test_the_commit_is_on_the_branch_that_was_asked_for(
@@ -80,7 +80,28 @@ def test_where_nobody_asked_for_a_branch_the_agent_may_make_one(work: Repo) -> N
     assert work.git("show", "new:a.txt") == "good"
 
 
-@pytest.mark.samples(1)
+def test_constraints_see_every_commit(work: Repo) -> None:
+    """Also what a later one removes, and a file that git ignored, and was there before."""
+    limited(work, 'deny = ["b.*", "*.env"]\nmax_files = 1\nmax_lines = 5\nallow = ["a.txt"]')
+    work.write("secret.env", "secret\n")
+    start = work.head()
+    add = "seq 9 > b.txt; git add -f b.txt secret.env; git commit -qm in"
+    add += "; git rm -q b.txt; git commit -qm out"
+    done = run(work, f"{add}; {GOOD}", f"git reset -q {start}")
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    for told in (
+        "deny: must not change: b.txt, secret.env",
+        "max_files: 3 files changed, at most 1",
+        "max_lines: 21 lines changed, at most 5",
+        "allow: only a.txt may change, not b.txt, secret.env",
+        f"git reset --soft {start}",
+    ):
+        assert told in prompts(work)[1]
+    assert (work.path / "secret.env").read_text() == "secret\n"
+    assert work.git("log", "--name-only", "--format=", f"{start}..").split("\n") == ["a.txt"]
+
+
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", ["b.txt", "b.env"])
 @pytest.mark.parametrize("later", ["true", "git rm -q {path}; git commit -qm out"])
 def test_what_is_denied_is_seen_in_every_commit(work: Repo, path: str, later: str) -> None:
@@ -95,7 +116,7 @@ def test_what_is_denied_is_seen_in_every_commit(work: Repo, path: str, later: st
     assert path not in work.git("log", "--name-only", "--format=", f"{start}..").split("\n")
 
 
-@pytest.mark.samples(1)
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("setting", "told"),
     [
@@ -113,6 +134,7 @@ def test_limits_see_what_a_later_commit_removes(work: Repo, setting: str, told: 
     assert told in prompts(work)[1]
 
 
+@pytest.mark.thorough
 def test_what_an_ignored_file_was_before_is_seen_in_a_commit(work: Repo) -> None:
     limited(work, 'deny = ["*.env"]')
     work.write("secret.env", "secret\n")
@@ -182,8 +204,11 @@ def test_what_cannot_be_fixed_may_be_said_in_the_first_turn(work: Repo) -> None:
     assert done.returncode == 1
     assert b"the agent reported that it cannot fix the failures" in done.stdout, done
     assert len(prompts(work)) == 1
+    assert result(work)["outcome"] == "cannot-fix"
+    assert work.git("status", "--porcelain") == ""
 
 
+@pytest.mark.thorough
 def test_a_gate_that_nothing_matched_is_told_in_the_report(work: Repo) -> None:
     work.config(CONFIG.replace("[gates.build]", 'files = ["*.py"]\n[gates.build]'))
     work.commit_all("files")
@@ -196,19 +221,6 @@ def test_a_gate_that_nothing_matched_is_told_in_the_report(work: Repo) -> None:
     folder = work.path / ".git/gitgates/runs" / found["execution_id"]
     assert "checked nothing: none of 1 paths match" in (folder / "report.html").read_text()
     assert "checked nothing: none of 1 paths match" in (folder / "summary.md").read_text()
-
-
-def test_where_all_gates_are_skipped_nothing_is_committed(work: Repo) -> None:
-    """A gate that is left out beside one that matches nothing: neither has looked."""
-    work.config(CONFIG.replace("[gates.build]", 'files = ["*.py"]\n[gates.build]'))
-    work.commit_all("files")
-    head = work.head()
-    command = agent(work, GOOD)
-    skipped = {"GITGATES_SKIP": "test,build"}
-    done = work.gitgates("headless", "go", "--agent-command", command, env=skipped)
-    assert done.returncode == 1
-    assert b"so nothing was checked" in done.stdout
-    assert work.head() == head
 
 
 def test_without_a_commit_those_of_the_agent_are_taken_back(work: Repo) -> None:
@@ -232,6 +244,7 @@ def test_without_a_commit_those_of_the_agent_are_taken_back(work: Repo) -> None:
     assert work.git("show", f"{kept}:new.txt") == "new"
 
 
+@pytest.mark.thorough
 def test_without_a_commit_a_new_branch_of_the_agent_is_left(work: Repo) -> None:
     head = work.head()
     done = run(work, f"git switch -qc new; {GOOD}; git commit -qam own", args=("--no-commit",))
@@ -241,6 +254,7 @@ def test_without_a_commit_a_new_branch_of_the_agent_is_left(work: Repo) -> None:
     assert work.git("status", "--porcelain") == " M a.txt"
 
 
+@pytest.mark.thorough
 def test_mixed_changes_are_put_back_if_that_is_asked_for(work: Repo) -> None:
     work.write("a.txt", "mine\n")
     before = whole(work)
@@ -282,6 +296,7 @@ def test_hooks_that_an_agent_has_left_go(work: Repo, where: tuple[str, ...]) -> 
     assert (kept / "d/x").read_text() == "evil\n"
 
 
+@pytest.mark.thorough
 def test_hooks_of_an_interrupted_run_go_with_its_rollback(work: Repo) -> None:
     ready = f"touch {work.path.parent}/agent/ready"
     process = started(work, "--agent-command", agent(work, f"{LEAVES_HOOKS}; {ready}; sleep 600"))
@@ -295,14 +310,19 @@ def test_hooks_of_an_interrupted_run_go_with_its_rollback(work: Repo) -> None:
 
 
 def test_where_gates_had_nothing_to_check_nothing_is_committed(work: Repo) -> None:
+    """One of them has looked at nothing, one matches nothing, and one is left out."""
     work.config(
         '[gates.test]\ncommand = "echo no tests ran in 0.01s"\n'
         '[gates.lint]\ncommand = "true"\nfiles = ["*.py"]\n'
-        '[hooks.headless]\ngates = ["test", "lint"]\n'
+        '[gates.build]\ncommand = "true"\n'
+        '[hooks.headless]\ngates = ["test", "lint", "build"]\n'
     )
     work.commit_all("idle")
     head = work.head()
-    done = run(work, GOOD)
+    command = agent(work, GOOD)
+    done = work.gitgates(
+        "headless", "go", "--agent-command", command, env={"GITGATES_SKIP": "build"}
+    )
     assert done.returncode == 1, (done.stdout, done.stderr)
     assert b"so nothing was checked" in done.stdout
     assert work.head() == head
@@ -311,7 +331,7 @@ def test_where_gates_had_nothing_to_check_nothing_is_committed(work: Repo) -> No
 
 def test_a_gate_that_had_nothing_to_check_is_named_beside_one_that_had(work: Repo) -> None:
     idle = CONFIG.replace("test ! -e broken", "echo no tests ran in 0.01s")
-    work.config(idle)
+    work.config(idle.replace("[gates.build]", 'files = ["*.py"]\n[gates.build]'))
     work.commit_all("idle")
     done = run(work, GOOD)
     assert done.returncode == 0, (done.stdout, done.stderr)
@@ -319,6 +339,12 @@ def test_a_gate_that_had_nothing_to_check_is_named_beside_one_that_had(work: Rep
     assert f"gitgates headless: passed with a warning: {why}\n" in done.stdout.decode()
     assert b"all gates passed" not in done.stdout
     assert b"note: gate `build` checked nothing: no tests ran in 0.01s\n" in done.stdout
-    headless = result(work)["headless"]
+    found = result(work)
+    headless = found["headless"]
     assert (headless["status"], headless["outcome"]) == ("passed", f"passed with a warning: {why}")
+    none = "checked nothing: none of 1 paths match"
+    assert f"gate `lint` {none}" in headless["notes"]
+    folder = work.path / ".git/gitgates/runs" / found["execution_id"]
+    assert none in (folder / "report.html").read_text()
+    assert none in (folder / "summary.md").read_text()
     assert work.gitgates("recover", "--list").stdout == b"no stashed or kept files\n"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 from conftest import Repo
 from test_headless import CONFIG, agent, prompts
@@ -35,26 +33,22 @@ def test_a_task_is_read_whole_and_names_the_commit(work: Repo, way: str) -> None
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "stdin", "said"),
-    [
-        ((), b"", "TASK is empty"),
-        (("-",), b" \n", "standard input is empty"),
-        (("--from-file", "none.md"), b"", "--from-file none.md: No such file or directory"),
-        (("--from-file", "."), b"", "--from-file .: Is a directory"),
-        (("go", "--from-file", "-"), b"go", "TASK and --from-file are mutually exclusive"),
-        (("-",), b"caf\xe9", "standard input: byte 3 is not valid UTF-8, expected text"),
-        (("-",), b"a\0b", "standard input: contains a NUL byte, expected text"),
-        (("-",), b"a" * (1 << 20) + b"b", "standard input: is longer than 1 MiB"),
-    ],
+NO_TASK: tuple[tuple[tuple[str, ...], bytes, str], ...] = (
+    ((), b"", "TASK is empty"),
+    (("-",), b" \n", "standard input is empty"),
+    (("--from-file", "none.md"), b"", "--from-file none.md: No such file or directory"),
+    (("--from-file", "."), b"", "--from-file .: Is a directory"),
+    (("go", "--from-file", "-"), b"go", "TASK and --from-file are mutually exclusive"),
+    (("-",), b"caf\xe9", "standard input: byte 3 is not valid UTF-8, expected text"),
+    (("-",), b"a\0b", "standard input: contains a NUL byte, expected text"),
+    (("-",), b"a" * (1 << 20) + b"b", "standard input: is longer than 1 MiB"),
 )
-def test_what_is_no_task_is_named(
-    work: Repo, arguments: tuple[str, ...], stdin: bytes, said: str
-) -> None:
+
+
+def test_what_is_no_task_is_named(work: Repo) -> None:
     command = agent(work, "echo good > a.txt")
-    done: subprocess.CompletedProcess[bytes] = work.gitgates(
-        "headless", *arguments, "--agent-command", command, stdin=stdin
-    )
-    assert done.returncode == 64
-    assert said in done.stderr.decode()
+    for arguments, stdin, said in NO_TASK:
+        done = work.gitgates("headless", *arguments, "--agent-command", command, stdin=stdin)
+        assert done.returncode == 64, said
+        assert said in done.stderr.decode()
     assert prompts(work) == []
