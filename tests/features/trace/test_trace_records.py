@@ -18,7 +18,8 @@ from gitgates.features.trace import ledger
 from gitgates.features.trace import policy as trace
 from gitgates.features.trace.audit import verify
 
-ON = '[trace]\nmode = "on"\n'
+# Without save points, which start more processes than the trace, and are of another feature.
+ON = '[trace]\nmode = "on"\n[undo]\nenabled = false\n'
 
 
 def records(repo: Repo) -> list[dict[str, Any]]:
