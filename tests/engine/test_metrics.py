@@ -9,6 +9,7 @@ import sys
 import pytest
 from config_support import read
 from conftest import Repo
+from hook_support import commit
 
 from gitgates.core.types import Gate
 from gitgates.engine.metrics import find_numbers
@@ -24,6 +25,12 @@ gates = ["test"]
 gates = ["test"]
 [hooks.manual]
 gates = ["test"]
+"""
+LOADED = """
+import atexit, sys
+from gitgates.__main__ import main
+atexit.register(lambda: print(*sys.modules, file=sys.stderr))
+main()
 """
 RATCHET = COVERAGE.replace("metrics", "ratchet = true\nmetrics")
 
@@ -45,7 +52,8 @@ def ratchet(repo: Repo) -> Repo:
     repo.config(RATCHET)
     repo.shim("pre-commit", "pre-push")
     report(repo, "80")
-    repo.commit_all("first")
+    repo.git("add", ".")
+    assert commit(repo, "first").returncode == 0
     assert measured(repo) == [(80, "", repo.git("rev-parse", "HEAD^{tree}"))]
     return repo
 
@@ -53,35 +61,36 @@ def ratchet(repo: Repo) -> Repo:
 # What is configured
 
 
-@pytest.mark.parametrize(
-    ("metric", "place", "message"),
-    [
-        ("7", "", "got 7, expected a table of `pattern` and `better`. Try metrics = { coverage"),
-        ("{ pattern = '(x)' }", "", 'got { pattern = "(x)" }, expected a table of `pattern` and'),
-        ("{ pattern = '(x)', better = 'more' }", ".better", 'got "more", expected higher or lower'),
+WRONG = [
+    ("7", "", "got 7, expected a table of `pattern` and `better`. Try metrics = { coverage"),
+    ("{ pattern = '(x)' }", "", 'got { pattern = "(x)" }, expected a table of `pattern` and'),
+    ("{ pattern = '(x)', better = 'more' }", ".better", 'got "more", expected higher or lower'),
+    (
+        "{ pattern = '(', better = 'lower' }",
+        ".pattern",
         (
-            "{ pattern = '(', better = 'lower' }",
-            ".pattern",
-            (
-                'got "(", expected a regular expression with one group, which is the number. '
-                "Python says: missing ), unterminated subpattern at position 0."
-            ),
+            'got "(", expected a regular expression with one group, which is the number. '
+            "Python says: missing ), unterminated subpattern at position 0."
         ),
+    ),
+    (
+        "{ pattern = 'x', better = 'lower' }",
+        ".pattern",
         (
-            "{ pattern = 'x', better = 'lower' }",
-            ".pattern",
-            (
-                'got "x", expected a regular expression with one group, which is the number. '
-                "It has 0 groups; use (?:…) for the others."
-            ),
+            'got "x", expected a regular expression with one group, which is the number. '
+            "It has 0 groups; use (?:…) for the others."
         ),
-        ("{ pattern = '(a)(b)', better = 'lower' }", ".pattern", 'got "(a)(b)", expected a regul'),
-        ("{ pattern = 5, better = 'lower' }", ".pattern", "got 5, expected a regular expression w"),
-    ],
-)
-def test_a_mistake_is_named_with_its_place(metric: str, place: str, message: str) -> None:
-    _config, said, _deferred = read(f"[gates.g]\ncommand = 'x'\nmetrics.cover = {metric}\n")
-    assert said.startswith(f"gitgates.toml: gates.g.metrics.cover{place}: {message}"), said
+    ),
+    ("{ pattern = '(a)(b)', better = 'lower' }", ".pattern", 'got "(a)(b)", expected a regul'),
+    ("{ pattern = 5, better = 'lower' }", ".pattern", "got 5, expected a regular expression w"),
+]
+
+
+def test_a_mistake_is_named_with_its_place() -> None:
+    for metric, place, message in WRONG:
+        _config, said, _deferred = read(f"[gates.g]\ncommand = 'x'\nmetrics.cover = {metric}\n")
+        expected = f"gitgates.toml: gates.g.metrics.cover{place}: {message}"
+        assert said.startswith(expected), (metric, said)
 
 
 def test_a_ratchet_without_numbers_is_a_mistake() -> None:
@@ -113,7 +122,8 @@ def test_before_a_commit_it_is_the_tree_being_committed(repo: Repo) -> None:
     repo.config(COVERAGE)
     repo.shim("pre-commit")
     report(repo, "80")
-    repo.commit_all("first")
+    repo.git("add", ".")
+    assert commit(repo, "first").returncode == 0
     first = repo.head()
     report(repo, "85")
     repo.git("add", ".")
@@ -189,14 +199,14 @@ def test_a_number_that_got_worse_fails_the_gate(ratchet: Repo) -> None:
     ratchet.git("switch", "-qc", "work")
     report(ratchet, "79.5")
     ratchet.git("add", ".")
-    done = ratchet.commit("worse")
+    done = commit(ratchet, "worse")
     assert done.returncode == 1
     where = f"at the merge base with main ({base[:12]})"
     assert f"`coverage` is 79.5, and was 80 {where}".encode() in done.stderr
     assert measured(ratchet)[-1][0] == 79.5
     report(ratchet, "80.1")
     ratchet.git("add", ".")
-    assert ratchet.commit("better").returncode == 0
+    assert commit(ratchet, "better").returncode == 0
 
 
 def test_numbers_of_an_earlier_version_are_read(ratchet: Repo) -> None:
@@ -215,7 +225,7 @@ def test_numbers_of_an_earlier_version_are_read(ratchet: Repo) -> None:
     ratchet.git("switch", "-qc", "work")
     report(ratchet, "79.5")
     ratchet.git("add", ".")
-    assert b"`coverage` is 79.5, and was 80 at the merge" in ratchet.commit("worse").stderr
+    assert b"`coverage` is 79.5, and was 80 at the merge" in commit(ratchet, "worse").stderr
     assert (state / "metrics.jsonl").read_text() == ""
     assert [number for number, _commit, _tree in measured(ratchet)] == [90, 80, 79.5]
     shown = ratchet.gitgates("runs", "stats", "--format", "json").stdout
@@ -229,12 +239,12 @@ def test_it_is_compared_with_the_merge_base_and_not_with_the_last_commit(ratchet
     for percent in ("90", "85"):  # worse than before, and still better than main
         report(ratchet, percent)
         ratchet.git("add", ".")
-        assert ratchet.commit(percent).returncode == 0
+        assert commit(ratchet, percent).returncode == 0
     ratchet.git("switch", "-q", "main")
     ratchet.git("merge", "-q", "work")  # no hook: its tree was measured on the branch
     report(ratchet, "84")
     ratchet.git("add", ".")
-    assert b"is 84, and was 85 at the merge base with main" in ratchet.commit("worse").stderr
+    assert b"is 84, and was 85 at the merge base with main" in commit(ratchet, "worse").stderr
 
 
 @pytest.mark.slow
@@ -244,13 +254,13 @@ def test_lower_may_be_better(repo: Repo) -> None:
     for percent, status in (("8", 0), ("9", 1), ("7.5", 0)):
         report(repo, percent)
         repo.git("add", ".")
-        assert repo.commit(percent).returncode == status
+        assert commit(repo, percent).returncode == status
 
 
 def test_a_number_that_is_gone_fails_the_gate(ratchet: Repo) -> None:
     ratchet.write("report.txt", "no tests ran\n")
     ratchet.git("add", ".")
-    done = ratchet.commit("hide it")
+    done = commit(ratchet, "hide it")
     assert done.returncode == 1
     assert b"`coverage` is not in its output, and was 80 at the merge base with main" in done.stderr
 
@@ -262,7 +272,7 @@ def test_where_there_is_no_earlier_number_it_only_records(repo: Repo) -> None:
     repo.shim("pre-commit")
     report(repo, "10")
     repo.git("add", ".")
-    assert repo.commit("second").returncode == 0
+    assert commit(repo, "second").returncode == 0
     assert [number for number, _commit, _tree in measured(repo)] == [10]
 
 
@@ -278,13 +288,13 @@ def test_the_remotes_default_branch_comes_first(ratchet: Repo) -> None:
     ratchet.git("remote", "set-head", "origin", "main")
     report(ratchet, "90")
     ratchet.git("add", ".")
-    assert ratchet.commit("better").returncode == 0
+    assert commit(ratchet, "better").returncode == 0
     report(ratchet, "85")
     ratchet.git("add", ".")
-    assert ratchet.commit("worse than main, better than what is pushed").returncode == 0
+    assert commit(ratchet, "worse than main, better than what is pushed").returncode == 0
     report(ratchet, "79")
     ratchet.git("add", ".")
-    done = ratchet.commit("worse")
+    done = commit(ratchet, "worse")
     assert b"is 79, and was 80 at the merge base with origin/HEAD" in done.stderr
     ratchet.git("commit", "--no-verify", "-qm", "all the same")
     pushed = ratchet.ask("git", "push", "-q", "origin", "main")
@@ -298,11 +308,12 @@ def test_a_default_branch_of_another_name(repo: Repo) -> None:
     repo.config(RATCHET)
     repo.shim("pre-commit")
     report(repo, "80")
-    repo.commit_all("first")
+    repo.git("add", ".")
+    assert commit(repo, "first").returncode == 0
     repo.git("switch", "-qc", "work")
     report(repo, "70")
     repo.git("add", ".")
-    assert b"and was 80 at the merge base with trunk (" in repo.commit("worse").stderr
+    assert b"and was 80 at the merge base with trunk (" in commit(repo, "worse").stderr
 
 
 def test_content_that_cannot_be_told_fails_the_ratchet_alone(ratchet: Repo) -> None:
@@ -321,9 +332,8 @@ def test_gates_without_numbers_load_nothing_of_this(repo: Repo) -> None:
     for config, loads in ((COVERAGE, True), ("[gates.a]\ncommand = 'true'\n", False)):
         repo.config(f"{config}[hooks.pre-merge-commit]\ngates = ['{'test' if loads else 'a'}']\n")
         repo.commit_all("settings")
-        run = (sys.executable, "-X", "importtime", "-m", "gitgates", "run", "pre-merge-commit")
-        done = repo.ask(*run, "--all-files")
-        assert (b"gitgates.engine.metrics" in done.stderr) is loads
+        done = repo.ask(sys.executable, "-c", LOADED, "run", "pre-merge-commit", "--all-files")
+        assert (b"gitgates.engine.metrics" in done.stderr.split()) is loads
 
 
 @pytest.mark.slow

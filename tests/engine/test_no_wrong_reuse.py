@@ -319,6 +319,7 @@ def walk(repo: Repo, out: Path, *, seed: int, steps: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("seed", range(3))
 def test_no_wrong_reuse(repo: Repo, out: Path, seed: int) -> None:
     walk(repo, out, seed=seed, steps=100)

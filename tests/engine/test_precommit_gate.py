@@ -33,7 +33,7 @@ with_prek = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture(params=["pre-commit", "prek"])
+@pytest.fixture(params=["prek", "pre-commit"])  # the second starts Python
 def runner(request: pytest.FixtureRequest) -> str:
     name: str = request.param
     return name
@@ -75,6 +75,7 @@ def log(repo: Repo) -> list[str]:
 
 
 @pytest.mark.samples(1)
+@pytest.mark.parametrize("runner", ["pre-commit", "prek"], indirect=True)
 def test_hooks_run_on_what_is_committed(repo: Repo, runner: str) -> None:
     configure(repo, runner, HOOK.format(id="one", stages=STAGES))
     done = repo.commit("c d", "BAD\n")
