@@ -13,62 +13,69 @@ from gitgates.core.types import Hook
 from gitgates.engine.hooks import matches_agent, matches_glob, matches_hook, matches_tool
 from gitgates.hosts.agents.claude import HOST
 
-
-@pytest.mark.parametrize(
-    ("patterns", "tool", "expected"),
-    [
-        (None, "Edit", True),
-        (None, "", True),
-        ((), "Edit", False),
-        ((), "", False),
-        (("Edit",), "Edit", True),
-        (("Edit",), "MultiEdit", False),
-        (("Edit",), "edit", False),
-        (("Edit",), "", False),
-        (("Write", "Edit"), "Edit", True),
-        (("Edit|Write",), "Write", True),
-        (("Edit | Write",), "Write", True),
-        (("Edit||",), "", False),
-        (("|",), "Edit", False),
-        (("mcp__*",), "mcp__memory__read", True),
-        (("mcp__*",), "Edit", False),
-        (("mcp__?__x",), "mcp__a__x", True),
-        (("*Edit",), "NotebookEdit", True),
-        (("*",), "Edit", True),
-        (("Task",), "Agent", True),
-        (("Task|Edit",), "Agent", True),
-        (("Agent",), "Agent", True),
-        (("Agent",), "Task", False),  # the client says Agent, whoever asks
-        (("Task",), "Task", True),
-        (("Ed[i]t",), "Edit", False),  # no other sign means anything
-        (("Edit.*",), "Edit", False),
-    ],
-)
-def test_tools(patterns: tuple[str, ...] | None, tool: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert matches_tool(patterns, tool, HOST.other_names_of(tool)) is expected
+TOOLS: list[tuple[tuple[str, ...] | None, str, bool]] = [
+    (None, "Edit", True),
+    (None, "", True),
+    ((), "Edit", False),
+    ((), "", False),
+    (("Edit",), "Edit", True),
+    (("Edit",), "MultiEdit", False),
+    (("Edit",), "edit", False),
+    (("Edit",), "", False),
+    (("Write", "Edit"), "Edit", True),
+    (("Edit|Write",), "Write", True),
+    (("Edit | Write",), "Write", True),
+    (("Edit||",), "", False),
+    (("|",), "Edit", False),
+    (("mcp__*",), "mcp__memory__read", True),
+    (("mcp__*",), "Edit", False),
+    (("mcp__?__x",), "mcp__a__x", True),
+    (("*Edit",), "NotebookEdit", True),
+    (("*",), "Edit", True),
+    (("Task",), "Agent", True),
+    (("Task|Edit",), "Agent", True),
+    (("Agent",), "Agent", True),
+    (("Agent",), "Task", False),  # the client says Agent, whoever asks
+    (("Task",), "Task", True),
+    (("Ed[i]t",), "Edit", False),  # no other sign means anything
+    (("Edit.*",), "Edit", False),
+]
 
 
-@pytest.mark.parametrize(
-    ("patterns", "agent", "expected"),
-    [
-        (None, "reviewer", True),
-        (None, "", True),
-        ((), "reviewer", False),
-        (("reviewer",), "reviewer", True),
-        (("reviewer",), "plugin:reviewer", True),
-        (("reviewer",), "other:plugin:reviewer", True),
-        (("plugin:reviewer",), "plugin:reviewer", True),
-        (("plugin:reviewer",), "reviewer", False),
-        (("plugin:reviewer",), "other:reviewer", False),
-        (("plugin:*",), "plugin:reviewer", True),
-        (("rust-*|go-*",), "go-engineer", True),
-        (("rust-*|go-*",), "plugin:go-engineer", True),
-        (("reviewer",), "", False),
-        (("Reviewer",), "reviewer", False),
-    ],
-)
-def test_agents(patterns: tuple[str, ...] | None, agent: str, expected: bool) -> None:  # noqa: FBT001 - a case of the table
-    assert matches_agent(patterns, agent) is expected
+def test_tools() -> None:
+    wrong = [
+        (patterns, tool)
+        for patterns, tool, expected in TOOLS
+        if matches_tool(patterns, tool, HOST.other_names_of(tool)) is not expected
+    ]
+    assert wrong == []
+
+
+AGENTS: list[tuple[tuple[str, ...] | None, str, bool]] = [
+    (None, "reviewer", True),
+    (None, "", True),
+    ((), "reviewer", False),
+    (("reviewer",), "reviewer", True),
+    (("reviewer",), "plugin:reviewer", True),
+    (("reviewer",), "other:plugin:reviewer", True),
+    (("plugin:reviewer",), "plugin:reviewer", True),
+    (("plugin:reviewer",), "reviewer", False),
+    (("plugin:reviewer",), "other:reviewer", False),
+    (("plugin:*",), "plugin:reviewer", True),
+    (("rust-*|go-*",), "go-engineer", True),
+    (("rust-*|go-*",), "plugin:go-engineer", True),
+    (("reviewer",), "", False),
+    (("Reviewer",), "reviewer", False),
+]
+
+
+def test_agents() -> None:
+    wrong = [
+        (patterns, agent)
+        for patterns, agent, expected in AGENTS
+        if matches_agent(patterns, agent) is not expected
+    ]
+    assert wrong == []
 
 
 @pytest.mark.parametrize(

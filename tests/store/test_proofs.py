@@ -6,9 +6,10 @@ import os
 import random
 import signal
 import subprocess
-import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import pytest
 
@@ -24,9 +25,6 @@ from gitgates.store.proofs import (
     of_content,
     read_all,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PROOF = Proof(
     gate="lint",
@@ -229,65 +227,78 @@ def test_a_file_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert len([*read_all(str(tmp_path))]) > 10
 
 
-WRITER = """
-import sys
-from gitgates.store.file_proofs import FileProofs
-from gitgates.store.proofs import Proof, append, digest
-folder, writer, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-sys.stdin.readline()
-for number in range(count):
-    fields = {"content": digest("content"), "key": digest(writer, str(number)), "status": "passed"}
-    times = {"time_s": float(number), "duration_s": 0.0}
-    append(folder, [Proof(gate="lint", hook="Stop", root_abs="/r" * 40, **fields, **times)])
-    FileProofs(folder, "lint", "conditions").add([bytes.fromhex(digest(writer, str(number)))])
-    print(number, flush=True)
-"""
+class Writer(NamedTuple):
+    """A process that writes, and says the number of each entry."""
+
+    pid: int
+    said: BinaryIO
+
+    def end(self) -> int:
+        """Wait for it; return its exit status, or the signal that has ended it, negative."""
+        self.said.close()
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
-def writers(folder: Path, count: int, each: int) -> list[subprocess.Popen[str]]:
-    """Start processes that write as soon as they read a line."""
-    return [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(folder), str(number), str(each)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for number in range(count)
-    ]
+def writers(folder: Path, count: int, each: int) -> list[Writer]:
+    """Start processes that write, all at the same time."""
+    ready, go = os.pipe()
+    started = []
+    for number in range(count):
+        said, says = os.pipe()
+        pid = os.fork()
+        if not pid:
+            os.close(go)
+            os.read(ready, 1)  # until nobody can write to it any more
+            _exit_after(partial(_write, str(folder), str(number), each, says))
+        os.close(says)
+        started.append(Writer(pid, os.fdopen(said, "rb")))
+    os.close(ready)
+    os.close(go)
+    return started
+
+
+def _exit_after(work: Callable[[], None]) -> NoReturn:
+    """Be a process that only does this."""
+    status = 1
+    try:
+        work()
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _write(folder: str, writer: str, count: int, says: int) -> None:
+    for number in range(count):
+        key = digest(writer, str(number))
+        append(folder, [PROOF._replace(key=key, time_s=float(number), root_abs="/r" * 40)])
+        FileProofs(folder, "lint", "conditions").add([bytes.fromhex(key)])
+        os.write(says, b"%d\n" % number)
 
 
 @pytest.mark.slow
-def test_a_hundred_writers_at_once(tmp_path: Path) -> None:
-    running = writers(tmp_path, 100, 5)
-    for one in running:
-        assert one.stdin
-        one.stdin.write("\n")
-        one.stdin.flush()
-    for one in running:
-        one.communicate(timeout=60)
-        assert one.returncode == 0
-    keys = {digest(str(writer), str(number)) for writer in range(100) for number in range(5)}
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("count", [40, 100])
+def test_many_writers_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    for name in ("files._APPEND_WAIT_S", "file_proofs._LOCK_WAIT_S"):  # or some give up
+        monkeypatch.setattr(f"gitgates.store.{name}", 60.0)
+    running = writers(tmp_path, count, 5)
+    assert [one.said.read() for one in running] == [b"0\n1\n2\n3\n4\n"] * count
+    assert {one.end() for one in running} == {0}
+    keys = {digest(str(writer), str(number)) for writer in range(count) for number in range(5)}
     assert {proof.key for proof in read_all(str(tmp_path))} == keys
-    assert len([*read_all(str(tmp_path))]) == 500
+    assert len([*read_all(str(tmp_path))]) == 5 * count
     by_file = FileProofs(str(tmp_path), "lint", "conditions").read()
     assert by_file == {bytes.fromhex(key) for key in keys}
 
 
 @pytest.mark.slow
 def test_killed_writers_leave_nothing_wrong(tmp_path: Path) -> None:
-    running = writers(tmp_path, 4, 100_000)
-    for one in running:
-        assert one.stdin
-        one.stdin.write("\n")
-        one.stdin.flush()
     counts = []
-    for number, one in enumerate(running):
-        assert one.stdout
-        last = [one.stdout.readline() for _ in range(20 * (number + 1))][-1]
-        one.send_signal(signal.SIGKILL)
-        rest = one.stdout.read().split()
-        one.communicate(timeout=60)
+    for number, one in enumerate(writers(tmp_path, 4, 100_000)):
+        last = [one.said.readline() for _ in range(20 * (number + 1))][-1]
+        os.kill(one.pid, signal.SIGKILL)
+        rest = one.said.read().split()
+        assert one.end() == -signal.SIGKILL
         counts.append(int((rest or [last])[-1]))
     keys = {proof.key for proof in read_all(str(tmp_path))}
     files = FileProofs(str(tmp_path), "lint", "conditions")
@@ -409,34 +420,34 @@ def test_durations_are_bounded_and_may_fail(tmp_path: Path) -> None:
 # Writers that are killed wherever they are, and a full disk
 
 
-KILLED_AT = """
-import os, signal, sys
-from gitgates.store import proofs
-from gitgates.store.file_proofs import FileProofs
-folder, steps, largest = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-proofs._LARGEST = largest
-left = [steps]
+_STEPS = ("open", "write", "pwrite", "ftruncate", "rename", "fchmod", "close", "makedirs")
 
-def killed_before(name):
-    call = getattr(os, name)
-    def counted(*args, **kwargs):
-        left[0] -= 1
-        if left[0] < 0:
-            if name in ("write", "pwrite"):  # the first half of it, as when a disk is slow
-                call(args[0], args[1][: len(args[1]) // 2], *args[2:])
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*args, **kwargs)
-    setattr(os, name, counted)
 
-for name in ("open", "write", "pwrite", "ftruncate", "rename", "fchmod", "close", "makedirs"):
-    killed_before(name)
-fields = {"content": proofs.digest("content"), "status": "passed", "hook": "Stop", "root_abs": "/r"}
-times = {"time_s": 1.0, "duration_s": 0.0}
-for number in range(3):
-    key = proofs.digest("killed", str(number))
-    proofs.append(folder, [proofs.Proof(gate="lint", key=key, **fields, **times)])
-    FileProofs(folder, "lint", "conditions").add([bytes.fromhex(key)])
-"""
+def _write_killed_at(folder: str, steps: int, largest: int) -> None:
+    """Write three proofs, as a process of its own that is killed before one of its steps."""
+    vars(proofs)["_LARGEST"] = largest
+    left = steps
+
+    def killed_before(name: str) -> Callable[..., Any]:
+        call = getattr(os, name)
+
+        def counted(*args: Any, **kwargs: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                if name in ("write", "pwrite"):  # the first half of it, as when a disk is slow
+                    call(args[0], args[1][: len(args[1]) // 2], *args[2:])
+                os.kill(os.getpid(), signal.SIGKILL)
+            return call(*args, **kwargs)
+
+        return counted
+
+    for name in _STEPS:
+        setattr(os, name, killed_before(name))
+    for number in range(3):
+        key = digest("killed", str(number))
+        append(folder, [PROOF._replace(key=key, time_s=1.0)])
+        FileProofs(folder, "lint", "conditions").add([bytes.fromhex(key)])
 
 
 @pytest.mark.slow
@@ -448,8 +459,10 @@ def test_a_writer_that_is_killed_at_each_of_its_steps(tmp_path: Path, largest: i
         for _time in range(3):  # so that the next one replaces the file, where it is small
             append(str(folder), [PROOF])
         FileProofs(str(folder), "lint", "conditions").add([bytes.fromhex(PROOF.key)])
-        argv = (sys.executable, "-c", KILLED_AT, str(folder), str(steps), str(largest))
-        status = subprocess.run(argv, check=False).returncode
+        pid = os.fork()
+        if not pid:
+            _exit_after(partial(_write_killed_at, str(folder), steps, largest))
+        status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         for proof in read_all(str(folder)):
             assert proof == PROOF or proof.key in killed
         assert find(folder) == PROOF or (find(folder) is None and largest == 600)  # it is old
