@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
+import forked
 import pytest
 from conftest import Repo
 from hypothesis import given
@@ -119,8 +122,13 @@ def test_of_a_run_by_hand(rude: Repo) -> None:
     assert b"\x1b" not in COLOUR.sub(b"", done.stdout)
 
 
+def entry(repo: Repo, *args: str, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    """Do what a host starts, without starting a program."""
+    return forked.run(args, str(repo.path), {**os.environ}, stdin, hosts=True)
+
+
 def test_of_a_hook(rude: Repo) -> None:
-    done = rude.gitgates("git-hook", str(rude.path / "no-shim"), "pre-commit")
+    done = entry(rude, "git-hook", str(rude.path / "no-shim"), "pre-commit")
     assert b"\n  | red\n  | all is well\n" in done.stderr
     assert b"\x1b" not in done.stderr
 
@@ -138,7 +146,7 @@ def test_a_path_that_a_gate_changes(repo: Repo) -> None:
     )
     repo.write("a\x1b[2Jb", "1\n")
     repo.git("add", "-A")
-    done = repo.gitgates("git-hook", str(repo.path / "no-shim"), "pre-commit")
+    done = entry(repo, "git-hook", str(repo.path / "no-shim"), "pre-commit")
     assert done.returncode == 1
     assert b"\x1b" not in done.stderr
     assert done.stderr.count(rb"a\x1b[2Jb") == 2
@@ -207,19 +215,18 @@ def test_a_problem_of_the_configuration_shows_what_stands_there(repo: Repo) -> N
     assert not HIDDEN.search((done.stdout + done.stderr).decode())
     assert rb"\u202e" in done.stderr
     repo.write("pyproject.toml", f"[tool.gitgates]\nx = {EVIL}\n")
-    done = repo.gitgates("git-hook", "none", "pre-commit")
+    done = entry(repo, "git-hook", "none", "pre-commit")
     assert done.returncode == 78
     assert not HIDDEN.search((done.stdout + done.stderr).decode())
 
 
 def test_what_is_left_of_a_run(evil: Repo) -> None:
-    evil.gitgates("git-hook", "none", "pre-commit")
+    entry(evil, "git-hook", "none", "pre-commit")
     (summary,) = evil.path.glob(".git/gitgates/runs/*/summary.md")
     assert not HIDDEN.search(summary.read_text())
     assert not HIDDEN.search(evil.gitgates("runs").stdout.decode())
 
 
-@pytest.mark.slow
 def test_an_agent_is_told_only_what_a_person_sees(evil: Repo) -> None:
     evil.commit_all("first")
     said = b""
@@ -231,7 +238,7 @@ def test_an_agent_is_told_only_what_a_person_sees(evil: Repo) -> None:
             "hook_event_name": event,
             "prompt": "x",
         }
-        told = evil.gitgates("agent-hook", "claude", stdin=json.dumps(payload).encode())
+        told = entry(evil, "agent-hook", "claude", stdin=json.dumps(payload).encode())
         said += told.stdout
         assert not HIDDEN.search(told.stderr.decode())
         for text in re.findall(r'"(?:[^"\\]|\\.)*"', told.stdout.decode()):
