@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from case_support import mixed
 
 from gitgates.core.errors import UsageError
 from gitgates.setup.convert import framework
@@ -116,11 +117,10 @@ JOB: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("job", "keys", "note"), JOB.values(), ids=JOB)
-@pytest.mark.parametrize("kind", ["yml", "json"])
-def test_a_job_of_lefthook(
-    tmp_path: Path, job: dict[str, Any], keys: dict[str, Any] | None, note: str, kind: str
-) -> None:
+@pytest.mark.samples(len(JOB))
+@pytest.mark.parametrize(("name", "kind"), mixed(list(JOB), ("yml", "json")))
+def test_a_job_of_lefthook(tmp_path: Path, name: str, kind: str) -> None:
+    job, keys, note = JOB[name]
     settings = {
         "templates": {"dip": "docker"},
         "pre-commit": {"exclude_tags": ["no"], "jobs": [{"name": "it", "run": "./a", **job}]},

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import Repo
 
-from gitgates.cli.init import emptiness_of
+from gitgates.cli.init import command, emptiness_of
 from gitgates.config.load import load
 from gitgates.core.types import GateResult
 
@@ -24,8 +26,9 @@ def program(folder: Path, name: str, script: str) -> None:
 
 def proposed(repo: Repo) -> dict[str, str]:
     """Run init; return the command of each gate."""
-    done = repo.gitgates("init")
-    assert done.returncode == 0, done.stderr
+    with contextlib.chdir(repo.path):
+        done = CliRunner().invoke(command, [])
+    assert done.exit_code == 0, done.output
     config = load(str(repo.path))
     assert config is not None
     return {gate.name: str(gate.command) for gate in config.gates}
@@ -75,10 +78,10 @@ def test_the_gate_of_gofmt_fails_with_gofmt(
 def test_the_gate_of_gofmt_fails_without_gofmt(repo: Repo, tmp_path: Path) -> None:
     repo.write("go.mod", "module x\n")
     repo.write("fine.go", "package x\n")
-    command = proposed(repo)["format"]
+    formats = proposed(repo)["format"]
     for name in ("sh", "git", "echo", "tee"):
         program(tmp_path / "bin", name, f'exec /usr/bin/{name} "$@"')
-    argv = ["/bin/sh", "-c", command, "format", "fine.go"]
+    argv = ["/bin/sh", "-c", formats, "format", "fine.go"]
     done = subprocess.run(argv, cwd=repo.path, env={"PATH": str(tmp_path / "bin")}, check=False)
     assert done.returncode != 0
 
@@ -158,7 +161,7 @@ def test_a_runner_that_is_asked_for_all_has_run_each(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lock", "script", "command"),
+    ("lock", "script", "runs"),
     [
         ("", "vitest", "npm test -- --run"),
         ("pnpm-lock.yaml", "vitest", "pnpm run test --run"),
@@ -177,13 +180,11 @@ def test_a_runner_that_is_asked_for_all_has_run_each(repo: Repo) -> None:
         ("", "node -w 1", "npm test"),
     ],
 )
-def test_a_script_that_watches_is_run_once(
-    repo: Repo, lock: str, script: str, command: str
-) -> None:
+def test_a_script_that_watches_is_run_once(repo: Repo, lock: str, script: str, runs: str) -> None:
     repo.write("package.json", scripts(test=script)["package.json"])
     if lock:
         repo.write(lock)
-    assert proposed(repo) == {"test": command}
+    assert proposed(repo) == {"test": runs}
 
 
 @pytest.mark.parametrize("script", ["vite", "vite --host", "vitest watch", "vitest | tee log",
