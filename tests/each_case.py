@@ -9,9 +9,12 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from typing import TypeAlias
+
+    Check: TypeAlias = Callable[..., None]
 
 _LONGEST = 1000
-Check = Callable[..., None] if TYPE_CHECKING else object
+_FAILED = pytest.fail.Exception
 
 
 def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Check], Check]:
@@ -25,11 +28,11 @@ def each_case(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[C
 
     def decorate(check: Check) -> Check:
         def try_all(**fixtures: Any) -> None:
-            errors: list[Exception | pytest.fail.Exception] = []
+            errors: list[BaseException] = []
             for row in rows:
                 try:
                     check(**dict(zip(known, row, strict=True)), **fixtures)
-                except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below
+                except (Exception, _FAILED) as error:  # noqa: BLE001 - raised below
                     error.add_note(f"in the case {row!r}"[:_LONGEST])
                     errors.append(error)
             if len(errors) == 1:

@@ -387,7 +387,7 @@ ENDLESS = ("<<" * 60_000, "for ((" * 20_000, "| a" * 40_000, "${" * 60_000)
 def test_what_takes_too_long_to_be_read_waits_for_a_person(
     guard: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_time = functools.partial(rules.read_command_line, longest_s=0.02)
+    in_time = functools.partial(shell_syntax.read_command_line, longest_s=0.02)
     monkeypatch.setattr(rules, "read_command_line", in_time)
     for signs in ENDLESS:
         assert guard.shell(f"git commit --no-verify {signs}") in WAITS
