@@ -58,6 +58,7 @@ def work(scene: Scene) -> Any:
 # before-commit, before-push
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("ours", [True, False], ids=["git's hook", "no hook"])
 def test_before_commit_blocks_once_for_each_commit(tmp_path: Path, *, ours: bool) -> None:
     scene = Advised(tmp_path, fails("before-commit", "block") + fails("before-commit", "warn"))
@@ -72,6 +73,7 @@ def test_before_commit_blocks_once_for_each_commit(tmp_path: Path, *, ours: bool
     assert (scene.ran("block"), scene.ran("warn"), scene.commits()) == (1, 1, before)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("ours", [True, False], ids=["git's hook", "no hook"])
 def test_before_commit_warns_or_is_silent(tmp_path: Path, *, ours: bool) -> None:
     scene = Advised(tmp_path, fails("before-commit", "warn") + fails("before-commit", "ignore"))
@@ -85,6 +87,7 @@ def test_before_commit_warns_or_is_silent(tmp_path: Path, *, ours: bool) -> None
     assert (scene.ran("warn"), scene.ran("ignore"), scene.commits()) == (1, 1, before + 1)
 
 
+@pytest.mark.nightly
 def test_advice_for_a_type_of_agent_runs_where_that_commits(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-commit", "block") + 'agent = "committer"\n')
     scene.with_git_hooks().type_of_agent("committer")
@@ -97,6 +100,7 @@ def test_advice_for_a_type_of_agent_runs_where_that_commits(tmp_path: Path) -> N
     assert "before-commit block" not in run.told(0)
 
 
+@pytest.mark.nightly
 def test_no_verify_leaves_it_to_the_agents_hook(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-commit", "block") + UNGUARDED).with_git_hooks()
     before = scene.commits()
@@ -105,6 +109,7 @@ def test_no_verify_leaves_it_to_the_agents_hook(tmp_path: Path) -> None:
     assert (scene.ran("block"), scene.commits()) == (1, before)
 
 
+@pytest.mark.nightly
 def test_the_guard_keeps_an_agent_from_naming_itself_otherwise(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-commit", "block") + 'rig = "beads"\n')
     scene.with_git_hooks()
@@ -115,6 +120,7 @@ def test_the_guard_keeps_an_agent_from_naming_itself_otherwise(tmp_path: Path) -
     assert (scene.ran("block"), scene.commits()) == (0, before)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("ours", [True, False], ids=["git's hook", "no hook"])
 def test_before_push(tmp_path: Path, *, ours: bool) -> None:
     scene = Advised(tmp_path, advice("before-push", "test -e a.txt", how="block"))
@@ -129,6 +135,7 @@ def test_before_push(tmp_path: Path, *, ours: bool) -> None:
     assert int(pushed) == scene.commits()
 
 
+@pytest.mark.nightly
 def test_other_commands_run_nothing(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-commit", "block"))
     run = scene.start(work(scene), bash("git log -1 --format=commit; echo git commit"), "end")
@@ -152,12 +159,14 @@ def test_session_end_blocks_until_it_passes(tmp_path: Path) -> None:
     assert scene.ran("block") == 2
 
 
+@pytest.mark.nightly
 def test_session_end_runs_again_where_the_content_has_changed(tmp_path: Path) -> None:
     scene = Advised(tmp_path, advice("session-end", "true"))
     scene.start("one", work(scene), "two", "three", prompts=("a", "b", "c"))
     assert scene.ran("warn") == 2
 
 
+@pytest.mark.nightly
 def test_session_end_that_fails_for_ever_is_let_go(tmp_path: Path) -> None:
     settings = "breaker = { prompt = 2, session = 9 }\n"
     scene = Advised(tmp_path, settings + fails("session-end", "block"))
@@ -167,6 +176,7 @@ def test_session_end_that_fails_for_ever_is_let_go(tmp_path: Path) -> None:
     assert "BLOCK-SAYS" in run.person
 
 
+@pytest.mark.nightly
 def test_session_end_warns_or_is_silent(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("session-end", "warn") + fails("session-end", "ignore"))
     run = scene.start("one", "two", prompts=("a", "b"))
@@ -176,6 +186,7 @@ def test_session_end_warns_or_is_silent(tmp_path: Path) -> None:
     assert scene.recorded(run) == [("session-end-warn", "failed"), ("session-end-ignore", "failed")]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("command", "more", "status"),
     [
@@ -192,6 +203,7 @@ def test_timeout_and_missing_command(tmp_path: Path, command: str, more: str, st
     ] in run.person
 
 
+@pytest.mark.nightly
 def test_wrong_target(tmp_path: Path) -> None:
     targets = advice("session-end", "true", more='rig = "beads"\nrole = "polecat"')
     scene = Advised(tmp_path, targets)
@@ -201,6 +213,7 @@ def test_wrong_target(tmp_path: Path) -> None:
     assert scene.ran("warn") == 1
 
 
+@pytest.mark.nightly
 def test_the_end_of_the_session_is_a_second_chance(tmp_path: Path) -> None:
     scene = Advised(tmp_path, advice("session-end", "true"))
     # Somebody else's hook, which ends after ours has passed.
@@ -213,6 +226,7 @@ def test_the_end_of_the_session_is_a_second_chance(tmp_path: Path) -> None:
 # before-handoff, guidance
 
 
+@pytest.mark.nightly
 def test_the_next_session_receives_a_handoff(tmp_path: Path) -> None:
     scene = Advised(tmp_path, advice("before-handoff", "test -e a.txt", how="block"))
     hand_over = bash("gitgates handoff -m 'The parser is done; next are its tests.'")
@@ -229,6 +243,7 @@ def test_the_next_session_receives_a_handoff(tmp_path: Path) -> None:
     assert scene.ran("block") == 2
 
 
+@pytest.mark.nightly
 def test_before_a_compaction_it_only_warns(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-handoff", "block"))
     run = scene.start("one", "two", prompts=("a", "/compact", "b"))
@@ -265,9 +280,9 @@ ENDS = {
     "missing": "not-started",
 }
 STEPS: dict[str, tuple[Any, ...]] = {
+    "before-push": (bash("git push -q ../hub.git HEAD:refs/heads/main"),),
     "session-end": (),
     "before-commit": (bash(COMMIT),),
-    "before-push": (bash("git push -q ../hub.git HEAD:refs/heads/main"),),
     "before-handoff": (bash("gitgates handoff -m x"),),
 }
 
@@ -285,6 +300,7 @@ def every_end(trigger: str) -> str:
 HOWS = ("block", "warn", "ignore")
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("trigger", STEPS)
 def test_every_end_at_every_moment(tmp_path: Path, trigger: str) -> None:
     scene = Advised(tmp_path, "breaker = { prompt = 1, session = 9 }\n" + every_end(trigger))

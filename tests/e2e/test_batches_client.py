@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import Options, Run, agent, bash, edit, read, write
 from others import Call
 from scene import CHECK, STOP, Scene
@@ -26,6 +27,7 @@ def test_gates_run_once_for_all_edits_of_a_step(tmp_path: Path) -> None:
     assert run.ends == ["completed"]
 
 
+@pytest.mark.nightly
 def test_a_gate_gets_the_files_of_the_step(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = "echo >> ../ran"\nfiles = ["*.txt"]\npass_files = true\n'
     scene = Scene(tmp_path, gate + BATCH + 'enabled_tools = ["Edit", "Write"]\n')
@@ -37,6 +39,7 @@ def test_a_gate_gets_the_files_of_the_step(tmp_path: Path) -> None:
     assert [sorted(line.split()) for line in lines] == [["a.txt", "b.txt"]]
 
 
+@pytest.mark.nightly
 def test_a_step_that_only_reads_runs_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + BATCH)
     run = scene.run((read(scene.at("seed.txt")), read(scene.at("seed.txt"))), "end")
@@ -44,6 +47,7 @@ def test_a_step_that_only_reads_runs_nothing(tmp_path: Path) -> None:
     assert scene.ran() == 0
 
 
+@pytest.mark.nightly
 def test_a_stop_ends_the_turn_after_a_step(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + 'on_fail = "STOP"\n' + BATCH)
     run = scene.run((write(scene.at("bad.txt"), "x"), bash("true")), "never")
@@ -73,6 +77,7 @@ def test_a_task_is_not_completed_while_a_gate_fails(tmp_path: Path) -> None:
     assert scene.ran() == 2
 
 
+@pytest.mark.nightly
 def test_a_task_may_be_completed_after_the_last_retry(tmp_path: Path) -> None:
     hook = '[hooks.TaskCompleted]\ngates = ["check"]\nmax_retries = 1\n'
     scene = Scene(tmp_path, CHECK + hook)
@@ -81,6 +86,7 @@ def test_a_task_may_be_completed_after_the_last_retry(tmp_path: Path) -> None:
     assert "Updated task #1 status" in run.told(4)
 
 
+@pytest.mark.nightly
 def test_a_task_without_changes_needs_no_gates(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + '[hooks.TaskCompleted]\ngates = ["check"]\n')
     run = _task(scene, DONE, "end")
@@ -88,6 +94,7 @@ def test_a_task_without_changes_needs_no_gates(tmp_path: Path) -> None:
     assert scene.ran() == 0
 
 
+@pytest.mark.nightly
 def test_a_stop_at_a_task_ends_the_turn_at_its_end(tmp_path: Path) -> None:
     hook = '[hooks.TaskCompleted]\ngates = ["check"]\n'
     scene = Scene(tmp_path, CHECK + 'on_fail = "STOP"\n' + hook)
@@ -112,6 +119,7 @@ def test_a_background_agent_is_gated_as_well(tmp_path: Path) -> None:
     assert "BAD-IS-THERE" not in run.told_ever()
 
 
+@pytest.mark.nightly
 def test_a_step_of_a_sub_agent_is_told_to_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + BATCH)
     run = scene.run(

@@ -30,6 +30,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
+@pytest.mark.nightly
 def test_a_turn_of_text_ends_the_session(folder: Folder) -> None:
     run = folder.client.run(["all done"], cwd=folder.path)
     assert (run.end["exit_status"], run.end["timed_out"], run.turns) == (0, False, 1)
@@ -63,6 +64,7 @@ def test_a_stop_hook_that_blocks_once_reaches_the_model(folder: Folder) -> None:
     assert "FOR-A-PERSON" not in run.told_ever()
 
 
+@pytest.mark.nightly
 def test_prompts_follow_one_another(folder: Folder) -> None:
     run = folder.client.run(
         [bash("sleep 0.2"), "first", "second"], cwd=folder.path, prompts=("one", "two")
@@ -72,6 +74,7 @@ def test_prompts_follow_one_another(folder: Folder) -> None:
     assert "two" in run.told(2)
 
 
+@pytest.mark.nightly
 def test_a_session_is_gone_on_with(folder: Folder) -> None:
     first = folder.client.run(["mark this"], cwd=folder.path)
     again = folder.client.run(["end"], cwd=folder.path, options=Options(resume=first.session))
@@ -80,6 +83,7 @@ def test_a_session_is_gone_on_with(folder: Folder) -> None:
     assert len(again.asked()[0]) > len(first.asked()[0])
 
 
+@pytest.mark.nightly
 def test_a_sub_agent_has_its_own_turns_and_is_blocked_by_itself(folder: Folder) -> None:
     (folder.path / "said").write_text('{"decision": "block", "reason": "LOOK-AGAIN"}')
     folder.hook("SubagentStop", "cat said 2>/dev/null; rm -f said")
@@ -91,6 +95,7 @@ def test_a_sub_agent_has_its_own_turns_and_is_blocked_by_itself(folder: Folder) 
     assert "second look" in run.told(1)
 
 
+@pytest.mark.nightly
 def test_a_background_agent_outlives_a_stop(folder: Folder) -> None:
     folder.hook("Stop", "cat >> stops")
     run = folder.client.run(
@@ -103,6 +108,7 @@ def test_a_background_agent_outlives_a_stop(folder: Folder) -> None:
     assert run.end["turns_left"] == {}
 
 
+@pytest.mark.nightly
 def test_compacting_is_told_apart(folder: Folder) -> None:
     run = folder.client.run(["one", "two"], cwd=folder.path, prompts=("a", "/compact", "b"))
     assert len(run.asked("compact")) == 1
@@ -118,6 +124,7 @@ def test_the_client_sees_nothing_of_ours_and_no_network(folder: Folder) -> None:
     assert {r["path"].partition("?")[0] for r in run.requests} == {"/v1/messages"}
 
 
+@pytest.mark.nightly
 def test_without_a_namespace_proxies_lead_nowhere(folder: Folder) -> None:
     run = folder.client.run(
         [bash("echo $https_proxy"), "end"], cwd=folder.path, options=Options(proxies=True)

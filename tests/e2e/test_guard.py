@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from claude import Run, bash, edit, read, write
 from scene import CHECK, STOP, Scene
 
@@ -109,6 +110,7 @@ def test_guarded_files_are_not_written_and_others_are(tmp_path: Path) -> None:
     assert scene.at("a.txt").read_text() == "a"
 
 
+@pytest.mark.nightly
 def test_what_a_rule_answers_is_configured(tmp_path: Path) -> None:
     guard = '[guard]\nno_verify = "warn"\nhidden_files = "off"\n'
     scene = begin(tmp_path, guard)
@@ -119,6 +121,7 @@ def test_what_a_rule_answers_is_configured(tmp_path: Path) -> None:
     assert "done-it" in run.told(1)
 
 
+@pytest.mark.nightly
 def test_gates_of_git_alone_are_guarded(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + '[hooks.pre-commit]\ngates = ["check"]\n')
     scene.repo.gitgates("install-hooks")
@@ -134,6 +137,7 @@ def test_gates_of_git_alone_are_guarded(tmp_path: Path) -> None:
     assert scene.ran() == 0  # no gate runs where the agent stops
 
 
+@pytest.mark.nightly
 def test_the_trace_alone_is_guarded(tmp_path: Path) -> None:
     scene = begin(tmp_path, '[trace]\nmode = "on"\n')
     scene.repo.config('[trace]\nmode = "on"\n')

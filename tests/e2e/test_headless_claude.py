@@ -70,6 +70,7 @@ def test_first_attempt_success(scene: Scene) -> None:
     assert run.turns == 2  # its own Stop hook has left the gates to the run
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize(
     ("first", "failed", "shown"),
     [
@@ -96,6 +97,7 @@ def test_failures_are_mended_in_the_same_conversation(
     assert "mended" in scene.repo.git("log", "-1", "--format=%B")
 
 
+@pytest.mark.nightly
 def test_retries_exhausted(scene: Scene) -> None:
     scene.repo.write("mine.txt", "mine\n")
     before, head = scene.repo.git("status", "--porcelain=v2"), scene.repo.head()
@@ -117,6 +119,7 @@ def test_timeout(scene: Scene) -> None:
     assert "timed out" in run.told(2)
 
 
+@pytest.mark.nightly
 def test_what_the_agent_cannot_fix(scene: Scene) -> None:
     file = scene.at("code.sh")
     say = bash('echo >> code.sh; gitgates cannot-fix test --reason "needs a server"')
@@ -126,6 +129,7 @@ def test_what_the_agent_cannot_fix(scene: Scene) -> None:
     assert scene.repo.git("status", "--porcelain") == ""
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("apart", [(), ("--worktree",)], ids=["in place", "in a worktree"])
 def test_a_failed_run_is_gone_on_with(scene: Scene, apart: tuple[str, ...]) -> None:
     """The client finds a conversation by the folder that it was in."""
@@ -145,6 +149,7 @@ def test_a_failed_run_is_gone_on_with(scene: Scene, apart: tuple[str, ...]) -> N
     assert "$1 + $2" in scene.repo.git("show", f"{commit}:code.sh")
 
 
+@pytest.mark.nightly
 def test_a_queue(scene: Scene) -> None:
     tasks = scene.folder / "tasks.toml"
     tasks.write_text("".join(f'[[tasks]]\nid = "t{n}"\nprompt = "implement add"\n' for n in (1, 2)))

@@ -54,16 +54,17 @@ def document(there: Scene) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize(
     ("turn", "why"),
     [
+        (bash("echo half > a.txt; kill -9 $PPID"), "killed by SIGKILL"),
         (Failure(500, "api_error"), "API Error: 500 scripted: api_error"),
         (Failure(401, "authentication_error"), "API Error: 401 scripted: authentication_error"),
         (Failure(429, "rate_limit_error"), "(429) · scripted: rate_limit_error"),
-        (bash("echo half > a.txt; kill -9 $PPID"), "killed by SIGKILL"),
         (bash("echo half > a.txt"), "Reached maximum number of turns (1)"),
     ],
-    ids=["server error", "not authenticated", "rate limit", "crash", "max turns"],
+    ids=["crash", "server error", "not authenticated", "rate limit", "max turns"],
 )
 def test_a_client_that_fails_twice_ends_the_run(tmp_path: Path, turn: Turn, why: str) -> None:
     limited = CONFIG.replace('permissions"]', 'permissions", "--max-turns", "1"]')
@@ -80,6 +81,7 @@ def test_a_client_that_fails_twice_ends_the_run(tmp_path: Path, turn: Turn, why:
     assert all(why in turn["error"] for turn in document(there)["headless"]["turns"])
 
 
+@pytest.mark.nightly
 def test_a_client_that_fails_once_goes_on(tmp_path: Path) -> None:
     there = scene(tmp_path, CONFIG)
     wrong, right = write(there.at("a.txt"), "wrong\n"), write(there.at("a.txt"), "good\n")
@@ -97,6 +99,7 @@ def test_a_client_that_fails_once_goes_on(tmp_path: Path) -> None:
     assert there.repo.git("log", "-1", "--format=%s%n%b").startswith("make it good\ntwo\n")
 
 
+@pytest.mark.nightly
 def test_a_busy_service_is_waited_for(tmp_path: Path) -> None:
     there = scene(tmp_path, CONFIG.replace("client_retries = 0", "retry_wait = 0.01"))
     right = write(there.at("a.txt"), "good\n")
@@ -107,6 +110,7 @@ def test_a_busy_service_is_waited_for(tmp_path: Path) -> None:
     assert there.ran("test") == 1
 
 
+@pytest.mark.nightly
 def test_a_client_without_permission_is_told_of(tmp_path: Path) -> None:
     there = scene(tmp_path, CONFIG.partition("[headless]")[0])
     tries = (bash("cat a.txt > b.txt"), write(there.at("a.txt"), "good\n"), "I may not.") * 2

@@ -35,6 +35,7 @@ SWITCHES = [
 ]
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize(
     ("host", "file", "text", "options", "variable"),
     [pytest.param(*one, id=f"{one[0]}-{number}") for number, one in enumerate(SWITCHES)],
@@ -57,6 +58,7 @@ def test_it_ends_all_hooks(
     assert scene.ran() == 0
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("options", [("--safe-mode",), ("--setting-sources", "user")], ids=str)
 def test_it_ends_all_hooks_of_claude(options: tuple[str, ...], tmp_path: Path) -> None:
     scene = Scene(tmp_path, BEFORE)

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from claude import Client, Options, Run, Turn, agent, bash, read, write
 from others import Call
 from scene import Scene
@@ -112,12 +113,14 @@ def test_a_shell_command_that_writes_outside_is_caught_after_it_at_the_end_and_a
     assert len(scene.repo.git("log", "--format=%h").split()) == 2
 
 
+@pytest.mark.nightly
 def test_a_command_that_fails_is_compared_too(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run(select(), bash("echo 2 > web/list.py; exit 3"), bash("git checkout ."), "end")
     assert "has changed files outside the scope of INT-001: web/list.py" in run.told(2)
 
 
+@pytest.mark.nightly
 def test_of_two_sessions_one_gets_it(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     (tmp_path / "other").mkdir()
@@ -141,6 +144,7 @@ def test_of_two_sessions_one_gets_it(tmp_path: Path) -> None:
     assert f"INT-001 is held by session {third.session} now." in third.told(1)
 
 
+@pytest.mark.nightly
 def test_of_two_sub_agents_of_a_session_one_gets_it(tmp_path: Path) -> None:
     scene = scene_in(tmp_path, OPTIONAL)
     run = scene.run(
@@ -160,6 +164,7 @@ def test_of_two_sub_agents_of_a_session_one_gets_it(tmp_path: Path) -> None:
     assert "api/a.py is outside the scope of INT-002" in run.told(4, "agent TWO")
 
 
+@pytest.mark.nightly
 def test_after_a_compaction_the_context_is_there_again(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run(select(), "one", "two", prompts=("a", "/compact", "b"))
@@ -169,6 +174,7 @@ def test_after_a_compaction_the_context_is_there_again(tmp_path: Path) -> None:
     assert [one["what"] for one in scene.journal(run.session)].count("intent-context") == 1
 
 
+@pytest.mark.nightly
 def test_a_person_is_asked_and_where_there_is_none_it_is_denied(tmp_path: Path) -> None:
     scene = scene_in(tmp_path, OPTIONAL + 'ask = ["migrations/**"]\n')
     run = scene.run(write(scene.at("migrations/1.sql"), "1"), "end")
@@ -178,6 +184,7 @@ def test_a_person_is_asked_and_where_there_is_none_it_is_denied(tmp_path: Path) 
     assert not scene.at("migrations/1.sql").exists()
 
 
+@pytest.mark.nightly
 def test_a_headless_run_is_held_to_its_intent(tmp_path: Path) -> None:
     gates = '[gates.check]\ncommand = "true"\n[hooks.headless]\ngates = ["check"]\n'
     skip = '[headless]\nagent_args = ["--dangerously-skip-permissions"]\n'
@@ -199,6 +206,7 @@ def test_a_headless_run_is_held_to_its_intent(tmp_path: Path) -> None:
     assert scene.repo.git("show", "--format=", "--name-only") == "api/a.py"
 
 
+@pytest.mark.nightly
 def test_an_agent_that_rewrites_the_rules_gains_nothing(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     scene.repo.shim("pre-commit")
@@ -233,6 +241,7 @@ def test_an_agent_that_rewrites_the_rules_gains_nothing(tmp_path: Path) -> None:
     assert file.read_text() == "4"
 
 
+@pytest.mark.nightly
 def test_what_cannot_be_decided_is_refused_with_a_way_out(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     break_it = "mv .git/gitgates/sessions .git/gitgates/gone && touch .git/gitgates/sessions"

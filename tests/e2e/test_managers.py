@@ -34,7 +34,6 @@ MANAGERS = {
     "pre-commit": Manager(
         ".pre-commit-config.yaml", FRAMEWORK, "pre-commit install", "pre-commit uninstall"
     ),
-    "prek": Manager(".pre-commit-config.yaml", FRAMEWORK, "prek install", "prek uninstall"),
     "lefthook": Manager(
         "lefthook.yml",
         "# mine\npre-commit:\n  jobs:\n    - run: echo theirs >>../log\n",
@@ -44,6 +43,7 @@ MANAGERS = {
     "husky": Manager(
         ".husky/pre-commit", "echo theirs >>../log\n", "husky", "git config --unset core.hooksPath"
     ),
+    "prek": Manager(".pre-commit-config.yaml", FRAMEWORK, "prek install", "prek uninstall"),
     "simple-git-hooks": Manager(
         "package.json",
         '{\n  "simple-git-hooks": {\n    "pre-commit": "echo theirs >>../log"\n  }\n}\n',
@@ -131,6 +131,7 @@ ALONE: dict[str, list[str]] = {  # what runs when theirs, over ours, was taken o
 }
 
 
+@pytest.mark.samples(3)
 @pytest.mark.parametrize("name", MANAGERS)
 def test_ours_after_theirs(repo: Repo, name: str) -> None:
     beside = Beside(repo, name)
@@ -156,6 +157,7 @@ def test_ours_after_theirs(repo: Repo, name: str) -> None:
     beside.assert_clean()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", MANAGERS)
 def test_theirs_after_ours(repo: Repo, name: str) -> None:
     beside = Beside(repo, name)
@@ -171,6 +173,7 @@ def test_theirs_after_ours(repo: Repo, name: str) -> None:
         beside.assert_clean()
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("name", MANAGERS)
 def test_theirs_again_over_ours(repo: Repo, name: str) -> None:
     beside = Beside(repo, name)
@@ -189,6 +192,7 @@ def test_theirs_again_over_ours(repo: Repo, name: str) -> None:
     beside.assert_clean()
 
 
+@pytest.mark.samples(2)
 @pytest.mark.parametrize("name", MANAGERS)
 def test_joined(repo: Repo, name: str) -> None:
     beside = Beside(repo, name)
@@ -211,6 +215,7 @@ def test_joined(repo: Repo, name: str) -> None:
     beside.assert_clean()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["lefthook", "husky", "simple-git-hooks"])
 def test_what_is_pushed_is_checked_not_what_is_checked_out(repo: Repo, name: str) -> None:
     repo.write("pyproject.toml", f'{GATE}[tool.gitgates.hooks.pre-push]\ngates = ["g"]\n')
@@ -230,6 +235,7 @@ def test_what_is_pushed_is_checked_not_what_is_checked_out(repo: Repo, name: str
     assert done.returncode == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", MANAGERS)
 def test_what_init_proposes_runs_once(repo: Repo, name: str) -> None:
     """As a person does it: the manager is there, then init, then what init names as next."""

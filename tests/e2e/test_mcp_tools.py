@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from claude import agent, write
 from others import Call
 from scene import Scene
@@ -47,6 +48,7 @@ def test_an_intent_is_selected_by_the_tool(tmp_path: Path) -> None:
     assert b"INT-001 requests /setup.cfg: why" in scene.repo.gitgates("intent", "status").stdout
 
 
+@pytest.mark.nightly
 def test_a_sub_agent_selects_for_itself(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run(

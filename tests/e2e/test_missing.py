@@ -42,6 +42,7 @@ def test_the_agent_and_the_person_are_told_and_nothing_is_refused(tmp_path: Path
     assert set(ended) == {(0, "")}
 
 
+@pytest.mark.nightly
 def test_once_it_is_installed_the_same_hooks_run_the_gates(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("good.txt"), "x"), "end")
@@ -49,6 +50,7 @@ def test_once_it_is_installed_the_same_hooks_run_the_gates(tmp_path: Path) -> No
     assert MISSING not in run.told_ever()
 
 
+@pytest.mark.nightly
 def test_a_cloud_session_gets_the_hooks_of_git_as_it_begins(tmp_path: Path) -> None:
     hook = '[hooks.pre-commit]\ngates = ["check"]\n'
     scene = Scene(tmp_path, f"cloud_hooks = true\n{CHECK}{STOP}{hook}")

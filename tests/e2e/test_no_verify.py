@@ -20,6 +20,7 @@ gates = ["check"]
 SCRIPT = "git add -A && git commit -q --no-verify -m round\n"
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("name", ["bad.txt", "good.txt"])
 def test_an_agent_that_commits_without_hooks_is_found_at_the_push(
     tmp_path: Path, name: str

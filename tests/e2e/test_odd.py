@@ -6,10 +6,12 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from claude import Client, Turn, agent, bash, read, write
 from scene import CHECK, STOP, UNGUARDED, Scene, gitgates_abs
 
 
+@pytest.mark.nightly
 def test_two_hooks_at_once_count_an_attempt_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + "max_retries = 2\n")
     scene.add_hook(f"{gitgates_abs()} agent-hook claude", "UserPromptSubmit", "Stop")
@@ -22,6 +24,7 @@ def test_two_hooks_at_once_count_an_attempt_once(tmp_path: Path) -> None:
     assert (run.turns, scene.ran()) == (6, 3)
 
 
+@pytest.mark.nightly
 def test_two_sessions_in_one_worktree_are_both_checked(tmp_path: Path) -> None:
     gate = CHECK.replace("test ! -e", "sleep 0.5; test ! -e")
     scene = Scene(tmp_path, gate + STOP + "max_retries = 1\n")
@@ -47,6 +50,7 @@ def test_a_commit_of_the_agent_runs_gits_hooks(tmp_path: Path) -> None:
     assert (run.turns, run.ends) == (4, ["completed"])
 
 
+@pytest.mark.nightly
 def test_all_of_a_long_output_is_not_told(tmp_path: Path) -> None:
     command = "echo FIRST-LINE; yes 'some text' | head -n 50000; echo LAST-LINE; exit 1"
     scene = Scene(tmp_path, f'[gates.check]\ncommand = "{command}"\n{STOP}max_retries = 1\n')
@@ -59,6 +63,7 @@ def test_all_of_a_long_output_is_not_told(tmp_path: Path) -> None:
     assert len(run.answers("Stop")[0]["reason"]) <= 10_000
 
 
+@pytest.mark.nightly
 def test_output_that_is_no_text(tmp_path: Path) -> None:
     command = "printf 'caf\\351 \\303\\251t\\303\\251 \\033[31mred\\033[0m \\000 END'; exit 1"
     scene = Scene(tmp_path, f"[gates.check]\ncommand = '''{command}'''\n{STOP}max_retries = 1\n")
@@ -68,6 +73,7 @@ def test_output_that_is_no_text(tmp_path: Path) -> None:
     assert "END" in run.told(2)
 
 
+@pytest.mark.nightly
 def test_a_folder_with_an_odd_name(tmp_path: Path) -> None:
     folder = tmp_path / "a b é 'c' $d"
     folder.mkdir()
@@ -77,6 +83,7 @@ def test_a_folder_with_an_odd_name(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "2"
 
 
+@pytest.mark.nightly
 def test_a_folder_that_vanishes_under_the_agent(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     gone = bash("mkdir gone && cd gone && rmdir ../gone")
@@ -88,6 +95,7 @@ def test_a_folder_that_vanishes_under_the_agent(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "2"
 
 
+@pytest.mark.nightly
 def test_a_gate_gets_the_event_where_it_asks_for_it(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = "cat > ../event.json"\npass_hook_input = true\n'
     scene = Scene(tmp_path, gate + STOP)
@@ -128,6 +136,7 @@ def test_tools_that_are_used_at_once(tmp_path: Path) -> None:
     assert [f["tool"] for f in facts if f.get("event") == "PostToolUse"] == ["Read"] * 4
 
 
+@pytest.mark.nightly
 def test_a_sub_agent_in_the_background_is_gated(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + '[hooks.SubagentStop]\ngates = ["check"]\n')
     run = scene.run(
@@ -139,6 +148,7 @@ def test_a_sub_agent_in_the_background_is_gated(tmp_path: Path) -> None:
     assert run.end["turns_left"] == {}
 
 
+@pytest.mark.nightly
 def test_a_configuration_that_the_agent_breaks_by_itself_is_said(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + '[hooks.PostToolUse]\ngates = ["check"]\n' + UNGUARDED)
     file = scene.at("pyproject.toml")
@@ -148,6 +158,7 @@ def test_a_configuration_that_the_agent_breaks_by_itself_is_said(tmp_path: Path)
     assert "comand" in run.told(3)
 
 
+@pytest.mark.nightly
 def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + UNGUARDED)
     spoil = bash("rm -rf .git/gitgates; touch .git/gitgates")
@@ -156,6 +167,7 @@ def test_a_state_folder_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert "so results of the gates of Stop do not count" in run.person
 
 
+@pytest.mark.nightly
 def test_a_long_prompt_with_odd_characters(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(
@@ -166,6 +178,7 @@ def test_a_long_prompt_with_odd_characters(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "2"
 
 
+@pytest.mark.nightly
 def test_the_person_is_told_what_has_changed_of_the_checks(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + "required = true\n" + STOP + UNGUARDED)
     weaken = "echo x >> .git/info/exclude; git update-index --skip-worktree seed.txt"

@@ -50,8 +50,9 @@ def look_at(folder: Path, html: str, scheme: str) -> dict[str, Any]:
     return facts
 
 
+@pytest.mark.samples(2)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["one_attempt", "twelve_attempts", "hostile", "no_gates"])
+@pytest.mark.parametrize("name", ["hostile", "one_attempt", "twelve_attempts", "no_gates"])
 def test_the_page_in_a_browser(tmp_path: Path, name: str, scheme: str) -> None:
     document = getattr(page_support, name)()
     html = page(document, ({"name": "coverage", "values": [81, 79, 90.5]},))
@@ -59,6 +60,7 @@ def test_the_page_in_a_browser(tmp_path: Path, name: str, scheme: str) -> None:
     check(look_at(tmp_path, html, scheme), scheme, title)
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["month", "hostile", "none"])
 def test_the_page_of_all_runs_in_a_browser(tmp_path: Path, name: str, scheme: str) -> None:
@@ -89,6 +91,7 @@ def check(found: dict[str, Any], scheme: str, title: str) -> None:
     }
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not shutil.which("pdftotext"), reason="there is no pdftotext in the PATH")
 def test_the_page_on_paper_shows_what_is_folded(tmp_path: Path) -> None:
     passed = page_support.gate("test", output="first line\n" * 200 + "the last line\n")

@@ -11,6 +11,7 @@ import pytest
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_pictures_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [*sys.path, str(DOCS)])

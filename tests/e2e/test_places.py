@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import Options, Run, bash, read, write
 from conftest import Repo
 from others import Call
@@ -39,6 +40,7 @@ def test_a_session_in_a_linked_worktree(tmp_path: Path) -> None:
     assert not scene.at(".git/gitgates/sessions").exists()
 
 
+@pytest.mark.nightly
 def test_a_session_that_moves_into_a_linked_worktree(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     # Out of the folders that it may work in, the client does not let its shell go.
@@ -53,6 +55,7 @@ def test_a_session_that_moves_into_a_linked_worktree(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "2"
 
 
+@pytest.mark.nightly
 def test_a_session_that_makes_a_worktree_for_itself(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     enter = Call("EnterWorktree", {"name": "own"})
@@ -62,6 +65,7 @@ def test_a_session_that_makes_a_worktree_for_itself(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "2"
 
 
+@pytest.mark.nightly
 def test_what_is_committed_in_a_worktree_of_its_own_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     commit = bash(
@@ -71,6 +75,7 @@ def test_what_is_committed_in_a_worktree_of_its_own_is_checked(tmp_path: Path) -
     assert "BAD-IS-THERE" in run.told(3)
 
 
+@pytest.mark.nightly
 def test_what_was_left_in_the_first_worktree_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     enter = Call("EnterWorktree", {"name": "own"})
@@ -78,6 +83,7 @@ def test_what_was_left_in_the_first_worktree_is_checked(tmp_path: Path) -> None:
     assert "BAD-IS-THERE" in run.told(3)
 
 
+@pytest.mark.nightly
 def test_from_within_another_repository_the_first_one_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     nested = bash("git init -q nested; echo /nested > .git/info/exclude; cd nested")
@@ -85,12 +91,14 @@ def test_from_within_another_repository_the_first_one_is_checked(tmp_path: Path)
     assert "BAD-IS-THERE" in run.told(3)
 
 
+@pytest.mark.nightly
 def test_a_configuration_that_goes_away_is_said(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("bad.txt"), "x"), bash("rm pyproject.toml"), "1", "2")
     assert run.answers("Stop") != []
 
 
+@pytest.mark.nightly
 def test_without_git_the_person_is_told_once_and_nothing_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path, git=False)
     run = scene.run(write(scene.at("bad.txt"), "x"), "end")
@@ -99,6 +107,7 @@ def test_without_git_the_person_is_told_once_and_nothing_is_checked(tmp_path: Pa
     assert "not a git repository" in run.answers("SessionStart")[0]["systemMessage"]
 
 
+@pytest.mark.nightly
 def test_without_a_configuration_nothing_is_said(tmp_path: Path) -> None:
     scene = Scene(tmp_path, config="")
     run = scene.run(write(scene.at("bad.txt"), "x"), "end")
@@ -119,6 +128,7 @@ def test_a_broken_configuration_blocks_until_it_is_mended(tmp_path: Path) -> Non
     assert (run.turns, run.results[0]["result"]) == (5, "2")
 
 
+@pytest.mark.nightly
 def test_the_edit_that_mends_the_configuration_is_let_through(tmp_path: Path) -> None:
     before = '[hooks.PreToolUse]\nenabled_tools = ["Write"]\ngates = ["chekc"]\n'
     scene = Scene(tmp_path, CHECK + before.replace("chekc", "check"))
@@ -131,6 +141,7 @@ def test_the_edit_that_mends_the_configuration_is_let_through(tmp_path: Path) ->
     assert run.results[0]["result"] == "end"
 
 
+@pytest.mark.nightly
 def test_a_gate_that_is_not_defined_stops_what_it_is_to_check(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repo.config(CHECK + STOP.replace('"check"', '"chekc"'))
@@ -139,6 +150,7 @@ def test_a_gate_that_is_not_defined_stops_what_it_is_to_check(tmp_path: Path) ->
     assert "chekc" in run.answers("Stop")[0]["stopReason"]
 
 
+@pytest.mark.nightly
 def test_in_a_folder_of_repositories_those_that_were_there_run_their_gates(tmp_path: Path) -> None:
     folder = Scene(tmp_path, config="", git=False)
     folder.add_hook(COMMAND, "PostToolUse")

@@ -39,6 +39,7 @@ def tools_of_agent(kind: str, requests: list[dict[str, Any]]) -> set[str]:
     return {tool["name"] for body in asked for tool in body["tools"]}
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("from_plugin", [True, False], ids=["plugin", "settings"])
 def test_the_command_the_skill_and_the_agent_have_these_names(
     tmp_path: Path, *, from_plugin: bool
@@ -93,6 +94,7 @@ def test_all_tools_but_those_that_read_are_heard(tmp_path: Path) -> None:
     assert tools == ["Write", "Bash", "Agent"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("prompt", "asked"), [("go", ["reviewer"]), ("/gitgates:review", [])], ids=["loose", "typed"]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import bash, write
 from conftest import Repo
 from proof_support import make_key, signer
@@ -68,6 +69,7 @@ def test_another_machine_runs_nothing_of_what_a_stop_has_proved(tmp_path: Path) 
     assert not (tmp_path / "b/ran").exists()
 
 
+@pytest.mark.nightly
 def test_proofs_of_an_agents_session_are_not_believed_where_they_do_not_count(
     tmp_path: Path,
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import bash, write
 from scene import CHECK, STOP, Scene
 
@@ -36,6 +37,7 @@ def test_a_pass_at_stop_counts_for_commit_and_push(tmp_path: Path) -> None:
     assert scene.ran() == 1
 
 
+@pytest.mark.nightly
 def test_without_reuse_each_hook_runs_the_gate(tmp_path: Path) -> None:
     scene = scene_with(tmp_path, CHECK)
     assert "shipped: 0" in work(scene)

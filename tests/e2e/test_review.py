@@ -38,6 +38,7 @@ def test_a_change_of_sixty_lines_is_blocked_once_and_done_lets_go(tmp_path: Path
     assert (blocks(run), run.ends, run.turns) == (1, ["completed"], 4)
 
 
+@pytest.mark.nightly
 def test_explain_tells_an_agent_what_its_stop_is_then_told(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     explain = bash("gitgates explain Stop")
@@ -50,6 +51,7 @@ def test_explain_tells_an_agent_what_its_stop_is_then_told(tmp_path: Path) -> No
     assert explained[at - 1] == f"Stop in session {run.session}, now:"
 
 
+@pytest.mark.nightly
 def test_a_question_never_sees_us(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run("because", "well", prompts=("why?", "and?"))
@@ -57,6 +59,7 @@ def test_a_question_never_sees_us(tmp_path: Path) -> None:
     assert run.answers("Stop") == []
 
 
+@pytest.mark.nightly
 def test_a_skill(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     skill: Turn = skill_call("code-review")
@@ -69,6 +72,7 @@ def skill_call(name: str) -> Turn:
     return call._replace(name="Skill", input={"skill": name})
 
 
+@pytest.mark.nightly
 def test_a_typed_command(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     typo = edit(scene.at("a.py"), "line = 7\n", "line = 70\n")
@@ -83,6 +87,7 @@ def test_a_typed_command(tmp_path: Path) -> None:
     assert told == ["command"]
 
 
+@pytest.mark.nightly
 def test_without_the_typed_command_the_same_is_blocked(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     typo = edit(scene.at("a.py"), "line = 7\n", "line = 70\n")
@@ -93,6 +98,7 @@ def test_without_the_typed_command_the_same_is_blocked(tmp_path: Path) -> None:
     assert blocks(run) == 4
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("background", [False, True])
 def test_a_sub_agent(tmp_path: Path, *, background: bool) -> None:
     scene = scene_in(tmp_path)
@@ -107,6 +113,7 @@ def test_a_sub_agent(tmp_path: Path, *, background: bool) -> None:
     assert run.ends[-1] == "completed"
 
 
+@pytest.mark.nightly
 def test_a_typo_passes_and_another_sixty_lines_do_not(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run(
@@ -136,6 +143,7 @@ def test_commits_and_rebases_hide_nothing_and_void_nothing(tmp_path: Path) -> No
     assert (scene.at("theirs.txt")).exists()
 
 
+@pytest.mark.nightly
 def test_a_worktree_made_filled_and_merged_by_the_shell_is_asked_for(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     work = bash(
@@ -148,6 +156,7 @@ def test_a_worktree_made_filled_and_merged_by_the_shell_is_asked_for(tmp_path: P
     assert (blocks(run), run.results[-1]["result"]) == (1, "2")
 
 
+@pytest.mark.nightly
 def test_no_review_needed(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     skip = bash("cd . && gitgates review skip --reason 'made by a tool'")
@@ -155,6 +164,7 @@ def test_no_review_needed(tmp_path: Path) -> None:
     assert (blocks(run), run.results[-1]["result"]) == (1, "2")
 
 
+@pytest.mark.nightly
 def test_a_lost_journal_does_not_make_the_next_tool_the_beginning(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     lose = bash("rm -rf .git/gitgates")
@@ -163,6 +173,7 @@ def test_a_lost_journal_does_not_make_the_next_tool_the_beginning(tmp_path: Path
     assert "`a.py` +60" in run.told_ever()
 
 
+@pytest.mark.nightly
 def test_the_same_review_blocks_three_times(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     turns: list[Turn] = [write(scene.at("a.py"), LINES)]
@@ -173,6 +184,7 @@ def test_the_same_review_blocks_three_times(tmp_path: Path) -> None:
     assert "allowed to stop after 3 blocks in this prompt" in run.person
 
 
+@pytest.mark.nightly
 def test_ten_blocks_are_the_end_of_a_prompt(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     turns: list[Turn] = []
@@ -183,6 +195,7 @@ def test_ten_blocks_are_the_end_of_a_prompt(tmp_path: Path) -> None:
     assert "allowed to stop after 10 blocks in this prompt" in run.person
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("command", ["git diff", "true", "python3 -m pytest --version", "touch x"])
 def test_what_a_person_writes_between_tools_is_theirs(tmp_path: Path, command: str) -> None:
     scene = scene_in(tmp_path)
@@ -194,6 +207,7 @@ def test_what_a_person_writes_between_tools_is_theirs(tmp_path: Path, command: s
     assert blocks(run) == 0
 
 
+@pytest.mark.nightly
 def test_what_is_written_while_a_command_runs_counts(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     own = bash(f"seq 300 > {scene.at('own.py')}")
@@ -201,6 +215,7 @@ def test_what_is_written_while_a_command_runs_counts(tmp_path: Path) -> None:
     assert blocks(run) == 1
 
 
+@pytest.mark.nightly
 def test_in_a_file_that_both_edit_the_agents_lines_are_known(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     file = scene.at("a.py")
@@ -215,6 +230,7 @@ def test_in_a_file_that_both_edit_the_agents_lines_are_known(tmp_path: Path) -> 
     assert blocks(run) == 0
 
 
+@pytest.mark.nightly
 def test_what_a_session_inside_of_this_one_writes_counts_for_it(tmp_path: Path) -> None:
     scene = scene_in(tmp_path, '[review]\nmode = "require"\n' + REVIEW + UNGUARDED)
     inner = bash(f"{binary()} -p inner --dangerously-skip-permissions")
@@ -233,6 +249,7 @@ writes = true
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("hook", ["Stop", "PostToolUse"])
 def test_what_a_formatter_of_ours_rewrites_is_not_the_agents(tmp_path: Path, hook: str) -> None:
     gates = REVIEW.replace('["review"]', '["format", "review"]')
@@ -252,6 +269,7 @@ def test_what_a_formatter_of_ours_rewrites_is_not_the_agents(tmp_path: Path, hoo
     assert ASKS in again.told(2)
 
 
+@pytest.mark.nightly
 def test_what_was_committed_or_stashed_before_the_session_is_not_its_work(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     repo, before = scene.repo, {"GIT_COMMITTER_DATE": "@1700000000 +0000"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import Options, Run, Turn, agent, bash, edit, write
 from others import Call
 from scene import Scene
@@ -49,6 +50,7 @@ def test_issues_then_a_fix_then_complete(tmp_path: Path) -> None:
     assert denied(run) == 0
 
 
+@pytest.mark.nightly
 def test_a_reviewer_that_writes(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     scene.type_of_agent("reviewer")  # one with all tools; ours has none that writes
@@ -70,6 +72,7 @@ def test_a_reviewer_that_writes(tmp_path: Path) -> None:
     assert (blocks(run), run.results[-1]["result"]) == (0, "end")
 
 
+@pytest.mark.nightly
 def test_a_reviewer_that_leaves_without_a_decision(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run(
@@ -85,6 +88,7 @@ def test_a_reviewer_that_leaves_without_a_decision(tmp_path: Path) -> None:
     assert "no reviewer has posted a decision" in run.person
 
 
+@pytest.mark.nightly
 def test_a_reviewer_that_is_sent_back_uses_its_new_token(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run(
@@ -107,6 +111,7 @@ def test_a_worker_that_posts_complete_itself(tmp_path: Path) -> None:
     assert blocks(run) == 3
 
 
+@pytest.mark.nightly
 def test_it_lasts_over_prompts_and_compaction_and_a_prompt_ends_it(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     turns: list[Turn] = [write(scene.at("a.py"), "x = 1\n"), "1", "2", "3", "4", "5", "6"]
@@ -117,6 +122,7 @@ def test_it_lasts_over_prompts_and_compaction_and_a_prompt_ends_it(tmp_path: Pat
     assert "was cancelled" in run.person
 
 
+@pytest.mark.nightly
 def test_a_finished_background_agent_asks_for_nothing(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     run = scene.run(
@@ -126,6 +132,7 @@ def test_a_finished_background_agent_asks_for_nothing(tmp_path: Path) -> None:
     assert blocks(run) == 0
 
 
+@pytest.mark.nightly
 def test_the_reviewer_of_a_repository_that_requires_one(tmp_path: Path) -> None:
     scene = scene_in(tmp_path, '[review]\nmode = "require"\n' + REVIEW)
     calls: list[Call] = [write(scene.at("a.py"), "x = 1\n"), agent("WORD", "reviewer")]
@@ -138,6 +145,7 @@ def test_the_reviewer_of_a_repository_that_requires_one(tmp_path: Path) -> None:
     assert [one["result"] for one in run.results] == ["2", "3"]
 
 
+@pytest.mark.nightly
 def test_a_prompt_that_the_agent_has_scheduled_ends_nothing(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     wake = {"delaySeconds": 60, "prompt": "#review:stop", "reason": "later", "noop": False}
@@ -151,6 +159,7 @@ def test_a_prompt_that_the_agent_has_scheduled_ends_nothing(tmp_path: Path) -> N
     assert "ended" not in run.person
 
 
+@pytest.mark.nightly
 def test_a_command_that_says_whose_it_is_needs_the_permission_that_it_needed(
     tmp_path: Path,
 ) -> None:

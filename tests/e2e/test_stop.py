@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import Options, after, agent, bash, read, write
 from scene import CHECK, STOP, Scene, gitgates_abs
 
@@ -23,12 +24,14 @@ def test_a_failing_gate_blocks_and_a_fix_lets_go(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "second"
 
 
+@pytest.mark.nightly
 def test_what_passed_at_once_is_silent(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("good.txt"), "x"), "end")
     assert (run.turns, scene.ran(), run.answers("Stop"), run.person) == (2, 1, [], "")
 
 
+@pytest.mark.nightly
 def test_talk_after_a_pass_runs_nothing_again(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     work = (write(scene.at("good.txt"), "x"), "done")
@@ -38,6 +41,7 @@ def test_talk_after_a_pass_runs_nothing_again(tmp_path: Path) -> None:
     assert scene.ran() == 1  # the tools have left everything as it was
 
 
+@pytest.mark.nightly
 def test_a_gate_that_changes_a_file_is_told_with_the_next_prompt(tmp_path: Path) -> None:
     scene = Scene(tmp_path, f"[gates.check]\ncommand = 'sed -i s/x/y/ a.txt'\n{STOP}")
     run = scene.run(write(scene.at("a.txt"), "x\n"), "done", "read it", prompts=("one", "two"))
@@ -45,6 +49,7 @@ def test_a_gate_that_changes_a_file_is_told_with_the_next_prompt(tmp_path: Path)
     assert "A gate changed files; read them again before the next edit: a.txt." in run.told(2)
 
 
+@pytest.mark.nightly
 def test_what_is_mended_outside_of_the_repository_is_noticed(tmp_path: Path) -> None:
     scene = Scene(tmp_path, f"[gates.check]\ncommand = 'test -e ../mended'\n{STOP}")
     run = scene.run(write(scene.at("a.txt"), "x"), "same", bash("touch ../mended"), "same", "3")
@@ -52,6 +57,7 @@ def test_what_is_mended_outside_of_the_repository_is_noticed(tmp_path: Path) -> 
     assert (run.turns, run.ends) == (4, ["completed"])
 
 
+@pytest.mark.nightly
 def test_an_agent_that_does_nothing_is_told_so(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", bash("mv bad.txt good.txt"), "3")
@@ -60,6 +66,7 @@ def test_an_agent_that_does_nothing_is_told_so(tmp_path: Path) -> None:
     assert (scene.ran(), run.results[0]["result"]) == (3, "3")
 
 
+@pytest.mark.nightly
 def test_each_attempt_is_counted(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", bash("echo y >> bad.txt"), "2", "3")
@@ -80,6 +87,7 @@ def test_used_up_retries_let_go_and_the_next_prompt_starts_afresh(tmp_path: Path
     assert run.end["turns_left"] == {}
 
 
+@pytest.mark.nightly
 def test_used_up_retries_stop_the_agent_where_that_is_wanted(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + 'max_retries = 1\non_exhausted = "stop"\n')
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", "3")
@@ -87,6 +95,7 @@ def test_used_up_retries_stop_the_agent_where_that_is_wanted(tmp_path: Path) -> 
     assert "check" in run.answers("Stop")[-1]["stopReason"]
 
 
+@pytest.mark.nightly
 def test_an_agent_that_cannot_fix_it_is_let_go(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     give_up = bash("gitgates cannot-fix check --reason 'only a person can'")
@@ -95,6 +104,7 @@ def test_an_agent_that_cannot_fix_it_is_let_go(tmp_path: Path) -> None:
     assert "check" in run.person
 
 
+@pytest.mark.nightly
 def test_a_failure_in_what_somebody_else_writes_names_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.add_hook("echo x > bad.txt", "PostToolUse")
@@ -105,6 +115,7 @@ def test_a_failure_in_what_somebody_else_writes_names_it(tmp_path: Path) -> None
     assert "somebody else is writing bad.txt" in run.person
 
 
+@pytest.mark.nightly
 def test_settings_that_a_person_is_editing_are_told_to_them(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.add_hook("echo '[[[' >> pyproject.toml", "PostToolUse")
@@ -113,6 +124,7 @@ def test_settings_that_a_person_is_editing_are_told_to_them(tmp_path: Path) -> N
     assert "pyproject.toml" in run.person
 
 
+@pytest.mark.nightly
 def test_the_person_is_told_why_the_agent_cannot_fix_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     give_up = bash("gitgates cannot-fix check --reason 'only a person can'")
@@ -120,6 +132,7 @@ def test_the_person_is_told_why_the_agent_cannot_fix_it(tmp_path: Path) -> None:
     assert "only a person can" in run.person
 
 
+@pytest.mark.nightly
 def test_the_breaker_lets_go_whatever_else_is_configured(tmp_path: Path) -> None:
     config = f"breaker = {{ prompt = 2, session = 9 }}\n{CHECK}{STOP}max_retries = 50\n"
     scene = Scene(tmp_path, config)
@@ -129,6 +142,7 @@ def test_the_breaker_lets_go_whatever_else_is_configured(tmp_path: Path) -> None
     assert "check" in run.person
 
 
+@pytest.mark.nightly
 def test_attempts_are_our_own_count_whatever_other_hooks_block(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repo.write("said", '{"decision": "block", "reason": "SOMEBODY-ELSE"}')
@@ -139,6 +153,7 @@ def test_attempts_are_our_own_count_whatever_other_hooks_block(tmp_path: Path) -
     assert run.results[0]["result"] == "3"
 
 
+@pytest.mark.nightly
 def test_a_session_that_is_gone_on_with_remembers(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + "max_retries = 1\n")
     first = scene.run(write(scene.at("bad.txt"), "x"), "1", "2")
@@ -148,6 +163,7 @@ def test_a_session_that_is_gone_on_with_remembers(tmp_path: Path) -> None:
     assert again.turns == 2
 
 
+@pytest.mark.nightly
 def test_all_failures_are_told_at_once_where_that_is_wanted(tmp_path: Path) -> None:
     other = '[gates.other]\ncommand = "echo OTHER-BAD; exit 3"\n'
     both = '[hooks.Stop]\ngates = ["check", "other"]\nstrategy = "collect"\n'
@@ -166,6 +182,7 @@ def test_a_gate_gets_none_of_the_clients_credentials(tmp_path: Path) -> None:
     assert "TOKEN" not in env
 
 
+@pytest.mark.nightly
 def test_a_stop_ends_the_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + 'on_fail = "STOP"\n' + STOP)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2")
@@ -173,6 +190,7 @@ def test_a_stop_ends_the_turn(tmp_path: Path) -> None:
     assert "check" in run.answers("Stop")[0]["stopReason"]
 
 
+@pytest.mark.nightly
 def test_a_session_that_changed_nothing_is_not_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.repo.write("bad.txt", "was here before")
@@ -188,6 +206,7 @@ def test_what_the_agent_commits_is_checked_all_the_same(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "2"
 
 
+@pytest.mark.nightly
 def test_plan_mode_is_not_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + "max_retries = 0\n")
     first = scene.run(write(scene.at("bad.txt"), "x"), "end")
@@ -210,6 +229,7 @@ def test_a_warning_reaches_the_person_at_once_and_the_agent_with_the_next_prompt
 CHAIN = CHECK + 'on_fail = "fix"\n[gates.fix]\ncommand = "mv bad.txt good.txt"\n' + STOP
 
 
+@pytest.mark.nightly
 def test_a_failure_that_another_gate_mends_is_a_warning(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHAIN)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", prompts=("one", "two"))
@@ -218,6 +238,7 @@ def test_a_failure_that_another_gate_mends_is_a_warning(tmp_path: Path) -> None:
     assert "check" in run.person
 
 
+@pytest.mark.nightly
 def test_what_another_gate_mended_the_agent_is_not_asked_to_fix(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHAIN)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", prompts=("one", "two"))
@@ -225,6 +246,7 @@ def test_what_another_gate_mended_the_agent_is_not_asked_to_fix(tmp_path: Path) 
     assert "Fix it" not in run.told(2)
 
 
+@pytest.mark.nightly
 def test_a_baseline_failure_does_not_block_and_a_new_one_does(tmp_path: Path) -> None:
     each = "for f in bad*; do [ ! -e $f ] || { echo failure: $f; s=1; }; done; exit ${s:-0}"
     gate = f"[gates.check]\ncommand = '{each}'\nfailures = '^failure: .*$'\nbaseline = true\n"
@@ -239,6 +261,7 @@ def test_a_baseline_failure_does_not_block_and_a_new_one_does(tmp_path: Path) ->
     assert "bad-new.txt" in run.told(4)
 
 
+@pytest.mark.nightly
 def test_an_observed_gate_decides_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + "observe = true\n" + STOP)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2")
@@ -246,6 +269,7 @@ def test_an_observed_gate_decides_nothing(tmp_path: Path) -> None:
     assert "check" in run.person
 
 
+@pytest.mark.nightly
 def test_a_gate_that_is_too_slow_for_the_hook_is_reported_as_such(tmp_path: Path) -> None:
     slow = '[gates.slow]\ncommand = "[ -e mended ] || sleep 60"\n'
     hook = '[hooks.Stop]\ngates = ["slow", "ok"]\ntimeout = "1s"\nstrategy = "collect"\n'
@@ -257,6 +281,7 @@ def test_a_gate_that_is_too_slow_for_the_hook_is_reported_as_such(tmp_path: Path
     assert (run.results[0]["result"], scene.ran("ok")) == ("2", 1)
 
 
+@pytest.mark.nightly
 def test_a_gate_that_cannot_start_is_reported_as_such(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = ["no-such-program-at-all"]\n'
     scene = Scene(tmp_path, gate + STOP)
@@ -267,6 +292,7 @@ def test_a_gate_that_cannot_start_is_reported_as_such(tmp_path: Path) -> None:
     assert "check" in run.person
 
 
+@pytest.mark.nightly
 def test_two_hooks_at_once_run_the_gates_once(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.add_hook(f"{gitgates_abs()} agent-hook claude", "UserPromptSubmit", "Stop")
@@ -278,6 +304,7 @@ def test_two_hooks_at_once_run_the_gates_once(tmp_path: Path) -> None:
     assert (run.turns, scene.ran(), len(run.hooks("Stop"))) == (4, 2, 4)
 
 
+@pytest.mark.nightly
 def test_a_background_process_of_a_gate_does_not_hold_up_the_answer(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = "echo check >> ../ran; sleep 30 & exit 1"\n'
     scene = Scene(tmp_path, gate + STOP + "max_retries = 1\n")
@@ -286,6 +313,7 @@ def test_a_background_process_of_a_gate_does_not_hold_up_the_answer(tmp_path: Pa
     assert run.end["took_s"] < 10
 
 
+@pytest.mark.nightly
 def test_a_background_shell_defers_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     shell = bash("sleep 1.5", run_in_background=True)
@@ -307,6 +335,7 @@ def test_a_background_agent_defers_and_the_next_stop_is_checked(tmp_path: Path) 
     assert (scene.ran(), run.end["turns_left"]) == (2, {})
 
 
+@pytest.mark.nightly
 def test_background_agents_defer_at_most_three_times(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     words = [f"WORD-{i}" for i in range(5)]
@@ -341,6 +370,7 @@ def test_a_killed_hook_leaves_a_usable_journal(tmp_path: Path) -> None:
     assert any(fact.get("outcome") == "blocked" for fact in scene.journal(run.session))
 
 
+@pytest.mark.nightly
 def test_switched_off_nothing_is_checked(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     off = Options(env={"GITGATES": "0"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import Options, agent, bash, write
 from scene import CHECK, STOP, Scene
 
@@ -28,6 +29,7 @@ def test_a_sub_agent_of_the_type_is_gated(tmp_path: Path) -> None:
     assert scene.ran() == 2
 
 
+@pytest.mark.nightly
 def test_a_sub_agent_of_another_type_is_not(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + ITS_STOP)
     run = scene.run(
@@ -51,6 +53,7 @@ def test_a_stop_blocks_the_sub_agent_and_ends_the_main_thread(tmp_path: Path) ->
     assert "check" in run.answers("PostToolUse")[0]["stopReason"]
 
 
+@pytest.mark.nightly
 def test_used_up_retries_of_a_sub_agent_stop_the_main_thread_where_that_is_wanted(
     tmp_path: Path,
 ) -> None:
@@ -67,6 +70,7 @@ def test_used_up_retries_of_a_sub_agent_stop_the_main_thread_where_that_is_wante
     assert (run.turns, run.ends) == (1, ["hook_stopped"])
 
 
+@pytest.mark.nightly
 def test_compacting_is_no_sub_agent(tmp_path: Path) -> None:
     every = ITS_STOP.replace('enabled_agents = ["reviewer"]\n', "")
     scene = Scene(tmp_path, CHECK + every)
@@ -76,6 +80,7 @@ def test_compacting_is_no_sub_agent(tmp_path: Path) -> None:
     assert (scene.ran(), run.answers("SubagentStop")) == (0, [])
 
 
+@pytest.mark.nightly
 def test_what_a_sub_agent_changed_is_checked_when_the_main_thread_stops(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(
@@ -101,6 +106,7 @@ def test_the_rules_are_told_in_the_beginning(tmp_path: Path) -> None:
         assert rules in told
 
 
+@pytest.mark.nightly
 def test_the_rules_are_told_beside_what_a_gate_says(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + '[hooks.SessionStart]\ngates = ["check"]\n')
     scene.repo.write("bad.txt", "was here before")
@@ -109,6 +115,7 @@ def test_the_rules_are_told_beside_what_a_gate_says(tmp_path: Path) -> None:
     assert "gitgates cannot-fix" in run.told(0)
 
 
+@pytest.mark.nightly
 def test_tools_of_a_sub_agent_are_gated_by_its_type(tmp_path: Path) -> None:
     hook = '[hooks.PostToolUse]\nenabled_agents = ["reviewer"]\nenabled_tools = ["Write"]\n'
     scene = Scene(tmp_path, f'{CHECK}{hook}gates = ["check"]\n')
@@ -125,6 +132,7 @@ def test_tools_of_a_sub_agent_are_gated_by_its_type(tmp_path: Path) -> None:
     assert "BAD-IS-THERE" not in run.told_ever("agent OTHER") + run.told_ever()
 
 
+@pytest.mark.nightly
 def test_a_main_thread_that_is_a_type_of_agent_is_gated_as_such(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOP + 'enabled_agents = ["reviewer"]\n')
     scene.type_of_agent("reviewer")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from claude import Options, after, agent, bash, edit, read, write
 from scene import CHECK, Scene
 
@@ -27,6 +28,7 @@ def test_a_gate_runs_after_enabled_tools_only(tmp_path: Path) -> None:
     assert scene.at("bad.txt").exists()
 
 
+@pytest.mark.nightly
 def test_a_gate_after_a_tool_sees_the_file_that_it_wrote(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = ["echo", "CHECKED"]\npass_files = true\non_pass = "BLOCK"\n'
     scene = Scene(tmp_path, gate + AFTER)
@@ -34,6 +36,7 @@ def test_a_gate_after_a_tool_sees_the_file_that_it_wrote(tmp_path: Path) -> None
     assert "CHECKED sub/a.txt" in run.told(1)
 
 
+@pytest.mark.nightly
 def test_a_fixer_tells_the_agent_to_read_the_file_again(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = "sed -i.tmp s/one/two/ a.txt; rm a.txt.tmp"\nwrites = true\n'
     scene = Scene(tmp_path, gate + AFTER)
@@ -53,6 +56,7 @@ def test_a_block_before_a_tool_refuses_it(tmp_path: Path) -> None:
     assert run.turns == 2
 
 
+@pytest.mark.nightly
 def test_a_stop_before_a_tool_refuses_it_and_ends_the_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOPS + BEFORE)
     scene.repo.write("bad.txt", "was here before")
@@ -62,6 +66,7 @@ def test_a_stop_before_a_tool_refuses_it_and_ends_the_turn(tmp_path: Path) -> No
     assert "check" in run.answers("PreToolUse")[0]["stopReason"]
 
 
+@pytest.mark.nightly
 def test_a_stop_after_a_tool_ends_the_turn(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOPS + AFTER)
     run = scene.run(write(scene.at("bad.txt"), "x"), "never")
@@ -87,6 +92,7 @@ def test_a_gate_of_a_prompt_blocks_it(tmp_path: Path) -> None:
     assert "BAD-IS-THERE" in run.results[0]["result"]
 
 
+@pytest.mark.nightly
 def test_a_stop_of_a_prompt_ends_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + STOPS + '[hooks.UserPromptSubmit]\ngates = ["check"]\n')
     scene.repo.write("bad.txt", "was here before")
@@ -95,6 +101,7 @@ def test_a_stop_of_a_prompt_ends_it(tmp_path: Path) -> None:
     assert "check" in run.results[0]["result"]
 
 
+@pytest.mark.nightly
 def test_a_gate_that_passes_grants_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + BEFORE)
     run = scene.run(write(scene.at("a.txt"), "x"), "end", options=Options(mode="default"))
@@ -103,12 +110,14 @@ def test_a_gate_that_passes_grants_nothing(tmp_path: Path) -> None:
     assert not scene.at("a.txt").exists()  # in this mode, the client itself asks a person
 
 
+@pytest.mark.nightly
 def test_a_gate_after_a_command_that_failed(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + '[hooks.PostToolUseFailure]\ngates = ["check"]\n')
     run = scene.run(bash("touch bad.txt; exit 3"), "end")
     assert "BAD-IS-THERE" in run.told(1)
 
 
+@pytest.mark.nightly
 def test_files_are_what_links_lead_to(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = "echo $@ >> ../ran"\npass_files = true\n'
     scene = Scene(tmp_path, gate + AFTER)
@@ -124,6 +133,7 @@ def test_files_are_what_links_lead_to(tmp_path: Path) -> None:
     assert "c.txt" not in (tmp_path / "ran").read_text()
 
 
+@pytest.mark.nightly
 def test_a_gate_whose_pass_blocks_is_not_said_to_have_changed_files(tmp_path: Path) -> None:
     gate = '[gates.check]\ncommand = "echo NOTE-THIS"\non_pass = "BLOCK"\n'
     scene = Scene(tmp_path, gate + AFTER)
@@ -132,6 +142,7 @@ def test_a_gate_whose_pass_blocks_is_not_said_to_have_changed_files(tmp_path: Pa
     assert "changed files" not in run.told(1)
 
 
+@pytest.mark.nightly
 def test_a_gate_of_a_prompt_does_not_hold_back_the_report_of_an_agent(tmp_path: Path) -> None:
     scene = Scene(tmp_path, CHECK + '[hooks.UserPromptSubmit]\ngates = ["check"]\n')
     run = scene.run(

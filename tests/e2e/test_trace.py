@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pytest
 from claude import agent, bash, edit, read, write
 from scene import Scene
 
@@ -88,6 +89,7 @@ def test_each_sub_agent_is_a_writer_of_its_own(tmp_path: Path) -> None:
     assert [one["n"] for one in found if one["agent"] == writers["one.py"][0]] == [1, 2]
 
 
+@pytest.mark.nightly
 def test_a_tool_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     refuse = '[gates.no]\ncommand = "false"\n[hooks.PreToolUse]\ngates = ["no"]\n'
     scene = Scene(tmp_path, refuse + ON)
@@ -96,6 +98,7 @@ def test_a_tool_that_is_refused_leaves_nothing(tmp_path: Path) -> None:
     assert not (scene.path / ".git/gitgates/trace").exists()
 
 
+@pytest.mark.nightly
 def test_what_is_written_for_an_intent_says_so(tmp_path: Path) -> None:
     scene = Scene(tmp_path, "[intents]\nrequired = true\n")
     one = '{id: INT-001, title: Numbers, status: IN_PROGRESS, owned_scope: ["*.py", "*.txt"]}'
