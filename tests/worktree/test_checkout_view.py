@@ -48,6 +48,7 @@ def said(out: Path, name: str) -> list[str]:
     return lines
 
 
+@pytest.mark.thorough
 def test_where_the_tree_is_the_commit_gates_run_in_it(pushing: Repo, out: Path) -> None:
     change(pushing, "second\n")
     pushing.git("push", "-q", "origin", "main")
@@ -75,6 +76,7 @@ def test_what_is_not_pushed_is_not_seen(pushing: Repo, out: Path, dirt: str) -> 
     assert len(pushing.git("worktree", "list").splitlines()) == 1
 
 
+@pytest.mark.thorough
 def test_git_has_nothing_to_complain_of_there(pushing: Repo, out: Path) -> None:
     look = "git status --short >> $OUT/said 2>&1; git log -1 --format=%s >> $OUT/said 2>&1"
     pushing.config(f"[gates.look]\ncommand = '{look}'\n[hooks.pre-push]\ngates = ['look']\n")
@@ -86,14 +88,16 @@ def test_git_has_nothing_to_complain_of_there(pushing: Repo, out: Path) -> None:
     assert said(out, "said") == ["second"]
 
 
-def test_a_mistake_that_is_mended_but_not_committed_is_found(pushing: Repo) -> None:
+def test_a_mistake_that_is_mended_but_not_committed_is_found(pushing: Repo, out: Path) -> None:
     change(pushing, "bad\n")
     pushing.write("a", "mended\n")
     done = pushing.ask("git", "push", "origin", "main")
     assert done.returncode == 1
     assert b"gitgates pre-push: blocked: gate `good` failed" in done.stderr
+    assert said(out, "where") != [str(pushing.path)]
     pushing.git("commit", "-qam", "mended")
     assert pushing.ask("git", "push", "origin", "main").returncode == 0
+    assert said(out, "where") == [str(pushing.path)]  # the tree is the commit
 
 
 def test_each_of_two_branches_is_checked_by_itself(pushing: Repo, out: Path) -> None:
@@ -152,9 +156,10 @@ def test_why_jest_finds_no_test_there_is_said(pushing: Repo) -> None:
 def test_uv_installs_nothing_into_the_linked_environment(pushing: Repo) -> None:
     """`uv run` installs the project from where it runs, into what this variable names."""
     install = 'e=${UV_PROJECT_ENVIRONMENT:-.venv} && mkdir -p "$e" && pwd > "$e/project.pth"'
-    tables = f"[gates.test]\ncommand = '{install}'\n[hooks.pre-push]\ngates = ['test']\n"
-    pushing.config(tables)
+    tables = f"[gates.test]\ncommand = '{install}'\n[gates.tool]\ncommand = '.venv/bin/tool'\n"
+    pushing.config(f"{tables}[hooks.pre-push]\ngates = ['test', 'tool']\n")
     pushing.write(".gitignore", ".venv/\n")
+    pushing.write(".venv/bin/tool", "#!/bin/sh\nexit 0\n").chmod(0o755)
     pushing.write(".venv/project.pth", str(pushing.path))
     pushing.git("add", ".")
     change(pushing, "second\n")
@@ -165,6 +170,7 @@ def test_uv_installs_nothing_into_the_linked_environment(pushing: Repo) -> None:
     assert (pushing.path / ".venv/project.pth").read_text() == str(pushing.path)
 
 
+@pytest.mark.thorough
 def test_ignored_tools_are_linked(pushing: Repo) -> None:
     pushing.config("[gates.tool]\ncommand = '.venv/bin/tool'\n[hooks.pre-push]\ngates = ['tool']\n")
     pushing.write(".gitignore", ".venv/\n")
@@ -176,9 +182,12 @@ def test_ignored_tools_are_linked(pushing: Repo) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_gate_that_stages_and_commits_there_touches_nothing_here(pushing: Repo) -> None:
+def test_a_gate_that_stages_and_commits_there_touches_nothing_here(
+    pushing: Repo, out: Path
+) -> None:
+    look = "git status --short >> $OUT/said 2>&1; git log -1 --format=%s >> $OUT/said 2>&1"
     pushing.config(
-        "[gates.wild]\ncommand = 'echo x > new; git add -A; git stash list; git status'\n"
+        f"[gates.wild]\ncommand = '{look}; echo x > new; git add -A; git stash list; git status'\n"
         "[hooks.pre-push]\ngates = ['wild']\n"
     )
     pushing.git("add", ".")
@@ -186,6 +195,7 @@ def test_a_gate_that_stages_and_commits_there_touches_nothing_here(pushing: Repo
     pushing.write("a", "mine\n")
     before = whole(pushing)
     assert pushing.ask("git", "push", "origin", "main").returncode == 0
+    assert said(out, "said") == ["second"]  # git has nothing to complain of
     assert whole(pushing) == before
 
 

@@ -47,15 +47,74 @@ def commit_while(repo: Repo, command: str) -> str:
     return done.stderr.decode()
 
 
-def kept(repo: Repo, said: str) -> str:
+def kept(repo: Repo, said: str, name: str = r"\S+") -> str:
     """Return the text that the output names, the same from the file and from the ref."""
-    named = re.search(r"the other version is in (\S+) and (\S+)", said)
+    named = re.search(rf"`{name}`: .*the other version is in (\S+) and (\S+)", said)
     assert named, said
     text = Path(named[1]).read_text()
     assert repo.git("cat-file", "blob", named[2]) + "\n" == text
     return text
 
 
+def test_whatever_others_do_to_what_is_hidden(repo: Repo, tmp_path: Path) -> None:
+    """What the tests below have one by one, and some of `test_hide_hostile`, in `make thorough`."""
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/f").write_text("precious\n")
+    mine = ("far", "near", "anew", "same", "gone", "folder", "deep/f")
+    mine += ("cut", "run", "stealth", "way/f", "link/f")
+    for name in (*mine, "binary", "removed", "other", "deleted", "c"):
+        repo.write(name, LINES)
+    repo.commit_all("base")
+    repo.shim("pre-commit")
+    for name in mine:
+        repo.write(name, MINE)
+    repo.write("binary", b"\0mine")
+    (repo.path / "removed").unlink()
+    repo.write("c", "staged\n")
+    repo.git("add", "c")
+    said = commit_while(
+        repo,
+        "sed -i s/line\\ 15/theirs/ far; sed -i s/line\\ 2$/theirs/ near; rm -r gone folder deep; "
+        "sed s/line\\ 15/theirs/ anew > t && mv t anew; cp same t && mv t same; "
+        "mkdir folder; echo inside > folder/x; printf '\\0theirs\\n' > binary; "
+        "for name in removed other new; do echo theirs > $name; done; rm deleted; "
+        "head -c 40 cut > t; cat t > cut; chmod +x run; "
+        "touch -r stealth ref; tr l L < stealth > t; cat t > stealth; touch -r ref stealth; "
+        f"rm -r way link; echo blocker > way; ln -s {tmp_path}/outside link",
+    )
+    for name in ("far", "anew"):
+        assert (repo.path / name).read_text() == MINE.replace("line 15", "theirs")
+        assert f"`{name}`: changed meanwhile; the change is merged into your version" in said
+    assert "your previous version is in" in said
+    for name in ("near", "same", "gone", "folder", "deep/f", "cut", "run", "way/f", "link/f"):
+        assert (repo.path / name).read_text() == MINE
+    assert kept(repo, said, "near") == LINES.replace("line 2\n", "theirs\n")
+    conflict = "changed meanwhile, in conflict with your changes; your version is in place"
+    assert f"`near`: {conflict}" in said
+    assert (repo.path / "binary").read_bytes() == b"\0mine"
+    assert kept(repo, said, "binary") == "\0theirs\n"
+    assert "`same`" not in said
+    assert "`gone`: was deleted meanwhile; your version is restored" in said
+    named = re.search(r"`folder`: .*the other version is in (\S+)", said)
+    assert named
+    assert (Path(named[1]) / "x").read_text() == "inside\n"
+    assert kept(repo, said, "removed") == "theirs\n"
+    assert os.access(repo.path / "run", os.X_OK)
+    assert "`run`: its execute bit was changed in the meantime" in said
+    assert re.search("`way`: `way/f` needs a folder there; the other version is in", said)
+    assert (tmp_path / "outside/f").read_text() == "precious\n"
+    assert not (repo.path / "link").is_symlink()
+    beside = [path for path in (repo.path / ".git/gitgates/kept").rglob("*") if path.is_file()]
+    texts = {path.read_text() for path in beside}
+    assert {MINE, "blocker\n", LINES.replace("l", "L")} <= texts
+    assert [(repo.path / name).exists() for name in ("removed", "deleted")] == [False, False]
+    assert [(repo.path / name).read_text() for name in ("other", "new")] == ["theirs\n"] * 2
+    assert repo.gitgates("recover", "--show", "near").stdout.decode() == kept(repo, said, "near")
+    listed = repo.gitgates("recover", "--list").stdout.decode()
+    assert re.search(r"^near +kept +\S*Z-\d+ ", listed, re.MULTILINE)
+
+
+@pytest.mark.thorough
 def test_a_change_elsewhere_in_the_file_is_merged(armed: Repo) -> None:
     said = commit_while(armed, "sed -i s/line\\ 15/theirs/ a")
     assert (armed.path / "a").read_text() == MINE.replace("line 15", "theirs")
@@ -87,6 +146,7 @@ def test_a_fixer_that_cuts_off_the_end_of_a_partly_staged_file(
     assert (repo.path / "a").read_text() == mine
 
 
+@pytest.mark.thorough
 def test_a_change_of_the_same_line_is_kept_beside(armed: Repo) -> None:
     said = commit_while(armed, "sed -i s/line\\ 2$/theirs/ a")
     assert (armed.path / "a").read_text() == MINE
@@ -107,6 +167,7 @@ def test_what_a_fixer_changed_where_the_person_did_is_said_to_be_its(armed: Repo
     assert (armed.path / "a").read_text() == MINE
 
 
+@pytest.mark.thorough
 def test_binary_changes_are_kept_beside(armed: Repo) -> None:
     armed.write("a", b"\0mine")
     said = commit_while(armed, "printf '\\0theirs\\n' > a")
@@ -114,18 +175,21 @@ def test_binary_changes_are_kept_beside(armed: Repo) -> None:
     assert kept(armed, said) == "\0theirs\n"
 
 
+@pytest.mark.thorough
 def test_a_file_written_anew_under_its_name_is_looked_at(armed: Repo) -> None:
     said = commit_while(armed, "sed s/line\\ 15/theirs/ a > t && mv t a")
     assert (armed.path / "a").read_text() == MINE.replace("line 15", "theirs")
     assert "merged" in said
 
 
+@pytest.mark.thorough
 def test_a_rewrite_with_the_same_bytes_is_no_change(armed: Repo) -> None:
     said = commit_while(armed, "cp a t && mv t a")
     assert (armed.path / "a").read_text() == MINE
     assert "`a`" not in said
 
 
+@pytest.mark.thorough
 def test_other_files_are_never_touched(armed: Repo) -> None:
     armed.write("e", "committed\n")
     armed.git("add", "e")
@@ -138,12 +202,14 @@ def test_other_files_are_never_touched(armed: Repo) -> None:
     assert (armed.path / "a").read_text() == MINE
 
 
+@pytest.mark.thorough
 def test_a_deleted_file_comes_back_with_our_text(armed: Repo) -> None:
     said = commit_while(armed, "rm a")
     assert "`a`: was deleted meanwhile; your version is restored" in said
     assert (armed.path / "a").read_text() == MINE
 
 
+@pytest.mark.thorough
 def test_a_folder_in_its_place_is_kept_beside(armed: Repo) -> None:
     said = commit_while(armed, "rm a; mkdir a; echo inside > a/x")
     assert (armed.path / "a").read_text() == MINE
@@ -152,6 +218,7 @@ def test_a_folder_in_its_place_is_kept_beside(armed: Repo) -> None:
     assert (Path(named[1]) / "x").read_text() == "inside\n"
 
 
+@pytest.mark.thorough
 def test_a_file_that_we_deleted_and_a_gate_changes(armed: Repo) -> None:
     (armed.path / "b").unlink()
     said = commit_while(armed, "echo theirs > b")
@@ -159,6 +226,7 @@ def test_a_file_that_we_deleted_and_a_gate_changes(armed: Repo) -> None:
     assert kept(armed, said) == "theirs\n"
 
 
+@pytest.mark.thorough
 def test_the_folder_of_a_hidden_file_is_made_again(repo: Repo) -> None:
     repo.write("d/a", LINES)
     repo.write("c", "x")
@@ -289,12 +357,12 @@ OTHERS = ("run --gate g", "run", "commit")
     ("step", "how"),
     [
         *((step, "recover") for step in STEPS),
-        *(("hidden 1", how) for how in OTHERS),
+        ("hidden 1", "commit"),
         *(
             pytest.param(step, how, marks=pytest.mark.thorough)
             for step in STEPS
             for how in OTHERS
-            if step != "hidden 1"
+            if (step, how) != ("hidden 1", "commit")
         ),
     ],
 )
@@ -314,10 +382,11 @@ def test_after_a_loss_of_power_any_command_recovers(
         assert "restored 1 file: a" in said
 
 
+@pytest.mark.samples(2)
 @needs_proc
 @pytest.mark.parametrize(
     "verb",
-    ["check", "runs", "doctor", "init --dry-run", "journal topics"],
+    ["doctor", "check", "runs", "init --dry-run", "journal topics"],
 )
 def test_every_verb_recovers(armed: Repo, tmp_path: Path, verb: str) -> None:
     arm(armed)
@@ -357,6 +426,7 @@ def test_recover_lists_and_shows_without_touching(armed: Repo, tmp_path: Path) -
     assert again.stdout.decode() == "nothing to recover\n"
 
 
+@pytest.mark.thorough
 def test_a_text_that_was_kept_can_be_found_later(armed: Repo) -> None:
     commit_while(armed, "sed -i s/line\\ 2$/theirs/ a")
     listed = armed.gitgates("recover", "--list").stdout.decode()
@@ -365,6 +435,7 @@ def test_a_text_that_was_kept_can_be_found_later(armed: Repo) -> None:
     assert shown == LINES.replace("line 2\n", "theirs\n")
 
 
+@pytest.mark.samples(1)
 @needs_proc
 @pytest.mark.parametrize("damage", [b"torn {", None])
 def test_without_its_journal_what_is_saved_is_named(

@@ -35,6 +35,7 @@ def start(repo: Repo, hook: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.samples(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second"),

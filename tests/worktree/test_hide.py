@@ -51,6 +51,67 @@ def commit_and_compare(repo: Repo, *args: str) -> str:
     return timeless(done.stderr)
 
 
+ODD = [os.fsdecode(b"raw\xff"), "new\nline", "-dash", "sp ace", "ünï", "*"]
+
+
+def test_whatever_is_not_staged(armed: Repo, out: Path, tmp_path: Path) -> None:
+    """What the tests below have one by one, in `make thorough`."""
+    armed.git("config", "filter.rot.clean", "tr a-z n-za-m")
+    armed.git("config", "filter.rot.smudge", "tr a-z n-za-m")
+    armed.write(".gitattributes", "*.rot filter=rot\n*.id ident\n")
+    for name in ("gone", "folder/in", "file", "link/in", "mode", "kind", "skipped", "assumed"):
+        armed.write(name, f"{name} committed")
+    armed.write("x.rot", "secret")
+    armed.write("y.id", "$Id$\n")
+    os.symlink("a", armed.path / "pointer")
+    for name in ODD:
+        (armed.path / name).write_bytes(b"\0\1committed")
+    armed.git("add", ".")
+    armed.git("commit", "-qm", "more", "--no-verify")
+    armed.write("c", "staged")
+    armed.write("a", "a staged")
+    armed.git("add", "a", "c")
+    armed.write("new", "untracked")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "in").write_text("not ours")
+    for name in ("gone", "folder/in", "file", "link/in", "kind", "pointer"):
+        (armed.path / name).unlink()
+    for name in ("folder", "link"):
+        (armed.path / name).rmdir()
+    armed.write("folder", "now a file")
+    armed.write("file/in", "a folder now")
+    os.symlink(elsewhere, armed.path / "link")
+    os.symlink("c", armed.path / "kind")
+    os.symlink("dir/e", armed.path / "pointer")
+    (armed.path / "mode").chmod(0o755)
+    (armed.path / "dir/d").chmod(0o600)
+    for name in ODD:
+        (armed.path / name).write_bytes(b"\0\xfe unstaged \r\n")
+    armed.write("x.rot", "changed")
+    armed.write("y.id", "$Id$ unstaged\n")
+    armed.write("deep/later", "announced")
+    armed.git("add", "-N", "deep/later")
+    for name, flag in (("skipped", "--skip-worktree"), ("assumed", "--assume-unchanged")):
+        armed.write(name, "changed")
+        armed.git("update-index", flag, name)
+    os.link(armed.write("a", "unstaged"), armed.path / "twin")
+    os.utime(armed.path / "a", ns=(1, 1))
+    inode = os.stat(armed.path / "a").st_ino
+    commit_and_compare(armed)
+    saw = seen(out)
+    shown = ("b", "gone", "folder/in", "file", "link/in", "kind", "mode", "dir/d")
+    assert {name: saw[name] for name in shown} == {name: f"{name} committed" for name in shown}
+    assert (saw["a"], saw["c"], saw["new"]) == ("a staged", "staged", "untracked")
+    assert armed.git("show", "HEAD:a") == "a staged"
+    assert (saw["pointer"], saw["x.rot"]) == ("a", "secret")
+    assert "deep/later" not in saw
+    assert (out / "seen").read_bytes().count(b"\0\1committed") == len(ODD)
+    assert (elsewhere / "in").read_text() == "not ours"
+    assert os.stat(armed.path / "a").st_ino == os.stat(armed.path / "twin").st_ino == inode
+
+
+@pytest.mark.thorough
 def test_a_partly_staged_file(armed: Repo, out: Path) -> None:
     armed.write("a", "a staged")
     armed.git("add", "a")
@@ -69,6 +130,7 @@ def test_a_partly_staged_file(armed: Repo, out: Path) -> None:
     assert armed.git("show", "HEAD:a") == "a staged"
 
 
+@pytest.mark.thorough
 def test_deleted_files_and_folders_are_shown(armed: Repo, out: Path) -> None:
     armed.write("c", "staged")
     armed.git("add", "c")
@@ -81,6 +143,7 @@ def test_deleted_files_and_folders_are_shown(armed: Repo, out: Path) -> None:
     assert seen(out)["a"] == "a committed"
 
 
+@pytest.mark.thorough
 def test_a_file_in_the_place_of_a_folder_and_the_other_way(armed: Repo, out: Path) -> None:
     armed.write("c", "staged")
     armed.git("add", "c")
@@ -94,6 +157,7 @@ def test_a_file_in_the_place_of_a_folder_and_the_other_way(armed: Repo, out: Pat
     assert (seen(out)["a"], seen(out)["dir/d"]) == ("a committed", "dir/d committed")
 
 
+@pytest.mark.thorough
 def test_a_link_in_the_place_of_a_folder(armed: Repo, out: Path, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -110,6 +174,7 @@ def test_a_link_in_the_place_of_a_folder(armed: Repo, out: Path, tmp_path: Path)
     assert not (elsewhere / "e").exists()
 
 
+@pytest.mark.thorough
 def test_modes_links_and_kinds(armed: Repo, out: Path) -> None:
     os.symlink("a", armed.path / "link")
     armed.git("add", "link")
@@ -126,20 +191,21 @@ def test_modes_links_and_kinds(armed: Repo, out: Path) -> None:
     assert (seen(out)["b"], seen(out)["link"]) == ("b committed", "a")
 
 
+@pytest.mark.thorough
 def test_binary_and_odd_names(armed: Repo, out: Path) -> None:
-    names = [os.fsdecode(b"raw\xff"), "new\nline", "-dash", "sp ace", "ünï", "*"]
-    for name in names:
+    for name in ODD:
         (armed.path / name).write_bytes(b"\0\1committed")
     armed.git("add", "--all")
     armed.git("commit", "-qm", "odd", "--no-verify")
-    for name in names:
+    for name in ODD:
         (armed.path / name).write_bytes(b"\0\xfe unstaged \r\n")
     armed.write("c", "staged")
     armed.git("add", "c")
     commit_and_compare(armed)
-    assert (out / "seen").read_bytes().count(b"\0\1committed") == len(names)
+    assert (out / "seen").read_bytes().count(b"\0\1committed") == len(ODD)
 
 
+@pytest.mark.thorough
 def test_intent_to_add_is_not_seen(armed: Repo, out: Path) -> None:
     armed.write("c", "staged")
     armed.git("add", "c")
@@ -169,6 +235,7 @@ def test_line_endings_stay(armed: Repo, autocrlf: str) -> None:
     commit_and_compare(armed)
 
 
+@pytest.mark.thorough
 def test_filters_show_what_a_checkout_would(armed: Repo, out: Path) -> None:
     armed.git("config", "filter.rot.clean", "tr a-z n-za-m")
     armed.git("config", "filter.rot.smudge", "tr a-z n-za-m")
@@ -207,6 +274,7 @@ def test_a_filter_that_fails_moves_nothing(armed: Repo) -> None:
     assert not (armed.path / ".git/gitgates/rescue").exists()
 
 
+@pytest.mark.thorough
 def test_flags_of_the_index_stay(armed: Repo, out: Path) -> None:
     armed.write("a", "skipped")
     armed.git("update-index", "--skip-worktree", "a")
@@ -252,6 +320,7 @@ def test_with_nothing_unstaged_nothing_is_touched(armed: Repo) -> None:
     assert os.stat(armed.path).st_mtime_ns == folder
 
 
+@pytest.mark.thorough
 def test_hard_links_and_times_stay(armed: Repo) -> None:
     armed.write("a", "staged")
     armed.git("add", "a")

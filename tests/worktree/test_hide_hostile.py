@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,8 +42,9 @@ def kept_texts(repo: Repo) -> list[str]:
     )
 
 
+@pytest.mark.samples(2)
 @needs_proc
-@pytest.mark.parametrize("step", ["put-back 1", "put-back 2", "take-out 2", "forget 1"])
+@pytest.mark.parametrize("step", ["put-back 2", "take-out 2", "put-back 1", "forget 1"])
 def test_a_change_that_conflicts_survives_a_kill(armed: Repo, tmp_path: Path, step: str) -> None:
     arm(armed, "echo THEIRS > a; echo THEIRS > z")
     kill_everything(paused(armed, step, tmp_path / "p"), armed)
@@ -52,6 +53,7 @@ def test_a_change_that_conflicts_survives_a_kill(armed: Repo, tmp_path: Path, st
     assert kept_texts(armed) == ["THEIRS\n", "THEIRS\n"]
 
 
+@pytest.mark.thorough
 def test_after_a_merge_the_persons_own_text_is_kept_too(armed: Repo) -> None:
     said = commit_while(armed, "sed -i s/line\\ 15/theirs/ a")
     assert (armed.path / "a").read_text() == MINE.replace("line 15", "theirs")
@@ -59,6 +61,7 @@ def test_after_a_merge_the_persons_own_text_is_kept_too(armed: Repo) -> None:
     assert "your previous version is in" in said
 
 
+@pytest.mark.thorough
 def test_a_file_that_is_cut_off_is_not_merged(armed: Repo) -> None:
     commit_while(armed, "head -c 40 a > t; cat t > a")
     assert (armed.path / "a").read_text() == MINE
@@ -78,7 +81,7 @@ def test_a_reset_by_a_gate_takes_nothing_from_the_person(repo: Repo) -> None:
     assert (repo.path / "a").read_text() == staged.replace("line 2\n", "mine\n")
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(1)
 @needs_proc
 @pytest.mark.parametrize("step", ["move-aside 1", "show 1", "hidden 1", "put-back 1", "forget 1"])
 def test_a_worktree_on_another_file_system(tmp_path: Path, step: str) -> None:
@@ -135,6 +138,7 @@ def test_a_linked_worktree_is_not_removed_while_work_is_hidden(armed: Repo, tmp_
     assert armed.git("worktree", "list", "--porcelain").count("locked") == 0
 
 
+@pytest.mark.thorough
 def test_one_path_that_is_in_the_way_does_not_hold_up_the_others(armed: Repo) -> None:
     armed.write("d/f", MINE)
     said = commit_while(armed, "rm -r d; echo blocker > d")
@@ -144,6 +148,7 @@ def test_one_path_that_is_in_the_way_does_not_hold_up_the_others(armed: Repo) ->
     assert "blocker\n" in kept_texts(armed)
 
 
+@pytest.mark.thorough
 def test_nothing_is_put_back_through_a_link(armed: Repo, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -166,6 +171,7 @@ def test_a_second_write_while_it_is_put_back(armed: Repo, tmp_path: Path) -> Non
     assert kept_texts(armed) == ["THEIRS1\n", "THEIRS2\n"]
 
 
+@pytest.mark.thorough
 def test_an_execute_bit_that_a_gate_sets_is_carried_over(armed: Repo) -> None:
     said = commit_while(armed, "chmod +x a")
     assert os.access(armed.path / "a", os.X_OK)
@@ -173,6 +179,7 @@ def test_an_execute_bit_that_a_gate_sets_is_carried_over(armed: Repo) -> None:
     assert "`a`: its execute bit was changed in the meantime" in said
 
 
+@pytest.mark.thorough
 def test_a_change_that_keeps_size_and_time_is_seen(armed: Repo) -> None:
     commit_while(armed, "touch -r a ref; tr l L < a > t; cat t > a; touch -r ref a")
     assert kept_texts(armed) != []
@@ -188,6 +195,7 @@ def test_recover_says_that_a_run_is_alive(armed: Repo, tmp_path: Path) -> None:
     process.communicate(timeout=30)
 
 
+@pytest.mark.thorough
 def test_a_second_commit_sees_what_it_commits(armed: Repo, tmp_path: Path) -> None:
     arm(armed, "cat a > $OUT/seen; [ -e $OUT/hold ] && cp $OUT/seen $OUT/first; true")
     env = {**os.environ, "OUT": str(tmp_path), "GITGATES_PAUSE_AT": f"hidden 1 {tmp_path}/p"}
@@ -306,7 +314,11 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_on_a_full_disk_nothing_is_lost_and_it_is_said(small_disk: Path) -> None:
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("free", [(0, 2, 7), range(8)], ids=["some", "all"])
+def test_on_a_full_disk_nothing_is_lost_and_it_is_said(
+    small_disk: Path, free: Iterable[int]
+) -> None:
     repo = Repo.init(small_disk / "repo")
     for name in ("a", "b", "z"):
         repo.write(name, LINES)
@@ -317,7 +329,7 @@ def test_on_a_full_disk_nothing_is_lost_and_it_is_said(small_disk: Path) -> None
     repo.write("b", "staged")
     repo.git("add", "b")
     statuses = set()
-    for pages in range(8):
+    for pages in free:
         shutil.rmtree(repo.path / ".git/gitgates", ignore_errors=True)
         fill = small_disk / "fill"
         room = os.statvfs(small_disk)

@@ -59,7 +59,10 @@ def apply(repo: Repo, changes: list[tuple[str, str, object]]) -> None:
 
 
 @pytest.mark.slow
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=settings().max_examples // 2,  # each is a commit
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(committed=Changes, staged=Changes, unstaged=Changes, fails=st.booleans())
 def test_identity(
     tmp_path: Path,

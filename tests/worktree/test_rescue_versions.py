@@ -73,6 +73,7 @@ def test_a_journal_of_each_version_is_read(armed: Repo, tmp_path: Path, form: st
     assert armed.gitgates("recover").stdout == b"nothing to recover\n"
 
 
+@pytest.mark.samples(1)
 @needs_proc
 @pytest.mark.parametrize("form", ["1", "1, digest"])
 def test_what_was_written_meanwhile_is_merged_all_the_same(

@@ -38,6 +38,7 @@ def test_a_wholly_staged_file_is_committed_as_fixed(armed: Repo, args: tuple[str
     )
 
 
+@pytest.mark.thorough
 def test_a_new_file_is_committed_as_fixed(armed: Repo) -> None:
     armed.write("new.txt", "bad\n")
     armed.git("add", "new.txt")
@@ -49,15 +50,19 @@ def test_a_partly_staged_file_is_committed_as_fixed_and_the_rest_stays_unstaged(
     armed: Repo,
 ) -> None:
     armed.write("a.txt", "bad\n" + LINES)
-    armed.write("b.txt", "bad\n" + LINES)
+    for name in ("b.txt", "gone.txt", "new.txt"):
+        armed.write(name, "bad\n" + LINES)
     armed.git("add", ".")
     armed.write("a.txt", "bad\n" + LINES + "unstaged, bad\n")
+    (armed.path / "gone.txt").unlink()
     done = armed.commit()
     assert done.returncode == 0, done.stderr
-    assert b"changed and restaged 2 files: a.txt, b.txt" in done.stderr
-    assert armed.git("show", "HEAD:a.txt") == ("good\n" + LINES).rstrip()
+    assert b"changed and restaged 4 files: a.txt, b.txt, gone.txt, " in done.stderr
+    for name in ("a.txt", "b.txt", "gone.txt", "new.txt"):
+        assert armed.git("show", f"HEAD:{name}") == ("good\n" + LINES).rstrip()
+    assert armed.git("status", "--porcelain") == " M a.txt\n D gone.txt"
     assert (armed.path / "a.txt").read_text() == "good\n" + LINES + "unstaged, bad\n"
-    diff = armed.git("diff", "--unified=0")
+    diff = armed.git("diff", "--unified=0", "a.txt")
     assert [line for line in diff.splitlines()[5:] if line[0] in "+-"] == ["+unstaged, bad"]
 
 
@@ -101,6 +106,7 @@ def test_a_fix_that_conflicts_with_what_is_not_staged_is_refused_with_the_way_ou
     assert (armed.path / "a.txt").read_text() == "good, unstaged\n" + LINES
 
 
+@pytest.mark.thorough
 def test_a_fix_of_a_file_that_was_deleted_and_not_staged_is_committed(armed: Repo) -> None:
     armed.write("a.txt", "bad\n" + LINES)
     armed.git("add", "a.txt")
@@ -136,6 +142,7 @@ def test_a_file_that_is_not_in_the_index_is_never_added(repo: Repo) -> None:
     assert repo.git("status", "--porcelain") == "?? made.txt"
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("key", ["files = ['*.txt']\npass_files = true", ""])
 def test_a_file_that_nobody_staged_is_not_restaged(repo: Repo, key: str) -> None:
     repo.config(
@@ -174,6 +181,7 @@ def test_restage_needs_writes(repo: Repo) -> None:
     )
 
 
+@pytest.mark.slow
 def test_an_index_that_somebody_holds_is_waited_for_and_named(armed: Repo) -> None:
     armed.config(FIX.replace("sed -i", "touch .git/index.lock; sed -i"))
     armed.git("add", ".")

@@ -68,6 +68,7 @@ def test_what_a_reset_takes_that_has_seen_the_tree_before_is_named_and_comes_bac
     assert b"does not exist now" not in armed.gitgates("doctor").stdout
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("command", ["checkout -- .", "restore ."])
 def test_what_is_only_announced_comes_back_where_git_has_written_an_empty_file(
     armed: Repo, command: str
@@ -81,7 +82,7 @@ def test_what_is_only_announced_comes_back_where_git_has_written_an_empty_file(
     assert armed.gitgates("recover").stdout == b"nothing to recover\n"
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(1)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2, 3])
 @pytest.mark.parametrize("command", ["stash", "reset --hard", "checkout -f", "rebase other"])
@@ -152,6 +153,7 @@ def test_what_was_edited_since_is_listed_and_comes_back_only_on_request(armed: R
     assert armed.gitgates("recover", "--restore", "a").returncode == 64
 
 
+@pytest.mark.thorough
 def test_an_editor_that_writes_into_the_file_leaves_nothing_to_name(armed: Repo) -> None:
     assert armed.commit().returncode == 0
     with (armed.path / "a").open("a") as file:
@@ -185,6 +187,7 @@ def test_it_goes_after_a_day_with_any_command(armed: Repo) -> None:
     assert whole(armed) == before
 
 
+@pytest.mark.thorough
 def test_it_is_bounded(armed: Repo) -> None:
     folder = armed.path / ".git/gitgates/restored"
     for number in range(60):
