@@ -302,6 +302,7 @@ def test_submodules_are_in_it_and_dirty_ones_make_it_unprovable(
     assert not shot(filled).provable
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
 def test_files_that_git_is_told_not_to_look_at(filled: Repo, flag: str) -> None:
     assert take_snapshot(where(filled)).provable
@@ -431,7 +432,7 @@ def test_many_at_once(untouched: Repo) -> None:
 LEFT = ["facts", "torn facts", "index", "locked", "garbage", "written"]
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("left", LEFT)
 def test_what_a_killed_snapshot_leaves_does_no_harm(untouched: Repo, left: str) -> None:
     expected = take_snapshot(where(untouched))

@@ -42,22 +42,26 @@ def test_what_is_as_committed_is_not_copied(kept: Repo) -> None:
     assert saved(kept)["a"] == b"1\n"
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"\r\n", b"a\r\nb\n\r", b"\0\xff", b"$Id$\n", "ü".encode("utf-16")]
-)
-def test_raw_bytes(kept: Repo, content: bytes) -> None:
+CONTENTS = (b"", b"\r\n", b"a\r\nb\n\r", b"\0\xff", b"$Id$\n", "ü".encode("utf-16"))
+
+
+def test_raw_bytes(kept: Repo) -> None:
     kept.git("config", "core.autocrlf", "true")
     kept.git("config", "filter.x.clean", "tr a-z A-Z")
     kept.git("config", "filter.x.smudge", "tr A-Z a-z")
     kept.write(
         ".gitattributes", "*.t text eol=crlf ident filter=x\n*.u working-tree-encoding=UTF-16\n"
     )
-    for name in ("b.t", "b.u", "b"):
+    written = {
+        f"{number}{suffix}": content
+        for number, content in enumerate(CONTENTS)
+        for suffix in ("", ".t", ".u")
+    }
+    for name, content in written.items():
         kept.write(name, content)
-    kept.ask("git", "add", ".")
+        kept.ask("git", "add", name)  # some of them cannot be
     assert record(kept)
-    files = saved(kept)
-    assert {files[name] for name in ("b.t", "b.u", "b")} == {content}
+    assert written.items() <= saved(kept).items()
 
 
 def test_a_file_beside_one_that_is_too_large(kept: Repo) -> None:
@@ -149,6 +153,7 @@ def _die(*_args: object) -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.samples(2)
 @pytest.mark.parametrize("content", [b"", b"junk", None])
 def test_our_index_is_damaged(kept: Repo, content: bytes | None) -> None:
     index = next((kept.path / ".git/gitgates").rglob("undo.index"))

@@ -53,8 +53,8 @@ def test_a_line_with_wrong_types_is_no_point(begun: Repo) -> None:
             assert [point.id for point in points.points_of(found(begun))] == [1, 2]
 
 
-@pytest.mark.parametrize("word", ["0", "00", "9" * 5000])
-def test_a_number_that_no_point_has(begun: Repo, word: str) -> None:
-    done = begun.gitgates("undo", word)
-    assert done.returncode == os.EX_USAGE
-    assert b"there is no save point" in done.stderr
+def test_a_number_that_no_point_has(begun: Repo) -> None:
+    for word in ("0", "00", "9" * 5000):
+        done = begun.gitgates("undo", word)
+        assert done.returncode == os.EX_USAGE
+        assert b"there is no save point" in done.stderr

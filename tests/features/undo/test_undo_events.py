@@ -69,6 +69,7 @@ def test_what_a_command_removes_in_another_worktree_comes_back_there(
     assert "new" not in {path.name for path in agent.repo.path.iterdir()}
 
 
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("removed_by", ["git", "rm"])
 def test_a_removed_worktree_comes_back(agent: Agent, linked: Repo, removed_by: str) -> None:
     git = ("git", "worktree", "remove", "--force", "../linked")
