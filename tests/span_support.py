@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import time
 from collections.abc import Callable
@@ -36,20 +37,6 @@ def right_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GIT_AUTHOR_DATE")
 
 
-_PREPARED: dict[str, Path] = {}
-
-
-def copy_of(make: Callable[[Repo], None], factory: pytest.TempPathFactory, path: Path) -> Repo:
-    """Return a repository, with its origin, that was made once: git would take longer each time."""
-    name = f"{make.__module__}.{make.__qualname__}"
-    if name not in _PREPARED:
-        folder = factory.mktemp("prepared")
-        make(Repo.init(folder / "repo"))
-        _PREPARED[name] = folder
-    shutil.copytree(_PREPARED[name], path, symlinks=True, dirs_exist_ok=True)
-    return Repo(path / "repo")
-
-
 def point(repo: Repo) -> Point:
     """Return what is there now."""
     taken = take_snapshot(where(repo))
@@ -80,16 +67,49 @@ class Watched:
         return diff_text(self.span(), paths).decode("utf-8", "surrogateescape")
 
 
+_PREPARED: dict[str, Watched] = {}
+
+
+def copy_of(make: Callable[[Repo], None], factory: pytest.TempPathFactory, path: Path) -> Watched:
+    """Return a repository, with its origin, that was made and watched once: git takes longer."""
+    name = f"{make.__module__}.{make.__qualname__}"
+    if name not in _PREPARED:
+        repo = Repo.init(factory.mktemp("prepared") / "repo")
+        make(repo)
+        _PREPARED[name] = Watched(repo)
+    prepared = _PREPARED[name]
+    shutil.copytree(prepared.repo.path.parent, path, symlinks=True, dirs_exist_ok=True)
+    return Watched(Repo(path / "repo"), prepared.start)
+
+
 class Colleague:
-    """Somebody else's clone of the same origin. The name is the same, which must not matter."""
+    """Somebody else who works with the same origin. The name is the same, which must not matter."""
 
     def __init__(self, repo: Repo, path: Path) -> None:
-        repo.git("clone", "-q", str(repo.path.parent / "origin.git"), str(path))
-        self.clone = Repo(path)
+        self._origin = str(repo.path.parent / "origin.git")
+        self._path = path
+        self._env = {"GIT_DIR": self._origin}
+        self._repo = repo
+
+    @functools.cached_property
+    def clone(self) -> Repo:
+        """A clone, for what is more than a push."""
+        self._repo.git("clone", "-q", self._origin, str(self._path))
+        return Repo(self._path)
 
     def push(self, name: str, content: str, branch: str = "main") -> None:
         """Commit a file on top of what is there, and push it."""
-        self.clone.git("pull", "-q", "--rebase", "origin", branch)
-        self.clone.write(name, content)
-        self.clone.commit_all(f"theirs: {name}")
-        self.clone.git("push", "-q", "origin", f"HEAD:{branch}")
+        stream = (
+            f"commit refs/heads/{branch}\n"
+            f"committer Test <test@example.invalid> {int(time.time())} +0000\n"
+            f"{_data(f'theirs: {name}')}from refs/heads/{branch}^0\n"
+            f"M 100644 inline {name}\n{_data(content)}"
+        )
+        done = self._repo.ask(
+            "git", "fast-import", "--quiet", env=self._env, stdin=stream.encode("utf-8")
+        )
+        assert done.returncode == 0, done.stderr
+
+
+def _data(text: str) -> str:
+    return f"data {len(text.encode())}\n{text}\n"

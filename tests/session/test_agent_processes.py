@@ -12,6 +12,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import forked
 import pytest
 from claude_support import (
     GUARD_S,
@@ -28,6 +29,7 @@ from claude_support import (
     recorded,
     start,
 )
+from each_case import each_case
 
 from gitgates.hosts import AGENTS
 
@@ -45,6 +47,8 @@ gates = ["check"]
 gates = ["check"]
 [hooks.Stop]
 gates = ["check"]
+[undo]
+enabled = false
 """
 
 
@@ -113,9 +117,11 @@ def test_an_event_that_we_do_not_know_is_passed_and_told_once(repo: Repo) -> Non
     assert end(start(repo, recorded(repo, "Stop", hook_event_name="Novelty")))[0] == b""
 
 
-@pytest.mark.parametrize("args", [(), ("gpt",), ("",), ("--help",), ("CLAUDE", "claude")])
-def test_without_the_name_of_an_agent_it_passes_and_says_so(repo: Repo, args: tuple[str]) -> None:
-    done = repo.gitgates("agent-hook", *args, env={"PYTHONPATH": str(SRC)})
+@each_case("args", [(), ("gpt",), ("",), ("--help",), ("CLAUDE", "claude")])
+def test_without_the_name_of_an_agent_it_passes_and_says_so(
+    repo: Repo, args: tuple[str, ...]
+) -> None:
+    done = forked.run(("agent-hook", *args), str(repo.path), dict(os.environ), b"", hosts=True)
     wanted = f"gitgates: `agent-hook` requires the name of an agent: {', '.join(AGENTS)}\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", wanted.encode())
 
@@ -183,8 +189,10 @@ def test_a_payload_beyond_all_reason(repo: Repo) -> None:
 
 
 @pytest.mark.slow
-def test_a_payload_of_twenty_megabytes(repo: Repo) -> None:
-    content = {"file_path": f"{repo.path}/a.txt", "content": "é\n" * (20 << 17)}
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("megabytes", [2, 20])
+def test_a_large_payload(repo: Repo, megabytes: int) -> None:
+    content = {"file_path": f"{repo.path}/a.txt", "content": "é\n" * (megabytes << 17)}
     found = fire(repo, recorded(repo, "PostToolUse", "Write", tool_input=content))
     assert found["decision"] == "block"
 
@@ -260,7 +268,7 @@ def test_any_folder_and_any_locale(repo: Repo, name: str, env: dict[str, str]) -
     inner = type(repo).init(repo.path / name)
     inner.config(
         '[gates.check]\ncommand = \'echo "é $1" >&2; exit 1\'\nfiles = ["*.txt"]\n'
-        'pass_files = true\n[hooks.PostToolUse]\ngates = ["check"]\n'
+        'pass_files = true\n[hooks.PostToolUse]\ngates = ["check"]\n[undo]\nenabled = false\n'
     )
     inner.write("ä b.txt", "x\n")
     path = {"file_path": f"{inner.path}/ä b.txt"}
@@ -275,7 +283,7 @@ def test_any_folder_and_any_locale(repo: Repo, name: str, env: dict[str, str]) -
 def test_a_file_name_that_is_no_text(repo: Repo, is_escaped: bool, env: dict[str, str]) -> None:  # noqa: FBT001 - a case of the table
     repo.config(
         '[gates.check]\ncommand = "cat"\nfiles = ["*.txt"]\npass_files = true\n'
-        'on_pass = "BLOCK"\n[hooks.PostToolUse]\ngates = ["check"]\n'
+        'on_pass = "BLOCK"\n[hooks.PostToolUse]\ngates = ["check"]\n[undo]\nenabled = false\n'
     )
     name = os.fsdecode(b"caf\xe9.txt")
     repo.write(name, "found\n")

@@ -182,17 +182,17 @@ def test_one_event_twice_at_once(repo: Repo, make: Callable[[Repo], dict[str, An
 @pytest.mark.parametrize("make", [edit, stop])
 def test_one_event_twice_in_a_row(repo: Repo, make: Callable[[Repo], dict[str, Any]]) -> None:
     gates(repo)
-    first = end(start(repo, make(repo)))
-    assert end(start(repo, make(repo))) == first
+    first = fire(repo, make(repo))
+    assert fire(repo, make(repo)) == first
     assert runs(repo, "tool") + runs(repo, "stop") == 1
 
 
 def test_a_tool_event_that_comes_again_much_later(repo: Repo) -> None:
     gates(repo)
-    first = end(start(repo, edit(repo)))
-    end(start(repo, stop(repo)))
-    end(start(repo, edit(repo, 2)))
-    assert end(start(repo, edit(repo))) == first
+    first = fire(repo, edit(repo))
+    fire(repo, stop(repo))
+    fire(repo, edit(repo, 2))
+    assert fire(repo, edit(repo)) == first
     assert runs(repo, "tool") == 2
 
 

@@ -112,6 +112,27 @@ def test_a_call_of_ours_gets_its_caller(repo: Repo) -> None:
 
 
 @pytest.mark.slow
+def test_a_tool_does_what_its_verb_does(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import CallToolResult
+
+    begin(repo, CONFIG.replace('"true"', '"exit 1"'))
+    monkeypatch.chdir(repo.path)
+    monkeypatch.setenv("CLAUDE_CODE_SESSION_ID", "s1")
+    server = make_server()
+
+    def tool(name: str, **arguments: Any) -> str:
+        answer = anyio.run(server.call_tool, name, arguments)
+        assert isinstance(answer, CallToolResult)
+        return "".join(part.text for part in answer.content if part.type == "text")
+
+    assert "check  failed" in tool("run_gates", hook="Stop", gates=["check"])
+    assert "it does not count" in tool("post_review", decision="COMPLETE", summary="fine")
+    with pytest.raises(ToolError, match=r"Did you mean `Stop`\?"):
+        tool("run_gates", hook="Stopp")
+
+
+@pytest.mark.thorough
 def test_the_tools_do_what_the_verbs_do(repo: Repo) -> None:
     from mcp import ClientSession, StdioServerParameters
     from mcp.client.stdio import stdio_client

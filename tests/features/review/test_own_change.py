@@ -33,19 +33,20 @@ def fill(repo: Repo) -> None:
 
 
 @pytest.fixture
-def filled(
+def watched(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Repo:
+) -> Watched:
     """A repository with an hour's history, and a branch `other` that has gone on."""
     long_ago(monkeypatch)
-    repo = copy_of(fill, tmp_path_factory, tmp_path)
+    watched = copy_of(fill, tmp_path_factory, tmp_path)
     right_now(monkeypatch)
-    return repo
+    return watched
 
 
 @pytest.fixture
-def watched(filled: Repo) -> Watched:
-    return Watched(filled)
+def filled(watched: Watched) -> Repo:
+    """The repository alone, to be watched later."""
+    return watched.repo
 
 
 @pytest.fixture
@@ -480,6 +481,7 @@ def test_what_others_have_added_and_removed(watched: Watched, colleague: Colleag
     colleague.push("deep/er.py", THEIRS)
     colleague.clone.git("rm", "-q", "shared.py")
     colleague.clone.git("commit", "-qm", "away")
+    colleague.clone.git("push", "-q", "origin", "HEAD:main")
     colleague.push("more.py", THEIRS)
     watched.repo.git("pull", "-q", "--no-rebase", "--no-edit", "origin", "main")
     assert watched.lines() == OWN

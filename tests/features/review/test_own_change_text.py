@@ -23,22 +23,27 @@ def fill(repo: Repo) -> None:
 
 
 @pytest.fixture
-def filled(
+def copied(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> Repo:
+) -> Watched:
     long_ago(monkeypatch)
-    repo = copy_of(fill, tmp_path_factory, tmp_path)
+    watched = copy_of(fill, tmp_path_factory, tmp_path)
     right_now(monkeypatch)
-    return repo
+    return watched
 
 
 @pytest.fixture
-def watched(filled: Repo) -> Watched:
+def filled(copied: Watched) -> Repo:
+    """The repository alone, to be watched later."""
+    return copied.repo
+
+
+@pytest.fixture
+def watched(copied: Watched) -> Watched:
     """A session that has changed two files."""
-    watched = Watched(filled)
-    filled.write("base.py", text("own", 2) + text("base", 60))
-    filled.write("new.py", text("new", 20))
-    return watched
+    copied.repo.write("base.py", text("own", 2) + text("base", 60))
+    copied.repo.write("new.py", text("new", 20))
+    return copied
 
 
 def test_the_id_is_that_of_git(watched: Watched) -> None:
