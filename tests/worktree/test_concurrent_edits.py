@@ -60,8 +60,8 @@ def test_whatever_others_do_to_what_is_hidden(repo: Repo, tmp_path: Path) -> Non
     """What the tests below have one by one, and some of `test_hide_hostile`, in `make thorough`."""
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/f").write_text("precious\n")
-    mine = ("far", "near", "anew", "same", "gone", "folder", "deep/f")
-    mine += ("cut", "run", "stealth", "way/f", "link/f")
+    mine = ["far", "near", "anew", "same", "gone", "folder", "deep/f"]
+    mine += ["cut", "run", "stealth", "way/f", "link/f"]
     for name in (*mine, "binary", "removed", "other", "deleted", "c"):
         repo.write(name, LINES)
     repo.commit_all("base")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import subprocess
     from pathlib import Path
 
-    from _pytest.mark import ParameterSet
+    from _pytest.mark import MarkDecorator, ParameterSet
     from conftest import Repo
 
     from gitgates.git.repo import Repo as FoundRepo
@@ -32,7 +32,7 @@ CONFIG = f"[undo]\nmax_file = {MOST}\n"
 
 def seeds(here: int, thorough: int, nightly: int) -> list[ParameterSet]:
     """Return the first numbers for every run, more for `make thorough`, the rest for the night."""
-    marks: list[list[pytest.MarkDecorator]] = [[]] * here
+    marks: list[list[MarkDecorator]] = [[]] * here
     marks += [[pytest.mark.thorough]] * thorough + [[pytest.mark.nightly]] * nightly
     return [pytest.param(seed, marks=mark) for seed, mark in enumerate(marks)]
 
