@@ -42,10 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
     is_worker = hasattr(config, "workerinput")
     is_usual = config.getoption("--hypothesis-profile") is None
     if is_usual and not is_worker and not IN_CI and hasattr(config, "cache"):
-        config.pluginmanager.register(_Ledger(config))
+        config.pluginmanager.register(Ledger(config))
 
 
-class _Ledger:
+class Ledger:
     """Remembers the costly tests of this run, and of runs before it all that it does not run."""
 
     def __init__(self, config: pytest.Config) -> None:
