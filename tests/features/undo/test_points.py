@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from changes_support import SETTINGS, by_agent, by_person, files_of, undo
+from template_support import copy_of
 
 from gitgates.features.undo.points import points_of
 from gitgates.features.undo.states import current
@@ -72,39 +73,41 @@ def _fill(repo: Repo) -> None:
     (repo.path / "deep/hollow").mkdir()
 
 
-def test_every_byte_and_mode_comes_back(repo: Repo) -> None:
-    _fill(repo)
-    before = files_of(repo.path)
-    by_person(repo)
-    _clear(repo)
-    assert by_agent(repo)
-    undo(repo, "1")
-    assert files_of(repo.path) == before
+@pytest.fixture(name="filled")
+def _filled() -> Repo:
+    return copy_of(_fill)
 
 
-def test_what_git_converted_comes_back_as_it_was(repo: Repo) -> None:
-    _fill(repo)
-    before = files_of(repo.path)
-    by_person(repo)
-    repo.git("checkout", "-q", "-f", "HEAD", "--", ".")
-    repo.git("clean", "-q", "-fd")
-    assert by_agent(repo)
-    undo(repo, "1")
-    assert files_of(repo.path) == before
+def test_every_byte_and_mode_comes_back(filled: Repo) -> None:
+    before = files_of(filled.path)
+    by_person(filled)
+    _clear(filled)
+    assert by_agent(filled)
+    undo(filled, "1")
+    assert files_of(filled.path) == before
 
 
-def test_the_state_is_given_again_where_nothing_changed(repo: Repo) -> None:
-    _fill(repo)
-    by_person(repo)
-    ours = find_repo(str(repo.path), dict(os.environ))
+def test_what_git_converted_comes_back_as_it_was(filled: Repo) -> None:
+    before = files_of(filled.path)
+    by_person(filled)
+    filled.git("checkout", "-q", "-f", "HEAD", "--", ".")
+    filled.git("clean", "-q", "-fd")
+    assert by_agent(filled)
+    undo(filled, "1")
+    assert files_of(filled.path) == before
+
+
+def test_the_state_is_given_again_where_nothing_changed(filled: Repo) -> None:
+    by_person(filled)
+    ours = find_repo(str(filled.path), dict(os.environ))
     first = current(ours.state_abs)
-    os.utime(repo.path / "crlf.txt", (1, 1))
-    repo.write("binary", bytes(range(256)) * 30)
-    index = (repo.path / ".git/index").read_bytes()
-    repo.git("status")  # which notes the new times in the index
-    assert (repo.path / ".git/index").read_bytes() != index
-    assert by_agent(repo) is None
-    assert by_agent(repo) is None
+    os.utime(filled.path / "crlf.txt", (1, 1))
+    filled.write("binary", bytes(range(256)) * 30)
+    index = (filled.path / ".git/index").read_bytes()
+    filled.git("status")  # which notes the new times in the index
+    assert (filled.path / ".git/index").read_bytes() != index
+    assert by_agent(filled) is None
+    assert by_agent(filled) is None
     assert (current(ours.state_abs), points_of(ours)) == (first, [])
 
 
@@ -145,33 +148,33 @@ CHANGES = {
 
 @pytest.mark.samples(len(AT_ONCE))
 @pytest.mark.parametrize("names", [*AT_ONCE, *((name,) for name in CHANGES)], ids=", ".join)
-def test_any_change_is_a_point_and_is_undone_and_redone(repo: Repo, names: tuple[str, ...]) -> None:
-    _fill(repo)
-    by_person(repo)
-    before = files_of(repo.path)
+def test_any_change_is_a_point_and_is_undone_and_redone(
+    filled: Repo, names: tuple[str, ...]
+) -> None:
+    by_person(filled)
+    before = files_of(filled.path)
     for name in names:
-        assert repo.ask("sh", "-ec", CHANGES[name]).returncode == 0, name
-    after = files_of(repo.path)
-    assert by_agent(repo)
-    assert by_agent(repo) is None
-    undo(repo, "--last")
-    assert files_of(repo.path) == before
-    undo(repo, verb="redo")
-    assert files_of(repo.path) == after
-    undo(repo, "1")
-    assert files_of(repo.path) == before
+        assert filled.ask("sh", "-ec", CHANGES[name]).returncode == 0, name
+    after = files_of(filled.path)
+    assert by_agent(filled)
+    assert by_agent(filled) is None
+    undo(filled, "--last")
+    assert files_of(filled.path) == before
+    undo(filled, verb="redo")
+    assert files_of(filled.path) == after
+    undo(filled, "1")
+    assert files_of(filled.path) == before
 
 
-def test_a_change_of_the_index_only_is_a_point(repo: Repo) -> None:
-    _fill(repo)
-    by_person(repo)
-    before = repo.git("ls-files", "--stage")
-    repo.git("add", "empty")
-    assert by_agent(repo)
-    undo(repo, "1")
-    assert repo.git("ls-files", "--stage") != before
-    undo(repo, "1", "--index")
-    assert repo.git("ls-files", "--stage") == before
+def test_a_change_of_the_index_only_is_a_point(filled: Repo) -> None:
+    by_person(filled)
+    before = filled.git("ls-files", "--stage")
+    filled.git("add", "empty")
+    assert by_agent(filled)
+    undo(filled, "1")
+    assert filled.git("ls-files", "--stage") != before
+    undo(filled, "1", "--index")
+    assert filled.git("ls-files", "--stage") == before
 
 
 def test_ignored_files_are_saved_where_they_are_included(repo: Repo) -> None:
@@ -226,25 +229,23 @@ def test_what_only_the_stash_or_a_branch_has_outlives_gc(repo: Repo) -> None:
     assert ((repo.path / "file").read_text(), (repo.path / "new3").read_text()) == ("3\n", "3\n")
 
 
-def test_points_are_not_in_the_repository_of_the_user(repo: Repo) -> None:
-    _fill(repo)
-    refs, objects = repo.git("for-each-ref"), repo.git("count-objects", "-v")
-    by_person(repo)
-    _clear(repo)
-    by_agent(repo)
-    assert (repo.git("for-each-ref"), repo.git("count-objects", "-v")) == (refs, objects)
+def test_points_are_not_in_the_repository_of_the_user(filled: Repo) -> None:
+    refs, objects = filled.git("for-each-ref"), filled.git("count-objects", "-v")
+    by_person(filled)
+    _clear(filled)
+    by_agent(filled)
+    assert (filled.git("for-each-ref"), filled.git("count-objects", "-v")) == (refs, objects)
 
 
-def test_all_begins_anew_where_the_points_were_removed(repo: Repo) -> None:
-    _fill(repo)
-    by_person(repo)
-    repo.write("empty", "1\n")
-    assert by_agent(repo)
-    shutil.rmtree(repo.path / ".git/gitgates/undo")
-    before = files_of(repo.path)
-    assert by_person(repo) is None
-    assert undo(repo) == ""
-    _clear(repo)
-    assert by_agent(repo)
-    undo(repo, "1")
-    assert files_of(repo.path) == before
+def test_all_begins_anew_where_the_points_were_removed(filled: Repo) -> None:
+    by_person(filled)
+    filled.write("empty", "1\n")
+    assert by_agent(filled)
+    shutil.rmtree(filled.path / ".git/gitgates/undo")
+    before = files_of(filled.path)
+    assert by_person(filled) is None
+    assert undo(filled) == ""
+    _clear(filled)
+    assert by_agent(filled)
+    undo(filled, "1")
+    assert files_of(filled.path) == before
