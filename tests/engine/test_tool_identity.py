@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from base64 import urlsafe_b64encode
 from collections.abc import Callable
@@ -67,26 +68,23 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("check", ("check", "x"), "true && (check --x)|cat", "A=check"),
-        *(("sh", "-c", "true; check x"), "cd $BIN && ./check", "(cd ../bin; true) && ${BIN}/check"),
-        "~/../bin/check",
-    ],
+COMMANDS: tuple[str | tuple[str, ...], ...] = (
+    *("check", ("check", "x"), "true && (check --x)|cat", "A=check"),
+    *(("sh", "-c", "true; check x"), "cd $BIN && ./check", "(cd ../bin; true) && ${BIN}/check"),
+    "~/../bin/check",
 )
-def test_another_program(
-    place: Place, command: str | tuple[str, ...], change: Callable[[Path], object]
-) -> None:
-    path = place.program("check")
+
+
+def test_another_program(place: Place) -> None:
     place.env["BIN"] = str(place.bin)
-    before = place.identity(command)
-    assert place.identity(command) == before
-    place.program("other")
-    assert place.identity(command) == before
-    change(path)
-    assert place.identity(command) != before
+    for command, (name, change) in itertools.product(COMMANDS, CHANGES.items()):
+        path = place.program("check")
+        before = place.identity(command)
+        assert place.identity(command) == before, command
+        place.program(f"other-{name}")
+        assert place.identity(command) == before, command
+        change(path)
+        assert place.identity(command) != before, (command, name)
 
 
 def test_a_program_earlier_in_the_path(place: Place, tmp_path: Path) -> None:
@@ -128,8 +126,11 @@ def test_a_script_that_is_its_own_interpreter(place: Place) -> None:
     assert place.identity("check")
 
 
-@pytest.mark.parametrize("folder", [".", "sub/deep"])
-@pytest.mark.parametrize("name", [".venv", "venv"])
+@pytest.mark.samples(2)
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [(".venv", "."), ("venv", "sub/deep"), (".venv", "sub/deep"), ("venv", ".")],
+)
 def test_packages_of_the_project(place: Place, name: str, folder: str) -> None:
     (place.root / "sub/deep").mkdir(parents=True)
     place.program("uv")
@@ -273,10 +274,20 @@ def test_the_environment_of_uv(place: Place) -> None:
     assert place.identity("uv run mypy") != before
 
 
+@pytest.mark.samples(5)
 @pytest.mark.parametrize(
-    "name", [".package-lock.json", ".modules.yaml", ".yarn-state.yml", ".yarn-integrity"]
+    ("name", "folder"),
+    [
+        (".package-lock.json", "web"),
+        (".package-lock.json", "."),
+        (".modules.yaml", "."),
+        (".yarn-state.yml", "."),
+        (".yarn-integrity", "."),
+        (".modules.yaml", "web"),
+        (".yarn-state.yml", "web"),
+        (".yarn-integrity", "web"),
+    ],
 )
-@pytest.mark.parametrize("folder", [".", "web"])
 def test_packages_of_node(place: Place, name: str, folder: str) -> None:
     (place.root / "web").mkdir()
     place.program("npx")

@@ -22,6 +22,8 @@ from gitgates.git.commits import list_commits
 from gitgates.git.repo import find_repo
 from gitgates.store.proofs import Proof, read_all
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 [gates.whole]
 command = "echo whole >> $LOG; ! grep -qs BAD a.txt"

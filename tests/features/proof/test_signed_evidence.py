@@ -22,6 +22,8 @@ from gitgates.features.proof.statement import Statement
 from gitgates.git.commits import list_commits
 from gitgates.git.repo import Git, find_repo
 
+pytestmark = pytest.mark.slow
+
 ALICE = "alice@example.com"
 BOTH = "bypassed the gates: all, py"
 
@@ -80,7 +82,6 @@ def craft(repo: Repo, **fields: Any) -> None:
     repo.git("push", "-q", "--no-verify", "-f", "origin", "HEAD:topic", "refs/notes/gitgates")
 
 
-@pytest.mark.slow
 def test_a_trusted_signer_is_believed_and_named(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
@@ -103,7 +104,6 @@ def test_a_trusted_signer_is_believed_and_named(alice: Repo) -> None:
     assert (round_["state"], round_["signers"], round_["refused"]) == ("gated", {}, [])
 
 
-@pytest.mark.slow
 def test_a_push_that_is_verified_believes_them(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
@@ -121,7 +121,6 @@ def test_a_push_that_is_verified_believes_them(alice: Repo) -> None:
         bob.git("push", "-q", "--no-verify", "origin", ":new")
 
 
-@pytest.mark.slow
 def test_why_programs_are_not_known_is_said(alice: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     change(alice, "one")
     publish(alice)
@@ -133,7 +132,6 @@ def test_why_programs_are_not_known_is_said(alice: Repo, monkeypatch: pytest.Mon
     assert f"gate `all`: its programs are not known: {why}" in refused
 
 
-@pytest.mark.slow
 def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Path) -> None:
     change(alice, "one")
     sign_with(alice, make_key(tmp_path / "mallory"))
@@ -150,7 +148,6 @@ def test_what_is_not_believed_is_said_with_its_reason(alice: Repo, tmp_path: Pat
     assert said(alice) == (["gated one", "1 commit: 2 recorded here, 0 run here now"], "")
 
 
-@pytest.mark.slow
 @pytest.mark.samples(2)
 @pytest.mark.parametrize(
     ("field", "value", "reason"),
@@ -179,7 +176,6 @@ def test_what_differs_is_not_counted(alice: Repo, field: str, value: str, reason
     assert reason in refused
 
 
-@pytest.mark.slow
 def test_a_note_that_was_moved_to_another_tree_is_refused(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
@@ -192,7 +188,6 @@ def test_a_note_that_was_moved_to_another_tree_is_refused(alice: Repo) -> None:
     assert "it is about another tree" in refused
 
 
-@pytest.mark.slow
 def test_a_rebase_is_gated_on_another_base(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
@@ -220,7 +215,6 @@ def test_a_rebase_is_gated_on_another_base(alice: Repo) -> None:
     assert "gate `py`: it had another definition" in refused
 
 
-@pytest.mark.slow
 def test_an_amend_and_a_squash_are_followed(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
@@ -238,7 +232,6 @@ def test_an_amend_and_a_squash_are_followed(alice: Repo) -> None:
     assert said(ci)[0][0] == f"gated ({ALICE}) all"  # all is a gate of the tree, py of a squash
 
 
-@pytest.mark.slow
 @pytest.mark.samples(2)
 @pytest.mark.parametrize(
     "how", [("--depth=1",), ("--filter=tree:0",), ("--filter=blob:none",), ("--single-branch",)]
@@ -253,7 +246,6 @@ def test_clones_that_lack_something(alice: Repo, how: tuple[str, ...]) -> None:
     assert said(clone)[0][0] == f"gated ({ALICE}) one"
 
 
-@pytest.mark.slow
 def test_damaged_notes_are_no_proofs_and_stay(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
@@ -302,7 +294,6 @@ def test_damaged_notes_are_no_proofs_and_stay(alice: Repo) -> None:
     assert "the proofs of others cannot be read: refs/notes/gitgates" in refused
 
 
-@pytest.mark.slow
 def test_a_signed_statement_is_not_signed_again(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)
@@ -330,7 +321,6 @@ def test_a_flood_of_forged_proofs_takes_a_limited_time(
     ] * 2
 
 
-@pytest.mark.slow
 def test_numbers_travel_with_what_is_signed(alice: Repo) -> None:
     config = alice.path / "pyproject.toml"
     measured = (
@@ -355,7 +345,6 @@ def test_numbers_travel_with_what_is_signed(alice: Repo) -> None:
     assert b"no `lines` is recorded for the merge base" in unknown.stderr
 
 
-@pytest.mark.slow
 def test_one_envelope_at_several_trees_hides_none(alice: Repo) -> None:
     change(alice, "one")
     publish(alice)

@@ -111,18 +111,19 @@ def _large(_stub: Stub, tree: Any) -> None:
     tree.root.files.add(name="a").digest.size_bytes = 1 << 40
 
 
+@pytest.mark.samples(5)
 @pytest.mark.parametrize(
     ("fill", "reason"),
     [
         (_named("../../escaped"), "has the invalid name"),
-        (_named(".."), "has the invalid name"),
-        (_named(""), "has the invalid name"),
-        (_named("a\0b"), "has the invalid name"),
         (_folder_named(".."), "has the invalid name"),
-        (_folder_named(".Git"), "has the invalid name"),
         (_half, "incompletely"),
         (_doubled, "too many files"),
         (_large, "MiB, more than"),
+        (_named(".."), "has the invalid name"),
+        (_named(""), "has the invalid name"),
+        (_named("a\0b"), "has the invalid name"),
+        (_folder_named(".Git"), "has the invalid name"),
     ],
 )
 def test_a_server_that_lies_writes_nothing(

@@ -39,6 +39,7 @@ def run(repo: Repo, stub: Stub, host: str = "localhost", **files: Any) -> tuple[
     return end.status, end.reason
 
 
+@pytest.mark.slow
 def test_authorities_are_those_of_the_system_or_of_a_file(
     repo: Repo, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
