@@ -156,10 +156,8 @@ def test_a_group_shares_hidden_work_runs_and_evidence(place: Path, who: tuple[in
     assert b"cannot be read or written" not in doctor, doctor
 
 
-@pytest.mark.slow
-@pytest.mark.samples(1)
-@pytest.mark.parametrize("first", ["nobody", "the person"])
-def test_after_a_commit_of_root_the_command_that_mends_it_is_named(place: Path, first: str) -> None:
+def used_by_root(place: Path, *, first: str = "nobody") -> tuple[Repo, User]:
+    """Return a repository of a person, in which root has committed once."""
     (place / "repo").mkdir()
     bob = User(BOB, place)
     repo = Repo.init(place / "repo")
@@ -178,6 +176,14 @@ def test_after_a_commit_of_root_the_command_that_mends_it_is_named(place: Path, 
         if path.name != "gitgates":
             give(path, BOB)
     give(repo.path / "a", BOB)
+    return repo, bob
+
+
+@pytest.mark.slow
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("first", ["nobody", "the person"])
+def test_after_a_commit_of_root_the_command_that_mends_it_is_named(place: Path, first: str) -> None:
+    repo, bob = used_by_root(place, first=first)
     state = repo.path / ".git/gitgates"
     mend = f"sudo chown -R {BOB} '{state}'"
     doctor = bob.ask("gitgates doctor")
@@ -196,7 +202,12 @@ def test_after_a_commit_of_root_the_command_that_mends_it_is_named(place: Path, 
         assert committed.returncode == 1
         assert b"no runs found" not in listed.stdout
         assert mend in bob.ask("gitgates recover --list").stderr.decode()
-    # As root, what is named there.
+
+
+@pytest.mark.thorough
+def test_that_command_mends_it(place: Path) -> None:
+    repo, bob = used_by_root(place)
+    state = repo.path / ".git/gitgates"
     subprocess.run(["chown", "-R", str(BOB), str(state)], check=True)
     assert bob.ask(partly("three")).returncode == 0
     assert b"cannot be read" not in bob.ask("gitgates doctor").stdout

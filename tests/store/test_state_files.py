@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import forked
 import pytest
 from conftest import Repo
 
@@ -59,7 +60,8 @@ def test_no_file_of_state_is_waited_for_or_written_through(
     for make in (os.mkfifo, lambda path: os.symlink(victim, path)):
         place.unlink(missing_ok=True)
         make(place)
-        done = repo.gitgates(*verb.split(), stdin=event(repo, "Stop"), env=env)
+        whole, stdin = {**os.environ, **env}, event(repo, "Stop")
+        done = forked.run(tuple(verb.split()), str(repo.path), whole, stdin, hosts=True)
         assert done.returncode == status, done.stderr
         assert said in (done.stdout + done.stderr).decode()
         assert b"Traceback" not in done.stderr

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 
 import pytest
 from conftest import Repo
 
+from gitgates.core.types import Config, Gate
+from gitgates.features.remote.checks import check
 from gitgates.features.remote.worker import INSTALL
+from gitgates.git.repo import find_repo
 
 URL = "grpc://127.0.0.1:1"
 SERVER = f'[remote]\nexecution = "{URL}"\n'
@@ -44,7 +49,19 @@ def test_a_gate_that_always_runs_here(repo: Repo) -> None:
     assert found(repo, f"{SERVER}{GATE}baseline = true\n") == [("note", "gate test", what, "")]
 
 
-@pytest.mark.slow
+def test_a_package_that_is_missing_is_a_problem(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gitgates.features.remote.execution", None)
+    gate = Gate(name="test", command="true", remote=True)
+    config = Config(gates=(gate,), tables={"remote": {"execution": URL, "jobs": 1}})
+    (finding,) = check(find_repo(str(repo.path), dict(os.environ)), config)
+    what, _, mend = INSTALL.partition(": ")
+    assert (finding.severity, finding.where, finding.mend) == ("problem", URL, mend)
+    assert finding.what.startswith(f"{what} (")
+
+
+@pytest.mark.thorough
 def test_without_the_packages(repo: Repo) -> None:
     repo.write("path/grpc/__init__.py", "raise ImportError('too old')")
     (problem,) = found(repo, SERVER + GATE, PYTHONPATH=str(repo.path / "path"))
