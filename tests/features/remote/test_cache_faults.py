@@ -239,7 +239,7 @@ def test_a_black_hole_costs_the_budget_and_no_more(black_hole: str) -> None:
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    assert missed(f"http://127.0.0.1:{port}") == "GET: connection refused"
+    assert asked(f"http://127.0.0.1:{port}") == "GET: connection refused"
 
 
 @pytest.mark.usefixtures("late")
@@ -334,13 +334,13 @@ def test_a_certificate_for_another_host(certificates: Path) -> None:
         there = Server(
             server.url.replace("localhost", "127.0.0.1"), ca=str(certificates / "ca.pem")
         )
-        text = missed(there)
+        text = asked(there)
     assert "certificate verify failed: IP address mismatch" in text
 
 
 def test_a_client_without_its_certificate(certificates: Path) -> None:
     with serving(CacheServer(), tls(certificates, asks_client=True)) as server:
-        text = missed(Server(server.url, ca=str(certificates / "ca.pem")))
+        text = asked(Server(server.url, ca=str(certificates / "ca.pem")))
     # The server ends it after the client's first words; whether its reason comes in time, varies.
     reasons = ("TLS: tlsv13 alert certificate required", "TLS: the server has ended it")
     others = ("connection reset by peer", "broken pipe", CLOSED)
@@ -350,7 +350,7 @@ def test_a_client_without_its_certificate(certificates: Path) -> None:
 def test_plain_http_where_tls_is_expected(certificates: Path) -> None:
     with serving(CacheServer()) as server:
         there = Server(server.url.replace("http:", "https:"), ca=str(certificates / "ca.pem"))
-        assert missed(there).startswith("GET: TLS: ")
+        assert asked(there).startswith("GET: TLS: ")
 
 
 FILES = {
