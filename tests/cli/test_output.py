@@ -58,7 +58,7 @@ def without_reader(repo: Repo, *args: str) -> tuple[int, bytes]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.samples(6)
+@pytest.mark.samples(4)
 @needs_full
 @pytest.mark.parametrize("args", VERBS, ids=" ".join)
 def test_an_output_that_cannot_be_written_is_said(repo: Repo, args: list[str]) -> None:
@@ -87,7 +87,7 @@ def test_an_output_that_is_closed_is_one_that_cannot_be_written(repo: Repo) -> N
     assert ended(repo, "check", after=">&-") == (73, LOST + b"Bad file descriptor\n")
 
 
-@pytest.mark.samples(6)
+@pytest.mark.samples(4)
 @pytest.mark.parametrize("args", VERBS, ids=" ".join)
 def test_a_reader_may_go_away(repo: Repo, args: list[str]) -> None:
     repo.config(FINE)

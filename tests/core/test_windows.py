@@ -54,7 +54,7 @@ def on_windows(
     return done.returncode, done.stdout, done.stderr
 
 
-@pytest.mark.samples(3)
+@pytest.mark.samples(2)
 @pytest.mark.parametrize(
     "args",
     [

@@ -148,9 +148,11 @@ def test_a_second_host_is_served_by_one_file(toy: Repo, monkeypatch: pytest.Monk
 
 def test_a_second_host_is_started_and_may_be_switched_off(toy: Repo) -> None:
     payload, variables = received(toy, "types")
-    for off, said in (("1", "no: 1 of 1 gate did not let this pass"), ("0", "")):
-        done = start(toy, "agent-hook", "toy", stdin=payload, **variables, GITGATES=off)
-        assert (done.returncode, done.stdout[: len(said) or None], done.stderr) == (0, said, "")
+    done = start(toy, "agent-hook", "toy", stdin=payload, **variables)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("no: 1 of 1 gate did not let this pass")
+    done = start(toy, "agent-hook", "toy", stdin=payload, **variables, GITGATES="0")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_an_agent_that_is_not_known(toy: Repo) -> None:

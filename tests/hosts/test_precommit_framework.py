@@ -320,7 +320,7 @@ def test_a_push(installed: Repo, tmp_path: Path) -> None:
     assert log(installed)[1][1:] == ["<bad>"]
 
 
-def test_a_push_tells_gates_what_git_told(installed: Repo, tmp_path: Path) -> None:
+def test_a_push_tells_gates_what_git_told(tool: Tool, installed: Repo, tmp_path: Path) -> None:
     only(installed, "pre-push")
     config = CONFIG.replace("env >$LOG", "cat >$LOG.stdin; env >$LOG")
     installed.write("pyproject.toml", config.replace("pass_files", "pass_hook_input"))
@@ -330,7 +330,7 @@ def test_a_push_tells_gates_what_git_told(installed: Repo, tmp_path: Path) -> No
     installed.git("remote", "add", "origin", far)
     stdin = Path(installed.env["LOG"] + ".stdin")
     old = "0" * 40
-    for name in ("first", "second"):
+    for name in ("first", "second") if tool.source else ("first",):
         installed.git("commit", "-q", "--no-verify", "--allow-empty", "-m", name)
         new = installed.git("rev-parse", "HEAD")
         installed.git("push", "-q", "origin", "main")

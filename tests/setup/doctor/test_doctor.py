@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import SRC, Repo
-from doctor_support import CONFIG, HOOKS, Said, examine, healthy
+from doctor_support import CONFIG, HOOKS, Said, examine, follow, healthy
 
 from gitgates import __version__
 from gitgates.config.load import load
@@ -54,7 +54,7 @@ def test_nothing_installed(repo: Repo) -> None:
 def test_what_it_names_mends_it(repo: Repo) -> None:
     repo.config(CONFIG)
     for mend in {found.mend for found in examine(repo)}:
-        assert repo.ask("sh", "-c", mend).returncode == 0
+        follow(repo, mend)
     assert examine(repo) == []
 
 

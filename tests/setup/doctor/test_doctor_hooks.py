@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from doctor_support import CONFIG, HOOKS, Said, committed, examine, healthy
+from doctor_support import CONFIG, HOOKS, Said, committed, examine, follow, healthy
 
 INSTALL = "gitgates install-hooks"
 
@@ -105,7 +105,7 @@ def test_hooks_path_that_points_nowhere(repo: Repo) -> None:
         Said("problem", "hooksPath", str(repo.path), what, mend),
         *not_there(repo, "/no/such/folder"),
     ]
-    assert repo.ask("sh", "-c", mend).returncode == 0
+    follow(repo, mend)
     assert examine(repo) == []
 
 
@@ -155,7 +155,7 @@ def test_hooks_path_of_one_worktree(repo: Repo) -> None:
     assert found[0].mend == f"(cd {other.path} && {unset})"
     assert found[1:] == not_there(repo, str(folder), f"(cd {other.path} && {INSTALL})")
     for mend in {one.mend for one in found}:
-        assert repo.ask("sh", "-c", mend).returncode == 0
+        follow(repo, mend)
     assert examine(repo) == []
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from case_support import mixed
 from conftest import Repo
 
 from gitgates import __version__
@@ -46,8 +47,8 @@ def run(command: str, folder: Path, shell: str = "sh") -> subprocess.CompletedPr
     )
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("name", BY_SHELL)
+@pytest.mark.samples(len(BY_SHELL))
+@pytest.mark.parametrize(("name", "shell"), mixed(BY_SHELL, SHELLS))
 def test_the_agent_and_the_person_are_told(tmp_path: Path, name: str, shell: str) -> None:
     host = agent_host(name)
     beginning: Any = "session-start" if host.has("session-start") else "prompt"
@@ -63,8 +64,8 @@ def test_the_agent_and_the_person_are_told(tmp_path: Path, name: str, shell: str
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-@pytest.mark.parametrize("name", BY_SHELL)
+@pytest.mark.samples(len(BY_SHELL))
+@pytest.mark.parametrize(("name", "shell"), mixed(BY_SHELL, SHELLS))
 def test_what_gitgates_answers_is_all_that_is_said(tmp_path: Path, name: str, shell: str) -> None:
     program = tmp_path / "gitgates"
     program.write_text('#!/bin/sh\nread -r line\necho "$* got $line"\nexit 7\n')
