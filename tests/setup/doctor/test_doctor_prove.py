@@ -8,7 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from conftest import Repo
+
+from gitgates.cli import main
+from gitgates.setup.doctor import prove as proofs
 
 pytestmark = pytest.mark.slow  # each proof makes a repository, and starts hosts in it
 thorough = pytest.mark.thorough
@@ -79,7 +83,8 @@ def test_nothing_is_installed(repo: Repo) -> None:
     assert what.endswith("is installed: nothing to prove")
 
 
-@pytest.mark.parametrize(("hook", "verb"), [("pre-commit", "commit"), ("pre-push", "push")])
+@pytest.mark.samples(1)
+@pytest.mark.parametrize(("hook", "verb"), [("pre-push", "push"), ("pre-commit", "commit")])
 def test_another_manager_runs_the_gates(repo: Repo, hook: str, verb: str) -> None:
     install(repo, COMMIT.replace("pre-commit", hook), "--via", "lefthook")
     ((severity, where, what),) = prove(repo)
@@ -131,7 +136,13 @@ def test_a_hook_that_was_there_before(repo: Repo) -> None:
     where = ".git/hooks/pre-commit.before-gitgates"
     proved = "proved: it runs under its own name, and its refusal counts"
     assert prove(repo)[1:] == [("ok", where, proved)]
-    # A shim that runs it under the name that it is kept with.
+
+
+@thorough
+def test_a_hook_that_was_there_before_and_runs_under_another_name(repo: Repo) -> None:
+    hook = repo.write(".git/hooks/pre-commit", '#!/bin/sh -e\n. "$(dirname "$0")/h"\n')
+    hook.chmod(0o755)
+    install(repo, COMMIT)
     shim = repo.path / ".git/hooks/pre-commit"
     head, mark, rest = shim.read_text().split("\n", 2)
     line = '[ ! -x "$0.before-gitgates" ] || "$0.before-gitgates" || exit 1'
@@ -437,10 +448,23 @@ def test_a_temporary_folder_that_nothing_can_be_started_from(
     assert "goes through" not in said
 
 
-def test_no_folder_that_anything_can_be_started_from(repo: Repo) -> None:
+@pytest.mark.parametrize("is_mounted", [False, pytest.param(True, marks=thorough)])
+def test_no_folder_that_anything_can_be_started_from(
+    repo: Repo,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    *,
+    is_mounted: bool,
+) -> None:
     install(repo, COMMIT)
-    folders = [one for one in ("/tmp", "/var/tmp", "/dev/shm") if Path(one).is_dir()]
-    said = doctor_without_programs_in(repo, *folders)
+    if is_mounted:
+        folders = [one for one in ("/tmp", "/var/tmp", "/dev/shm") if Path(one).is_dir()]
+        said = doctor_without_programs_in(repo, *folders)
+    else:
+        monkeypatch.setattr(proofs, "_can_start", lambda _script_abs: False)
+        monkeypatch.chdir(repo.path)
+        done = CliRunner().invoke(main, ["doctor", "--prove"])
+        said = done.output + "".join(capfd.readouterr())
     assert "no hook can be tested: programs cannot be started from" in said
     assert "TMPDIR=FOLDER gitgates doctor --prove" in said
     assert "goes through" not in said
