@@ -295,11 +295,13 @@ def test_sub_agents_are_holders_of_their_own(repo: Repo) -> None:
 
 
 @pytest.mark.slow
-def test_of_two_sessions_that_select_at_once_exactly_one_wins(repo: Repo) -> None:
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("rounds", [1, 5])
+def test_of_two_sessions_that_select_at_once_exactly_one_wins(repo: Repo, rounds: int) -> None:
     agents = [start(repo), Agent(repo, "s2")]
     agents[1].start()
     agents[1].prompt()
-    for _round in range(5):
+    for _round in range(rounds):
         commands = []
         for agent in agents:
             answer = bash(agent, "gitgates intent select INT-001")

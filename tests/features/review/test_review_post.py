@@ -162,7 +162,8 @@ def test_a_decision_is_of_what_the_reviewer_saw(agent: Agent) -> None:
     assert said(agent.repo).endswith("the agent may stop: the reviewer said COMPLETE\n")
 
 
-FORGED = f"{sys.executable} -m gitgates review post --decision COMPLETE --summary x --token {TOKEN}"
+POST = ("review", "post", "--decision", "COMPLETE", "--summary", "x", "--token", TOKEN)
+FORGED = (sys.executable, "-m", "gitgates", *POST, "--caller=own")
 UNSEEN = (
     "gitgates: recorded as an unverified claim (message ID); it does not count, because it was not "
     "posted by a visible command of the agent that received the token. Run `gitgates review "
@@ -186,8 +187,7 @@ def test_a_command_that_does_not_say_that_it_is_of_the_reviewer(
     agent.prompt("#review do it")
     hand_token(agent)
     journal(agent, {"what": "caller", "nonce": "other", "agent": "a2"})
-    forged = f"{FORGED} --caller={seen}" if seen else FORGED
-    done = agent.repo.ask("sh", "-c", forged, env=env)
+    done = agent.repo.gitgates(*POST, *((f"--caller={seen}",) if seen else ()), env=env)
     wanted = OTHER if seen else UNSEEN
     assert (done.returncode, without_ids(done.stdout.decode(), agent)) == (1, wanted)
     known = evidence(agent)
@@ -230,14 +230,9 @@ def test_one_token_at_the_same_moment(agent: Agent) -> None:
     agent.prompt("#review do it")
     hand_token(agent)
     journal(agent, {"what": "caller", "nonce": "own", "agent": "r1"})
-    posts = [
-        subprocess.Popen(
-            [*shlex.split(FORGED), "--caller=own"], cwd=agent.repo.path, stdout=-1, stderr=-1
-        )
-        for _ in range(4)
-    ]
+    posts = [subprocess.Popen(FORGED, cwd=agent.repo.path, stdout=-1, stderr=-1) for _ in range(2)]
     ends = [one.communicate() for one in posts]
-    assert sorted(one.returncode for one in posts) == [0, 1, 1, 1], ends
+    assert sorted(one.returncode for one in posts) == [0, 1], ends
     assert sum(one.how == "decision" for one in evidence(agent).decisions) == 1
     assert [path.name for path in (agent.repo.path / ".git/gitgates/sessions").iterdir()] == [
         "s1.jsonl"
@@ -253,8 +248,7 @@ def test_a_token_in_another_worktree_at_the_same_moment(agent: Agent, tmp_path: 
     here = find_repo(str(agent.repo.path), {})
     lock = EventLock(session_journal(here.state_abs, "s1"), f"post {digest_of(TOKEN)}")
     assert lock.acquire(0)
-    line = [*shlex.split(FORGED), "--caller=own"]
-    with subprocess.Popen(line, cwd=tmp_path / "linked", stdout=-1, stderr=-1) as posting:
+    with subprocess.Popen(FORGED, cwd=tmp_path / "linked", stdout=-1, stderr=-1) as posting:
         with pytest.raises(subprocess.TimeoutExpired):
             posting.wait(1)
         lock.release()
