@@ -22,8 +22,6 @@ from gitgates.engine.portable import definition_sha256, tools_of
 from gitgates.git.repo import find_repo
 from gitgates.store.proofs import read_all
 
-pytestmark = pytest.mark.usefixtures("no_python_path")
-
 SCRIPT = "#!/bin/sh\ntrue\n"
 GATE = Gate(name="lint", command="lint-it a.txt", reuse=True)
 BY_FILE = GATE._replace(
