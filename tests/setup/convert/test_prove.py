@@ -116,7 +116,8 @@ def test_each_manager_is_started_as_its_own_hooks_start_it(repo: Repo) -> None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
         here = find_repo(str(repo.path), env)._replace(root_abs=str(folder))
-        hooks = prove._old_hooks(convert(str(folder), "", env["PATH"]), here)  # noqa: SLF001
+        converted = convert(str(folder), "", env["PATH"])
+        hooks = prove._old_hooks(converted, here)  # noqa: SLF001 - what the managers would start
         assert [*hooks] == ["pre-commit", "commit-msg"], manager
         for hook, script in hooks.items():
             for part in started[manager]:
