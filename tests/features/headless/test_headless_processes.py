@@ -75,6 +75,7 @@ def test_what_has_left_the_group_ends_with_the_turn(work: Repo, left: str) -> No
     assert not runs(work)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", [f"setsid {STAYS} &", f"setsid {DEAF} >/dev/null 2>&1 &"])
 def test_without_control_groups_the_environment_tells(
     work: Repo, left: str, monkeypatch: pytest.MonkeyPatch

@@ -178,6 +178,7 @@ exec {git} "$@"
 """
 
 
+@pytest.mark.slow
 def test_each_task_has_a_branch_and_one_report_tells_of_all(
     queue: Queue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
