@@ -93,7 +93,8 @@ NOWHERE = ("subprocess", "pathlib", "dataclasses", "logging", "argparse", "multi
 
 # A number of things of different kinds, as one parameter: each is to be a parameter of its own.
 PACKED: set[str] = set()
-SAME_NAME: set[str] = set()
+# Those of `files/`, until what they replace is gone.
+SAME_NAME: set[str] = {"Author", "Change", "Point", "State"}
 IN_A_CIRCLE: set[str] = set()
 # declared dependency → why nothing imports it
 NOT_IMPORTED = {
@@ -318,6 +319,7 @@ def test_every_module_is_imported() -> None:
         )
         and module.path.rpartition("/")[2] not in PARTS
         and module.name != "gitgates.features.undo.answer"  # until its policy is there
+        and not module.name.startswith("gitgates.files.")  # until all of its readers are there
     ]
     assert unused == []
 
