@@ -1,9 +1,18 @@
-"""Look at a working tree: the ids of what it holds, and what no tree can tell."""
+"""Look at a working tree: the ids of what it holds, and what no tree can tell.
+
+Nothing of the user's is written. What git would convert is stored as the bytes that are there.
+"""
 
 from __future__ import annotations
 
-from gitgates.core.errors import GitError, GitgatesError
+import os
+import time
+
+from gitgates.core.errors import LockError
 from gitgates.core.record import Record
+from gitgates.files.index import UnseenError
+from gitgates.files.memory import NO_DEADLINE, Memory, TimeOver, unstorable
+from gitgates.files.stashed import find_stashed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,15 +20,11 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
 
-NO_DEADLINE = float("inf")
-
-
-class TimeOver(GitgatesError):
-    """A look did not finish in time. What it has stored stays, and the next one goes on there."""
-
-
-class UnseenError(GitError):
-    """Git cannot read the working tree, so nothing is known of it."""
+__all__ = ["DEFAULT", "NO_DEADLINE", "Limits", "Look", "TimeOver", "UnseenError", "look"]
+_ATTEMPTS = 4  # while files change under us
+_PATIENCE_S = 30.0  # while another run moves files: thousands take seconds
+_POLL_S = 0.01
+_WAIT_S = 60.0
 
 
 class Limits(Record):
@@ -39,9 +44,13 @@ class Look(Record):
     head: str = ""  # the commit that is checked out; empty before the first
     ignored: str = ""  # the tree of ignored files that cannot be made again; empty: none, not asked
     left_out: Mapping[str, str] = {}  # path, which may be a folder → why it is in no tree
+    ignored_out: Mapping[str, str] = {}  # the same of ignored files
     unseen: tuple[str, ...] = ()  # why the same trees may have different content
     modes: Mapping[str, int] = {}  # path → permissions, where they are not those of the umask
+    folders: Mapping[str, int] = {}  # the same of folders; only where ignored files were asked for
+    owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
     umask: int = 0o022
+    notes: tuple[str, ...] = ()  # what a person should know: that the memory was damaged
 
     @property
     def is_whole(self) -> bool:
@@ -58,21 +67,61 @@ def look(
 ) -> Look:
     """Look at the working tree; store what is new in it.
 
-    `ignored`: also at what git ignores. `deadline_s`: a moment of `time.monotonic`. What another
-    run has stashed counts as present; in the run that stashes, the look is at what its gates see.
+    `ignored`: also at what git ignores, and at the permissions of folders. `deadline_s`: a moment
+    of `time.monotonic`. What another run has stashed counts as present; in the run that stashes,
+    the look is at what its gates see.
 
     Raises: TimeOver; UnseenError where git cannot read the working tree; StateError where nothing
     can be stored, for lack of space for example; LockError where another look does not end.
     """
-    raise NotImplementedError
+    memory = Memory(repo)
+    try:
+        fd = lock(memory, deadline_s)
+        try:
+            return look_locked(memory, limits, ignored=ignored, until_s=deadline_s)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise unstorable(memory, error) from error
 
 
-def committed_tree(repo: Repo, seen: Look, *, deadline_s: float = NO_DEADLINE) -> str:
-    """Return the tree that a commit of all these files would have.
+def lock(memory: Memory, until_s: float) -> int:
+    """Lock the worktree; return the descriptor. Raises: TimeOver, LockError, OSError."""
+    left_s = until_s - time.monotonic()
+    try:
+        return memory.lock("files.lock", wait_s=max(min(left_s, _WAIT_S), 0.0))
+    except LockError as error:
+        if left_s >= _WAIT_S:
+            raise
+        raise TimeOver(error.message, error.hint) from error
 
-    Where git converts nothing, it is the tree of the look; of files that git converts, it has what
-    `git add` would store. In a clean checkout, it is the tree of the commit.
 
-    Raises: as `look`.
-    """
-    raise NotImplementedError
+def look_locked(memory: Memory, limits: Limits, *, ignored: bool, until_s: float) -> Look:
+    """Look, as `look` does, while the lock is held. Raises: as it, and OSError."""
+    from gitgates.files.scan import Scan
+
+    repo = memory.repo
+    memory.prepare()
+    patience_s, failures = time.monotonic() + _PATIENCE_S, 0
+    while True:
+        stashed = find_stashed(repo)
+        try:
+            found = Scan(memory, limits, until_s).look(stashed, with_ignored=ignored)
+        except (UnseenError, FileNotFoundError, NotADirectoryError) as error:
+            failures += find_stashed(repo) == stashed
+            if failures == _ATTEMPTS:
+                if not isinstance(error, UnseenError):
+                    raise
+                hint = "Make it readable, or have git ignore it."
+                raise UnseenError(error.message, hint) from error
+            if failures == _ATTEMPTS - 1:
+                memory.forget_index()  # it, or an object that it names, may be damaged
+        else:
+            if find_stashed(repo) == stashed:
+                return found
+        if time.monotonic() > patience_s:
+            raise UnseenError(
+                f"{repo.root_abs}: another gitgates run keeps stashing and restoring files",
+                "Wait for it to finish.",
+            )
+        time.sleep(_POLL_S)

@@ -1,24 +1,419 @@
-"""The memory: where it is, and git in it."""
+"""The memory: a git directory of ours, which keeps files of all worktrees as raw bytes.
+
+    config, info/attributes   switch every conversion off
+    objects/                  what the user's repository, its alternate, does not have already;
+                              and links to that which the user's may lose (`held.py`)
+    refs/points/WORKTREE      the last point of each worktree
+    of                        the common git folder of the repository that it belongs to
+
+It lies in `$XDG_STATE_HOME/gitgates/files/`, where `rm -rf .git`, or a script that empties the
+whole working tree, does not reach it, if that is on the file system of the repository: so objects
+are linked, not copied, and a container that has only the working tree mounted does not leave it
+behind. Elsewhere, or where that cannot be written, or the repository is shared by several users, it
+is `gitgates/files.git` in the common git folder. `gitgates/files.at` there names it: it is found
+again after the repository was moved. A copy of the repository begins one of its own. After `.git`
+was removed and made anew at the same path, it is found by that path.
+
+Its index of a worktree, `gitgates/files.index`, is in that one's git folder (`index.py`).
+"""
 
 from __future__ import annotations
 
+import _imp
+import os
+import time
+
+from gitgates.core.errors import GitgatesError, LockError, StateError
+from gitgates.core.record import lazy
+from gitgates.git.object_store import quoted
+from gitgates.git.repo import Git
+from gitgates.proc.call import communicate, kill_program, start_program
+from gitgates.store.files import (
+    is_shared,
+    lock_file,
+    make_folder,
+    read_state,
+    remove_file,
+    remove_tree,
+    replace_file,
+)
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.git.repo import Git, Repo
+    from collections.abc import Mapping
+
+    from gitgates.git.repo import Repo
+    from gitgates.proc.call import CompletedProcess
+
+NO_DEADLINE = float("inf")
+_LONGEST_S = 3600.0
+_WAIT_S = 60.0
+_MOST_NAMES = 50
+_ALTERNATES = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
+# Above any .gitattributes.
+_RAW = b"* -text -eol -filter -ident -working-tree-encoding\n"
+# Of git's variables, those that say where it and its settings are.
+_KEPT = (
+    *("GIT_EXEC_PATH", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM"),
+    "GIT_SSL_NO_VERIFY",
+)
+_CONFIG = """\
+[core]
+	repositoryformatversion = {version}
+	bare = false
+	hooksPath = /dev/null
+	autocrlf = false
+	safecrlf = false
+	fsmonitor = false
+	untrackedCache = false
+	splitIndex = false
+	sparseCheckout = false
+	trustctime = true
+	checkStat = default
+	ignoreStat = false
+	protectHFS = false
+	protectNTFS = false
+	logAllRefUpdates = false
+	looseCompression = 1
+[index]
+	sparse = false
+[gc]
+	auto = 0
+[submodule]
+	recurse = false
+"""
+
+
+class TimeOver(GitgatesError):
+    """A look did not finish in time. What it has stored stays, and the next one goes on there."""
+
+
+def time_over(root_abs: str) -> TimeOver:
+    """Return the error for a look that did not finish."""
+    return TimeOver(
+        f"the look at {root_abs} did not finish in time", "The next one goes on from what was done."
+    )
 
 
 class Memory:
-    """The git directory of ours, for one worktree."""
+    """The memory, for one worktree."""
 
     def __init__(self, repo: Repo) -> None:
-        self._repo = repo
+        self.repo = repo
+        self.index_abs = f"{repo.state_abs}/files.index"
+        self.notes: list[str] = []  # what a person should know of it
+
+    @lazy
+    def folder_abs(self) -> str:
+        """Return the git directory; it need not exist."""
+        return _find(self.repo)
 
     @property
-    def reading(self) -> Git:
-        """Git for commands that read objects: `diff`, `log`, `blame` of `ref`, `cat-file`."""
-        raise NotImplementedError
+    def worktree(self) -> str:
+        """The name of this worktree in refs."""
+        if self.repo.git_dir_abs == self.repo.common_dir_abs:
+            return "main"
+        name = os.path.basename(self.repo.git_dir_abs)
+        is_plain = name.replace("-", "").replace("_", "").isalnum() and name.isascii()
+        return f"of-{name}" if is_plain else f"hex-{os.fsencode(name).hex()}"
+
+    @lazy
+    def nothing(self) -> str:
+        """Return the id that stands for no object."""
+        return "0" * (40 if self.repo.object_format == "sha1" else 64)
 
     @property
     def ref(self) -> str:
         """The ref of this worktree's last point; its files are in the folder `files/` there."""
-        raise NotImplementedError
+        return f"refs/points/{self.worktree}"
+
+    @property
+    def held_ref(self) -> str:
+        """The ref of the user's commits that points of this worktree name."""
+        return f"refs/held/{self.worktree}"
+
+    @property
+    def users_objects_abs(self) -> str:
+        """The repository's own object folder."""
+        configured = self.repo.env.get("GIT_OBJECT_DIRECTORY", "")
+        if configured:
+            return os.path.join(self.repo.root_abs, configured)
+        return f"{self.repo.common_dir_abs}/objects"
+
+    @lazy
+    def env(self) -> Mapping[str, str]:
+        """Return the environment of git in the memory."""
+        kept = {
+            name: value
+            for name, value in self.repo.env.items()
+            if not name.startswith("GIT_") or name in _KEPT
+        }
+        others = self.repo.env.get(_ALTERNATES, "")
+        return kept | {
+            "GIT_DIR": self.folder_abs,
+            "GIT_WORK_TREE": self.repo.root_abs,
+            "GIT_INDEX_FILE": self.index_abs,
+            _ALTERNATES: os.pathsep.join(filter(None, (quoted(self.users_objects_abs), others))),
+            "GIT_NO_REPLACE_OBJECTS": "1",
+            "GIT_NO_LAZY_FETCH": "1",
+            "LC_ALL": "C",
+        }
+
+    @property
+    def reading(self) -> Git:
+        """Git for commands that read objects: `diff-tree`, `log`, `blame` of `ref`, `cat-file`."""
+        # Without an index, which a command might take for what is there.
+        env = {**self.env, "GIT_INDEX_FILE": f"{self.folder_abs}/index"}
+        return Git(cwd_abs=self.repo.root_abs, env=env)
+
+    def exists(self) -> bool:
+        """Return whether anything was ever stored."""
+        return os.path.isfile(f"{self.folder_abs}/HEAD")
+
+    # Making it
+
+    def prepare(self) -> None:
+        """Make the directory where there is none; begin anew where it is damaged.
+
+        Raises: OSError.
+        """
+        folder_abs = self.folder_abs
+        missing = [
+            name
+            for name in ("objects", "refs", "HEAD", "config", "info/attributes")
+            if not os.path.exists(f"{folder_abs}/{name}")
+        ]
+        if missing and os.path.isdir(folder_abs):
+            self.set_aside(f"{missing[0]} is missing")
+        if missing:
+            self._make()
+        _point_to(self.repo, folder_abs)
+
+    def set_aside(self, why: str) -> None:
+        """Move a damaged memory out of the way. Raises: OSError."""
+        aside_abs = f"{self.folder_abs}.damaged-{time.time_ns()}"
+        os.rename(self.folder_abs, aside_abs)
+        self.notes.append(
+            f"the memory of files was damaged ({why}): a new one was begun; what is "
+            f"left of the old one is in {aside_abs}"
+        )
+
+    def _make(self) -> None:
+        new_abs = f"{self.folder_abs}.{os.getpid()}-{time.time_ns()}"
+        algorithm = self.repo.object_format
+        config = _CONFIG.format(version=int(algorithm != "sha1"))
+        if algorithm != "sha1":
+            config += f"[extensions]\n\tobjectformat = {algorithm}\n"
+        for name in ("objects", "refs", "info"):
+            make_folder(f"{new_abs}/{name}")
+        for name, content in (
+            ("HEAD", b"ref: refs/heads/none\n"),
+            ("info/attributes", _RAW),
+            ("config", config.encode()),
+            ("of", os.fsencode(self.repo.common_dir_abs)),
+        ):
+            replace_file(f"{new_abs}/{name}", content, sync=False)
+        try:
+            os.rename(new_abs, self.folder_abs)
+        except OSError:  # another process has made it
+            remove_tree(new_abs)
+            if not self.exists():
+                raise
+
+    def identity(self) -> tuple[object, ...]:
+        """Return what tells this memory from one that was begun anew."""
+        now = os.stat(f"{self.folder_abs}/objects")
+        return self.folder_abs, now.st_dev, now.st_ino
+
+    def forget_index(self) -> None:
+        """Remove the indexes of this worktree; they are made again. Raises: OSError."""
+        for path_abs in (self.index_abs, f"{self.index_abs}.ignored"):
+            remove_file(path_abs)
+
+    # Git in it
+
+    def ask(
+        self,
+        *args: str,
+        stdin: bytes = b"",
+        until_s: float = NO_DEADLINE,
+        env: Mapping[str, str] | None = None,
+    ) -> CompletedProcess:
+        """Run git in the memory; return its exit status and output.
+
+        Raises: TimeOver; OSError where it cannot be started.
+        """
+        return self.ask_all((args, stdin), until_s=until_s, env=env)[0]
+
+    def ask_all(
+        self,
+        *calls: tuple[tuple[str, ...], bytes],
+        until_s: float = NO_DEADLINE,
+        env: Mapping[str, str] | None = None,
+    ) -> list[CompletedProcess]:
+        """Run several at once, each with its input. Raises: as `ask`."""
+        running, completed = [], []
+        try:
+            for args, _stdin in calls:
+                argv = ("git", "-C", self.repo.root_abs, "--literal-pathspecs", *args)
+                running.append(start_program(argv, env or self.env, apart=True))
+            for _args, stdin in calls:
+                limit_s = min(max(until_s - time.monotonic(), 0.001), _LONGEST_S)
+                completed.append(communicate(running.pop(0), stdin, limit_s, whole_group=True))
+        except TimeoutError as error:
+            raise time_over(self.repo.root_abs) from error
+        finally:
+            for process in running:
+                kill_program(process)
+        return completed
+
+    # Objects
+
+    def write(self, kind: str, content: bytes) -> str:
+        """Store an object; return its id. Raises: OSError."""
+        import hashlib  # a look that finds nothing new needs neither
+        import zlib
+
+        whole = b"%s %d\0%s" % (kind.encode(), len(content), content)
+        algorithm = self.repo.object_format
+        object_id = hashlib.new(algorithm, whole, usedforsecurity=False).hexdigest()
+        path_abs = f"{self.folder_abs}/objects/{object_id[:2]}/{object_id[2:]}"
+        try:
+            os.utime(path_abs)  # or it may be pruned before anything refers to it
+        except FileNotFoundError:
+            make_folder(os.path.dirname(path_abs))
+            replace_file(path_abs, zlib.compress(whole, 1), mode=0o400, sync=False)
+        return object_id
+
+    def write_tree(self, entries: list[tuple[str, str, str]]) -> str:
+        """Store a tree of entries: mode, name, id; return its id. Raises: OSError."""
+        # Git sorts folders as if their names ended with a slash.
+        ordered = sorted(
+            entries, key=lambda entry: os.fsencode(entry[1]) + b"/" * (entry[0] == "40000")
+        )
+        lines = [
+            b"%s %s\0%s" % (mode.encode(), os.fsencode(name), bytes.fromhex(object_id))
+            for mode, name, object_id in ordered
+        ]
+        return self.write("tree", b"".join(lines))
+
+    def read_ref(self, ref: str) -> str:
+        """Return the id that a ref of ours has; empty: there is none. Raises: OSError."""
+        content = read_state(f"{self.folder_abs}/{ref}")
+        if content is None and os.path.exists(f"{self.folder_abs}/packed-refs"):
+            found = self.ask("rev-parse", "--verify", "--quiet", ref)
+            content = found.stdout
+        return (content or b"").decode("ascii", "replace").strip()
+
+    def write_ref(self, ref: str, object_id: str) -> None:
+        """Set a ref of ours. Raises: OSError."""
+        path_abs = f"{self.folder_abs}/{ref}"
+        make_folder(os.path.dirname(path_abs))
+        replace_file(path_abs, f"{object_id}\n".encode(), sync=False)
+
+    # Locks
+
+    def lock(self, name: str, wait_s: float = _WAIT_S) -> int:
+        """Lock a file; return its descriptor. Those in the worktree's state begin with `files`.
+
+        Git that is started while it is held goes on holding it if this process is killed.
+
+        Raises: LockError, OSError.
+        """
+        folder_abs = self.repo.state_abs if name.startswith("files") else self.folder_abs
+        make_folder(folder_abs)
+        fd = lock_file(f"{folder_abs}/{name}", wait_s=wait_s)
+        if fd < 0:
+            raise LockError(
+                f"another look at {self.repo.root_abs} did not finish in {wait_s:.0f} s",
+                "Wait for the other gitgates run to finish, or stop it.",
+            )
+        os.set_inheritable(fd, True)
+        return fd
+
+
+def unstorable(memory: Memory, error: OSError) -> StateError:
+    """Return the error for what cannot be stored."""
+    return StateError(
+        f"{error.filename or memory.folder_abs}: files cannot be saved: {error.strerror or error}",
+        "Free some disk space, or make the folder writable.",
+    )
+
+
+# Where it is
+
+
+def _find(repo: Repo) -> str:
+    """Return the folder of the memory of a repository, which may not exist yet."""
+    inside_abs = f"{repo.shared_state_abs}/files.git"
+    named = os.fsdecode(read_state(f"{repo.shared_state_abs}/files.at") or b"")
+    if named and os.path.isdir(named):
+        if _belongs(named, repo):
+            return named
+    elif os.path.isdir(inside_abs):
+        return inside_abs
+    base_abs = _outside(repo)
+    if not base_abs:
+        return inside_abs
+    common_abs = repo.common_dir_abs
+    digest = _imp.source_hash(1, os.fsencode(common_abs)).hex()
+    name = os.path.basename(common_abs.removesuffix("/.git"))
+    for number in range(_MOST_NAMES):
+        suffix = f"-{number}" if number else ""
+        folder_abs = f"{base_abs}/{name}-{digest}{suffix}"
+        if not os.path.isdir(folder_abs) or _belongs(folder_abs, repo):
+            return folder_abs
+    return inside_abs
+
+
+def _outside(repo: Repo) -> str:
+    """Return the folder outside of the repository for all memories; empty: none may be there."""
+    home = repo.env.get("HOME", "")
+    state = repo.env.get("XDG_STATE_HOME", "") or (f"{home}/.local/state" if home else "")
+    if not os.path.isabs(state) or is_shared():
+        return ""
+    base_abs = f"{state}/gitgates/files"
+    try:
+        make_folder(base_abs)
+        is_near = os.stat(base_abs).st_dev == os.stat(repo.common_dir_abs).st_dev
+        is_ours = os.access(base_abs, os.W_OK | os.X_OK)
+    except OSError:
+        return ""
+    # In a home that is itself a repository, or below a working tree, it would be no other place.
+    is_apart = not f"{os.path.realpath(base_abs)}/".startswith(
+        f"{os.path.realpath(repo.root_abs)}/"
+    )
+    return base_abs if is_near and is_ours and is_apart else ""
+
+
+def _belongs(folder_abs: str, repo: Repo) -> bool:
+    """Return whether a memory is that of a repository, which may have been moved."""
+    owner = os.fsdecode(read_state(f"{folder_abs}/of") or b"")
+    if owner == repo.common_dir_abs:
+        return True
+    if not owner or not _is_pointed_to(folder_abs, repo.common_dir_abs):
+        return False
+    try:
+        if os.path.samefile(owner, repo.common_dir_abs):  # mounted at two places
+            return True
+    except OSError:
+        pass
+    if _is_pointed_to(folder_abs, owner):
+        return False  # we are a copy of that one
+    replace_file(f"{folder_abs}/of", os.fsencode(repo.common_dir_abs), sync=False)
+    return True
+
+
+def _is_pointed_to(folder_abs: str, common_dir_abs: str) -> bool:
+    try:
+        named = read_state(f"{common_dir_abs}/gitgates/files.at")
+    except OSError:
+        return False
+    return named == os.fsencode(folder_abs)
+
+
+def _point_to(repo: Repo, folder_abs: str) -> None:
+    path_abs = f"{repo.shared_state_abs}/files.at"
+    if read_state(path_abs) != os.fsencode(folder_abs):
+        make_folder(repo.shared_state_abs)
+        replace_file(path_abs, os.fsencode(folder_abs), sync=False)

@@ -1,0 +1,102 @@
+"""What the last look at a worktree was made from: `files.facts`, in its state folder.
+
+All of it can be found again by looking at everything.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.store.files import read_cached, replace_cached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, TypeAlias
+
+    # Mode, size, inode, mtime and ctime in ns, owner and group.
+    Stat: TypeAlias = tuple[int, ...]
+
+_VERSION = 1
+_FIELDS = (
+    *("memory", "limits", "index", "users", "config", "settings", "rules", "kinds", "forced"),
+    *("modules", "ignore_files", "tree", "modes", "owners", "recent", "left_out", "folders"),
+    *("ignored", "ignored_tree", "ignored_out"),
+)
+
+
+class Facts:
+    """What the last look found."""
+
+    def __init__(self, path_abs: str) -> None:
+        self._path_abs = path_abs
+        self.clear()
+        value = read_cached(path_abs)
+        if isinstance(value, tuple) and value[:1] == (_VERSION,) and len(value) == len(_FIELDS) + 1:
+            for name, field in zip(_FIELDS, value[1:], strict=True):
+                setattr(self, name, field)
+        self._stored = self._plain()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.memory: tuple[Any, ...] = ()  # which one
+        self.limits: tuple[int, ...] = ()
+        self.index: tuple[int, ...] = ()  # ours, as it was left
+        self.users: tuple[int, ...] = ()  # the user's
+        self.config: tuple[Any, ...] = ()  # files of settings; and the settings that count here
+        self.settings: tuple[tuple[str, str], ...] = ()
+        self.rules: tuple[Any, ...] = ()  # files that say what is ignored, but for .gitignore
+        self.kinds: dict[str, str] = {}  # what is not in the index → what it is: `others.py`
+        # Ignored files that are in the index because the user's has them. None: not known.
+        self.forced: dict[str, str] | None = None
+        self.modules: list[str] = []  # submodules
+        self.ignore_files: dict[str, Stat] = {}  # .gitignore files that are not in the index
+        self.tree = ""  # empty: it has to be written
+        self.modes: dict[str, int] = {}  # of files, where they are not those of the umask
+        self.owners: dict[str, tuple[int, int]] = {}  # where they are not those of the root
+        # Git compares times by the second: changes of these may look like none.
+        self.recent: dict[str, Stat] = {}
+        self.left_out: dict[str, str] = {}
+        self.folders: list[str] | None = None  # with stored files
+        self.ignored: dict[str, Stat] = {}  # that are stored
+        self.ignored_tree = ""
+        self.ignored_out: dict[str, str] = {}
+
+    def _plain(self) -> tuple[Any, ...]:
+        return (_VERSION, *(_copied(getattr(self, name)) for name in _FIELDS))
+
+    def save(self) -> None:
+        """Store what has changed. Raises: OSError."""
+        plain = self._plain()
+        if plain != self._stored:
+            replace_cached(self._path_abs, plain, sync=False)
+            self._stored = plain
+
+
+def _copied(value: Any) -> Any:  # noqa: ANN401 - whatever it is
+    return value.copy() if isinstance(value, (dict, list)) else value
+
+
+def stat_of(path_abs: str) -> Stat:
+    """Return what tells a file from another one, or from what it was; empty: there is none."""
+    try:
+        now = os.lstat(path_abs)
+    except OSError:
+        return ()
+    return facts_of(now)
+
+
+def facts_of(now: os.stat_result) -> Stat:
+    """Return the same of what `lstat` has said."""
+    return (
+        *(now.st_mode, now.st_size, now.st_ino, now.st_mtime_ns, now.st_ctime_ns),
+        *(now.st_uid, now.st_gid),
+    )
+
+
+def identity(path_abs: str) -> tuple[int, ...]:
+    """Return what tells a file that is renamed into place from the one before; empty: none."""
+    try:
+        now = os.stat(path_abs)
+    except OSError:
+        return ()
+    return now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns

@@ -1,0 +1,78 @@
+"""What our index has only because the user's has it: submodules, ignored files that are tracked."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.record import Record
+from gitgates.files.others import FILE, IGNORED, nested_kind
+from gitgates.git.repo import nul_split
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.files.facts import Facts
+    from gitgates.files.index import Index
+    from gitgates.git.repo import Repo
+
+_IGNORED = ("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
+_MOST_ARGS = 64 << 10
+_SUBMODULE = "160000"
+
+
+class Compared(Record):
+    """What the user's index says."""
+
+    away: list[str]  # paths that are to be removed from ours
+    files: list[str]  # paths that are to be stored
+
+
+def compare(repo: Repo, index: Index, facts: Facts, *, anew: bool) -> Compared:
+    """Compare with the user's index; put its submodules into ours.
+
+    `anew`: other files may be ignored now. Raises: UnseenError, TimeOver, OSError, GitError.
+    """
+    if anew:
+        facts.forced = dict.fromkeys(nul_split(index.out(*_IGNORED)), "")
+    forced = facts.forced or {}
+    items = [item for item, kind in facts.kinds.items() if kind != FILE]
+    users = _users_entries(repo, index, [*items, *forced, *facts.modules])
+    away = [path for path in (*forced, *facts.modules) if path not in users]
+    for path in away:
+        kind = nested_kind(repo, path) if path in facts.modules else IGNORED
+        if kind and os.path.lexists(f"{repo.root_abs}/{path}"):
+            facts.kinds[path if kind == IGNORED else f"{path}/"] = kind
+    facts.modules = [path for path in facts.modules if path not in away]
+    forced = {path: "" for path in forced if path not in away}
+    there, inside = set(items), tuple(item for item in items if item.endswith("/"))
+    new = {
+        path: meta
+        for path, meta in users.items()
+        if path not in forced
+        and path not in facts.modules
+        and (path in there or path.startswith(inside) or f"{path}/" in there)
+        and os.path.lexists(f"{repo.root_abs}/{path}")
+    }
+    modules = {path: meta for path, meta in new.items() if meta.startswith(_SUBMODULE)}
+    if modules:
+        facts.modules = [*facts.modules, *modules]
+        facts.tree = ""
+        index.put(os.fsencode("".join(f"{meta}\t{path}\0" for path, meta in modules.items())))
+        index.add({path: 0 for path in modules if nested_kind(repo, path)})
+    files = [path for path in new if path not in modules]
+    facts.forced = {**forced, **dict.fromkeys(files, "")}
+    return Compared(away=away, files=files)
+
+
+def _users_entries(repo: Repo, index: Index, paths: list[str]) -> dict[str, str]:
+    """Return path → mode and id of what the user's index has at these paths, or below them."""
+    if not paths:
+        return {}
+    named = paths if sum(map(len, paths)) < _MOST_ARGS else []
+    git = repo.git
+    env = {name: value for name, value in git.env.items() if name != "GIT_INDEX_FILE"}
+    env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
+    listing = ("ls-files", "-z", "--stage", "--", *(name.rstrip("/") for name in named))
+    output = index.output_of(listing, git._replace(env=env).ask(*listing))
+    entries = (os.fsdecode(entry).partition("\t") for entry in output.split(b"\0")[:-1])
+    # Of one in conflict, the last one counts.
+    return {path: meta.rpartition(" ")[0] for meta, _tab, path in entries}

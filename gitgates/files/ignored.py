@@ -1,0 +1,151 @@
+"""Save what git ignores, unless it can be made again."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from gitgates.files.facts import facts_of
+from gitgates.files.index import Index, why_not
+from gitgates.files.memory import time_over
+from gitgates.files.others import OURS, is_own, nested_kind
+from gitgates.store.files import remove_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitgates.files.facts import Facts, Stat
+    from gitgates.files.look import Limits
+    from gitgates.files.memory import Memory
+
+# Folders that programs make again from what is tracked, by their names.
+_MADE = frozenset(
+    (
+        *("node_modules", "bower_components", "jspm_packages", ".venv", "__pycache__"),
+        *(".mypy_cache", ".pytest_cache", ".ruff_cache", ".pytype", ".tox", ".nox", ".eggs"),
+        *(".gradle", ".terraform", ".next", ".nuxt", ".svelte-kit", ".parcel-cache", ".turbo"),
+        *(".angular", ".dart_tool", ".stack-work", ".bundle", "Pods", ".cache", ".ccache"),
+    )
+)
+# A folder that has one of these is made again, too.
+_MARKERS = ("CACHEDIR.TAG", "pyvenv.cfg", "CMakeCache.txt", ".ninja_log", ".rustc_info.json")
+# `target`, beside one of these.
+_BUILT = {"target": ("Cargo.toml", "pom.xml", "build.sbt"), "_build": ("mix.exs", "dune-project")}
+_ENDINGS = (".pyc", ".pyo", ".o", ".class", ".egg-info")
+_MOST_FILES = 50_000
+_TICK_NS = 20_000_000  # within which a file may change twice, and look the same
+
+
+def can_be_made(folder_abs: str, names: Iterable[str]) -> bool:
+    """Return whether a folder with these names in it can be made again from what is tracked."""
+    above_abs, name = os.path.split(folder_abs)
+    if name in _MADE or name.endswith(_ENDINGS) or any(marker in names for marker in _MARKERS):
+        return True
+    beside = _BUILT.get(name, ())
+    return any(os.path.exists(f"{above_abs}/{other}") for other in beside)
+
+
+class Ignored:
+    """The ignored files of a worktree, and the index that they are stored with."""
+
+    def __init__(self, memory: Memory, facts: Facts, limits: Limits, until_s: float) -> None:
+        self._repo = memory.repo
+        self._root_abs = memory.repo.root_abs
+        self._facts = facts
+        self._limits = limits
+        self._until_s = until_s
+        self._index = Index(memory, facts, until_s, f"{memory.index_abs}.ignored")
+        self._found: dict[str, Stat] = {}
+        self._left_out: dict[str, str] = {}
+
+    def look(self, items: list[str], others: Iterable[str]) -> str:
+        """Store the ignored files among these items, folders with a slash; return their tree.
+
+        It is empty if there are none. `others` are files in these folders that are not ignored.
+
+        Raises: UnseenError, TimeOver, OSError.
+        """
+        facts, index = self._facts, self._index
+        self._others = {*others, *facts.left_out, *(facts.forced or ())}
+        began_ns = time.time_ns()
+        for item in items:
+            if item.endswith("/"):
+                self._walk(item.rstrip("/"))
+            else:
+                self._note(item)
+        self._limit()
+        known = facts.ignored if os.path.exists(index.path_abs) else {}
+        facts.ignored_out = self._left_out
+        if not self._found:
+            facts.ignored, facts.ignored_tree = {}, ""
+            remove_file(index.path_abs)
+        elif self._found != known:
+            self._store(known, began_ns)
+        return facts.ignored_tree
+
+    def _store(self, known: dict[str, Stat], began_ns: int) -> None:
+        facts, index = self._facts, self._index
+        index.unlock()
+        if not known:
+            index.begin_empty()
+        index.remove([path for path in known if path not in self._found])
+        new = {path: now[1] for path, now in self._found.items() if known.get(path) != now}
+        facts.ignored = {}  # if time is over, the next look begins anew: what is stored, is
+        index.add(new)
+        facts.ignored = {
+            path: now if max(now[3], now[4]) < began_ns - _TICK_NS else ()
+            for path, now in self._found.items()
+        }
+        facts.ignored_tree = index.tree()
+
+    def _walk(self, folder: str) -> None:
+        left = [folder]
+        while left:
+            folder = left.pop()
+            folder_abs = f"{self._root_abs}/{folder}"
+            if time.monotonic() > self._until_s:
+                raise time_over(self._root_abs)
+            try:
+                entries = sorted(os.scandir(folder_abs), key=lambda entry: entry.name)
+            except OSError:
+                self._left_out[folder] = "cannot be read"
+                continue
+            if kind := nested_kind(self._repo, folder):
+                if kind != OURS:
+                    self._left_out[folder] = "a repository of its own"
+                continue
+            if is_own(self._repo, folder) or can_be_made(folder_abs, {e.name for e in entries}):
+                continue
+            for entry in entries:
+                path = f"{folder}/{entry.name}"
+                if entry.is_dir(follow_symlinks=False):
+                    left.append(path)
+                else:
+                    self._note(path)
+
+    def _note(self, path: str) -> None:
+        if path.endswith(_ENDINGS) or path in self._others or len(self._found) > _MOST_FILES:
+            return
+        path_abs = f"{self._root_abs}/{path}"
+        try:
+            now = os.lstat(path_abs)
+        except OSError:
+            return
+        if stat.S_ISREG(now.st_mode) or stat.S_ISLNK(now.st_mode):
+            if why := why_not(path_abs, now, self._limits.max_file):
+                self._left_out[path] = why
+            else:
+                self._found[path] = facts_of(now)
+
+    def _limit(self) -> None:
+        """Leave out the largest while all together are too large."""
+        left = sum(now[1] for now in self._found.values()) - self._limits.max_ignored
+        if left <= 0:
+            return
+        for path in sorted(self._found, key=lambda path: self._found[path][1], reverse=True):
+            left -= self._found.pop(path)[1]
+            self._left_out[path] = "all ignored files together are too large"
+            if left <= 0:
+                break

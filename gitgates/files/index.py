@@ -1,0 +1,263 @@
+"""The index of the memory for one worktree: `files.index`, in its state folder.
+
+It says for each file that is stored what `lstat` has said then, so that git reads only what has
+changed. The first one is made from the user's (`seed.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from gitgates.core.errors import GitError
+from gitgates.core.record import Record
+from gitgates.files.facts import facts_of
+from gitgates.files.memory import time_over
+from gitgates.git.repo import Git, nul_ended, nul_split
+from gitgates.store.files import remove_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gitgates.files.facts import Facts
+    from gitgates.files.memory import Memory
+    from gitgates.proc.call import CompletedProcess
+
+_DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
+_OTHERS = ("ls-files", "-z", "--others", "--directory")
+SUBMODULE = b"160000"
+_GONE = b"D"
+# Stored at once: what is lost when time is over.
+_MOST_PATHS, _MOST_BYTES = 2000, 64 << 20
+_LARGE = 1 << 20  # bytes, from which on to compress takes longer than to write
+_FAST = (("core.looseCompression", "0"),)
+
+
+class UnseenError(GitError):
+    """Git cannot read the working tree, so nothing is known of it."""
+
+
+class Seen(Record):
+    """What git says of the working tree, beside our index."""
+
+    gone: list[str]
+    changed: list[str]  # by `lstat`
+    modules: list[str]  # submodules with another commit, or with changes in them
+    others: list[str]  # what is not in the index; a folder with nothing of it, with a slash
+    unreadable: dict[str, str]  # folder → why
+
+
+class Index:
+    """Git on one index."""
+
+    def __init__(self, memory: Memory, facts: Facts, until_s: float, path_abs: str = "") -> None:
+        self._memory = memory
+        self._until_s = until_s
+        self.path_abs = path_abs or memory.index_abs
+        self._root_abs = memory.repo.root_abs
+        self._settings = facts.settings
+
+    @property
+    def env(self) -> Mapping[str, str]:
+        """The environment of git on it."""
+        return self._env(())
+
+    def _env(self, settings: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+        git = Git(cwd_abs=self._root_abs, env=self._memory.env)
+        git = git.with_settings((*self._settings, *settings))
+        return {**git.env, "GIT_INDEX_FILE": self.path_abs}
+
+    def ask(self, *args: str, stdin: bytes = b"") -> CompletedProcess:
+        """Run git on it. Raises: TimeOver, OSError."""
+        return self._memory.ask(*args, stdin=stdin, until_s=self._until_s, env=self.env)
+
+    def out(self, *args: str, stdin: bytes = b"") -> bytes:
+        """Run git on it; return its output. Raises: UnseenError, TimeOver, OSError."""
+        return self.output_of(args, self.ask(*args, stdin=stdin))
+
+    def output_of(self, args: tuple[str, ...], completed: CompletedProcess) -> bytes:
+        """Return the output. Raises: UnseenError where git failed."""
+        if completed.exit_status:
+            message = os.fsdecode(completed.stderr).strip() or f"status {completed.exit_status}"
+            raise UnseenError(f"git {args[0]} failed in {self._root_abs}: {message}")
+        return completed.stdout
+
+    def unlock(self) -> None:
+        """Remove the lock of a git that was killed; we hold our own."""
+        remove_file(f"{self.path_abs}.lock")
+
+    def begin_empty(self) -> None:
+        """Make one without entries. Raises: as `out`."""
+        remove_file(self.path_abs)
+        self.out("read-tree", "--empty")
+
+    def look(self) -> Seen:
+        """Compare it with the working tree. Raises: as `out`."""
+        differences, others = self._memory.ask_all(
+            (_DIFFERENCES, b""), (_OTHERS, b""), until_s=self._until_s, env=self.env
+        )
+        seen = _split(self.output_of(_DIFFERENCES, differences))
+        listed = nul_split(self.output_of(_OTHERS, others))
+        problems = dict[str, str]()
+        for line in os.fsdecode(differences.stderr + others.stderr).split("\n"):
+            _read_problem(line, problems)
+        return seen._replace(others=listed, unreadable=problems)
+
+    def list_others(self) -> list[str]:
+        """Return what is not in the index, as `Seen` has it. Raises: as `out`."""
+        return nul_split(self.out(*_OTHERS))
+
+    def dirty(self, modules: list[str]) -> list[str]:
+        """Return the submodules that still differ. Raises: as `out`."""
+        return _split(self.out(*_DIFFERENCES, "--", *modules)).modules
+
+    def remove(self, paths: Iterable[str]) -> None:
+        """Remove entries. Raises: as `out`."""
+        if names := nul_ended(paths):
+            self.out("update-index", "--force-remove", "-z", "--stdin", stdin=names)
+
+    def put(self, lines: bytes) -> None:
+        """Set entries, as `--index-info` takes them. Raises: as `out`."""
+        if lines:
+            self.out("update-index", "-z", "--index-info", stdin=lines)
+
+    def add(self, sizes: Mapping[str, int]) -> None:
+        """Store files, path → size, and set their entries. Raises: as `out`.
+
+        Where time is over, what was done stays.
+        """
+        for paths, is_large in _chunks(sizes):
+            if time.monotonic() > self._until_s:
+                raise time_over(self._root_abs)
+            args = ("update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+            completed = self._memory.ask(
+                *args,
+                stdin=nul_ended(paths),
+                until_s=self._until_s,
+                env=self._env(_FAST if is_large else ()),
+            )
+            self.output_of(args, completed)
+
+    def tree(self) -> str:
+        """Store it as a tree; return its id. Raises: as `out`."""
+        return self.out("write-tree").decode().strip()
+
+    def replaced(self, lines: bytes) -> str:
+        """Return the tree with other entries, as `put` takes them; the index stays as it is.
+
+        Raises: as `out`.
+        """
+        from gitgates.git.index import copy_index  # seldom needed
+
+        other_abs = f"{self.path_abs}.{os.getpid()}"
+        env = {**self.env, "GIT_INDEX_FILE": other_abs}
+        try:
+            copy_index(self.path_abs, other_abs)
+            for args, stdin in (
+                (("update-index", "-z", "--index-info"), lines),
+                (("write-tree",), b""),
+            ):
+                completed = self._memory.ask(*args, stdin=stdin, until_s=self._until_s, env=env)
+                output = self.output_of(args, completed)
+        finally:
+            remove_file(other_abs)
+        return output.decode().strip()
+
+    def modules(self) -> list[str]:
+        """Return the paths of submodules. Raises: as `out`."""
+        entries = self.out("ls-files", "-z", "--stage").split(b"\0")
+        return [os.fsdecode(e.partition(b"\t")[2]) for e in entries if e.startswith(SUBMODULE)]
+
+    def paths(self) -> list[str]:
+        """Return the paths of all entries. Raises: as `out`."""
+        return nul_split(self.out("ls-files", "-z"))
+
+
+class Found(Record):
+    """Paths that are to be stored, or not."""
+
+    sizes: dict[str, int]  # path → size
+    stats: dict[str, tuple[int, ...]]  # path → what `lstat` says
+    left_out: dict[str, str]  # path → why
+    gone: list[str]
+
+
+def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> Found:
+    """Look at files; leave out what cannot be stored, or is too large."""
+    found = Found(sizes={}, stats={}, left_out={}, gone=[])
+    is_linked: dict[str, bool] = {"": False}  # folder → whether a link leads there
+    for path in paths:
+        path_abs = f"{root_abs}/{path}"
+        try:
+            now = os.lstat(path_abs)
+        except OSError:
+            found.gone.append(path)
+            continue
+        if _is_linked(root_abs, path.rpartition("/")[0], is_linked):
+            found.gone.append(path)
+        elif why := why_not(path_abs, now, max_file):
+            found.left_out[path] = why
+        else:
+            found.sizes[path] = now.st_size
+            found.stats[path] = facts_of(now)
+    return found
+
+
+def _is_linked(root_abs: str, folder: str, known: dict[str, bool]) -> bool:
+    if folder not in known:
+        above = folder.rpartition("/")[0]
+        known[folder] = os.path.islink(f"{root_abs}/{folder}") or _is_linked(root_abs, above, known)
+    return known[folder]
+
+
+def why_not(path_abs: str, now: os.stat_result, max_file: int) -> str:
+    """Return why something is not stored; empty: it can be."""
+    if stat.S_ISLNK(now.st_mode):
+        return ""
+    if stat.S_ISDIR(now.st_mode):
+        return "a repository of its own"
+    if not stat.S_ISREG(now.st_mode):
+        return "neither a file nor a link"
+    if now.st_size > max_file:
+        return f"larger than {max_file >> 20} MiB" if max_file >> 20 else "too large"
+    return "" if os.access(path_abs, os.R_OK) else "cannot be read"
+
+
+def _chunks(sizes: Mapping[str, int]) -> Iterable[tuple[list[str], bool]]:
+    """Yield paths that are stored at once, and whether they are large."""
+    for is_large in (False, True):
+        chunk, total = list[str](), 0
+        for path, size in sizes.items():
+            if (size >= _LARGE) is not is_large:
+                continue
+            chunk.append(path)
+            total += size
+            if len(chunk) == _MOST_PATHS or total > _MOST_BYTES:
+                yield chunk, is_large
+                chunk, total = [], 0
+        if chunk:
+            yield chunk, is_large
+
+
+def _split(differences: bytes) -> Seen:
+    seen = Seen(gone=[], changed=[], modules=[], others=[], unreadable={})
+    fields = differences.split(b"\0")
+    for meta, name in zip(fields[::2], fields[1::2], strict=False):
+        path = os.fsdecode(name)
+        if meta.endswith(_GONE):
+            seen.gone.append(path)
+        elif meta.startswith(b":" + SUBMODULE):
+            seen.modules.append(path)
+        else:
+            seen.changed.append(path)
+    return seen
+
+
+def _read_problem(line: str, problems: dict[str, str]) -> None:
+    """Note what git says that it cannot read."""
+    if not line or line.startswith(("hint:", "warning: unable to access")):
+        return
+    name = line.partition("'")[2].partition("'")[0] or line.partition(": ")[0]
+    problems[name.rstrip("/")] = "cannot be read"

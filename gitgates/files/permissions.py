@@ -1,0 +1,132 @@
+"""What a tree does not tell of files: permissions that are not the usual ones, and owners."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from gitgates.files.facts import facts_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gitgates.files.facts import Facts, Stat
+
+_SETTLED_S = 2  # git compares times by the second
+_SECOND_NS = 1_000_000_000
+
+
+def umask_now() -> int:
+    """Return the umask."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def usual(mode: int, umask: int) -> int:
+    """Return the permissions that a file gets, or a folder, by its type and execute bit."""
+    is_open = mode & 0o100 or stat.S_ISDIR(mode)
+    return (0o777 if is_open else 0o666) & ~umask
+
+
+class Permissions:
+    """Notes the permissions and owners of files in the facts of a look."""
+
+    def __init__(self, root_abs: str, facts: Facts) -> None:
+        self._root_abs = root_abs
+        self._facts = facts
+        self.umask = umask_now()
+        root = os.stat(root_abs)
+        self._owner = root.st_uid, root.st_gid
+        # What has changed since then may change again, and look the same to git.
+        self._settled_ns = (int(time.time()) - _SETTLED_S) * _SECOND_NS
+
+    def note_all(self, paths: Iterable[str]) -> None:
+        """Look at all files anew."""
+        facts = self._facts
+        facts.modes, facts.owners, facts.recent = {}, {}, {}
+        stats = {}
+        for path in paths:
+            try:
+                stats[path] = facts_of(os.lstat(f"{self._root_abs}/{path}"))
+            except OSError:
+                continue
+        self.note(stats)
+
+    def note(self, stats: Mapping[str, Stat]) -> None:
+        """Note files that were stored."""
+        facts = self._facts
+        facts.recent.update(stats)
+        facts.recent = {
+            path: now
+            for path, now in facts.recent.items()
+            if max(now[3], now[4]) >= self._settled_ns
+        }
+        for path, now in stats.items():
+            self.forget_modes(path)
+            mode, owner = now[0], now[5:7]
+            if stat.S_ISREG(mode) and stat.S_IMODE(mode) != usual(mode, self.umask):
+                facts.modes[path] = stat.S_IMODE(mode)
+            if owner != self._owner:
+                facts.owners[path] = owner[0], owner[1]
+            if facts.folders is not None:
+                self._note_folder(path)
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Forget files that are gone."""
+        for path in paths:
+            self.forget_modes(path)
+            self._facts.recent.pop(path, None)
+
+    def forget_modes(self, path: str) -> None:
+        """Forget what a file had."""
+        self._facts.modes.pop(path, None)
+        self._facts.owners.pop(path, None)
+
+    def changed_since(self) -> list[str]:
+        """Return the recent files that are not as they were stored."""
+        changed = []
+        for path, was in self._facts.recent.items():
+            try:
+                now = facts_of(os.lstat(f"{self._root_abs}/{path}"))
+            except OSError:
+                now = ()
+            if now != was:
+                changed.append(path)
+        return changed
+
+    def _note_folder(self, path: str) -> None:
+        folders, folder = self._facts.folders, path.rpartition("/")[0]
+        while folders is not None and folder and folder not in folders:
+            folders.append(folder)
+            folder = folder.rpartition("/")[0]
+
+    def unusual_folders(self, paths: Iterable[str]) -> dict[str, int]:
+        """Return folder → permissions, of those with other ones than usual.
+
+        `paths` are those of all files; they are only needed if the folders are not known.
+        """
+        facts = self._facts
+        if facts.folders is None:
+            known = dict[str, None]()
+            for path in paths:
+                folder = path.rpartition("/")[0]
+                while folder and folder not in known:
+                    known[folder] = None
+                    folder = folder.rpartition("/")[0]
+            facts.folders = list(known)
+        unusual, there, expected = dict[str, int](), [], 0o777 & ~self.umask
+        for folder in facts.folders:
+            try:
+                mode = os.lstat(f"{self._root_abs}/{folder}").st_mode
+            except OSError:
+                continue
+            if stat.S_ISDIR(mode):
+                there.append(folder)
+                if stat.S_IMODE(mode) != expected:
+                    unusual[folder] = stat.S_IMODE(mode)
+        if len(there) != len(facts.folders):
+            facts.folders = there
+        return unusual

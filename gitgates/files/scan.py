@@ -1,0 +1,210 @@
+"""One look at a working tree: bring our index to what is there, and store it as a tree.
+
+Git says what differs from the index by `lstat`, and what is not in it. If that is nothing new, the
+tree is known.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.files.facts import Facts, identity, stat_of
+from gitgates.files.index import Index, sort_out
+from gitgates.files.others import IGNORED, NESTED, OPEN, classify, nested_kind
+from gitgates.files.permissions import Permissions
+from gitgates.files.rules import take_over
+from gitgates.git.repo import read_head
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitgates.files.index import Seen
+    from gitgates.files.look import Limits, Look
+    from gitgates.files.memory import Memory
+    from gitgates.store.rescue import StashedPath
+
+_IGNORE_FILE = ".gitignore"
+
+
+class Scan:
+    """One look, while the lock of the worktree is held."""
+
+    def __init__(self, memory: Memory, limits: Limits, until_s: float) -> None:
+        self._memory = memory
+        self._repo = memory.repo
+        self._root_abs = memory.repo.root_abs
+        self._users_abs = f"{memory.repo.git_dir_abs}/index"
+        self._limits = limits
+        self._until_s = until_s
+        self.facts = Facts(f"{memory.repo.state_abs}/files.facts")
+        self._permissions = Permissions(self._root_abs, self.facts)
+        self._has_other_rules = self._prepare()
+        self.index = Index(memory, self.facts, until_s)
+
+    def _prepare(self) -> bool:
+        facts, memory = self.facts, self._memory
+        known = memory.identity(), (*self._limits, self._permissions.umask)
+        if (facts.memory, facts.limits) != known:
+            if facts.memory != known[0]:
+                memory.forget_index()
+            facts.clear()
+            facts.memory, facts.limits = known
+        return take_over(memory, facts)
+
+    def look(self, stashed: tuple[StashedPath, ...], *, with_ignored: bool) -> Look:
+        """Look. Raises: UnseenError, TimeOver, OSError, GitError."""
+        from gitgates.files.look import Look
+
+        facts, memory = self.facts, self._memory
+        self.index.unlock()
+        dropped = self._begin()
+        seen = self.index.look()
+        self._update(seen, dropped)
+        dirty = self._look_at_modules(seen.modules)
+        if not facts.tree:
+            facts.tree = self.index.tree()
+        ignored, folders = "", dict[str, int]()
+        if with_ignored:
+            ignored = self._look_at_ignored()
+            paths = self.index.paths() if facts.folders is None else ()
+            folders = self._permissions.unusual_folders((*paths, *facts.ignored))
+        facts.index = identity(memory.index_abs)
+        facts.save()
+        return Look(
+            tree=self._with_stashed(stashed) if stashed else facts.tree,
+            head=read_head(self._repo) or self._repo.head,
+            ignored=ignored,
+            left_out={**facts.left_out, **seen.unreadable},
+            ignored_out=facts.ignored_out if with_ignored else {},
+            unseen=dirty,
+            modes=facts.modes,
+            folders=folders,
+            owners=facts.owners,
+            umask=self._permissions.umask,
+            notes=tuple(memory.notes),
+        )
+
+    def _begin(self) -> list[str]:
+        """Make the index where there is none; return the paths that are to be stored anew."""
+        facts, memory = self.facts, self._memory
+        if facts.index and facts.index == identity(memory.index_abs):
+            return []
+        facts.kinds, facts.forced, facts.users = {}, None, ()
+        facts.tree, facts.folders = "", None
+        if os.path.exists(memory.index_abs):  # a run was killed, or its time was over
+            self._permissions.note_all(self.index.paths())
+            facts.modules = self.index.modules()
+            return []
+        from gitgates.files.seed import Seed  # once for each worktree
+
+        seed = Seed(memory, self.index)
+        seed.make()
+        facts.left_out, facts.recent, facts.modes, facts.owners = {}, {}, {}, {}
+        facts.modules = seed.modules
+        facts.users = identity(self._users_abs)
+        self._permissions.note(seed.unusual(self._permissions.umask))
+        return seed.dropped
+
+    def _update(self, seen: Seen, dropped: list[str]) -> None:
+        """Bring the index to what is there."""
+        facts, index, others = self.facts, self.index, seen.others
+        if seen.gone:
+            self._remove(seen.gone)
+            if any(os.path.isdir(f"{self._root_abs}/{path}") for path in seen.gone):
+                others = index.list_others()  # a folder in the place of a file is listed now
+        before = facts.kinds
+        new = [item for item in others if item not in before]
+        has_other_rules = self._has_other_rules or any(
+            map(_is_ignore_file, (*seen.gone, *seen.changed, *new))
+        )
+        for path, was in facts.ignore_files.items():
+            has_other_rules = has_other_rules or stat_of(f"{self._root_abs}/{path}") != was
+        if has_other_rules:
+            facts.kinds = {}
+        untracked = self._untracked = classify(self._repo, index, facts, others)
+        facts.ignore_files = {
+            item: stat_of(f"{self._root_abs}/{item}") for item in others if _is_ignore_file(item)
+        }
+        users = identity(self._users_abs)
+        forced = list[str]()
+        if has_other_rules or new or users != facts.users:
+            from gitgates.files.forced import compare  # something has changed
+
+            away, forced = compare(
+                self._repo, index, facts, anew=has_other_rules or facts.forced is None
+            )
+            self._remove(away)
+            facts.users = users
+        wanted = (*dropped, *seen.changed, *self._permissions.changed_since(), *untracked, *forced)
+        self._add(dict.fromkeys((*wanted, *self._left_out_before())))
+
+    def _left_out_before(self) -> list[str]:
+        """Return the files that were left out, unless git ignores them now."""
+        facts = self.facts
+        ignored = [item for item, kind in facts.kinds.items() if kind == IGNORED]
+        inside = tuple(item for item in ignored if item.endswith("/"))
+        return [
+            path
+            for path in facts.left_out
+            if path in (facts.forced or {}) or not (path in ignored or path.startswith(inside))
+        ]
+
+    def _add(self, paths: Iterable[str]) -> None:
+        """Store files; note those that are left out."""
+        facts = self.facts
+        nested = [item for item, kind in facts.kinds.items() if kind == NESTED]
+        nested += [path for path in paths if path.endswith("/")]
+        files = [path for path in paths if not path.endswith("/") and path not in facts.modules]
+        found = sort_out(self._root_abs, files, self._limits.max_file)
+        left_out = {path: why for path, why in found.left_out.items() if why}
+        for item in nested:
+            path = item.rstrip("/")
+            if nested_kind(self._repo, item) == NESTED and path not in facts.modules:
+                left_out[path] = "a repository of its own"
+        self._remove([*found.gone, *(path for path in left_out if path not in facts.left_out)])
+        facts.left_out = left_out
+        if found.sizes:
+            facts.tree = ""
+            self.index.add(found.sizes)
+        self._permissions.note(found.stats)
+
+    def _remove(self, paths: list[str]) -> None:
+        if paths:
+            self.facts.tree = ""
+            self.index.remove(paths)
+            self._permissions.forget(paths)
+
+    def _look_at_modules(self, differing: list[str]) -> tuple[str, ...]:
+        """Note the commits of submodules; return what of them no tree tells."""
+        facts, doubts = self.facts, []
+        there = [path for path in differing if nested_kind(self._repo, path)]
+        if there:
+            before = identity(self.index.path_abs)
+            self.index.add(dict.fromkeys(there, 0))
+            if identity(self.index.path_abs) != before:
+                facts.tree = ""
+            if dirty := self.index.dirty(there):
+                doubts.append(f"submodules have uncommitted changes: {', '.join(dirty)}")
+        for path in facts.modules:
+            folder_abs = f"{self._root_abs}/{path}"
+            is_plain = os.path.isdir(folder_abs) and not nested_kind(self._repo, path)
+            if is_plain and os.listdir(folder_abs):
+                doubts.append(f"`{path}` has files, but not those of the submodule")
+        return tuple(doubts)
+
+    def _look_at_ignored(self) -> str:
+        from gitgates.files.ignored import Ignored  # only for points
+
+        items = [item for item, kind in self.facts.kinds.items() if kind in {IGNORED, OPEN}]
+        ignored = Ignored(self._memory, self.facts, self._limits, self._until_s)
+        return ignored.look(items, self._untracked)
+
+    def _with_stashed(self, stashed: tuple[StashedPath, ...]) -> str:
+        from gitgates.files.stashed import stashed_entries  # only where something is stashed
+
+        return self.index.replaced(stashed_entries(self._memory, stashed))
+
+
+def _is_ignore_file(path: str) -> bool:
+    return path.rpartition("/")[2] == _IGNORE_FILE

@@ -1,0 +1,185 @@
+"""Make the first index of a worktree from the user's, whose files need not be read again then.
+
+Its times are kept, for git's check of racy entries. An entry stays if the file has as many bytes as
+the object, and no filter: conversions of line ends and of `$Id$` change that, now or whenever it
+was checked out. Flagged entries, those in conflict, and those announced with `git add -N` go, too.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.types import Command
+from gitgates.files.facts import facts_of
+from gitgates.files.index import UnseenError
+from gitgates.git.index import SETTINGS, copy_index
+from gitgates.git.repo import Git, nul_ended
+from gitgates.proc.call import spawn
+from gitgates.store.files import remove_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.files.index import Index
+    from gitgates.files.memory import Memory
+
+_LISTING = ("ls-files", "-z", "--stage", "-v")
+_REMOVE = ("update-index", "--force-write-index", "--force-remove", "-z", "--stdin")
+_FILTERS = ("filter", "working-tree-encoding")
+_EMPTY = {
+    "sha1": b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+    "sha256": b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
+}
+
+
+class Seed:
+    """The user's index, copied; what it has is to be compared with the files."""
+
+    def __init__(self, memory: Memory, index: Index) -> None:
+        self._memory = memory
+        self._index = index
+        self._repo = memory.repo
+        self._new_abs = f"{index.path_abs}.new"  # until it is complete
+        self._stats: dict[str, os.stat_result] = {}
+        self._paths: list[str] = []  # of files, whose entries stay
+        self.dropped: list[str] = []  # of those that do not, to be stored anew
+        self.modules: list[str] = []
+
+    def make(self) -> None:
+        """Make the index. Raises: UnseenError, TimeOver, OSError."""
+        users_abs = f"{self._repo.git_dir_abs}/index"
+        self._index.unlock()
+        if not os.path.exists(users_abs):
+            self._index.begin_empty()
+            return
+        remove_file(f"{self._new_abs}.lock")
+        copy_index(users_abs, self._new_abs)
+        entries = self._read_entries()
+        sizes_abs = f"{self._index.path_abs}.sizes"
+        try:
+            pid = self._start_sizes(sizes_abs, {meta for meta, _path in entries})
+            lengths = self._look(entries)
+            _pid, status = os.waitpid(pid, 0)
+            with open(sizes_abs, "rb") as file:
+                sizes = dict(line.split(b" ", 1) for line in file.read().splitlines())
+        finally:
+            remove_file(sizes_abs)
+            remove_file(f"{sizes_abs}.in")
+        if status:
+            raise UnseenError(f"git cat-file failed in {self._repo.root_abs}")
+        for object_id, path in entries:
+            stays = sizes.get(object_id) == lengths.get(path, b"-")
+            (self._paths if stays else self.dropped).append(path)
+        if filtered := self._filtered():
+            self._paths = [path for path in self._paths if path not in filtered]
+            self.dropped += filtered
+        flagged = self._flagged_modules
+        self._out(*_REMOVE, stdin=nul_ended((*self.dropped, *flagged)))
+        lines = "".join(f"{meta}\t{path}\0" for path, meta in flagged.items())
+        if lines:
+            self._out("update-index", "-z", "--index-info", stdin=os.fsencode(lines))
+        os.rename(self._new_abs, self._index.path_abs)
+
+    def unusual(self, umask: int) -> dict[str, tuple[int, ...]]:
+        """Return path → what `lstat` said, of files that stay and may have unusual permissions."""
+        root = os.stat(self._repo.root_abs)
+        plain = {0o666 & ~umask, 0o777 & ~umask}
+        found = {}
+        for path in self._paths:
+            now = self._stats[path]
+            is_plain = now.st_mode & 0o7777 in plain and now.st_uid == root.st_uid
+            if not (is_plain and now.st_gid == root.st_gid):
+                found[path] = facts_of(now)
+        return found
+
+    def _read_entries(self) -> list[tuple[bytes, str]]:
+        """Return id and path of each entry that may stay; the others are dropped."""
+        empty, entries = _EMPTY[self._repo.object_format], []
+        dropped = dict[str, None]()
+        self._flagged_modules: dict[str, str] = {}
+        for entry in self._out(*_LISTING).split(b"\0")[:-1]:
+            meta, _tab, name = entry.partition(b"\t")
+            tag, mode, object_id, stage = meta.split(b" ")
+            path = os.fsdecode(name)
+            # Source: git-ls-files(1), -v: assume-unchanged is lower case, skip-worktree is S. What
+            # `git add -N` announced has the empty blob.
+            if mode == b"160000" and stage == b"0":
+                self.modules.append(path)
+                if tag != b"H":
+                    self._flagged_modules[path] = f"160000 {object_id.decode()}"
+            elif tag != b"H" or stage != b"0" or object_id == empty:
+                dropped[path] = None
+            else:
+                entries.append((object_id, path))
+        self.dropped = list(dropped)
+        return entries
+
+    def _start_sizes(self, sizes_abs: str, ids: set[bytes]) -> int:
+        """Have git say how large objects are, while we look at the files; return its process."""
+        with open(f"{sizes_abs}.in", "wb") as file:
+            file.write(b"".join([object_id + b"\n" for object_id in ids]))
+        fd = os.open(sizes_abs, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        ask = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
+        try:
+            return spawn(
+                Command(
+                    argv=("git", *ask),
+                    env=self._memory.env,
+                    cwd_abs=self._repo.root_abs,
+                    stdin_abs=f"{sizes_abs}.in",
+                ),
+                fd,
+            )
+        finally:
+            os.close(fd)
+
+    def _look(self, entries: list[tuple[bytes, str]]) -> dict[str, bytes]:
+        """Return path → how many bytes a file has, or a link."""
+        lengths, lstat = dict[str, bytes](), os.lstat
+        fd = os.open(self._repo.root_abs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            for _object_id, path in entries:
+                try:
+                    now = lstat(path, dir_fd=fd)
+                except OSError:
+                    continue
+                lengths[path] = b"%d" % now.st_size
+                self._stats[path] = now
+        finally:
+            os.close(fd)
+        return lengths
+
+    def _filtered(self) -> list[str]:
+        """Return the paths that git converts in a way that need not change their length."""
+        named = [path for path in self._paths if path.rpartition("/")[2] == ".gitattributes"]
+        if not (named or self.dropped or self._has_attributes()):
+            return []
+        ask = ("check-attr", "-z", "--stdin", *_FILTERS)
+        fields = self._out(*ask, stdin=nul_ended(self._paths)).split(b"\0")
+        return list(
+            dict.fromkeys(
+                os.fsdecode(path)
+                for path, value in zip(fields[::3], fields[2::3], strict=False)
+                if value not in (b"unspecified", b"unset")
+            )
+        )
+
+    def _has_attributes(self) -> bool:
+        env = self._repo.env
+        config_abs = env.get("XDG_CONFIG_HOME", "") or f"{env.get('HOME', '')}/.config"
+        places = (
+            f"{self._repo.common_dir_abs}/info/attributes",
+            f"{self._repo.root_abs}/.gitattributes",
+            f"{config_abs}/git/attributes",
+            "/etc/gitattributes",
+        )
+        if any(os.path.exists(place) for place in places):
+            return True
+        return self._repo.git.ask("config", "core.attributesFile").exit_status == 0
+
+    def _out(self, *args: str, stdin: bytes = b"") -> bytes:
+        """Run git in the user's repository, on the copy."""
+        repo = self._repo
+        git = Git(cwd_abs=repo.root_abs, env=repo.env).with_settings(SETTINGS)
+        env = {**git.env, "GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
+        env["GIT_INDEX_FILE"] = self._new_abs
+        return self._index.output_of(args, git._replace(env=env).ask(*args, stdin=stdin))
