@@ -1,15 +1,30 @@
-"""What differs between trees of the memory, and what one author has changed."""
+"""What differs between trees of the memory, and what one author has changed.
+
+What changed from a point to the next is its author's. But what has come from commits that existed
+before, by a checkout, merge, pull or cherry-pick, is nobody's; nor is what a stash held that was
+there before the author's first change. In doubt it is the author's: the error is to ask once more.
+"""
 
 from __future__ import annotations
 
+import os
+
 from gitgates.core.record import Record
+from gitgates.files.memory import Memory
+from gitgates.git import object_store
+from gitgates.store.files import remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gitgates.files.points import Author, Point
-    from gitgates.git.repo import Repo
+    from gitgates.git.repo import Git, Repo
+
+_RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+_MOST_COMMITS = 1000
+_MOST_TIPS = 50
+_FILES, _IGNORED = "", "ignored"
 
 
 class Version(Record):
@@ -31,7 +46,52 @@ def changes(repo: Repo, before: str, after: str) -> dict[str, Change]:
 
     Raises: GitError where one does not exist.
     """
-    raise NotImplementedError
+    memory = Memory(repo)
+    return {} if before == after else _changes(memory, memory.reading, before, after)
+
+
+def _changes(memory: Memory, git: Git, before: str, after: str) -> dict[str, Change]:
+    empty = memory.write_tree([]) if not (before and after) else ""
+    fields = git.out(*_RAW, before or empty, after or empty, "--").split(b"\0")
+    found = {}
+    for meta, name in zip(fields[::2], fields[1::2], strict=False):
+        old_mode, mode, old_id, new_id, _kind = meta.decode().split(" ")
+        found[os.fsdecode(name)] = Change(_version(old_mode[1:], old_id), _version(mode, new_id))
+    return found
+
+
+def _version(mode: str, object_id: str) -> Version | None:
+    number = int(mode, 8)
+    return Version(mode=number, blob=object_id) if number else None
+
+
+def changes_to(repo: Repo, point: Point, before: Point | None) -> dict[str, Change]:
+    """Return path → change that a point records, ignored files included. Raises: GitError."""
+    memory = Memory(repo)
+    return _changes_to(memory, memory.reading, point, before)
+
+
+def _changes_to(memory: Memory, git: Git, point: Point, before: Point | None) -> dict[str, Change]:
+    if not before:
+        return {}
+    ignored = dict[str, Change]()
+    if point.ignored != before.ignored:
+        ignored = _changes(memory, git, before.ignored, point.ignored)
+    if point.tree == before.tree:
+        return ignored
+    found = _changes(memory, git, before.tree, point.tree)
+    for path, other in ignored.items():
+        change = found.get(path)
+        # One that is ignored now, or not any more, is in the other tree with what it was.
+        merged = Change(
+            before=(change and change.before) or other.before,
+            after=(change and change.after) or other.after,
+        )
+        if merged.before != merged.after:
+            found[path] = merged
+        else:
+            found.pop(path, None)
+    return found
 
 
 def changed_by(
@@ -39,12 +99,89 @@ def changed_by(
 ) -> dict[str, Change]:
     """Return path → what an author has made of a file: before its first change, after its last.
 
-    What came back to what it was is left out. Ignored files count, too. What commits that existed
-    before have brought, by a checkout, merge or pull, is nobody's.
+    `points` are those of one worktree, the oldest first. What came back to what it was is left out.
+    Ignored files count, too.
 
     Raises: GitError.
     """
-    raise NotImplementedError
+    memory = Memory(repo)
+    git, found = memory.reading, dict[str, Change]()
+    before: Point | None = None
+    stashes: list[str] | None = None  # that were there before the first change
+    for point in points:
+        is_chained = before is not None and point.parent == before.id
+        if before and is_chained and is_author(point.author):
+            if stashes is None:
+                stashes = _stashes(repo, before)
+            new = _changes_to(memory, git, point, before)
+            others = _brought(git, new, point, before, stashes=stashes) if new else set()
+            for path, change in new.items():
+                if path not in others:
+                    first = found.get(path, change)
+                    found[path] = Change(before=first.before, after=change.after)
+        before = point
+    return {path: change for path, change in found.items() if change.before != change.after}
+
+
+def _stashes(repo: Repo, point: Point) -> list[str]:
+    from gitgates.core.errors import StateError
+    from gitgates.files.points import state_of
+
+    try:
+        return [commit for commit, _message in state_of(repo, point).stash]
+    except StateError:
+        return []
+
+
+def _brought(
+    git: Git, new: dict[str, Change], point: Point, before: Point, *, stashes: list[str]
+) -> set[str]:
+    """Return the files that are as in a commit that existed before the change."""
+    tips = [*stashes]
+    found = set[str]()
+    if point.head != before.head and point.head:
+        old, picked = _old_commits(git, point, before)
+        tips += old
+        for commit in picked:
+            changed = git.ask(*_RAW, "--root", "--no-commit-id", commit).stdout.split(b"\0")
+            for meta, name in zip(changed[::2], changed[1::2], strict=False):
+                path = os.fsdecode(name)
+                after = new[path].after if path in new else None
+                if after and after.blob == meta.decode().split(" ")[3]:
+                    found.add(path)
+    for tip in tips[:_MOST_TIPS]:
+        differing = git.ask(*_RAW, point.tree, f"{tip}^{{tree}}", "--")
+        if not differing.exit_status:
+            names = set(map(os.fsdecode, differing.stdout.split(b"\0")[1::2]))
+            found |= new.keys() - names
+    return found
+
+
+def _old_commits(git: Git, point: Point, before: Point) -> tuple[list[str], list[str]]:
+    """Return the newest commits of HEAD that existed before; and those that repeat an older one."""
+    ask = ("rev-list", "--no-commit-header", "--format=%H %ct %at %P")
+    bounds = [point.head, *([f"^{before.head}"] if before.head else [])]
+    listed = git.ask(*ask, f"--max-count={_MOST_COMMITS}", *bounds, "--")
+    since, made, parents = int(before.time_s), set[str](), set[str]()
+    picked, known = list[str](), list[str]()
+    for line in listed.stdout.decode().splitlines():
+        commit, committed, written, *above = line.split(" ")
+        if int(committed) < since:
+            known.append(commit)
+            continue
+        made.add(commit)
+        parents.update(above)
+        if int(written) < since:
+            picked.append(commit)
+    old = [commit for commit in known if commit in parents] + [*(parents - made - {*known})]
+    if point.head not in made:
+        old = [point.head]
+    # An amended commit, or one that was rebased, has its own work in it.
+    is_on_top = (
+        before.head
+        and not git.ask("merge-base", "--is-ancestor", before.head, point.head).exit_status
+    )
+    return [commit for commit in old if commit != before.head], picked if is_on_top else []
 
 
 def own_trees(
@@ -54,9 +191,34 @@ def own_trees(
 
     The first one is `now` with the author's files as they were before. Raises: GitError, OSError.
     """
-    raise NotImplementedError
+    found = changed_by(repo, points, is_author)
+    memory = Memory(repo)
+    return with_versions(memory, now, {path: found[path].before for path in found}), now
+
+
+def with_versions(memory: Memory, tree: str, versions: dict[str, Version | None]) -> str:
+    """Return a tree with other versions of some files; None: without it. Raises: GitError, OSError.
+
+    Files that are ignored have no place in it.
+    """
+    if not versions:
+        return tree
+    index_abs = f"{memory.folder_abs}/index.{os.getpid()}"
+    git = memory.reading
+    git = git._replace(env={**git.env, "GIT_INDEX_FILE": index_abs})
+    lines = [
+        f"{version.mode:o} {version.blob}\t{path}" if version else f"0 {memory.nothing}\t{path}"
+        for path, version in versions.items()
+    ]
+    try:
+        git.out("read-tree", tree)
+        stdin = os.fsencode("".join(f"{line}\0" for line in lines))
+        git.out("update-index", "-z", "--index-info", stdin=stdin)
+        return git.out("write-tree", "--missing-ok").decode().strip()
+    finally:
+        remove_file(index_abs)
 
 
 def read(repo: Repo, blobs: Iterable[str], largest: int = 1 << 20) -> dict[str, bytes]:
     """Return blob → bytes, without those that are missing or larger. Raises: GitError."""
-    raise NotImplementedError
+    return object_store.read_blobs(Memory(repo).reading, blobs, largest)

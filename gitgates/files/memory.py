@@ -297,6 +297,16 @@ class Memory:
         ]
         return self.write("tree", b"".join(lines))
 
+    def write_commit(
+        self, tree: str, parents: list[str], *, name: str, message: str, time_s: float
+    ) -> str:
+        """Store a commit; return its id. Raises: OSError."""
+        plain = "".join(c for c in name if c not in "<>\n\0").strip() or "?"
+        lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        lines += [f"{who} {plain} <> {int(time_s)} +0000" for who in ("author", "committer")]
+        text = "\n".join((*lines, "", message, ""))
+        return self.write("commit", text.encode("utf-8", "surrogateescape"))
+
     def read_ref(self, ref: str) -> str:
         """Return the id that a ref of ours has; empty: there is none. Raises: OSError."""
         content = read_state(f"{self.folder_abs}/{ref}")

@@ -1,17 +1,40 @@
-"""Points: commits of the memory, each with what a worktree held, and who has made it so."""
+"""Points: commits of the memory, each with what a worktree held, and who has made it so.
+
+    files/     the files, tracked and untracked
+    ignored/   those that git ignores, and that cannot be made again
+    index      the bytes of the index
+    staged/    what it names
+    state      the rest, as JSON: `State`
+
+The first parent is the previous point of the worktree. The message ends with a line of JSON.
+
+    files.last   of one worktree: what its last point has
+"""
 
 from __future__ import annotations
 
+import os
+import time
+
+from gitgates.core.errors import GitError, StateError
+from gitgates.core.lean_json import dumps, loads
 from gitgates.core.record import Record
-from gitgates.files.look import DEFAULT, NO_DEADLINE, Limits
+from gitgates.files.git_state import GitState, read_git_state
+from gitgates.files.held import hold_commits, link_objects
+from gitgates.files.look import DEFAULT, NO_DEADLINE, Limits, Look, lock, look_locked
+from gitgates.files.memory import Memory, unstorable
+from gitgates.store.files import read_cached, read_state, replace_cached, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+    from typing import Any
 
     from gitgates.git.repo import Repo
 
 SESSION, PERSON, GATE, UNDO = "session", "person", "gate", "undo"
+_VERSION = 1
+_FORMAT = "%H %P%n%B"
 
 
 class Author(Record):
@@ -62,8 +85,17 @@ class State(Record):
     entries: str = ""  # a digest of what it has, without what `lstat` said
     umask: int = 0o022
     modes: Mapping[str, int] = {}  # path → permissions that are not those of the umask
-    left_out: Mapping[str, str] = {}  # path → why it is in no tree
+    folders: Mapping[str, int] = {}  # the same of folders
+    owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
+    left_out: Mapping[str, str] = {}  # path → why it is in no tree; ignored files included
     unseen: tuple[str, ...] = ()
+
+
+class Recorded(Record):
+    """What `look_and_record` has found."""
+
+    point: Point | None  # None: nothing has changed
+    look: Look
 
 
 def record(
@@ -81,19 +113,199 @@ def record(
 
     Raises: as `look`.
     """
-    raise NotImplementedError
+    return look_and_record(repo, author, facts, limits, deadline_s=deadline_s).point
+
+
+def look_and_record(
+    repo: Repo,
+    author: Author,
+    facts: Facts = NO_FACTS,
+    limits: Limits = DEFAULT,
+    *,
+    deadline_s: float = NO_DEADLINE,
+) -> Recorded:
+    """Do the same; return also what was seen, if nothing has changed, too. Raises: as `look`."""
+    memory = Memory(repo)
+    try:
+        fd = lock(memory, deadline_s)
+        try:
+            seen = look_locked(memory, limits, ignored=True, until_s=deadline_s)
+            point = _record_locked(memory, seen, author, facts)
+            return Recorded(point, seen._replace(notes=tuple(memory.notes)))
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise unstorable(memory, error) from error
+
+
+def _record_locked(memory: Memory, seen: Look, author: Author, facts: Facts) -> Point | None:
+    git = read_git_state(memory)
+    text = dumps(_plain(_state(seen, git)))
+    cache_abs = f"{memory.repo.state_abs}/files.last"
+    parent, key = _known_parent(memory), (seen.tree, seen.ignored, git.head, text)
+    if parent and read_cached(cache_abs) == (_VERSION, parent, key):
+        return None
+    state = memory.write("blob", os.fsencode(text))
+    point = Point(
+        id="",
+        number=_next_number(memory),
+        time_s=time.time(),
+        root_abs=memory.repo.root_abs,
+        author=author,
+        facts=facts,
+        tree=seen.tree,
+        ignored=seen.ignored,
+        head=git.head,
+        parent=parent,
+        state=state,
+    )
+    entries = [("40000", "files", seen.tree), ("100644", "state", state)]
+    for mode, name, object_id in (
+        ("40000", "ignored", seen.ignored),
+        ("100644", "index", git.index),
+        ("40000", "staged", git.staged),
+    ):
+        if object_id:
+            entries.append((mode, name, object_id))
+    tree = memory.write_tree(entries)
+    parents = [parent] if parent else []
+    commit = memory.write_commit(
+        tree, parents, name=_who(author), message=_message(point), time_s=point.time_s
+    )
+    memory.write_ref(memory.ref, commit)
+    replace_cached(cache_abs, (_VERSION, commit, key), sync=False)
+    return point._replace(id=commit)
+
+
+def _known_parent(memory: Memory) -> str:
+    """Return the last point; empty where there is none, or it is damaged."""
+    parent = memory.read_ref(memory.ref)
+    if not parent:
+        return ""
+    if os.path.exists(f"{memory.folder_abs}/objects/{parent[:2]}/{parent[2:]}"):
+        return parent
+    if memory.reading.ask("cat-file", "-e", f"{parent}^{{tree}}").exit_status:
+        memory.notes.append("the last point was damaged: the history begins anew")
+        return ""
+    return parent
+
+
+def _state(seen: Look, git: GitState) -> State:
+    return State(
+        branch=git.branch,
+        refs=git.refs,
+        stash=git.stash,
+        index=git.index,
+        entries=git.entries,
+        umask=seen.umask,
+        modes=_sorted(seen.modes),
+        folders=_sorted(seen.folders),
+        owners=_sorted(seen.owners),
+        left_out=_sorted({**seen.left_out, **seen.ignored_out}),
+        unseen=seen.unseen,
+    )
+
+
+def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(sorted(values.items()))
+
+
+def _plain(state: State) -> dict[str, Any]:
+    return state._asdict()
+
+
+def _who(author: Author) -> str:
+    return " ".join(filter(None, (author.kind, author.name, author.agent)))
+
+
+def _message(point: Point) -> str:
+    what = " ".join(filter(None, (point.facts.event, point.facts.tool, point.facts.what)))
+    subject = " ".join(f"{point.number}: {what}".split())
+    fields = point._asdict()
+    del fields["id"], fields["parent"]
+    fields |= {"author": point.author._asdict(), "facts": point.facts._asdict()}
+    return f"{subject}\n\n{dumps({'v': _VERSION, **fields})}"
+
+
+def _next_number(memory: Memory) -> int:
+    """Return the number of the next point: none is given twice."""
+    path_abs = f"{memory.folder_abs}/number"
+    fd = memory.lock("number.lock")
+    try:
+        content = read_state(path_abs) or b""
+        number = int(content) if content.isdigit() else _highest(memory)
+        replace_file(path_abs, b"%d" % (number + 1), sync=False)
+    finally:
+        os.close(fd)
+    return number + 1
+
+
+def _highest(memory: Memory) -> int:
+    return max([0, *(point.number for point in points(memory.repo, everywhere=True))])
 
 
 def points(repo: Repo, *, everywhere: bool = False) -> list[Point]:
-    """Return the points of this worktree, or of all, the oldest first. Raises: GitError."""
-    raise NotImplementedError
+    """Return the points of this worktree, or of all, the oldest first.
+
+    Those before one that is damaged are left out. Raises: GitError where git cannot be asked.
+    """
+    memory = Memory(repo)
+    if not memory.exists() or not (everywhere or memory.read_ref(memory.ref)):
+        return []
+    which = "--glob=refs/points/*" if everywhere else memory.ref
+    ask = ("log", "-z", "--first-parent", f"--format={_FORMAT}", which, "--")
+    found = [_point(entry) for entry in memory.reading.ask(*ask).stdout.split(b"\0")]
+    return sorted((point for point in found if point), key=lambda point: point.number)
 
 
 def latest(repo: Repo) -> Point | None:
     """Return the last point of this worktree; None: there is none. Raises: GitError."""
-    raise NotImplementedError
+    memory = Memory(repo)
+    if not (memory.exists() and (commit := memory.read_ref(memory.ref))):
+        return None
+    ask = ("log", "-1", "--no-walk", f"--format={_FORMAT}", commit, "--")
+    return _point(memory.reading.ask(*ask).stdout)
+
+
+def _point(entry: bytes) -> Point | None:
+    """Return a point; None for one that is damaged, or of a later version."""
+    head, _, body = entry.lstrip(b"\n").partition(b"\n")
+    commit, *parents = head.decode().split() or [""]
+    try:
+        fields = loads(body.strip().rpartition(b"\n")[2])
+        if fields.pop("v") != _VERSION:
+            return None
+        facts = {**fields["facts"], "undoes": tuple(fields["facts"]["undoes"])}
+        fields |= {"author": Author(**fields["author"]), "facts": Facts(**facts)}
+        return Point(id=commit, parent=parents[0] if parents else "", **fields)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 
 def state_of(repo: Repo, point: Point) -> State:
     """Return the rest of a point. Raises: StateError where it is missing or damaged."""
-    raise NotImplementedError
+    try:
+        plain = loads(Memory(repo).reading.out("cat-file", "blob", point.state))
+        plain["stash"] = tuple((commit, message) for commit, message in plain["stash"])
+        plain["owners"] = {path: (user, group) for path, (user, group) in plain["owners"].items()}
+        return State(**{**plain, "unseen": tuple(plain["unseen"])})
+    except (GitError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise StateError(f"the point {point.number} is damaged: {error}") from error
+
+
+def hold(repo: Repo, commits: Iterable[str]) -> None:
+    """Keep commits of the user's, with all that they need, also if `git gc` removes them there.
+
+    Raises: StateError, GitError.
+    """
+    memory = Memory(repo)
+    try:
+        memory.prepare()
+        fd = memory.lock("files.lock")
+        try:
+            all_linked = link_objects(memory, {})
+            hold_commits(memory, commits, copied=not all_linked)
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise unstorable(memory, error) from error

@@ -1,13 +1,32 @@
-"""Remove old points, and what only they need."""
+"""Remove old points, and what only they need: cut the history, then have git collect garbage.
+
+Objects that are links to the user's files take no space; those that the user's repository has lost
+do. What a point that stays needs of them is packed.
+"""
 
 from __future__ import annotations
 
+import os
+import time
+
+from gitgates.core.errors import StateError
+from gitgates.files.held import link_objects, share_shallow
+from gitgates.files.memory import Memory, TimeOver, unstorable
+from gitgates.files.points import points, state_of
+from gitgates.store.files import read_or_empty, remove_file, remove_tree, replace_file
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gitgates.files.points import Point
     from gitgates.git.repo import Repo
 
 KEEP_S = 14 * 24 * 3600.0
 MAX_SIZE = 2 << 30
+_EVERY_S = 3600.0
+_YOUNG = "--expire=1.hour.ago"  # so old is no object of a point that is being made
+_BLOCK = 512
 
 
 def prune(
@@ -26,4 +45,168 @@ def prune(
 
     Raises: StateError, GitError.
     """
-    raise NotImplementedError
+    memory = Memory(repo)
+    mark_abs = f"{memory.folder_abs}/pruned"
+    try:
+        is_due = at_once or os.stat(mark_abs).st_mtime < now_s - _EVERY_S
+    except OSError:
+        is_due = memory.exists()
+    if not (is_due and memory.exists()):
+        return ""
+    try:
+        fd = memory.lock("prune.lock", wait_s=0.0 if not at_once else 10.0)
+        try:
+            replace_file(mark_abs, b"", sync=False)
+            _remove_abandoned(memory, now_s - keep_s)
+            return _Pruning(memory, limit_s).run(now_s - keep_s, max_size)
+        finally:
+            os.close(fd)
+    except TimeOver:
+        return ""
+    except OSError as error:
+        raise unstorable(memory, error) from error
+
+
+def size(memory: Memory) -> int:
+    """Return how many bytes the memory takes that nobody else needs."""
+    return sum(
+        status.st_blocks * _BLOCK
+        for status in map(os.lstat, _files(f"{memory.folder_abs}/objects"))
+        if status.st_nlink == 1
+    )
+
+
+def _files(folder_abs: str) -> Iterator[str]:
+    for above, _folders, names in os.walk(folder_abs):
+        for name in names:
+            if os.path.exists(f"{above}/{name}"):
+                yield f"{above}/{name}"
+
+
+class _Pruning:
+    def __init__(self, memory: Memory, limit_s: float) -> None:
+        self._memory = memory
+        self._until_s = time.monotonic() + limit_s
+
+    def run(self, since_s: float, max_size: int) -> str:
+        """Prune; return what a person should know. Raises: TimeOver, GitError, OSError."""
+        every = points(self._memory.repo, everywhere=True)
+        kept = [point for point in every if point.time_s > since_s]
+        cuts = set(self._cut(every, kept))
+        is_cut = cuts != self._cuts()
+        if is_cut:
+            share_shallow(self._memory, sorted(cuts))
+        if not is_cut and size(self._memory) <= max_size:
+            return ""
+        self._collect(kept or every[-1:])
+        removed = 0
+        while size(self._memory) > max_size and len(kept) > 1:
+            oldest = kept[: len(kept) // 4 + 1]
+            kept = kept[len(oldest) :]
+            removed += len(oldest)
+            share_shallow(self._memory, sorted(self._cut(every, kept)))
+            self._collect(kept)
+        if not removed:
+            return ""
+        return (
+            f"save points took more than max_size = {max_size >> 20} MiB: "
+            f"the {removed} oldest were removed"
+        )
+
+    def _cuts(self) -> set[str]:
+        return {*read_or_empty(f"{self._memory.folder_abs}/cuts").decode().split()}
+
+    def _cut(self, every: list[Point], kept: list[Point]) -> Iterable[str]:
+        """Return the points that have no parents any more: the oldest of each worktree."""
+        stays = {point.id for point in kept}
+        last = {point.id for point in every} - {point.parent for point in every}
+        return {
+            point.id
+            for point in every
+            if point.id in stays | last
+            and point.parent not in stays
+            and (point.parent or point.id in self._cuts())
+        }
+
+    def _collect(self, kept: list[Point]) -> None:
+        """Remove what no point needs; hold what the user's repository may lose."""
+        memory = self._memory
+        self._mark_users_packs()
+        link_objects(memory, {})
+        self._hold(kept)
+        trees = self._present()
+        for args in (
+            ("repack", "-a", "-d", "-l", "-q"),
+            ("prune", _YOUNG, *trees),
+        ):
+            done = memory.ask(*args, until_s=self._until_s)
+            if done.exit_status:
+                why = os.fsdecode(done.stderr).strip()
+                raise StateError(f"{memory.folder_abs}: git {args[0]} failed: {why}")
+
+    def _mark_users_packs(self) -> None:
+        """Have `git repack` leave the packs alone that the user's repository has, too."""
+        own_abs = f"{self._memory.folder_abs}/objects/pack"
+        users_abs = f"{self._memory.users_objects_abs}/pack"
+        os.makedirs(own_abs, exist_ok=True)
+        users = set(os.listdir(users_abs)) if os.path.isdir(users_abs) else set()
+        for name in os.listdir(own_abs):
+            base, _, ending = name.rpartition(".")
+            if ending == "keep" and f"{base}.pack" not in users:
+                remove_file(f"{own_abs}/{name}")
+        for name in users:
+            if name.endswith(".pack"):
+                replace_file(f"{own_abs}/{name.removesuffix('.pack')}.keep", b"", sync=False)
+
+    def _hold(self, kept: list[Point]) -> None:
+        """Name only the commits that the points which stay do name."""
+        memory, tips = self._memory, dict[str, None]()
+        for point in kept:
+            tips[point.head] = None
+            try:
+                state = state_of(memory.repo, point)
+            except StateError:
+                continue
+            tips |= dict.fromkeys((*state.refs.values(), *(commit for commit, _m in state.stash)))
+        tips.pop("", None)
+        check = memory.ask(
+            "cat-file",
+            "--batch-check=%(objectname) %(objecttype)",
+            stdin="".join(f"{tip}\n" for tip in tips).encode(),
+        )
+        lines = check.stdout.decode().splitlines()
+        there = [line.split(" ")[0] for line in lines if line.endswith(" commit")]
+        if there:
+            tree = memory.write_tree([])
+            held = memory.write_commit(tree, there, name="gitgates", message="held", time_s=0.0)
+            memory.write_ref(memory.held_ref, held)
+
+    def _present(self) -> list[str]:
+        """Return the trees that the indexes of worktrees stand for: nothing else names them yet."""
+        from gitgates.files.facts import Facts
+
+        trees = list[str]()
+        for state_abs in self._memory.repo.states_abs:
+            facts = Facts(f"{state_abs}/files.facts")
+            if facts.memory == self._memory.identity():
+                trees += [facts.tree, facts.ignored_tree]
+        return [tree for tree in trees if tree]
+
+
+def _remove_abandoned(memory: Memory, before_s: float) -> None:
+    """Remove memories beside this one whose repositories are gone since long."""
+    if memory.folder_abs.startswith(f"{memory.repo.common_dir_abs}/"):
+        return
+    for entry in os.scandir(os.path.dirname(memory.folder_abs)):
+        owner = os.fsdecode(read_or_empty(f"{entry.path}/of"))
+        is_gone = owner and not os.path.exists(owner)
+        is_damaged = ".damaged-" in entry.name
+        try:
+            used_s = max(os.stat(f"{entry.path}/{name}").st_mtime for name in ("of", "refs"))
+            number_abs = f"{entry.path}/number"
+            if os.path.exists(number_abs):
+                used_s = max(used_s, os.stat(number_abs).st_mtime)
+        except OSError:
+            continue
+        if (is_gone or is_damaged) and used_s < before_s:
+            remove_tree(entry.path)

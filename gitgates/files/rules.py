@@ -43,6 +43,16 @@ def take_over(memory: Memory, facts: Facts) -> bool:
     return True
 
 
+def attribute_files(repo: Repo) -> tuple[str, ...]:
+    """Return the files that may have attributes, beside those named .gitattributes in folders."""
+    return (
+        f"{repo.common_dir_abs}/info/attributes",
+        f"{repo.root_abs}/.gitattributes",
+        f"{_config_folder(repo)}/git/attributes",
+        "/etc/gitattributes",
+    )
+
+
 def _config_files(repo: Repo) -> tuple[str, ...]:
     home, config_abs = repo.env.get("HOME", ""), _config_folder(repo)
     return (

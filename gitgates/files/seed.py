@@ -12,6 +12,7 @@ import os
 from gitgates.core.types import Command
 from gitgates.files.facts import facts_of
 from gitgates.files.index import UnseenError
+from gitgates.files.rules import attribute_files
 from gitgates.git.index import SETTINGS, copy_index
 from gitgates.git.repo import Git, nul_ended
 from gitgates.proc.call import spawn
@@ -164,15 +165,7 @@ class Seed:
         )
 
     def _has_attributes(self) -> bool:
-        env = self._repo.env
-        config_abs = env.get("XDG_CONFIG_HOME", "") or f"{env.get('HOME', '')}/.config"
-        places = (
-            f"{self._repo.common_dir_abs}/info/attributes",
-            f"{self._repo.root_abs}/.gitattributes",
-            f"{config_abs}/git/attributes",
-            "/etc/gitattributes",
-        )
-        if any(os.path.exists(place) for place in places):
+        if any(map(os.path.exists, attribute_files(self._repo))):
             return True
         return self._repo.git.ask("config", "core.attributesFile").exit_status == 0
 

@@ -1,0 +1,132 @@
+"""What git keeps beside the files of a worktree: the index, HEAD, branches, the stash.
+
+files.git   of one worktree: what this was made from, and what was held then
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.record import Record
+from gitgates.files.held import git_files, hold_commits, link_objects
+from gitgates.git.index import SETTINGS, cached_tree, copy_index
+from gitgates.git.object_store import quoted
+from gitgates.git.repo import Git, nul_split
+from gitgates.store.files import read_cached, remove_file, replace_cached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.files.memory import Memory
+
+_VERSION = 1
+_REFS = ("refs/heads", "refs/stash")
+
+
+class GitState(Record):
+    """The index, HEAD, branches and the stash."""
+
+    head: str = ""
+    branch: str = ""  # the ref that HEAD names; empty where it is detached
+    refs: Mapping[str, str] = {}  # branch → commit
+    stash: tuple[tuple[str, str], ...] = ()  # commit and message of each entry, the newest first
+    index: str = ""  # a blob, with the bytes of the index; empty: there is none
+    entries: str = ""  # a digest of what it has, without what `lstat` said
+    staged: str = ""  # a tree with the objects that it names; empty: none
+
+
+def read_git_state(memory: Memory) -> GitState:
+    """Return the state, and hold what it names. Raises: GitError, TimeOver, OSError."""
+    cache_abs = f"{memory.repo.state_abs}/files.git"
+    cached = read_cached(cache_abs)
+    key = _VERSION, memory.identity()
+    is_known = isinstance(cached, tuple) and cached[:2] == key
+    files, plain, linked, held = cached[2:] if is_known else ((), (), {}, [])
+    now = git_files(memory)
+    if plain and now == files:
+        return GitState(*plain)
+    all_linked = link_objects(memory, linked)
+    state = _read(memory, GitState(*plain) if plain else GitState())
+    tips = [state.head, *state.refs.values(), *(commit for commit, _message in state.stash)]
+    new = [tip for tip in dict.fromkeys(tips) if tip and tip not in held]
+    if new:
+        hold_commits(memory, new, copied=not all_linked)
+    replace_cached(
+        cache_abs, (*key, now, tuple(state), linked, list({*tips, *held} - {""})), sync=False
+    )
+    return state
+
+
+def _read(memory: Memory, before: GitState) -> GitState:
+    repo, git = memory.repo, _users_git(memory)
+    branch, listed, head = git.ask_all(
+        ("symbolic-ref", "--quiet", "HEAD"),
+        ("for-each-ref", "--format=%(objectname) %(refname)", *_REFS),
+        ("rev-parse", "--verify", "--quiet", "HEAD"),
+    )
+    refs = {}
+    for line in os.fsdecode(listed.stdout).split("\n")[:-1]:
+        commit, _, ref = line.partition(" ")
+        refs[ref] = commit
+    stash = list[tuple[str, str]]()
+    if tip := refs.pop("refs/stash", ""):
+        log = git.ask("log", "--walk-reflogs", "-z", "--format=%H %gs", "refs/stash", "--")
+        for entry in nul_split(log.stdout):
+            commit, _, message = entry.partition(" ")
+            stash.append((commit, message))
+        stash = stash or [(tip, "")]
+    state = before._replace(
+        head="" if head.exit_status else head.stdout.decode().strip(),
+        branch=os.fsdecode(branch.stdout).strip(),
+        refs=refs,
+        stash=tuple(stash),
+    )
+    index_abs = f"{repo.git_dir_abs}/index"
+    if not os.path.exists(index_abs):
+        return state._replace(index="", entries="", staged="")
+    import hashlib  # only where something has changed
+
+    listing = git.out("ls-files", "-z", "--stage", "-v")
+    entries = hashlib.sha256(listing).hexdigest()[:40]
+    if entries == before.entries and before.index:  # `git status` writes one with the same entries
+        return state
+    with open(index_abs, "rb") as file:
+        content = file.read()
+    staged = _staged(memory, git, content, listing)
+    return state._replace(index=memory.write("blob", content), entries=entries, staged=staged)
+
+
+def _staged(memory: Memory, git: Git, index: bytes, listing: bytes) -> str:
+    """Return a tree that names all objects of the index."""
+    unmerged = [
+        meta.split(b" ")
+        for meta in (entry.partition(b"\t")[0] for entry in listing.split(b"\0"))
+        if meta and meta[-1:] != b"0"
+    ]
+    if unmerged:
+        # Those in conflict are in no tree: each by its own name, beside no others.
+        blobs = {fields[2].decode() for fields in unmerged}
+        return memory.write_tree([("100644", blob, blob) for blob in sorted(blobs)])
+    if tree := cached_tree(index):
+        return tree
+    copy_abs = f"{memory.repo.state_abs}/files.index.{os.getpid()}"
+    try:
+        copy_index(f"{memory.repo.git_dir_abs}/index", copy_abs)
+        objects = {
+            "GIT_OBJECT_DIRECTORY": f"{memory.folder_abs}/objects",
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(memory.users_objects_abs),
+            "GIT_INDEX_FILE": copy_abs,
+        }
+        git = git.with_settings(SETTINGS)
+        written = git._replace(env={**git.env, **objects}).ask("write-tree")
+        return "" if written.exit_status else written.stdout.decode().strip()
+    finally:
+        remove_file(copy_abs)
+
+
+def _users_git(memory: Memory) -> Git:
+    repo = memory.repo
+    env = {name: value for name, value in repo.env.items() if name != "GIT_INDEX_FILE"}
+    env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
+    return Git(cwd_abs=repo.root_abs, env=env)

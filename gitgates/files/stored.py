@@ -1,0 +1,194 @@
+"""The tree that a commit of a working tree would have: with what git stores of each file.
+
+Git converts line ends, `$Id$`, encodings, and runs filters, as attributes and settings say. Where
+it converts nothing, a raw tree is the tree of a commit.
+
+    files.stored   the last such tree, and path → object, where that is not the raw one
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.files.facts import Facts, identity
+from gitgates.files.index import Index
+from gitgates.files.look import NO_DEADLINE, lock
+from gitgates.files.memory import Memory, unstorable
+from gitgates.files.rules import attribute_files
+from gitgates.git.object_store import quoted
+from gitgates.git.repo import Git, nul_ended
+from gitgates.store.files import read_cached, replace_cached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from gitgates.files.look import Look
+    from gitgates.git.repo import Repo
+
+_ATTRIBUTES = ("text", "eol", "crlf", "filter", "ident", "working-tree-encoding")
+_DIFFERENCES = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
+_FILES = ("100644", "100755")
+_VERSION = 1
+_OFF = (b"unspecified", b"unset")
+
+
+def committed_tree(repo: Repo, seen: Look, *, deadline_s: float = NO_DEADLINE) -> str:
+    """Return the tree that a commit of all these files would have.
+
+    `seen` is the last look at the working tree. Where git converts nothing, it is the tree of the
+    look; of files that git converts, it has what `git add` would store. In a clean checkout, it is
+    the tree of the commit.
+
+    Raises: as `look`, and GitError where a filter that is required is missing.
+    """
+    memory = Memory(repo)
+    if not _converts(repo, memory, seen):
+        return seen.tree
+    try:
+        fd = lock(memory, deadline_s)
+        try:
+            return _Stored(memory, seen, deadline_s).tree()
+        finally:
+            os.close(fd)
+    except OSError as error:
+        raise unstorable(memory, error) from error
+
+
+def _converts(repo: Repo, memory: Memory, seen: Look) -> bool:
+    """Return whether anything says that git converts files."""
+    if any(map(os.path.exists, attribute_files(repo))):
+        return True
+    if repo.git.ask("config", "--get-regexp", r"^core\.(autocrlf|attributesfile)$").stdout.strip():
+        return True
+    git = memory.reading
+    named = git.ask("ls-tree", "-r", "-z", "--name-only", "--full-tree", seen.tree).stdout
+    return b"/.gitattributes\0" in b"/" + named.replace(b"\0", b"\0/")
+
+
+class _Stored:
+    """What git stores of the files of one tree."""
+
+    def __init__(self, memory: Memory, seen: Look, until_s: float) -> None:
+        self._memory = memory
+        self._repo = memory.repo
+        self._tree = seen.tree
+        self._index = Index(memory, Facts(f"{memory.repo.state_abs}/files.facts"), until_s)
+        self._cache_abs = f"{memory.repo.state_abs}/files.stored"
+
+    def tree(self) -> str:
+        """Return the tree. Raises: GitError, TimeOver, OSError."""
+        rules = self._rules()
+        cached = read_cached(self._cache_abs)
+        is_known = isinstance(cached, tuple) and cached[:2] == (_VERSION, rules)
+        was, stored, result = cached[2:] if is_known else ("", {}, "")
+        if was == self._tree:
+            return str(result)
+        changed = self._changed(was)
+        if any(path.rpartition("/")[2] == ".gitattributes" for path in changed) and was:
+            was, stored, changed = "", {}, self._changed("")
+        stored = {path: both for path, both in stored.items() if path not in changed}
+        files = {path: both for path, both in changed.items() if both[0] in _FILES}
+        converted = self._converted(list(files))
+        unchanged = self._users_entries() if converted else {}
+        hashed = [path for path in converted if path not in unchanged]
+        ids = {**unchanged, **dict(zip(hashed, self._hash(hashed), strict=True))}
+        for path in converted:
+            mode, raw = files[path]
+            if ids[path] != raw:
+                stored[path] = mode, ids[path]
+        lines = "".join(f"{mode} {blob}\t{path}\0" for path, (mode, blob) in stored.items())
+        result = self._index.replaced(os.fsencode(lines)) if lines else self._tree
+        # What has changed since the look is not what was looked at.
+        if not (hashed and set(self._index.look().changed) & set(hashed)):
+            replace_cached(
+                self._cache_abs, (_VERSION, rules, self._tree, stored, result), sync=False
+            )
+        return result
+
+    def _changed(self, was: str) -> dict[str, tuple[str, str]]:
+        """Return path → mode and raw object of each file that differs from a tree; "": of all."""
+        git, raw = self._memory.reading, dict[str, tuple[str, str]]()
+        if not was:
+            listed = git.out("ls-tree", "-r", "-z", "--full-tree", self._tree)
+            for entry in listed.split(b"\0")[:-1]:
+                meta, _tab, name = entry.partition(b"\t")
+                mode, _kind, object_id = meta.decode().split(" ")
+                raw[os.fsdecode(name)] = mode, object_id
+            return raw
+        fields = git.out(*_DIFFERENCES, was, self._tree).split(b"\0")
+        for meta, name in zip(fields[::2], fields[1::2], strict=False):
+            _old, mode, _was, object_id, _kind = meta.decode().split(" ")
+            raw[os.fsdecode(name)] = mode, object_id
+        return raw
+
+    def _converted(self, paths: list[str]) -> list[str]:
+        """Return the files that git may convert."""
+        git = self._users_git()
+        autocrlf = git.ask("config", "core.autocrlf").stdout.strip().lower()
+        if autocrlf in {b"true", b"input"}:
+            return paths
+        ask = ("check-attr", "-z", "--stdin", *_ATTRIBUTES)
+        fields = git.out(*ask, stdin=nul_ended(paths)).split(b"\0")
+        names = [
+            os.fsdecode(name)
+            for name, value in zip(fields[::3], fields[2::3], strict=False)
+            if value not in _OFF
+        ]
+        return list(dict.fromkeys(names))
+
+    def _rules(self) -> tuple[Any, ...]:
+        """Return what else decides what is stored: files, settings of filters and line ends."""
+        ask = ("config", "--null", "--get-regexp", r"^(filter\.|core\.(autocrlf|eol|attributes))")
+        places = tuple(map(identity, attribute_files(self._repo)))
+        return self._memory.identity(), places, self._repo.git.ask(*ask).stdout
+
+    def _users_entries(self) -> dict[str, str]:
+        """Return path → object, of the files that are as in the user's index: git has said so."""
+        git = self._users_git()
+        entries = dict[str, str]()
+        for entry in git.out("ls-files", "-z", "--stage").split(b"\0")[:-1]:
+            meta, _tab, name = entry.partition(b"\t")
+            _mode, object_id, stage = meta.split(b" ")
+            if stage == b"0":
+                entries[os.fsdecode(name)] = object_id.decode()
+        listing = ("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all")
+        for path in git.names(*listing):
+            entries.pop(path, None)
+        for entry in git.names("ls-files", "-z", "-v"):
+            if entry[0] != "H":  # flagged: git was told not to look
+                entries.pop(entry[2:], None)
+        return entries
+
+    def _hash(self, paths: list[str]) -> list[str]:
+        """Store what git stores of files; return the ids. Raises: GitError."""
+        if not paths:
+            return []
+        objects = {
+            "GIT_OBJECT_DIRECTORY": f"{self._memory.folder_abs}/objects",
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(self._memory.users_objects_abs),
+        }
+        git = self._users_git().with_settings((("core.safecrlf", "false"),))
+        git = git._replace(env={**git.env, **objects})
+        odd = [path for path in paths if "\n" in path]
+        plain = [path for path in paths if "\n" not in path]
+        stdin = b"".join([_line(path) for path in plain])
+        ids = git.out("hash-object", "-w", "--stdin-paths", stdin=stdin).decode().split()
+        found = dict(zip(plain, ids, strict=True))
+        for path in odd:
+            found[path] = git.out("hash-object", "-w", "--", path).decode().strip()
+        return [found[path] for path in paths]
+
+    def _users_git(self) -> Git:
+        repo = self._repo
+        env = {name: value for name, value in repo.env.items() if name != "GIT_INDEX_FILE"}
+        env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
+        return Git(cwd_abs=repo.root_abs, env=env)
+
+
+def _line(path: str) -> bytes:
+    """Return a path as git reads one in a line: in quotes, if it begins with one."""
+    name = os.fsencode(path)
+    if not name.startswith(b'"'):
+        return name + b"\n"
+    return b'"' + name.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"\n'
