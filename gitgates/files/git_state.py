@@ -31,7 +31,7 @@ class GitState(Record):
     branch: str = ""  # the ref that HEAD names; empty where it is detached
     refs: Mapping[str, str] = {}  # branch → commit
     stash: tuple[tuple[str, str], ...] = ()  # commit and message of each entry, the newest first
-    index: str = ""  # a blob, with the bytes of the index; empty: there is none
+    index_blob: str = ""  # with the bytes of the index; empty: there is none
     entries: str = ""  # a digest of what it has, without what `lstat` said
     staged: str = ""  # a tree with the objects that it names; empty: none
 
@@ -84,17 +84,19 @@ def _read(memory: Memory, before: GitState) -> GitState:
     )
     index_abs = f"{repo.git_dir_abs}/index"
     if not os.path.exists(index_abs):
-        return state._replace(index="", entries="", staged="")
+        return state._replace(index_blob="", entries="", staged="")
     import hashlib  # only where something has changed
 
     listing = git.out("ls-files", "-z", "--stage", "-v")
     entries = hashlib.sha256(listing).hexdigest()[:40]
-    if entries == before.entries and before.index:  # `git status` writes one with the same entries
+    if (
+        entries == before.entries and before.index_blob
+    ):  # `git status` writes one with the same entries
         return state
     with open(index_abs, "rb") as file:
         content = file.read()
     staged = _staged(memory, git, content, listing)
-    return state._replace(index=memory.write("blob", content), entries=entries, staged=staged)
+    return state._replace(index_blob=memory.write("blob", content), entries=entries, staged=staged)
 
 
 def _staged(memory: Memory, git: Git, index: bytes, listing: bytes) -> str:

@@ -81,7 +81,7 @@ class State(Record):
     branch: str = ""  # the ref that HEAD names; empty where it is detached
     refs: Mapping[str, str] = {}  # branch, `refs/heads/…` → commit
     stash: tuple[tuple[str, str], ...] = ()  # commit and message of each entry, the newest first
-    index: str = ""  # a blob, with the bytes of the index; empty: there is none
+    index_blob: str = ""  # with the bytes of the index; empty: there is none
     entries: str = ""  # a digest of what it has, without what `lstat` said
     umask: int = 0o022
     modes: Mapping[str, int] = {}  # path → permissions that are not those of the umask
@@ -162,7 +162,7 @@ def _record_locked(memory: Memory, seen: Look, author: Author, facts: Facts) -> 
     entries = [("40000", "files", seen.tree), ("100644", "state", state)]
     for mode, name, object_id in (
         ("40000", "ignored", seen.ignored),
-        ("100644", "index", git.index),
+        ("100644", "index", git.index_blob),
         ("40000", "staged", git.staged),
     ):
         if object_id:
@@ -195,7 +195,7 @@ def _state(seen: Look, git: GitState) -> State:
         branch=git.branch,
         refs=git.refs,
         stash=git.stash,
-        index=git.index,
+        index_blob=git.index_blob,
         entries=git.entries,
         umask=seen.umask,
         modes=_sorted(seen.modes),

@@ -155,9 +155,9 @@ class _Stored:
         listing = ("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all")
         for path in git.names(*listing):
             entries.pop(path, None)
-        for entry in git.names("ls-files", "-z", "-v"):
-            if entry[0] != "H":  # flagged: git was told not to look
-                entries.pop(entry[2:], None)
+        for flagged in git.names("ls-files", "-z", "-v"):
+            if flagged[0] != "H":  # flagged: git was told not to look
+                entries.pop(flagged[2:], None)
         return entries
 
     def _hash(self, paths: list[str]) -> list[str]:
