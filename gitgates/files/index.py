@@ -29,6 +29,7 @@ _DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodule
 _OTHERS = ("ls-files", "-z", "--others", "--directory")
 SUBMODULE = b"160000"
 _GONE = b"D"
+_UNREADABLE = "cannot be read"
 # Stored at once: what is lost when time is over.
 _MOST_PATHS, _MOST_BYTES = 2000, 64 << 20
 _LARGE = 1 << 20  # bytes, from which on to compress takes longer than to write
@@ -101,8 +102,15 @@ class Index:
         seen = _split(self.output_of(_DIFFERENCES, differences))
         listed = nul_split(self.output_of(_OTHERS, others))
         problems = dict[str, str]()
-        for line in os.fsdecode(differences.stderr + others.stderr).split("\n"):
-            _read_problem(line, problems)
+        for line in os.fsdecode(others.stderr).split("\n"):
+            if "could not open" in line:
+                problems[line.partition("'")[2].partition("'")[0].rstrip("/")] = _UNREADABLE
+        for line in os.fsdecode(differences.stderr).split("\n"):
+            path, _, why = line.rpartition(": ")
+            if path and not os.path.lexists(f"{self._root_abs}/{path}"):
+                seen.gone.append(path)  # below a link to itself, or out of reach
+                if why.startswith("Permission"):
+                    problems[path] = _UNREADABLE
         return seen._replace(others=listed, unreadable=problems)
 
     def list_others(self) -> list[str]:
@@ -192,6 +200,9 @@ def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> Found:
         path_abs = f"{root_abs}/{path}"
         try:
             now = os.lstat(path_abs)
+        except PermissionError:
+            found.left_out[path] = _UNREADABLE
+            continue
         except OSError:
             found.gone.append(path)
             continue
@@ -222,7 +233,7 @@ def why_not(path_abs: str, now: os.stat_result, max_file: int) -> str:
         return "neither a file nor a link"
     if now.st_size > max_file:
         return f"larger than {max_file >> 20} MiB" if max_file >> 20 else "too large"
-    return "" if os.access(path_abs, os.R_OK) else "cannot be read"
+    return "" if os.access(path_abs, os.R_OK) else _UNREADABLE
 
 
 def _chunks(sizes: Mapping[str, int]) -> Iterable[tuple[list[str], bool]]:
@@ -253,11 +264,3 @@ def _split(differences: bytes) -> Seen:
         else:
             seen.changed.append(path)
     return seen
-
-
-def _read_problem(line: str, problems: dict[str, str]) -> None:
-    """Note what git says that it cannot read."""
-    if not line or line.startswith(("hint:", "warning: unable to access")):
-        return
-    name = line.partition("'")[2].partition("'")[0] or line.partition(": ")[0]
-    problems[name.rstrip("/")] = "cannot be read"

@@ -15,9 +15,10 @@ from gitgates.files.index import Index
 from gitgates.files.look import NO_DEADLINE, lock
 from gitgates.files.memory import Memory, unstorable
 from gitgates.files.rules import attribute_files
+from gitgates.git.index import SETTINGS, copy_index, update_index
 from gitgates.git.object_store import quoted
 from gitgates.git.repo import Git, nul_ended
-from gitgates.store.files import read_cached, replace_cached
+from gitgates.store.files import read_cached, remove_file, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def committed_tree(repo: Repo, seen: Look, *, deadline_s: float = NO_DEADLINE) -
 
     `seen` is the last look at the working tree. Where git converts nothing, it is the tree of the
     look; of files that git converts, it has what `git add` would store. In a clean checkout, it is
-    the tree of the commit.
+    the tree of the commit, if that was made by the attributes and settings of now.
 
     Raises: as `look`, and GitError where a filter that is required is missing.
     """
@@ -73,6 +74,7 @@ class _Stored:
         self._memory = memory
         self._repo = memory.repo
         self._tree = seen.tree
+        self._flagged: set[str] = set()
         self._index = Index(memory, Facts(f"{memory.repo.state_abs}/files.facts"), until_s)
         self._cache_abs = f"{memory.repo.state_abs}/files.stored"
 
@@ -92,7 +94,7 @@ class _Stored:
         converted = self._converted(list(files))
         unchanged = self._users_entries() if converted else {}
         hashed = [path for path in converted if path not in unchanged]
-        ids = {**unchanged, **dict(zip(hashed, self._hash(hashed), strict=True))}
+        ids = {**unchanged, **self._add(hashed)}
         for path in converted:
             mode, raw = files[path]
             if ids[path] != raw:
@@ -140,55 +142,60 @@ class _Stored:
     def _rules(self) -> tuple[Any, ...]:
         """Return what else decides what is stored: files, settings of filters and line ends."""
         ask = ("config", "--null", "--get-regexp", r"^(filter\.|core\.(autocrlf|eol|attributes))")
-        places = tuple(map(identity, attribute_files(self._repo)))
+        files = (*attribute_files(self._repo), f"{self._repo.git_dir_abs}/index")
+        places = tuple(map(identity, files))
         return self._memory.identity(), places, self._repo.git.ask(*ask).stdout
 
     def _users_entries(self) -> dict[str, str]:
         """Return path → object, of the files that are as in the user's index: git has said so."""
         git = self._users_git()
+        entries = self._entries(git)
+        listing = ("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all")
+        for path in git.names(*listing):
+            entries.pop(path, None)
+        # Flagged ones: git was told not to look.
+        self._flagged = {name[2:] for name in git.names("ls-files", "-z", "-v") if name[0] != "H"}
+        return {path: blob for path, blob in entries.items() if path not in self._flagged}
+
+    def _add(self, paths: list[str]) -> dict[str, str]:
+        """Return path → object that `git add` would store of files, beside the user's index.
+
+        That index counts: line ends that are in it already are not converted. Raises: GitError.
+        """
+        if not paths:
+            return {}
+        users_abs = f"{self._repo.git_dir_abs}/index"
+        copy_abs = f"{self._repo.state_abs}/files.index.{os.getpid()}"
+        env = {
+            "GIT_OBJECT_DIRECTORY": f"{self._memory.folder_abs}/objects",
+            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(self._memory.users_objects_abs),
+            "GIT_INDEX_FILE": copy_abs,
+        }
+        git = self._users_git().with_settings((*SETTINGS, ("core.safecrlf", "false")))
+        git = git._replace(env={**git.env, **env})
+        try:
+            if os.path.exists(users_abs):
+                copy_index(users_abs, copy_abs)
+                update_index(git, self._flagged & set(paths), "--force-remove")
+            update_index(git, paths, "--add", "--replace")
+            entries = self._entries(git)
+        finally:
+            remove_file(copy_abs)
+        return {path: entries[path] for path in paths}
+
+    @staticmethod
+    def _entries(git: Git) -> dict[str, str]:
+        """Return path → object of the entries of an index."""
         entries = dict[str, str]()
         for entry in git.out("ls-files", "-z", "--stage").split(b"\0")[:-1]:
             meta, _tab, name = entry.partition(b"\t")
             _mode, object_id, stage = meta.split(b" ")
             if stage == b"0":
                 entries[os.fsdecode(name)] = object_id.decode()
-        listing = ("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all")
-        for path in git.names(*listing):
-            entries.pop(path, None)
-        for flagged in git.names("ls-files", "-z", "-v"):
-            if flagged[0] != "H":  # flagged: git was told not to look
-                entries.pop(flagged[2:], None)
         return entries
-
-    def _hash(self, paths: list[str]) -> list[str]:
-        """Store what git stores of files; return the ids. Raises: GitError."""
-        if not paths:
-            return []
-        objects = {
-            "GIT_OBJECT_DIRECTORY": f"{self._memory.folder_abs}/objects",
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(self._memory.users_objects_abs),
-        }
-        git = self._users_git().with_settings((("core.safecrlf", "false"),))
-        git = git._replace(env={**git.env, **objects})
-        odd = [path for path in paths if "\n" in path]
-        plain = [path for path in paths if "\n" not in path]
-        stdin = b"".join([_line(path) for path in plain])
-        ids = git.out("hash-object", "-w", "--stdin-paths", stdin=stdin).decode().split()
-        found = dict(zip(plain, ids, strict=True))
-        for path in odd:
-            found[path] = git.out("hash-object", "-w", "--", path).decode().strip()
-        return [found[path] for path in paths]
 
     def _users_git(self) -> Git:
         repo = self._repo
         env = {name: value for name, value in repo.env.items() if name != "GIT_INDEX_FILE"}
         env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
         return Git(cwd_abs=repo.root_abs, env=env)
-
-
-def _line(path: str) -> bytes:
-    """Return a path as git reads one in a line: in quotes, if it begins with one."""
-    name = os.fsencode(path)
-    if not name.startswith(b'"'):
-        return name + b"\n"
-    return b'"' + name.replace(b"\\", b"\\\\").replace(b'"', b'\\"') + b'"\n'
