@@ -17,8 +17,6 @@ from gitgates.git.repo import read_head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gitgates.files.index import Seen
     from gitgates.files.look import Limits, Look
     from gitgates.files.memory import Memory
@@ -41,6 +39,7 @@ class Scan:
         self._permissions = Permissions(self._root_abs, self.facts)
         self._has_other_rules = self._prepare()
         self.index = Index(memory, self.facts, until_s)
+        self._is_seeded = False  # just now, from the user's index
 
     def _prepare(self) -> bool:
         facts, memory = self.facts, self._memory
@@ -98,12 +97,13 @@ class Scan:
             return []
         from gitgates.files.seed import Seed  # once for each worktree
 
-        seed = Seed(memory, self.index)
+        seed = Seed(memory, self.index, self._permissions.umask)
+        facts.users = identity(self._users_abs)
         seed.make()
         facts.left_out, facts.recent, facts.modes, facts.owners = {}, {}, {}, {}
         facts.modules = seed.modules
-        facts.users = identity(self._users_abs)
-        self._permissions.note(seed.unusual(self._permissions.umask))
+        self._is_seeded = True
+        self._permissions.note(seed.unusual)
         return seed.dropped
 
     def _update(self, seen: Seen, dropped: list[str]) -> None:
@@ -127,8 +127,8 @@ class Scan:
             item: stat_of(f"{self._root_abs}/{item}") for item in others if _is_ignore_file(item)
         }
         users = identity(self._users_abs)
-        forced = list[str]()
-        if has_other_rules or new or users != facts.users:
+        away, forced = list[str](), list[str]()
+        if not self._is_seeded and (has_other_rules or new or users != facts.users):
             from gitgates.files.forced import compare  # something has changed
 
             away, forced = compare(
@@ -137,7 +137,8 @@ class Scan:
             self._remove(away)
             facts.users = users
         wanted = (*dropped, *seen.changed, *self._permissions.changed_since(), *untracked, *forced)
-        self._add(dict.fromkeys((*wanted, *self._left_out_before())))
+        paths = dict.fromkeys((*wanted, *self._left_out_before()))
+        self._add([path for path in paths if path not in away])
 
     def _left_out_before(self) -> list[str]:
         """Return the files that were left out, unless git ignores them now."""
@@ -150,7 +151,7 @@ class Scan:
             if path in (facts.forced or {}) or not (path in ignored or path.startswith(inside))
         ]
 
-    def _add(self, paths: Iterable[str]) -> None:
+    def _add(self, paths: list[str]) -> None:
         """Store files; note those that are left out."""
         facts = self.facts
         nested = [item for item, kind in facts.kinds.items() if kind == NESTED]

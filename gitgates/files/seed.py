@@ -20,12 +20,14 @@ from gitgates.store.files import remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.files.facts import Stat
     from gitgates.files.index import Index
     from gitgates.files.memory import Memory
 
 _LISTING = ("ls-files", "-z", "--stage", "-v")
 _REMOVE = ("update-index", "--force-write-index", "--force-remove", "-z", "--stdin")
 _FILTERS = ("filter", "working-tree-encoding")
+_SUBMODULE = b"160000"
 _EMPTY = {
     "sha1": b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "sha256": b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
@@ -35,95 +37,83 @@ _EMPTY = {
 class Seed:
     """The user's index, copied; what it has is to be compared with the files."""
 
-    def __init__(self, memory: Memory, index: Index) -> None:
+    def __init__(self, memory: Memory, index: Index, umask: int) -> None:
         self._memory = memory
         self._index = index
         self._repo = memory.repo
+        self._umask = umask
         self._new_abs = f"{index.path_abs}.new"  # until it is complete
-        self._stats: dict[str, os.stat_result] = {}
-        self._paths: list[str] = []  # of files, whose entries stay
-        self.dropped: list[str] = []  # of those that do not, to be stored anew
+        self._ids: list[bytes] = []  # of the entries that may stay
+        self._paths: list[str] = []  # of the same
+        self._flagged_modules: dict[str, str] = {}
+        self.dropped: list[str] = []  # of those that do not stay, to be stored anew
         self.modules: list[str] = []
+        self.unusual: dict[str, Stat] = {}  # files that may have unusual permissions
 
     def make(self) -> None:
         """Make the index. Raises: UnseenError, TimeOver, OSError."""
         users_abs = f"{self._repo.git_dir_abs}/index"
-        self._index.unlock()
         if not os.path.exists(users_abs):
             self._index.begin_empty()
             return
         remove_file(f"{self._new_abs}.lock")
         copy_index(users_abs, self._new_abs)
-        entries = self._read_entries()
+        self._read_entries()
         sizes_abs = f"{self._index.path_abs}.sizes"
         try:
-            pid = self._start_sizes(sizes_abs, {meta for meta, _path in entries})
-            lengths = self._look(entries)
+            pid = self._start_sizes(sizes_abs)
+            lengths = self._look()
             _pid, status = os.waitpid(pid, 0)
             with open(sizes_abs, "rb") as file:
-                sizes = dict(line.split(b" ", 1) for line in file.read().splitlines())
+                sizes = file.read().split(b"\n")[:-1]
         finally:
             remove_file(sizes_abs)
             remove_file(f"{sizes_abs}.in")
-        if status:
+        if status or len(sizes) != len(lengths):
             raise UnseenError(f"git cat-file failed in {self._repo.root_abs}")
-        for object_id, path in entries:
-            stays = sizes.get(object_id) == lengths.get(path, b"-")
-            (self._paths if stays else self.dropped).append(path)
+        if list(map(b"%d".__mod__, lengths)) != sizes:
+            paths, self._paths = self._paths, []
+            for path, length, size in zip(paths, lengths, sizes, strict=True):
+                (self._paths if b"%d" % length == size else self.dropped).append(path)
         if filtered := self._filtered():
             self._paths = [path for path in self._paths if path not in filtered]
             self.dropped += filtered
         flagged = self._flagged_modules
         self._out(*_REMOVE, stdin=nul_ended((*self.dropped, *flagged)))
-        lines = "".join(f"{meta}\t{path}\0" for path, meta in flagged.items())
-        if lines:
+        if flagged:
+            lines = "".join(f"{meta}\t{path}\0" for path, meta in flagged.items())
             self._out("update-index", "-z", "--index-info", stdin=os.fsencode(lines))
         os.rename(self._new_abs, self._index.path_abs)
 
-    def unusual(self, umask: int) -> dict[str, tuple[int, ...]]:
-        """Return path → what `lstat` said, of files that stay and may have unusual permissions."""
-        root = os.stat(self._repo.root_abs)
-        plain = {0o666 & ~umask, 0o777 & ~umask}
-        found = {}
-        for path in self._paths:
-            now = self._stats[path]
-            is_plain = now.st_mode & 0o7777 in plain and now.st_uid == root.st_uid
-            if not (is_plain and now.st_gid == root.st_gid):
-                found[path] = facts_of(now)
-        return found
-
-    def _read_entries(self) -> list[tuple[bytes, str]]:
-        """Return id and path of each entry that may stay; the others are dropped."""
-        empty, entries = _EMPTY[self._repo.object_format], []
-        dropped = dict[str, None]()
-        self._flagged_modules: dict[str, str] = {}
+    def _read_entries(self) -> None:
+        """Read the entries that may stay; the others are dropped, or submodules."""
+        empty, ids, paths = _EMPTY[self._repo.object_format], self._ids, self._paths
+        dropped, decode = dict[str, None](), os.fsdecode
         for entry in self._out(*_LISTING).split(b"\0")[:-1]:
             meta, _tab, name = entry.partition(b"\t")
             tag, mode, object_id, stage = meta.split(b" ")
-            path = os.fsdecode(name)
             # Source: git-ls-files(1), -v: assume-unchanged is lower case, skip-worktree is S. What
             # `git add -N` announced has the empty blob.
-            if mode == b"160000" and stage == b"0":
-                self.modules.append(path)
+            if mode == _SUBMODULE and stage == b"0":
+                self.modules.append(decode(name))
                 if tag != b"H":
-                    self._flagged_modules[path] = f"160000 {object_id.decode()}"
+                    self._flagged_modules[decode(name)] = f"160000 {object_id.decode()}"
             elif tag != b"H" or stage != b"0" or object_id == empty:
-                dropped[path] = None
+                dropped[decode(name)] = None
             else:
-                entries.append((object_id, path))
+                ids.append(object_id)
+                paths.append(decode(name))
         self.dropped = list(dropped)
-        return entries
 
-    def _start_sizes(self, sizes_abs: str, ids: set[bytes]) -> int:
+    def _start_sizes(self, sizes_abs: str) -> int:
         """Have git say how large objects are, while we look at the files; return its process."""
         with open(f"{sizes_abs}.in", "wb") as file:
-            file.write(b"".join([object_id + b"\n" for object_id in ids]))
+            file.write(b"\n".join([*self._ids, b""]))
         fd = os.open(sizes_abs, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        ask = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
         try:
             return spawn(
                 Command(
-                    argv=("git", *ask),
+                    argv=("git", "cat-file", "--batch-check=%(objectsize)", "--buffer"),
                     env=self._memory.env,
                     cwd_abs=self._repo.root_abs,
                     stdin_abs=f"{sizes_abs}.in",
@@ -133,18 +123,23 @@ class Seed:
         finally:
             os.close(fd)
 
-    def _look(self, entries: list[tuple[bytes, str]]) -> dict[str, bytes]:
-        """Return path → how many bytes a file has, or a link."""
-        lengths, lstat = dict[str, bytes](), os.lstat
+    def _look(self) -> list[int]:
+        """Return how many bytes each file has, or a link; -1 where there is none."""
+        lengths, lstat = list[int](), os.lstat
+        root = os.stat(self._repo.root_abs)
+        owner, plain = root.st_uid, {0o666 & ~self._umask, 0o777 & ~self._umask}
         fd = os.open(self._repo.root_abs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            for _object_id, path in entries:
+            for path in self._paths:
                 try:
                     now = lstat(path, dir_fd=fd)
                 except OSError:
+                    lengths.append(-1)
                     continue
-                lengths[path] = b"%d" % now.st_size
-                self._stats[path] = now
+                lengths.append(now.st_size)
+                is_plain = now.st_mode & 0o7777 in plain and now.st_uid == owner
+                if not is_plain or now.st_gid != root.st_gid:
+                    self.unusual[path] = facts_of(now)
         finally:
             os.close(fd)
         return lengths
