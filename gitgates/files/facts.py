@@ -20,7 +20,7 @@ _VERSION = 1
 _FIELDS = (
     *("memory", "limits", "index", "users", "config", "settings", "rules", "kinds", "forced"),
     *("modules", "ignore_files", "tree", "modes", "owners", "recent", "left_out", "folders"),
-    *("ignored", "ignored_tree", "ignored_out"),
+    *("ignored", "ignored_tree", "ignored_out", "linked"),
 )
 
 
@@ -60,6 +60,7 @@ class Facts:
         self.ignored: dict[str, Stat] = {}  # that are stored
         self.ignored_tree = ""
         self.ignored_out: dict[str, str] = {}
+        self.linked: dict[str, int] = {}  # folders of the user's objects, all linked at that mtime
 
     def _plain(self) -> tuple[Any, ...]:
         return (_VERSION, *(_copied(getattr(self, name)) for name in _FIELDS))

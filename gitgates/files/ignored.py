@@ -57,13 +57,13 @@ class Ignored:
         self._limits = limits
         self._until_s = until_s
         self._index = Index(memory, facts, until_s, f"{memory.index_abs}.ignored")
-        self._found: dict[str, Stat] = {}
+        self.found: dict[str, Stat] = {}  # that are stored
         self._left_out: dict[str, str] = {}
 
-    def look(self, items: list[str], others: Iterable[str]) -> str:
-        """Store the ignored files among these items, folders with a slash; return their tree.
+    def look(self, items: list[str], others: Iterable[str]) -> None:
+        """Store the ignored files among these items, folders with a slash; note their tree.
 
-        It is empty if there are none. `others` are files in these folders that are not ignored.
+        `others` are files in these folders that are not ignored.
 
         Raises: UnseenError, TimeOver, OSError.
         """
@@ -78,25 +78,24 @@ class Ignored:
         self._limit()
         known = facts.ignored if os.path.exists(index.path_abs) else {}
         facts.ignored_out = self._left_out
-        if not self._found:
+        if not self.found:
             facts.ignored, facts.ignored_tree = {}, ""
             remove_file(index.path_abs)
-        elif self._found != known:
+        elif self.found != known:
             self._store(known, began_ns)
-        return facts.ignored_tree
 
     def _store(self, known: dict[str, Stat], began_ns: int) -> None:
         facts, index = self._facts, self._index
         index.unlock()
         if not known:
             index.begin_empty()
-        index.remove([path for path in known if path not in self._found])
-        new = {path: now[1] for path, now in self._found.items() if known.get(path) != now}
+        index.remove([path for path in known if path not in self.found])
+        new = {path: now[1] for path, now in self.found.items() if known.get(path) != now}
         facts.ignored = {}  # if time is over, the next look begins anew: what is stored, is
         index.add(new)
         facts.ignored = {
             path: now if max(now[3], now[4]) < began_ns - _TICK_NS else ()
-            for path, now in self._found.items()
+            for path, now in self.found.items()
         }
         facts.ignored_tree = index.tree()
 
@@ -126,7 +125,7 @@ class Ignored:
                     self._note(path)
 
     def _note(self, path: str) -> None:
-        if path.endswith(_ENDINGS) or path in self._others or len(self._found) > _MOST_FILES:
+        if path.endswith(_ENDINGS) or path in self._others or len(self.found) > _MOST_FILES:
             return
         path_abs = f"{self._root_abs}/{path}"
         try:
@@ -137,15 +136,15 @@ class Ignored:
             if why := why_not(path_abs, now, self._limits.max_file):
                 self._left_out[path] = why
             else:
-                self._found[path] = facts_of(now)
+                self.found[path] = facts_of(now)
 
     def _limit(self) -> None:
         """Leave out the largest while all together are too large."""
-        left = sum(now[1] for now in self._found.values()) - self._limits.max_ignored
+        left = sum(now[1] for now in self.found.values()) - self._limits.max_ignored
         if left <= 0:
             return
-        for path in sorted(self._found, key=lambda path: self._found[path][1], reverse=True):
-            left -= self._found.pop(path)[1]
+        for path in sorted(self.found, key=lambda path: self.found[path][1], reverse=True):
+            left -= self.found.pop(path)[1]
             self._left_out[path] = "all ignored files together are too large"
             if left <= 0:
                 break

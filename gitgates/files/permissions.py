@@ -11,8 +11,11 @@ from gitgates.files.facts import facts_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
 
     from gitgates.files.facts import Facts, Stat
+
+    Owners: TypeAlias = dict[str, tuple[int, int]]
 
 _SETTLED_S = 2  # git compares times by the second
 _SECOND_NS = 1_000_000_000
@@ -64,15 +67,24 @@ class Permissions:
             for path, now in facts.recent.items()
             if max(now[3], now[4]) >= self._settled_ns
         }
-        for path, now in stats.items():
+        for path in stats:
             self.forget_modes(path)
-            mode, owner = now[0], now[5:7]
-            if stat.S_ISREG(mode) and stat.S_IMODE(mode) != usual(mode, self.umask):
-                facts.modes[path] = stat.S_IMODE(mode)
-            if owner != self._owner:
-                facts.owners[path] = owner[0], owner[1]
             if facts.folders is not None:
                 self._note_folder(path)
+        modes, owners = self.unusual_of(stats)
+        facts.modes.update(modes)
+        facts.owners.update(owners)
+
+    def unusual_of(self, stats: Mapping[str, Stat]) -> tuple[dict[str, int], Owners]:
+        """Return path → permissions, and path → owners, where they are not the usual ones."""
+        modes, owners = dict[str, int](), dict[str, tuple[int, int]]()
+        for path, now in stats.items():
+            mode, owner = now[0], now[5:7]
+            if stat.S_ISREG(mode) and stat.S_IMODE(mode) != usual(mode, self.umask):
+                modes[path] = stat.S_IMODE(mode)
+            if owner != self._owner:
+                owners[path] = owner[0], owner[1]
+        return modes, owners
 
     def forget(self, paths: Iterable[str]) -> None:
         """Forget files that are gone."""

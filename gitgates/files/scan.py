@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from gitgates.files.facts import Facts, identity, stat_of
+from gitgates.files.held import link_objects
 from gitgates.files.index import Index, sort_out
 from gitgates.files.others import IGNORED, NESTED, OPEN, classify, nested_kind
 from gitgates.files.permissions import Permissions
@@ -17,6 +18,7 @@ from gitgates.git.repo import read_head
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.files.facts import Stat
     from gitgates.files.index import Seen
     from gitgates.files.look import Limits, Look
     from gitgates.files.memory import Memory
@@ -40,6 +42,7 @@ class Scan:
         self._has_other_rules = self._prepare()
         self.index = Index(memory, self.facts, until_s)
         self._is_seeded = False  # just now, from the user's index
+        self._stored: list[str] = []
 
     def _prepare(self) -> bool:
         facts, memory = self.facts, self._memory
@@ -63,11 +66,16 @@ class Scan:
         dirty = self._look_at_modules(seen.modules)
         if not facts.tree:
             facts.tree = self.index.tree()
+            link_objects(memory, facts.linked)  # those that only the user's repository has
         ignored, folders = "", dict[str, int]()
+        modes, owners = facts.modes, facts.owners
         if with_ignored:
-            ignored = self._look_at_ignored()
+            others = self._look_at_ignored()
+            ignored = facts.ignored_tree
             paths = self.index.paths() if facts.folders is None else ()
-            folders = self._permissions.unusual_folders((*paths, *facts.ignored))
+            folders = self._permissions.unusual_folders((*paths, *others))
+            modes, owners = self._permissions.unusual_of(others)
+            modes, owners = {**facts.modes, **modes}, {**facts.owners, **owners}
         facts.index = identity(memory.index_abs)
         facts.save()
         return Look(
@@ -77,9 +85,9 @@ class Scan:
             left_out={**facts.left_out, **seen.unreadable},
             ignored_out=facts.ignored_out if with_ignored else {},
             unseen=dirty,
-            modes=facts.modes,
+            modes=modes,
             folders=folders,
-            owners=facts.owners,
+            owners=owners,
             umask=self._permissions.umask,
             notes=tuple(memory.notes),
         )
@@ -122,7 +130,7 @@ class Scan:
             has_other_rules = has_other_rules or stat_of(f"{self._root_abs}/{path}") != was
         if has_other_rules:
             facts.kinds = {}
-        untracked = self._untracked = classify(self._repo, index, facts, others)
+        untracked = classify(self._repo, index, facts, others)
         facts.ignore_files = {
             item: stat_of(f"{self._root_abs}/{item}") for item in others if _is_ignore_file(item)
         }
@@ -138,7 +146,8 @@ class Scan:
             facts.users = users
         wanted = (*dropped, *seen.changed, *self._permissions.changed_since(), *untracked, *forced)
         paths = dict.fromkeys((*wanted, *self._left_out_before()))
-        self._add([path for path in paths if path not in away])
+        self._stored = [path for path in paths if path not in away]
+        self._add(self._stored)
 
     def _left_out_before(self) -> list[str]:
         """Return the files that were left out, unless git ignores them now."""
@@ -194,12 +203,14 @@ class Scan:
                 doubts.append(f"`{path}` has files, but not those of the submodule")
         return tuple(doubts)
 
-    def _look_at_ignored(self) -> str:
+    def _look_at_ignored(self) -> dict[str, Stat]:
+        """Store what git ignores; return path → what `lstat` says."""
         from gitgates.files.ignored import Ignored  # only for points
 
         items = [item for item, kind in self.facts.kinds.items() if kind in {IGNORED, OPEN}]
         ignored = Ignored(self._memory, self.facts, self._limits, self._until_s)
-        return ignored.look(items, self._untracked)
+        ignored.look(items, self._stored)
+        return ignored.found
 
     def _with_stashed(self, stashed: tuple[StashedPath, ...]) -> str:
         from gitgates.files.stashed import stashed_entries  # only where something is stashed
