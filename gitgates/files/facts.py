@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 _VERSION = 1
 _FIELDS = (
     *("memory", "limits", "index", "users", "config", "settings", "rules", "kinds", "forced"),
-    *("modules", "ignore_files", "tree", "modes", "owners", "recent", "left_out", "folders"),
+    *(
+        "absent",
+        "modules",
+        "ignore_files",
+        "tree",
+        "modes",
+        "owners",
+        "recent",
+        "left_out",
+        "folders",
+    ),
     *("ignored", "ignored_tree", "ignored_out", "linked"),
 )
 
@@ -48,6 +58,7 @@ class Facts:
         self.kinds: dict[str, str] = {}  # what is not in the index → what it is: `others.py`
         # Ignored files that are in the index because the user's has them. None: not known.
         self.forced: dict[str, str] | None = None
+        self.absent: list[str] = []  # of these, those that are gone: they may come back unlisted
         self.modules: list[str] = []  # submodules
         self.ignore_files: dict[str, Stat] = {}  # .gitignore files that are not in the index
         self.tree = ""  # empty: it has to be written

@@ -32,7 +32,10 @@ def compare(repo: Repo, index: Index, facts: Facts, *, anew: bool) -> Compared:
     `anew`: other files may be ignored now. Raises: UnseenError, TimeOver, OSError, GitError.
     """
     if anew:
-        facts.forced = dict.fromkeys(nul_split(index.out(*_IGNORED)), "")
+        ours = nul_split(index.out(*_IGNORED))
+        theirs = nul_split(_ask(repo, index, *_IGNORED))
+        facts.forced = dict.fromkeys((*ours, *theirs), "")
+        facts.absent = [path for path in theirs if path not in set(ours)]
     forced = facts.forced or {}
     items = [item for item, kind in facts.kinds.items() if kind != FILE]
     users = _users_entries(repo, index, [*items, *forced, *facts.modules])
@@ -41,26 +44,35 @@ def compare(repo: Repo, index: Index, facts: Facts, *, anew: bool) -> Compared:
         kind = nested_kind(repo, path) if path in facts.modules else IGNORED
         if kind and os.path.lexists(f"{repo.root_abs}/{path}"):
             facts.kinds[path if kind == IGNORED else f"{path}/"] = kind
-    facts.modules = [path for path in facts.modules if path not in away]
-    forced = {path: "" for path in forced if path not in away}
+    # What is in these is not in our index.
     there, inside = set(items), tuple(item for item in items if item.endswith("/"))
     new = {
         path: meta
         for path, meta in users.items()
-        if path not in forced
-        and path not in facts.modules
-        and (path in there or path.startswith(inside) or f"{path}/" in there)
+        if (path in there or path.startswith(inside) or f"{path}/" in there)
         and os.path.lexists(f"{repo.root_abs}/{path}")
     }
     modules = {path: meta for path, meta in new.items() if meta.startswith(_SUBMODULE)}
     if modules:
-        facts.modules = [*facts.modules, *modules]
         facts.tree = ""
         index.put(os.fsencode("".join(f"{meta}\t{path}\0" for path, meta in modules.items())))
         index.add({path: 0 for path in modules if nested_kind(repo, path)})
     files = [path for path in new if path not in modules]
-    facts.forced = {**forced, **dict.fromkeys(files, "")}
+    gone = set(away)
+    facts.modules = [
+        path for path in {**dict.fromkeys(facts.modules), **modules} if path not in gone
+    ]
+    facts.forced = {path: "" for path in (*forced, *files) if path not in gone}
+    facts.absent = [path for path in facts.absent if path in facts.forced and path not in new]
     return Compared(away=away, files=files)
+
+
+def _ask(repo: Repo, index: Index, *args: str) -> bytes:
+    """Run git on the user's index."""
+    git = repo.git
+    env = {name: value for name, value in git.env.items() if name != "GIT_INDEX_FILE"}
+    env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
+    return index.output_of(args, git._replace(env=env).ask(*args))
 
 
 def _users_entries(repo: Repo, index: Index, paths: list[str]) -> dict[str, str]:
@@ -68,11 +80,8 @@ def _users_entries(repo: Repo, index: Index, paths: list[str]) -> dict[str, str]
     if not paths:
         return {}
     named = paths if sum(map(len, paths)) < _MOST_ARGS else []
-    git = repo.git
-    env = {name: value for name, value in git.env.items() if name != "GIT_INDEX_FILE"}
-    env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
     listing = ("ls-files", "-z", "--stage", "--", *(name.rstrip("/") for name in named))
-    output = index.output_of(listing, git._replace(env=env).ask(*listing))
+    output = _ask(repo, index, *listing)
     entries = (os.fsdecode(entry).partition("\t") for entry in output.split(b"\0")[:-1])
     # Of one in conflict, the last one counts.
     return {path: meta.rpartition(" ")[0] for meta, _tab, path in entries}

@@ -97,7 +97,7 @@ class Scan:
         facts, memory = self.facts, self._memory
         if facts.index and facts.index == identity(memory.index_abs):
             return []
-        facts.kinds, facts.forced, facts.users = {}, None, ()
+        facts.kinds, facts.forced, facts.absent, facts.users = {}, None, [], ()
         facts.tree, facts.folders = "", None
         if os.path.exists(memory.index_abs):  # a run was killed, or its time was over
             self._permissions.note_all(self.index.paths())
@@ -110,7 +110,9 @@ class Scan:
         seed.make()
         facts.left_out, facts.recent, facts.modes, facts.owners = {}, {}, {}, {}
         facts.modules = seed.modules
-        self._is_seeded = True
+        self._is_seeded = not any(
+            not os.path.lexists(f"{self._root_abs}/{path}") for path in seed.dropped
+        )
         self._permissions.note(seed.unusual)
         return seed.dropped
 
@@ -134,20 +136,34 @@ class Scan:
         facts.ignore_files = {
             item: stat_of(f"{self._root_abs}/{item}") for item in others if _is_ignore_file(item)
         }
-        users = identity(self._users_abs)
-        away, forced = list[str](), list[str]()
-        if not self._is_seeded and (has_other_rules or new or users != facts.users):
-            from gitgates.files.forced import compare  # something has changed
-
-            away, forced = compare(
-                self._repo, index, facts, anew=has_other_rules or facts.forced is None
-            )
-            self._remove(away)
-            facts.users = users
+        away, forced = self._compare(
+            seen.gone, has_news=has_other_rules or bool(new), anew=has_other_rules
+        )
         wanted = (*dropped, *seen.changed, *self._permissions.changed_since(), *untracked, *forced)
         paths = dict.fromkeys((*wanted, *self._left_out_before()))
         self._stored = [path for path in paths if path not in away]
         self._add(self._stored)
+
+    def _compare(
+        self, gone: list[str], *, has_news: bool, anew: bool
+    ) -> tuple[list[str], list[str]]:
+        """Compare with the user's index where that may tell something.
+
+        Return the paths that are in ours no more, and those to be stored.
+        """
+        facts, users = self.facts, identity(self._users_abs)
+        if not self._is_seeded and (has_news or gone or users != facts.users):
+            from gitgates.files.forced import compare  # something has changed
+
+            away, files = compare(self._repo, self.index, facts, anew=anew or facts.forced is None)
+            self._remove(away)
+            facts.users = users
+        else:
+            away, files = [], []
+        facts.absent += [path for path in gone if path in (facts.forced or {})]
+        back = [path for path in facts.absent if os.path.lexists(f"{self._root_abs}/{path}")]
+        facts.absent = [path for path in dict.fromkeys(facts.absent) if path not in back]
+        return away, [*files, *back]
 
     def _left_out_before(self) -> list[str]:
         """Return the files that were left out, unless git ignores them now."""
