@@ -114,11 +114,15 @@ def changed_by(
             if stashes is None:
                 stashes = _stashes(repo, before)
             new = _changes_to(memory, git, point, before)
-            others = _brought(git, new, point, before, stashes=stashes) if new else set()
+            stashed = _in_stashes(git, stashes) if new else set()
+            others = _in_commits(git, point, before) if new else set()
             for path, change in new.items():
-                if path not in others:
-                    first = found.get(path, change)
+                now = path, change.after
+                first = found.get(path, change)
+                if now not in stashed and now not in others:
                     found[path] = Change(before=first.before, after=change.after)
+                elif now in stashed and change.after == first.before:
+                    found.pop(path, None)  # it was stashed once more, and came back
         before = point
     return {path: change for path, change in found.items() if change.before != change.after}
 
@@ -133,28 +137,43 @@ def _stashes(repo: Repo, point: Point) -> list[str]:
         return []
 
 
-def _brought(
-    git: Git, new: dict[str, Change], point: Point, before: Point, *, stashes: list[str]
-) -> set[str]:
-    """Return the files that are as in a commit that existed before the change."""
-    tips = [*stashes]
-    found = set[str]()
-    if point.head != before.head and point.head:
-        old, picked = _old_commits(git, point, before)
-        tips += old
-        for commit in picked:
-            changed = git.ask(*_RAW, "--root", "--no-commit-id", commit).stdout.split(b"\0")
-            for meta, name in zip(changed[::2], changed[1::2], strict=False):
-                path = os.fsdecode(name)
-                after = new[path].after if path in new else None
-                if after and after.blob == meta.decode().split(" ")[3]:
-                    found.add(path)
-    for tip in tips[:_MOST_TIPS]:
-        differing = git.ask(*_RAW, point.tree, f"{tip}^{{tree}}", "--")
-        if not differing.exit_status:
-            names = set(map(os.fsdecode, differing.stdout.split(b"\0")[1::2]))
-            found |= new.keys() - names
+def _in_stashes(git: Git, stashes: list[str]) -> set[tuple[str, Version | None]]:
+    """Return the files that were stashed, untracked ones included, with their versions there."""
+    found = set[tuple[str, Version | None]]()
+    for stash in stashes[:_MOST_TIPS]:
+        found |= _after(git, f"{stash}^1", stash) | _after(git, "--root", f"{stash}^3")
     return found
+
+
+def _in_commits(git: Git, point: Point, before: Point) -> set[tuple[str, Version | None]]:
+    """Return the files that commits have brought which existed before, with their versions."""
+    found = set[tuple[str, Version | None]]()
+    if not point.head or point.head == before.head:
+        return found
+    tips, picked = _old_commits(git, point, before)
+    for tip in tips[:_MOST_TIPS]:
+        base = before.head
+        if base and _is_ancestor(git, base, point.head):
+            base = git.ask("merge-base", base, tip).stdout.decode().split("\n")[0]
+        found |= _after(git, base or "--root", tip)
+    for commit in picked:
+        found |= _after(git, "--root", commit)
+    return found
+
+
+def _after(git: Git, base: str, commit: str) -> set[tuple[str, Version | None]]:
+    """Return what differs in a commit, with the versions there; `--root`: from its parent."""
+    done = git.ask(*_RAW, "--no-commit-id", base, commit, "--")
+    fields = [] if done.exit_status else done.stdout.split(b"\0")
+    found = set[tuple[str, Version | None]]()
+    for meta, name in zip(fields[::2], fields[1::2], strict=False):
+        _old, mode, _was, object_id, _kind = meta.decode().split(" ")
+        found.add((os.fsdecode(name), _version(mode, object_id)))
+    return found
+
+
+def _is_ancestor(git: Git, base: str, tip: str) -> bool:
+    return not git.ask("merge-base", "--is-ancestor", base, tip).exit_status
 
 
 def _old_commits(git: Git, point: Point, before: Point) -> tuple[list[str], list[str]]:
@@ -177,10 +196,7 @@ def _old_commits(git: Git, point: Point, before: Point) -> tuple[list[str], list
     if point.head not in made:
         old = [point.head]
     # An amended commit, or one that was rebased, has its own work in it.
-    is_on_top = (
-        before.head
-        and not git.ask("merge-base", "--is-ancestor", before.head, point.head).exit_status
-    )
+    is_on_top = before.head and _is_ancestor(git, before.head, point.head)
     return [commit for commit in old if commit != before.head], picked if is_on_top else []
 
 

@@ -23,7 +23,7 @@ from gitgates.files.git_state import GitState, read_git_state
 from gitgates.files.held import hold_commits, link_objects
 from gitgates.files.look import DEFAULT, NO_DEADLINE, Limits, Look, lock, look_locked
 from gitgates.files.memory import Memory, unstorable
-from gitgates.store.files import read_cached, read_state, replace_cached, replace_file
+from gitgates.store.files import read_cached, read_state, remove_file, replace_cached, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,10 +139,11 @@ def look_and_record(
 
 
 def _record_locked(memory: Memory, seen: Look, author: Author, facts: Facts) -> Point | None:
+    parent = _known_parent(memory)
     git = read_git_state(memory)
-    text = dumps(_plain(_state(seen, git)))
+    text = dumps(_state(seen, git)._asdict())
     cache_abs = f"{memory.repo.state_abs}/files.last"
-    parent, key = _known_parent(memory), (seen.tree, seen.ignored, git.head, text)
+    key = (seen.tree, seen.ignored, git.head, text)
     if parent and read_cached(cache_abs) == (_VERSION, parent, key):
         return None
     state = memory.write("blob", os.fsencode(text))
@@ -186,6 +187,7 @@ def _known_parent(memory: Memory) -> str:
         return parent
     if memory.reading.ask("cat-file", "-e", f"{parent}^{{tree}}").exit_status:
         memory.notes.append("the last point was damaged: the history begins anew")
+        remove_file(f"{memory.repo.state_abs}/files.git")  # what it says to be stored may be gone
         return ""
     return parent
 
@@ -208,10 +210,6 @@ def _state(seen: Look, git: GitState) -> State:
 
 def _sorted(values: Mapping[str, Any]) -> dict[str, Any]:
     return dict(sorted(values.items()))
-
-
-def _plain(state: State) -> dict[str, Any]:
-    return state._asdict()
 
 
 def _who(author: Author) -> str:
