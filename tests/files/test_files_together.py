@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import signal
@@ -41,6 +42,8 @@ def in_child(work: Callable[[], object]) -> int:
             status = 0
         finally:
             os._exit(status)
+    with contextlib.suppress(OSError):  # it may have ended
+        os.setpgid(pid, pid)
     return pid
 
 
