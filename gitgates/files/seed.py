@@ -20,6 +20,8 @@ from gitgates.store.files import remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitgates.files.facts import Stat
     from gitgates.files.index import Index
     from gitgates.files.memory import Memory
@@ -27,7 +29,11 @@ if TYPE_CHECKING:
 _LISTING = ("ls-files", "-z", "--stage", "-v")
 _REMOVE = ("update-index", "--force-write-index", "--force-remove", "-z", "--stdin")
 _FILTERS = ("filter", "working-tree-encoding")
-_SUBMODULE = b"160000"
+# Source: git-ls-files(1), -v: assume-unchanged is lower case, skip-worktree is S. What `git add -N`
+# announced has the empty blob.
+_PLAIN = (b"H 100644 ", b"H 100755 ", b"H 120000 ")
+_NO_CONFLICT = b" 0\t"
+_SUBMODULE = "160000"
 _EMPTY = {
     "sha1": b"e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
     "sha256": b"473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813",
@@ -44,7 +50,7 @@ class Seed:
         self._umask = umask
         self._new_abs = f"{index.path_abs}.new"  # until it is complete
         self._ids: list[bytes] = []  # of the entries that may stay
-        self._paths: list[str] = []  # of the same
+        self._paths: list[bytes] = []  # of the same
         self._flagged_modules: dict[str, str] = {}
         self.dropped: list[str] = []  # of those that do not stay, to be stored anew
         self.modules: list[str] = []
@@ -72,12 +78,12 @@ class Seed:
         if status or len(sizes) != len(lengths):
             raise UnseenError(f"git cat-file failed in {self._repo.root_abs}")
         if list(map(b"%d".__mod__, lengths)) != sizes:
-            paths, self._paths = self._paths, []
-            for path, length, size in zip(paths, lengths, sizes, strict=True):
-                (self._paths if b"%d" % length == size else self.dropped).append(path)
-        if filtered := self._filtered():
-            self._paths = [path for path in self._paths if path not in filtered]
-            self.dropped += filtered
+            self._drop(
+                path
+                for path, length, size in zip(self._paths, lengths, sizes, strict=True)
+                if b"%d" % length != size
+            )
+        self._drop(self._filtered())
         flagged = self._flagged_modules
         self._out(*_REMOVE, stdin=nul_ended((*self.dropped, *flagged)))
         if flagged:
@@ -85,24 +91,33 @@ class Seed:
             self._out("update-index", "-z", "--index-info", stdin=os.fsencode(lines))
         os.rename(self._new_abs, self._index.path_abs)
 
+    def _drop(self, paths: Iterable[bytes]) -> None:
+        if dropped := set(paths):
+            self._paths = [path for path in self._paths if path not in dropped]
+            self.dropped += map(os.fsdecode, dropped)
+
     def _read_entries(self) -> None:
         """Read the entries that may stay; the others are dropped, or submodules."""
         empty, ids, paths = _EMPTY[self._repo.object_format], self._ids, self._paths
-        dropped, decode = dict[str, None](), os.fsdecode
+        others, start, end = list[bytes](), len(_PLAIN[0]), len(_PLAIN[0]) + len(empty)
+        name = end + len(_NO_CONFLICT)
         for entry in self._out(*_LISTING).split(b"\0")[:-1]:
-            meta, _tab, name = entry.partition(b"\t")
-            tag, mode, object_id, stage = meta.split(b" ")
-            # Source: git-ls-files(1), -v: assume-unchanged is lower case, skip-worktree is S. What
-            # `git add -N` announced has the empty blob.
-            if mode == _SUBMODULE and stage == b"0":
-                self.modules.append(decode(name))
-                if tag != b"H":
-                    self._flagged_modules[decode(name)] = f"160000 {object_id.decode()}"
-            elif tag != b"H" or stage != b"0" or object_id == empty:
-                dropped[decode(name)] = None
-            else:
+            is_plain = entry[:start] in _PLAIN and entry[end:name] == _NO_CONFLICT
+            if is_plain and (object_id := entry[start:end]) != empty:
                 ids.append(object_id)
-                paths.append(decode(name))
+                paths.append(entry[name:])
+            else:
+                others.append(entry)
+        dropped = dict[str, None]()
+        for entry in others:
+            meta, _tab, path = os.fsdecode(entry).partition("\t")
+            tag, mode, blob, stage = meta.split(" ")
+            if mode == _SUBMODULE and stage == "0":
+                self.modules.append(path)
+                if tag != "H":
+                    self._flagged_modules[path] = f"{mode} {blob}"
+            else:
+                dropped[path] = None
         self.dropped = list(dropped)
 
     def _start_sizes(self, sizes_abs: str) -> int:
@@ -139,25 +154,24 @@ class Seed:
                 lengths.append(now.st_size)
                 is_plain = now.st_mode & 0o7777 in plain and now.st_uid == owner
                 if not is_plain or now.st_gid != root.st_gid:
-                    self.unusual[path] = facts_of(now)
+                    self.unusual[os.fsdecode(path)] = facts_of(now)
         finally:
             os.close(fd)
         return lengths
 
-    def _filtered(self) -> list[str]:
+    def _filtered(self) -> set[bytes]:
         """Return the paths that git converts in a way that need not change their length."""
-        named = [path for path in self._paths if path.rpartition("/")[2] == ".gitattributes"]
-        if not (named or self.dropped or self._has_attributes()):
-            return []
+        is_named = any(path.endswith(b".gitattributes") for path in self._paths)
+        if not (is_named or self.dropped or self._has_attributes()):
+            return set()
         ask = ("check-attr", "-z", "--stdin", *_FILTERS)
-        fields = self._out(*ask, stdin=nul_ended(self._paths)).split(b"\0")
-        return list(
-            dict.fromkeys(
-                os.fsdecode(path)
-                for path, value in zip(fields[::3], fields[2::3], strict=False)
-                if value not in (b"unspecified", b"unset")
-            )
-        )
+        stdin = b"\0".join([*self._paths, b""])
+        fields = self._out(*ask, stdin=stdin).split(b"\0") if self._paths else []
+        return {
+            path
+            for path, value in zip(fields[::3], fields[2::3], strict=False)
+            if value not in {b"unspecified", b"unset"}
+        }
 
     def _has_attributes(self) -> bool:
         if any(map(os.path.exists, attribute_files(self._repo))):
