@@ -26,6 +26,8 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("GIT_DIR", "git", "the repository, if not found from the current folder"),
     ("GIT_WORK_TREE", "git", "the root, if not found from the current folder"),
     ("GIT_INDEX_FILE", "git", "the index being committed"),
+    ("GIT_OBJECT_DIRECTORY", "git", "the objects of the repository, if they are elsewhere"),
+    ("GIT_CONFIG_GLOBAL", "you", "the user settings of git, instead of those in the home folder"),
     (
         "GIT_CONFIG_COUNT",
         "git",
@@ -33,6 +35,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ),
     ("HOME", "you", "the home folder, with user settings of git and agents; ignored if relative"),
     ("XDG_CONFIG_HOME", "you", "the same, if set"),
+    ("XDG_STATE_HOME", "you", "where the memory of files is; `~/.local/state`, if it is not set"),
     ("TMPDIR", "you", "a folder for temporary files: removing these is no loss of work"),
     ("GITHEAD_*", "git", "the parents of a merge, while it runs pre-merge-commit"),
     ("PRE_COMMIT", "pre-commit", "set if the pre-commit framework runs gitgates"),

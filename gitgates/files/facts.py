@@ -34,7 +34,7 @@ _FIELDS = (
 )
 
 
-class Facts:
+class LookFacts:
     """What the last look found."""
 
     def __init__(self, path_abs: str) -> None:

@@ -10,7 +10,7 @@ from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.files.facts import Facts
+    from gitgates.files.facts import LookFacts
     from gitgates.files.index import Index
     from gitgates.git.repo import Repo
 
@@ -26,7 +26,7 @@ class Compared(Record):
     files: list[str]  # paths that are to be stored
 
 
-def compare(repo: Repo, index: Index, facts: Facts, *, anew: bool) -> Compared:
+def compare(repo: Repo, index: Index, facts: LookFacts, *, anew: bool) -> Compared:
     """Compare with the user's index; put its submodules into ours.
 
     `anew`: other files may be ignored now. Raises: UnseenError, TimeOver, OSError, GitError.

@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitgates.files.facts import Facts, Stat
-    from gitgates.files.look import Limits
+    from gitgates.files.facts import LookFacts, Stat
+    from gitgates.files.looked import Limits
     from gitgates.files.memory import Memory
 
 # Folders that programs make again from what is tracked, by their names.
@@ -50,7 +50,7 @@ def can_be_made(folder_abs: str, names: Iterable[str]) -> bool:
 class Ignored:
     """The ignored files of a worktree, and the index that they are stored with."""
 
-    def __init__(self, memory: Memory, facts: Facts, limits: Limits, until_s: float) -> None:
+    def __init__(self, memory: Memory, facts: LookFacts, limits: Limits, until_s: float) -> None:
         self._repo = memory.repo
         self._root_abs = memory.repo.root_abs
         self._facts = facts

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitgates.files.facts import Facts
+    from gitgates.files.facts import LookFacts
     from gitgates.files.memory import Memory
     from gitgates.proc.call import CompletedProcess
 
@@ -53,7 +53,9 @@ class Seen(Record):
 class Index:
     """Git on one index."""
 
-    def __init__(self, memory: Memory, facts: Facts, until_s: float, path_abs: str = "") -> None:
+    def __init__(
+        self, memory: Memory, facts: LookFacts, until_s: float, path_abs: str = ""
+    ) -> None:
         self._memory = memory
         self._until_s = until_s
         self.path_abs = path_abs or memory.index_abs
@@ -183,7 +185,7 @@ class Index:
         return nul_split(self.out("ls-files", "-z"))
 
 
-class Found(Record):
+class SortedOut(Record):
     """Paths that are to be stored, or not."""
 
     sizes: dict[str, int]  # path → size
@@ -192,9 +194,9 @@ class Found(Record):
     gone: list[str]
 
 
-def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> Found:
+def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> SortedOut:
     """Look at files; leave out what cannot be stored, or is too large."""
-    found = Found(sizes={}, stats={}, left_out={}, gone=[])
+    found = SortedOut(sizes={}, stats={}, left_out={}, gone=[])
     is_linked: dict[str, bool] = {"": False}  # folder → whether a link leads there
     for path in paths:
         path_abs = f"{root_abs}/{path}"

@@ -9,15 +9,14 @@ import os
 import time
 
 from gitgates.core.errors import LockError
-from gitgates.core.record import Record
 from gitgates.files.index import UnseenError
+from gitgates.files.looked import DEFAULT, Limits, Look
 from gitgates.files.memory import NO_DEADLINE, Memory, TimeOver, unstorable
+from gitgates.files.scan import Scan
 from gitgates.files.stashed import find_stashed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from gitgates.git.repo import Repo
 
 __all__ = ["DEFAULT", "NO_DEADLINE", "Limits", "Look", "TimeOver", "UnseenError", "look"]
@@ -25,37 +24,6 @@ _ATTEMPTS = 4  # while files change under us
 _PATIENCE_S = 30.0  # while another run moves files: thousands take seconds
 _POLL_S = 0.01
 _WAIT_S = 60.0
-
-
-class Limits(Record):
-    """What is too large to be stored."""
-
-    max_file: int = 100 << 20  # bytes of one file
-    max_ignored: int = 1 << 30  # bytes of all ignored files together
-
-
-DEFAULT = Limits()
-
-
-class Look(Record):
-    """What a working tree holds."""
-
-    tree: str  # of tracked and untracked files, raw; the id tells every difference
-    head: str = ""  # the commit that is checked out; empty before the first
-    ignored: str = ""  # the tree of ignored files that cannot be made again; empty: none, not asked
-    left_out: Mapping[str, str] = {}  # path, which may be a folder → why it is in no tree
-    ignored_out: Mapping[str, str] = {}  # the same of ignored files
-    unseen: tuple[str, ...] = ()  # why the same trees may have different content
-    modes: Mapping[str, int] = {}  # path → permissions, where they are not those of the umask
-    folders: Mapping[str, int] = {}  # the same of folders; only where ignored files were asked for
-    owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
-    umask: int = 0o022
-    notes: tuple[str, ...] = ()  # what a person should know: that the memory was damaged
-
-    @property
-    def is_whole(self) -> bool:
-        """Return whether the same tree means the same content."""
-        return not (self.unseen or self.left_out)
 
 
 def look(
@@ -98,8 +66,6 @@ def lock(memory: Memory, until_s: float) -> int:
 
 def look_locked(memory: Memory, limits: Limits, *, ignored: bool, until_s: float) -> Look:
     """Look, as `look` does, while the lock is held. Raises: as it, and OSError."""
-    from gitgates.files.scan import Scan
-
     repo = memory.repo
     memory.prepare()
     patience_s, failures = time.monotonic() + _PATIENCE_S, 0

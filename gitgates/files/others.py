@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gitgates.files.facts import Facts
+    from gitgates.files.facts import LookFacts
     from gitgates.files.index import Index
     from gitgates.git.repo import Repo
 
@@ -28,7 +28,7 @@ _LISTING = ("ls-files", "-z", "--others", "--exclude-standard")
 _MOST_ARGS = 64 << 10
 
 
-def classify(repo: Repo, index: Index, facts: Facts, others: list[str]) -> list[str]:
+def classify(repo: Repo, index: Index, facts: LookFacts, others: list[str]) -> list[str]:
     """Note the kind of each; return the untracked files in it, which are to be stored.
 
     Raises: UnseenError, TimeOver, OSError.

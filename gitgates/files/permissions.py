@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import TypeAlias
 
-    from gitgates.files.facts import Facts, Stat
+    from gitgates.files.facts import LookFacts, Stat
 
     Owners: TypeAlias = dict[str, tuple[int, int]]
 
@@ -37,7 +37,7 @@ def usual(mode: int, umask: int) -> int:
 class Permissions:
     """Notes the permissions and owners of files in the facts of a look."""
 
-    def __init__(self, root_abs: str, facts: Facts) -> None:
+    def __init__(self, root_abs: str, facts: LookFacts) -> None:
         self._root_abs = root_abs
         self._facts = facts
         self.umask = umask_now()

@@ -183,11 +183,11 @@ class _Pruning:
 
     def _present(self) -> list[str]:
         """Return the trees that the indexes of worktrees stand for: nothing else names them yet."""
-        from gitgates.files.facts import Facts
+        from gitgates.files.facts import LookFacts
 
         trees = list[str]()
         for state_abs in self._memory.repo.states_abs:
-            facts = Facts(f"{state_abs}/files.facts")
+            facts = LookFacts(f"{state_abs}/files.facts")
             if facts.memory == self._memory.identity():
                 trees += [facts.tree, facts.ignored_tree]
         return [tree for tree in trees if tree]

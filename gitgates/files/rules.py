@@ -12,14 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gitgates.files.facts import Facts
+    from gitgates.files.facts import LookFacts
     from gitgates.files.memory import Memory
     from gitgates.git.repo import Repo
 
 _USED = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile)$"
 
 
-def take_over(memory: Memory, facts: Facts) -> bool:
+def take_over(memory: Memory, facts: LookFacts) -> bool:
     """Take the settings and the excluded paths over; return whether other files may be ignored now.
 
     Raises: GitError, OSError.
@@ -68,7 +68,7 @@ def _config_folder(repo: Repo) -> str:
     return repo.env.get("XDG_CONFIG_HOME", "") or f"{repo.env.get('HOME', '')}/.config"
 
 
-def _excludes_file(repo: Repo, facts: Facts) -> str:
+def _excludes_file(repo: Repo, facts: LookFacts) -> str:
     settings: dict[str, Any] = dict(facts.settings)
     named = str(settings.get("core.excludesfile", "") or f"{_config_folder(repo)}/git/ignore")
     if named.startswith("~/"):

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 
-from gitgates.files.facts import Facts, identity, stat_of
+from gitgates.files.facts import LookFacts, identity, stat_of
 from gitgates.files.held import link_objects
 from gitgates.files.index import Index, sort_out
+from gitgates.files.looked import Look
 from gitgates.files.others import IGNORED, NESTED, OPEN, classify, nested_kind
 from gitgates.files.permissions import Permissions
 from gitgates.files.rules import take_over
@@ -20,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.files.facts import Stat
     from gitgates.files.index import Seen
-    from gitgates.files.look import Limits, Look
+    from gitgates.files.looked import Limits
     from gitgates.files.memory import Memory
     from gitgates.store.rescue import StashedPath
 
@@ -37,7 +38,7 @@ class Scan:
         self._users_abs = f"{memory.repo.git_dir_abs}/index"
         self._limits = limits
         self._until_s = until_s
-        self.facts = Facts(f"{memory.repo.state_abs}/files.facts")
+        self.facts = LookFacts(f"{memory.repo.state_abs}/files.facts")
         self._permissions = Permissions(self._root_abs, self.facts)
         self._has_other_rules = self._prepare()
         self.index = Index(memory, self.facts, until_s)
@@ -56,8 +57,6 @@ class Scan:
 
     def look(self, stashed: tuple[StashedPath, ...], *, with_ignored: bool) -> Look:
         """Look. Raises: UnseenError, TimeOver, OSError, GitError."""
-        from gitgates.files.look import Look
-
         facts, memory = self.facts, self._memory
         self.index.unlock()
         dropped = self._begin()

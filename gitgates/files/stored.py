@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-from gitgates.files.facts import Facts, identity
+from gitgates.files.facts import LookFacts, identity
 from gitgates.files.index import Index
 from gitgates.files.look import NO_DEADLINE, lock
 from gitgates.files.memory import Memory, unstorable
@@ -75,7 +75,7 @@ class _Stored:
         self._repo = memory.repo
         self._tree = seen.tree
         self._flagged: set[str] = set()
-        self._index = Index(memory, Facts(f"{memory.repo.state_abs}/files.facts"), until_s)
+        self._index = Index(memory, LookFacts(f"{memory.repo.state_abs}/files.facts"), until_s)
         self._cache_abs = f"{memory.repo.state_abs}/files.stored"
 
     def tree(self) -> str:

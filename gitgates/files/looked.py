@@ -1,0 +1,40 @@
+"""What a look has found, and within which limits."""
+
+from __future__ import annotations
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Limits(Record):
+    """What is too large to be stored."""
+
+    max_file: int = 100 << 20  # bytes of one file
+    max_ignored: int = 1 << 30  # bytes of all ignored files together
+
+
+DEFAULT = Limits()
+
+
+class Look(Record):
+    """What a working tree holds."""
+
+    tree: str  # of tracked and untracked files, raw; the id tells every difference
+    head: str = ""  # the commit that is checked out; empty before the first
+    ignored: str = ""  # the tree of ignored files that cannot be made again; empty: none, not asked
+    left_out: Mapping[str, str] = {}  # path, which may be a folder → why it is in no tree
+    ignored_out: Mapping[str, str] = {}  # the same of ignored files
+    unseen: tuple[str, ...] = ()  # why the same trees may have different content
+    modes: Mapping[str, int] = {}  # path → permissions, where they are not those of the umask
+    folders: Mapping[str, int] = {}  # the same of folders; only where ignored files were asked for
+    owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
+    umask: int = 0o022
+    notes: tuple[str, ...] = ()  # what a person should know: that the memory was damaged
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the same tree means the same content."""
+        return not (self.unseen or self.left_out)
