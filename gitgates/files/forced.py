@@ -10,6 +10,8 @@ from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gitgates.files.facts import LookFacts
     from gitgates.files.index import Index
     from gitgates.git.repo import Repo
@@ -26,10 +28,14 @@ class Compared(Record):
     files: list[str]  # paths that are to be stored
 
 
-def compare(repo: Repo, index: Index, facts: LookFacts, *, anew: bool) -> Compared:
+def compare(
+    repo: Repo, index: Index, facts: LookFacts, untracked: Collection[str], *, anew: bool
+) -> Compared:
     """Compare with the user's index; put its submodules into ours.
 
-    `anew`: other files may be ignored now. Raises: UnseenError, TimeOver, OSError, GitError.
+    `untracked` is what is not in ours, and not ignored. `anew`: other files may be ignored now.
+
+    Raises: UnseenError, TimeOver, OSError, GitError.
     """
     if anew:
         ours = nul_split(index.out(*_IGNORED))
@@ -49,7 +55,8 @@ def compare(repo: Repo, index: Index, facts: LookFacts, *, anew: bool) -> Compar
     new = {
         path: meta
         for path, meta in users.items()
-        if (path in there or path.startswith(inside) or f"{path}/" in there)
+        if path not in untracked
+        and (path in there or path.startswith(inside) or f"{path}/" in there)
         and os.path.lexists(f"{repo.root_abs}/{path}")
     }
     modules = {path: meta for path, meta in new.items() if meta.startswith(_SUBMODULE)}

@@ -136,15 +136,17 @@ class Scan:
             item: stat_of(f"{self._root_abs}/{item}") for item in others if _is_ignore_file(item)
         }
         away, forced = self._compare(
-            seen.gone, has_news=has_other_rules or bool(new), anew=has_other_rules
+            seen.gone, untracked, has_news=has_other_rules or bool(new), anew=has_other_rules
         )
-        wanted = (*dropped, *seen.changed, *self._permissions.changed_since(), *untracked, *forced)
+        recent = self._permissions.changed_since()
+        self._remove(recent)  # or git would take them for unchanged
+        wanted = (*dropped, *seen.changed, *recent, *untracked, *forced)
         paths = dict.fromkeys((*wanted, *self._left_out_before()))
         self._stored = [path for path in paths if path not in away]
         self._add(self._stored)
 
     def _compare(
-        self, gone: list[str], *, has_news: bool, anew: bool
+        self, gone: list[str], untracked: list[str], *, has_news: bool, anew: bool
     ) -> tuple[list[str], list[str]]:
         """Compare with the user's index where that may tell something.
 
@@ -154,7 +156,8 @@ class Scan:
         if not self._is_seeded and (has_news or gone or users != facts.users):
             from gitgates.files.forced import compare  # something has changed
 
-            away, files = compare(self._repo, self.index, facts, anew=anew or facts.forced is None)
+            anew = anew or facts.forced is None
+            away, files = compare(self._repo, self.index, facts, {*untracked}, anew=anew)
             self._remove(away)
             facts.users = users
         else:
