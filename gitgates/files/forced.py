@@ -56,7 +56,7 @@ def compare(
         path: meta
         for path, meta in users.items()
         if path not in untracked
-        and (path in there or path.startswith(inside) or f"{path}/" in there)
+        and _is_among(path, meta, there, inside)
         and os.path.lexists(f"{repo.root_abs}/{path}")
     }
     modules = {path: meta for path, meta in new.items() if meta.startswith(_SUBMODULE)}
@@ -72,6 +72,12 @@ def compare(
     facts.forced = {path: "" for path in (*forced, *files) if path not in gone}
     facts.absent = [path for path in facts.absent if path in facts.forced and path not in new]
     return Compared(away=away, files=files)
+
+
+def _is_among(path: str, meta: str, items: set[str], inside: tuple[str, ...]) -> bool:
+    """Return whether an entry of the user's is one of the items, or in a folder among them."""
+    is_module = meta.startswith(_SUBMODULE) and f"{path}/" in items
+    return is_module or path in items or path.startswith(inside)
 
 
 def _ask(repo: Repo, index: Index, *args: str) -> bytes:
