@@ -247,12 +247,12 @@ def test_what_another_run_has_stashed_is_there(filled: Repo) -> None:
 
 
 def test_a_look_that_takes_too_long_goes_on_the_next_time(filled: Repo) -> None:
-    for number in range(30):
-        filled.write(f"data/{number}", os.urandom(3_000_000))
+    for number in range(8):
+        filled.write(f"data/{number}", os.urandom(1_000_000))
     real, late = repository(filled), 0
-    for tries in range(100):
+    for tries in range(16):
         try:
-            found = look(real, deadline_s=time.monotonic() + 0.05 * tries)
+            found = look(real, deadline_s=time.monotonic() + 0.001 * 2**tries)
         except TimeOver:
             late += 1
         else:
