@@ -13,13 +13,11 @@ from gitgates.core import environ, errors
 from gitgates.core.parts import feature_parts
 from gitgates.core.types import Config
 from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.store.files import lock_file, open_regular
+from gitgates.store.files import open_regular
 from gitgates.store.owners import require_access
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.output import dump
 from gitgates.verbs.repository import current_repo
-from gitgates.worktree import checkpoint
-from gitgates.worktree.checkpoint import Checkpoint
 from gitgates.worktree.gc import collect
 from gitgates.worktree.isolate import recover
 from gitgates.worktree.restored import Restored, bring_back, list_missing
@@ -33,10 +31,6 @@ from gitgates.worktree.restored import Restored, bring_back, list_missing
     help="List stashed and kept files without changing anything.",
 )
 @click.option("--apply", "wish", flag_value="apply", default=True, help="Restore stashed files.")
-@click.option("--roll-back", metavar="RUN", help="Restore the state before a headless run.")
-@click.option(
-    "--drop", metavar="RUN", help="Keep the changes of a headless run, and delete its checkpoint."
-)
 @click.option(
     "--restore",
     "missing",
@@ -44,14 +38,12 @@ from gitgates.worktree.restored import Restored, bring_back, list_missing
     help="Restore again a file that --list shows as restored.",
 )
 @click.option("--show", "path", metavar="PATH", help="Print the content of a stashed or kept file.")
-def command(
-    *, wish: str, roll_back: str | None, drop: str | None, missing: str | None, path: str | None
-) -> int:
+def command(*, wish: str, missing: str | None, path: str | None) -> int:
     """Restore unstaged work that an interrupted run stashed, and finish an interrupted undo.
 
     Every gitgates command restores first; this one also lists and shows files. Versions that could
-    not be merged are kept for 30 days. The checkpoint of an interrupted headless run is kept until
-    --roll-back or --drop is used for that run.
+    not be merged are kept for 30 days. Of headless runs that were killed, the work is kept under a
+    ref, and the rest removed.
 
     Restored files are kept for a day, in case a concurrent git command that read the files while
     they were stashed overwrites them. --restore restores such a file again; if its path is taken,
@@ -63,19 +55,16 @@ def command(
         return _show(repo, path)
     if wish == "list":
         return _list(repo)
-    # First: it would put files over what is rolled back.
     lines = recover(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
     for line in lines or ():
         click.echo(line)
-    if roll_back or drop:
-        return _end_headless(repo, roll_back or drop or "", rolls_back=bool(roll_back))
     finished = [line for part in feature_parts("recovery") for line in part.recover(repo)]
     for line in finished:
         click.echo(line)
     if missing:
         return _restore(repo, missing)
     was_missing = _bring_back(repo, list_missing(repo))
-    if not _name_checkpoints(repo) and not (was_missing or finished) and lines is None:
+    if not (was_missing or finished) and lines is None:
         click.echo("nothing to recover")
     return errors.OK
 
@@ -110,67 +99,14 @@ def _restore(repo: Repo, path: str) -> int:
     return errors.OK
 
 
-def _name_checkpoints(repo: Repo) -> bool:
-    """Print the checkpoints of headless runs that have not ended well; return if there are any."""
-    points = _checkpoints(repo)
-    for point in points:
-        if checkpoint.is_in_progress(point):
-            click.echo(f"the headless run {point.run} is in progress")
-            continue
-        click.echo(f"the headless run {point.run} left a checkpoint: {point.folder_abs}")
-        click.echo(f"  to restore everything: gitgates recover --roll-back {point.run}")
-        click.echo(f"  to keep the current state: gitgates recover --drop {point.run}")
-    return bool(points)
-
-
-def _checkpoints(repo: Repo) -> list[Checkpoint]:
-    """Return the checkpoints of headless runs that no run has dropped, of all worktrees."""
-    points = [point for state_abs in repo.states_abs for point in checkpoint.left_behind(state_abs)]
-    return [point for point in points if os.path.isdir(point.root_abs)]
-
-
-def _end_headless(repo: Repo, run: str, *, rolls_back: bool) -> int:
-    """Roll back to the checkpoint of a headless run, or drop it."""
-    from gitgates.features.headless.commit import follow_commit, keep_and_roll_back  # seldom needed
-
-    points = {point.run: point for point in _checkpoints(repo)}
-    if run not in points:
-        runs = ", ".join(points) or "none"
-        raise errors.UsageError(f"no checkpoint found for run `{run}`", f"Checkpoints: {runs}.")
-    if points[run].root_abs != repo.root_abs:
-        repo = find_repo(points[run].root_abs, environ.read())  # another worktree
-        recover(repo, click.echo)
-    lock = lock_file(f"{repo.state_abs}/headless.lock")
-    if lock < 0:
-        raise errors.LockError("the headless run is in progress", "End it first.")
-    try:
-        if rolls_back:
-            ref, notes = keep_and_roll_back(points[run], repo)
-            if ref:
-                click.echo(f"the agent's work is kept as {ref}")
-            for note in notes:
-                click.echo(f"note: {note}")
-            click.echo("the state before the run is restored")
-        elif _is_committed(repo, run):  # killed before the index followed
-            for note in follow_commit(points[run], repo):
-                click.echo(f"note: {note}")
-        checkpoint.drop(points[run], repo)
-    finally:
-        os.close(lock)
-    return errors.OK
-
-
-def _is_committed(repo: Repo, run: str) -> bool:
-    """Return whether HEAD is the commit of a headless run."""
-    trailer = "--format=%(trailers:key=Gitgates-Run,valueonly)"
-    return repo.git.ask("log", "-1", trailer).stdout.decode("utf-8", "replace").strip() == run
-
-
 def _list(repo: Repo) -> int:
     rows = [*_hidden_rows(repo), *_kept_rows(repo), *_restored_rows(repo)]
     for path, what, path_abs in rows:
         click.echo(f"{path}  {what}{path_abs}")
-    if not _name_checkpoints(repo) and not rows:
+    pending = [line for part in feature_parts("recovery") for line in part.pending(repo)]
+    for line in pending:
+        click.echo(line)
+    if not (rows or pending):
         click.echo("no stashed or kept files")
     return errors.OK
 
@@ -247,6 +183,8 @@ def gc() -> int:
     """Remove old state of this worktree."""
     repo = current_repo()
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
+    for line in (line for part in feature_parts("recovery") for line in part.recover(repo)):
+        click.echo(line)
     numbers = collect(repo, config, most_runs=sys.maxsize)
     removed = [
         f"{number} {_WORDS[what][number != 1]}" for what, number in numbers.items() if number

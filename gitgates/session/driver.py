@@ -108,7 +108,7 @@ def _respond(
 def _is_headless(call: Call) -> bool:
     """Return whether a headless run has started this agent; a stale variable alone says nothing."""
     run = os.path.basename(call.env.get("GITGATES_HEADLESS", ""))
-    return bool(run) and os.path.isfile(f"{call.repo.state_abs}/checkpoints/{run}/checkpoint.json")
+    return bool(run) and os.path.isfile(f"{call.repo.shared_state_abs}/headless/{run}/run.json")
 
 
 def _without_repository(payload: Payload, error: GitError) -> Verdict:

@@ -1,4 +1,4 @@
-"""`gitgates headless`: run an agent until the gates pass, then commit; else roll back."""
+"""`gitgates headless`: run an agent in a worktree of its own until the gates pass, then commit."""
 
 from __future__ import annotations
 
@@ -11,49 +11,41 @@ import click
 
 from gitgates.config.load import with_table
 from gitgates.core import environ
-from gitgates.core.errors import (
-    ConfigError,
-    GitError,
-    GitgatesError,
-    Interrupted,
-    LockError,
-    StateError,
-    UsageError,
-)
+from gitgates.core.errors import ConfigError, GitError, GitgatesError, Interrupted, UsageError
 from gitgates.core.types import ALLOW, BLOCK, Config, Decision, GateResult, Visit
-from gitgates.features.headless import defaults
+from gitgates.features.headless import defaults, run_state
 from gitgates.features.headless.cli_task import message_of, read_task
 from gitgates.features.headless.constraints import settings_of
 from gitgates.features.headless.defaults import HOOK
 from gitgates.features.headless.executor import Executor
+from gitgates.features.headless.ground import Location, begin_apart
+from gitgates.features.headless.in_place import begin_in_place
+from gitgates.features.headless.leftovers import left_note, settle_all
 from gitgates.features.headless.outcomes import OUTCOMES, HeadlessOptions
-from gitgates.features.headless.resume import find_conversation, missing_work
+from gitgates.features.headless.recovery import lines_of
+from gitgates.features.headless.resume import find_conversation
 from gitgates.features.headless.turn import require_outermost
-from gitgates.features.headless.worktree import Location, in_worktree, require_branch
-from gitgates.git.listing import list_paths
-from gitgates.git.repo import Repo
+from gitgates.git.listing import list_changed, list_paths
 from gitgates.hosts.headless import CLIENTS, any_client, client, refused_option
 from gitgates.report.artifacts import PAGE, RESULT, read_result
 from gitgates.report.documents import error_document
 from gitgates.report.result import last_decision
 from gitgates.report.text import Console, open_terminal
 from gitgates.store import runs
-from gitgates.store.files import lock_file, make_folder
 from gitgates.verbs.output import format_option, print_json, write_junit
 from gitgates.verbs.repository import configuration, current_repo
-from gitgates.worktree import checkpoint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from gitgates.core.types import Hook
+    from gitgates.features.headless.ground import Ground
     from gitgates.features.headless.outcomes import Ended
     from gitgates.features.headless.resume import Conversation
     from gitgates.git.repo import Repo
     from gitgates.hosts.headless import Client
-    from gitgates.worktree.checkpoint import Checkpoint
 
 
 @click.command("headless")
@@ -83,7 +75,8 @@ if TYPE_CHECKING:
     "--commit/--no-commit",
     "commits",
     default=True,
-    help="Whether to commit when the gates pass (default: yes).",
+    help="Whether to commit when the gates pass (default: yes), or to leave the change in your "
+    "working tree.",
 )
 @click.option(
     "--max-cost",
@@ -92,8 +85,19 @@ if TYPE_CHECKING:
     help="Start no further turn once the run has cost this much. Default: the key `max_cost`.",
 )
 @click.option("--message", metavar="TEXT", default="", help="Commit message. Default: TASK.")
-@click.option("--branch", metavar="NAME", default="", help="Create this branch, and work on it.")
-@click.option("--worktree", "apart", is_flag=True, help="Work in a linked worktree of HEAD.")
+@click.option("--branch", metavar="NAME", default="", help="Commit to this new branch.")
+@click.option("--worktree", is_flag=True, hidden=True)  # every run has one now
+@click.option(
+    "--include-uncommitted",
+    "uncommitted",
+    is_flag=True,
+    help="Begin with your uncommitted changes and untracked files, as a first commit.",
+)
+@click.option(
+    "--in-place",
+    is_flag=True,
+    help="Work in your working tree, which must be clean, instead of a linked worktree: for CI.",
+)
 @click.option(
     "--budget-minutes",
     metavar="M",
@@ -110,9 +114,7 @@ if TYPE_CHECKING:
 @click.option(
     "--on-failure",
     type=click.Choice(["rollback", "keep"]),
-    help="On failure, restore the state before the run (default), or keep the changes. If "
-    "given explicitly, also roll back a run that was interrupted by a signal, or whose changes "
-    "cannot be separated.",
+    help="On failure, keep the agent's work under a ref only (default), or also its worktree.",
 )
 @click.option(
     "--junit",
@@ -120,7 +122,6 @@ if TYPE_CHECKING:
     default="",
     help="Write a JUnit XML report of the run and the gates of its last attempt.",
 )
-@click.option("--force", is_flag=True, help="Run even if not everything could be rolled back.")
 @click.option(
     "--tasks",
     metavar="FILE",
@@ -139,13 +140,15 @@ def command(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
 
     If TASK is -, it is read from standard input.
 
-    Failures of gates are sent back to the agent as the next prompt. If no retries are left, the
-    agent's work is kept as a commit under refs/gitgates/failed, and working tree, index, HEAD and
-    branch are rolled back. Ignored files are not touched.
+    The agent works in a linked worktree of HEAD. What passes is brought to your branch if that is
+    a fast-forward, and touches no changes of yours. Failures of gates are sent back to the agent as
+    the next prompt. If no retries are left, its work is kept as a commit under
+    refs/gitgates/failed.
 
     Exit status 0: all gates passed, in a queue for all tasks. 1: they did not, or nothing could be
-    committed. 74: git failed, or the run could not start here. 75: another run is in progress. 78:
-    configuration error. 130: interrupted; nothing was rolled back.
+    committed. 74: git failed, or the run could not start here. 75: another run
+    is in progress in place. 78:
+    configuration error. 130: interrupted.
     """
     try:
         if options["tasks"] or options["queued"]:
@@ -170,27 +173,35 @@ def _start(*, task: str, fmt: str, **options: Any) -> int:  # noqa: ANN401 - cli
     if options["resume"]:
         return _resume(task, repo, fmt=fmt, **options)
     task = read_task(task, options["from_file"])
-    location = Location(branch=options["branch"], apart=options["apart"])
+    location = Location(
+        branch=options["branch"], in_place=options["in_place"], uncommitted=options["uncommitted"]
+    )
     run_abs = runs.new_run(repo.state_abs)
     return run_task(task, repo, location=location, run_abs=run_abs, fmt=fmt, **options)
 
 
 def _resume(task: str, repo: Repo, *, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     """Continue the conversation of an earlier run, in the folder where it worked."""
+    _settle(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
     earlier = find_conversation(repo, options["resume"])
     if options["agent_command"] or options["agent"] not in (None, earlier.agent):
         raise UsageError(f"--resume {earlier.run}: is a conversation of {earlier.agent}")
+    if options["uncommitted"]:
+        raise UsageError("--resume and --include-uncommitted are mutually exclusive")
+    in_place = earlier.root_abs == repo.root_abs
+    if options["in_place"] and not in_place:
+        raise UsageError(f"--resume {earlier.run}: its conversation belongs to another folder")
     if task or options["from_file"]:
         task = read_task(task, options["from_file"])
     elif earlier.passed:
         raise UsageError(f"--resume {earlier.run}: it has passed", "Specify what to do: TASK.")
-    apart = earlier.root_abs != repo.root_abs
-    if options["apart"] and not apart:
-        hint = "Omit --worktree."
-        raise UsageError(f"--resume {earlier.run}: its conversation belongs to this folder", hint)
-    location = Location(branch=options["branch"], apart=apart)
-    if apart:
-        location = location._replace(folder_abs=earlier.root_abs, start=earlier.commit or "HEAD")
+    location = Location(
+        branch=options["branch"],
+        in_place=in_place,
+        folder_abs=earlier.root_abs,
+        start=earlier.start_in(repo),
+        work=earlier.work_ref,
+    )
     options = {**options, "agent": earlier.agent, "earlier": earlier}
     options["message"] = options["message"] or message_of(task or earlier.task)
     run_abs = runs.new_run(repo.state_abs)
@@ -226,9 +237,7 @@ def run_task(
         message=options["message"] or message_of(task),
         budget_s=(options["budget_minutes"] or 60.0) * 60,
         turn_s=(options["turn_minutes"] or 0) * 60,
-        apart=location.apart,
         keeps=options["on_failure"] == "keep",
-        rolls_back=options["on_failure"] == "rollback",
     )
     earlier: Conversation | None = options.get("earlier")
     if earlier:
@@ -236,76 +245,82 @@ def run_task(
             session=earlier.session,
             first_prompt=earlier.prompt(task if task != earlier.task else ""),
             earlier_turns=earlier.turns,
+            work=location.work,
         )
-    _require_committer(repo, commits=settings.commits)
-    require_branch(repo, location.branch)
+    _require_possible(repo, location, commits=settings.commits)
     junit_abs = _junit_abs(options["junit"])
     console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
+    _settle(repo, console.message)
     if note:
         console.message(note)
-    if location.apart:
-        with in_worktree(repo, location, config.link, console.message) as worktree:
-            settings = settings._replace(work=_work(worktree, earlier, run_abs))
-            executor = Executor(worktree, config, settings, run_abs=run_abs, listener=console)
-            ended = _run(executor, branch="", force=True)
-    else:
-        settings = settings._replace(work=_work(repo, earlier, run_abs))
-        executor = Executor(repo, config, settings, run_abs=run_abs, listener=console)
-        ended = _run(executor, branch=location.branch, force=options["force"])
+    lock = run_state.lock_new(repo, os.path.basename(run_abs))
+    try:
+        ground = _begin(repo, run_abs, location, link=config.link, say=console.message)
+        executor = Executor(ground, config, settings, run_abs=run_abs, listener=console)
+        ended = _run(executor)
+    finally:
+        run_state.forget_unbegun(repo, os.path.basename(run_abs))
+        os.close(lock)
     console.phase("")
     if junit_abs:
         _write_junit(junit_abs, ended, executor)
     return _say(ended, executor, fmt)
 
 
-def _work(repo: Repo, earlier: Conversation | None, run_abs: str) -> bytes:
-    """Return what is to be restored; `run_abs` is beside the folder of the earlier run."""
-    if not earlier:
-        return b""
-    earlier_abs = f"{os.path.dirname(run_abs)}/{earlier.run}"
-    return missing_work(repo, earlier.work_ref, run_abs=earlier_abs)
+def _begin(
+    repo: Repo,
+    run_abs: str,
+    location: Location,
+    *,
+    link: tuple[str, ...],
+    say: Callable[[str], None],
+) -> Ground:
+    run = os.path.basename(run_abs)
+    if location.in_place:
+        return begin_in_place(repo, run, location)
+    if not location.uncommitted and (list_changed(repo) or list_paths(repo).others):
+        say("your uncommitted changes are not part of the run; for that: --include-uncommitted")
+    ground = begin_apart(repo, run, location, link)
+    say(f"working in {ground.repo.root_abs}, on branch {ground.state.branch}")
+    return ground
 
 
-def _run(executor: Executor, *, branch: str, force: bool) -> Ended:
-    """Take the checkpoint, and run; drop it, or say how to restore it."""
-    repo = executor.repo
+def _settle(repo: Repo, say: Callable[[str], None]) -> None:
+    """Tidy up after runs that were killed; those in place wait for `gitgates recover`."""
+    for settled in settle_all(repo):
+        for line in lines_of(settled):
+            say(line)
+
+
+def _run(executor: Executor) -> Ended:
+    """Do the run; after a signal or an error, keep what there is."""
+    ground = executor.ground
     try:
-        make_folder(repo.state_abs)
-        lock = lock_file(f"{repo.state_abs}/headless.lock")
-    except OSError as error:
-        raise StateError(f"{repo.state_abs}: cannot be written: {error.strerror}") from error
-    if lock < 0:
-        raise LockError(
-            "another headless run is in progress here", "Use --worktree, or wait for it."
-        )
-    try:
-        _require_clear(repo, force=force)
-        point = executor.begin(branch)
-        try:
-            with _raising(signal.SIGTERM):
-                ended = _execute(executor)
-        except BaseException as error:
-            executor.listener.phase("")
-            click.echo(_left(point), err=True)
-            if isinstance(error, FileNotFoundError) and not checkpoint.is_there(point):
-                raise StateError(f"{error.filename}: was removed during the run") from error
-            raise
-        if not OUTCOMES[ended.outcome][0] or ended.rolled_back:
-            checkpoint.drop(point, repo)
-        else:
-            click.echo(_left(point), err=True)
-        return ended
-    finally:
-        os.close(lock)
+        with _raising(signal.SIGTERM):
+            try:
+                ended = executor.execute()
+            except (Interrupted, KeyboardInterrupt):
+                if executor.is_committed:
+                    raise  # whoever tidies up knows it
+                ended = executor.give_up("interrupted")
+    except BaseException as error:
+        executor.listener.phase("")
+        if isinstance(error, GitgatesError) and not isinstance(error, Interrupted):
+            click.echo(f"gitgates: {_after_error(ground)}", err=True)
+        raise
+    ground.close()
+    return ended
 
 
-def _execute(executor: Executor) -> Ended:
+def _after_error(ground: Ground) -> str:
+    """Keep the work of a run that has met an error; return where it is."""
     try:
-        return executor.execute()
-    except (Interrupted, KeyboardInterrupt):
-        if not executor.settings.rolls_back:
-            raise
-        return executor.give_up("interrupted")
+        kept = ground.leave()
+    except (GitgatesError, OSError):
+        return left_note(ground.state.root_abs)
+    ground.close()
+    where = f"the agent's work is kept as {kept.ref}" if kept.ref else "the agent's work is empty"
+    return left_note(kept.left_abs) if kept.left_abs else where
 
 
 @contextmanager
@@ -323,38 +338,6 @@ def _raising(number: int) -> Iterator[None]:
         yield
     finally:
         signal.signal(number, signal.SIG_DFL)
-
-
-def _require_clear(repo: Repo, *, force: bool) -> None:
-    """Raise GitError if a run could not be rolled back."""
-    if under_way := checkpoint.under_way(repo):
-        command = under_way.split()[0]
-        how = "reset" if command == "bisect" else "--continue, or --abort"
-        hint = f"End it first: git {command} {how}"
-        raise GitError(f"{repo.root_abs}: a {under_way} is in progress", hint)
-    checkpoint.remove_unfinished(repo)
-    for point in checkpoint.left_behind(repo.state_abs):
-        raise GitError(f"the headless run {point.run} left its checkpoint", _ways(point))
-    if (lost := checkpoint.find_unsavable(repo, list_paths(repo))) and not force:
-        paths = "\n  ".join(lost)
-        raise GitError(
-            f"these could not be restored if the run changed them:\n  {paths}",
-            "Run again with --force, or with --worktree.",
-        )
-
-
-def _left(point: Checkpoint) -> str:
-    what = f"everything is left unchanged in {point.root_abs}"
-    if not checkpoint.is_there(point):
-        return f"gitgates: {what}; the checkpoint no longer exists: {point.folder_abs}"
-    return f"gitgates: {what}; the checkpoint is {point.folder_abs}\n  {_ways(point)}"
-
-
-def _ways(point: Checkpoint) -> str:
-    return (
-        f"To restore everything: gitgates recover --roll-back {point.run}\n"
-        f"  To keep the current state: gitgates recover --drop {point.run}"
-    )
 
 
 def _config(repo: Repo, max_retries: int | None) -> tuple[Config, str]:
@@ -396,8 +379,18 @@ def _client(agent: str | None, agent_command: str | None, config: Config) -> Cli
     return client(name)
 
 
-def _require_committer(repo: Repo, *, commits: bool) -> None:
-    if commits and (ident := repo.git.ask("var", "GIT_COMMITTER_IDENT")).exit_status:
+def _require_possible(repo: Repo, location: Location, *, commits: bool) -> None:
+    """Raise UsageError or GitError if a run could not end as it is asked for."""
+    branch = location.branch
+    if location.in_place and location.uncommitted:
+        raise UsageError("--in-place and --include-uncommitted are mutually exclusive")
+    if branch and not commits:
+        raise UsageError("--branch and --no-commit are mutually exclusive")
+    if branch and repo.git.ask("check-ref-format", "--branch", branch).exit_status:
+        raise UsageError(f"--branch {branch}: not a valid branch name")
+    if branch and repo.git.resolve(f"refs/heads/{branch}"):
+        raise UsageError(f"--branch {branch}: already exists", "Choose a new name.")
+    if (ident := repo.git.ask("var", "GIT_COMMITTER_IDENT")).exit_status:
         reason = ident.stderr.decode("utf-8", "replace").strip()
         raise GitError(f"git has no committer identity: {reason}")
 
@@ -432,9 +425,10 @@ def _say(ended: Ended, executor: Executor, fmt: str) -> int:
     why = f": {ended.why}" if ended.why else ""
     click.echo(f"gitgates headless: {words}{why}")
     if ended.commit:
-        click.echo(f"committed as {ended.commit[:12]}")
+        click.echo(f"committed as {ended.commit[:12]} on {ended.branch or 'no branch'}")
     if ended.rolled_back:
-        click.echo("the state before the run is restored")
+        in_place = executor.state.in_place
+        click.echo(f"your working tree is as {'before' if in_place else 'you left it'}")
     if ended.failed_ref:
         click.echo(f"to create a branch from the agent's work: gitgates runs restore {run}")
     for note in ended.notes:

@@ -6,23 +6,26 @@ import json
 import os
 import sys
 from collections import deque
-from functools import partial
 
 import click
 
 from gitgates.core import environ, errors
 from gitgates.core.clean import counted, visible_line
-from gitgates.core.errors import OK, ConfigError, GitgatesError, Interrupted, LockError, UsageError
+from gitgates.core.errors import OK, ConfigError, Interrupted, LockError, StateError, UsageError
+from gitgates.core.limits import parse_json
 from gitgates.core.types import Command
 from gitgates.features.headless import queue
+from gitgates.features.headless.ground import Location
+from gitgates.features.headless.leftovers import settle_all
+from gitgates.features.headless.recovery import lines_of
+from gitgates.features.headless.run_state import is_there
 from gitgates.features.headless.tasks import read_tasks
 from gitgates.features.headless.turn import require_outermost
-from gitgates.features.headless.worktree import Location, require_branch
 from gitgates.proc.processes import Capture, Group, SignalPipe
 from gitgates.proc.watchdog import Watchdog
 from gitgates.report.text import Console, open_terminal
 from gitgates.store import runs
-from gitgates.store.files import lock_file, remove_file, replace_file
+from gitgates.store.files import lock_file, read_state, remove_file, replace_file
 from gitgates.verbs.output import print_json, table
 from gitgates.verbs.repository import current_repo
 
@@ -31,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gitgates.features.headless.queue import TaskFiles
+    from gitgates.features.headless.queue import Progress, TaskFiles
     from gitgates.features.headless.tasks import QueueTask
     from gitgates.git.repo import Repo
     from gitgates.proc.processes import Child
@@ -42,6 +45,7 @@ _LOG_BYTES = 64 << 20
 # Of the command, for tasks that say nothing else.
 _FOR_ALL = ("agent", "agent_command", "max_retries", "max_cost", "budget_minutes", "turn_minutes")
 _OF_A_TASK = ("agent", "agent_args", "message", "max_retries", "max_cost", "budget_minutes")
+_SAID = "gitgates: "
 _VERSION = 1  # of the report
 _FOR_ONE = {
     "task": "TASK",
@@ -51,7 +55,8 @@ _FOR_ONE = {
     "message": "--message",
     "junit": "--junit",
     "on_failure": "--on-failure",
-    "force": "--force",
+    "in_place": "--in-place",
+    "uncommitted": "--include-uncommitted",
 }
 
 
@@ -107,7 +112,7 @@ class _Pool:
         self.repo, self.folder_abs, self.console = repo, folder_abs, console
         self.jobs: int = options["jobs"] or 1
         self.retries: bool = options["retry_failed"]
-        self.options = _options(options)
+        self.options = {name: options[name] for name in _FOR_ALL}
         self.interrupted_by = 0
         self.trouble: dict[str, str] = {}  # id → why its process has left no result
 
@@ -115,15 +120,28 @@ class _Pool:
         """Return where a task's files are."""
         return queue.TaskFiles(self.folder_abs, task.id)
 
+    def progress(self, task: QueueTask) -> Progress:
+        """Return how far a task has come; of a run that has ended meanwhile, its end."""
+        now = self.place(task).progress(task)
+        if now.state != "started":
+            return now
+        return self.place(task).save(queue.concluded(now, self.repo))
+
     def is_due(self, task: QueueTask) -> bool:
-        """Return whether a task is to be done, as far as can be seen from outside."""
-        now = self.place(task).progress()
-        if not queue.is_finished(now, task):
-            return True
-        return self.retries and now is not None and now.status != "passed"
+        """Return whether a task is to be done.
+
+        Raises: LockError where processes of an earlier attempt cannot be ended.
+        """
+        now = self.progress(task)
+        if now.state == "started" and is_there(self.repo, now.run):
+            hint = "Stop them, and try again."
+            raise LockError(f"{task.id}: processes of an earlier attempt are still running", hint)
+        return now.state != "finished" or (self.retries and now.status != "passed")
 
     def work_on(self, tasks: tuple[QueueTask, ...]) -> None:
         """Do what is due; end when all is done, or a signal has come."""
+        for line in (line for settled in settle_all(self.repo) for line in lines_of(settled)):
+            self.console.message(line)
         waiting = deque(task for task in tasks if self.is_due(task))
         finished = len(tasks) - len(waiting)
         self.console.message(f"{counted(len(tasks), 'task')}, {finished} of them already done")
@@ -147,11 +165,15 @@ class _Pool:
     def _begin(
         self, task: QueueTask, group: Group, watch: Watchdog, running: dict[int, QueueTask]
     ) -> None:
-        place = self.place(task)
-        place.hand_on(task)
+        place, run_abs = self.place(task), runs.new_run(self.repo.state_abs)
+        own = {name: value for name in _OF_A_TASK if (value := getattr(task, name)) is not None}
+        more = {"agent_command": None} if task.agent else {}
+        fixed = {"task": task.prompt, "branch": task.branch, "run_abs": run_abs}
+        file_abs = place.hand_on({**self.options, **own, **more, **fixed})
+        started = queue.Progress(task=task.digest, branch=task.branch, state="started")
+        place.save(started._replace(run_abs=run_abs))
         remove_file(place.log_abs)  # of an earlier attempt, which may be longer
-        words = ("-m", "gitgates", "headless", "--queued", f"{self.folder_abs}/{task.id}")
-        argv = (sys.executable, *words, *self.options)
+        argv = (sys.executable, "-m", "gitgates", "headless", "--queued", file_abs)
         capture = Capture(_KEPT_BYTES, place.log_abs, _LOG_BYTES)
         command = Command(argv, self.repo.root_abs, dict(self.repo.env))
         child = group.start(command, _LIMIT_S, capture)
@@ -164,38 +186,35 @@ class _Pool:
         self.console.message(f"{task.id}: started on branch {task.branch}")
 
     def _ended(self, task: QueueTask, child: Child) -> None:
-        now, ending = self.place(task).progress(), child.ending()
-        if not queue.is_finished(now, task) and not ending.ended_by_us:
-            output = child.capture.captured()[0].decode("utf-8", "replace").strip()
+        ending = child.ending()
+        if self.progress(task).state == "started" and not ending.ended_by_us:
+            output = child.capture.captured()[0].decode("utf-8", "replace").splitlines()
+            said = [line.removeprefix(_SAID) for line in output if line.startswith(_SAID)]
             how = f"exit status {ending.exit_status}"
             if ending.signal is not None:
-                how = f"killed by signal {ending.signal}"
-            self.trouble[task.id] = visible_line(output.rpartition("\n")[2]) or how
+                how, said = f"killed by signal {ending.signal}", []
+            self.trouble[task.id] = visible_line(said[-1]) if said else how
         row = self.row(task)
         self.console.message(f"{task.id}: {row['status']}: {row['outcome']}")
 
     def row(self, task: QueueTask) -> dict[str, Any]:
         """Return the row of a task in the report."""
-        now = self.place(task).progress()
-        if now is None or now.task != task.digest:
-            now = queue.Progress(task=task.digest, state="waiting", branch=task.branch)
+        now = self.progress(task)
         status, outcome = now.status, now.outcome
-        if now.state != "finished":
-            status = "interrupted" if now.state == "started" else now.state
-            outcome = outcome or {"waiting": "not begun"}.get(
-                status, "it will be repeated next time"
-            )
-        if now.state != "finished" and task.id in self.trouble:
-            status = "error"
-            outcome = now.outcome if now.state == "error" else self.trouble[task.id]
+        if now.state == "waiting":
+            status, outcome = "waiting", "not begun"
+        elif now.state != "finished":
+            status, outcome = "interrupted", "it will be repeated next time"
+        if task.id in self.trouble:
+            status, outcome = "error", self.trouble[task.id]
         return {
             "id": task.id,
             "status": status,
             "outcome": outcome,
-            "branch": now.branch or task.branch,
+            "branch": now.branch,
             "commit": now.commit,
             "failed_ref": now.failed_ref,
-            "run": os.path.basename(now.run_abs),
+            "run": now.run,
             "attempts": now.attempts,
             "seconds": now.seconds,
             "tokens": now.tokens,
@@ -204,62 +223,16 @@ class _Pool:
         }
 
 
-def _options(options: dict[str, Any]) -> tuple[str, ...]:
-    values = ((f"--{name.replace('_', '-')}", options[name]) for name in _FOR_ALL)
-    arguments = [f"{option}={value}" for option, value in values if value is not None]
-    return (*arguments, *(["--retry-failed"] if options["retry_failed"] else []))
-
-
 def _do_one(do: Callable[..., int], repo: Repo, options: dict[str, Any]) -> int:
-    """Do one task, unless it is finished, and write down how far it has come."""
-    folder_abs, _, name = options["queued"].rpartition("/")
-    place = queue.TaskFiles(folder_abs, name)
-    console = Console(open_terminal(1, environ.read()))
-    lock = place.lock(console.tick)
+    """Do one task, as the queue has handed it on."""
     try:
-        task, now = place.task(), place.progress()
-        if now and now.state == "started":
-            queue.end_left(now)
-            queue.remove_locks(place, now, repo, console.message)
-            now = queue.settle(place, now, repo, console.message)
-        again = options["retry_failed"] and now is not None and now.status != "passed"
-        if queue.is_finished(now, task) and not again:
-            return OK
-        del options["task"]
-        return _attempt(place, repo, console, partial(do, **options))
-    finally:
-        os.close(lock)
-
-
-def _attempt(place: TaskFiles, repo: Repo, console: Console, do: Callable[..., int]) -> int:
-    task = place.task()
-    settings: dict[str, Any] = {
-        name: value for name in _OF_A_TASK if (value := getattr(task, name)) is not None
-    }
-    if task.agent:
-        settings["agent_command"] = None
-    now = queue.Progress(task=task.digest, state="error")
-    try:
-        require_branch(repo, task.branch)
-        now = queue.begin(place, task, repo, runs.new_run(repo.state_abs))
-        status = do(
-            task.prompt,
-            repo,
-            location=Location(branch=task.branch, apart=True, folder_abs=now.folder_abs),
-            run_abs=now.run_abs,
-            fmt="text",
-            **settings,
-        )
-    except Interrupted:
-        raise  # what is there is settled by the next attempt
-    except GitgatesError as error:
-        if now.state == "started":
-            now = queue.settle(place, now, repo, console.message)
-        if now.state != "finished":
-            place.save(now._replace(outcome=error.message))
-        raise
-    queue.settle(place, now, repo, console.message)
-    return status
+        own = parse_json(read_state(options["queued"]) or b"")
+        task, branch, run_abs = (own.pop(name) for name in ("task", "branch", "run_abs"))
+    except (OSError, ValueError, KeyError, AttributeError) as error:
+        raise StateError(f"{options['queued']}: is not a task: {error}") from error
+    del options["task"]
+    location = Location(branch=branch)
+    return do(task, repo, location=location, run_abs=run_abs, fmt="text", **{**options, **own})
 
 
 def _report(tasks: tuple[QueueTask, ...], pool: _Pool, fmt: str) -> int:

@@ -1,291 +1,178 @@
-"""Commit what a run has changed, and nothing else of the working tree.
+"""What a run has changed: as a tree, as commits, and kept under a ref where it has failed.
 
-The commit is prepared in an index of its own. A file that had uncommitted changes before the run is
-committed without them, by a three-way merge; where that conflicts, the file is `mixed`, and only a
-person can separate the changes.
+The index is one of ours: what the agent has set in its own, such as `--assume-unchanged`, hides
+nothing.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import tempfile
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record
-from gitgates.features.headless import history
-from gitgates.features.headless.history import own_commits, sum_lines
-from gitgates.git.index import update_index
-from gitgates.git.repo import nul_ended
-from gitgates.store.files import make_folder, remove_file, replace_file
-from gitgates.worktree.checkpoint import compare, copy_file, mode_at
-from gitgates.worktree.rollback import restore_index, roll_back
+from gitgates.git.index import SETTINGS, copy_index, update_index
+from gitgates.git.repo import nul_ended, nul_split
+from gitgates.store.files import remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
     from gitgates.git.repo import Git, Repo
-    from gitgates.worktree.checkpoint import Checkpoint
 
-_WHOLE = ("--binary", "--full-index", "--no-ext-diff", "--no-color", "--no-renames")
-AS_PATCH = ("diff-tree", "-p", *_WHOLE)
 FAILED_REFS = "refs/gitgates/failed"
-PATCH = "work.patch"  # in the folder of a run: its work, without uncommitted changes of before
+_NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
+_EACH = ("--no-replace-objects", "diff-tree", "--stdin", "-r", "--root", "--no-commit-id")
+_EMPTY = ("hash-object", "-t", "tree", "--stdin")
+_LINK = "160000"  # of a tree: a commit, of another repository
 
 
-class Prepared(Record):
-    """An index, apart from the user's, with what is to be committed."""
+class Staged(Record):
+    """The tree of what a run has made: what gates check, and what is committed."""
 
-    git: Git  # with this index as GIT_INDEX_FILE
-    paths: tuple[str, ...]  # changed by the run
-    mixed: tuple[str, ...]  # of these: with earlier changes that cannot be separated
-    tree: str  # its id: what gates check, and what is committed
+    git: Git  # with our index as GIT_INDEX_FILE
+    tree: str = ""
+    problem: str = ""  # why git cannot hold all of it
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether nothing differs from HEAD: the agent has committed by itself, or done nothing."""
-        return self.tree == self.git.resolve("HEAD^{tree}")
+    def paths_since(self, commit: str, *, added: bool = True) -> set[str]:
+        """Return the paths that differ from a commit, or from a tree."""
+        only = () if added else ("--diff-filter=a",)
+        return set(self.git.names(*_NAMES, *only, commit or _nothing(self.git), self.tree))
+
+    def lines_since(self, commit: str) -> int:
+        """Return how many lines were added and removed since a commit."""
+        ask = ("diff", "--numstat", "--no-ext-diff", "--no-renames")
+        return _sum_lines(self.git.out(*ask, commit or _nothing(self.git), self.tree))
 
 
-def prepare(
-    point: Checkpoint, repo: Repo, *, whole: bool = False, name: str = "commit.index"
-) -> Prepared:
-    """Prepare the index of the commit. `whole`: with the earlier changes of changed files.
+def stage(repo: Repo, index_abs: str, known: Collection[str]) -> Staged:
+    """Stage what is in the working tree, but for ignored files and `known` ones.
 
-    Raises: GitError if git cannot read what the run has written.
+    What git cannot hold, such as a repository within, is a `problem`.
     """
-    git, head = _own_index(point, repo, name), repo.head
-    git.out("read-tree", *(("--reset", head) if head else ("--empty",)))
-    difference = compare(point, repo)
-    # What the agent has committed may differ from the working tree, which the gates check.
-    paths = sorted({*difference.paths, *committed_paths(git, point.head, head)})
-    unknown = set(paths).difference(difference.changed, difference.added, point.paths)
-    missing = {path for path in unknown if not mode_at(os.path.join(repo.root_abs, path))}
-    removed = missing.union(difference.deleted, difference.untracked)
-    present = [path for path in paths if path not in removed and path not in unknown]
-    mine = [path for path in present if whole or path not in point.dirty]
-    both = [path for path in present if not whole and path in point.dirty]
-    update_index(git, sorted(removed), "--force-remove")
-    update_index(git, mine, "--add", "--replace")
-    mixed = tuple(path for path in both if not _add_without_earlier(point, repo, git, path))
-    # Gates see those as they are; they are never committed.
-    update_index(git, mixed, "--add", "--replace")
-    return Prepared(git, tuple(paths), mixed, git.out("write-tree").decode().strip())
-
-
-def committed_paths(git: Git, old: str, new: str) -> list[str]:
-    """Return the paths that differ between two commits; `old` may be empty for none."""
-    if old == new:
-        return []
-    if not old:
-        return git.names("ls-tree", "-r", "-z", "--name-only", "--full-tree", new)
-    return git.names("diff-tree", "-r", "-z", "--name-only", "--no-renames", old, new or _none(git))
-
-
-def written(before: Prepared, after: Prepared, *, fixers: bool) -> list[str]:
-    """Return what was written between two calls of `prepare`, and must be checked again.
-
-    New files are, where gates are there to write files; else they are reports, and not committed.
-    """
-    ask = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
-    only = () if fixers else ("--diff-filter=a",)
-    return before.git.names(*ask, *only, before.tree, after.tree)
-
-
-def changed_lines(point: Checkpoint, repo: Repo) -> int:
-    """Return how many lines the run has added and removed: each commit of its own, and the rest.
-
-    At least what differs from before the run: a merge brings lines that no such commit has.
-    """
-    git = prepare(point, repo, whole=True).git
-    ask = ("diff", "--cached", "--numstat", "--no-ext-diff")
-
-    def differing_from(commit: str) -> int:
-        return sum_lines(git.out(*ask, commit or _none(git)).decode("utf-8", "replace"))
-
-    in_commits = history.lines_in_commits(own_commits(point, repo), git)
-    return max(differing_from(point.head), in_commits + differing_from(repo.head))
-
-
-def _none(git: Git) -> str:
-    """Return the tree that holds nothing."""
-    return git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-
-
-def _own_index(point: Checkpoint, repo: Repo, name: str) -> Git:
-    """Return git with an index of the run's, a copy of the user's, whose times save reading."""
-    index_abs = f"{point.folder_abs}/{name}"
-    users_abs = f"{repo.git_dir_abs}/index"
-    remove_file(index_abs)
-    remove_file(f"{index_abs}.lock")  # of a git that was killed with an earlier call
-    if os.path.exists(users_abs):
-        from shutil import copy2
-
-        copy2(users_abs, index_abs)
-    return repo.git._replace(env={**repo.env, "GIT_INDEX_FILE": index_abs})
-
-
-def _add_without_earlier(point: Checkpoint, repo: Repo, git: Git, path: str) -> bool:
-    """Stage a file without the changes from before the run; return False if they conflict."""
-    entry = git.out("ls-files", "-z", "--stage", "--", path).decode("utf-8", "surrogateescape")
-    earlier = _earlier(point, git, path)
-    if not entry or earlier is None:
-        return False  # HEAD has no such file, or it was a link
-    mode, ours = entry.split(" ")[:2]
-    base = git.out("hash-object", "-w", "--stdin", f"--path={path}", stdin=earlier).decode().strip()
-    users = git._replace(env={**git.env, "GIT_INDEX_FILE": f"{point.folder_abs}/index"})
-    if users.resolve(f":0:{path}") not in (base, git.resolve(f"{point.head}:{path}")):
-        return False  # what was staged would be lost
-    now = git.out("hash-object", "-w", f"--path={path}", "--", path)
-    merged = _merge(git, ours, base, now.decode().strip())
-    if merged is None:
-        return False
-    blob = git.out("hash-object", "-w", "--stdin", stdin=merged).decode().strip()
-    is_executable = os.access(os.path.join(repo.root_abs, path), os.X_OK)
-    mode = ("100755" if is_executable else "100644") if mode.startswith("100") else mode
-    git.out("update-index", "--cacheinfo", f"{mode},{blob},{path}")
-    return True
-
-
-def _earlier(point: Checkpoint, git: Git, path: str) -> bytes | None:
-    """Return what a file held before the run, as it was on the disk; None where there was none."""
-    saved = point.paths.get(path)
-    if saved is None or not stat.S_ISREG(saved.mode):
-        return None
+    for name in (f"{index_abs}.lock", f"{repo.git_dir_abs}/index.lock"):
+        remove_file(name)  # of a git that has ended with its turn
+    git = git_with(repo, index_abs)
     try:
-        with open(f"{point.folder_abs}/files/{saved.digest}", "rb") as file:
-            return file.read()
-    except FileNotFoundError:
-        return git.out("cat-file", "blob", saved.digest)
+        git.out("read-tree", *(("--reset", repo.head) if repo.head else ("--empty",)))
+        git.out("add", "-u")
+        ask = ("ls-files", "-z", "--others", "--exclude-standard")
+        others = [path for path in git.names(*ask) if path not in known]
+        update_index(git, [path for path in others if not path.endswith("/")], "--add", "--replace")
+        tree = git.out("write-tree").decode().strip()
+    except GitError as error:
+        return Staged(git, problem=error.message)
+    inner = [path for path in others if path.endswith("/")]
+    ask = ("diff-index", "--cached", "--raw", "-z", "--no-renames", repo.head or _nothing(git))
+    new = nul_split(git.out(*ask))
+    metas = zip(new[::2], new[1::2], strict=False)
+    inner += [path for meta, path in metas if meta.split(" ")[1] == _LINK]
+    problem = f"a repository within, which it cannot hold: {', '.join(inner)}" if inner else ""
+    return Staged(git, tree, problem)
 
 
-def _merge(git: Git, ours: str, base: str, theirs: str) -> bytes | None:
-    """Return the three-way merge of three blobs; None if it conflicts."""
-    with tempfile.TemporaryDirectory() as folder:
-        files = []
-        for name, blob in (("ours", ours), ("base", base), ("theirs", theirs)):
-            files.append(f"{folder}/{name}")
-            with open(files[-1], "wb") as file:
-                file.write(git.out("cat-file", "blob", blob))
-        merged = git.ask("merge-file", "-p", "-q", *files)
-    return None if merged.exit_status else merged.stdout
+def git_with(repo: Repo, index_abs: str) -> Git:
+    """Return git with another index, of which it trusts nothing that could be wrong."""
+    git = repo.git._replace(env={**repo.env, "GIT_INDEX_FILE": index_abs})
+    return git.with_settings((*SETTINGS, ("core.safecrlf", "false")))
 
 
-def keep_failed(point: Checkpoint, repo: Repo) -> str:
-    """Commit the agent's work under a gitgates ref; return the ref, empty if nothing changed.
+def own_commits(repo: Repo, before: Iterable[str]) -> list[str]:
+    """Return the commits in the history of HEAD that `before` did not lead to. Raises: GitError."""
+    revisions = "".join([f"{repo.head}\n", *(f"^{commit}\n" for commit in sorted(set(before)))])
+    ask = ("--no-replace-objects", "rev-list", "--ignore-missing", "--stdin")
+    return repo.git.out(*ask, stdin=revisions.encode()).decode().split() if repo.head else []
+
+
+def paths_in_commits(commits: list[str], git: Git) -> set[str]:
+    """Return each path that one of the commits changed; of a merge: that no parent has so."""
+    ask = (*_EACH, "-c", "-z", "--name-only", "--no-renames")
+    return set(nul_split(git.out(*ask, stdin=_lines(commits)))) if commits else set()
+
+
+def lines_in_commits(commits: list[str], git: Git) -> int:
+    """Return how many lines the commits added and removed, each by itself, without merges."""
+    ask = (*_EACH, "--numstat", "--no-renames", "--no-ext-diff")
+    return _sum_lines(git.out(*ask, stdin=_lines(commits)))
+
+
+def _sum_lines(numstat: bytes) -> int:
+    """Return the sum of all lines that `--numstat` names; a binary file has none."""
+    lines = numstat.decode("utf-8", "replace").splitlines()
+    counts = [field for line in lines for field in line.split("\t")[:2]]
+    return sum(int(count) for count in counts if count.isdigit())
+
+
+def _lines(commits: list[str]) -> bytes:
+    return "".join(f"{commit}\n" for commit in commits).encode()
+
+
+def _nothing(git: Git) -> str:
+    """Return the tree that holds nothing."""
+    return git.out(*_EMPTY).decode().strip()
+
+
+def others_in(git: Git) -> set[str]:
+    """Return the files that an index does not have, whether git ignores them or not."""
+    return set(git.names("ls-files", "-z", "--others"))
+
+
+def hidden_files(repo: Repo, staged: Staged, start: str, known: Collection[str]) -> list[str]:
+    """Return files that only ignore rules hide which the run has made."""
+    ignored = sorted(others_in(staged.git).difference(known))
+    if not ignored or not start:
+        return []
+    with tempfile.TemporaryDirectory() as folder_abs:
+        tree_abs = f"{folder_abs}/tree"
+        os.mkdir(tree_abs)
+        places = {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": tree_abs}
+        env = {**repo.env, **places, "GIT_INDEX_FILE": f"{folder_abs}/index"}
+        git = repo.git._replace(env=env, cwd_abs=tree_abs)
+        git.out("read-tree", start)
+        rules = [path for path in git.names("ls-files", "-z") if path.endswith(".gitignore")]
+        git.out("checkout-index", "-f", "-z", "--stdin", stdin=nul_ended(rules))
+        before = set(git.ignored(ignored, "--no-index"))
+    return [path for path in ignored if path not in before]
+
+
+def show_index(repo: Repo, staged: Staged) -> None:
+    """Have the index of the worktree be what is committed, for gates and git's hooks."""
+    copy_index(staged.git.env["GIT_INDEX_FILE"], f"{repo.git_dir_abs}/index")
+
+
+def commit_tree(repo: Repo, tree: str, message: str) -> str:
+    """Commit a tree on top of HEAD, without hooks; return the commit, which is on no branch."""
+    parents = ("-p", repo.head) if repo.head else ()
+    content = message.encode("utf-8", "replace")
+    return repo.git.out("commit-tree", tree, *parents, stdin=content).decode().strip()
+
+
+def keep_failed(repo: Repo, staged: Staged, run: str, start: str) -> str:
+    """Commit the agent's work under a ref of ours; return the ref, empty if nothing changed.
 
     Raises: GitError.
     """
-    prepared = prepare(point, repo, whole=True)
-    git, head = prepared.git, repo.head
-    if not prepared.paths and head == point.head:
+    if repo.head == start and not staged.paths_since(start):
         return ""
-    parents = ("-p", head) if head else ()
-    message = f"Work of the failed headless run {point.run}".encode()
-    commit = git.out("commit-tree", prepared.tree, *parents, stdin=message).decode().strip()
-    ref = f"{FAILED_REFS}/{point.run}"
-    remove_file(f"{repo.common_dir_abs}/{ref}.lock")  # likewise; no other run has this ref
-    git.out("update-ref", ref, commit)
-    run_abs = f"{repo.state_abs}/runs/{point.run}"
-    if point.dirty.intersection(prepared.paths) and os.path.isdir(run_abs):
-        patch = git.out(*AS_PATCH, _tree_before(point, repo, prepared.paths), commit)
-        replace_file(f"{run_abs}/{PATCH}", patch)
+    commit = commit_tree(repo, staged.tree, f"Work of the failed headless run {run}")
+    ref = f"{FAILED_REFS}/{run}"
+    remove_file(f"{repo.common_dir_abs}/{ref}.lock")  # of a git that was killed; no other has it
+    repo.git.out("update-ref", ref, commit)
     return ref
 
 
-def _tree_before(point: Checkpoint, repo: Repo, paths: tuple[str, ...]) -> str:
-    """Return the tree of before the run, where `paths` are as they were on the disk."""
-    git = _own_index(point, repo, "before.index")
-    git.out("read-tree", *(("--reset", point.head) if point.head else ("--empty",)))
-    dirty = sorted(point.dirty.intersection(paths))
-    update_index(git, [path for path in dirty if path not in point.paths], "--force-remove")
-    for path in dirty:
-        if saved := point.paths.get(path):
-            is_link = stat.S_ISLNK(saved.mode)
-            content = os.fsencode(saved.digest) if is_link else _earlier(point, git, path) or b""
-            filters = "--no-filters" if is_link else f"--path={path}"
-            how = ("hash-object", "-w", "--stdin", filters)
-            blob = git.out(*how, stdin=content).decode().strip()
-            mode = "120000" if is_link else "100755" if saved.mode & 0o100 else "100644"
-            git.out("update-index", "--add", "--replace", "--cacheinfo", f"{mode},{blob},{path}")
-    return git.out("write-tree").decode().strip()
+def commit_uncommitted(repo: Repo, folder_abs: str) -> str:
+    """Commit the state of a working tree, and return that; index, tree and refs stay as they are.
 
-
-def keep_and_roll_back(point: Checkpoint, repo: Repo) -> tuple[str, list[str]]:
-    """Keep the agent's work, then roll back; return the ref of that work, and notes.
-
-    If git cannot keep it, as on a full disk, its files are moved into `kept`, for a month.
-
-    Raises: as `roll_back`.
+    HEAD, where nothing differs from it. Raises: GitError.
     """
-    try:
-        ref, why = keep_failed(point, repo), ""
-    except GitError as error:
-        ref, why = "", error.message
-    notes = roll_back(point, repo)
-    replaced_abs = f"{point.folder_abs}/replaced"
-    if why and os.path.isdir(replaced_abs):
-        kept_abs = f"{repo.state_abs}/kept/{point.run}-replaced"
-        make_folder(os.path.dirname(kept_abs))
-        os.rename(replaced_abs, kept_abs)
-        notes.append(f"the agent's work could not be committed: {why}; its files are in {kept_abs}")
-    return ref, notes
-
-
-def follow_commit(point: Checkpoint, repo: Repo) -> list[str]:
-    """Restore the index from before the run, except for what was committed; return notes.
-
-    What else was staged stays staged, and what an agent has staged beside is not any more.
-    """
-    git = repo.git
-    paths = committed_paths(git, point.head, repo.head)
-    try:
-        restore_index(point, repo)
-        ask = ("reset", "-q", "--pathspec-from-file=-", "--pathspec-file-nul")
-        if paths:
-            git.out(*ask, stdin=nul_ended(paths))
-    except (OSError, GitError) as error:
-        why = str(error).partition("\n")[0]
-        return [f"the index does not match the commit: {why}; to fix it: git reset"]
-    return []
-
-
-def take_back(point: Checkpoint, repo: Repo, ref: str) -> list[str]:
-    """Move HEAD and its branch back to before the run; return notes.
-
-    The working tree stays, and so has what the commits had; they are kept under a ref of ours.
-    `ref` is the branch of the run; empty where HEAD was detached. Raises: GitError, OSError.
-    """
-    git, head = repo.git, repo.head
-    if head == point.head and git.ask("symbolic-ref", "-q", "HEAD").stdout.decode().strip() == ref:
-        return []
-    kept_ref, why = f"{FAILED_REFS}/{point.run}", ("-m", "gitgates headless --no-commit")
-    git.out("update-ref", kept_ref, head)
-    if ref:
-        git.out("symbolic-ref", *why, "HEAD", ref)
-    if point.head:
-        git.out("update-ref", *why, *(() if ref else ("--no-deref",)), "HEAD", point.head)
-    else:
-        git.out("update-ref", "-d", ref)
-    restore_index(point, repo)
-    undone = "the agent had committed; with --no-commit, its commits were undone"
-    return [f"{undone}, and kept as {kept_ref}"]
-
-
-def keep_earlier(point: Checkpoint, repo: Repo) -> list[str]:
-    """Keep uncommitted content from before the run that no longer exists; return notes."""
-    notes: list[str] = []
-    earlier = point.dirty & point.paths.keys()
-    changed = compare(point, repo).paths if earlier else ()
-    for path in sorted(earlier.intersection(changed)):
-        saved_abs = f"{point.folder_abs}/files/{point.paths[path].digest}"
-        is_link = stat.S_ISLNK(point.paths[path].mode)
-        if is_link or os.path.isfile(saved_abs):
-            kept_abs = f"{repo.state_abs}/kept/{point.run}/{path}"
-            make_folder(os.path.dirname(kept_abs))
-            remove_file(kept_abs)
-            if is_link:
-                os.symlink(point.paths[path].digest, kept_abs)
-            else:
-                copy_file(saved_abs, kept_abs)
-            notes.append(f"`{path}` had uncommitted changes; its previous content is in {kept_abs}")
-    return notes
+    index_abs = f"{folder_abs}/uncommitted.index"
+    if os.path.exists(f"{repo.git_dir_abs}/index"):
+        copy_index(f"{repo.git_dir_abs}/index", index_abs)
+    git = git_with(repo, index_abs)
+    git.out("add", "-A")
+    tree = git.out("write-tree").decode().strip()
+    if tree == git.resolve("HEAD^{tree}"):
+        return repo.head
+    return commit_tree(repo, tree, "Uncommitted changes of before a headless run")

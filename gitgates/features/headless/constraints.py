@@ -9,8 +9,9 @@ from gitgates.engine.match import matches, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gitgates.core.types import Config
-    from gitgates.worktree.checkpoint import Checkpoint
 
 _MOST_NAMED = 10
 
@@ -36,9 +37,17 @@ def settings_of(config: Config) -> Headless:
 
 
 def violations(
-    limits: Headless, *, paths: tuple[str, ...], lines: int, tokens: int | None
+    limits: Headless,
+    *,
+    paths: Collection[str],
+    denied: Collection[str],
+    lines: int,
+    tokens: int | None,
 ) -> tuple[str, ...]:
-    """Return a message for each violation; tokens that a client does not report do not count."""
+    """Return a message for each violation; tokens that a client does not report do not count.
+
+    `denied`: the changed paths that `deny` matches, ignored ones included.
+    """
     messages = []
     if limits.max_files and len(paths) > limits.max_files:
         messages.append(
@@ -54,22 +63,16 @@ def violations(
             messages.append(
                 f"allow: only {', '.join(limits.allow)} may change, not {_some(outside)}"
             )
-    if denied := denied_paths(limits, paths):
+    if denied:
         messages.append(f"deny: must not change: {_some(denied)}")
     return tuple(messages)
 
 
-def misplaced(point: Checkpoint, head_ref: str, branch: str) -> tuple[str, ...]:
-    """Return a message if HEAD is not where the commit belongs.
-
-    `head_ref` is what HEAD names; `branch` was made for the run. Where nobody asked for a branch,
-    the agent may make one, and commit there; the user's other branches are not for it.
-    """
-    expected = f"refs/heads/{branch}" if branch else point.branch
-    is_own = bool(head_ref) and head_ref not in point.branches
-    if head_ref == expected or (is_own and not branch and not point.apart):
+def misplaced(head_ref: str, expected: str, start: str) -> tuple[str, ...]:
+    """Return a message if HEAD names another ref than the one that the commit belongs to."""
+    if head_ref == expected:
         return ()
-    to_go = expected.removeprefix("refs/heads/") or f"--detach {point.head}"
+    to_go = expected.removeprefix("refs/heads/") or f"--detach {start}"
     message = (
         f"HEAD is {head_ref or 'detached'}, and the commit belongs to {expected or 'no branch'}: "
         f"go back (git switch {to_go}), and cherry-pick your commits (git cherry-pick)"
@@ -77,29 +80,30 @@ def misplaced(point: Checkpoint, head_ref: str, branch: str) -> tuple[str, ...]:
     return (message,)
 
 
-def denied_paths(limits: Headless, paths: tuple[str, ...]) -> list[str]:
+def denied_paths(limits: Headless, paths: Collection[str]) -> list[str]:
     """Return the changed paths that `deny` matches."""
     patterns = [parse(line) for line in limits.deny]
-    return [path for path in paths if matches(path, patterns)] if patterns else []
+    return sorted(path for path in paths if matches(path, patterns)) if patterns else []
 
 
-def _not_allowed(paths: tuple[str, ...], allow: tuple[str, ...]) -> list[str]:
+def _not_allowed(paths: Collection[str], allow: tuple[str, ...]) -> list[str]:
     patterns = [parse(line) for line in allow]
     return [path for path in paths if not matches(path, patterns)]
 
 
-def _some(paths: list[str]) -> str:
-    return first_few(paths, _MOST_NAMED)
+def _some(paths: Collection[str]) -> str:
+    return first_few(list(paths), _MOST_NAMED)
 
 
-def prompt_for(messages: tuple[str, ...], *, has_commits: bool, head: str) -> str:
-    """Return the prompt for the agent; `head` is the commit that the run began at."""
+def prompt_for(messages: tuple[str, ...], start: str) -> str:
+    """Return the prompt for the agent; `start`: where the run began, if there are commits since."""
     lines = "\n".join(f"- {message}" for message in messages)
-    commits = "Each commit counts, even if a later one reverts it. "
-    if head:
-        commits += f"`git reset --soft {head}` undoes yours and keeps the files. "
+    commits = (
+        "Each commit counts, even if a later one reverts it. "
+        f"`git reset --soft {start}` undoes yours and keeps the files. "
+    )
     return (
         f"Your change violates the constraints of this run:\n{lines}\n\n"
         "The gates have not run. Undo what is not allowed, or do the task with a smaller change, "
-        f"then end your turn. {commits if has_commits else ''}".rstrip()
+        f"then end your turn. {commits if start else ''}".rstrip()
     )

@@ -1,4 +1,4 @@
-"""Run an agent until the gates of the `headless` hook pass, then commit; else roll back.
+"""Run an agent until the gates of the `headless` hook pass, then commit.
 
 The end of each turn is an event of the kind `turn-end`, which the same policies decide as in an
 interactive session. Their feedback becomes the agent's next prompt.
@@ -9,22 +9,15 @@ from __future__ import annotations
 import os
 import time
 
+from gitgates.config.load import load
 from gitgates.core.agent_types import Channels, Payload
-from gitgates.core.errors import GitError, GitgatesError
+from gitgates.core.errors import ConfigError
 from gitgates.core.types import ALLOW, BLOCK, WARN, Command, Decision, GateResult, Visit
 from gitgates.engine.command import with_hook
-from gitgates.features.headless import commit, constraints, limits
+from gitgates.features.headless import commit, constraints, limits, shared
 from gitgates.features.headless.defaults import HOOK
-from gitgates.features.headless.history import own_commits, paths_in_commits
-from gitgates.features.headless.notes import (
-    UNCHECKED,
-    configured,
-    differing,
-    git_settings,
-    head_notes,
-    protected,
-    unchecked_notes,
-)
+from gitgates.features.headless.ground import HOOKS_S, head_ref
+from gitgates.features.headless.leftovers import is_of, left_note
 from gitgates.features.headless.outcomes import OUTCOMES, Ended
 from gitgates.features.headless.resume import save_conversation
 from gitgates.features.headless.turn import (
@@ -34,7 +27,6 @@ from gitgates.features.headless.turn import (
     why_unchanged,
     without_earlier,
 )
-from gitgates.git.listing import list_paths
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.hosts.headless import Turn
 from gitgates.report.artifacts import add_headless, read_result, save
@@ -42,8 +34,6 @@ from gitgates.report.result import AttemptReport, last_decision, turn_cost
 from gitgates.session.breaker import BLOCKED, EXHAUSTED, PASSED
 from gitgates.session.call import Call
 from gitgates.session.driver import decide_alone
-from gitgates.worktree import checkpoint
-from gitgates.worktree.isolate import Isolation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,11 +42,11 @@ if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
     from gitgates.engine.listener import Listener
-    from gitgates.features.headless.commit import Prepared
+    from gitgates.features.headless.commit import Staged
+    from gitgates.features.headless.ground import Ground
     from gitgates.features.headless.outcomes import HeadlessOptions
-    from gitgates.git.repo import Repo
-    from gitgates.worktree.checkpoint import Checkpoint
 
+_UNCHECKED = ("skipped", "not-run", "unchecked")  # a gate that ends so has checked nothing
 _CAN = Channels(deny=True, block=True, stop=True, context=True)
 _MOST_FAILED_TURNS = 2  # an agent that crashes, or changes nothing
 _MOST_CHANGED = 3  # how often gates run because one of them has changed files
@@ -66,67 +56,54 @@ CUT_SHORT = (
     "and leave nothing running in the background. If everything is done, end your turn."
 )
 CUT_NOTE = "the time limit ended the agent's last turn; the gates checked what it had done"
-_COMMIT_S = 1800.0  # for the hooks of a commit
 
 
 class Executor:
-    """One run: turns of the agent, attempts, and the commit or the rollback."""
+    """One run: turns of the agent, attempts, and the commit."""
 
     def __init__(
         self,
-        repo: Repo,
+        ground: Ground,
         config: Config,
         settings: HeadlessOptions,
         *,
         run_abs: str,
         listener: Listener,
     ) -> None:
-        self.repo, self.config, self.settings = repo, config, settings
+        self.ground, self.settings = ground, settings
+        self.repo, self.state = ground.repo, ground.state
+        # Results are copied once, to the folder of whoever started the run.
+        self.artifacts_dir, self.config = config.artifacts_dir, config._replace(artifacts_dir="")
+        self.limits = constraints.settings_of(config)
         self.run_abs, self.run = run_abs, os.path.basename(run_abs)
         self.listener = listener
         self.hook = next(hook for hook in config.hooks if hook.name == HOOK)
         self.turns: list[dict[str, Any]] = []
+        self.notes: list[str] = []
         self.session = settings.session  # of the agent
         self.denied = 0
         self.failed_turns = 0
         self.cut_short = False  # the gates look at what a turn had done when its time was up
         self.waits = 0  # in a row, for a client that failed for a passing reason
         self.attempts = 0
+        self.has_passed = False  # and is being taken
         self.ends_at = time.monotonic() + settings.budget_s
+        self.configured = self._configured()
         # A child's hooks leave the end of its turns to us; the guards before its tools stay.
-        self.env = {**repo.env, RUN_NAME: self.run}
-
-    def begin(self, branch: str) -> Checkpoint:
-        """Take the checkpoint, then switch to a new branch if there is to be one.
-
-        Raises: GitError, StateError; then nothing has changed.
-        """
-        self.protected, self.git_settings = self._protected(), git_settings(self.repo)
-        self.configured, self.branch = configured(self.repo), branch
-        self.point = checkpoint.take(self.repo, self.run, apart=self.settings.apart)
-        if branch:
-            try:
-                self.repo.git.out("switch", "-q", "-c", branch)
-            except GitError:
-                checkpoint.drop(self.point, self.repo)
-                raise
-        return self.point
+        self.env = {**self.repo.env, RUN_NAME: self.run}
 
     def execute(self) -> Ended:
-        """Run to the end: commit, or keep the agent's work and roll back.
+        """Run to the end: commit, or keep the agent's work under a ref.
 
-        Raises: Interrupted after a signal, GitgatesError for errors that are not the agent's; then
-        nothing is rolled back, and the checkpoint stays.
+        Raises: Interrupted after a signal; GitgatesError for errors that are not the agent's.
         """
-        decide_alone(self._call("session-start", ""))
-        decide_alone(self._call("prompt", ""))
+        self._begin()
         prompt = self.settings.first_prompt or self.settings.task
         turn = Turn()
-        self.judged = self._bring_back() or self._content()
         while True:
             if time.monotonic() >= self.ends_at:
                 return self._check_last(turn, "out-of-time")
-            if over := limits.over_cost(self.turns, constraints.settings_of(self.config).max_cost):
+            if over := limits.over_cost(self.turns, self.limits.max_cost):
                 return self.give_up("over-cost", over)
             turn = self._turn(prompt)
             if self._waits_for(turn):
@@ -147,6 +124,20 @@ class Executor:
             if ended:
                 return ended
             self.judged = self._content()
+
+    def _begin(self) -> None:
+        """Begin the session, then restore the work of an earlier run, which may be good already."""
+        decide_alone(self._call("session-start", ""))
+        decide_alone(self._call("prompt", ""))
+        self.judged = self._content()
+        if self.settings.work:
+            self.ground.restore(self.settings.work)
+
+    @property
+    def is_committed(self) -> bool:
+        """Whether what has passed is committed, and may be taken already."""
+        tip = self.ground.home.git.resolve(self.state.ref) if self.state.ref else ""
+        return self.has_passed or bool(tip and is_of(self.repo.git, tip, self.run))
 
     def _has_work(self) -> bool:
         """Return whether something has changed since the gates looked."""
@@ -177,6 +168,7 @@ class Executor:
             limit_s=min(limit_s, settings.turn_s or limit_s),
             on_tick=self.listener.tick,
         )
+        self._put_back()
         turn = without_earlier(turn, client, [*settings.earlier_turns, *self.turns])
         self.session = turn.session or self.session
         took_s = round(time.monotonic() - began_s, 3)
@@ -190,14 +182,6 @@ class Executor:
             self.listener.message(f"{client.name}: {first}")
         return turn
 
-    def _bring_back(self) -> tuple[object, ...]:
-        """Bring back the work of an earlier run; return the content before that, or nothing."""
-        if not self.settings.work:
-            return ()
-        before = self._content()
-        self.repo.git.out("apply", "--whitespace=nowarn", stdin=self.settings.work)
-        return before
-
     def _save_conversation(self) -> None:
         turns = [*self.settings.earlier_turns, *self.turns]
         conversation = {
@@ -205,96 +189,102 @@ class Executor:
             "agent": self.settings.client.name,
             "session": self.session,
             "root_abs": self.repo.root_abs,
+            "start": self.state.start,
             "turns": [turn for turn in turns if turn.get("session") == self.session],
         }
         save_conversation(self.run_abs, conversation)
 
     def _waits_for(self, turn: Turn) -> bool:
         """Wait if a turn failed for a reason that may pass; return whether to repeat it."""
-        settings = constraints.settings_of(self.config)
-        if not limits.is_passing(turn.error) or self.waits >= settings.client_retries:
+        if not limits.is_passing(turn.error) or self.waits >= self.limits.client_retries:
             self.waits = 0
             return False
         self.waits += 1
-        wait_s = limits.wait_s(self.waits, settings.retry_wait_s)
+        wait_s = limits.wait_s(self.waits, self.limits.retry_wait_s)
         wait_s = min(wait_s, max(self.ends_at - time.monotonic(), 0.0))
         self.listener.message(f"that may pass: the turn is repeated in {wait_s:.0f} s")
         limits.wait(wait_s, self.listener.tick)
         return True
 
-    def _content(self) -> tuple[object, ...]:
+    def _put_back(self) -> None:
+        """Put back what the agent has changed beside its working tree; say so."""
+        for note in self.ground.put_back():
+            self.listener.message(note)
+            self.notes.append(note)
+
+    def _content(self) -> tuple[str, ...]:
         """Return the content of all files, HEAD and branch, to detect what a turn changed."""
-        listing = list_paths(self.repo)
-        paths = checkpoint.read_paths(self.repo, listing)
-        return (
-            {path: content[:2] for path, content in paths.items()},
-            self._heads(),
-            protected(self.repo, listing),
-        )
+        staged = self.ground.stage()
+        return staged.tree, staged.problem, *self._heads()
 
     def _judge(self, turn: Turn) -> tuple[Ended | None, str]:
         """Check one attempt; return the result of the run, or the next prompt."""
-        commits = own_commits(self.point, self.repo)
-        changed = paths_in_commits(commits, self.repo.git)
-        paths = tuple(sorted(changed.union(checkpoint.compare(self.point, self.repo).paths)))
         self.attempts += 1
         self.failed_turns = 0
         self._phase("gates", self.attempts)
-        if violations := self._violations(paths):
+        staged = self.ground.stage()
+        if violations := self._violations(staged):
             for violation in violations:
                 self.listener.message(violation)
-            self.denied += bool(
-                constraints.denied_paths(constraints.settings_of(self.config), paths)
-            )
             if self.denied > 1:
                 return self.give_up("denied"), ""
-            head = self.point.head
-            text = constraints.prompt_for(violations, has_commits=bool(commits), head=head)
-            return self._refuse("constraints", text, turn)
-        prepared, moved_from = commit.prepare(self.point, self.repo), self._heads()
+            start = self.state.start if self.repo.head != self.state.start else ""
+            return self._refuse("constraints", constraints.prompt_for(violations, start), turn)
+        moved_from = self._heads()
         for _ in range(_MOST_CHANGED):
-            outcome, text = self._ask_policies(turn, prepared)
+            before = commit.others_in(staged.git)
+            outcome, text = self._ask_policies(turn, staged)
             if self._heads() != moved_from:
-                why = "" if self.settings.keeps else "HEAD was restored"
-                return self.give_up("moved", why), ""
-            after = commit.prepare(self.point, self.repo, name="after.index")
-            if outcome != PASSED or not commit.written(prepared, after, fixers=self._fixes()):
+                return self.give_up("moved"), ""
+            # What gates have made is a report, and not committed, unless they are there to write.
+            after = self.ground.stage() if self._fixes() else staged
+            self.ground.note_known(commit.others_in(after.git) - before)
+            after = self.ground.stage()
+            if outcome != PASSED or not after.paths_since(staged.tree):
                 break
-            prepared = commit.prepare(self.point, self.repo)
+            staged = after
             self.listener.message("a gate changed files: the gates run again on the result")
         else:
             return self.give_up("unsettled"), ""
+        self._put_back()
         if outcome == PASSED:
-            return self._commit(turn, prepared)
+            return self._commit(turn, staged)
         if outcome == BLOCKED:
             return None, text
         return self.give_up(outcome), ""
 
-    def _violations(self, paths: tuple[str, ...]) -> tuple[str, ...]:
-        limits = constraints.settings_of(self.config)
-        lines = commit.changed_lines(self.point, self.repo) if limits.max_lines else 0
+    def _violations(self, staged: Staged) -> tuple[str, ...]:
+        state, git = self.state, staged.git
+        if staged.problem:
+            return (f"git cannot hold the change: {staged.problem}",)
+        commits = commit.own_commits(self.repo, [state.start, *state.refs.values()])
+        paths = commit.paths_in_commits(commits, git) | staged.paths_since(state.start)
+        others = self.ground.changed_others(staged) if self.limits.deny else set()
+        denied = constraints.denied_paths(self.limits, paths | others)
+        self.denied += bool(denied)
+        lines = 0
+        if self.limits.max_lines:  # at least what differs: a merge brings lines of no such commit
+            in_commits = commit.lines_in_commits(commits, git)
+            rest = staged.lines_since(self.repo.head)
+            lines = max(staged.lines_since(state.start), in_commits + rest)
         counted = [turn["tokens"] for turn in self.turns if "tokens" in turn]
-        tokens = sum(counted) if counted else None
-        violations = constraints.violations(limits, paths=paths, lines=lines, tokens=tokens)
-        if changed := differing(self.protected, self._protected()):
-            violations += (f"must not change during the run: {', '.join(changed)}",)
-        head_ref = self._heads()[1].strip()
-        return violations + constraints.misplaced(self.point, head_ref, self.branch)
-
-    def _wanted_ref(self) -> str:
-        """Return the branch that the commit belongs to; empty where HEAD was detached."""
-        return f"refs/heads/{self.branch}" if self.branch else self.point.branch
+        return (
+            *constraints.violations(
+                self.limits,
+                paths=sorted(paths),
+                denied=denied,
+                lines=lines,
+                tokens=sum(counted) if counted else None,
+            ),
+            *constraints.misplaced(self._heads()[1], state.ref, state.start),
+        )
 
     def _fixes(self) -> bool:
         """Return whether a gate is there to write files."""
         return any(gate.writes for gate in self.config.gates if gate.name in self.hook.gates)
 
     def _heads(self) -> tuple[str, str]:
-        ref = self.repo.git.ask("symbolic-ref", "-q", "HEAD")
-        return self.repo.head, ref.stdout.decode()
-
-    def _protected(self) -> dict[str, str]:
-        return protected(self.repo, list_paths(self.repo))
+        return self.repo.head, head_ref(self.repo)
 
     def _call(self, kind: EventKind, message: str) -> Call:
         client = self.settings.client.name
@@ -315,19 +305,13 @@ class Executor:
         call.config, call.run_abs, call.listener = self.config, self.run_abs, self.listener
         return call
 
-    def _ask_policies(self, turn: Turn, prepared: Prepared) -> tuple[str, str]:
-        """Run the gates; return the outcome, and the feedback for the agent.
-
-        Uncommitted changes of tracked files from before the run are stashed meanwhile.
-        """
-        prepared_repo = self.repo._replace(env=prepared.git.env)
-        with Isolation(prepared_repo, self.listener.message, hides=True) as isolation:
-            call = self._call("turn-end", turn.text)
-            call.read()
-            before = sum(round_.hook == HOOK for round_ in call.session.rounds)
-            verdict = decide_alone(call)
-        for note in isolation.notes:
-            self.listener.message(note)
+    def _ask_policies(self, turn: Turn, staged: Staged) -> tuple[str, str]:
+        """Run the gates; return the outcome, and the feedback for the agent."""
+        commit.show_index(self.repo, staged)
+        call = self._call("turn-end", turn.text)
+        call.read()
+        before = sum(round_.hook == HOOK for round_ in call.session.rounds)
+        verdict = decide_alone(call)
         rounds = [round_ for round_ in call.session.rounds if round_.hook == HOOK]
         outcome = "stopped" if verdict.level >= BLOCK else "unchecked"
         if len(rounds) > before:
@@ -335,7 +319,7 @@ class Executor:
         if outcome == PASSED and verdict.level >= BLOCK:
             outcome = BLOCKED  # a policy other than the gates has blocked
         visits = self._last_decision().visits
-        if outcome == PASSED and all(visit.result.status in UNCHECKED for visit in visits):
+        if outcome == PASSED and all(visit.result.status in _UNCHECKED for visit in visits):
             outcome = "unchecked"
         terminal = {gate.name for gate in self.config.gates if gate.terminal}
         if outcome == BLOCKED and rounds and terminal.intersection(dict(rounds[-1].statuses)):
@@ -378,58 +362,60 @@ class Executor:
             attempt,
             self.run_abs,
             max_retries=self.settings.max_retries,
-            artifacts_dir=config.artifacts_dir,
             keep_runs=config.keep_runs,
         )
 
-    def _commit(self, turn: Turn, prepared: Prepared) -> tuple[Ended | None, str]:
+    def _commit(self, turn: Turn, staged: Staged) -> tuple[Ended | None, str]:
         """Commit what the run has changed; if git's hooks refuse that, the attempt has failed."""
+        message, repo = self._message(turn), self.repo
         if not self.settings.commits:
-            notes = commit.take_back(self.point, self.repo, self._wanted_ref())
-            return self._pass(Ended("passed", notes=tuple(notes))), ""
+            return self._pass(self.ground.without_commits(staged, message), staged), ""
         self._phase("commit", self.attempts)
-        if prepared.mixed:
-            paths = ", ".join(prepared.mixed)
-            if self.settings.rolls_back:
-                return self.give_up("mixed", f"{paths}; nothing was committed"), ""
-            text = f"{paths}; nothing was committed, and the working tree is left unchanged"
-            return self._end(Ended("mixed", text)), ""
-        if prepared.is_empty:  # the agent has committed by itself
-            return self._pass(Ended("passed", commit=self.repo.head)), ""
-        message_abs = f"{self.point.folder_abs}/message"
-        with open(message_abs, "w", encoding="utf-8", errors="replace") as file:
-            file.write(self._message(turn))
-        # Overrides the configured cleanup: `#12` does not begin a comment.
-        how = ("-q", "--cleanup=whitespace", "-F", message_abs)
-        argv = ("git", "-C", self.repo.root_abs, "commit", *how)
-        command = Command(argv, self.repo.root_abs, prepared.git.env)
-        log_abs = f"{self.run_abs}/commit-{self.attempts}.log"
-        output, ending = run_process(command, log_abs, _COMMIT_S, self.listener.tick)
-        if ending.exit_status != 0:
-            text = output.decode("utf-8", "replace")
-            self.listener.message(f"`git commit` failed: {log_abs}")
-            feedback = f"The gates passed, but `git commit` failed:\n\n{text}"
-            return self._refuse("git commit", feedback, turn)
-        return self._pass(Ended("passed", commit=self.repo.head)), ""
+        if staged.paths_since(repo.head):  # else the agent has committed by itself
+            commit.show_index(repo, staged)
+            message_abs = f"{self.run_abs}/message"
+            with open(message_abs, "w", encoding="utf-8", errors="replace") as file:
+                file.write(message)
+            # Overrides the configured cleanup: `#12` does not begin a comment.
+            how = ("-q", "--cleanup=whitespace", "-F", message_abs)
+            argv = ("git", "-C", repo.root_abs, "commit", *how)
+            log_abs = f"{self.run_abs}/commit-{self.attempts}.log"
+            command = Command(argv, repo.root_abs, repo.env)
+            output, ending = run_process(command, log_abs, HOOKS_S, self.listener.tick)
+            if ending.exit_status != 0:
+                text = output.decode("utf-8", "replace")
+                self.listener.message(f"`git commit` failed: {log_abs}")
+                feedback = f"The gates passed, but `git commit` failed:\n\n{text}"
+                return self._refuse("git commit", feedback, turn)
+        return self._pass([], staged), ""
 
-    def _pass(self, ended: Ended) -> Ended:
-        """Have the index follow the commit; say what else is not as it was."""
-        notes = [*ended.notes, *([CUT_NOTE] if self.cut_short else [])]
-        notes += commit.follow_commit(self.point, self.repo) if ended.commit else []
-        notes += commit.keep_earlier(self.point, self.repo)
-        notes += head_notes(self.point, self.repo)
-        decision = self._last_decision()
-        notes += unchecked_notes(decision.visits)
+    def _pass(self, notes: list[str], staged: Staged) -> Ended:
+        """Bring the commit to where it belongs; say what else is not as it was."""
+        commits, decision = self.settings.commits, self._last_decision()
+        notes = [*notes, *([CUT_NOTE] if self.cut_short else [])]
+        notes += self.ground.hidden_note(staged)
+        is_ancestor = ("merge-base", "--is-ancestor", self.state.start, "HEAD")
+        if self.repo.git.ask(*is_ancestor).exit_status:
+            notes.append(f"{self.state.start}, where it began, is no longer in its history")
+        if self._configured() != self.configured:
+            notes.append("the configuration of gitgates was changed; the previous one was used")
+        idle = [one.result for one in decision.visits if one.result.status in _UNCHECKED]
+        notes += [f"gate `{it.gate}` checked nothing: {it.reason or it.status}" for it in idle]
+        ended = Ended("passed", commit=self.repo.head if commits else "")
         if decision.verdict == WARN:
             ended = ended._replace(outcome="warned", why=decision.reason)
-        if configured(self.repo) != self.configured:
-            notes.append("the configuration of gitgates was changed; the previous one was used")
-        return self._end(ended._replace(notes=self._not_own(notes)))
+        log_abs = f"{self.run_abs}/merge.log"
+        self.has_passed = True
+        notes += self.ground.take(log_abs, self.listener.tick, commits=commits)
+        branch = self.ground.branch_of(ended.commit)
+        return self._end(ended._replace(notes=tuple(notes), branch=branch))
 
-    def _not_own(self, notes: list[str]) -> tuple[str, ...]:
-        """Return notes without those on the branch that was made for the run."""
-        prefix = f"refs/heads/{self.branch} was" if self.branch else "\0"
-        return tuple(note for note in notes if not note.startswith(prefix))
+    def _configured(self) -> Config | None:
+        """Return the configuration of gitgates in the working tree; None where there is none."""
+        try:
+            return load(self.repo.root_abs)
+        except ConfigError:
+            return None
 
     def _message(self, turn: Turn) -> str:
         subject, _, rest = self.settings.message.partition("\n")
@@ -441,38 +427,29 @@ class Executor:
         return "\n\n".join(part for part in parts if part).replace("\0", "") + "\n"
 
     def give_up(self, outcome: str, why: str = "") -> Ended:
-        """Keep the agent's work under a ref, and roll back unless disabled."""
+        """Keep the agent's work under a ref, and leave the rest alone."""
         if not read_result(self.run_abs):  # no attempt, or one in which no gate ran
             reason = why or OUTCOMES[outcome][1]
             self._save(Decision(BLOCK, reason=reason), "could-not-run", "")
-        if self.settings.keeps:
-            failed_ref = commit.keep_failed(self.point, self.repo)
-            return self._end(Ended(outcome, why, failed_ref=failed_ref))
-        self.listener.phase("rolling back")
-        try:
-            failed_ref, notes = commit.keep_and_roll_back(self.point, self.repo)
-        except GitgatesError as error:
-            hint = f"gitgates recover --roll-back {self.run}"
-            raise GitError(
-                f"the rollback failed: {error.message}",
-                f"The checkpoint is in {self.point.folder_abs}. Try again with: {hint}",
-            ) from error
-        if self.branch:
-            self.repo.git.ask("branch", "-q", "-D", self.branch)  # what was on it is kept
-        ended = Ended(outcome, why, failed_ref=failed_ref, rolled_back=True)
-        return self._end(ended._replace(notes=self._not_own(notes)))
+        self.listener.phase("keeping the agent's work")
+        self._put_back()
+        keeps = self.settings.keeps
+        kept = self.ground.leave(keeps=keeps)
+        notes = [*kept.notes, *([left_note(kept.left_abs)] if kept.left_abs else [])]
+        ended = Ended(outcome, why, failed_ref=kept.ref, rolled_back=not keeps)
+        return self._end(ended._replace(notes=tuple(notes)))
 
     def _end(self, ended: Ended) -> Ended:
         """Write the reports."""
         status, words = OUTCOMES[ended.outcome]
-        before = {**self.protected, **self.git_settings}
-        changed = differing(before, {**self._protected(), **git_settings(self.repo)})
-        if changed:
-            note = f"changed during the run, and not restored: {', '.join(changed)}"
-            ended = ended._replace(notes=(*ended.notes, note))
-        most_usd, client = constraints.settings_of(self.config).max_cost, self.settings.client.name
-        cost_notes = limits.cost_notes(self.turns, most_usd, client)
-        ended = ended._replace(notes=(*ended.notes, *cost_notes))
+        client = self.settings.client.name
+        notes = (
+            *ended.notes,
+            *self.notes,
+            *shared.created_notes(self.ground.home, self.state),
+            *limits.cost_notes(self.turns, self.limits.max_cost, client),
+        )
+        ended = ended._replace(notes=notes, attempts=self.attempts)
         facts = {
             "task": self.settings.task,
             "agent": client,
@@ -484,15 +461,15 @@ class Executor:
             "notes": ended.notes,
             "turns": self.turns,
         }
-        notes = add_headless(
+        trouble = add_headless(
             self.run_abs,
             facts,
             shared_state_abs=self.repo.shared_state_abs,
-            artifacts_dir=self.config.artifacts_dir,
-            root_abs=self.repo.root_abs,
+            artifacts_dir=self.artifacts_dir,
+            root_abs=self.ground.home.root_abs,
             step_summary_abs=self.repo.env.get("GITHUB_STEP_SUMMARY", ""),
         )
-        return ended._replace(attempts=self.attempts, notes=(*ended.notes, *notes))
+        return ended._replace(notes=(*notes, *trouble))
 
     def _phase(self, text: str, attempt: int) -> None:
         self.listener.phase(f"attempt {attempt} of {self.settings.max_retries + 1}: {text}")

@@ -30,7 +30,6 @@ OUTCOMES: dict[str, tuple[int, str]] = {
         "no gate applied to the changes, so nothing was checked",
     ),
     "moved": (1, "a gate moved HEAD or changed the branch"),
-    "mixed": (1, "changes from before the run cannot be separated from the agent's"),
     "interrupted": (130, "interrupted by a signal"),
     "over-cost": (1, "the cost limit of the run was reached"),
     "out-of-time": (1, "the time limit of the run was reached"),
@@ -48,13 +47,11 @@ class HeadlessOptions(Record):
     message: str = ""
     budget_s: float = 3600.0
     turn_s: float = 0.0  # the most for one turn; 0: what is left of the budget
-    apart: bool = False  # in a worktree that was made for the run
-    keeps: bool = False  # what a failed run made stays in the working tree
+    keeps: bool = False  # what a failed run made stays where it is
     session: str = ""  # of an earlier run, to go on with
     first_prompt: str = ""  # empty: the task
     earlier_turns: tuple[dict[str, Any], ...] = ()  # of that session
-    work: bytes = b""  # a patch with what an earlier run has made
-    rolls_back: bool = False  # also a run that a signal ends, and one with mixed changes
+    work: str = ""  # of that run, a commit
 
 
 class Ended(Record):
@@ -63,7 +60,8 @@ class Ended(Record):
     outcome: str  # a key of OUTCOMES
     why: str = ""  # details
     commit: str = ""  # its id
+    branch: str = ""  # that has it
     failed_ref: str = ""  # holds the agent's work
     attempts: int = 0
-    rolled_back: bool = False
+    rolled_back: bool = False  # nothing of it is in the working tree
     notes: tuple[str, ...] = ()

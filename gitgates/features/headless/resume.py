@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 
-from gitgates.core.errors import GitError, UsageError
+from gitgates.core.errors import UsageError
 from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
-from gitgates.features.headless.commit import AS_PATCH, FAILED_REFS, PATCH
+from gitgates.features.headless.commit import FAILED_REFS
 from gitgates.hosts.headless import CLIENTS
 from gitgates.report.artifacts import read_result
 from gitgates.store import runs
@@ -32,10 +32,21 @@ class Conversation(Record):
     session: str  # of the agent's client
     root_abs: str  # where it has worked: clients find a conversation by that
     turns: tuple[dict[str, Any], ...]  # with what they used, which clients count on
+    start: str = "HEAD"  # the commit that it began at
     passed: bool = False
     outcome: str = ""
     commit: str = ""
     work_ref: str = ""  # of a run that failed
+
+    def start_in(self, repo: Repo) -> str:
+        """Return the commit to go on from: where it began, or what it has committed.
+
+        HEAD, if that has the commit.
+        """
+        if not self.passed or not self.commit:
+            return self.start
+        contained = repo.git.ask("merge-base", "--is-ancestor", self.commit, "HEAD")
+        return self.commit if contained.exit_status else "HEAD"
 
     def prompt(self, task: str) -> str:
         """Return how to go on: with another task, or with that of before."""
@@ -48,7 +59,7 @@ class Conversation(Record):
 
 
 def save_conversation(run_abs: str, conversation: dict[str, Any]) -> None:
-    """Write down what another run needs to go on: task, agent, session, root_abs, turns."""
+    """Write down what another run needs to go on, the first fields of `Conversation`."""
     replace_file(f"{run_abs}/{_FILE}", json.dumps(conversation).encode(), sync=False)
 
 
@@ -98,37 +109,3 @@ def _read(repo: Repo, run: str) -> Conversation:
         commit=facts.get("commit", ""),
         work_ref=ref if repo.git.resolve(ref) else "",
     )
-
-
-def missing_work(repo: Repo, ref: str, *, run_abs: str) -> bytes:
-    """Return the patch that brings back the work of a failed run; empty where it is there.
-
-    Raises: GitError where it cannot be restored.
-    """
-    if not ref:
-        return b""
-    patch = _patch(repo, ref, run_abs)
-    check = ("apply", "--check", "--whitespace=nowarn")
-    if not patch or not repo.git.ask(*check, "--reverse", stdin=patch).exit_status:
-        return b""
-    applied = repo.git.ask(*check, stdin=patch)
-    if applied.exit_status:
-        reason = applied.stderr.decode("utf-8", "replace").strip().replace("error: ", "")
-        raise GitError(
-            f"the changes of the earlier run do not apply here:\n  {reason}",
-            f"Stash your own changes (git stash), or inspect them: git show {ref}",
-        )
-    return patch
-
-
-def _patch(repo: Repo, ref: str, run_abs: str) -> bytes:
-    """Return the work of a failed run, without uncommitted changes of before it."""
-    path_abs = f"{run_abs}/{PATCH}"
-    if os.path.isfile(path_abs):
-        with open(path_abs, "rb") as file:
-            return file.read()
-    base = repo.git.ask("merge-base", "HEAD", ref).stdout.decode().strip()
-    if not base:
-        hint = f"Switch to its branch, or inspect them: git show {ref}"
-        raise GitError("the changes of the earlier run have no commit in common with HEAD", hint)
-    return repo.git.out(*AS_PATCH, base, ref)

@@ -14,6 +14,11 @@ if TYPE_CHECKING:
 _WAIT_S = 2.0  # a git that a killed undo has just started may hold it
 
 
+def pending(repo: Repo) -> list[str]:
+    """Return messages about what `recover` would do."""
+    return ["an undo was killed; gitgates recover finishes it"] if is_under_way(repo) else []
+
+
 def recover(repo: Repo) -> list[str]:
     """Finish an undo that was killed; return messages, none if there is nothing to do.
 

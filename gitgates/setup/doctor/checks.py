@@ -12,7 +12,7 @@ from gitgates.config.load import inspect
 from gitgates.config.values import show
 from gitgates.core import environ
 from gitgates.core.clean import counted, first_few, visible_line
-from gitgates.core.errors import ConfigError, StateError
+from gitgates.core.errors import ConfigError
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.parts import feature_parts
 from gitgates.core.policy import functions_of
@@ -32,7 +32,6 @@ from gitgates.setup.install.framework import FILE, Framework
 from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.finding import Finding
-from gitgates.worktree import checkpoint
 from gitgates.worktree.locks import Lock
 from gitgates.worktree.restored import list_missing
 
@@ -313,19 +312,13 @@ def check_restored(subject: Subject) -> Iterator[Finding]:
             yield Finding("note", "restored", repo.root_abs, what, fix)
 
 
-def check_checkpoints(subject: Subject) -> Iterator[Finding]:
-    """Find checkpoints that headless runs have left, such as those that were interrupted."""
+def check_pending(subject: Subject) -> Iterator[Finding]:
+    """Find what was killed, and what `gitgates recover` finishes for a feature."""
     for worktree in subject.worktrees:
-        root_abs = worktree.repo.root_abs
-        try:
-            for point in checkpoint.left_behind(worktree.repo.state_abs):
-                if not checkpoint.is_in_progress(point):
-                    what = f"the headless run {point.run} left a checkpoint: {point.folder_abs}"
-                    fix = worktree.command(f"gitgates recover --roll-back {point.run}")
-                    fix += f", or to keep the current state: --drop {point.run}"
-                    yield Finding("problem", "left over", root_abs, what, fix)
-        except StateError as error:
-            yield Finding("problem", "left over", root_abs, error.message, error.hint)
+        for part in feature_parts("recovery"):
+            for what in part.pending(worktree.repo):
+                fix = worktree.command("gitgates recover")
+                yield Finding("problem", "left over", worktree.repo.root_abs, what, fix)
 
 
 def check_missing_worktrees(subject: Subject) -> Iterator[Finding]:
@@ -364,6 +357,6 @@ CHECKS: tuple[Check, ...] = (
     check_owners,
     check_leftovers,
     check_restored,
-    check_checkpoints,
+    check_pending,
     check_missing_worktrees,
 )

@@ -49,7 +49,7 @@ def test_the_name_of_a_headless_run_alone_switches_nothing_off(
     monkeypatch.setenv("GITGATES_HEADLESS", "r1")
     agent.write("a.py", "BAD\n")
     assert agent.stop()["decision"] == "block"
-    agent.repo.write(".git/gitgates/checkpoints/r1/checkpoint.json")  # now the run is there
+    agent.repo.write(".git/gitgates/headless/r1/run.json")  # now the run is there
     assert agent.stop(again=True) == {}
 
 

@@ -1,4 +1,4 @@
-"""An agent that nobody watches: gates, retries, the commit, and the way back."""
+"""An agent that nobody watches: gates, retries, the commit, and what is left alone."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import Repo
-from worktree_state import whole
+from worktree_state import files, whole
 
 from gitgates.hosts.headless import client
 
@@ -50,7 +51,7 @@ def agent(repo: Repo, *turns: str) -> str:
         (folder / f"turn{number}.sh").write_text(turn)
     script = folder / "agent.sh"
     script.write_text(
-        f"#!/bin/sh\nn=$(($(ls {folder}/prompt* 2>/dev/null | wc -l) + 1))\n"
+        f"#!/bin/sh\nAGENT={folder}\nn=$(($(ls {folder}/prompt* 2>/dev/null | wc -l) + 1))\n"
         f"cat > {folder}/prompt$n\n[ -e {folder}/turn$n.sh ] && . {folder}/turn$n.sh\n"
         'echo "did turn $n"\n'
     )
@@ -61,6 +62,15 @@ def prompts(repo: Repo) -> list[str]:
     """Return what the agent was told, turn by turn."""
     folder = repo.path.parent / "agent"
     return [path.read_text() for path in sorted(folder.glob("prompt*"))]
+
+
+def left(repo: Repo) -> list[str]:
+    """Return what a run has left: worktrees, refs that it needs, and what is known of it."""
+    worktrees = repo.git("worktree", "list", "--porcelain").split("\n\n")[1:]
+    refs = repo.git("for-each-ref", "--format=%(refname)", "refs/gitgates/held")
+    branches = repo.git("for-each-ref", "--format=%(refname)", "refs/heads/gitgates")
+    folders = [path.name for path in (repo.path / ".git/gitgates").glob("headless/*")]
+    return [*worktrees, *refs.split(), *branches.split(), *folders]
 
 
 def headless(repo: Repo, *args: str) -> subprocess.CompletedProcess[bytes]:
@@ -92,7 +102,7 @@ def test_what_passes_at_once_is_committed(work: Repo) -> None:
     body = work.git("log", "-1", "--format=%B")
     assert body == f"make it good\n\ndid turn 1\n\nGitgates-Run: {run}"
     assert prompts(work) == ["make it good"]
-    assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
+    assert left(work) == []
     resumed = headless(work, "go on", "--resume", "latest")
     assert resumed.returncode == 64
     assert b"`sh` cannot resume a conversation" in resumed.stderr
@@ -128,7 +138,7 @@ def test_failures_go_back_and_what_is_mended_is_committed(
     assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt"
 
 
-def test_what_cannot_be_mended_is_rolled_back_and_kept(work: Repo) -> None:
+def test_what_cannot_be_mended_is_kept_and_nothing_else_touched(work: Repo) -> None:
     work.write("dirty.txt", "first\n")
     work.commit_all("second")
     work.write("dirty.txt", "changed\n")
@@ -153,7 +163,7 @@ def test_what_cannot_be_mended_is_rolled_back_and_kept(work: Repo) -> None:
     assert restored.returncode == 0, restored.stderr
     assert work.git("show", f"headless-{run}:a.txt") == "b"
     assert work.git("show", f"headless-{run}:dirty.txt") == "x"
-    assert whole(work) == before
+    assert (whole(work), left(work)) == (before, [])
 
 
 @pytest.mark.thorough
@@ -244,65 +254,87 @@ def test_a_commit_that_a_hook_of_git_refuses_is_a_failed_attempt(work: Repo) -> 
     assert work.git("status", "--porcelain") == ""
 
 
-@pytest.mark.thorough
-def test_only_what_the_run_changed_is_committed(work: Repo) -> None:
-    lines = [f"line {number}\n" for number in range(20)]
-    work.write("shared.txt", "".join(lines))
+def test_uncommitted_changes_stay_where_they_are(work: Repo) -> None:
+    """The run begins at HEAD; git brings its commit where no change is in the way."""
     work.write("mine.txt", "mine\n")
+    work.write("todo.txt", "TODO, of somebody else\n")
     work.commit_all("second")
-    work.write("shared.txt", "".join(["mine\n", *lines[1:]]))
     work.write("mine.txt", "mine, changed\n")
-    work.write("new.txt", "new\n")
+    work.write("new.txt", "TODO, untracked\n")
     work.write("staged.txt", "staged\n")
     work.git("add", "staged.txt")
-    command = agent(
-        work, "echo good > a.txt; sed -i 's/line 19/theirs/' shared.txt; echo b > b.txt"
+    work.write("staged.txt", "and more\n")
+    before = files(work)
+    turn = agent(work, "ls > $AGENT/seen; rm todo.txt; echo good > a.txt; echo b > b.txt")
+    done = headless(work, "go", "--agent-command", turn)
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert b"your uncommitted changes are not part of the run" in done.stdout
+    assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt\nb.txt\ntodo.txt"
+    assert (work.path.parent / "agent/seen").read_text() == (
+        "a.txt\nmine.txt\npyproject.toml\ntodo.txt\n"
     )
+    assert work.git("status", "--porcelain").split("\n") == [
+        " M mine.txt",
+        "AM staged.txt",
+        "?? new.txt",
+    ]
+    now = files(work)
+    assert {path for path in before | now if before.get(path) != now.get(path)} == {
+        *("a.txt", "b.txt", "todo.txt")
+    }
+
+
+# What is there before the run, and what happens while the agent works; why git does not bring it.
+NOT_TAKEN = [
+    ("echo mine > a.txt", "true", "would be overwritten by merge"),
+    ("echo mine > b.txt", "true", "would be overwritten by merge"),
+    ("echo b.txt > .gitignore; echo mine > b.txt", "true", "would be overwritten by merge"),
+    ("git config merge.autoStash true; echo mine > a.txt", "true", "would be overwritten by merge"),
+    ("true", "git commit -q --allow-empty -m mine", "HEAD is no longer where it was"),
+    ("git branch other", "git switch -q other", "HEAD is no longer where it was"),
+    ("git bisect start", "true", "a bisect is in progress"),
+]
+
+
+@pytest.mark.samples(3)
+@pytest.mark.parametrize(("before", "meanwhile", "why"), NOT_TAKEN)
+def test_where_git_would_touch_own_work_the_commit_stays_on_its_branch(
+    work: Repo, before: str, meanwhile: str, why: str
+) -> None:
+    subprocess.run(before, shell=True, cwd=work.path, check=True)
+    there = f"(cd {work.path}; {meanwhile})"
+    at, head = whole(work), work.head()
+    command = agent(work, f"{there}; echo good > a.txt; echo b > b.txt")
     done = headless(work, "go", "--agent-command", command)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt\nb.txt\nshared.txt"
-    committed = "".join([*lines[:19], "theirs"])
-    assert work.git("show", "HEAD:shared.txt") == committed
-    found = work.git("status", "--porcelain").split("\n")
-    assert sorted(one.strip() for one in found) == [
-        "?? new.txt",
-        "A  staged.txt",
-        "M mine.txt",
-        "M shared.txt",
-    ]
+    branch = f"gitgates/{result(work)['execution_id']}"
+    note = done.stdout.decode().partition(f"note: it is on branch {branch}: ")[2]
+    assert why in note.partition(f"; to take it: git merge {branch}")[0]
+    assert work.git("show", f"{branch}:b.txt") == "b"
+    assert left(work) == [f"refs/heads/{branch}"]
+    if meanwhile == "true":
+        assert (whole(work), work.head()) == (at, head)
 
 
-def test_gates_see_what_is_going_to_be_committed(work: Repo) -> None:
-    work.write("todo.txt", "TODO, of somebody else\n")
-    work.commit_all("bad")
-    work.write("todo.txt", "mended, and not committed\n")
-    done = headless(
-        work, "go", "--max-retries", "0", "--agent-command", agent(work, "echo good > a.txt")
-    )
-    assert done.returncode == 1
-    assert statuses(work) == [{"test": "passed", "lint": "failed", "build": "passed"}]
-    assert (work.path / "todo.txt").read_text() == "mended, and not committed\n"
-
-
-def test_changes_that_cannot_be_told_apart_are_not_committed(work: Repo) -> None:
-    work.write("a.txt", "mine\n")
-    head = work.head()
-    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
-    assert done.returncode == 1
-    assert b"cannot be separated from the agent's: a.txt; nothing was committed" in done.stdout
-    assert (work.path / "a.txt").read_text() == "good\n"
-    assert work.head() == head
-    run = result(work)["execution_id"]
-    assert work.gitgates("recover", "--roll-back", run).returncode == 0
-    assert (work.path / "a.txt").read_text() == "mine\n"
-
-
-@pytest.mark.thorough
-def test_a_file_with_new_times_alone_was_not_changed_before(work: Repo) -> None:
-    os.utime(work.path / "a.txt", (1, 1))
-    done = headless(work, "go", "--agent-command", agent(work, "echo good > a.txt"))
+def test_uncommitted_changes_can_be_its_first_commit(work: Repo) -> None:
+    work.write("mine.txt", "mine\n")
+    work.git("add", "mine.txt")
+    work.write("new/mine.txt", "new\n")
+    work.write(".git/info/exclude", "*.env\n")
+    work.write("secret.env", "secret\n")
+    before, head = whole(work), work.head()
+    command = agent(work, "cat mine.txt new/mine.txt > b.txt; echo good > a.txt")
+    done = headless(work, "go", "--include-uncommitted", "--agent-command", command)
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert work.git("show", "--name-only", "--format=", "HEAD") == "a.txt"
+    branch = f"gitgates/{result(work)['execution_id']}"
+    assert f"to take it: git stash -u && git merge {branch}" in done.stdout.decode()
+    assert work.git("show", "--name-only", "--format=", branch) == "a.txt\nb.txt"
+    changed = "mine.txt\nnew/mine.txt"
+    assert work.git("diff-tree", "-r", "--name-only", "main", f"{branch}^") == changed
+    assert work.git("show", f"{branch}:b.txt") == "mine\nnew"
+    assert (whole(work), work.head()) == (before, head)
+    work.git("stash", "-u", "-q")
+    work.git("merge", "-q", branch)
 
 
 def test_all_constraints_that_are_violated_are_told(work: Repo) -> None:
@@ -371,32 +403,7 @@ def test_a_gate_that_moves_head_ends_the_run(work: Repo, moves: str) -> None:
     assert done.returncode == 1
     assert b"a gate moved HEAD" in done.stdout
     assert (work.head(), work.git("branch", "--show-current")) == (head, "main")
-
-
-@pytest.mark.samples(1)
-@pytest.mark.parametrize(
-    "ruin",
-    [
-        # These three are among the commands of test_checkpoint, too.
-        pytest.param("git reset -q --hard HEAD", marks=pytest.mark.thorough),
-        pytest.param("rm .git/index", marks=pytest.mark.thorough),
-        pytest.param(
-            "git checkout -q --detach; git commit -q --allow-empty -m x", marks=pytest.mark.thorough
-        ),
-        "git switch -qc elsewhere",
-        "touch .git/index.lock",
-        "git merge -q --no-commit --no-ff main; echo x > .git/MERGE_HEAD",
-    ],
-)
-def test_whatever_an_agent_does_to_git_is_undone(work: Repo, ruin: str) -> None:
-    work.write("dirty.txt", "dirty\n")
-    work.git("add", "dirty.txt")
-    before, head = whole(work), work.head()
-    command = agent(work, f"{ruin}; echo worse > a.txt")
-    done = headless(work, "go", "--max-retries", "0", "--agent-command", command)
-    assert done.returncode == 1, (done.stdout, done.stderr)
-    assert (whole(work), work.head()) == (before, head)
-    assert work.git("branch", "--show-current") == "main"
+    assert left(work) == []
 
 
 @pytest.mark.samples(1)
@@ -435,15 +442,11 @@ def test_the_commit_is_on_a_new_branch(work: Repo) -> None:
     command = agent(work, "echo good > a.txt")
     done = headless(work, "go", "--branch", "fix", "--agent-command", command)
     assert done.returncode == 0, done.stderr
-    assert work.git("branch", "--show-current") == "fix"
+    assert b" on fix\n" in done.stdout
+    assert work.git("branch", "--show-current") == "main"
     assert work.git("log", "-1", "--format=%s", "main") == "first"
-
-
-@pytest.mark.thorough
-def test_without_a_commit_the_changes_are_left(work: Repo) -> None:
-    command = agent(work, "echo good > a.txt")
-    assert headless(work, "go", "--no-commit", "--agent-command", command).returncode == 0
-    assert work.git("status", "--porcelain").strip() == "M a.txt"
+    assert work.git("show", "fix:a.txt") == "good"
+    assert left(work) == []
 
 
 @pytest.mark.thorough
@@ -455,16 +458,18 @@ def test_a_failed_run_leaves_no_branch(work: Repo) -> None:
     assert work.git("branch", "--format=%(refname:short)") == "main"
 
 
-def test_a_worktree_of_its_own(work: Repo) -> None:
-    work.write("dirty.txt", "dirty\n")
+def test_a_failed_run_can_keep_its_worktree(work: Repo) -> None:
     before = whole(work)
-    command = agent(work, "echo good > a.txt")
-    done = headless(work, "go", "--worktree", "--branch", "fix", "--agent-command", command)
-    assert done.returncode == 0, (done.stdout, done.stderr)
-    assert work.git("show", "fix:a.txt") == "good"
+    command = agent(work, "pwd; echo worse > a.txt; echo log > ignored")
+    options = ("--worktree", "--max-retries", "0", "--on-failure", "keep")  # the first does nothing
+    done = headless(work, "go", *options, "--agent-command", command)
+    assert done.returncode == 1
+    [folder] = (line for line in left(work) if line.startswith("worktree "))
+    path = folder.partition("\n")[0].removeprefix("worktree ")
+    assert f"{path} was kept; to remove it: git worktree remove" in done.stdout.decode()
+    assert path.startswith(os.environ["XDG_CACHE_HOME"])
+    assert (Path(path) / "a.txt").read_text() == "worse\n"
     assert whole(work) == before
-    assert len(work.git("worktree", "list").split("\n")) == 1
-    assert [path.name for path in work.path.parent.iterdir() if "headless" in path.name] == []
 
 
 def test_without_gates_those_of_the_language_run(
@@ -499,13 +504,11 @@ def test_what_cannot_begin_says_why(work: Repo) -> None:
     assert "are mutually exclusive" in refused(work, "--agent", "claude", *command)
     assert "--branch main: already exists" in refused(work, "--branch", "main", *command)
     assert "not a valid branch name" in refused(work, "--branch", "a..b", *command)
-    work.git("init", "-q", "inner")
-    text = refused(work, *command)
-    assert text.startswith("74: ")
-    assert "inner/: a repository of its own" in text
-    assert headless(work, "go", "--force", *command).returncode == 0
-    (work.path / ".git/MERGE_HEAD").write_text(work.head() + "\n")
-    assert "a merge is in progress" in refused(work, *command)
+    assert "are mutually exclusive" in refused(work, "--branch", "b", "--no-commit", *command)
+    # Git has no branch `x` beside `x/y`.
+    work.git("branch", "x/y")
+    assert "74: " in refused(work, "--branch", "x", *command)
+    assert left(work) == []
 
 
 def test_without_any_gate_nothing_begins(repo: Repo) -> None:
@@ -531,43 +534,28 @@ def started(repo: Repo, *args: str) -> subprocess.Popen[bytes]:
     return process
 
 
-@pytest.mark.samples(1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "number",
-    [signal.SIGINT, signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)],
+    "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)]
 )
-def test_an_interrupted_run_is_found_and_rolled_back(work: Repo, number: int) -> None:
+def test_an_interrupted_run_is_a_failed_one(work: Repo, number: int) -> None:
     work.write("dirty.txt", "dirty\n")
     before = whole(work)
-    command = agent(work, "echo worse > a.txt; rm dirty.txt; touch ../agent/ready; sleep 600")
+    command = agent(work, "echo worse > a.txt; touch $AGENT/ready; sleep 600")
     process = started(work, "--agent-command", command)
-    assert b"is in progress" in work.gitgates("recover").stdout
-    assert b"left a checkpoint" not in work.gitgates("doctor").stdout
-    assert b"in progress here" in headless(work, "go", "--agent-command", command).stderr
+    assert b"nothing to recover" in work.gitgates("recover").stdout
     os.kill(process.pid, number)
-    _out, err = process.communicate(timeout=30)
-    run = next((work.path / ".git/gitgates/checkpoints").iterdir()).name
-    if number != signal.SIGKILL:
-        assert process.returncode == 130, err
-        assert f"gitgates recover --roll-back {run}" in err.decode()
-    for verb in (("doctor",), ("recover", "--list"), ("recover",)):
-        found = work.gitgates(*verb).stdout.decode()
-        assert f"the headless run {run} left a checkpoint" in found
-        assert f"gitgates recover --roll-back {run}" in found
-    assert "nothing to recover" not in found
-    assert b"left its checkpoint" in headless(work, "go", "--agent-command", command).stderr
-    rolled = work.gitgates("recover", "--roll-back", run)
-    assert rolled.returncode == 0, rolled.stderr
-    assert f"kept as refs/gitgates/failed/{run}" in rolled.stdout.decode()
-    assert whole(work) == before
-    assert work.git("show", f"refs/gitgates/failed/{run}:a.txt") == "worse"
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert b"gitgates headless: interrupted by a signal\nyour working tree is as you left it" in out
+    assert (whole(work), left(work)) == (before, [])
+    assert work.git("show", f"refs/gitgates/failed/{result(work)['execution_id']}:a.txt") == "worse"
 
 
 @pytest.mark.samples(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["gate", "commit hook"])
-def test_a_run_that_is_killed_later_is_rolled_back(
+@pytest.mark.parametrize("place", ["agent", "gate", "commit hook", "after the commit"])
+def test_after_a_kill_nothing_has_changed_and_the_rest_is_tidied_up(
     work: Repo, place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AGENT", str(work.path.parent / "agent"))
@@ -575,51 +563,54 @@ def test_a_run_that_is_killed_later_is_rolled_back(
     if place == "gate":
         work.config(CONFIG.replace("test ! -e broken", wait))
         work.commit_all("wait")
-    else:
-        hook = work.path / ".git/hooks/pre-commit"
+    elif place != "agent":
+        name = "pre-commit" if place == "commit hook" else "post-commit"
+        hook = work.path / ".git/hooks" / name
         hook.write_text(f"#!/bin/sh\n{wait}\n")
         hook.chmod(0o755)
     work.write("dirty.txt", "dirty\n")
     work.git("add", "dirty.txt")
     work.write("dirty.txt", "and more\n")
+    work.git("branch", "spare")
     before = whole(work)
-    command = agent(work, "echo good > a.txt; git stash list; rm -f dirty.txt")
+    turn = "echo good > a.txt; git branch -qD spare"
+    command = agent(work, f"{turn}; {wait}" if place == "agent" else turn)
     process = started(work, "--agent-command", command)
     process.kill()
     process.communicate(timeout=30)
-    work.gitgates("recover")
+    assert whole(work) == before
     git = work.path / ".git"
-    run = next((git / "gitgates/checkpoints").iterdir()).name
-    # As the git that commits leaves them, and the one that forgets a checkpoint.
-    names = ("HEAD.lock", "refs/heads/main.lock", "packed-refs.lock", "packed-refs.new")
-    locks = [git / name for name in (*names, f"refs/gitgates/checkpoint/{run}.lock")]
+    run = next((git / "gitgates/headless").iterdir()).name
+    # As the git that commits leaves them.
+    names = (f"refs/heads/gitgates/{run}.lock", "packed-refs.lock", "packed-refs.new")
+    locks = [git / name for name in (*names, f"worktrees/{run}/index.lock")]
     other = git / "refs/heads/other.lock"
     for lock in (*locks, other):
         lock.touch()
-    rolled = work.gitgates("recover", "--roll-back", run)
-    assert rolled.returncode == 0, rolled.stderr
-    assert f"removed {locks[0]}, left by a killed git process" in rolled.stdout.decode()
+    for verb in (("doctor",), ("recover", "--list")):
+        found = work.gitgates(*verb).stdout.decode()
+        assert f"the headless run {run} was killed" in found
+        assert "gitgates recover" in found
+    verb = "gc" if place == "gate" else "recover"
+    tidied = work.gitgates(verb)
+    assert tidied.returncode == 0, tidied.stderr
+    said = tidied.stdout.decode()
+    assert f"the headless run {run} was killed" in said
     assert not [lock for lock in locks if lock.exists()]
     assert other.exists()
-    assert not work.git("for-each-ref", "refs/gitgates/checkpoint")
+    other.unlink()
     assert whole(work) == before
-    assert work.git("show", f"refs/gitgates/failed/{run}:a.txt") == "good"
-
-
-@pytest.mark.thorough
-@pytest.mark.slow
-def test_an_interrupted_run_is_rolled_back_if_that_is_asked_for(work: Repo) -> None:
-    before = whole(work)
-    command = agent(work, "echo worse > a.txt; touch ../agent/ready; sleep 600")
-    process = started(work, "--on-failure", "rollback", "--agent-command", command)
-    process.terminate()
-    out, err = process.communicate(timeout=30)
-    assert process.returncode == 130, err
-    assert (
-        b"gitgates headless: interrupted by a signal\nthe state before the run is restored" in out
-    )
-    assert whole(work) == before
-    assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
+    assert work.git("rev-parse", "spare") == work.head()
+    if place == "after the commit":
+        assert f"it had passed; its commit is on gitgates/{run}: git merge gitgates/{run}" in said
+        assert left(work) == [f"refs/heads/gitgates/{run}"]
+        kept = f"gitgates/{run}"
+    else:
+        assert f"its work is kept as refs/gitgates/failed/{run}: gitgates runs restore" in said
+        assert left(work) == []
+        kept = f"refs/gitgates/failed/{run}"
+    assert work.git("show", f"{kept}:a.txt") == "good"
+    assert b"nothing to recover" in work.gitgates("recover").stdout
 
 
 @pytest.mark.thorough

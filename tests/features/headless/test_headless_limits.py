@@ -133,7 +133,7 @@ def test_waiting_is_interrupted(work: Repo, claude: Claude) -> None:
     work.config(CONFIG.replace("0.01", '"1h"'))
     work.commit_all("long")
     claude.turns(f"echo worse > a.txt; {BUSY}")
-    argv = [sys.executable, "-m", "gitgates", "headless", "go", "--on-failure", "rollback"]
+    argv = [sys.executable, "-m", "gitgates", "headless", "go"]
     run = subprocess.Popen(argv, cwd=work.path, stdout=subprocess.PIPE)
     assert run.stdout
     while b"may pass" not in run.stdout.readline():
@@ -141,7 +141,7 @@ def test_waiting_is_interrupted(work: Repo, claude: Claude) -> None:
     run.send_signal(signal.SIGTERM)
     out, _ = run.communicate(timeout=20)
     assert run.returncode == 130
-    assert b"interrupted by a signal\nthe state before the run is restored" in out
+    assert b"interrupted by a signal\nyour working tree is as you left it" in out
     assert (work.path / "a.txt").read_text() == "bad\n"
     assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
 

@@ -10,16 +10,17 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from test_headless import CONFIG, agent, headless, prompts, started, statuses
+from test_headless import CONFIG, headless, prompts, started, statuses
+from test_headless import agent as agent_of
 
 from gitgates.proc import descendants
 from gitgates.proc.descendants import Descendants
 
 GOOD = "echo good > a.txt"
-# A shell that says its number, and stays; what it runs is put before.
-STAYS = "sh -c 'echo $$ > ../left; exec sleep 600'"
-DEAF = """sh -c 'trap "" TERM HUP INT; echo $$ > ../left; while :; do sleep 1; done'"""
-UNTIL = "while ! [ -s ../left ]; do sleep .02; done"
+# A shell that says its number, and stays; what it runs is put before. LEFT is an absolute path.
+STAYS = "sh -c 'echo $$ > LEFT; exec sleep 600'"
+DEAF = """sh -c 'trap "" TERM HUP INT; echo $$ > LEFT; while :; do sleep 1; done'"""
+UNTIL = "while ! [ -s LEFT ]; do sleep .02; done"
 
 
 @pytest.fixture
@@ -28,6 +29,19 @@ def work(repo: Repo) -> Repo:
     repo.write("a.txt", "bad\n")
     repo.commit_all("first")
     return repo
+
+
+def agent(repo: Repo, *turns: str) -> str:
+    return agent_of(repo, *(placed(repo, turn) for turn in turns))
+
+
+def placed(repo: Repo, script: str) -> str:
+    return script.replace("LEFT", str(repo.path.parent / "left"))
+
+
+def kept(repo: Repo) -> str:
+    """Return the only ref that has the work of a failed run."""
+    return repo.git("for-each-ref", "--format=%(refname)", "refs/gitgates/failed")
 
 
 def cgroup() -> str:
@@ -84,7 +98,9 @@ def test_without_control_groups_the_environment_tells(
     here = f"here-{os.getpid()}"  # the same test may run elsewhere at the same time
     there = Descendants(f"GITGATES_TEST={here}")
     env = {**os.environ, "GITGATES_TEST": here}
-    subprocess.run(["sh", "-c", f"{left} {UNTIL}"], cwd=work.path, env=env, check=True)
+    subprocess.run(
+        ["sh", "-c", placed(work, f"{left} {UNTIL}")], cwd=work.path, env=env, check=True
+    )
     other = subprocess.Popen(["sleep", "600"], env={**env, "GITGATES_TEST": f"{here}, too"})
     assert runs(work)
     there.end()
@@ -112,7 +128,7 @@ def test_without_proc_ps_tells(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["terminate", "kill"])
 def test_of_a_run_that_is_ended_nothing_runs_on(work: Repo, how: str) -> None:
-    command = agent(work, f"setsid {STAYS} & {UNTIL}; touch ../agent/ready; sleep 600")
+    command = agent(work, f"setsid {STAYS} & {UNTIL}; touch $AGENT/ready; sleep 600")
     process = started(work, "--agent-command", command)
     assert runs(work)
     getattr(process, how)()
@@ -124,7 +140,7 @@ def test_of_a_run_that_is_ended_nothing_runs_on(work: Repo, how: str) -> None:
 @pytest.mark.slow
 def test_no_control_group_stays(work: Repo) -> None:
     parent = cgroup()
-    command = agent(work, f"setsid {STAYS} & {UNTIL}; touch ../agent/ready; sleep 600")
+    command = agent(work, f"setsid {STAYS} & {UNTIL}; touch $AGENT/ready; sleep 600")
     process = started(work, "--agent-command", command)
     assert [name for name in os.listdir(parent) if f"gitgates-{process.pid}-" in name]
     process.kill()
@@ -160,7 +176,7 @@ def test_a_commit_whose_hook_hides_work_puts_it_back_where_the_turn_is_cut(work:
     """The guardian of a hook of ours in the turn is let finish."""
     work.config(
         CONFIG.replace("[hooks.headless]", '[hooks.pre-commit]\ngates = ["wait"]\n[hooks.headless]')
-        + '[gates.wait]\ncommand = "touch ../agent/ready; sleep 600"\n'
+        + '[gates.wait]\ncommand = "touch $AGENT/ready; sleep 600"\n'
     )
     work.write("b.txt", "b\n")
     work.commit_all("hook")
@@ -169,7 +185,7 @@ def test_a_commit_whose_hook_hides_work_puts_it_back_where_the_turn_is_cut(work:
     process = started(work, "--agent-command", agent(work, f"setsid -w sh -c '{commits}'"))
     process.terminate()
     process.communicate(timeout=30)
-    assert (work.path / "b.txt").read_text() == "unstaged\n"
+    assert work.git("show", f"{kept(work)}:b.txt") == "unstaged"
 
 
 @pytest.mark.thorough

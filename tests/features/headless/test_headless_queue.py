@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import Repo
+from test_headless import left
 
 from gitgates.features.headless.tasks import read_tasks
 
@@ -113,9 +114,12 @@ class Queue:
             assert len(commits) == 1, (branch, commits)
             assert self.repo.git("show", f"{branch}:done.txt").count("\n") == 0  # one line
         assert not [step for step in self.steps() if step.startswith("AT ONCE")]
-        assert len(self.repo.git("worktree", "list").splitlines()) == 1
-        beside = {path.name for path in self.repo.path.parent.glob(f"{self.repo.path.name}.*")}
-        assert beside == set()
+        assert (left(self.repo), worktrees()) == ([], [])
+
+
+def worktrees() -> list[Path]:
+    """Return the worktrees of runs."""
+    return list(Path(os.environ["XDG_CACHE_HOME"]).glob("gitgates/*/headless/*"))
 
 
 @pytest.fixture
@@ -211,7 +215,7 @@ def test_each_task_has_a_branch_and_one_report_tells_of_all(
 def check_progress_that_cannot_be_read(queue: Queue) -> None:
     """Check that it is named, and how to go on without it."""
     [path] = (queue.repo.path / ".git/gitgates/queues").glob("*/t0.progress")
-    for damaged in (b"", b"[]", b"{", path.read_bytes().replace(b'"v": 1', b'"v": 9')):
+    for damaged in (b"", b"[]", b"{", path.read_bytes().replace(b'"v": 2', b'"v": 9')):
         path.write_bytes(damaged)
         done = queue.run()
         assert done.returncode == 73, done
@@ -302,15 +306,14 @@ def test_a_killed_attempts_work_is_kept(queue: Queue) -> None:
     run.communicate(timeout=60)
     queue.hold("gate", on=False)
     # What a git leaves behind that is killed while the work is being kept.
-    (point,) = (queue.repo.path / ".git").glob("worktrees/*/gitgates/checkpoints/*/")
+    [state] = (queue.repo.path / ".git/gitgates/headless").iterdir()
     failed = queue.repo.path / ".git/refs/gitgates/failed"
     failed.mkdir(parents=True)
-    for left in (point / "commit.index.lock", failed / f"{point.name}.lock"):
-        left.touch()
+    for lock in (state / "index.lock", failed / f"{state.name}.lock"):
+        lock.touch()
     again = queue.run()
     assert again.returncode == 0, again.stdout.decode()
-    log = next((queue.repo.path / ".git/gitgates/queues").glob("*/t0.log")).read_text()
-    ref = log.partition("are kept as ")[2].split()[0]
+    ref = again.stdout.decode().partition("its work is kept as ")[2].partition(":")[0]
     assert queue.repo.git("show", f"{ref}:a.txt") == "good"
 
 
@@ -324,7 +327,7 @@ def kill_at(queue: Queue, kind: str) -> Path:
         kill_now(pid)
     run.communicate(timeout=60)
     queue.hold(kind, on=False)
-    [path] = queue.repo.path.parent.glob(f"{queue.repo.path.name}.headless-t0-*")
+    [path] = worktrees()
     return path
 
 
@@ -368,17 +371,14 @@ def test_a_lock_of_before_the_task_is_left_to_whoever_holds_it(queue: Queue) -> 
 @pytest.mark.samples(1)
 @pytest.mark.slow
 def test_what_a_git_leaves_that_is_killed_after_the_commit_is_removed(queue: Queue) -> None:
-    """It was reading the commit into the index, dropping the checkpoint, or removing files."""
+    """It was reading the commit into the index, or removing files."""
     path = kill_at(queue, "committed")
     git = queue.repo.path / ".git"
-    (point,) = git.glob("worktrees/*/gitgates/checkpoints/*/")
-    shutil.rmtree(point)  # and with the description gone, its reference is nobody's
     (git / "worktrees" / path.name / "index.lock").touch()
     (path / "a.txt").unlink()
     again = queue.run()
     assert again.returncode == 0, again.stdout.decode()
     queue.is_done_once("headless/t0")
-    assert not queue.repo.git("for-each-ref", "refs/gitgates/checkpoint")
 
 
 @pytest.mark.thorough
@@ -440,8 +440,8 @@ def test_what_the_agent_had_committed_is_kept_and_done_again(queue: Queue, kille
         for pid in below(run.pid):
             kill_now(pid)
         run.communicate(timeout=60)
-        [path] = queue.repo.path.parent.glob(f"{queue.repo.path.name}.headless-t0-*")
-        run_id = path.name.partition("headless-t0-")[2]
+        [path] = worktrees()
+        run_id = path.name
         queue.repo.git("update-ref", f"refs/gitgates/failed/{run_id}", own)
         queue.repo.git("worktree", "remove", "--force", str(path))
     queue.hold("committed", on=False)

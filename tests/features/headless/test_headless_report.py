@@ -130,7 +130,7 @@ def check_lines(output: str) -> None:
     """Check the lines about two attempts."""
     lines = TIMES.sub("TIME", output).splitlines()
     gates = [["test", "failed"], ["lint", "passed"], ["build", "passed"]]
-    assert [line for line in lines if line.startswith("gitgates:")] == [
+    assert [line for line in lines if line.startswith("gitgates: ")][1:] == [
         "gitgates: attempt 1 of 3: sh is working",
         "gitgates: turn 1 of sh: TIME",
         "gitgates: attempt 1 of 3: gates",
@@ -139,7 +139,7 @@ def check_lines(output: str) -> None:
         "gitgates: attempt 2 of 3: gates",
         "gitgates: attempt 2 of 3: commit",
     ]
-    ended = sorted(line.split()[:2] for line in lines[3:6])
+    ended = sorted(line.split()[:2] for line in lines[4:7])
     assert ended == sorted(gates)
     assert "\x1b" not in output
 
@@ -239,7 +239,7 @@ def test_progress_on_a_terminal(work: Repo) -> None:
     phases = ["sh is working, 0 s", "sh is working, 1 s", "gates, 0 s"]
     found = [line for line in drawn if line.startswith("attempt")]
     assert found[:3] == [f"attempt 1 of 1: {phase}" for phase in phases]
-    assert "rolling back, 0 s" in drawn
+    assert "keeping the agent's work, 0 s" in drawn
     assert "attempt 1 of 1: sh is working\r\n" not in written
     last = written.rpartition("\r\x1b[K")[2]
     assert last.startswith("gitgates headless: the gates still failed")

@@ -1,0 +1,226 @@
+"""What a run shares with whoever works in the repository, and must leave as it was.
+
+Branches, tags, notes, replacements, the stash; settings and hooks of the repository. Their objects
+are held by a ref for the time of the run, so that no `gc` of the agent's loses them.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import stat
+
+from gitgates.features.headless.run_state import begun
+from gitgates.git.repo import Git
+from gitgates.store.files import make_folder, remove_file, replace_file
+from gitgates.store.rescue import move_aside
+from gitgates.worktree.locks import remove_abandoned, shared_locks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gitgates.features.headless.run_state import RunState
+    from gitgates.git.repo import Repo
+
+HELD = "refs/gitgates/held"
+# Not remote-tracking branches: whoever fetches moves them, and they can be fetched again.
+_KINDS = ("refs/heads", "refs/tags", "refs/notes", "refs/replace")
+_SETTINGS = ("config", "config.worktree", "info/exclude", "info/attributes")
+_OURS = "gitgates <gitgates@localhost> 0 +0000"
+
+
+def save(repo: Repo, state: RunState) -> RunState:
+    """Return the state of a run with what it must leave as it was.
+
+    What another run may have changed, which is alive, counts as it was before that one.
+    """
+    others = [other for other in begun(repo) if other.run != state.run]
+    refs = read_refs(repo)
+    for other in others:
+        refs.pop(other.ref, None)
+    settings = others[0].settings if others else _read_settings(repo)
+    heads = {folder_abs: len(commits) for folder_abs, commits in _read_heads(repo).items()}
+    stash = tuple(_read_stash(repo))
+    return state._replace(refs=refs, stash=stash, settings=settings, heads=heads)
+
+
+def hold(repo: Repo, run: str) -> None:
+    """Hold all that refs and reflogs name. Raises: GitError."""
+    git = repo.git
+    tips = git.lines("rev-list", "--no-walk=unsorted", "--all", "--reflog")
+    tree = git.out("mktree").decode().strip()
+    parents = [f"parent {commit}" for commit in dict.fromkeys(tips)]
+    header = [f"tree {tree}", *parents, f"author {_OURS}", f"committer {_OURS}"]
+    text = "\n".join([*header, "", f"What the headless run {run} must not lose\n"])
+    commit = git.out("hash-object", "-w", "-t", "commit", "--stdin", stdin=text.encode())
+    kinds = git.lines("for-each-ref", "--format=%(objecttype) %(objectname)", *_KINDS)
+    others = {line.split(" ")[1] for line in kinds if not line.startswith("commit ")}
+    names = [commit.decode().strip(), *sorted(others)]
+    lines = (f"update {HELD}/{run}/{number} {name}\n" for number, name in enumerate(names))
+    git.out("update-ref", "--stdin", stdin="".join(lines).encode())
+
+
+def let_go(repo: Repo, run: str) -> None:
+    """Hold nothing any more."""
+    refs = repo.git.lines("for-each-ref", "--format=%(refname)", f"{HELD}/{run}/")
+    if refs:
+        repo.git.ask("update-ref", "--stdin", stdin="".join(f"delete {r}\n" for r in refs).encode())
+
+
+def put_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
+    """Put back what the run has changed; return a note on each. `git_dir_abs`: of its worktree.
+
+    Raises: GitError, OSError.
+    """
+    locks = [*shared_locks(repo), f"{repo.common_dir_abs}/{state.ref or 'HEAD'}.lock"]
+    notes = remove_abandoned(locks, int(state.began_s * 1e9))
+    notes += _put_settings_back(repo, state)
+    notes += _put_refs_back(repo, state, git_dir_abs)
+    return notes + _put_stash_back(repo, state)
+
+
+def created_notes(repo: Repo, state: RunState) -> list[str]:
+    """Return a note on each ref, and each entry of the stash, that did not exist before."""
+    created = sorted(read_refs(repo).keys() - state.refs.keys() - {state.ref})
+    others, stash = {other.ref for other in begun(repo)}, _stash(state)
+    notes = [f"{name} was created during the run" for name in created if name not in others]
+    new = [entry[1] for entry in _read_stash(repo) if entry not in stash]
+    return notes + [f"an entry of the stash was created during the run: {text}" for text in new]
+
+
+def read_refs(repo: Repo) -> dict[str, str]:
+    """Return each branch, tag, note and replacement with its object."""
+    ask = ("for-each-ref", "--format=%(refname) %(objectname) %(symref)", *_KINDS)
+    fields = [line.split(" ") for line in repo.git.lines(*ask)]
+    return {name: target for name, target, symbolic in fields if not symbolic}
+
+
+def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
+    now, notes = read_refs(repo), list[str]()
+    changed = {
+        name: before
+        for name, before in state.refs.items()
+        if name != state.ref and now.get(name) != before
+    }
+    own = _heads_of_others(repo, state, git_dir_abs) if changed else set()
+    why = ("-m", f"gitgates: as before the headless run {state.run}")
+    for name, before in changed.items():
+        if now.get(name) in own:
+            continue  # somebody has committed, say, in another worktree
+        what = f"moved to {now[name]}" if name in now else "deleted"
+        end = f"it is at {before} again"
+        if (done := repo.git.ask("update-ref", *why, name, before)).exit_status:
+            end = f"it was at {before}: {done.stderr.decode('utf-8', 'replace').strip()}"
+        notes.append(f"{name} was {what} during the run; {end}")
+    return notes
+
+
+def _heads_of_others(repo: Repo, state: RunState, git_dir_abs: str) -> set[str]:
+    """Return the commits that the HEAD of any other worktree was at since the run began."""
+    found = set[str]()
+    for folder_abs, commits in _read_heads(repo).items():
+        if os.path.realpath(folder_abs) != os.path.realpath(git_dir_abs):
+            found.update(commits[: max(len(commits) - state.heads.get(folder_abs, 0), 0)])
+    return found
+
+
+def _read_heads(repo: Repo) -> dict[str, list[str]]:
+    """Return the commits that HEAD was at, the newest first, by the git folder of the worktree."""
+    found, git = {}, Git(repo.common_dir_abs, repo.env)
+    for folder_abs in map(os.path.dirname, repo.states_abs):
+        log = git.ask(f"--git-dir={folder_abs}", "reflog", "show", "--format=%H", "HEAD")
+        found[folder_abs] = log.stdout.decode().split()
+    return found
+
+
+def _stash(state: RunState) -> list[tuple[str, str]]:
+    return [(commit, message) for commit, message in state.stash]
+
+
+def _read_stash(repo: Repo) -> list[tuple[str, str]]:
+    lines = repo.git.names("stash", "list", "-z", "--format=%H %gs")
+    return [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines]
+
+
+def _put_stash_back(repo: Repo, state: RunState) -> list[str]:
+    """Put entries back that are gone, below those that are new."""
+    now, before = _read_stash(repo), _stash(state)
+    missing = [entry for entry in before if entry not in now]
+    if not missing:
+        return []
+    wanted = [*(entry for entry in now if entry not in before), *before]
+    if now:
+        repo.git.out("update-ref", "-d", "refs/stash", now[0][0])
+    for commit, message in reversed(wanted):
+        repo.git.out("stash", "store", "-q", "-m", message, commit)
+    texts = (f"`{message}` was removed from the stash during the run" for _, message in missing)
+    return [f"{text}; it is there again" for text in texts]
+
+
+def _read_settings(repo: Repo) -> dict[str, tuple[int, str]]:
+    """Return mode and content of settings and hooks, also where the hooks are elsewhere."""
+    output = os.fsdecode(repo.git.configured("rev-parse", "--git-path", "hooks").stdout)
+    hooks_abs = os.path.normpath(os.path.join(repo.root_abs, output.rstrip("\n")))
+    paths = _own_settings(repo)
+    if not hooks_abs.startswith(f"{repo.root_abs}/") and os.path.isdir(hooks_abs):
+        paths += [f"{hooks_abs}/{name}" for name in os.listdir(hooks_abs)]
+    return _read_all(paths)
+
+
+def _own_settings(repo: Repo) -> list[str]:
+    """Return the paths of settings and hooks in the git folder, whether they exist or not."""
+    paths = [f"{repo.common_dir_abs}/{name}" for name in _SETTINGS]
+    for parent_abs, _folders, names in os.walk(f"{repo.common_dir_abs}/hooks"):
+        paths += [f"{parent_abs}/{name}" for name in names if not name.endswith(".sample")]
+    return paths
+
+
+def _read_all(paths_abs: Iterable[str]) -> dict[str, tuple[int, str]]:
+    return {path: content for path in paths_abs if (content := _read(path))}
+
+
+def _read(path_abs: str) -> tuple[int, str] | None:
+    try:
+        mode = os.lstat(path_abs).st_mode
+        if stat.S_ISLNK(mode):
+            raw = os.fsencode(os.readlink(path_abs))
+        elif stat.S_ISREG(mode):
+            with open(path_abs, "rb") as file:
+                raw = file.read()
+        else:
+            raw = b""  # a pipe, say, which cannot be read
+    except FileNotFoundError:
+        return None
+    return mode, base64.b64encode(raw).decode()
+
+
+def _put_settings_back(repo: Repo, state: RunState) -> list[str]:
+    """Put settings and hooks back; what was there instead is kept, and named."""
+    before = {path: (mode, content) for path, (mode, content) in state.settings.items()}
+    # Not where hooks are looked for now: the agent may have named any folder.
+    now, notes = _read_all({*before, *_own_settings(repo)}), list[str]()
+    for path_abs in sorted(before.keys() | now.keys()):
+        if before.get(path_abs) == now.get(path_abs):
+            continue
+        note = f"{path_abs} was changed during the run, and is as before"
+        if path_abs in now:
+            folder_abs = f"{repo.shared_state_abs}/kept/{state.run}/settings"
+            make_folder(folder_abs)
+            kept_abs = f"{folder_abs}/{len(os.listdir(folder_abs))}-{os.path.basename(path_abs)}"
+            move_aside(path_abs, kept_abs)
+            note += f"; what it was changed to is in {kept_abs}"
+        if path_abs in before:
+            _write(path_abs, before[path_abs])
+        notes.append(note)
+    return notes
+
+
+def _write(path_abs: str, saved: tuple[int, str]) -> None:
+    mode, raw = saved[0], base64.b64decode(saved[1])
+    os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+    if stat.S_ISLNK(mode):
+        remove_file(path_abs)
+        os.symlink(os.fsdecode(raw), path_abs)
+    elif stat.S_ISREG(mode):
+        replace_file(path_abs, raw, mode=stat.S_IMODE(mode))
