@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude import Options, Run, Turn, bash, write
+from claude import Options, Run, Turn, bash
 from scene import Scene
 
 CONFIG = """
@@ -42,6 +42,11 @@ def scene(tmp_path: Path) -> Scene:
     return found
 
 
+def put(content: str) -> Turn:
+    """Return a turn that writes the code, wherever the run works."""
+    return bash(f"cat > code.sh <<'END'\n{content}END\n")
+
+
 def headless(scene: Scene, *turns: Turn, args: tuple[str, ...] = ()) -> Run:
     command = ("gitgates", "headless", "implement add", *args)
     return scene.run(*turns, options=Options(command=command, limit_s=90.0))
@@ -62,7 +67,7 @@ def statuses(scene: Scene) -> list[dict[str, str]]:
 
 def test_first_attempt_success(scene: Scene) -> None:
     head = scene.repo.head()
-    run = headless(scene, write(scene.at("code.sh"), GOOD), "I added add.")
+    run = headless(scene, put(GOOD), "I added add.")
     assert run.end["exit_status"] == 0, run.said
     assert scene.repo.git("rev-parse", "HEAD^") == head
     assert scene.repo.git("log", "-1", "--format=%B").startswith("implement add\n\nI added add.\n")
@@ -84,8 +89,7 @@ def test_first_attempt_success(scene: Scene) -> None:
 def test_failures_are_mended_in_the_same_conversation(
     scene: Scene, first: str, failed: list[str], shown: str
 ) -> None:
-    file = scene.at("code.sh")
-    run = headless(scene, write(file, first), "done", write(file, GOOD), "mended")
+    run = headless(scene, put(first), "done", put(GOOD), "mended")
     assert run.end["exit_status"] == 0, run.said
     assert [name for name, end in statuses(scene)[0].items() if end == "failed"] == failed
     assert set(statuses(scene)[1].values()) == {"passed"}
@@ -101,19 +105,17 @@ def test_failures_are_mended_in_the_same_conversation(
 def test_retries_exhausted(scene: Scene) -> None:
     scene.repo.write("mine.txt", "mine\n")
     before, head = scene.repo.git("status", "--porcelain=v2"), scene.repo.head()
-    file = scene.at("code.sh")
-    tries = [turn for n in range(3) for turn in (write(file, f"{WRONG}# {n}\n"), "done")]
+    tries = [turn for n in range(3) for turn in (put(f"{WRONG}# {n}\n"), "done")]
     run = headless(scene, *tries)
     assert run.end["exit_status"] == 1, run.said
-    assert "the state before the run is restored" in run.said
+    assert "your working tree is as you left it" in run.said
     assert (scene.repo.git("status", "--porcelain=v2"), scene.repo.head()) == (before, head)
     kept = scene.repo.git("for-each-ref", "--format=%(refname)", "refs/gitgates/failed")
     assert scene.repo.git("show", f"{kept}:code.sh").endswith("# 2")
 
 
 def test_timeout(scene: Scene) -> None:
-    file = scene.at("code.sh")
-    run = headless(scene, write(file, "sleep 60\n"), "done", write(file, GOOD), "mended")
+    run = headless(scene, put("sleep 60\n"), "done", put(GOOD), "mended")
     assert run.end["exit_status"] == 0, run.said
     assert statuses(scene)[0]["test"] == "timed-out"
     assert "timed out" in run.told(2)
@@ -121,20 +123,19 @@ def test_timeout(scene: Scene) -> None:
 
 @pytest.mark.nightly
 def test_what_the_agent_cannot_fix(scene: Scene) -> None:
-    file = scene.at("code.sh")
     say = bash('echo >> code.sh; gitgates cannot-fix test --reason "needs a server"')
-    run = headless(scene, write(file, WRONG), "done", say, "I cannot")
+    run = headless(scene, put(WRONG), "done", say, "I cannot")
     assert run.end["exit_status"] == 1, run.said
     assert "the agent reported that it cannot fix the failures" in run.said
     assert scene.repo.git("status", "--porcelain") == ""
 
 
 @pytest.mark.samples(1)
-@pytest.mark.parametrize("apart", [(), ("--worktree",)], ids=["in place", "in a worktree"])
-def test_a_failed_run_is_gone_on_with(scene: Scene, apart: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("where", [("--in-place",), ()], ids=["in place", "in a worktree"])
+def test_a_failed_run_is_gone_on_with(scene: Scene, where: tuple[str, ...]) -> None:
     """The client finds a conversation by the folder that it was in."""
     wrong = bash(f"printf '%s' '{WRONG}' > code.sh")
-    failed = headless(scene, wrong, "I tried.", args=("--max-retries", "0", *apart))
+    failed = headless(scene, wrong, "I tried.", args=("--max-retries", "0", *where))
     assert failed.end["exit_status"] == 1, failed.said
     seen = scene.folder / "seen"
     right = bash(f"cp code.sh {seen}; echo 'add() {{ echo $(($1 + $2)); }}' > code.sh")

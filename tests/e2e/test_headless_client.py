@@ -11,9 +11,11 @@ from claude import Failure, Options, Run, Turn, bash, write
 from other_apis import plain_text
 from scene import Scene
 
-CONFIG = """
+# The folder of the repository's, from any worktree.
+BESIDE = "$(git rev-parse --git-common-dir)/../.."
+CONFIG = f"""
 [gates.test]
-command = "echo test >> ../ran; grep -q good a.txt"
+command = "echo test >> {BESIDE}/ran; grep -q good a.txt"
 [hooks.headless]
 gates = ["test"]
 [headless]
@@ -39,6 +41,11 @@ def scene(folder: Path, config: str) -> Scene:
     found.repo.write("a.txt", "bad\n")
     found.commit()
     return found
+
+
+def put(content: str) -> Turn:
+    """Return a turn that writes the file, wherever the run works."""
+    return bash(f"echo {content} > a.txt")
 
 
 def headless(there: Scene, *turns: Turn, args: tuple[str, ...] = ()) -> Run:
@@ -84,7 +91,7 @@ def test_a_client_that_fails_twice_ends_the_run(tmp_path: Path, turn: Turn, why:
 @pytest.mark.nightly
 def test_a_client_that_fails_once_goes_on(tmp_path: Path) -> None:
     there = scene(tmp_path, CONFIG)
-    wrong, right = write(there.at("a.txt"), "wrong\n"), write(there.at("a.txt"), "good\n")
+    wrong, right = put("wrong"), put("good")
     crash = bash("kill -9 $PPID")
     run = headless(there, crash, wrong, "one", Failure(500, "api_error"), right, "two")
     assert run.end["exit_status"] == 0, run.said
@@ -102,7 +109,7 @@ def test_a_client_that_fails_once_goes_on(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_a_busy_service_is_waited_for(tmp_path: Path) -> None:
     there = scene(tmp_path, CONFIG.replace("client_retries = 0", "retry_wait = 0.01"))
-    right = write(there.at("a.txt"), "good\n")
+    right = put("good")
     busy = (Failure(429, "rate_limit_error"), Failure(529, "overloaded_error"))
     run = headless(there, *busy, bash("cat a.txt"), Failure(500, "api_error"), right, "done")
     assert run.end["exit_status"] == 0, run.said
@@ -114,7 +121,7 @@ def test_a_busy_service_is_waited_for(tmp_path: Path) -> None:
 def test_a_client_without_permission_is_told_of(tmp_path: Path) -> None:
     there = scene(tmp_path, CONFIG.partition("[headless]")[0])
     tries = (bash("cat a.txt > b.txt"), write(there.at("a.txt"), "good\n"), "I may not.") * 2
-    run = headless(there, *tries)
+    run = headless(there, *tries, args=("--in-place",))
     assert run.end["exit_status"] == 1, run.said
     assert (
         "the agent changed nothing in two turns: it had no permission for Bash, Write; "
@@ -131,7 +138,8 @@ def test_guards_before_tools_stay_and_the_stop_hook_leaves_the_gates_to_the_run(
     there.commit()
     file = there.at("a.txt")
     run = headless(
-        there, write(file, "good\n"), bash("touch allowed"), write(file, "good\n"), "done"
+        *(there, write(file, "good\n"), bash("touch allowed"), write(file, "good\n"), "done"),
+        args=("--in-place",),
     )
     assert run.end["exit_status"] == 0, run.said
     assert "NOT-ALLOWED" in run.told(1)
@@ -141,11 +149,11 @@ def test_guards_before_tools_stay_and_the_stop_hook_leaves_the_gates_to_the_run(
 
 def test_what_runs_in_the_background_of_the_client_ends_with_the_turn(tmp_path: Path) -> None:
     there = scene(tmp_path, CONFIG)
-    stays = "sh -c 'echo $$ > ../{}; exec sleep 600'"
-    own = bash(f"{stays.format('own')}", run_in_background=True)
-    wait = "while ! [ -s ../own ] || ! [ -s ../apart ]; do sleep .02; done"
-    apart = bash(f"setsid {stays.format('apart')} >/dev/null 2>&1 & {wait}")
-    turns = (own, apart, write(there.at("a.txt"), "good\n"), "done", "all was done")
+    stays = f"B=$(cd {BESIDE}; pwd); export B; {{}} sh -c 'echo $$ > $B/{{}}; exec sleep 600'"
+    own = bash(stays.format("", "own"), run_in_background=True)
+    wait = "while ! [ -s $B/own ] || ! [ -s $B/apart ]; do sleep .02; done"
+    apart = bash(f"{stays.format('setsid', 'apart')} >/dev/null 2>&1 & {wait}")
+    turns = (own, apart, put("good"), "done", "all was done")
     run = headless(there, *turns, args=("--turn-minutes", "0.3"))
     assert run.end["exit_status"] == 0, run.said
     assert "it did not finish within 18 s" in run.said  # the client waits for what runs

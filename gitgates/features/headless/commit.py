@@ -64,8 +64,8 @@ def stage(repo: Repo, index_abs: str, known: Collection[str]) -> Staged:
     except GitError as error:
         return Staged(git, problem=error.message)
     inner = [path for path in others if path.endswith("/")]
-    ask = ("diff-index", "--cached", "--raw", "-z", "--no-renames", repo.head or _nothing(git))
-    new = nul_split(git.out(*ask))
+    how = ("--cached", "--raw", "-z", "--no-renames")
+    new = nul_split(git.out("diff-index", *how, repo.head or _nothing(git)))
     metas = zip(new[::2], new[1::2], strict=False)
     inner += [path for meta, path in metas if meta.split(" ")[1] == _LINK]
     problem = f"a repository within, which it cannot hold: {', '.join(inner)}" if inner else ""

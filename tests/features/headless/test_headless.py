@@ -591,8 +591,7 @@ def test_after_a_kill_nothing_has_changed_and_the_rest_is_tidied_up(
         found = work.gitgates(*verb).stdout.decode()
         assert f"the headless run {run} was killed" in found
         assert "gitgates recover" in found
-    verb = "gc" if place == "gate" else "recover"
-    tidied = work.gitgates(verb)
+    tidied = work.gitgates("gc" if place == "gate" else "recover")
     assert tidied.returncode == 0, tidied.stderr
     said = tidied.stdout.decode()
     assert f"the headless run {run} was killed" in said
