@@ -53,11 +53,11 @@ def changes(repo: Repo, before: str, after: str) -> dict[str, Change]:
 def _changes(memory: Memory, git: Git, before: str, after: str) -> dict[str, Change]:
     empty = memory.write_tree([]) if not (before and after) else ""
     fields = git.out(*_RAW, before or empty, after or empty, "--").split(b"\0")
-    found = {}
+    by_path = {}
     for meta, name in zip(fields[::2], fields[1::2], strict=False):
         old_mode, mode, old_id, new_id, _kind = meta.decode().split(" ")
-        found[os.fsdecode(name)] = Change(_version(old_mode[1:], old_id), _version(mode, new_id))
-    return found
+        by_path[os.fsdecode(name)] = Change(_version(old_mode[1:], old_id), _version(mode, new_id))
+    return by_path
 
 
 def _version(mode: str, object_id: str) -> Version | None:
@@ -79,19 +79,19 @@ def _changes_to(memory: Memory, git: Git, point: Point, before: Point | None) ->
         ignored = _changes(memory, git, before.ignored, point.ignored)
     if point.tree == before.tree:
         return ignored
-    found = _changes(memory, git, before.tree, point.tree)
+    by_path = _changes(memory, git, before.tree, point.tree)
     for path, other in ignored.items():
-        change = found.get(path)
+        change = by_path.get(path)
         # One that is ignored now, or not any more, is in the other tree with what it was.
         merged = Change(
             before=(change and change.before) or other.before,
             after=(change and change.after) or other.after,
         )
         if merged.before != merged.after:
-            found[path] = merged
+            by_path[path] = merged
         else:
-            found.pop(path, None)
-    return found
+            by_path.pop(path, None)
+    return by_path
 
 
 def changed_by(
@@ -105,7 +105,7 @@ def changed_by(
     Raises: GitError.
     """
     memory = Memory(repo)
-    git, found = memory.reading, dict[str, Change]()
+    git, by_path = memory.reading, dict[str, Change]()
     before: Point | None = None
     stashes: list[str] | None = None  # that were there before the first change
     for point in points:
@@ -118,13 +118,13 @@ def changed_by(
             others = _in_commits(git, point, before) if new else set()
             for path, change in new.items():
                 now = path, change.after
-                first = found.get(path, change)
+                first = by_path.get(path, change)
                 if now not in stashed and now not in others:
-                    found[path] = Change(before=first.before, after=change.after)
+                    by_path[path] = Change(before=first.before, after=change.after)
                 elif now in stashed and change.after == first.before:
-                    found.pop(path, None)  # it was stashed once more, and came back
+                    by_path.pop(path, None)  # it was stashed once more, and came back
         before = point
-    return {path: change for path, change in found.items() if change.before != change.after}
+    return {path: change for path, change in by_path.items() if change.before != change.after}
 
 
 def _stashes(repo: Repo, point: Point) -> list[str]:
@@ -139,37 +139,37 @@ def _stashes(repo: Repo, point: Point) -> list[str]:
 
 def _in_stashes(git: Git, stashes: list[str]) -> set[tuple[str, Version | None]]:
     """Return the files that were stashed, untracked ones included, with their versions there."""
-    found = set[tuple[str, Version | None]]()
+    by_path = set[tuple[str, Version | None]]()
     for stash in stashes[:_MOST_TIPS]:
-        found |= _after(git, f"{stash}^1", stash) | _after(git, "--root", f"{stash}^3")
-    return found
+        by_path |= _after(git, f"{stash}^1", stash) | _after(git, "--root", f"{stash}^3")
+    return by_path
 
 
 def _in_commits(git: Git, point: Point, before: Point) -> set[tuple[str, Version | None]]:
     """Return the files that commits have brought which existed before, with their versions."""
-    found = set[tuple[str, Version | None]]()
+    by_path = set[tuple[str, Version | None]]()
     if not point.head or point.head == before.head:
-        return found
+        return by_path
     tips, picked = _old_commits(git, point, before)
     for tip in tips[:_MOST_TIPS]:
         base = before.head
         if base and _is_ancestor(git, base, point.head):
             base = git.ask("merge-base", base, tip).stdout.decode().split("\n")[0]
-        found |= _after(git, base or "--root", tip)
+        by_path |= _after(git, base or "--root", tip)
     for commit in picked:
-        found |= _after(git, "--root", commit)
-    return found
+        by_path |= _after(git, "--root", commit)
+    return by_path
 
 
 def _after(git: Git, base: str, commit: str) -> set[tuple[str, Version | None]]:
     """Return what differs in a commit, with the versions there; `--root`: from its parent."""
     done = git.ask(*_RAW, "--no-commit-id", base, commit, "--")
     fields = [] if done.exit_status else done.stdout.split(b"\0")
-    found = set[tuple[str, Version | None]]()
+    by_path = set[tuple[str, Version | None]]()
     for meta, name in zip(fields[::2], fields[1::2], strict=False):
         _old, mode, _was, object_id, _kind = meta.decode().split(" ")
-        found.add((os.fsdecode(name), _version(mode, object_id)))
-    return found
+        by_path.add((os.fsdecode(name), _version(mode, object_id)))
+    return by_path
 
 
 def _is_ancestor(git: Git, base: str, tip: str) -> bool:
@@ -180,19 +180,21 @@ def _old_commits(git: Git, point: Point, before: Point) -> tuple[list[str], list
     """Return the newest commits of HEAD that existed before; and those that repeat an older one."""
     ask = ("rev-list", "--no-commit-header", "--format=%H %ct %at %P")
     bounds = [point.head, *([f"^{before.head}"] if before.head else [])]
-    listed = git.ask(*ask, f"--max-count={_MOST_COMMITS}", *bounds, "--")
+    log = git.ask(*ask, f"--max-count={_MOST_COMMITS}", *bounds, "--")
     since, made, parents = int(before.time_s), set[str](), set[str]()
-    picked, known = list[str](), list[str]()
-    for line in listed.stdout.decode().splitlines():
+    picked, other_commits = list[str](), list[str]()
+    for line in log.stdout.decode().splitlines():
         commit, committed, written, *above = line.split(" ")
         if int(committed) < since:
-            known.append(commit)
+            other_commits.append(commit)
             continue
         made.add(commit)
         parents.update(above)
         if int(written) < since:
             picked.append(commit)
-    old = [commit for commit in known if commit in parents] + [*(parents - made - {*known})]
+    old = [commit for commit in other_commits if commit in parents] + [
+        *(parents - made - {*other_commits})
+    ]
     if point.head not in made:
         old = [point.head]
     # An amended commit, or one that was rebased, has its own work in it.
@@ -207,9 +209,9 @@ def own_trees(
 
     The first one is `now` with the author's files as they were before. Raises: GitError, OSError.
     """
-    found = changed_by(repo, points, is_author)
+    by_path = changed_by(repo, points, is_author)
     memory = Memory(repo)
-    return with_versions(memory, now, {path: found[path].before for path in found}), now
+    return with_versions(memory, now, {path: by_path[path].before for path in by_path}), now
 
 
 def with_versions(memory: Memory, tree: str, versions: dict[str, Version | None]) -> str:

@@ -65,11 +65,11 @@ def compare(
         index.put(os.fsencode("".join(f"{meta}\t{path}\0" for path, meta in modules.items())))
         index.add({path: 0 for path in modules if nested_kind(repo, path)})
     files = [path for path in new if path not in modules]
-    gone = set(away)
+    removed_paths = set(away)
     facts.modules = [
-        path for path in {**dict.fromkeys(facts.modules), **modules} if path not in gone
+        path for path in {**dict.fromkeys(facts.modules), **modules} if path not in removed_paths
     ]
-    facts.forced = {path: "" for path in (*forced, *files) if path not in gone}
+    facts.forced = {path: "" for path in (*forced, *files) if path not in removed_paths}
     facts.absent = [path for path in facts.absent if path in facts.forced and path not in new]
     return Compared(away=away, files=files)
 
@@ -92,8 +92,8 @@ def _users_entries(repo: Repo, index: Index, paths: list[str]) -> dict[str, str]
     """Return path → mode and id of what the user's index has at these paths, or below them."""
     if not paths:
         return {}
-    named = paths if sum(map(len, paths)) < _MOST_ARGS else []
-    listing = ("ls-files", "-z", "--stage", "--", *(name.rstrip("/") for name in named))
+    path_args = paths if sum(map(len, paths)) < _MOST_ARGS else []
+    listing = ("ls-files", "-z", "--stage", "--", *(name.rstrip("/") for name in path_args))
     output = _ask(repo, index, *listing)
     entries = (os.fsdecode(entry).partition("\t") for entry in output.split(b"\0")[:-1])
     # Of one in conflict, the last one counts.

@@ -60,13 +60,13 @@ def read_git_state(memory: Memory) -> GitState:
 
 def _read(memory: Memory, before: GitState) -> GitState:
     repo, git = memory.repo, _users_git(memory)
-    branch, listed, head = git.ask_all(
+    branch, refs_output, head = git.ask_all(
         ("symbolic-ref", "--quiet", "HEAD"),
         ("for-each-ref", "--format=%(objectname) %(refname)", *_REFS),
         ("rev-parse", "--verify", "--quiet", "HEAD"),
     )
     refs = {}
-    for line in os.fsdecode(listed.stdout).split("\n")[:-1]:
+    for line in os.fsdecode(refs_output.stdout).split("\n")[:-1]:
         commit, _, ref = line.partition(" ")
         refs[ref] = commit
     stash = list[tuple[str, str]]()

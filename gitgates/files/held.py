@@ -25,7 +25,7 @@ _PREFIX = 2  # of an id: the name of a folder with loose objects
 _HEX = frozenset("0123456789abcdef")
 
 
-def link_objects(memory: Memory, known: dict[str, int]) -> bool:
+def link_objects(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
     """Link what the user's object folder has and ours has not; return whether all could be.
 
     `known` is folder → mtime when it was looked at last; it is brought up to date. Raises: OSError.
@@ -37,7 +37,7 @@ def link_objects(memory: Memory, known: dict[str, int]) -> bool:
         if not (is_loose or entry.name == "pack"):
             continue
         mtime_ns = os.stat(entry.path).st_mtime_ns
-        if known.get(entry.name) == mtime_ns:
+        if linked_mtimes.get(entry.name) == mtime_ns:
             continue
         make_folder(f"{own_abs}/{entry.name}")
         names = _loose(entry.path) if is_loose else _packs(entry.path)
@@ -45,7 +45,7 @@ def link_objects(memory: Memory, known: dict[str, int]) -> bool:
         is_linked = all(linked)
         all_linked = all_linked and is_linked
         if is_linked and mtime_ns < began_ns - _SETTLED_NS:
-            known[entry.name] = mtime_ns
+            linked_mtimes[entry.name] = mtime_ns
     return all_linked
 
 
@@ -58,8 +58,10 @@ def _packs(folder_abs: str) -> list[str]:
     names = os.listdir(folder_abs)
     packs = {name.removesuffix(".idx") for name in names if name.endswith(".idx")}
     files = [name for name in names if name.rpartition(".")[0] in packs]
-    wanted = [name for name in files if name.endswith((".pack", ".rev", ".promisor", ".mtimes"))]
-    return [*wanted, *(f"{pack}.idx" for pack in packs)]
+    pack_names = [
+        name for name in files if name.endswith((".pack", ".rev", ".promisor", ".mtimes"))
+    ]
+    return [*pack_names, *(f"{pack}.idx" for pack in packs)]
 
 
 def _link(source_abs: str, target_abs: str) -> bool:
@@ -101,15 +103,17 @@ def share_shallow(memory: Memory, cuts: Iterable[str] | None = None) -> None:
     `cuts`: points that have no parents any more; None: as it was.
     """
     cuts_abs, shallow_abs = f"{memory.folder_abs}/cuts", f"{memory.folder_abs}/shallow"
-    own = read_or_empty(cuts_abs)
+    own_cuts = read_or_empty(cuts_abs)
     if cuts is not None:
-        own = b"".join([b"%s\n" % cut.encode() for cut in cuts])
-        replace_file(cuts_abs, own)
+        own_cuts = b"".join([b"%s\n" % cut.encode() for cut in cuts])
+        replace_file(cuts_abs, own_cuts)
     users = read_or_empty(f"{memory.repo.common_dir_abs}/shallow")
-    wanted = b"".join(sorted({*own.splitlines(keepends=True), *users.splitlines(keepends=True)}))
-    if wanted != read_or_empty(shallow_abs):
-        if wanted:
-            replace_file(shallow_abs, wanted)
+    pack_names = b"".join(
+        sorted({*own_cuts.splitlines(keepends=True), *users.splitlines(keepends=True)})
+    )
+    if pack_names != read_or_empty(shallow_abs):
+        if pack_names:
+            replace_file(shallow_abs, pack_names)
         else:
             os.unlink(shallow_abs)
 

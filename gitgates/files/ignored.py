@@ -57,7 +57,7 @@ class Ignored:
         self._limits = limits
         self._until_s = until_s
         self._index = Index(memory, facts, until_s, f"{memory.index_abs}.ignored")
-        self.found: dict[str, Stat] = {}  # that are stored
+        self.stored_stats: dict[str, Stat] = {}  # that are stored
         self._left_out: dict[str, str] = {}
 
     def look(self, items: list[str], others: Iterable[str]) -> None:
@@ -76,33 +76,33 @@ class Ignored:
             else:
                 self._note(item)
         self._limit()
-        known = facts.ignored if os.path.exists(index.path_abs) else {}
+        earlier = facts.ignored if os.path.exists(index.path_abs) else {}
         facts.ignored_out = self._left_out
-        if not self.found:
+        if not self.stored_stats:
             facts.ignored, facts.ignored_tree = {}, ""
             remove_file(index.path_abs)
-        elif self.found != known:
-            self._store(known, began_ns)
+        elif self.stored_stats != earlier:
+            self._store(earlier, began_ns)
 
-    def _store(self, known: dict[str, Stat], began_ns: int) -> None:
+    def _store(self, earlier: dict[str, Stat], began_ns: int) -> None:
         facts, index = self._facts, self._index
         index.unlock()
-        if not known:
+        if not earlier:
             index.begin_empty()
-        index.remove([path for path in known if path not in self.found])
-        new = {path: now[1] for path, now in self.found.items() if known.get(path) != now}
+        index.remove([path for path in earlier if path not in self.stored_stats])
+        new = {path: now[1] for path, now in self.stored_stats.items() if earlier.get(path) != now}
         facts.ignored = {}  # if time is over, the next look begins anew: what is stored, is
         index.add(new)
         facts.ignored = {
             path: now if max(now[3], now[4]) < began_ns - _TICK_NS else ()
-            for path, now in self.found.items()
+            for path, now in self.stored_stats.items()
         }
         facts.ignored_tree = index.tree()
 
     def _walk(self, folder: str) -> None:
-        left = [folder]
-        while left:
-            folder = left.pop()
+        to_visit = [folder]
+        while to_visit:
+            folder = to_visit.pop()
             folder_abs = f"{self._root_abs}/{folder}"
             if time.monotonic() > self._until_s:
                 raise time_over(self._root_abs)
@@ -120,12 +120,12 @@ class Ignored:
             for entry in entries:
                 path = f"{folder}/{entry.name}"
                 if entry.is_dir(follow_symlinks=False):
-                    left.append(path)
+                    to_visit.append(path)
                 else:
                     self._note(path)
 
     def _note(self, path: str) -> None:
-        if path.endswith(_ENDINGS) or path in self._others or len(self.found) > _MOST_FILES:
+        if path.endswith(_ENDINGS) or path in self._others or len(self.stored_stats) > _MOST_FILES:
             return
         path_abs = f"{self._root_abs}/{path}"
         try:
@@ -136,15 +136,17 @@ class Ignored:
             if why := why_not(path_abs, now, self._limits.max_file):
                 self._left_out[path] = why
             else:
-                self.found[path] = facts_of(now)
+                self.stored_stats[path] = facts_of(now)
 
     def _limit(self) -> None:
         """Leave out the largest while all together are too large."""
-        left = sum(now[1] for now in self.found.values()) - self._limits.max_ignored
-        if left <= 0:
+        to_visit = sum(now[1] for now in self.stored_stats.values()) - self._limits.max_ignored
+        if to_visit <= 0:
             return
-        for path in sorted(self.found, key=lambda path: self.found[path][1], reverse=True):
-            left -= self.found.pop(path)[1]
+        for path in sorted(
+            self.stored_stats, key=lambda path: self.stored_stats[path][1], reverse=True
+        ):
+            to_visit -= self.stored_stats.pop(path)[1]
             self._left_out[path] = "all ignored files together are too large"
-            if left <= 0:
+            if to_visit <= 0:
                 break

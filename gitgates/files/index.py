@@ -101,8 +101,8 @@ class Index:
         differences, others = self._memory.ask_all(
             (_DIFFERENCES, b""), (_OTHERS, b""), until_s=self._until_s, env=self.env
         )
-        seen = _split(self.output_of(_DIFFERENCES, differences))
-        listed = nul_split(self.output_of(_OTHERS, others))
+        difference = _split(self.output_of(_DIFFERENCES, differences))
+        other_items = nul_split(self.output_of(_OTHERS, others))
         problems = dict[str, str]()
         for line in os.fsdecode(others.stderr).split("\n"):
             if "could not open" in line:
@@ -110,10 +110,10 @@ class Index:
         for line in os.fsdecode(differences.stderr).split("\n"):
             path, _, why = line.rpartition(": ")
             if path and not os.path.lexists(f"{self._root_abs}/{path}"):
-                seen.gone.append(path)  # below a link to itself, or out of reach
+                difference.gone.append(path)  # below a link to itself, or out of reach
                 if why.startswith("Permission"):
                     problems[path] = _UNREADABLE
-        return seen._replace(others=listed, unreadable=problems)
+        return difference._replace(others=other_items, unreadable=problems)
 
     def list_others(self) -> list[str]:
         """Return what is not in the index, as `Seen` has it. Raises: as `out`."""
@@ -196,33 +196,35 @@ class SortedOut(Record):
 
 def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> SortedOut:
     """Look at files; leave out what cannot be stored, or is too large."""
-    found = SortedOut(sizes={}, stats={}, left_out={}, gone=[])
+    sorting = SortedOut(sizes={}, stats={}, left_out={}, gone=[])
     is_linked: dict[str, bool] = {"": False}  # folder → whether a link leads there
     for path in paths:
         path_abs = f"{root_abs}/{path}"
         try:
             now = os.lstat(path_abs)
         except PermissionError:
-            found.left_out[path] = _UNREADABLE
+            sorting.left_out[path] = _UNREADABLE
             continue
         except OSError:
-            found.gone.append(path)
+            sorting.gone.append(path)
             continue
         if _is_linked(root_abs, path.rpartition("/")[0], is_linked):
-            found.gone.append(path)
+            sorting.gone.append(path)
         elif why := why_not(path_abs, now, max_file):
-            found.left_out[path] = why
+            sorting.left_out[path] = why
         else:
-            found.sizes[path] = now.st_size
-            found.stats[path] = facts_of(now)
-    return found
+            sorting.sizes[path] = now.st_size
+            sorting.stats[path] = facts_of(now)
+    return sorting
 
 
-def _is_linked(root_abs: str, folder: str, known: dict[str, bool]) -> bool:
-    if folder not in known:
+def _is_linked(root_abs: str, folder: str, link_folders: dict[str, bool]) -> bool:
+    if folder not in link_folders:
         above = folder.rpartition("/")[0]
-        known[folder] = os.path.islink(f"{root_abs}/{folder}") or _is_linked(root_abs, above, known)
-    return known[folder]
+        link_folders[folder] = os.path.islink(f"{root_abs}/{folder}") or _is_linked(
+            root_abs, above, link_folders
+        )
+    return link_folders[folder]
 
 
 def why_not(path_abs: str, now: os.stat_result, max_file: int) -> str:
@@ -255,14 +257,14 @@ def _chunks(sizes: Mapping[str, int]) -> Iterable[tuple[list[str], bool]]:
 
 
 def _split(differences: bytes) -> Seen:
-    seen = Seen(gone=[], changed=[], modules=[], others=[], unreadable={})
+    difference = Seen(gone=[], changed=[], modules=[], others=[], unreadable={})
     fields = differences.split(b"\0")
     for meta, name in zip(fields[::2], fields[1::2], strict=False):
         path = os.fsdecode(name)
         if meta.endswith(_GONE):
-            seen.gone.append(path)
+            difference.gone.append(path)
         elif meta.startswith(b":" + SUBMODULE):
-            seen.modules.append(path)
+            difference.modules.append(path)
         else:
-            seen.changed.append(path)
-    return seen
+            difference.changed.append(path)
+    return difference

@@ -72,7 +72,7 @@ def look_locked(memory: Memory, limits: Limits, *, ignored: bool, until_s: float
     while True:
         stashed = find_stashed(repo)
         try:
-            found = Scan(memory, limits, until_s).look(stashed, with_ignored=ignored)
+            result = Scan(memory, limits, until_s).look(stashed, with_ignored=ignored)
         except (UnseenError, FileNotFoundError, NotADirectoryError) as error:
             failures += find_stashed(repo) == stashed
             if failures == _ATTEMPTS:
@@ -84,7 +84,7 @@ def look_locked(memory: Memory, limits: Limits, *, ignored: bool, until_s: float
                 memory.forget_index()  # it, or an object that it names, may be damaged
         else:
             if find_stashed(repo) == stashed:
-                return found
+                return result
         if time.monotonic() > patience_s:
             raise UnseenError(
                 f"{repo.root_abs}: another gitgates run keeps stashing and restoring files",

@@ -143,13 +143,13 @@ class Memory:
     @lazy
     def env(self) -> Mapping[str, str]:
         """Return the environment of git in the memory."""
-        kept = {
+        variables_kept = {
             name: value
             for name, value in self.repo.env.items()
             if not name.startswith("GIT_") or name in _KEPT
         }
         others = self.repo.env.get(_ALTERNATES, "")
-        return kept | {
+        return variables_kept | {
             "GIT_DIR": self.folder_abs,
             "GIT_WORK_TREE": self.repo.root_abs,
             "GIT_INDEX_FILE": self.index_abs,
@@ -311,8 +311,8 @@ class Memory:
         """Return the id that a ref of ours has; empty: there is none. Raises: OSError."""
         content = read_state(f"{self.folder_abs}/{ref}")
         if content is None and os.path.exists(f"{self.folder_abs}/packed-refs"):
-            found = self.ask("rev-parse", "--verify", "--quiet", ref)
-            content = found.stdout
+            answer = self.ask("rev-parse", "--verify", "--quiet", ref)
+            content = answer.stdout
         return (content or b"").decode("ascii", "replace").strip()
 
     def write_ref(self, ref: str, object_id: str) -> None:
@@ -356,10 +356,10 @@ def unstorable(memory: Memory, error: OSError) -> StateError:
 def _find(repo: Repo) -> str:
     """Return the folder of the memory of a repository, which may not exist yet."""
     inside_abs = f"{repo.shared_state_abs}/files.git"
-    named = os.fsdecode(read_state(f"{repo.shared_state_abs}/files.at") or b"")
-    if named and os.path.isdir(named):
-        if _belongs(named, repo):
-            return named
+    pointer = os.fsdecode(read_state(f"{repo.shared_state_abs}/files.at") or b"")
+    if pointer and os.path.isdir(pointer):
+        if _belongs(pointer, repo):
+            return pointer
     elif os.path.isdir(inside_abs):
         return inside_abs
     base_abs = _outside(repo)
@@ -416,10 +416,10 @@ def _belongs(folder_abs: str, repo: Repo) -> bool:
 
 def _is_pointed_to(folder_abs: str, common_dir_abs: str) -> bool:
     try:
-        named = read_state(f"{common_dir_abs}/gitgates/files.at")
+        pointer = read_state(f"{common_dir_abs}/gitgates/files.at")
     except OSError:
         return False
-    return named == os.fsencode(folder_abs)
+    return pointer == os.fsencode(folder_abs)
 
 
 def _point_to(repo: Repo, folder_abs: str) -> None:

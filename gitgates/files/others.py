@@ -39,12 +39,12 @@ def classify(repo: Repo, index: Index, facts: LookFacts, others: list[str]) -> l
         if kind := _own_kind(repo, item):
             kinds[item] = kind
             new.remove(item)
-    asked = [*new, *(item for item, kind in kinds.items() if kind == OPEN)]
-    asked = [item for item in asked if not (item.endswith("/") and _is_empty(repo, item))]
-    found = list_untracked(index, asked) if asked else []
+    open_items = [*new, *(item for item, kind in kinds.items() if kind == OPEN)]
+    open_items = [item for item in open_items if not (item.endswith("/") and _is_empty(repo, item))]
+    untracked_items = list_untracked(index, open_items) if open_items else []
     if new:
         ignored = set(_ignored(index, new))
-        untracked = set(found)
+        untracked = set(untracked_items)
         for item in new:
             if item.endswith("/"):
                 kinds[item] = IGNORED if item in ignored else OPEN
@@ -52,7 +52,7 @@ def classify(repo: Repo, index: Index, facts: LookFacts, others: list[str]) -> l
                 kinds[item] = FILE if item in untracked else IGNORED
     facts.kinds = kinds
     files = [item for item, kind in kinds.items() if kind == FILE]
-    inside = [path for path in found if path not in kinds]
+    inside = [path for path in untracked_items if path not in kinds]
     return [path for path in (*files, *inside) if not is_own(repo, path)]
 
 

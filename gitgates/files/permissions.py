@@ -122,13 +122,13 @@ class Permissions:
         """
         facts = self._facts
         if facts.folders is None:
-            known = dict[str, None]()
+            parents = dict[str, None]()
             for path in paths:
                 folder = path.rpartition("/")[0]
-                while folder and folder not in known:
-                    known[folder] = None
+                while folder and folder not in parents:
+                    parents[folder] = None
                     folder = folder.rpartition("/")[0]
-            facts.folders = list(known)
+            facts.folders = list(parents)
         unusual, there, expected = dict[str, int](), [], 0o777 & ~self.umask
         for folder in facts.folders:
             try:

@@ -129,21 +129,21 @@ def look_and_record(
     try:
         fd = lock(memory, deadline_s)
         try:
-            seen = look_locked(memory, limits, ignored=True, until_s=deadline_s)
-            point = _record_locked(memory, seen, author, facts)
-            return Recorded(point, seen._replace(notes=tuple(memory.notes)))
+            tree_look = look_locked(memory, limits, ignored=True, until_s=deadline_s)
+            point = _record_locked(memory, tree_look, author, facts)
+            return Recorded(point, tree_look._replace(notes=tuple(memory.notes)))
         finally:
             os.close(fd)
     except OSError as error:
         raise unstorable(memory, error) from error
 
 
-def _record_locked(memory: Memory, seen: Look, author: Author, facts: Facts) -> Point | None:
+def _record_locked(memory: Memory, tree_look: Look, author: Author, facts: Facts) -> Point | None:
     parent = _known_parent(memory)
     git = read_git_state(memory)
-    text = dumps(_state(seen, git)._asdict())
+    text = dumps(_state(tree_look, git)._asdict())
     cache_abs = f"{memory.repo.state_abs}/files.last"
-    key = (seen.tree, seen.ignored, git.head, text)
+    key = (tree_look.tree, tree_look.ignored, git.head, text)
     if parent and read_cached(cache_abs) == (_VERSION, parent, key):
         return None
     state = memory.write("blob", os.fsencode(text))
@@ -154,15 +154,15 @@ def _record_locked(memory: Memory, seen: Look, author: Author, facts: Facts) -> 
         root_abs=memory.repo.root_abs,
         author=author,
         facts=facts,
-        tree=seen.tree,
-        ignored=seen.ignored,
+        tree=tree_look.tree,
+        ignored=tree_look.ignored,
         head=git.head,
         parent=parent,
         state=state,
     )
-    entries = [("40000", "files", seen.tree), ("100644", "state", state)]
+    entries = [("40000", "files", tree_look.tree), ("100644", "state", state)]
     for mode, name, object_id in (
-        ("40000", "ignored", seen.ignored),
+        ("40000", "ignored", tree_look.ignored),
         ("100644", "index", git.index_blob),
         ("40000", "staged", git.staged),
     ):
@@ -192,19 +192,19 @@ def _known_parent(memory: Memory) -> str:
     return parent
 
 
-def _state(seen: Look, git: GitState) -> State:
+def _state(tree_look: Look, git: GitState) -> State:
     return State(
         branch=git.branch,
         refs=git.refs,
         stash=git.stash,
         index_blob=git.index_blob,
         entries=git.entries,
-        umask=seen.umask,
-        modes=_sorted(seen.modes),
-        folders=_sorted(seen.folders),
-        owners=_sorted(seen.owners),
-        left_out=_sorted({**seen.left_out, **seen.ignored_out}),
-        unseen=seen.unseen,
+        umask=tree_look.umask,
+        modes=_sorted(tree_look.modes),
+        folders=_sorted(tree_look.folders),
+        owners=_sorted(tree_look.owners),
+        left_out=_sorted({**tree_look.left_out, **tree_look.ignored_out}),
+        unseen=tree_look.unseen,
     )
 
 
@@ -252,8 +252,8 @@ def points(repo: Repo, *, everywhere: bool = False) -> list[Point]:
         return []
     which = "--glob=refs/points/*" if everywhere else memory.ref
     ask = ("log", "-z", "--first-parent", f"--format={_FORMAT}", which, "--")
-    found = [_point(entry) for entry in memory.reading.ask(*ask).stdout.split(b"\0")]
-    return sorted((point for point in found if point), key=lambda point: point.number)
+    log = [_point(entry) for entry in memory.reading.ask(*ask).stdout.split(b"\0")]
+    return sorted((point for point in log if point), key=lambda point: point.number)
 
 
 def latest(repo: Repo) -> Point | None:

@@ -91,21 +91,21 @@ class _Pruning:
     def run(self, since_s: float, max_size: int) -> str:
         """Prune; return what a person should know. Raises: TimeOver, GitError, OSError."""
         every = points(self._memory.repo, everywhere=True)
-        kept = [point for point in every if point.time_s > since_s]
-        cuts = set(self._cut(every, kept))
+        newer = [point for point in every if point.time_s > since_s]
+        cuts = set(self._cut(every, newer))
         is_cut = cuts != self._cuts()
         if is_cut:
             share_shallow(self._memory, sorted(cuts))
         if not is_cut and size(self._memory) <= max_size:
             return ""
-        self._collect(kept or every[-1:])
+        self._collect(newer or every[-1:])
         removed = 0
-        while size(self._memory) > max_size and len(kept) > 1:
-            oldest = kept[: len(kept) // 4 + 1]
-            kept = kept[len(oldest) :]
+        while size(self._memory) > max_size and len(newer) > 1:
+            oldest = newer[: len(newer) // 4 + 1]
+            newer = newer[len(oldest) :]
             removed += len(oldest)
-            share_shallow(self._memory, sorted(self._cut(every, kept)))
-            self._collect(kept)
+            share_shallow(self._memory, sorted(self._cut(every, newer)))
+            self._collect(newer)
         if not removed:
             return ""
         return (
@@ -116,9 +116,9 @@ class _Pruning:
     def _cuts(self) -> set[str]:
         return {*read_or_empty(f"{self._memory.folder_abs}/cuts").decode().split()}
 
-    def _cut(self, every: list[Point], kept: list[Point]) -> Iterable[str]:
+    def _cut(self, every: list[Point], newer: list[Point]) -> Iterable[str]:
         """Return the points that have no parents any more: the oldest of each worktree."""
-        stays = {point.id for point in kept}
+        stays = {point.id for point in newer}
         last = {point.id for point in every} - {point.parent for point in every}
         return {
             point.id
@@ -128,12 +128,12 @@ class _Pruning:
             and (point.parent or point.id in self._cuts())
         }
 
-    def _collect(self, kept: list[Point]) -> None:
+    def _collect(self, newer: list[Point]) -> None:
         """Remove what no point needs; hold what the user's repository may lose."""
         memory = self._memory
         self._mark_users_packs()
         link_objects(memory, {})
-        self._hold(kept)
+        self._hold(newer)
         trees = self._present()
         for args in (
             ("repack", "-a", "-d", "-l", "-q"),
@@ -158,10 +158,10 @@ class _Pruning:
             if name.endswith(".pack"):
                 replace_file(f"{own_abs}/{name.removesuffix('.pack')}.keep", b"", sync=False)
 
-    def _hold(self, kept: list[Point]) -> None:
+    def _hold(self, newer: list[Point]) -> None:
         """Name only the commits that the points which stay do name."""
         memory, tips = self._memory, dict[str, None]()
-        for point in kept:
+        for point in newer:
             tips[point.head] = None
             try:
                 state = state_of(memory.repo, point)

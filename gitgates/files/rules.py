@@ -27,8 +27,8 @@ def take_over(memory: Memory, facts: LookFacts) -> bool:
     repo = memory.repo
     config = tuple(map(identity, _config_files(repo)))
     if not facts.settings or config != facts.config:
-        listed = repo.git.ask("config", "--null", "--get-regexp", _USED)
-        pairs = (entry.partition("\n")[::2] for entry in nul_split(listed.stdout))
+        settings_output = repo.git.ask("config", "--null", "--get-regexp", _USED)
+        pairs = (entry.partition("\n")[::2] for entry in nul_split(settings_output.stdout))
         facts.settings = (*pairs, ("core.bare", "false"))
         facts.config = config
     excluded_abs = f"{repo.common_dir_abs}/info/exclude"
@@ -70,7 +70,7 @@ def _config_folder(repo: Repo) -> str:
 
 def _excludes_file(repo: Repo, facts: LookFacts) -> str:
     settings: dict[str, Any] = dict(facts.settings)
-    named = str(settings.get("core.excludesfile", "") or f"{_config_folder(repo)}/git/ignore")
-    if named.startswith("~/"):
-        named = repo.env.get("HOME", "") + named[1:]
-    return os.path.join(repo.root_abs, named)
+    path = str(settings.get("core.excludesfile", "") or f"{_config_folder(repo)}/git/ignore")
+    if path.startswith("~/"):
+        path = repo.env.get("HOME", "") + path[1:]
+    return os.path.join(repo.root_abs, path)

@@ -47,12 +47,12 @@ class Scan:
 
     def _prepare(self) -> bool:
         facts, memory = self.facts, self._memory
-        known = memory.identity(), (*self._limits, self._permissions.umask)
-        if (facts.memory, facts.limits) != known:
-            if facts.memory != known[0]:
+        identity_now = memory.identity(), (*self._limits, self._permissions.umask)
+        if (facts.memory, facts.limits) != identity_now:
+            if facts.memory != identity_now[0]:
                 memory.forget_index()
             facts.clear()
-            facts.memory, facts.limits = known
+            facts.memory, facts.limits = identity_now
         return take_over(memory, facts)
 
     def look(self, stashed: tuple[StashedPath, ...], *, with_ignored: bool) -> Look:
@@ -60,9 +60,9 @@ class Scan:
         facts, memory = self.facts, self._memory
         self.index.unlock()
         dropped = self._begin()
-        seen = self.index.look()
-        self._update(seen, dropped)
-        dirty = self._look_at_modules(seen.modules)
+        difference = self.index.look()
+        self._update(difference, dropped)
+        dirty = self._look_at_modules(difference.modules)
         if not facts.tree:
             facts.tree = self.index.tree()
             link_objects(memory, facts.linked)  # those that only the user's repository has
@@ -81,7 +81,7 @@ class Scan:
             tree=self._with_stashed(stashed) if stashed else facts.tree,
             head=read_head(self._repo) or self._repo.head,
             ignored=ignored,
-            left_out={**facts.left_out, **seen.unreadable},
+            left_out={**facts.left_out, **difference.unreadable},
             ignored_out=facts.ignored_out if with_ignored else {},
             unseen=dirty,
             modes=modes,
@@ -115,17 +115,17 @@ class Scan:
         self._permissions.note(seed.unusual)
         return seed.dropped
 
-    def _update(self, seen: Seen, dropped: list[str]) -> None:
+    def _update(self, difference: Seen, dropped: list[str]) -> None:
         """Bring the index to what is there."""
-        facts, index, others = self.facts, self.index, seen.others
-        if seen.gone:
-            self._remove(seen.gone)
-            if any(os.path.isdir(f"{self._root_abs}/{path}") for path in seen.gone):
+        facts, index, others = self.facts, self.index, difference.others
+        if difference.gone:
+            self._remove(difference.gone)
+            if any(os.path.isdir(f"{self._root_abs}/{path}") for path in difference.gone):
                 others = index.list_others()  # a folder in the place of a file is listed now
         before = facts.kinds
         new = [item for item in others if item not in before]
         has_other_rules = self._has_other_rules or any(
-            map(_is_ignore_file, (*seen.gone, *seen.changed, *new))
+            map(_is_ignore_file, (*difference.gone, *difference.changed, *new))
         )
         for path, was in facts.ignore_files.items():
             has_other_rules = has_other_rules or stat_of(f"{self._root_abs}/{path}") != was
@@ -136,12 +136,12 @@ class Scan:
             item: stat_of(f"{self._root_abs}/{item}") for item in others if _is_ignore_file(item)
         }
         away, forced = self._compare(
-            seen.gone, untracked, has_news=has_other_rules or bool(new), anew=has_other_rules
+            difference.gone, untracked, has_news=has_other_rules or bool(new), anew=has_other_rules
         )
         recent = self._permissions.changed_since()
         self._remove(recent)  # or git would take them for unchanged
-        wanted = (*dropped, *seen.changed, *recent, *untracked, *forced)
-        paths = dict.fromkeys((*wanted, *self._left_out_before()))
+        to_store = (*dropped, *difference.changed, *recent, *untracked, *forced)
+        paths = dict.fromkeys((*to_store, *self._left_out_before()))
         self._stored = [path for path in paths if path not in away]
         self._add(self._stored)
 
@@ -184,18 +184,18 @@ class Scan:
         nested = [item for item, kind in facts.kinds.items() if kind == NESTED]
         nested += [path for path in paths if path.endswith("/")]
         files = [path for path in paths if not path.endswith("/") and path not in facts.modules]
-        found = sort_out(self._root_abs, files, self._limits.max_file)
-        left_out = {path: why for path, why in found.left_out.items() if why}
+        sorting = sort_out(self._root_abs, files, self._limits.max_file)
+        left_out = {path: why for path, why in sorting.left_out.items() if why}
         for item in nested:
             path = item.rstrip("/")
             if nested_kind(self._repo, item) == NESTED and path not in facts.modules:
                 left_out[path] = "a repository of its own"
-        self._remove([*found.gone, *(path for path in left_out if path not in facts.left_out)])
+        self._remove([*sorting.gone, *(path for path in left_out if path not in facts.left_out)])
         facts.left_out = left_out
-        if found.sizes:
+        if sorting.sizes:
             facts.tree = ""
-            self.index.add(found.sizes)
-        self._permissions.note(found.stats)
+            self.index.add(sorting.sizes)
+        self._permissions.note(sorting.stats)
 
     def _remove(self, paths: list[str]) -> None:
         if paths:
@@ -228,7 +228,7 @@ class Scan:
         items = [item for item, kind in self.facts.kinds.items() if kind in {IGNORED, OPEN}]
         ignored = Ignored(self._memory, self.facts, self._limits, self._until_s)
         ignored.look(items, self._stored)
-        return ignored.found
+        return ignored.stored_stats
 
     def _with_stashed(self, stashed: tuple[StashedPath, ...]) -> str:
         from gitgates.files.stashed import stashed_entries  # only where something is stashed

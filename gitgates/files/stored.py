@@ -34,7 +34,7 @@ _VERSION = 1
 _OFF = (b"unspecified", b"unset")
 
 
-def committed_tree(repo: Repo, seen: Look, *, deadline_s: float = NO_DEADLINE) -> str:
+def committed_tree(repo: Repo, tree_look: Look, *, deadline_s: float = NO_DEADLINE) -> str:
     """Return the tree that a commit of all these files would have.
 
     `seen` is the last look at the working tree. Where git converts nothing, it is the tree of the
@@ -44,36 +44,36 @@ def committed_tree(repo: Repo, seen: Look, *, deadline_s: float = NO_DEADLINE) -
     Raises: as `look`, and GitError where a filter that is required is missing.
     """
     memory = Memory(repo)
-    if not _converts(repo, memory, seen):
-        return seen.tree
+    if not _converts(repo, memory, tree_look):
+        return tree_look.tree
     try:
         fd = lock(memory, deadline_s)
         try:
-            return _Stored(memory, seen, deadline_s).tree()
+            return _Stored(memory, tree_look, deadline_s).tree()
         finally:
             os.close(fd)
     except OSError as error:
         raise unstorable(memory, error) from error
 
 
-def _converts(repo: Repo, memory: Memory, seen: Look) -> bool:
+def _converts(repo: Repo, memory: Memory, tree_look: Look) -> bool:
     """Return whether anything says that git converts files."""
     if any(map(os.path.exists, attribute_files(repo))):
         return True
     if repo.git.ask("config", "--get-regexp", r"^core\.(autocrlf|attributesfile)$").stdout.strip():
         return True
     git = memory.reading
-    named = git.ask("ls-tree", "-r", "-z", "--name-only", "--full-tree", seen.tree).stdout
-    return b"/.gitattributes\0" in b"/" + named.replace(b"\0", b"\0/")
+    names = git.ask("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree_look.tree).stdout
+    return b"/.gitattributes\0" in b"/" + names.replace(b"\0", b"\0/")
 
 
 class _Stored:
     """What git stores of the files of one tree."""
 
-    def __init__(self, memory: Memory, seen: Look, until_s: float) -> None:
+    def __init__(self, memory: Memory, tree_look: Look, until_s: float) -> None:
         self._memory = memory
         self._repo = memory.repo
-        self._tree = seen.tree
+        self._tree = tree_look.tree
         self._flagged: set[str] = set()
         self._index = Index(memory, LookFacts(f"{memory.repo.state_abs}/files.facts"), until_s)
         self._cache_abs = f"{memory.repo.state_abs}/files.stored"
@@ -112,8 +112,8 @@ class _Stored:
         """Return path → mode and raw object of each file that differs from a tree; "": of all."""
         git, raw = self._memory.reading, dict[str, tuple[str, str]]()
         if not was:
-            listed = git.out("ls-tree", "-r", "-z", "--full-tree", self._tree)
-            for entry in listed.split(b"\0")[:-1]:
+            entries_output = git.out("ls-tree", "-r", "-z", "--full-tree", self._tree)
+            for entry in entries_output.split(b"\0")[:-1]:
                 meta, _tab, name = entry.partition(b"\t")
                 mode, _kind, object_id = meta.decode().split(" ")
                 raw[os.fsdecode(name)] = mode, object_id

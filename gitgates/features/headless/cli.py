@@ -315,12 +315,13 @@ def _run(executor: Executor) -> Ended:
 def _after_error(ground: Ground) -> str:
     """Keep the work of a run that has met an error; return where it is."""
     try:
-        kept = ground.leave()
+        failed_work = ground.leave()
     except (GitgatesError, OSError):
         return left_note(ground.state.root_abs)
     ground.close()
-    where = f"the agent's work is kept as {kept.ref}" if kept.ref else "the agent's work is empty"
-    return left_note(kept.left_abs) if kept.left_abs else where
+    ref = failed_work.ref
+    where = f"the agent's work is kept as {ref}" if ref else "the agent's work is empty"
+    return left_note(failed_work.left_abs) if failed_work.left_abs else where
 
 
 @contextmanager

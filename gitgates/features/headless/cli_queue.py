@@ -166,10 +166,12 @@ class _Pool:
         self, task: QueueTask, group: Group, watch: Watchdog, running: dict[int, QueueTask]
     ) -> None:
         place, run_abs = self.place(task), runs.new_run(self.repo.state_abs)
-        own = {name: value for name in _OF_A_TASK if (value := getattr(task, name)) is not None}
+        task_options = {
+            name: value for name in _OF_A_TASK if (value := getattr(task, name)) is not None
+        }
         more = {"agent_command": None} if task.agent else {}
         fixed = {"task": task.prompt, "branch": task.branch, "run_abs": run_abs}
-        file_abs = place.hand_on({**self.options, **own, **more, **fixed})
+        file_abs = place.hand_on({**self.options, **task_options, **more, **fixed})
         started = queue.Progress(task=task.digest, branch=task.branch, state="started")
         place.save(started._replace(run_abs=run_abs))
         remove_file(place.log_abs)  # of an earlier attempt, which may be longer
@@ -226,13 +228,15 @@ class _Pool:
 def _do_one(do: Callable[..., int], repo: Repo, options: dict[str, Any]) -> int:
     """Do one task, as the queue has handed it on."""
     try:
-        own = parse_json(read_state(options["queued"]) or b"")
-        task, branch, run_abs = (own.pop(name) for name in ("task", "branch", "run_abs"))
+        task_options = parse_json(read_state(options["queued"]) or b"")
+        task, branch, run_abs = (task_options.pop(name) for name in ("task", "branch", "run_abs"))
     except (OSError, ValueError, KeyError, AttributeError) as error:
         raise StateError(f"{options['queued']}: is not a task: {error}") from error
     del options["task"]
     location = Location(branch=branch)
-    return do(task, repo, location=location, run_abs=run_abs, fmt="text", **{**options, **own})
+    return do(
+        task, repo, location=location, run_abs=run_abs, fmt="text", **{**options, **task_options}
+    )
 
 
 def _report(tasks: tuple[QueueTask, ...], pool: _Pool, fmt: str) -> int:

@@ -434,9 +434,12 @@ class Executor:
         self.listener.phase("keeping the agent's work")
         self._put_back()
         keeps = self.settings.keeps
-        kept = self.ground.leave(keeps=keeps)
-        notes = [*kept.notes, *([left_note(kept.left_abs)] if kept.left_abs else [])]
-        ended = Ended(outcome, why, failed_ref=kept.ref, rolled_back=not keeps)
+        failed_work = self.ground.leave(keeps=keeps)
+        notes = [
+            *failed_work.notes,
+            *([left_note(failed_work.left_abs)] if failed_work.left_abs else []),
+        ]
+        ended = Ended(outcome, why, failed_ref=failed_work.ref, rolled_back=not keeps)
         return self._end(ended._replace(notes=tuple(notes)))
 
     def _end(self, ended: Ended) -> Ended:

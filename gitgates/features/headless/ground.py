@@ -119,14 +119,14 @@ class Ground:
         return {path for path in now.keys() | self._signs if now.get(path) != self._signs.get(path)}
 
     def _signs_of(self, paths: set[str]) -> dict[str, tuple[int, int, int]]:
-        found = {}
+        by_path = {}
         for path in paths:
             try:
                 status = os.lstat(f"{self.repo.root_abs}/{path}")
             except OSError:
                 continue
-            found[path] = (status.st_mode, status.st_size, status.st_ctime_ns)
-        return found
+            by_path[path] = (status.st_mode, status.st_size, status.st_ctime_ns)
+        return by_path
 
     def without_commits(self, staged: Staged, message: str) -> list[str]:
         """Commit what has passed for `take`, without hooks; return a note on earlier commits."""
@@ -187,11 +187,13 @@ class Ground:
 
         It stays as well where git could not hold all of it. Raises: GitError, OSError.
         """
-        kept = self.keep()
-        if keeps or kept.left_abs:
-            return kept._replace(left_abs=self.state.root_abs)
+        failed_work = self.keep()
+        if keeps or failed_work.left_abs:
+            return failed_work._replace(left_abs=self.state.root_abs)
         linked.remove_worktree(self.home, self.state.root_abs)
-        return kept._replace(notes=(*kept.notes, *self.remove_branch(kept.ref)))
+        return failed_work._replace(
+            notes=(*failed_work.notes, *self.remove_branch(failed_work.ref))
+        )
 
     def keep(self) -> Kept:
         """Keep what there is under a ref."""

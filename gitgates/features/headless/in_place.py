@@ -123,8 +123,8 @@ def _require_clean(home: Repo, start: str, location: Location) -> None:
 
 def _record(home: Repo) -> None:
     """Record what there is as a point."""
-    seen = look_and_record(home, Author(kind=PERSON), Facts(event="headless")).look
-    if left_out := {**seen.left_out, **seen.ignored_out}:
+    tree_look = look_and_record(home, Author(kind=PERSON), Facts(event="headless")).look
+    if left_out := {**tree_look.left_out, **tree_look.ignored_out}:
         paths = first_few(sorted(left_out), _MOST_NAMED)
         hint = "Omit --in-place: the run has a worktree of its own then."
         raise StateError(f"these could not be restored if the run changed them: {paths}", hint)
@@ -166,11 +166,13 @@ class InPlace(Ground):
 
         Raises: GitError, StateError, OSError.
         """
-        kept = self.keep()
-        if keeps or (kept.left_abs and not kept.ref):
-            return kept._replace(left_abs="")
+        failed_work = self.keep()
+        if keeps or (failed_work.left_abs and not failed_work.ref):
+            return failed_work._replace(left_abs="")
         go_back(self.home, self.state)
-        return kept._replace(left_abs="", notes=(*kept.notes, *self.remove_branch(kept.ref)))
+        return failed_work._replace(
+            left_abs="", notes=(*failed_work.notes, *self.remove_branch(failed_work.ref))
+        )
 
     def remove_branch(self, kept_ref: str) -> list[str]:
         """Remove the branch that was made for the run."""
@@ -205,17 +207,19 @@ def go_back(repo: Repo, state: RunState) -> None:
     else:
         repo.git.out("update-ref", *why, "--no-deref", "HEAD", state.home_head)
     author = Author(kind=SESSION, name=f"headless-{state.run}")
-    seen = look_and_record(repo, author, Facts(event="headless")).look
+    tree_look = look_and_record(repo, author, Facts(event="headless")).look
     before = state_of(repo, point)
     memory = Memory(repo)
-    changed = changes(repo, seen.tree, point.tree) | changes(repo, seen.ignored, point.ignored)
+    changed = changes(repo, tree_look.tree, point.tree) | changes(
+        repo, tree_look.ignored, point.ignored
+    )
     _restore_files(
         memory,
         remove=[path for path, change in changed.items() if change.after is None],
         write={path: change.after for path, change in changed.items() if change.after},
         umask=before.umask,
     )
-    for path in {*before.modes, *before.folders, *seen.modes, *seen.folders}:
+    for path in {*before.modes, *before.folders, *tree_look.modes, *tree_look.folders}:
         _restore_mode(repo, path, {**before.modes, **before.folders}.get(path), before.umask)
     if before.index_blob:
         content = memory.reading.out("cat-file", "blob", before.index_blob)
@@ -270,6 +274,6 @@ def _restore_mode(repo: Repo, path: str, mode: int | None, umask: int) -> None:
         now = os.lstat(path_abs).st_mode
     except OSError:
         return
-    wanted = usual(now, umask) if mode is None else mode
-    if not stat.S_ISLNK(now) and stat.S_IMODE(now) != wanted:
-        os.chmod(path_abs, wanted)
+    mode_before = usual(now, umask) if mode is None else mode
+    if not stat.S_ISLNK(now) and stat.S_IMODE(now) != mode_before:
+        os.chmod(path_abs, mode_before)

@@ -64,11 +64,11 @@ def settle(repo: Repo, state: RunState) -> Settled:
         settled = Settled(state.run, commit=tip)
         notes.append(f"it had passed; its commit is on {state.branch}: git merge {state.branch}")
     elif state.in_place or ground.reopened():
-        kept = ground.leave()
-        settled = Settled(state.run, ref=kept.ref)
-        notes += kept.notes
-        if kept.left_abs:
-            notes.append(left_note(kept.left_abs))
+        failed_work = ground.leave()
+        settled = Settled(state.run, ref=failed_work.ref)
+        notes += failed_work.notes
+        if failed_work.left_abs:
+            notes.append(left_note(failed_work.left_abs))
     else:  # git had not finished making it, or removing it
         linked.remove_worktree(repo, state.root_abs)
         ref = f"{FAILED_REFS}/{state.run}"

@@ -103,10 +103,10 @@ def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
         for name, before in state.refs.items()
         if name != state.ref and now.get(name) != before
     }
-    own = _heads_of_others(repo, state, git_dir_abs) if changed else set()
+    heads_elsewhere = _heads_of_others(repo, state, git_dir_abs) if changed else set()
     why = ("-m", f"gitgates: as before the headless run {state.run}")
     for name, before in changed.items():
-        if now.get(name) in own:
+        if now.get(name) in heads_elsewhere:
             continue  # somebody has committed, say, in another worktree
         what = f"moved to {now[name]}" if name in now else "deleted"
         end = f"it is at {before} again"
@@ -118,20 +118,20 @@ def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
 
 def _heads_of_others(repo: Repo, state: RunState, git_dir_abs: str) -> set[str]:
     """Return the commits that the HEAD of any other worktree was at since the run began."""
-    found = set[str]()
+    heads = set[str]()
     for folder_abs, commits in _read_heads(repo).items():
         if os.path.realpath(folder_abs) != os.path.realpath(git_dir_abs):
-            found.update(commits[: max(len(commits) - state.heads.get(folder_abs, 0), 0)])
-    return found
+            heads.update(commits[: max(len(commits) - state.heads.get(folder_abs, 0), 0)])
+    return heads
 
 
 def _read_heads(repo: Repo) -> dict[str, list[str]]:
     """Return the commits that HEAD was at, the newest first, by the git folder of the worktree."""
-    found, git = {}, Git(repo.common_dir_abs, repo.env)
+    heads, git = {}, Git(repo.common_dir_abs, repo.env)
     for folder_abs in map(os.path.dirname, repo.states_abs):
         log = git.ask(f"--git-dir={folder_abs}", "reflog", "show", "--format=%H", "HEAD")
-        found[folder_abs] = log.stdout.decode().split()
-    return found
+        heads[folder_abs] = log.stdout.decode().split()
+    return heads
 
 
 def _stash(state: RunState) -> list[tuple[str, str]]:
@@ -149,10 +149,10 @@ def _put_stash_back(repo: Repo, state: RunState) -> list[str]:
     missing = [entry for entry in before if entry not in now]
     if not missing:
         return []
-    wanted = [*(entry for entry in now if entry not in before), *before]
+    entries = [*(entry for entry in now if entry not in before), *before]
     if now:
         repo.git.out("update-ref", "-d", "refs/stash", now[0][0])
-    for commit, message in reversed(wanted):
+    for commit, message in reversed(entries):
         repo.git.out("stash", "store", "-q", "-m", message, commit)
     texts = (f"`{message}` was removed from the stash during the run" for _, message in missing)
     return [f"{text}; it is there again" for text in texts]
@@ -211,13 +211,13 @@ def _put_settings_back(repo: Repo, state: RunState) -> list[str]:
             move_aside(path_abs, kept_abs)
             note += f"; what it was changed to is in {kept_abs}"
         if path_abs in before:
-            _write(path_abs, before[path_abs])
+            _write(path_abs, *before[path_abs])
         notes.append(note)
     return notes
 
 
-def _write(path_abs: str, saved: tuple[int, str]) -> None:
-    mode, raw = saved[0], base64.b64decode(saved[1])
+def _write(path_abs: str, mode: int, encoded: str) -> None:
+    raw = base64.b64decode(encoded)
     os.makedirs(os.path.dirname(path_abs), exist_ok=True)
     if stat.S_ISLNK(mode):
         remove_file(path_abs)

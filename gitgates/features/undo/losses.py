@@ -210,16 +210,18 @@ class _Finder:
         if not root_abs or self._is_revision(threat, folder_abs):
             return
         entries = self._held.entries(folder_abs, threat.paths, literal=False)
-        taken = [
+        lost_entries = [
             entry
             for entry in entries
             if (entry.is_submodule and entry.has_own and threat.with_submodules)
             or (not entry.is_submodule and is_taken(entry, threat.takes))
         ]
-        if threat.dry_run and taken:
+        if threat.dry_run and lost_entries:
             removed = self._held.would_remove(folder_abs, threat.dry_run)
-            taken = [entry for entry in taken if _is_below(f"{root_abs}/{entry.path}", removed)]
-        yield from self._loss(threat, root_abs, taken)
+            lost_entries = [
+                entry for entry in lost_entries if _is_below(f"{root_abs}/{entry.path}", removed)
+            ]
+        yield from self._loss(threat, root_abs, lost_entries)
 
     def _is_revision(self, threat: Threat, folder_abs: str) -> bool:
         word = threat.unless_rev
@@ -283,8 +285,10 @@ class _Finder:
                 threat = threat._replace(spares_git=threat.spares_git or path.is_unknown)
         for root_abs, paths in by_root.items():
             entries = self._held.entries(root_abs, tuple(paths), literal=True)
-            taken = [entry for entry in entries if self._is_in(entry, threat, root_abs, paths)]
-            yield from self._loss(threat, root_abs, taken)
+            lost_entries = [
+                entry for entry in entries if self._is_in(entry, threat, root_abs, paths)
+            ]
+            yield from self._loss(threat, root_abs, lost_entries)
 
     def _is_in(self, entry: FileState, threat: Threat, root_abs: str, paths: list[str]) -> bool:
         if entry.is_submodule:
@@ -421,8 +425,8 @@ class _Finder:
             root_abs = os.path.realpath(os.path.join(folder_abs, path))
             if os.path.lexists(f"{root_abs}/.git"):
                 entries = self._held.entries(root_abs, (), literal=True)
-                taken = [entry for entry in entries if is_taken(entry, threat.takes)]
-                yield from self._loss(threat, root_abs, taken)
+                lost_entries = [entry for entry in entries if is_taken(entry, threat.takes)]
+                yield from self._loss(threat, root_abs, lost_entries)
 
 
 def _is_below(path_abs: str, folders: list[str]) -> bool:

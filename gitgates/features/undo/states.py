@@ -188,24 +188,24 @@ def _take_locked(
         _start(repo, private)
     before, files_now = facts.plain(), git_files(repo)
     try:
-        seen = _look(private.storing, settings)
+        look = _look(private.storing, settings)
     except GitError:  # the index may be damaged
         remove_file(private.index_abs)
         _start(repo, private)
         facts, before = _Facts(None), ()
         facts.limits = limits
-        seen = _look(private.storing, settings)
+        look = _look(private.storing, settings)
     is_same_git = bool(facts.git_fields) and files_now == facts.git_files
     if not is_same_git:
-        listed = repo.git.names("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
-        facts.tracked_ignored = dict.fromkeys(listed, False)
-    found = _update_files(private.storing, settings, facts, seen)
-    if found is None and is_same_git:
+        listing = repo.git.names("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
+        facts.tracked_ignored = dict.fromkeys(listing, False)
+    by_path = _update_files(private.storing, settings, facts, look)
+    if by_path is None and is_same_git:
         return facts.state
-    found = found or {}
-    has_other_ignores = has_other_ignores or any(map(_is_ignore_file, found))
+    by_path = by_path or {}
+    has_other_ignores = has_other_ignores or any(map(_is_ignore_file, by_path))
     formerly_ignored = (
-        _formerly_ignored(repo.root_abs, found, looked_ns) if last and has_other_ignores else []
+        _formerly_ignored(repo.root_abs, by_path, looked_ns) if last and has_other_ignores else []
     )
     if not is_same_git:
         facts.git_fields = git_fields(repo, private, facts.git_fields)
@@ -247,7 +247,7 @@ class _Seen(Record):
     """What git says of the files."""
 
     differences: bytes  # from our index
-    listed: bytes  # what is not in it; folders as a whole
+    listing: bytes  # what is not in it; folders as a whole
 
 
 def _look(git: Git, settings: UndoSettings) -> _Seen:
@@ -259,7 +259,7 @@ def _look(git: Git, settings: UndoSettings) -> _Seen:
 
 
 def _update_files(
-    git: Git, settings: UndoSettings, facts: _Facts, seen: _Seen
+    git: Git, settings: UndoSettings, facts: _Facts, look: _Seen
 ) -> dict[str, bool] | None:
     """Store what has changed, and put it into the index.
 
@@ -267,38 +267,38 @@ def _update_files(
     """
     from gitgates.git.index import update_index  # not for a look, but for what it finds
 
-    is_first, listed = not facts.state, seen.listed
-    gone, changed = _split(seen.differences)
-    if gone:
-        update_index(git, gone, "--force-remove")
+    is_first, listing = not facts.state, look.listing
+    removed_paths, changed = _split(look.differences)
+    if removed_paths:
+        update_index(git, removed_paths, "--force-remove")
         # A folder in the place of a file is listed now.
-        listed = git.out(*_listing(settings), "--directory")
-    new, folders = _expand(git, settings, listed)
-    new += _reappeared(git.cwd_abs, facts, gone)
-    kept, left_out = _within(git.cwd_abs, (*changed, *new), settings.max_file_bytes)
-    kept += _changed_modes(git.cwd_abs, facts, {*gone, *kept})
-    has_changed = bool(is_first or gone or changed or kept)
+        listing = git.out(*_listing(settings), "--directory")
+    new, folders = _expand(git, settings, listing)
+    new += _reappeared(git.cwd_abs, facts, removed_paths)
+    stored, left_out = _within(git.cwd_abs, (*changed, *new), settings.max_file_bytes)
+    stored += _changed_modes(git.cwd_abs, facts, {*removed_paths, *stored})
+    has_changed = bool(is_first or removed_paths or changed or stored)
     has_changed = has_changed or (folders, left_out) != (facts.folders, facts.left_out)
     facts.folders, facts.left_out = folders, left_out
     if not has_changed:
         return None
     update_index(git, left_out, "--force-remove")
-    update_index(git, kept, "--add", "--remove", "--replace")
-    for path in (*gone, *changed, *new):
+    update_index(git, stored, "--add", "--remove", "--replace")
+    for path in (*removed_paths, *changed, *new):
         facts.modes.pop(path, None)
-    of_index = git.names("ls-files", "-z") if is_first else kept
+    of_index = git.names("ls-files", "-z") if is_first else stored
     _note_modes(git.cwd_abs, facts, of_index)
-    return dict.fromkeys((*gone, *changed), False) | dict.fromkeys(new, True)
+    return dict.fromkeys((*removed_paths, *changed), False) | dict.fromkeys(new, True)
 
 
 def _is_ignore_file(path: str) -> bool:
     return os.path.basename(path) == ".gitignore"
 
 
-def _formerly_ignored(root_abs: str, found: Mapping[str, bool], looked_ns: int) -> list[str]:
+def _formerly_ignored(root_abs: str, by_path: Mapping[str, bool], looked_ns: int) -> list[str]:
     """Return the new files that were there before, when they were ignored."""
     older = []
-    for path in (path for path, is_new in found.items() if is_new):
+    for path in (path for path, is_new in by_path.items() if is_new):
         try:
             if os.lstat(os.path.join(root_abs, path)).st_ctime_ns <= looked_ns:
                 older.append(path)
@@ -307,16 +307,16 @@ def _formerly_ignored(root_abs: str, found: Mapping[str, bool], looked_ns: int) 
     return older
 
 
-def _reappeared(root_abs: str, facts: _Facts, gone: Iterable[str]) -> list[str]:
+def _reappeared(root_abs: str, facts: _Facts, removed_paths: Iterable[str]) -> list[str]:
     """Return the files that git tracks although they are ignored, and that are there again."""
-    found = []
-    for path in {*gone} & facts.tracked_ignored.keys():
+    by_path = []
+    for path in {*removed_paths} & facts.tracked_ignored.keys():
         facts.tracked_ignored[path] = False
     for path, was_there in facts.tracked_ignored.items():
         if not was_there and os.path.lexists(os.path.join(root_abs, path)):
-            found.append(path)
+            by_path.append(path)
             facts.tracked_ignored[path] = True
-    return found
+    return by_path
 
 
 def _facts_abs(repo: Repo) -> str:
@@ -359,20 +359,20 @@ def _fill(repo: Repo, git: Git, commit: str) -> None:
 
 def _split(differences: bytes) -> tuple[list[str], list[str]]:
     """Return the paths that are gone, and those that are there."""
-    gone, changed = list[str](), list[str]()
+    removed_paths, changed = list[str](), list[str]()
     fields = differences.split(b"\0")
     for meta, path in zip(fields[::2], fields[1::2], strict=False):
-        (gone if meta.endswith(_GONE) else changed).append(os.fsdecode(path))
-    return gone, changed
+        (removed_paths if meta.endswith(_GONE) else changed).append(os.fsdecode(path))
+    return removed_paths, changed
 
 
-def _expand(git: Git, settings: UndoSettings, listed: bytes) -> tuple[list[str], tuple[str, ...]]:
+def _expand(git: Git, settings: UndoSettings, listing: bytes) -> tuple[list[str], tuple[str, ...]]:
     """Return new files, and empty folders, from what git lists as untracked.
 
     Git lists a folder as a whole: what is added to one later does not change the list.
     """
     files, empty, is_filled = list[str](), list[str](), False
-    for name in nul_split(listed):
+    for name in nul_split(listing):
         if not name.endswith("/") or _is_repository(f"{git.cwd_abs}/{name}"):
             files.append(name)
             continue
@@ -404,13 +404,13 @@ def _within(
     root_abs: str, paths: Iterable[str], most_bytes: int
 ) -> tuple[list[str], dict[str, str]]:
     """Return the paths to be stored, and those that are left out, with the reasons."""
-    kept, left_out = [], {}
+    stored, left_out = [], {}
     for path in paths:
         path_abs = os.path.join(root_abs, path)
         try:
             now = os.lstat(path_abs)
         except OSError:
-            kept.append(path)  # it is gone again
+            stored.append(path)  # it is gone again
             continue
         if path.endswith("/") or stat.S_ISDIR(now.st_mode):
             left_out[path.rstrip("/")] = "a repository of its own"
@@ -421,8 +421,8 @@ def _within(
         elif stat.S_ISREG(now.st_mode) and not os.access(path_abs, os.R_OK):
             left_out[path] = "cannot be read"
         else:
-            kept.append(path)
-    return kept, left_out
+            stored.append(path)
+    return stored, left_out
 
 
 # Modes

@@ -67,38 +67,38 @@ class Target(Record):
 def changes(repo: Repo, before: State, after: State) -> dict[str, Change]:
     """Return path → what has changed between two states, modes included."""
     git = PrivateGit(repo).reading
-    found = {}
+    by_path = {}
     if before.tree != after.tree:
         fields = nul_split(git.out(*_RAW, before.tree, after.tree, "--"))
         for meta, path in zip(fields[::2], fields[1::2], strict=True):
             old_mode, mode, old_blob, blob, _status = meta[1:].split(" ")
-            found[path] = Change(
+            by_path[path] = Change(
                 before=_version(before, path, old_mode, old_blob),
                 after=_version(after, path, mode, blob),
             )
     modes = {path for path, mode in before.modes.items() if after.modes.get(path) != mode}
     modes |= {path for path, mode in after.modes.items() if before.modes.get(path) != mode}
-    same = versions(git, after, modes - found.keys())
+    same = versions(git, after, modes - by_path.keys())
     for path, version in same.items():
         if version:
             old = before.mode_of(path, version[0]), version[1]
             if old != version:
-                found[path] = Change(before=old, after=version)
-    return found
+                by_path[path] = Change(before=old, after=version)
+    return by_path
 
 
 def versions(git: Git, state: State, paths: Iterable[str]) -> dict[str, Version]:
     """Return what paths are in a state."""
-    found: dict[str, Version] = dict.fromkeys(paths)
-    names = list(found)
+    by_path: dict[str, Version] = dict.fromkeys(paths)
+    names = list(by_path)
     for start in range(0, len(names), 500):  # arguments have a limit
         part = names[start : start + 500]
         for entry in nul_split(git.out("ls-tree", "-z", "--full-tree", state.tree, "--", *part)):
             meta, _, path = entry.partition("\t")
             mode, kind, blob = meta.split(" ")
             if kind == "blob":
-                found[path] = _version(state, path, mode, blob)
-    return found
+                by_path[path] = _version(state, path, mode, blob)
+    return by_path
 
 
 def _version(state: State, path: str, git_mode: str, blob: str) -> Version:
@@ -108,13 +108,15 @@ def _version(state: State, path: str, git_mode: str, blob: str) -> Version:
 
 def undoable(points: Iterable[SavePoint]) -> list[SavePoint]:
     """Return the points that can be undone: those of agents, and undos, that are not undone."""
-    listed = [*points]
+    every_point = [*points]
     undone: set[int] = set()
-    for point in reversed(listed):
+    for point in reversed(every_point):
         if point.id not in undone:  # an undo that was undone has undone nothing
             undone |= {*point.author.undoes}
     return [
-        point for point in listed if point.author.by in (AGENT, UNDO) and point.id not in undone
+        point
+        for point in every_point
+        if point.author.by in (AGENT, UNDO) and point.id not in undone
     ]
 
 
@@ -127,7 +129,7 @@ def targets(
 
     Raises: StateError where a state is missing; GitError.
     """
-    found: dict[str, Target] = {}
+    by_path: dict[str, Target] = {}
     git = PrivateGit(repo).reading
     for point in sorted(undone, key=lambda point: -point.id):
         before, after = load(repo, point.before), load(repo, point.after)
@@ -139,14 +141,14 @@ def targets(
             if _is_in(path, paths)
             and not (each.before is None and unknown and _is_in(path, unknown))
         }
-        missing = wanted.keys() - found.keys()
-        found |= {
+        missing = wanted.keys() - by_path.keys()
+        by_path |= {
             path: Target(now=version, version=version)
             for path, version in versions(git, now, missing).items()
         }
         for path, change in wanted.items():
-            found[path] = _undone(repo, found[path], change)
-    return {path: target for path, target in found.items() if target.now != target.version}
+            by_path[path] = _undone(repo, by_path[path], change)
+    return {path: target for path, target in by_path.items() if target.now != target.version}
 
 
 def folder_changes(
@@ -270,9 +272,9 @@ def counted_lines(repo: Repo, before: State, after: State) -> tuple[int, int]:
     return added, removed
 
 
-def as_plain(found: Mapping[str, Target]) -> dict[str, list[object]]:
+def as_plain(by_path: Mapping[str, Target]) -> dict[str, list[object]]:
     """Return targets for JSON."""
-    return {path: list(target) for path, target in found.items()}
+    return {path: list(target) for path, target in by_path.items()}
 
 
 def from_plain(plain: Mapping[str, list[object]]) -> dict[str, Target]:
