@@ -143,7 +143,7 @@ def test_waiting_is_interrupted(work: Repo, claude: Claude) -> None:
     assert run.returncode == 130
     assert b"interrupted by a signal\nyour working tree is as you left it" in out
     assert (work.path / "a.txt").read_text() == "bad\n"
-    assert not list((work.path / ".git/gitgates/checkpoints").iterdir())
+    assert "\n" not in work.git("worktree", "list")
 
 
 @pytest.mark.parametrize(
