@@ -15,7 +15,7 @@ from gitgates.core.errors import GitError, GitgatesError, LockError, StateError
 from gitgates.features.headless import commit, run_state, shared
 from gitgates.features.headless.ground import Ground, Kept, Location, head_ref, start_of, under_way
 from gitgates.features.headless.run_state import RunState
-from gitgates.files.changes import changes
+from gitgates.files.changes import changes_to
 from gitgates.files.memory import Memory
 from gitgates.files.permissions import usual
 from gitgates.files.points import (
@@ -210,9 +210,8 @@ def go_back(repo: Repo, state: RunState) -> None:
     tree_look = look_and_record(repo, author, Facts(event="headless")).look
     before = state_of(repo, point)
     memory = Memory(repo)
-    changed = changes(repo, tree_look.tree, point.tree) | changes(
-        repo, tree_look.ignored, point.ignored
-    )
+    # Not each tree by itself: what was untracked, and is ignored now, is in the other one.
+    changed = changes_to(repo, point, latest(repo))
     _restore_files(
         memory,
         remove=[path for path, change in changed.items() if change.after is None],

@@ -71,6 +71,9 @@ RUINS = [
     "git update-index --assume-unchanged a.txt --skip-worktree d/e/b.txt; rm d/e/b.txt",
     "ln -sf b.txt link; ln -sf elsewhere untracked/link; rm untracked/run; mkdir untracked/run",
     "git branch -M main other; git symbolic-ref HEAD refs/heads/none",
+    "echo untracked/ >> .gitignore; echo x >> untracked/run; echo '*.log' > .gitignore",
+    "echo '/untracked/' >> .gitignore",
+    "echo 'other' > .gitignore; git add -f secret.env; git commit -qm mine",
 ]
 
 
