@@ -48,7 +48,8 @@ def save(repo: Repo, state: RunState) -> RunState:
 def hold(repo: Repo, run: str) -> None:
     """Hold all that refs and reflogs name. Raises: GitError."""
     git = repo.git
-    tips = git.lines("rev-list", "--no-walk=unsorted", "--all", "--reflog")
+    # Another git may be making a worktree, or was killed at that: its HEAD names nothing yet.
+    tips = git.lines("rev-list", "--no-walk=unsorted", "--ignore-missing", "--all", "--reflog")
     tree = git.out("mktree").decode().strip()
     parents = [f"parent {commit}" for commit in dict.fromkeys(tips)]
     header = [f"tree {tree}", *parents, f"author {_OURS}", f"committer {_OURS}"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 from conftest import Repo
 from test_headless import CONFIG, agent, headless, left, prompts, result
 from worktree_state import whole
+
+from gitgates.features.headless.shared import hold, let_go
+from gitgates.git.repo import find_repo
 
 GOOD = "echo good > a.txt"
 
@@ -291,3 +295,14 @@ def test_a_gate_that_had_nothing_to_check_is_named_beside_one_that_had(work: Rep
     assert none in (folder / "report.html").read_text()
     assert none in (folder / "summary.md").read_text()
     assert work.gitgates("recover", "--list").stdout == b"no stashed or kept files\n"
+
+
+def test_a_worktree_that_git_had_not_finished_making_holds_nothing_up(repo: Repo) -> None:
+    repo.write("a.txt", "a\n")
+    repo.commit_all("start")
+    repo.git("worktree", "add", "-q", "../half")
+    (repo.path / ".git/worktrees/half/HEAD").write_text("0" * 40 + "\n")
+    here = find_repo(str(repo.path), dict(os.environ))
+    hold(here, "run")
+    assert repo.head() in repo.git("log", "--format=%P", "-1", "refs/gitgates/held/run/0").split()
+    let_go(here, "run")
