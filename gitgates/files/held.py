@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gitgates.files.memory import Memory
 
 _SETTLED_NS = 2_000_000_000
+_ATTEMPTS = 20  # a `gc` removes folder after folder
 _MOST_PARENTS = 500  # of one commit
 _PREFIX = 2  # of an id: the name of a folder with loose objects
 _HEX = frozenset("0123456789abcdef")
@@ -28,8 +29,20 @@ _HEX = frozenset("0123456789abcdef")
 def link_objects(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
     """Link what the user's object folder has and ours has not; return whether all could be.
 
-    `known` is folder → mtime when it was looked at last; it is brought up to date. Raises: OSError.
+    `linked_mtimes` is folder → mtime when it was looked at last; it is brought up to date.
+
+    Raises: OSError, FileNotFoundError where a `gc` beside it does not end.
     """
+    for attempt in range(_ATTEMPTS):
+        try:
+            return _link_all(memory, linked_mtimes)
+        except FileNotFoundError:  # packed just now; that pack may have been missed
+            if attempt == _ATTEMPTS - 1:
+                raise
+    return False
+
+
+def _link_all(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
     users_abs, own_abs = memory.users_objects_abs, f"{memory.folder_abs}/objects"
     began_ns, all_linked = time.time_ns(), True
     for entry in os.scandir(users_abs):
@@ -67,8 +80,10 @@ def _packs(folder_abs: str) -> list[str]:
 def _link(source_abs: str, target_abs: str) -> bool:
     try:
         os.link(source_abs, target_abs)
-    except (FileExistsError, FileNotFoundError):  # it is there, or was packed or pruned just now
+    except FileExistsError:
         return True
+    except FileNotFoundError:
+        raise
     except OSError:
         return False
     return True

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,6 +41,10 @@ def in_child(work: Callable[[], object]) -> int:
             os.setpgid(0, 0)
             work()
             status = 0
+        except BaseException:
+            traceback.print_exc()  # it would end unseen
+            sys.stderr.flush()
+            raise
         finally:
             os._exit(status)
     with contextlib.suppress(OSError):  # it may have ended
@@ -69,8 +74,6 @@ def test_points_of_several_processes_are_one_chain(filled: Repo) -> None:
     assert listed(filled, seen(filled).tree) == present(filled)
 
 
-# On a busy machine, a look sometimes fails while `gc --prune=now` runs. Nothing is lost.
-@pytest.mark.nightly
 def test_a_persons_git_beside_looks_fails_as_little_as_they_do(filled: Repo) -> None:
     def work() -> None:
         for _ in range(6):
