@@ -131,8 +131,9 @@ bench-docs: $(BENCH)/locked ## Measure gitgates beside other hook managers, for 
 	    --force-reinstall .
 	@$(BENCH)/bin/python tests/bench/peers/measure.py $(if $(QUICK),--quick) $(if $(PAGE),--page) $(if $(ONLY),--only $(ONLY))
 
-bench-scale: $(DEV)/ready ## Measure what grows with history: fail where a hook does
+bench-scale: $(DEV)/ready ## Measure what grows with history, and hooks in large trees: fail where a bar is missed; FILES=1000000: a tree of that size
 	@$(DEV)/bin/python tests/bench/scale.py
+	@$(ON_DISK) $(DEV)/bin/python tests/bench/trees.py $(FILES)
 
 compare-safety: $(DEV)/ready ## Write what signals and edits leave behind, by manager, into the docs
 	@$(DEV)/bin/python tests/compare/safety.py
