@@ -331,7 +331,7 @@ def kill_at(queue: Queue, kind: str) -> Path:
     return path
 
 
-@pytest.mark.samples(1)
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_what_a_git_leaves_that_is_killed_beginning_a_task_is_removed(queue: Queue) -> None:
     """It was making the branch, or the worktree, or was deleting the branch afterwards."""

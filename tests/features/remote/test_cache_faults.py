@@ -286,6 +286,7 @@ def test_a_full_server_gives_what_it_has() -> None:
         assert said.lines == [f"cache {server.url}: PUT: 507 Insufficient Storage"]
 
 
+@pytest.mark.thorough
 def test_what_came_in_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verdict_cache, "BUDGET_S", 4.0)
     with serving(CacheServer()) as server:

@@ -305,6 +305,7 @@ def test_what_is_sent_is_compressed_where_the_server_can(repo: Repo) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.samples(1)
 @pytest.mark.parametrize("ends_by", ["time", "nobody"])
 def test_a_server_that_never_answers(repo: Repo, ends_by: str) -> None:
     ended, over = threading.Event(), threading.Event()
