@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 KEEP_S = 14 * 24 * 3600.0
 MAX_SIZE = 2 << 30
 _EVERY_S = 3600.0
-_YOUNG = "--expire=1.hour.ago"  # so old is no object of a point that is being made
+# So old is no object of a point that is being made.
+_YOUNG = "--expire=1.hour.ago"
+_YOUNG_S = 3600.0
 _BLOCK = 512
 
 
@@ -131,30 +133,29 @@ class _Pruning:
     def _collect(self, newer: list[Point]) -> None:
         """Remove what no point needs; hold what the user's repository may lose."""
         memory = self._memory
-        self._mark_users_packs()
+        self._mark_packs()
         link_objects(memory, {})
         self._hold(newer)
-        trees = self._present()
-        for args in (
-            ("repack", "-a", "-d", "-l", "-q"),
-            ("prune", _YOUNG, *trees),
-        ):
+        self._hold_present()
+        for args in (("repack", "-a", "-d", "-l", "-q"), ("prune", _YOUNG)):
             done = memory.ask(*args, until_s=self._until_s)
             if done.exit_status:
                 why = os.fsdecode(done.stderr).strip()
                 raise StateError(f"{memory.folder_abs}: git {args[0]} failed: {why}")
 
-    def _mark_users_packs(self) -> None:
-        """Have `git repack` leave the packs alone that the user's repository has, too."""
+    def _mark_packs(self) -> None:
+        """Have `git repack` leave packs alone: the user's, and those of looks that may go on."""
         own_abs = f"{self._memory.folder_abs}/objects/pack"
         users_abs = f"{self._memory.users_objects_abs}/pack"
         os.makedirs(own_abs, exist_ok=True)
-        users = set(os.listdir(users_abs)) if os.path.isdir(users_abs) else set()
-        for name in os.listdir(own_abs):
+        kept = set(os.listdir(users_abs)) if os.path.isdir(users_abs) else set()
+        names, young_s = os.listdir(own_abs), time.time() - _YOUNG_S
+        kept |= {name for name in names if os.stat(f"{own_abs}/{name}").st_mtime > young_s}
+        for name in names:
             base, _, ending = name.rpartition(".")
-            if ending == "keep" and f"{base}.pack" not in users:
+            if ending == "keep" and f"{base}.pack" not in kept:
                 remove_file(f"{own_abs}/{name}")
-        for name in users:
+        for name in kept:
             if name.endswith(".pack"):
                 replace_file(f"{own_abs}/{name.removesuffix('.pack')}.keep", b"", sync=False)
 
@@ -181,16 +182,20 @@ class _Pruning:
             held = memory.write_commit(tree, there, name="gitgates", message="held", time_s=0.0)
             memory.write_ref(memory.held_ref, held)
 
-    def _present(self) -> list[str]:
-        """Return the trees that the indexes of worktrees stand for: nothing else names them yet."""
+    def _hold_present(self) -> None:
+        """Name the trees that the indexes of worktrees stand for: no point may name them yet."""
         from gitgates.files.facts import LookFacts
 
-        trees = list[str]()
+        refs_abs = f"{self._memory.folder_abs}/refs/present"
+        if os.path.isdir(refs_abs):
+            remove_tree(refs_abs)
+        trees = dict[str, None]()
         for state_abs in self._memory.repo.states_abs:
             facts = LookFacts(f"{state_abs}/files.facts")
             if facts.memory == self._memory.identity():
-                trees += [facts.tree, facts.ignored_tree]
-        return [tree for tree in trees if tree]
+                trees |= {facts.tree: None, facts.ignored_tree: None}
+        for number, tree in enumerate(filter(None, trees)):
+            self._memory.write_ref(f"refs/present/{number}", tree)
 
 
 def _remove_abandoned(memory: Memory, before_s: float) -> None:

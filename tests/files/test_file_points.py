@@ -12,6 +12,7 @@ from conftest import Repo
 from files_support import Files, ignored, listed, present, repository, seen
 
 from gitgates.files.changes import Version, changed_by, changes, changes_to, own_trees, read
+from gitgates.files.look import look
 from gitgates.files.memory import Memory
 from gitgates.files.points import (
     NO_FACTS,
@@ -329,6 +330,24 @@ def test_old_points_go_and_the_rest_stays(filled: Repo) -> None:
     assert [point.number for point in points(real)] == [6]
     filled.write("a", "again\n")
     assert recorded(filled).number == 7
+
+
+def test_what_was_looked_at_stays_though_no_point_has_it(filled: Repo) -> None:
+    filled.git("worktree", "add", "-q", str(filled.path.parent / "w"))
+    linked, real = Repo(filled.path.parent / "w"), repository(filled)
+    recorded(filled)
+    recorded(linked)
+    for number in range(60):  # so many go into a pack
+        linked.write(f"many/{number}", os.urandom(50))
+    found = look(repository(linked))
+    packs = list(Path(Memory(real).folder_abs, "objects/pack").glob("*.pack"))
+    for pack in packs:
+        os.utime(pack, (1, 1))
+    prune(real, time.time(), at_once=True, max_size=1)
+    assert look(repository(linked)).tree == found.tree
+    done = recorded(linked)
+    assert len(packs) == 1
+    assert _is_whole(linked, done, present(linked))
 
 
 def test_numbers_count_over_all_worktrees(filled: Repo) -> None:
