@@ -82,7 +82,7 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave all cases but the first of `samples(N)` to `make thorough`; put slow files first.
 
-    Those with real clients are left to `make nightly`.
+    Those of `samples(N, "nightly")`, and those with real clients, are left to `make nightly`.
 
     So no worker is left with a slow test at the end.
     """
@@ -93,8 +93,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             name = item.nodeid.partition("[")[0]
             cases[name] += 1
             if cases[name] > marker.args[0]:
-                is_real = "e2e" in item.path.parts
-                item.add_marker(pytest.mark.nightly if is_real else pytest.mark.thorough)
+                is_late = "nightly" in marker.args or "e2e" in item.path.parts
+                item.add_marker(pytest.mark.nightly if is_late else pytest.mark.thorough)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 

@@ -52,7 +52,7 @@ def blocks(page: str, *kinds: str) -> list[tuple[str, str]]:
     return [(kind, text) for kind, text in found if kind in kinds]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_readme_shows_what_commands_print(tmp_path: Path) -> None:
     repo = Repo.init(tmp_path)

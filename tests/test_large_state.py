@@ -82,7 +82,7 @@ def test_a_list_reads_no_results_that_it_does_not_show(
     assert sorted(read, reverse=True) == newest
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_session_begins_without_reading_all_messages(repo: Repo) -> None:
     begin(repo, CONFIG)

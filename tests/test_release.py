@@ -28,7 +28,7 @@ def test_the_same_files_make_the_same_bytes(tmp_path: Path) -> None:
     assert built(root, tmp_path / "out3")[".whl"] == files[".whl"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_demo_of_the_source_distribution(tmp_path: Path) -> None:
     """In an environment that already exists: what it installs, it takes from the index."""
     root = unpacked(tmp_path)

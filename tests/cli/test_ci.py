@@ -257,7 +257,7 @@ def project(repo: Repo, tmp_path: Path) -> Project:
     return Project(repo, tmp_path)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_steps_of_github_from_nothing_to_annotations(
     project: Project, wheels: Path, tmp_path: Path
 ) -> None:
@@ -306,7 +306,7 @@ def test_the_steps_of_github_from_nothing_to_annotations(
     assert "::error file=old.txt,line=1" in said
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_action_in_a_job(project: Project, wheels: Path, tmp_path: Path) -> None:
     action = yaml.safe_load((SRC / "action.yml").read_text())
     check_out = {"uses": "actions/checkout@v7", "with": {"fetch-depth": 0}}
@@ -323,7 +323,7 @@ def test_the_action_in_a_job(project: Project, wheels: Path, tmp_path: Path) -> 
     assert (github.work / "out.sarif").exists()
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_the_job_of_gitlab_from_nothing_to_its_reports(
     project: Project, wheels: Path, tmp_path: Path
 ) -> None:

@@ -58,7 +58,7 @@ def without_reader(repo: Repo, *args: str) -> tuple[int, bytes]:
     return done.returncode, done.stderr
 
 
-@pytest.mark.samples(4)
+@pytest.mark.samples(4, "nightly")
 @needs_full
 @pytest.mark.parametrize("args", VERBS, ids=" ".join)
 def test_an_output_that_cannot_be_written_is_said(repo: Repo, args: list[str]) -> None:

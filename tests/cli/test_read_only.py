@@ -53,7 +53,7 @@ def test_what_a_commit_would_run_says_that_it_cannot_write(closed: Repo) -> None
     assert "cannot be written: Permission denied" in document["error"]["message"]
 
 
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "args",

@@ -498,7 +498,7 @@ def test_an_interrupted_run_goes_on_counting_its_lines(repo: Repo, tmp_path: Pat
     assert [(gate["name"], gate["status"]) for gate in last["results"]] == ENDED
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_these_tests_hold_where_signals_are_ignored() -> None:
     """As under nohup, and in the background of a script: `make test &`."""
     name = "test_a_signal_ends_the_gates_and_decides_nothing"

@@ -171,7 +171,7 @@ def test_all_problems_at_once_in_the_order_of_the_files() -> None:
     assert deferred.count("\n") == 1
 
 
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.parametrize(
     ("length", "verb", "status", "said"),
     [

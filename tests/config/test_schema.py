@@ -324,7 +324,7 @@ def test_pre_commit_false_may_stand_beside_a_command(accepts: Accepts) -> None:
     assert accepts(table)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @given(name=st.text(max_size=6))
 def test_gate_names_of_the_parser_are_the_schemas(name: str) -> None:
     schema = get_schema()["properties"]["gates"]["propertyNames"]

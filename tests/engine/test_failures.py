@@ -329,7 +329,7 @@ def test_a_title_is_one_clean_line() -> None:
 HOSTILE = [b"a", b" ", b"/tmp/", b"\r", b"FAILED a::b[ - ", b"---- a stdout ----\n"]
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(2, "nightly")
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["", *PRESETS])
 def test_hostile_output_is_read_in_time(preset: str) -> None:

@@ -319,13 +319,13 @@ def walk(repo: Repo, out: Path, *, seed: int, steps: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.parametrize("seed", range(3))
 def test_no_wrong_reuse(repo: Repo, out: Path, seed: int) -> None:
     walk(repo, out, seed=seed, steps=100)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(100, 140))
 def test_no_wrong_reuse_in_many_steps(repo: Repo, out: Path, seed: int) -> None:
     walk(repo, out, seed=seed, steps=250)
@@ -350,7 +350,7 @@ class Processes(World):
         return self._judge(state, status, was_reused=[*self.at.log()] == [])
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("seed", range(200, 204))
 def test_no_wrong_reuse_by_processes(repo: Repo, out: Path, seed: int) -> None:
     world: Any = Processes(repo, out, seed)

@@ -108,7 +108,7 @@ def kill_and_go_on(repo: Repo, rand: random.Random, longest_s: float) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 def test_a_kill_at_any_moment_loses_nothing(filled: Repo, seed: int) -> None:
     rand = random.Random(seed)
     for _ in range(6):

@@ -162,7 +162,7 @@ def test_an_agent_that_is_not_known(toy: Repo) -> None:
     assert done.stderr.decode() == said
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_second_host_is_installed_and_taken_out_by_one_file(
     toy: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -203,7 +203,7 @@ def test_the_manifest_is_valid(tool: Tool, repo: Repo) -> None:
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_try_repo(
     tool: Tool, repo: Repo, shared: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -215,7 +215,7 @@ def test_try_repo(
     assert_blocked(repo.run(tool.argv0, *args, "--all-files"), "pre-commit")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "stage",
     STAGES,
@@ -260,7 +260,7 @@ def test_before_a_commit(installed: Repo) -> None:
     assert (installed.path / "c d").read_text() == "fine\nBAD, but not staged\n"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_fixer_that_does_not_say_so(installed: Repo) -> None:
     only(installed, "pre-commit")
     gate = "[tool.gitgates.gates.fix]\ncommand = 'sed -i s/BAD/good/ *.txt'\n"
@@ -291,7 +291,7 @@ def test_a_commit_that_only_deletes(installed: Repo) -> None:
     assert "gitgates pre-commit: blocked: gate `whole` failed (exit status 1)" in done.stderr
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_message(installed: Repo) -> None:
     only(installed, "commit-msg")
     commit = ("git", "commit", "-q", "--allow-empty", "-m")
@@ -302,7 +302,7 @@ def test_a_message(installed: Repo) -> None:
     assert installed.run(*commit, "fine").returncode == 0
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_push(installed: Repo, tmp_path: Path) -> None:
     only(installed, "pre-push")
     far = str(tmp_path / "far.git")

@@ -29,7 +29,7 @@ gates = ["test"]
 SAID = b"the pattern of `coverage` took longer than 5 s on its output"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_slow_pattern_of_a_number_is_given_up_and_said(repo: Repo) -> None:
     repo.config(METRIC)

@@ -297,7 +297,7 @@ def test_a_gate_in_a_subfolder_sees_the_same_index(repo: Repo, out: Path) -> Non
     assert seen(out, "below") == ["sub/a"]
 
 
-@pytest.mark.samples(4)
+@pytest.mark.samples(4, "nightly")
 @pytest.mark.parametrize(
     ("args", "writes"),
     [

@@ -131,7 +131,7 @@ def partly(text: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.parametrize("who", [(ALICE, BOB), (ALICE, BOB, ALICE)], ids=["two", "three"])
 def test_a_group_shares_hidden_work_runs_and_evidence(place: Path, who: tuple[int, ...]) -> None:
     (place / "repo").mkdir()

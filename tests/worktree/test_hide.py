@@ -371,7 +371,7 @@ def test_a_failing_gate_and_a_broken_gate_give_everything_back(armed: Repo) -> N
         assert whole(armed) == before
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_ten_thousand_files(repo: Repo, out: Path) -> None:
     assert out.exists()
     names = [f"f/{number % 100}/{number}" for number in range(10_000)]

@@ -158,7 +158,7 @@ FIRST = [("paths", "us", "int"), ("plain", "group", "kill")]
 PAIRS = sorted(in_pairs(), key=lambda case: case[:3] not in FIRST)
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(2, "nightly")
 @pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize(("kind", "target", "blow", "steps"), PAIRS)
@@ -222,7 +222,7 @@ def beside_in_pairs() -> Iterator[ParameterSet]:
         yield pytest.param(*case, marks=marks, id=f"{' '.join(beside)}, {step}, {case[2] or 'no'}")
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(2, "nightly")
 @needs_proc
 @pytest.mark.parametrize(("beside", "step", "blow"), list(beside_in_pairs()))
 def test_nothing_is_lost_to_git_commands_beside(

@@ -394,7 +394,7 @@ def test_what_takes_too_long_to_be_read_waits_for_a_person(
         assert guard.shell(f"echo {signs}") == ""
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("signs", ENDLESS)
 def test_a_person_is_asked_in_time(agent: Agent, signs: str) -> None:
     began = time.monotonic()

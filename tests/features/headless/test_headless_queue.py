@@ -102,6 +102,11 @@ class Queue:
     def steps(self) -> list[str]:
         return (self.folder / "steps").read_text().splitlines()
 
+    def told(self) -> str:
+        """Return the steps up to now, and what tasks have printed."""
+        logs = (self.repo.path / ".git/gitgates/queues").glob("*/*.log")
+        return "\n".join([*self.steps(), *(path.read_text() for path in logs)])
+
     def hold(self, kind: str, *, on: bool = True) -> None:
         """Have steps of a kind go on for ever, or end."""
         file = self.folder / f"hold-{kind}"
@@ -127,11 +132,11 @@ def queue(repo: Repo, tmp_path: Path) -> Queue:
     return Queue(repo, tmp_path / "queue")
 
 
-def until(condition: Any, what: str) -> None:
+def until(condition: Any, what: str, told: Any = str) -> None:
     """Wait until something holds."""
     ends = time.monotonic() + 60
     while not condition():
-        assert time.monotonic() < ends, what
+        assert time.monotonic() < ends, f"{what}: {told()}"
         time.sleep(0.01)
 
 
@@ -251,7 +256,7 @@ def test_as_many_at_once_as_are_asked_for(queue: Queue) -> None:
     queue.is_done_once(*[f"headless/t{n}" for n in range(4)])
 
 
-# One with a single task; `make thorough` has all of them, with two at once.
+# One with a single task; `make nightly` has all of them, with two at once.
 _KILLS = [
     ("all", "ref", 1),
     *(
@@ -263,7 +268,7 @@ _KILLS = [
 
 
 @pytest.mark.slow
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.parametrize(("killed", "at", "count"), _KILLS)
 def test_after_a_kill_each_task_is_done_once(
     queue: Queue, at: str, killed: str, count: int
@@ -275,7 +280,7 @@ def test_after_a_kill_each_task_is_done_once(
     hook.chmod(0o755)
     queue.hold(at)
     run = queue.start("--jobs", "2")
-    until(lambda: sum(step.startswith(f"{at} ") for step in queue.steps()) == count, at)
+    until(lambda: sum(step.startswith(f"{at} ") for step in queue.steps()) == count, at, queue.told)
     started = below(run.pid)
     tasks = [pid for pid in started if b"--queued" in arguments(pid)]
     assert len(tasks) == count
@@ -356,7 +361,7 @@ def test_what_a_git_leaves_that_is_killed_beginning_a_task_is_removed(queue: Que
 
 
 @pytest.mark.thorough
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.slow
 def test_a_lock_of_before_the_task_is_left_to_whoever_holds_it(queue: Queue) -> None:
     kill_at(queue, "agent")
@@ -368,7 +373,7 @@ def test_a_lock_of_before_the_task_is_left_to_whoever_holds_it(queue: Queue) -> 
 
 
 @pytest.mark.thorough
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.slow
 def test_what_a_git_leaves_that_is_killed_after_the_commit_is_removed(queue: Queue) -> None:
     """It was reading the commit into the index, or removing files."""
@@ -423,7 +428,7 @@ def test_a_signal_ends_the_queue_and_the_next_call_goes_on(queue: Queue) -> None
 
 
 @pytest.mark.thorough
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.parametrize("killed", ["queue interrupted", "cleaning up killed"])
 def test_what_the_agent_had_committed_is_kept_and_done_again(queue: Queue, killed: str) -> None:
     """It commits by itself, so nothing is left in its worktree when it is ended."""

@@ -46,7 +46,7 @@ LEAVES = [
 ]
 
 
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.parametrize("where", [(), ("--in-place",)], ids=["worktree", "in place"])
 @pytest.mark.parametrize(("leave", "told"), LEAVES)
 def test_the_commit_is_on_the_branch_that_was_asked_for(
@@ -97,7 +97,7 @@ def test_constraints_see_every_commit(work: Repo) -> None:
     assert work.git("log", "--name-only", "--format=", f"{start}..").split("\n") == ["a.txt"]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.parametrize("path", ["b.txt", "b.env"])
 @pytest.mark.parametrize("later", ["true", "git rm -q {path}; git commit -qm out"])
 def test_what_is_denied_is_seen_in_every_commit(work: Repo, path: str, later: str) -> None:

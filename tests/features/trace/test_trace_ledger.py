@@ -100,7 +100,7 @@ def test_fifty_writers_at_once(tmp_path: Path) -> None:
     assert sorted(counts) == sorted(list(range(1, 7)) * 25)
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_hundred_interpreters_at_once(tmp_path: Path) -> None:
     program = (
         "import sys\n"
@@ -191,7 +191,7 @@ def test_an_end_that_was_cut_off_with_its_head(tmp_path: Path) -> None:
     assert problems(tmp_path) == [gone]
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_verifying_while_others_write(tmp_path: Path) -> None:
     body = f"""
     import sys

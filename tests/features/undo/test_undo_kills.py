@@ -114,7 +114,7 @@ STEPS += [f"put-back {number}" for number in range(1, FILES + 1)]
 
 
 @pytest.mark.slow
-@pytest.mark.samples(3)
+@pytest.mark.samples(3, "nightly")
 @pytest.mark.parametrize("step", ["take-out 3", "put-back 2", "forget 1", *STEPS])
 def test_an_undo_is_killed_at_a_step(
     worked: Repo, expected: dict[str, tuple[int, bytes]], tmp_path: Path, step: str

@@ -60,7 +60,7 @@ def everything(path: Path) -> dict[str, bytes]:
     return {str(p): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_each_installed_host_is_proved_and_nothing_is_changed(repo: Repo) -> None:
     install(repo, COMMIT + '[hooks.Stop]\ngates = ["g"]\n')
     install(repo, COMMIT + '[hooks.Stop]\ngates = ["g"]\n', "--agent", "claude")
@@ -221,7 +221,7 @@ def test_the_framework(repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Pat
 # Claude Code
 
 
-@pytest.mark.samples(1)
+@pytest.mark.samples(1, "nightly")
 @pytest.mark.parametrize(
     "event",
     [

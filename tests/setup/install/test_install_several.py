@@ -338,7 +338,7 @@ def test_without_a_home_the_scope_that_an_agent_has_is_named(
     assert of_agents(ready)[0].what == "Codex runs these hooks only once they are trusted"
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_is_wrong_with_one_agent_casts_no_doubt_on_another(
     ready: Repo, tmp_path: Path

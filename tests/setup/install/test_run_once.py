@@ -83,7 +83,7 @@ def test_over_the_frameworks_own_hook_the_gate_runs_and_that_hook_does_not(repo:
     assert runs(repo, status=1) == 1
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_whichever_is_installed_over_the_other(repo: Repo, manager: str) -> None:
     install(repo, manager, "install")
     install(repo, "gitgates", "install-hooks")
@@ -164,7 +164,7 @@ echo ran >>"$LOG"
 """
 
 
-@pytest.mark.samples(2)
+@pytest.mark.samples(2, "nightly")
 @pytest.mark.parametrize(
     "framework", ["as written", pytest.param("real", marks=pytest.mark.thorough)]
 )

@@ -68,7 +68,7 @@ def test_install_hooks_and_doctor_say_so(
     assert f"note     {repo.path}: {note}" in said("doctor")
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_so_they_do_on_a_mount_of_such_a_name(tmp_path: Path) -> None:
     drive = tmp_path / "drive"
