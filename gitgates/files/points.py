@@ -42,7 +42,7 @@ class Author(Record):
 
     kind: str = PERSON  # SESSION, PERSON (whoever else it was), GATE, UNDO
     name: str = ""  # of a session, its id; of a gate, its name
-    agent: str = ""  # the type or the id of a sub-agent
+    agent: str = ""  # the type or the id of a sub-agent; of a gate, the session that it ran in
 
 
 class Facts(Record):
@@ -259,10 +259,13 @@ def points(repo: Repo, *, everywhere: bool = False) -> list[Point]:
 def latest(repo: Repo) -> Point | None:
     """Return the last point of this worktree; None: there is none. Raises: GitError."""
     memory = Memory(repo)
-    if not (memory.exists() and (commit := memory.read_ref(memory.ref))):
-        return None
+    return point_at(repo, memory.read_ref(memory.ref)) if memory.exists() else None
+
+
+def point_at(repo: Repo, commit: str) -> Point | None:
+    """Return a point by its commit, such as a parent; None: it is damaged. Raises: GitError."""
     ask = ("log", "-1", "--no-walk", f"--format={_FORMAT}", commit, "--")
-    return _point(memory.reading.ask(*ask).stdout)
+    return _point(Memory(repo).reading.ask(*ask).stdout) if commit else None
 
 
 def _point(entry: bytes) -> Point | None:

@@ -115,6 +115,16 @@ def start_program(
     return RunningProcess(pid, in_write, out, err)
 
 
+def start_unattended(code: str, env: Mapping[str, str]) -> None:
+    """Run Python code of ours in a process that nobody waits for, and that outlives us.
+
+    Raises: OSError where it cannot be started.
+    """
+    whole = f"import sys; sys.path[:] = {sys.path!r}; {code}"
+    quiet = [(os.POSIX_SPAWN_OPEN, fd, os.devnull, os.O_RDWR, 0o600) for fd in (0, 1, 2)]
+    spawn_detached(sys.executable, (sys.executable, "-I", "-c", whole), env, quiet)
+
+
 def communicate(
     talk: RunningProcess,
     stdin: bytes,

@@ -86,6 +86,7 @@ class Call:
             ""  # the folder of the run that its gates are an attempt of; empty: a new one
         )
         self.has_limit = not is_dry  # False: no host gives up waiting
+        self.until_s = float("inf")  # by `time.monotonic`: when the host's answer is due
         self.listener: Listener | None = None  # gets the progress of the gates
         self.more_s = 0.0  # what policies may take beside the gates
         self.last_before = ""  # the key of the event before this one
@@ -291,7 +292,9 @@ class Call:
         host = agent_host(self.payload.host or DEFAULT_AGENT)
         limit_s = min(limit_s, host.SETTINGS.most_s.get(self.kind, limit_s))
         gone_s = min(time.time() - self.began, _START_S)
-        set_alarm(max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s)
+        left_s = max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s
+        self.until_s = time.monotonic() + left_s
+        set_alarm(left_s)
 
     def encode(self, verdict: Verdict) -> str:
         """Return what the host receives."""

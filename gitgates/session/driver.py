@@ -440,6 +440,10 @@ def _keep(call: Call, verdict: Verdict) -> Verdict:
         path_abs = call.journal.path_abs
         raise FileNotFoundError(errno.ENOENT, "it was removed while gates ran", path_abs)
     _record(call, verdict, call.encode(verdict))
+    if verdict.level >= BLOCK and call.kind == "before-tool":
+        from gitgates.session.recorder import close_refused  # few calls are refused
+
+        close_refused(call)
     return verdict
 
 

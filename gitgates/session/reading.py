@@ -70,27 +70,18 @@ _GIT_READERS = (
 _HAVING = ("--contains", "--no-contains", "--merged", "--no-merged")
 _GIT_LISTING = {
     "bisect": ("log",),
-    "branch": (
-        "-a",
-        "-r",
-        "-v",
-        "-vv",
-        "-av",
-        "-avv",
-        "--list",
-        "--show-current",
-        "--all",
-        *_HAVING,
-    ),
+    "branch": ("-a", "-r", "-av", "-avv", "--list", "--show-current", "--all", *_HAVING),
     "config": ("--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"),
     "notes": ("list", "show"),
     "reflog": ("show",),
-    "remote": ("-v", "show", "get-url"),
+    "remote": ("show", "get-url"),
     "stash": ("list", "show"),
     "submodule": ("status",),
     "tag": ("-l", "--list", *_HAVING),
     "worktree": ("list",),
 }
+# These show more where something is listed, and do not have it listed: `git branch -v NEW`.
+_GIT_VERBOSE = {"branch": ("-v", "-vv", "--verbose"), "remote": ("-v", "--verbose")}
 _GIT_CHANGING = {"-d", "-D", "-m", "-M", "-c", "-C", "-f", "--delete", "--force", "--move"}
 _GIT_ALONE = ("branch", "reflog", "remote", "tag", "submodule")
 _GIT_WRITING = ("--ou", "--ext-diff", "--textconv", "-O", "--open", "--edit")
@@ -245,6 +236,8 @@ def _git_reads(words: list[str]) -> bool:
         return False
     if verb == "ls-remote" and any(word.startswith(_GIT_SERVERS) for word in rest):
         return False
+    while rest and rest[0] in _GIT_VERBOSE.get(verb, ()):
+        rest = rest[1:]
     if verb in _GIT_READERS or (verb in _GIT_ALONE and not rest):
         return True
     if verb == "config" and len(rest) == 1 and not rest[0].startswith("-"):

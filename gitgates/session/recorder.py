@@ -1,0 +1,366 @@
+"""Record what a worktree holds around tool calls that may write, and who has changed it since.
+
+What changed between the two points of a call is its session's; what changed between calls is
+somebody else's, unless another call of a session is open. A call is open until the event after it;
+one that was refused has none, and is over when its agent does something else. What a command does
+in the background is its session's as long as it runs.
+
+recorder.calls   of one worktree: the open calls, and the first words of prompts
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.core.agent_types import UNCHANGING
+from gitgates.core.policy import functions_of
+from gitgates.core.record import Record
+from gitgates.files.look import DEFAULT, TimeOver
+from gitgates.files.points import GATE, SESSION, Author, Facts, look_and_record
+from gitgates.hosts import DEFAULT_AGENT, agent_host
+from gitgates.proc.parents import Program, is_running, who_started
+from gitgates.store.files import lock_file, make_folder, read_cached, replace_cached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from gitgates.core.agent_types import Payload
+    from gitgates.core.errors import GitgatesError
+    from gitgates.core.types import Config
+    from gitgates.files.look import Limits, Look
+    from gitgates.files.points import Point
+    from gitgates.git.repo import Repo
+    from gitgates.session.call import Call
+
+LOOK_S = 30.0  # that a look may take, beside the gates of an event
+_AT_START_S = 2.0  # that a session's start waits for one
+_ANSWER_S = 1.0  # that is left after it, to say why it did not finish
+_AT_ONCE_S = 2.0  # within which an agent begins tool calls that run in parallel
+_LONGEST_S = 3600.0  # of a call whose client is not known
+_WAIT_S = 3.0
+_LONGEST_TEXT = 120  # characters
+_MOST_PROMPTS = 20  # sessions
+_AFTER = ("after-tool", "tool-failed")
+# What ends all calls of an agent, or of its session.
+_ENDS = ("turn-end", "prompt", "session-start", "session-end", "after-batch", "subagent-end")
+
+
+class Origin(Record):
+    """Who has changed files, and with what."""
+
+    author: Author = Author()
+    facts: Facts = Facts()
+
+
+class OpenCall(Record):
+    """A tool call that may be changing files now."""
+
+    began_s: float
+    session: str
+    agent_id: str
+    origin: Origin
+    client: Program | None
+    tells_failures: bool  # its client has an event after a call that failed
+    runs_on: str = ""  # TOOL, SHELL: it goes on in the background, as its tool or a shell says
+
+
+TOOL, SHELL = "tool", "shell"
+
+
+class Observed(Record):
+    """What was seen at an event."""
+
+    look: Look | None = None  # None: there was no reason to look
+    point: Point | None = None  # of what has changed up to now; None: nothing has
+
+
+_NOTHING = Observed()
+
+
+def may_write(payload: Payload) -> bool:
+    """Return whether a tool call may change files: all may that are not known to read only."""
+    kind = payload.tool_kind
+    if kind in ("", "ours", *UNCHANGING):
+        return False
+    if kind == "agent":  # its own calls are reported, where the client tells of it
+        return not agent_host(payload.host or DEFAULT_AGENT).has("subagent-start")
+    if kind != "shell":
+        return True
+    from gitgates.session.reading import is_reading
+
+    return not (payload.command and is_reading(payload.command))
+
+
+def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Observed:
+    """Record what has changed up to an event, and whose it is; open or close the tool call.
+
+    An event that is about no tool which may write is looked at only if `always`. Whoever asks
+    again gets the same.
+
+    Raises: TimeOver where the look did not finish in time, and as `files.look.look`.
+    """
+    kept: tuple[Observed | None, GitgatesError | None] = vars(call).get("observed", (None, None))
+    observed, error = kept
+    if error:
+        raise error
+    if observed is None or (always and not observed.look):
+        try:
+            observed = _observe(call, limit_s, always=always)
+        except TimeOver as time_over:
+            vars(call)["observed"] = None, time_over
+            raise
+        vars(call)["observed"] = observed, None
+    return observed
+
+
+def begin(call: Call) -> Observed:
+    """Look when a session begins; where that takes long, have it go on without anybody waiting.
+
+    Raises: as `files.look.look`, but for TimeOver.
+    """
+    try:
+        return observe(call, always=True, limit_s=_AT_START_S)
+    except TimeOver:
+        from gitgates.proc.call import start_unattended  # only in large repositories
+
+        code = "import os; from gitgates.session import recorder; "
+        code += f"recorder.look_ahead({call.repo.root_abs!r}, dict(os.environ))"
+        start_unattended(code, call.env)
+        return _NOTHING
+
+
+def look_ahead(root_abs: str, env: Mapping[str, str]) -> None:
+    """Look at a repository, which may take minutes."""
+    from gitgates.config.load import load
+    from gitgates.core.types import Config
+    from gitgates.git.repo import find_repo
+
+    repo = find_repo(root_abs, env)
+    origin = writer(repo)
+    look_and_record(repo, origin.author, origin.facts, _limits(load(root_abs) or Config()))
+
+
+def record_gates(call: Call, names: list[str]) -> Point | None:
+    """Record what gates have changed since the last look. Raises: as `files.look.look`."""
+    author = Author(kind=GATE, name=", ".join(names), agent=call.payload.session)
+    facts = Facts(event=call.hook.name, prompt=_number(call), tool=call.hook.name, what=author.name)
+    return _record(call, Origin(author, facts), LOOK_S).point
+
+
+def close_refused(call: Call) -> None:
+    """Close a tool call that was refused: it changes nothing."""
+    if "observed" in vars(call):
+        with _Calls(call.repo) as calls:
+            calls.open.pop(_key(call.payload), None)
+
+
+def writer(repo: Repo) -> Origin:
+    """Return who changes files now, as far as is known: an open call, or somebody else."""
+    calls = [open_call for open_call in read_calls(repo).values() if not _is_gone(open_call)]
+    if not calls:
+        return Origin()
+    return max(calls, key=lambda each: (not each.runs_on, each.began_s)).origin
+
+
+def read_calls(repo: Repo) -> Mapping[str, OpenCall]:
+    """Return the open calls, by their keys."""
+    return _Calls(repo).open
+
+
+def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
+    if call.is_dry:
+        return _NOTHING
+    payload, key = call.payload, _key(call.payload)
+    writes = call.kind in ("before-tool", *_AFTER) and may_write(payload)
+    origin = _close(call, key)
+    own = Origin(_author(call), _facts(call)) if writes else None
+    if not (writes or always or origin):
+        return _NOTHING
+    if own and call.kind in _AFTER:
+        origin = own
+    try:
+        return _record(call, origin or writer(call.repo), limit_s)
+    finally:
+        if own and call.kind == "before-tool":
+            _open(call, key, own)
+        elif own and not _runs_on(payload):
+            with _Calls(call.repo) as calls:
+                calls.open.pop(key, None)
+
+
+def _record(call: Call, origin: Origin, limit_s: float) -> Observed:
+    deadline_s = min(call.until_s - _ANSWER_S, time.monotonic() + limit_s)
+    limits = _limits(call.config)
+    recorded = look_and_record(call.repo, *origin, limits, deadline_s=deadline_s)
+    return Observed(look=recorded.look, point=recorded.point)
+
+
+def _limits(config: Config) -> Limits:
+    """Return what is too large to be stored, as a policy says."""
+    limits: Limits = DEFAULT
+    for limits_of in functions_of(config, "file_limits"):
+        limits = limits_of(config)
+    return limits
+
+
+# Open calls
+
+
+def _close(call: Call, key: str) -> Origin | None:
+    """Close the calls that are over; return whose the changes up to now are, if one tells that.
+
+    Of a call that had no event after it, and whose client has none for a failed one, nobody knows
+    whether it was refused: what has changed is its.
+    """
+    calls, is_prompt = _Calls(call.repo), call.kind == "prompt"
+    over = {
+        each: open_call
+        for each, open_call in calls.open.items()
+        if _is_gone(open_call) or (each != key and _is_over(open_call, call))
+    }
+    if over or is_prompt:
+        with calls:
+            for each in over:
+                calls.open.pop(each, None)
+            if is_prompt and not call.payload.automatic:
+                calls.note_prompt(call.payload.session, call.payload.prompt)
+    unsure = [
+        open_call
+        for open_call in over.values()
+        if not (open_call.tells_failures or open_call.runs_on or _is_gone(open_call))
+    ]
+    return unsure[-1].origin if unsure else None
+
+
+def _is_over(open_call: OpenCall, call: Call) -> bool:
+    """Return whether an event shows that a call has ended, or was refused."""
+    payload, kind = call.payload, call.kind
+    if open_call.session != payload.session:
+        return False
+    if open_call.runs_on:
+        is_listed = any(t.status == "running" and t.kind != "subagent" for t in payload.background)
+        return kind in ("session-start", "session-end") or (
+            kind == "turn-end" and not (is_listed and open_call.runs_on == TOOL)
+        )
+    is_same_agent = open_call.agent_id == payload.agent_id
+    if kind in _ENDS:
+        return is_same_agent or kind not in ("after-batch", "subagent-end")
+    is_tool = kind == "before-tool" or kind in _AFTER
+    return is_tool and is_same_agent and open_call.began_s < time.time() - _AT_ONCE_S
+
+
+def _is_gone(open_call: OpenCall) -> bool:
+    """Return whether the client of a call has ended, as far as that is known."""
+    if open_call.client:
+        return not is_running(open_call.client)
+    return open_call.began_s < time.time() - _LONGEST_S
+
+
+def _open(call: Call, key: str, own: Origin) -> None:
+    payload = call.payload
+    open_call = OpenCall(
+        began_s=time.time(),
+        session=payload.session,
+        agent_id=payload.agent_id,
+        origin=own,
+        client=who_started(),
+        tells_failures=agent_host(payload.host or DEFAULT_AGENT).has("tool-failed"),
+        runs_on=_runs_on(payload),
+    )
+    with _Calls(call.repo) as calls:
+        calls.open[key] = open_call
+
+
+def _runs_on(payload: Payload) -> str:
+    """Return what says that a command goes on after its tool has ended; empty: nothing does."""
+    if payload.tool_input.get("run_in_background") is True:
+        return TOOL
+    plain = payload.command.replace("&&", "").replace(">&", "").replace("&>", "")
+    goes_on = plain.rstrip().endswith("&") or "& " in plain or "&\n" in plain
+    return SHELL if payload.tool_kind == "shell" and goes_on else ""
+
+
+class _Calls:
+    """The file with the open calls; what is changed while it is locked is stored."""
+
+    def __init__(self, repo: Repo) -> None:
+        self._state_abs, self._fd = repo.state_abs, -1
+        self._path_abs = f"{repo.state_abs}/recorder.calls"
+        self._read()
+
+    def _read(self) -> None:
+        value = read_cached(self._path_abs)
+        is_known = isinstance(value, tuple) and value[:1] == (OpenCall._fields,)
+        plain, self._prompts = value[1:] if is_known else ({}, {})
+        self.open = {key: _open_call(fields) for key, fields in plain.items()}
+
+    def note_prompt(self, session: str, text: str) -> None:
+        """Keep the first words of a prompt."""
+        self._prompts.pop(session, None)
+        self._prompts[session] = _first_words(text)
+        self._prompts = dict([*self._prompts.items()][-_MOST_PROMPTS:])
+
+    def prompt_of(self, session: str) -> str:
+        """Return the first words of the latest prompt of a session; empty: not known."""
+        return str(self._prompts.get(session, ""))
+
+    def __enter__(self) -> _Calls:
+        make_folder(self._state_abs)
+        # Without it, a call may be forgotten, and what it changes be somebody else's: no loss.
+        self._fd = lock_file(f"{self._path_abs}.lock", wait_s=_WAIT_S)
+        self._read()
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        plain = {key: _plain(open_call) for key, open_call in self.open.items()}
+        replace_cached(self._path_abs, (OpenCall._fields, plain, self._prompts), sync=False)
+        if self._fd >= 0:
+            os.close(self._fd)
+
+
+def _plain(open_call: OpenCall) -> tuple[object, ...]:
+    author, facts = open_call.origin
+    fields = open_call._asdict() | {"origin": (tuple(author), tuple(facts))}
+    return tuple(({**fields, "client": tuple(open_call.client or ())}).values())
+
+
+def _open_call(fields: tuple[Any, ...]) -> OpenCall:
+    plain = OpenCall(*fields)
+    author, facts = plain.origin
+    origin = Origin(Author(*author), Facts(*facts))
+    return plain._replace(origin=origin, client=Program(*plain.client) if plain.client else None)
+
+
+# Who, and what
+
+
+def _key(payload: Payload) -> str:
+    return payload.tool_use_id or f"{payload.session} {payload.agent_id} {payload.tool}"
+
+
+def _author(call: Call) -> Author:
+    payload = call.payload
+    return Author(SESSION, payload.session, payload.agent_type or payload.agent_id)
+
+
+def _facts(call: Call) -> Facts:
+    payload = call.payload
+    first_path = next(iter(call.edited_paths or payload.paths), "")
+    return Facts(
+        event=payload.event,
+        prompt=_number(call),
+        prompt_text=_Calls(call.repo).prompt_of(payload.session),
+        tool=payload.tool,
+        what=_first_words(payload.command if payload.tool_kind == "shell" else first_path),
+    )
+
+
+def _number(call: Call) -> int:
+    return int(call.prompt) if call.prompt.isdecimal() else 0
+
+
+def _first_words(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_TEXT]
