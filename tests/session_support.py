@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # What tests/features/undo/ is about; it takes half the time of most events.
 NO_UNDO = "[undo]\nenabled = false\n"
 # Each test has its own; as paths, they stand in the journal.
+MEMORY = ".local/state/gitgates/files"  # in the home folder
 _OF_THE_TEST = ("HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "GIT_CONFIG_GLOBAL", "OUT")
 _OF_PYTEST = "PYTEST_"
 
@@ -102,17 +103,24 @@ def _is_new(repo: Repo) -> bool:
 def _copy_of(repo: Repo) -> _Prepared:
     path = Path(tempfile.mkdtemp(dir=Repo.blank.parent)) / "repo"
     shutil.copytree(repo.path, path, symlinks=True)
+    if (memory := Path(os.environ["HOME"]) / MEMORY).exists():
+        shutil.copytree(memory, path.parent / MEMORY)
     return _Prepared(path, str(repo.path.parent), os.environ["HOME"])
 
 
 def _copied(prepared: _Prepared, repo: Repo, session: str) -> Agent:
     shutil.copytree(prepared.path, repo.path, symlinks=True, dirs_exist_ok=True)
     journal = repo.path / f".git/gitgates/sessions/{session}.jsonl"
-    text = journal.read_text()
-    pairs = (prepared.parent, str(repo.path.parent)), (prepared.home, os.environ["HOME"])
-    for then, now in pairs:
-        text = text.replace(f"{then}/", f"{now}/")
-    journal.write_text(text)
+    home = Path(os.environ["HOME"])
+    if (memory := prepared.path.parent / MEMORY).exists():
+        shutil.copytree(memory, home / MEMORY)
+    pairs = (prepared.parent, str(repo.path.parent)), (prepared.home, str(home))
+    named = (repo.path / ".git/gitgates/files.at", *(home / MEMORY).glob("*/of"))
+    for file in (journal, *(one for one in named if one.exists())):
+        text = file.read_text()
+        for then, now in pairs:
+            text = text.replace(f"{then}/", f"{now}/")
+        file.write_text(text)
     vars(call)["process_start_time"] = time.time
     agent = Agent(repo, session)
     vars(agent).update(prompt_id="prompt-1", _prompts=1)

@@ -13,9 +13,9 @@ from conftest import Repo
 from worktree_state import where
 
 from gitgates.core.agent_types import FileDifference, Point
+from gitgates.files.stored import look_as_stored
 from gitgates.git.authorship import Span
 from gitgates.git.diff import diff_text, file_differences, patch_id
-from gitgates.git.snapshot import take_snapshot
 
 HOUR_S = 3600
 
@@ -39,7 +39,7 @@ def right_now(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def point(repo: Repo) -> Point:
     """Return what is there now."""
-    taken = take_snapshot(where(repo))
+    taken = look_as_stored(where(repo))
     return Point(tree=taken.tree, head=taken.head, stamp=time.time())
 
 
@@ -76,9 +76,12 @@ def copy_of(make: Callable[[Repo], None], factory: pytest.TempPathFactory, path:
     if name not in _PREPARED:
         repo = Repo.init(factory.mktemp("prepared") / "repo")
         make(repo)
-        _PREPARED[name] = Watched(repo)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setenv("XDG_STATE_HOME", "none")  # so the memory of files is in the repository
+            _PREPARED[name] = Watched(repo)
     prepared = _PREPARED[name]
     shutil.copytree(prepared.repo.path.parent, path, symlinks=True, dirs_exist_ok=True)
+    (path / "repo/.git/gitgates/files.at").unlink()
     return Watched(Repo(path / "repo"), prepared.start)
 
 

@@ -158,7 +158,7 @@ _WORDS = {
     "checkouts": ("private checkout", "private checkouts"),
     "kept": ("folder of kept files", "folders of kept files"),
     "restored": ("folder of restored files", "folders of restored files"),
-    "objects": ("snapshot object", "snapshot objects"),
+    "objects": ("stored object", "stored objects"),
 }
 
 
@@ -171,7 +171,7 @@ runs                  beyond the newest `keep_runs` (default: 50)
 private checkouts     not used for 14 days, or beyond 4
 kept files            after 30 days, with their refs (gitgates recover --list)
 restored files        after a day: their additional links
-snapshot objects      in no snapshot for 30 days, of all worktrees
+stored objects        of git, not used for 30 days, of all worktrees
 
 State that is in use is kept, and so are journals younger than a day and runs to which an agent may
 still add an attempt. Hooks of agents also do this automatically, once a day.

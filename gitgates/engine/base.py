@@ -6,9 +6,9 @@ import os
 
 from gitgates.core.record import Record
 from gitgates.engine.walk import BEFORE_A_COMMIT
+from gitgates.files.stored import look_as_stored
 from gitgates.git.index import committed_tree
 from gitgates.git.paths import merged_commits
-from gitgates.git.snapshot import take_snapshot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,4 +106,4 @@ def checked_tree(event: Event, repo: Repo, checkout: Repo | None) -> str:
     if checkout:
         return checkout.git.out("write-tree").decode().strip()
     is_commit = event.name in BEFORE_A_COMMIT and event.host in ("git", "pre-commit")
-    return committed_tree(repo) if is_commit else take_snapshot(repo).tree
+    return committed_tree(repo) if is_commit else look_as_stored(repo).tree

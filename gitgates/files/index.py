@@ -212,7 +212,9 @@ def sort_out(root_abs: str, paths: Iterable[str], max_file: int) -> SortedOut:
         except OSError:
             sorting.gone.append(path)
             continue
-        if _is_linked(root_abs, path.rpartition("/")[0], is_linked):
+        # A folder is no file; what is in it is listed, and other repositories are known as such.
+        is_folder = stat.S_ISDIR(now.st_mode)
+        if is_folder or _is_linked(root_abs, path.rpartition("/")[0], is_linked):
             sorting.gone.append(path)
         elif why := why_not(path_abs, now, max_file):
             sorting.left_out[path] = why

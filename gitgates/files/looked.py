@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
+_FIRST_PATHS = 3  # of many, those that are named
+
+
 class Limits(Record):
     """What is too large to be stored."""
 
@@ -32,9 +35,17 @@ class Look(Record):
     folders: Mapping[str, int] = {}  # the same of folders; only where ignored files were asked for
     owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
     umask: int = 0o022
+    is_stashed: bool = False  # another run has stashed some of it: its gates see something else
     notes: tuple[str, ...] = ()  # what a person should know: that the memory was damaged
 
     @property
     def is_whole(self) -> bool:
-        """Return whether the same tree means the same content."""
-        return not (self.unseen or self.left_out)
+        """Return whether the same tree means that gates see the same content."""
+        return not (self.unseen or self.left_out or self.is_stashed)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Texts about content that no tree holds. They change when that content does."""
+        names = [f"`{path}`" for path in sorted(self.left_out)]
+        text = ", ".join(names[:_FIRST_PATHS]) + (", …" if len(names) > _FIRST_PATHS else "")
+        return (*self.unseen, f"left out: {text}") if names else self.unseen

@@ -4,6 +4,7 @@
     objects/                  what the user's repository, its alternate, does not have already;
                               and links to that which the user's may lose (`held.py`)
     refs/points/WORKTREE      the last point of each worktree
+    refs/trees/TREE           what sessions and runs have seen, for a month
     of                        the common git folder of the repository that it belongs to
 
 It lies in `$XDG_STATE_HOME/gitgates/files/`, where `rm -rf .git`, or a script that empties the
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from gitgates.proc.call import CompletedProcess
 
 NO_DEADLINE = float("inf")
+TREES = "refs/trees"
 _LONGEST_S = 3600.0
 _WAIT_S = 60.0
 _MOST_NAMES = 50
@@ -320,6 +322,14 @@ class Memory:
         path_abs = f"{self.folder_abs}/{ref}"
         make_folder(os.path.dirname(path_abs))
         replace_file(path_abs, f"{object_id}\n".encode(), sync=False)
+
+    def keep_tree(self, tree: str) -> None:
+        """Keep a tree that no point has, for a month after the last call. Raises: OSError."""
+        ref = f"{TREES}/{tree}"
+        try:
+            os.utime(f"{self.folder_abs}/{ref}")
+        except FileNotFoundError:
+            self.write_ref(ref, tree)
 
     # Locks
 

@@ -7,11 +7,12 @@ do. What a point that stays needs of them is packed.
 from __future__ import annotations
 
 import os
+import sys
 import time
 
-from gitgates.core.errors import StateError
+from gitgates.core.errors import GitError, StateError
 from gitgates.files.held import link_objects, share_shallow
-from gitgates.files.memory import Memory, TimeOver, unstorable
+from gitgates.files.memory import TREES, Memory, TimeOver, unstorable
 from gitgates.files.points import points, state_of
 from gitgates.store.files import read_or_empty, remove_file, remove_tree, replace_file
 
@@ -23,7 +24,10 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 KEEP_S = 14 * 24 * 3600.0
+_KEEP_TREES_S = 30 * 24 * 3600.0  # as long as the journals that name them
 MAX_SIZE = 2 << 30
+_FOREVER_S = float("inf")
+_BESIDE_S = 5.0
 _EVERY_S = 3600.0
 # So old is no object of a point that is being made.
 _YOUNG = "--expire=1.hour.ago"
@@ -60,13 +64,23 @@ def prune(
         try:
             replace_file(mark_abs, b"", sync=False)
             _remove_abandoned(memory, now_s - keep_s)
-            return _Pruning(memory, limit_s).run(now_s - keep_s, max_size)
+            has_forgotten = _forget_trees(memory, now_s - _KEEP_TREES_S)
+            pruning = _Pruning(memory, limit_s)
+            return pruning.run(now_s - keep_s, max_size, at_once=has_forgotten)
         finally:
             os.close(fd)
     except TimeOver:
         return ""
     except OSError as error:
         raise unstorable(memory, error) from error
+
+
+def prune_trees(repo: Repo, now_s: float) -> None:
+    """Remove what only sessions and runs have seen, a month ago; of points, nothing."""
+    try:
+        prune(repo, now_s, keep_s=_FOREVER_S, max_size=sys.maxsize, limit_s=_BESIDE_S)
+    except (StateError, GitError):
+        return  # it is tried again
 
 
 def size(memory: Memory) -> int:
@@ -90,7 +104,7 @@ class _Pruning:
         self._memory = memory
         self._until_s = time.monotonic() + limit_s
 
-    def run(self, since_s: float, max_size: int) -> str:
+    def run(self, since_s: float, max_size: int, *, at_once: bool) -> str:
         """Prune; return what a person should know. Raises: TimeOver, GitError, OSError."""
         every = points(self._memory.repo, everywhere=True)
         newer = [point for point in every if point.time_s > since_s]
@@ -98,7 +112,7 @@ class _Pruning:
         is_cut = cuts != self._cuts()
         if is_cut:
             share_shallow(self._memory, sorted(cuts))
-        if not is_cut and size(self._memory) <= max_size:
+        if not (is_cut or at_once) and size(self._memory) <= max_size:
             return ""
         self._collect(newer or every[-1:])
         removed = 0
@@ -196,6 +210,16 @@ class _Pruning:
                 trees |= {facts.tree: None, facts.ignored_tree: None}
         for number, tree in enumerate(filter(None, trees)):
             self._memory.write_ref(f"refs/present/{number}", tree)
+
+
+def _forget_trees(memory: Memory, before_s: float) -> bool:
+    """Forget the trees that no session or run has seen since; return whether there were any."""
+    folder_abs = f"{memory.folder_abs}/{TREES}"
+    entries = os.scandir(folder_abs) if os.path.isdir(folder_abs) else ()
+    old = [entry.path for entry in entries if entry.stat().st_mtime < before_s]
+    for path_abs in old:
+        remove_file(path_abs)
+    return bool(old)
 
 
 def _remove_abandoned(memory: Memory, before_s: float) -> None:

@@ -25,7 +25,7 @@ def take_over(memory: Memory, facts: LookFacts) -> bool:
     Raises: GitError, OSError.
     """
     repo = memory.repo
-    config = tuple(map(identity, _config_files(repo)))
+    config = tuple(map(identity, config_files(repo)))
     if not facts.settings or config != facts.config:
         settings_output = repo.git.ask("config", "--null", "--get-regexp", _USED)
         pairs = (entry.partition("\n")[::2] for entry in nul_split(settings_output.stdout))
@@ -53,7 +53,8 @@ def attribute_files(repo: Repo) -> tuple[str, ...]:
     )
 
 
-def _config_files(repo: Repo) -> tuple[str, ...]:
+def config_files(repo: Repo) -> tuple[str, ...]:
+    """Return the files that may have settings of git."""
     home, config_abs = repo.env.get("HOME", ""), _config_folder(repo)
     return (
         f"{repo.common_dir_abs}/config",

@@ -88,6 +88,7 @@ class Scan:
             folders=folders,
             owners=owners,
             umask=self._permissions.umask,
+            is_stashed=bool(stashed),
             notes=tuple(memory.notes),
         )
 

@@ -1,9 +1,10 @@
 """The tree that a commit of a working tree would have: with what git stores of each file.
 
-Git converts line ends, `$Id$`, encodings, and runs filters, as attributes and settings say. Where
-it converts nothing, a raw tree is the tree of a commit.
+Git converts line ends, `$Id$`, encodings, and runs filters, as attributes and settings say, and
+keeps what a sparse checkout has left out. Otherwise, a raw tree is the tree of a commit.
 
     files.stored   the last such tree, and path → object, where that is not the raw one
+    files.plain    the last tree of which git converts nothing
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ import os
 
 from gitgates.files.facts import LookFacts, identity
 from gitgates.files.index import Index
-from gitgates.files.look import NO_DEADLINE, lock
+from gitgates.files.look import NO_DEADLINE, lock, look
 from gitgates.files.memory import Memory, unstorable
-from gitgates.files.rules import attribute_files
+from gitgates.files.rules import attribute_files, config_files
 from gitgates.git.index import SETTINGS, copy_index, update_index
 from gitgates.git.object_store import quoted
 from gitgates.git.repo import Git, nul_ended
@@ -31,22 +32,39 @@ _ATTRIBUTES = ("text", "eol", "crlf", "filter", "ident", "working-tree-encoding"
 _DIFFERENCES = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 _FILES = ("100644", "100755")
 _VERSION = 1
+_SETTINGS = r"^core\.(autocrlf|attributesfile|sparsecheckout)$"
 _OFF = (b"unspecified", b"unset")
+
+
+def look_as_stored(repo: Repo, *, deadline_s: float = NO_DEADLINE) -> Look:
+    """Look at the working tree; the tree is that which a commit of all of it would have.
+
+    It can be read for a month after the last such look, by `object_store.reading_git`, too.
+
+    Raises: as `look` and `committed_tree`.
+    """
+    tree_look = look(repo, deadline_s=deadline_s)
+    tree, memory = committed_tree(repo, tree_look, deadline_s=deadline_s), Memory(repo)
+    try:
+        memory.keep_tree(tree)
+    except OSError as error:
+        raise unstorable(memory, error) from error
+    return tree_look._replace(tree=tree)
 
 
 def committed_tree(repo: Repo, tree_look: Look, *, deadline_s: float = NO_DEADLINE) -> str:
     """Return the tree that a commit of all these files would have.
 
-    `seen` is the last look at the working tree. Where git converts nothing, it is the tree of the
-    look; of files that git converts, it has what `git add` would store. In a clean checkout, it is
-    the tree of the commit, if that was made by the attributes and settings of now.
+    `tree_look` is the last look at the working tree. Where git converts nothing, it is the tree of
+    the look; of files that git converts, it has what `git add` would store. In a clean checkout, it
+    is the tree of the commit, if that was made by the attributes and settings of now.
 
     Raises: as `look`, and GitError where a filter that is required is missing.
     """
     memory = Memory(repo)
-    if not _converts(repo, memory, tree_look):
-        return tree_look.tree
     try:
+        if not _converts(repo, memory, tree_look.tree):
+            return tree_look.tree
         fd = lock(memory, deadline_s)
         try:
             return _Stored(memory, tree_look, deadline_s).tree()
@@ -56,15 +74,24 @@ def committed_tree(repo: Repo, tree_look: Look, *, deadline_s: float = NO_DEADLI
         raise unstorable(memory, error) from error
 
 
-def _converts(repo: Repo, memory: Memory, tree_look: Look) -> bool:
-    """Return whether anything says that git converts files."""
+def _converts(repo: Repo, memory: Memory, tree: str) -> bool:
+    """Return whether git may store anything else than what is there. Raises: OSError."""
     if any(map(os.path.exists, attribute_files(repo))):
         return True
-    if repo.git.ask("config", "--get-regexp", r"^core\.(autocrlf|attributesfile)$").stdout.strip():
+    cache_abs, config = f"{repo.state_abs}/files.plain", tuple(map(identity, config_files(repo)))
+    cached, git = read_cached(cache_abs), memory.reading
+    was = cached[1] if isinstance(cached, tuple) and cached[:1] == (config,) else ""
+    if was == tree:
+        return False
+    names = git.ask("diff-tree", "-r", "-z", "--name-only", was, tree) if was else None
+    if names is None or names.exit_status:
+        if repo.git.ask("config", "--get-regexp", _SETTINGS).stdout.strip():
+            return True
+        names = git.ask("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree)
+    if b"/.gitattributes\0" in b"/" + names.stdout.replace(b"\0", b"\0/"):
         return True
-    git = memory.reading
-    names = git.ask("ls-tree", "-r", "-z", "--name-only", "--full-tree", tree_look.tree).stdout
-    return b"/.gitattributes\0" in b"/" + names.replace(b"\0", b"\0/")
+    replace_cached(cache_abs, (config, tree), sync=False)
+    return False
 
 
 class _Stored:
@@ -99,7 +126,8 @@ class _Stored:
             mode, raw = files[path]
             if ids[path] != raw:
                 stored[path] = mode, ids[path]
-        lines = "".join(f"{mode} {blob}\t{path}\0" for path, (mode, blob) in stored.items())
+        lines = self._sparse_entries()
+        lines += "".join(f"{mode} {blob}\t{path}\0" for path, (mode, blob) in stored.items())
         result = self._index.replaced(os.fsencode(lines)) if lines else self._tree
         # What has changed since the look is not what was looked at.
         if not (hashed and set(self._index.look().changed) & set(hashed)):
@@ -107,6 +135,19 @@ class _Stored:
                 self._cache_abs, (_VERSION, rules, self._tree, stored, result), sync=False
             )
         return result
+
+    def _sparse_entries(self) -> str:
+        """Return the entries of files that a sparse checkout has left out: a commit keeps them."""
+        ask = ("config", "--type=bool", "--get", "core.sparseCheckout")
+        if self._repo.git.ask(*ask).stdout.strip() != b"true":
+            return ""
+        lines = ""
+        for entry in self._users_git().names("ls-files", "-z", "-v", "--stage"):
+            meta, _tab, path = entry.partition("\t")
+            flag, mode, blob, _stage = meta.split(" ")
+            if flag == "S" and not os.path.lexists(f"{self._repo.root_abs}/{path}"):
+                lines += f"{mode} {blob}\t{path}\0"
+        return lines
 
     def _changed(self, was: str) -> dict[str, tuple[str, str]]:
         """Return path → mode and raw object of each file that differs from a tree; "": of all."""

@@ -64,8 +64,8 @@ def file_differences(span: Span) -> tuple[FileDifference, ...]:
 
     Raises: GitError where one of the trees does not exist.
     """
-    git = _reading(span)
     before, after = trees(span)
+    git = _reading(span)
     by_path = {change.path: change for change in _differences(git, before, after)}
     attributes, doubtful = _attributes(git, span, before, list(by_path))
     names = [change.path for change in by_path.values() if change.binary]
@@ -86,8 +86,8 @@ def patch_id(span: Span) -> str:
 
     Raises: GitError where one of the trees does not exist.
     """
-    git = _reading(span)
     before, after = trees(span)
+    git = _reading(span)
     # The diff is hardly larger than the files that differ.
     if before == after or _size_of(git, _objects(git, before, after).values()) > _MOST_BYTES:
         return ""
@@ -101,8 +101,8 @@ def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
 
     Raises: GitError where one of the trees does not exist.
     """
-    git = _reading(span)
     before, after = trees(span)
+    git = _reading(span)
     by_path = {change.path: change for change in _differences(git, before, after)}
     selected = [by_path[path] for path in sorted(set(paths)) if path in by_path]
     patch = b""

@@ -314,15 +314,6 @@ def copy_index(source_abs: str, target_abs: str) -> None:
     os.rename(new_abs, target_abs)
 
 
-def is_copy(target_abs: str, source: os.stat_result) -> bool:
-    """Return whether a file is as `copy_index` made it: what git writes has the time of writing."""
-    try:
-        target = os.lstat(target_abs)
-    except OSError:
-        return False
-    return (target.st_size, target.st_mtime_ns) == (source.st_size, source.st_mtime_ns)
-
-
 def committed_tree(repo: Repo) -> str:
     """Return the tree of the index being committed.
 

@@ -2,6 +2,8 @@
 
 There `git gc --prune=now` would destroy it, and a ref that protects it would be published by
 `git push --mirror`. It is shared by all worktrees, and we prune it ourselves, by age.
+
+The objects of the memory of files can be read beside it: sessions and runs name trees of that.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import os
 
 from gitgates.git.repo import Git
-from gitgates.store.files import make_folder
+from gitgates.store.files import make_folder, read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
 
-KEPT_S = 30 * 24 * 3600.0  # since an object was last part of a snapshot
+KEPT_S = 30 * 24 * 3600.0  # since an object was last stored
 LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
 _MOST_BYTES = 32 << 20  # of objects in memory at once, but for a single one
 _OBJECTS = "GIT_OBJECT_DIRECTORY"
@@ -26,10 +28,10 @@ _ALTERNATES = "GIT_ALTERNATE_OBJECT_DIRECTORIES"
 
 def reading_git(repo: Repo) -> Git:
     """Return git for reading commands, with the private objects as an alternate."""
-    private_abs = _folder(repo)
-    if not os.path.isdir(private_abs):
-        return repo.git  # git complains about a folder that is not there
-    return Git(cwd_abs=repo.root_abs, env={**repo.env, _ALTERNATES: _joined(private_abs, repo)})
+    own = _own(repo)
+    if not own:
+        return repo.git
+    return Git(cwd_abs=repo.root_abs, env={**repo.env, _ALTERNATES: _joined(own, repo)})
 
 
 def storing_git(repo: Repo) -> Git:
@@ -39,38 +41,21 @@ def storing_git(repo: Repo) -> Git:
     """
     private_abs = _folder(repo)
     make_folder(private_abs)
-    env = {**repo.env, _OBJECTS: private_abs, _ALTERNATES: _joined(_users(repo), repo)}
+    others = [_users(repo), *_own(repo)[1:]]
+    env = {**repo.env, _OBJECTS: private_abs, _ALTERNATES: _joined(others, repo)}
     return Git(cwd_abs=repo.root_abs, env=env)
 
 
 def sources(repo: Repo) -> list[str]:
     """Return all object directories, each as a line of `objects/info/alternates`."""
-    private_abs = _folder(repo)
-    # Git complains about a folder that is not there.
-    folders = [_users(repo), private_abs] if os.path.isdir(private_abs) else [_users(repo)]
+    folders = [_users(repo), *_own(repo)]
     return [quoted(folder_abs) for folder_abs in folders] + [
         part for part in (repo.env.get(_ALTERNATES, ""),) if part
     ]
 
 
-def keep(repo: Repo, ids: Iterable[str]) -> list[str]:
-    """Postpone the pruning of these objects; return the ids of those that are not ours."""
-    folder_abs, missing = _folder(repo), []
-    for object_id in ids:
-        try:
-            os.utime(f"{folder_abs}/{object_id[:2]}/{object_id[2:]}")
-        except OSError:
-            missing.append(object_id)
-    return missing
-
-
-def has(repo: Repo, object_id: str) -> bool:
-    """Return whether an object is in the private directory."""
-    return os.path.exists(f"{_folder(repo)}/{object_id[:2]}/{object_id[2:]}")
-
-
 def prune(repo: Repo, now_s: float) -> int:
-    """Remove objects in no snapshot of the last month; return how many."""
+    """Remove objects that were stored more than a month ago; return how many."""
     removed = 0
     try:
         folders = [
@@ -91,6 +76,19 @@ def _folder(repo: Repo) -> str:
     return f"{repo.shared_state_abs}/objects"
 
 
+def _own(repo: Repo) -> list[str]:
+    """Return our object folders, the private one first; git complains about one that is not there.
+
+    Source: `_point_to` of files/memory.py.
+    """
+    state_abs = repo.shared_state_abs
+    memory_abs = os.fsdecode(read_or_empty(f"{state_abs}/files.at")) or f"{state_abs}/files.git"
+    if not os.path.isdir(memory_abs):
+        memory_abs = f"{state_abs}/files.git"
+    folders = [_folder(repo), f"{memory_abs}/objects"]
+    return [folder_abs for folder_abs in folders if os.path.isdir(folder_abs)]
+
+
 def _users(repo: Repo) -> str:
     """Return the repository's own object folder. A relative name is git's, from the root."""
     configured = repo.env.get(_OBJECTS, "")
@@ -99,8 +97,9 @@ def _users(repo: Repo) -> str:
     )
 
 
-def _joined(folder_abs: str, repo: Repo) -> str:
-    return os.pathsep.join(filter(None, (quoted(folder_abs), repo.env.get(_ALTERNATES, ""))))
+def _joined(folders: list[str], repo: Repo) -> str:
+    parts = [*map(quoted, folders), repo.env.get(_ALTERNATES, "")]
+    return os.pathsep.join(filter(None, parts))
 
 
 def quoted(text: str) -> str:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from gitgates.core.errors import ConfigError
     from gitgates.core.types import Verdict
     from gitgates.engine.listener import Listener
+    from gitgates.files.looked import Look
     from gitgates.git.repo import Repo
-    from gitgates.git.snapshot import Snapshot
     from gitgates.session.journal import Fact, Projection
 
     _T = TypeVar("_T")
@@ -303,25 +303,26 @@ class Call:
     # The working tree.
 
     @lazy
-    def snapshot(self) -> Snapshot:
+    def snapshot(self) -> Look:
         """Return the snapshot, taken at most once; its tree is empty if that fails.
 
         Raises: GitError, StateError, but only where a verb asks.
         """
-        from gitgates.git.snapshot import Snapshot, take_snapshot  # most events take none
+        from gitgates.files.looked import Look  # most events take none
+        from gitgates.files.stored import look_as_stored
 
         try:
-            return take_snapshot(self.repo)
+            return look_as_stored(self.repo)
         except GitgatesError as error:
             if self.is_dry:
                 raise
-            return Snapshot(tree="", why_unprovable=(error.message,))
+            return Look(tree="", unseen=(error.message,))
 
     @property
     def snapshot_error(self) -> str:
         """Why the snapshot failed; empty if it did not, or none was needed."""
-        taken: Snapshot | None = vars(self).get("snapshot")
-        return taken.why_unprovable[0] if taken and not taken.tree else ""
+        taken: Look | None = vars(self).get("snapshot")
+        return taken.unseen[0] if taken and not taken.tree else ""
 
     def forget_snapshot(self) -> None:
         """Drop the cached snapshot, because files may have been written since; note its error."""
@@ -336,14 +337,14 @@ class Call:
 
     @property
     def tree(self) -> str:
-        """The present tree; empty if it is not provable."""
-        return self.snapshot.tree if self.snapshot.provable else ""
+        """The present tree; empty if it does not tell all content."""
+        return self.snapshot.tree if self.snapshot.is_whole else ""
 
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing has changed since the session began, untracked content included."""
         session, now = self.session, self.snapshot
-        return bool(now.tree) and now.tree == session.base and now.not_seen == session.not_seen
+        return bool(now.tree) and now.tree == session.base and now.doubts == session.not_seen
 
     @lazy
     def changed_files(self) -> EventFiles:

@@ -60,10 +60,10 @@ class FilesBefore:
 
 def _made_since(repo: Repo, tree: str) -> list[str]:
     """Return the files that were not there in a snapshot. Raises: GitgatesError."""
-    from gitgates.git.snapshot import take_snapshot  # only after a gate that writes, at an end
+    from gitgates.files.stored import look_as_stored  # only after a gate that writes, at an end
 
     names = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=A")
-    return reading_git(repo).names(*names, tree, take_snapshot(repo).tree)
+    return reading_git(repo).names(*names, tree, look_as_stored(repo).tree)
 
 
 def _stored(repo: Repo, paths: Iterable[str]) -> dict[str, str]:

@@ -76,12 +76,12 @@ def _snapshot(call: Call) -> SnapshotEntry:
     call.forget_snapshot()
     now = call.snapshot
     if not now.tree:
-        return SnapshotEntry(tree="", why=now.why_unprovable[0], **call.snapshot_fields)
+        return SnapshotEntry(tree="", why=now.unseen[0], **call.snapshot_fields)
     return SnapshotEntry(
         tree=now.tree,
         head=now.head,
         transcript=length_of(call.payload.transcript_abs),
-        not_seen=now.not_seen,
+        not_seen=now.doubts,
         stashes=() if call.session.base else _stashes(call),
         **call.snapshot_fields,
     )
@@ -284,7 +284,7 @@ def record_base(call: Call) -> None:
         head=point.head,
         why=call.session.no_base or ("" if point.stamp else note),
         note=note,
-        not_seen=call.snapshot.not_seen,
+        not_seen=call.snapshot.doubts,
         t=point.stamp,
     )
     call.record(snapshot)

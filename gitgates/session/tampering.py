@@ -15,7 +15,7 @@ from gitgates.core.guarded import has_rules
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.policy import POLICIES, Need
 from gitgates.core.types import WARN, Config, Verdict
-from gitgates.git.snapshot import flagged_paths
+from gitgates.git.repo import nul_split
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session.call import Call
 from gitgates.session.facts import (
@@ -28,7 +28,7 @@ from gitgates.session.journal import fact_of, is_a, of_kind
 from gitgates.session.needs import gates_on, is_guardable, offers
 from gitgates.session.rules import APPROVE, are_in_force
 from gitgates.session.trust import find_repos
-from gitgates.store.files import read_tail
+from gitgates.store.files import read_cached, read_tail, replace_cached
 from gitgates.store.log import session_journal
 
 TYPE_CHECKING = False
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.agent_types import Payload
+    from gitgates.git.repo import Repo
     from gitgates.hosts.agent import AgentHost
 
 _WATCHED, _TOLD = "watched", "told"
@@ -147,7 +148,7 @@ def _digests(call: Call) -> dict[str, str]:
     files = (f"{common_abs}/config", f"{repo.git_dir_abs}/config.worktree")
     digests[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
     digests[_GIT_HOOKS] = _digest(b"".join(map(_hook_settings, files)))
-    digests[_FLAGGED] = _digest("\0".join(flagged_paths(repo)).encode("utf-8", "replace"))
+    digests[_FLAGGED] = _digest("\0".join(_flagged_paths(repo)).encode("utf-8", "replace"))
     host = agent_host(call.payload.host or DEFAULT_AGENT)
     settings = host.settings_files(repo.root_abs, call.env).values()
     digests[_OFF] = ", ".join(path for path in settings if _switches_off(_read(path)))
@@ -218,6 +219,24 @@ def _required(config: Config) -> str:
     names += [f"`{name}`" for name in gates_on(config) if config.tables[name]["required"]]
     noun = "gates" if len(names) > 1 else "gate"
     return f"the required {noun} {', '.join(names)}" if names else ""
+
+
+def _flagged_paths(repo: Repo) -> list[str]:
+    """Return the assume-unchanged and skip-worktree paths; git is asked once for each index."""
+    from gitgates.files.facts import identity
+
+    cache_abs, now = f"{repo.state_abs}/flagged", identity(f"{repo.git_dir_abs}/index")
+    cached = read_cached(cache_abs)
+    if isinstance(cached, tuple) and cached[:1] == (now,):
+        return list(cached[1])
+    # Source: git-ls-files(1), -v: assume-unchanged is lower case, skip-worktree is S.
+    entries = nul_split(repo.git.ask("ls-files", "-v", "-z").stdout)
+    flagged = [entry[2:] for entry in entries if entry[0].islower() or entry[0] == "S"]
+    try:
+        replace_cached(cache_abs, (now, flagged), sync=False)
+    except OSError:
+        return flagged  # git is asked again
+    return flagged
 
 
 def _switches_off(settings: bytes) -> bool:

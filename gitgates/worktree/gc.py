@@ -30,10 +30,12 @@ def collect(
 
     Return how many of each went.
     """
+    from gitgates.files.prune import prune_trees
     from gitgates.store.rescue import prune_restored
     from gitgates.worktree.restore import prune_kept  # this is done once a day
 
     now = time.time() if now_s is None else now_s
+    prune_trees(repo, now)
     return {
         "journals": _prune_journals(f"{repo.state_abs}/sessions", now),
         "runs": runs.prune(repo.state_abs, config.keep_runs, most=most_runs),

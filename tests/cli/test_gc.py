@@ -93,7 +93,7 @@ def test_everything_old_goes_and_is_told(repo: Repo) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode() == (
         "removed 1 session journal, 2 runs, 1 private checkout, "
-        "1 folder of kept files, 1 snapshot object\n"
+        "1 folder of kept files, 1 stored object\n"
     )
     assert sorted(os.listdir(state / "runs")) == ["20200102T000000Z-1", "20200103T000000Z-1"]
     assert repo.git("for-each-ref", "refs/gitgates") == ""

@@ -21,8 +21,8 @@ from gitgates.features.intents.file import IntentSettings
 from gitgates.features.intents.file import load as load_intents
 from gitgates.features.trace.content import FileContent
 from gitgates.features.trace.content_cache import recall, remember
+from gitgates.files.stored import look_as_stored
 from gitgates.git.repo import find_repo
-from gitgates.git.snapshot import flagged_paths, take_snapshot
 from gitgates.store.slots import take_slot
 
 CONFIG = """\
@@ -46,11 +46,10 @@ def _configuration(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]
     return cache, lambda: read_cache(str(cache), str(repo.path))
 
 
-def _snapshot(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
-    repo.git("update-index", "--assume-unchanged", "pyproject.toml")
+def _look(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
     opened = find_repo(str(repo.path), os.environ)
-    take_snapshot(opened)
-    return state / "snapshot.facts", lambda: flagged_paths(opened) or None
+    look_as_stored(opened)
+    return state / "files.facts", lambda: look_as_stored(opened).tree
 
 
 def _intents(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
@@ -88,7 +87,7 @@ def _damaged(whole: bytes) -> list[bytes]:
 
 @pytest.mark.samples(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [_configuration, _snapshot, _intents, _checkout, _trace])
+@pytest.mark.parametrize("make", [_configuration, _look, _intents, _checkout, _trace])
 def test_no_damage_hangs_a_reader_or_is_believed(
     repo: Repo, make: Callable[[Repo, Path], tuple[Path, Callable[[], object]]]
 ) -> None:
@@ -121,7 +120,7 @@ def test_no_damage_hangs_a_reader_or_is_believed(
 
 @pytest.mark.samples(1)
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["config.marshal", "snapshot.facts"])
+@pytest.mark.parametrize("name", ["config.marshal", "files.facts"])
 def test_hooks_go_on_over_a_damaged_cache(repo: Repo, name: str) -> None:
     repo.config(CONFIG)
     repo.commit_all("base")

@@ -317,12 +317,12 @@ def test_a_default_branch_of_another_name(repo: Repo) -> None:
 
 
 def test_content_that_cannot_be_told_fails_the_ratchet_alone(ratchet: Repo) -> None:
-    lock = ratchet.path / ".git/gitgates/snapshot.lock"
+    lock = ratchet.path / ".git/gitgates/files.lock"
     lock.mkdir()
     done = ratchet.gitgates("run", "manual")
     assert done.returncode == 1
     assert b"its metrics cannot be compared: " in done.stdout + done.stderr
-    assert b"cannot take a snapshot: Is a directory" in done.stdout + done.stderr
+    assert b"files cannot be saved: Is a directory" in done.stdout + done.stderr
     ratchet.config(COVERAGE)
     assert ratchet.gitgates("run", "manual").returncode == 0
 

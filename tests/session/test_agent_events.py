@@ -13,6 +13,7 @@ from agent_support import COUNT, Agent
 from conftest import Repo
 from session_support import begin
 
+from gitgates.files.memory import Memory
 from gitgates.git.repo import find_repo
 from gitgates.hosts import agent_host
 from gitgates.session.call import Call
@@ -589,7 +590,8 @@ def test_a_first_snapshot_that_is_gone_is_noted_once(repo: Repo) -> None:
     agent.start()
     base = agent.state().base
     agent.write("a.py", "BAD\n")
-    (repo.path / f".git/gitgates/objects/{base[:2]}/{base[2:]}").unlink()
+    memory = Memory(find_repo(str(repo.path), dict(os.environ))).folder_abs
+    Path(f"{memory}/objects/{base[:2]}/{base[2:]}").unlink()
     agent.stop()
     notes = [fact["text"] for fact in agent.facts() if fact["what"] == "note"]
     assert [note.split(": ")[0] for note in notes] == [

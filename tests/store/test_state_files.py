@@ -34,7 +34,7 @@ def event(repo: Repo, name: str) -> bytes:
     [
         ("sessions/s.jsonl", STOP, 0, READS),
         ("config.marshal", STOP, 0, ""),
-        ("snapshot.index", STOP, 0, ""),
+        ("files.index", STOP, 0, ""),
         ("messages.jsonl", "journal search x", 73, READS),
         ("messages.jsonl", "journal post t -m x", 73, READS),
         ("messages.sqlite", "journal search x", 0, ""),

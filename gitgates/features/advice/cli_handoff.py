@@ -75,9 +75,9 @@ def _state(repo: Repo, config: Config, caller: Caller | None) -> dict[str, objec
     Raises: GitError, StateError if the working tree cannot be read.
     """
     if caller is None:
-        from gitgates.git.snapshot import take_snapshot
+        from gitgates.files.stored import look_as_stored
 
-        return {"snapshot": take_snapshot(repo).tree}
+        return {"snapshot": look_as_stored(repo).tree}
     call = dry_call(repo, config, "turn-end", caller)
     state: dict[str, object] = {"snapshot": call.snapshot.tree, "failures": _failures(call)}
     for module in feature_parts("handoff"):

@@ -8,7 +8,7 @@ from gitgates.core.clean import plain_line
 from gitgates.core.errors import BLOCKED, OK, ConfigError, UsageError
 from gitgates.core.types import Config, Gate
 from gitgates.features.examples.example import FAIL, PASS, Outcome, run_example
-from gitgates.git.snapshot import take_snapshot
+from gitgates.files.stored import look_as_stored
 from gitgates.report.result import result_fields
 from gitgates.report.text import shown_output
 from gitgates.verbs.completion import complete_gates, unknown_gate
@@ -35,7 +35,7 @@ def command(names: tuple[str, ...], *, fmt: str, verbose: bool) -> int:
     repo = current_repo()
     config = configuration(repo)
     gates = _select(config, names)
-    snapshot = take_snapshot(repo).tree
+    snapshot = look_as_stored(repo).tree
     outcomes: dict[str, list[Outcome]] = {}
     printed_notes: set[str] = set()
     for gate in gates:

@@ -45,7 +45,7 @@ class SessionChange:
         self.repo, self.review = call.repo, settings_of(call.config)
         self.base, self.began_note = first_point(call)
         self.now = now or call.point
-        self.notes = tuple(filter(None, (self.began_note, *call.snapshot.why_unprovable)))
+        self.notes = tuple(filter(None, (self.began_note, *call.snapshot.doubts)))
         self.evidence, self.timeline = evidence_of(call), call.state(TIMELINE)
         self.is_strict = is_strict(call)
         self._also = tuple(call.elsewhere)

@@ -208,8 +208,9 @@ def _trace_shell(call: Call) -> TraceEntry | None:
     from gitgates.git.authorship import Span, trees  # most commands change nothing
     from gitgates.git.object_store import read_blobs, reading_git
 
+    both = trees(Span(repo=call.repo, start=point, now=now))
     git, began = reading_git(call.repo), _began(call) - _TICK_S
-    changed = _changed(git, *trees(Span(repo=call.repo, start=point, now=now)))
+    changed = _changed(git, *both)
     # Files with the content of that point that a tool has named, and written, in between.
     named_paths = named_paths.difference(file.path for file in changed)
     changed += [

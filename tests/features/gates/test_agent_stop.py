@@ -13,7 +13,7 @@ from agent_support import COUNT, Agent
 from conftest import Repo
 from session_support import begin
 
-from gitgates.git.snapshot import LIMIT_BYTES
+from gitgates.files.look import DEFAULT
 from gitgates.worktree.locks import Lock
 
 NO_BAD = f"""
@@ -63,13 +63,13 @@ def test_a_session_that_changed_nothing_is_left_alone(agent: Agent) -> None:
 
 def test_what_no_tree_holds_is_a_change_too(repo: Repo) -> None:
     agent = begin(repo, '[gates.check]\ncommand = "false"\n[hooks.Stop]\ngates = ["check"]\n')
-    os.truncate(repo.write("large.bin"), LIMIT_BYTES + 1)
+    os.truncate(repo.write("large.bin"), DEFAULT.max_file + 1)
     assert agent.stop()["decision"] == "block"
     later = Agent(repo, "s2")
     later.start()
     later.prompt()
     assert later.stop() == {}
-    os.truncate(repo.write("made.bin"), LIMIT_BYTES + 1)
+    os.truncate(repo.write("made.bin"), DEFAULT.max_file + 1)
     assert later.stop()["decision"] == "block"
 
 

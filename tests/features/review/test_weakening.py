@@ -24,9 +24,9 @@ from gitgates.features.review.weakening.session import (
     find_in_agent_settings,
     weakened,
 )
+from gitgates.files.stored import look_as_stored
 from gitgates.git.authorship import Span
 from gitgates.git.repo import find_repo
-from gitgates.git.snapshot import take_snapshot
 
 
 def found_in(files: Files) -> tuple[Weakening, ...]:
@@ -315,9 +315,9 @@ def weakened_by(agent: Agent, text: str) -> tuple[Weakening, ...]:
     """Return what new settings weaken; with broken ones, no verb runs."""
     repo = agent.repo
     roots = find_repo(str(repo.path), dict(os.environ))
-    start = take_snapshot(roots)
+    start = look_as_stored(roots)
     repo.write("gitgates.toml", text)
-    now = take_snapshot(roots)
+    now = look_as_stored(roots)
     points = (Point(start.tree, start.head), Point(now.tree, now.head))
     return weakened(Span(roots, *points), Config())
 

@@ -15,6 +15,7 @@ from conftest import Repo
 from test_trace_records import ON, shell, write
 
 from gitgates.features.trace.ledger import append
+from gitgates.files.memory import Memory
 from gitgates.git.repo import find_repo
 from gitgates.session.approval import new_token
 
@@ -94,7 +95,7 @@ def test_ids_are_those_of_a_repository_with_sha_256(repo: Repo, tmp_path: Path) 
     assert blame(repo, "a.py") == blocks
     repo.git("commit", "-qm", "a")
     repo.git("gc", "-q")
-    shutil.rmtree(path / ".git/gitgates/objects")
+    shutil.rmtree(Memory(find_repo(str(path), dict(os.environ))).folder_abs)
     assert blame(repo, "a.py") == blocks  # from a pack
 
 

@@ -57,8 +57,8 @@ def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
 
     Raises: GitError if one of the trees does not exist.
     """
-    git, root_abs = reading_git(span.repo), span.repo.root_abs
     start, now = trees(span)
+    git, root_abs = reading_git(span.repo), span.repo.root_abs
     old, new = settings_in(git, (start, now))
     before = _parse(_shared(old))[0]
     review = settings_of(before or config)

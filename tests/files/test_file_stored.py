@@ -11,18 +11,24 @@ import pytest
 from conftest import Repo
 from worktree_state import where, whole
 
+from gitgates.core.errors import GitError
+from gitgates.files.look import DEFAULT, Look, UnseenError
+from gitgates.files.memory import TREES, Memory
+from gitgates.files.prune import prune
+from gitgates.files.stored import look_as_stored
 from gitgates.git import object_store as own_objects
-from gitgates.git import snapshot
 from gitgates.git.checkout import check_out
 from gitgates.git.index import find_unstaged
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo, read_head
-from gitgates.git.snapshot import Snapshot, SnapshotError, take_snapshot
 from gitgates.store.rescue import Rescue, StashJournal
 from gitgates.worktree.restore import Restorer
 from gitgates.worktree.stash import stash
 
 pytestmark = pytest.mark.slow
+
+
+DAY_S = 24 * 3600.0
 
 
 def everything(repo: Repo) -> tuple[object, ...]:
@@ -70,13 +76,13 @@ def untouched(filled: Repo) -> Iterator[Repo]:
     filled.git("fsck", "--strict")
 
 
-def shot(repo: Repo) -> Snapshot:
+def shot(repo: Repo) -> Look:
     """Take a snapshot twice: from nothing or what is kept, and from nothing. Both are the same."""
-    first = take_snapshot(where(repo))
+    first = look_as_stored(where(repo))
     state = Path(where(repo).state_abs)
     for name in ("index", "facts"):
-        (state / f"snapshot.{name}").unlink(missing_ok=True)
-    assert take_snapshot(where(repo)) == first
+        (state / f"files.{name}").unlink(missing_ok=True)
+    assert look_as_stored(where(repo)) == first
     return first
 
 
@@ -110,8 +116,8 @@ NOW = {
 def test_tracked_and_untracked_without_what_is_ignored(untouched: Repo) -> None:
     taken = shot(untouched)
     assert held(untouched, taken.tree) == NOW
-    assert taken == Snapshot(tree=taken.tree, head=untouched.head())
-    assert taken.provable
+    assert taken == Look(tree=taken.tree, head=untouched.head())
+    assert taken.is_whole
 
 
 def test_a_clean_working_tree_has_the_tree_of_its_commit(filled: Repo) -> None:
@@ -119,14 +125,14 @@ def test_a_clean_working_tree_has_the_tree_of_its_commit(filled: Repo) -> None:
 
 
 def test_what_changes_between_two_snapshots_is_seen(filled: Repo) -> None:
-    take_snapshot(where(filled))
+    look_as_stored(where(filled))
     filled.write("a", "a Second")  # longer
     filled.write("b", "b First")  # as long
     (filled.path / "dir/c").chmod(0o755)
     (filled.path / "dir/d").unlink()
     os.symlink("../a", filled.path / "dir/d")
     filled.write("extra/new", "new")
-    assert held(filled, take_snapshot(where(filled)).tree) == {
+    assert held(filled, look_as_stored(where(filled)).tree) == {
         **FIRST,
         "a": "a Second",
         "b": "b First",
@@ -136,11 +142,11 @@ def test_what_changes_between_two_snapshots_is_seen(filled: Repo) -> None:
     }
     filled.git("checkout", "-q", ".")
     (filled.path / "extra/new").unlink()
-    assert held(filled, take_snapshot(where(filled)).tree) == FIRST
+    assert held(filled, look_as_stored(where(filled)).tree) == FIRST
 
 
 def test_files_folders_and_links_take_each_others_place(filled: Repo) -> None:
-    take_snapshot(where(filled))
+    look_as_stored(where(filled))
     (filled.path / "a").unlink()
     filled.write("a/inside", "folder now")
     for name in ("c", "d"):
@@ -162,13 +168,13 @@ def test_files_folders_and_links_take_each_others_place(filled: Repo) -> None:
 def test_ignore_rules_that_change_are_followed(filled: Repo, tmp_path: Path) -> None:
     filled.write("new.txt", "new")
     filled.write("deep/er/new.md", "new")
-    assert {"new.txt", "deep/er/new.md"} <= held(filled, take_snapshot(where(filled)).tree).keys()
+    assert {"new.txt", "deep/er/new.md"} <= held(filled, look_as_stored(where(filled)).tree).keys()
     filled.write(".git/info/exclude", "*.txt\n")
     (filled.path / "deep/.gitignore").write_text("*\n")  # ignores itself, too
-    assert held(filled, take_snapshot(where(filled)).tree) == FIRST
+    assert held(filled, look_as_stored(where(filled)).tree) == FIRST
     filled.write(".git/info/exclude", "")
     (filled.path / "deep/.gitignore").unlink()
-    assert {"new.txt", "deep/er/new.md"} <= held(filled, take_snapshot(where(filled)).tree).keys()
+    assert {"new.txt", "deep/er/new.md"} <= held(filled, look_as_stored(where(filled)).tree).keys()
     rules = tmp_path / "rules"
     rules.write_text("new.*\n")
     filled.git("config", "core.excludesFile", str(rules))
@@ -177,20 +183,20 @@ def test_ignore_rules_that_change_are_followed(filled: Repo, tmp_path: Path) -> 
 
 def test_what_is_tracked_although_it_is_ignored(filled: Repo) -> None:
     filled.write("x.log", "one")
-    take_snapshot(where(filled))
+    look_as_stored(where(filled))
     filled.git("add", "-f", "x.log")
-    assert held(filled, take_snapshot(where(filled)).tree)["x.log"] == "one"
+    assert held(filled, look_as_stored(where(filled)).tree)["x.log"] == "one"
     (filled.path / "x.log").unlink()
-    assert "x.log" not in held(filled, take_snapshot(where(filled)).tree)
+    assert "x.log" not in held(filled, look_as_stored(where(filled)).tree)
     filled.write("x.log", "two")
-    assert held(filled, take_snapshot(where(filled)).tree)["x.log"] == "two"
+    assert held(filled, look_as_stored(where(filled)).tree)["x.log"] == "two"
     filled.git("rm", "-q", "-f", "--cached", "x.log")
     assert held(filled, shot(filled).tree) == FIRST
 
 
 def test_deleted_written_again_and_ignored_by_then(filled: Repo) -> None:
     (filled.path / "a").unlink()
-    take_snapshot(where(filled))
+    look_as_stored(where(filled))
     filled.write(".git/info/exclude", "/a\n")
     filled.write("a", "again")
     assert held(filled, shot(filled).tree)["a"] == "again"
@@ -200,7 +206,7 @@ def test_gc_does_not_destroy_it(filled: Repo) -> None:
     filled.write("a", "staged once, then not")
     filled.git("add", "a")
     filled.write("new", "untracked")
-    taken = take_snapshot(where(filled))
+    taken = look_as_stored(where(filled))
     expected = held(filled, taken.tree)
     filled.git("write-tree")
     filled.git("reset", "-q", "--hard")
@@ -212,7 +218,7 @@ def test_gc_does_not_destroy_it(filled: Repo) -> None:
 
 def test_a_snapshot_can_be_laid_out(untouched: Repo) -> None:
     roots = where(untouched)
-    with check_out(roots, take_snapshot(roots).tree) as place:
+    with check_out(roots, look_as_stored(roots).tree) as place:
         inside = Repo(Path(place.root_abs))
         assert {name: (inside.path / name).read_text() for name in NOW} == NOW
         assert inside.git("status", "--porcelain") == "M  a\nD  b\nA  new"
@@ -238,35 +244,41 @@ def test_a_git_folder_of_another_name(filled: Repo) -> None:
         "GIT_WORK_TREE": str(filled.path),
     }
     roots = find_repo(str(filled.path), env)
-    assert take_snapshot(roots) == Snapshot(
+    assert look_as_stored(roots) == Look(
         tree=filled.git("rev-parse", "HEAD^{tree}", env=env),
         head=filled.git("rev-parse", "HEAD", env=env),
     )
 
 
-def test_old_objects_go_and_a_snapshot_after_that_is_whole(filled: Repo) -> None:
+def test_a_tree_that_was_seen_is_kept_for_a_month(filled: Repo) -> None:
     filled.write("new", "untracked")
-    roots = where(filled)
-    before = take_snapshot(where(filled))
-    later = time.time() + 2 * own_objects.KEPT_S
-    assert own_objects.prune(roots, later) == 2  # the file and the tree
-    assert own_objects.prune(roots, later) == 0
-    assert held(filled, take_snapshot(where(filled)).tree) == {**FIRST, "new": "untracked"}
-    assert take_snapshot(where(filled)) == before
+    roots, memory = where(filled), Memory(where(filled))
+    seen = [look_as_stored(roots).tree]
+    filled.write("new", "changed")
+    seen.append(look_as_stored(roots).tree)
+    for above, _folders, names in os.walk(f"{memory.folder_abs}/objects"):
+        for name in names:
+            os.utime(f"{above}/{name}", (0, 0))
+    prune(roots, time.time() + 29 * DAY_S, max_size=0, at_once=True)
+    assert held(filled, seen[0])["new"] == "untracked"
+    assert held(filled, seen[1])["new"] == "changed"
+    os.utime(f"{memory.folder_abs}/{TREES}/{seen[0]}", (0, 0))
+    prune(roots, time.time(), max_size=0, at_once=True)
+    with pytest.raises(GitError):
+        held(filled, seen[0])
+    assert held(filled, seen[1])["new"] == "changed"
+    assert look_as_stored(roots).tree == seen[1]
 
 
 @pytest.mark.thorough
 def test_a_large_untracked_file_is_left_out(filled: Repo) -> None:
     filled.write("grows", "small")
-    assert held(filled, take_snapshot(where(filled)).tree)["grows"] == "small"
+    assert held(filled, look_as_stored(where(filled)).tree)["grows"] == "small"
     for name in ("grows", "large", "a"):
-        os.truncate(filled.write(name), snapshot.LIMIT_BYTES + (name != "a"))
+        os.truncate(filled.write(name), DEFAULT.max_file + (name != "a"))
     taken = shot(filled)
-    assert taken.left_out == (
-        ("grows", "larger than 50 MiB"),
-        ("large", "larger than 50 MiB"),
-    )
-    assert taken.why_unprovable == ("left out: `grows`, `large`",)
+    assert taken.left_out == dict.fromkeys(("grows", "large"), "larger than 100 MiB")
+    assert taken.doubts == ("left out: `grows`, `large`",)
     git = own_objects.reading_git(where(filled))
     assert git.lines("ls-tree", "--name-only", taken.tree) == [".gitignore", "a", "b", "dir"]
 
@@ -276,9 +288,8 @@ def test_other_repositories_are_left_out(filled: Repo) -> None:
     filled.git("worktree", "add", "-q", "-b", "agent", "agents/one")
     taken = shot(filled)
     assert held(filled, taken.tree) == FIRST
-    reason = "a repository of its own"
-    assert taken.left_out == (("agents/one", reason), ("empty", reason))
-    assert not taken.provable
+    assert taken.left_out == {"empty": "a repository of its own"}
+    assert not taken.is_whole
 
 
 def test_submodules_are_in_it_and_dirty_ones_make_it_unprovable(
@@ -289,28 +300,30 @@ def test_submodules_are_in_it_and_dirty_ones_make_it_unprovable(
     library.commit_all("x")
     filled.git("submodule", "--quiet", "add", str(library.path), "lib")
     filled.git("commit", "-qm", "submodule")
-    assert shot(filled).why_unprovable == ()
+    assert shot(filled).doubts == ()
     inner = Repo(filled.path / "lib")
     inner.write("x", "changed")
     dirty = shot(filled)
-    assert dirty.why_unprovable == ("submodules have uncommitted changes: `lib`",)
+    assert dirty.doubts == ("submodules have uncommitted changes: lib",)
     inner.git("commit", "-qam", "y")
     moved = shot(filled)
-    assert moved.why_unprovable == ()
+    assert moved.doubts == ()
     assert held(filled, moved.tree)["lib"] == f"160000 {inner.head()}"
     inner.write("new", "untracked")
-    assert not shot(filled).provable
+    assert not shot(filled).is_whole
 
 
 @pytest.mark.samples(1)
 @pytest.mark.parametrize("flag", ["--assume-unchanged", "--skip-worktree"])
 def test_files_that_git_is_told_not_to_look_at(filled: Repo, flag: str) -> None:
-    assert take_snapshot(where(filled)).provable
+    assert look_as_stored(where(filled)).is_whole
     filled.git("update-index", flag, "a")
     filled.write("a", "changed")
-    assert shot(filled).why_unprovable == ("git is configured to ignore changes of `a`",)
+    taken = shot(filled)
+    assert taken.is_whole
+    assert held(filled, taken.tree)["a"] == "changed"
     filled.git("update-index", flag.replace("--", "--no-"), "a")
-    assert held(filled, take_snapshot(where(filled)).tree)["a"] == "changed"
+    assert held(filled, look_as_stored(where(filled)).tree)["a"] == "changed"
 
 
 def test_a_sparse_working_tree_keeps_what_is_not_there(filled: Repo) -> None:
@@ -320,19 +333,18 @@ def test_a_sparse_working_tree_keeps_what_is_not_there(filled: Repo) -> None:
     filled.write("other/new", "new")
     taken = shot(filled)
     assert held(filled, taken.tree) == {**FIRST, "a": "changed", "other/new": "new"}
-    assert not taken.provable
     filled.git("sparse-checkout", "disable")
-    assert shot(filled).provable
+    assert shot(filled).is_whole
 
 
 def test_a_failing_filter_is_no_snapshot(filled: Repo) -> None:
-    take_snapshot(where(filled))
+    look_as_stored(where(filled))
     filled.git("config", "filter.broken.clean", "false")
     filled.git("config", "filter.broken.required", "true")
     filled.write(".gitattributes", "*.x filter=broken\n")
     filled.write("one.x", "x")
-    with pytest.raises(SnapshotError, match="clean filter 'broken' failed") as caught:
-        take_snapshot(where(filled))
+    with pytest.raises(GitError, match="clean filter 'broken' failed") as caught:
+        look_as_stored(where(filled))
     assert caught.value.exit_status == 74
     filled.git("config", "filter.broken.clean", "tr x y")
     assert held(filled, shot(filled).tree)["one.x"] == "y"
@@ -344,8 +356,8 @@ def test_what_cannot_be_read_is_no_snapshot(filled: Repo, name: str) -> None:
     filled.write("new", "untracked")
     filled.write("a", "changed")
     (filled.path / name).chmod(0)
-    with pytest.raises(SnapshotError):
-        take_snapshot(where(filled))
+    with pytest.raises(UnseenError):
+        look_as_stored(where(filled))
     (filled.path / name).chmod(0o700)
 
 
@@ -380,7 +392,7 @@ def test_names_that_are_no_text(filled: Repo) -> None:
         **dict.fromkeys(map(os.fsdecode, names), "x"),
     }
     filled.write(".git/info/exclude", "caf*\nnew*\n")
-    taken = held(filled, take_snapshot(where(filled)).tree)
+    taken = held(filled, look_as_stored(where(filled)).tree)
     assert sorted(set(taken) - set(FIRST)) == ['"quoted"', "-dash", ":(glob)*", "tab\t"]
 
 
@@ -415,7 +427,7 @@ def test_many_at_once(untouched: Repo) -> None:
         if not pid:
             status = 1
             try:
-                os.write(write, take_snapshot(where(untouched)).tree.encode())
+                os.write(write, look_as_stored(where(untouched)).tree.encode())
                 status = 0
             finally:
                 os._exit(status)
@@ -435,46 +447,46 @@ LEFT = ["facts", "torn facts", "index", "locked", "garbage", "written"]
 @pytest.mark.samples(1)
 @pytest.mark.parametrize("left", LEFT)
 def test_what_a_killed_snapshot_leaves_does_no_harm(untouched: Repo, left: str) -> None:
-    expected = take_snapshot(where(untouched))
+    expected = look_as_stored(where(untouched))
     state = Path(where(untouched).state_abs)
     match left:
         case "facts" | "index":
-            (state / f"snapshot.{left}").unlink()
+            (state / f"files.{left}").unlink()
         case "torn facts":
-            os.truncate(state / "snapshot.facts", 7)
+            os.truncate(state / "files.facts", 7)
         case "locked":
-            (state / "snapshot.index.lock").touch()
+            (state / "files.index.lock").touch()
         case "written":
-            env = {"GIT_INDEX_FILE": str(state / "snapshot.index")}
+            env = {"GIT_INDEX_FILE": str(state / "files.index")}
             where(untouched)._replace(env={**os.environ, **env}).git.out(
                 "rm", "--cached", "-r", "."
             )
         case _:
-            (state / "snapshot.index").write_bytes(b"no index")
-    assert take_snapshot(where(untouched)) == expected
+            (state / "files.index").write_bytes(b"no index")
+    assert look_as_stored(where(untouched)) == expected
 
 
 def test_what_has_not_changed_is_not_written_again(filled: Repo) -> None:
     state = Path(where(filled).state_abs)
 
     def written() -> list[tuple[int, int]]:
-        found = [(state / f"snapshot.{name}").stat() for name in ("index", "facts")]
+        found = [(state / f"files.{name}").stat() for name in ("index", "facts")]
         return [(stat.st_ino, stat.st_ctime_ns) for stat in found]
 
-    taken = take_snapshot(where(filled))
+    taken = look_as_stored(where(filled))
     before = written()
-    assert take_snapshot(where(filled)) == taken
+    assert look_as_stored(where(filled)) == taken
     assert written() == before
     (filled.path / "more").write_text("1\n")
     filled.git("add", "more")
-    assert take_snapshot(where(filled)).tree != taken.tree
+    assert look_as_stored(where(filled)).tree != taken.tree
     assert not set(written()) & set(before)
 
 
 def test_the_commit_is_that_of_git_however_it_is_stored(filled: Repo, tmp_path: Path) -> None:
     def head(repo: Repo) -> tuple[str, str, str]:
         return (
-            take_snapshot(where(repo)).head,
+            look_as_stored(where(repo)).head,
             read_head(where(repo)),
             repo.ask("git", "rev-parse", "--verify", "-q", "HEAD").stdout.decode().strip(),
         )
@@ -498,7 +510,7 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
     roots = where(untouched)
     index = str(untouched.path / ".git/index.lock")
     names = {"GIT_DIR": ".git", "GIT_INDEX_FILE": index, "GIT_PREFIX": "dir/"}
-    taken = take_snapshot(roots._replace(env={**roots.env, **names}))
+    taken = look_as_stored(roots._replace(env={**roots.env, **names}))
     assert held(untouched, taken.tree) == NOW
 
 
@@ -551,14 +563,14 @@ def test_what_another_run_has_hidden_counts_as_in_its_place(filled: Repo) -> Non
     hide_in_another_process(filled)
     assert (filled.path / "a").read_text() == "a first"
     hidden = whole(filled)
-    during = take_snapshot(where(filled))
+    during = look_as_stored(where(filled))
     assert held(filled, during.tree) == held(filled, before.tree)
     assert during.tree == before.tree
-    assert during.why_unprovable == ("another run has stashed unstaged work",)
+    assert (during.doubts, during.is_whole) == ((), False)
     assert whole(filled) == hidden
     put_back(filled)
     assert whole(filled) == state
-    assert take_snapshot(where(filled)) == before
+    assert look_as_stored(where(filled)) == before
 
 
 def test_the_run_that_hides_takes_what_its_gates_see(filled: Repo) -> None:
@@ -568,7 +580,7 @@ def test_the_run_that_hides_takes_what_its_gates_see(filled: Repo) -> None:
     roots = where(filled)
     rescue = Rescue(f"{roots.state_abs}/rescue")
     hide(roots, rescue)
-    taken = take_snapshot(roots)
-    assert (held(filled, taken.tree)["a"], taken.provable) == ("a staged", True)
+    taken = look_as_stored(roots)
+    assert (held(filled, taken.tree)["a"], taken.is_whole) == ("a staged", True)
     put_back(filled)
-    assert held(filled, take_snapshot(roots).tree)["a"] == "a unstaged"
+    assert held(filled, look_as_stored(roots).tree)["a"] == "a unstaged"
