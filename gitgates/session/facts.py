@@ -194,9 +194,6 @@ class WroteEntry(LazyRecord):
     """A tool of the session has written a file, or is about to."""
 
     path: str  # the file
-    new: Sequence[int] | None = None  # digests of the lines that it has inserted
-    old: Sequence[int] | None = None  # digests of the lines that it has removed
-    whole: bool | None = None  # whether it has replaced the whole file
 
 
 @entry("gates-wrote")
@@ -207,23 +204,9 @@ class GatesWroteEntry(LazyRecord):
     writes: Sequence[Sequence[str]]  # the path, and the blob ids before and after
 
 
-@entry("others-wrote")
-class OthersWroteEntry(LazyRecord):
-    """Somebody else has changed files that the session's editing tools wrote."""
-
-    writes: Sequence[Sequence[str]]  # the path, and the blob ids without and with these changes
-
-
 @entry("tool-refused")
 class ToolRefusedEntry(LazyRecord):
     """A shell command was refused, so it has changed nothing."""
-
-    key: str  # identifies the event before the command
-
-
-@entry("tool-harmless")
-class ToolHarmlessEntry(LazyRecord):
-    """A shell command does not change any file of the project."""
 
     key: str  # identifies the event before the command
 
@@ -503,7 +486,7 @@ class Timeline(Record):
     stashes: tuple[str, ...] = ()  # that were there when the session began
     point: Point | None = None  # the last snapshot
     quiet: tuple[IdleSpan, ...] = ()
-    others_writes: tuple[Write, ...] = ()  # of gates, and in files that it edited, too
+    others_writes: tuple[Write, ...] = ()  # of gates
     requests: tuple[str, ...] = ()  # the person's prompts, word for word
     transcript_abs: str = ""  # of the host, as the last prompt named it
 
@@ -525,7 +508,7 @@ def _rest(state: Fact, fact: Fact) -> None:
     state["point"] = point_of(fact)
 
 
-def _others_wrote(state: Fact, fact: Fact) -> None:
+def _gates_wrote(state: Fact, fact: Fact) -> None:
     stamp = float(fact["t"])
     state["others_writes"] += tuple(
         Write(stamp=stamp, path=str(path), before=str(before), after=str(after))
@@ -547,8 +530,7 @@ TIMELINE: Projection[Timeline] = Projection(
     {
         SnapshotEntry: _point,
         RestEntry: _rest,
-        GatesWroteEntry: _others_wrote,
-        OthersWroteEntry: _others_wrote,
+        GatesWroteEntry: _gates_wrote,
         PromptEntry: _request,
     },
     prompt_ids=frozenset(),

@@ -37,12 +37,6 @@ _COMMAND = (
 )
 # What output may be passed on to, and what shows where one is. None has an option that writes.
 _FILTERS = ("head", "tail", "wc", "cat", "grep", "cut", "nl", "cd", "ls", "pwd", "echo")
-# The commands in messages to a blocked agent, and those that show a change.
-_SHOWING = (
-    *(f"gitgates review {verb}" for verb in ("done", "skip", "post", "status", "diff", "request")),
-    *("gitgates cannot-fix", "git diff", "git log", "git show", "git status"),
-)
-_PROGRAMS = {"git", "gitgates", *_FILTERS}
 # Options of git itself that change nothing about what is read.
 _QUIET = ("--no-pager", "-P")
 # Options that write a file, or start a program.
@@ -69,15 +63,6 @@ def refuse_line(command: str, allowed: tuple[str, ...]) -> str:
             "written, nothing in the background. Put text with such characters in single quotes."
         )
     return next((why for words in commands if (why := _refuse_command(words, allowed))), "")
-
-
-def only_shows(command: str, more: tuple[str, ...] = ()) -> bool:
-    """Return whether a shell command changes no file. `more`: how others begin that do not."""
-    first = command.split(maxsplit=1)[:1]
-    # The first word decides on most commands; a comment or a quote may precede it.
-    if not first or (first[0].isalnum() and first[0] not in _PROGRAMS):
-        return False
-    return not refuse_line(command, (*_SHOWING, *more))
 
 
 def _refuse_command(words: list[str], allowed: tuple[str, ...]) -> str:

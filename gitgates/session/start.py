@@ -25,7 +25,6 @@ from gitgates.session.facts import (
     WroteEntry,
 )
 from gitgates.session.journal import of_kind, stamp_of
-from gitgates.session.needs import are_writers_followed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 _MOST_STASHES = 20
-_LONGEST_EDIT = 1 << 16  # characters of an edit whose lines are distinguished from others'
 _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
 _UNKNOWN = "the start of this session is not recorded here"
 _NOW = "HEAD, so all differences from HEAD count as its work"
@@ -155,14 +153,14 @@ def entries_of(call: Call) -> list[Any]:
         host="" if payload.host == DEFAULT_AGENT else payload.host,
     )
     if payload.command:
-        from gitgates.session.shell_commands import only_shows  # only shells pay for it
+        from gitgates.session.reading import is_reading  # only shells pay for it
 
-        event = event._replace(shows=only_shows(payload.command))
+        event = event._replace(shows=is_reading(payload.command))
     entries: list[Any] = [PromptEntry("", ""), event] if _begins_turn(call) else [event]
     host = agent_host(payload.host or DEFAULT_AGENT)
     written_at = "after-tool" if host.PROTOCOL.tells_edits else "before-tool"
     if (payload.kind, payload.tool_kind) == (written_at, "writes") and not payload.failed:
-        entries += [WroteEntry(path, **_lines(call)) for path in call.edited_paths or ()]
+        entries += [WroteEntry(path) for path in call.edited_paths or ()]
     if payload.scheduled:
         entries.append(
             ScheduledEntry([_mark_of(_bytes_of(prompt)) for prompt in payload.scheduled])
@@ -172,28 +170,6 @@ def entries_of(call: Call) -> list[Any]:
     elif payload.kind == "prompt":
         entries.append(_prompt(call))
     return entries
-
-
-def _lines(call: Call) -> dict[str, Any]:
-    """Return digests of the lines that an edit has put into a file, and taken out.
-
-    `whole`: it has replaced all of the file.
-    """
-    edits = call.payload.edits
-    size = sum(len(edit.new) + len(edit.old) for edit in edits)
-    if not edits or size > _LONGEST_EDIT or not are_writers_followed(call):
-        return {}
-    return {
-        "new": sorted({mark for edit in edits for mark in line_marks(edit.new)}),
-        "old": sorted({mark for edit in edits for mark in line_marks(edit.old)}),
-        "whole": any(edit.whole for edit in edits),
-    }
-
-
-def line_marks(text: str) -> list[int]:
-    """Return a digest of each line that is not empty, white space left out."""
-    lines = ("".join(line.split()) for line in text.splitlines())
-    return [zlib.crc32(line.encode("utf-8", "replace")) for line in lines if line]
 
 
 def _begins_turn(call: Call) -> bool:

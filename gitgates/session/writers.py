@@ -18,7 +18,6 @@ from gitgates.session.facts import (
     EventEntry,
     RestEntry,
     SnapshotEntry,
-    ToolHarmlessEntry,
     ToolRefusedEntry,
     WroteEntry,
 )
@@ -71,7 +70,7 @@ def own_files_now(call: Call) -> list[str] | None:
     # Not every client reports it.
     tells = knows_tools and any(fact.get("agent") for fact in events)
     quiet = (*UNCHANGING, "writes", *(("agent",) if tells else ()))
-    marks = {fact.get("key") for fact in of_kind(facts, ToolRefusedEntry, ToolHarmlessEntry)}
+    marks = {fact.get("key") for fact in of_kind(facts, ToolRefusedEntry)}
     judged = [fact for fact in events if not _tool_keys(fact) & marks]
     if any(fact.get("tool_kind") not in quiet and fact.get("shows") is not True for fact in judged):
         return None
@@ -180,7 +179,7 @@ def _written(
 
     `heard_of`: ids of calls that events have reported, which are judged by these.
     """
-    from gitgates.session.shell_commands import only_shows  # many sessions have no transcript
+    from gitgates.session.reading import is_reading  # many sessions have no transcript
 
     paths: set[str] = set()
     real_abs = os.path.realpath(call.repo.root_abs)
@@ -191,7 +190,7 @@ def _written(
     for tool_call in calls:
         if tool_call.tool_use_id and tool_call.tool_use_id in heard_of:
             continue
-        if tool_call.kind == "shell" and only_shows(tool_call.command):
+        if tool_call.kind == "shell" and is_reading(tool_call.command):
             continue
         if tool_call.kind not in quiet or (
             tool_call.kind == "writes" and not os.path.isabs(tool_call.path)

@@ -45,10 +45,10 @@ def test_a_span_is_idle_where_the_snapshot_after_it_names_the_sessions_own_files
     assert found.point == Point("d", "", 4.0)
 
 
-def test_what_others_wrote_is_kept_with_its_time() -> None:
+def test_what_gates_wrote_is_kept_with_its_time() -> None:
     found = told(
         {"what": "gates-wrote", "paths": ["x"], "writes": [["x", "1", "2"]]},
-        {"what": "others-wrote", "writes": [["y", "3", "4"]]},
-        {"what": "others-wrote", "writes": ["damaged"]},
+        {"what": "gates-wrote", "paths": ["y"], "writes": [["y", "3", "4"]]},
+        {"what": "gates-wrote", "writes": ["damaged"]},
     )
     assert found.others_writes == (Write(1.0, "x", "1", "2"), Write(2.0, "y", "3", "4"))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from each_case import each_case
 
-from gitgates.session.shell_commands import only_shows, split_commands
+from gitgates.session.shell_commands import split_commands
 from gitgates.shell import syntax as shell_syntax
 from gitgates.shell.starters import STARTERS, Starter
 from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, read_command_line
@@ -219,7 +219,6 @@ def test_without_a_parser_nothing_is_plain(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(shell_syntax, "_parser", lambda: None)
     assert read_command_line("a").trouble == "the parser for commands cannot be loaded"
     assert split_commands("git diff") is None
-    assert not only_shows("git diff")
 
 
 def test_what_is_nested_too_deeply_is_not_plain() -> None:

@@ -37,7 +37,7 @@ from gitgates.git.authorship import Span, trees
 from gitgates.git.object_store import reading_git
 from gitgates.session.facts import GatesWroteEntry, SnapshotEntry
 from gitgates.session.journal import fact_of, is_a, of_kind, stamp_of
-from gitgates.session.shell_commands import only_shows
+from gitgates.session.reading import is_reading
 from gitgates.session.start import first_point
 from gitgates.store.log import Journal, sessions
 
@@ -60,7 +60,7 @@ def decide_changes(call: Call) -> Verdict:
     """Return the verdict on changes outside the scope: after a shell command, or at an end."""
     payload, leases = call.payload, renewed_leases(call)
     if payload.kind in ("after-tool", "tool-failed"):
-        return Verdict() if only_shows(payload.command) else _after_shell(call, leases)
+        return Verdict() if is_reading(payload.command) else _after_shell(call, leases)
     is_end = payload.kind in ENDINGS and call.ends_work
     verdict = _at_end(call, leases) if is_end else Verdict()
     if payload.kind != "turn-end" and verdict.level < BLOCK and not call.is_dry:

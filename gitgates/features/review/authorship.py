@@ -1,24 +1,23 @@
 """Record which files the session's own tools wrote, as far as that is known.
 
-A shell command may have written anything while it ran, unless it is known to read or to test: there
-is a snapshot before and after it. A tool that is not known may have written anything since the
-snapshot before it.
+A shell command may have written anything while it ran, unless it is known to read: there is a
+snapshot before and after it. A tool that is not known may have written anything since the snapshot
+before it. A file that an editing tool has written is the session's, with all that is in it.
 """
 
 from __future__ import annotations
 
-from gitgates.core.lifecycle import ENDINGS, HOOK_OF
+from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK
 from gitgates.features.review import config as review_config
 from gitgates.session.facts import (
-    OthersWroteEntry,
     RestEntry,
     SnapshotEntry,
     ToolBackgroundEntry,
-    ToolHarmlessEntry,
     ToolRefusedEntry,
 )
 from gitgates.session.journal import of_kind
+from gitgates.session.recorder import may_write
 from gitgates.session.start import record_base
 from gitgates.session.writers import find_last_snapshot, is_shell_running, own_files_now
 from gitgates.store.files import length_of
@@ -58,7 +57,7 @@ def _record_command(call: Call, so_far: Verdict) -> None:
     """Record a snapshot before and after a shell command that may write."""
     if so_far.level >= BLOCK:
         call.record(ToolRefusedEntry(call.key))
-    elif call.session.base and not _leaves_files(call):
+    elif call.session.base and may_write(call.payload):
         record_now(call)
         if call.kind == "before-tool" and _goes_on(call.payload):
             call.record(ToolBackgroundEntry(call.key))
@@ -82,26 +81,6 @@ def _goes_on(payload: Payload) -> bool:
     return payload.tool_input.get("run_in_background") is True or "&" in plain
 
 
-def _leaves_files(call: Call) -> bool:
-    """Return whether a command is known to read or to test; note it before it runs."""
-    from gitgates.features.review.command_effects import leaves_files  # no other tool pays for it
-
-    before = _before(call.payload)
-    earlier = [fact for fact in call.entries if before and fact.get("key") == before]
-    if earlier and call.kind != "before-tool":
-        return bool(of_kind(earlier, ToolHarmlessEntry))
-    is_harmless = leaves_files(call.payload.command)
-    if is_harmless:
-        call.record(ToolHarmlessEntry(call.key))
-    return is_harmless
-
-
-def _before(payload: Payload) -> str:
-    """Return the key of the event before a tool call; empty where calls have no ids."""
-    use = payload.tool_use_id
-    return f"{HOOK_OF['before-tool']}:{use}" if use else ""
-
-
 def record_now(call: Call) -> None:
     """Record a snapshot, and the session's own files in it.
 
@@ -110,23 +89,15 @@ def record_now(call: Call) -> None:
     record_base(call)
     if not call.snapshot.tree:
         return
-    written = own_files_now(call)
-    writes: list[list[str]] = []
-    if written:
-        from gitgates.features.review.edited_lines import split_writes  # only after edits
-
-        written, writes = split_writes(
-            call, written, since=call.entries[find_last_snapshot(call.entries) :]
-        )
     length, running = length_of(call.payload.transcript_abs), _may_run_on(call)
     snapshot = SnapshotEntry(
         tree=call.snapshot.tree,
         head=call.snapshot.head,
-        own=written,
+        own=own_files_now(call),
         transcript=length,
         running=running,
     )
-    call.record(snapshot, *([OthersWroteEntry(writes)] if writes else []))
+    call.record(snapshot)
 
 
 def idle_entry(call: Call) -> tuple[RestEntry, ...]:

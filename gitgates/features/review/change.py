@@ -65,12 +65,12 @@ class SessionChange:
         return Span(self.repo, start, self.now, self._also, times, self.timeline.stashes)
 
     def without_others(self, span: Span) -> Span:
-        """Return a span without the writes of our gates, and of others in the session's files."""
+        """Return a span without the writes of our gates."""
         writes = [write for write in self.timeline.others_writes if write.stamp >= span.start.stamp]
         if not writes:
             return span
-        tree = without_writes(self.repo, span.start.tree, span.now.tree, writes)
-        return span._replace(now=span.now._replace(tree=tree))
+        start, now = without_writes(self.repo, span.start.tree, span.now.tree, writes)
+        return span._replace(start=span.start._replace(tree=start), now=span.now._replace(tree=now))
 
     @lazy
     def whole(self) -> Span:

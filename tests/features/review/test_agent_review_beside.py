@@ -9,11 +9,8 @@ from typing import Any
 import pytest
 from agent_support import Agent
 from conftest import Repo
-from each_case import each_case
 from session_support import begin
 from test_agent_review import LINES, REVIEW, reason
-
-from gitgates.features.review.command_effects import leaves_files
 
 MANY = "".join(f"name_{number} = {number}\n" for number in range(100))
 
@@ -62,12 +59,8 @@ def theirs(agent: Agent, name: str = "theirs.py") -> Callable[[], None]:
 
 
 @pytest.mark.samples(2)
-@pytest.mark.parametrize(
-    "command", ["python -m pytest -q | tail -3", "grep -rn x . | sort", "uv run pytest", "npm test"]
-)
-def test_a_command_that_reads_or_tests_leaves_authorship_as_it_is(
-    agent: Agent, command: str
-) -> None:
+@pytest.mark.parametrize("command", ["grep -rn x . | sort", "git log --oneline | head -3"])
+def test_a_command_that_reads_leaves_authorship_as_it_is(agent: Agent, command: str) -> None:
     edit(agent, "a.py", "name_5 = 5\n", "name_5 = 6\n")
     during(agent, "Bash", {"command": command}, theirs(agent))
     assert "decision" not in agent.stop()
@@ -89,7 +82,7 @@ def test_of_any_other_command_counts_what_it_changes_while_it_runs(agent: Agent)
 
 
 def test_what_changes_while_such_a_command_runs_counts(agent: Agent) -> None:
-    shell(agent, "true", meanwhile=theirs(agent))
+    shell(agent, "make test", meanwhile=theirs(agent))
     assert "`theirs.py` +60" in reason(agent.stop())
 
 
@@ -123,16 +116,13 @@ def test_a_command_of_a_sub_agent_that_still_runs_may_write(agent: Agent) -> Non
     assert "`theirs.py` +60" in reason(agent.stop())
 
 
-def test_in_a_file_that_both_edit_the_agents_lines_are_known(agent: Agent) -> None:
+def test_a_file_that_both_edit_counts_with_all_of_it(agent: Agent) -> None:
     repo = agent.repo
     edit(agent, "a.py", "name_5 = 5\n", "name_5 = 6\nname_5b = 6\n")
     text = (repo.path / "a.py").read_text()
     repo.write("a.py", text.replace("name_50 = 50\n", f"name_50 = 50\n{LINES}"))
     edit(agent, "a.py", "name_90 = 90\n", "name_90 = 91\n")
-    assert "decision" not in agent.stop()
-    more = "".join(f"own = {number}\n" for number in range(60))
-    edit(agent, "a.py", "name_20 = 20\n", more)
-    assert "`a.py` +62" in reason(agent.stop(again=True)).replace("+63", "+62")
+    assert "`a.py` +63" in reason(agent.stop())
 
 
 @pytest.mark.parametrize("old", ["name_7 = 7\n", "name_7 ="])
@@ -162,37 +152,3 @@ def test_lines_that_a_formatter_has_rewritten_are_its_own(agent: Agent) -> None:
     text = (agent.repo.path / "a.py").read_text()
     agent.repo.write("a.py", text.replace(" = ", " := "))
     assert "`a.py` +" in reason(agent.stop())
-
-
-@each_case(
-    ("command", "leaves"),
-    [
-        ("pytest", True),
-        ("cd x && python3 -m pytest -q 2>&1 | tail -5", True),
-        ("pytest --snapshot-update", False),
-        ("ruff check .", True),
-        ("ruff check --fix .", False),
-        ("ruff format", False),
-        ("npm run test", True),
-        ("npm run build", False),
-        ("npx jest -u", False),
-        ("go test ./...", True),
-        ("go generate", False),
-        ("make", False),
-        ("make check > log", False),
-        ("make test", True),
-        ("make test check V=1", True),
-        ("make check format", False),
-        ("go vet -fix ./...", False),
-        ("INSTA_UPDATE=always cargo test", False),
-        ("PYTHONPATH=src pytest -q", True),
-        ('bash -c "$X"', False),
-        ("python script.py", False),
-        ("python -m build", False),
-        ("ls -la | head", True),
-        ("pytest; rm x", False),
-        ("", False),
-    ],
-)
-def test_commands_that_read_or_test(command: str, *, leaves: bool) -> None:
-    assert leaves_files(command) is leaves
