@@ -11,7 +11,7 @@ import time
 from gitgates.core.errors import LockError
 from gitgates.files.index import UnseenError
 from gitgates.files.looked import DEFAULT, Limits, Look
-from gitgates.files.memory import NO_DEADLINE, Memory, TimeOver, unstorable
+from gitgates.files.memory import NO_DEADLINE, Memory, TimeOver, time_over, unstorable
 from gitgates.files.scan import Scan
 from gitgates.files.stashed import find_stashed
 
@@ -70,6 +70,8 @@ def look_locked(memory: Memory, limits: Limits, *, ignored: bool, until_s: float
     memory.prepare()
     patience_s, failures = time.monotonic() + _PATIENCE_S, 0
     while True:
+        if time.monotonic() > until_s:
+            raise time_over(repo.root_abs)
         stashed = find_stashed(repo)
         try:
             result = Scan(memory, limits, until_s).look(stashed, with_ignored=ignored)

@@ -12,9 +12,15 @@ import time
 
 from gitgates.core.errors import GitError, StateError
 from gitgates.files.held import link_objects, share_shallow
-from gitgates.files.memory import TREES, Memory, TimeOver, unstorable
+from gitgates.files.memory import TREES, Memory, TimeOver, time_over, unstorable
 from gitgates.files.points import points, state_of
-from gitgates.store.files import read_or_empty, remove_file, remove_tree, replace_file
+from gitgates.store.files import (
+    lock_file,
+    read_or_empty,
+    remove_file,
+    remove_tree,
+    replace_file,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,10 +34,10 @@ _KEEP_TREES_S = 30 * 24 * 3600.0  # as long as the journals that name them
 MAX_SIZE = 2 << 30
 _FOREVER_S = float("inf")
 _BESIDE_S = 5.0
+_LOOK_S = 2.0  # that a look is waited for
 _EVERY_S = 3600.0
-# So old is no object of a point that is being made.
+# So old is no loose object that is about to be named.
 _YOUNG = "--expire=1.hour.ago"
-_YOUNG_S = 3600.0
 _BLOCK = 512
 
 
@@ -145,31 +151,41 @@ class _Pruning:
         }
 
     def _collect(self, newer: list[Point]) -> None:
-        """Remove what no point needs; hold what the user's repository may lose."""
-        memory = self._memory
-        self._mark_packs()
-        link_objects(memory, {})
-        self._hold(newer)
-        self._hold_present()
-        for args in (("repack", "-a", "-d", "-l", "-q"), ("prune", _YOUNG)):
-            done = memory.ask(*args, until_s=self._until_s)
-            if done.exit_status:
-                why = os.fsdecode(done.stderr).strip()
-                raise StateError(f"{memory.folder_abs}: git {args[0]} failed: {why}")
+        """Remove what no point needs; hold what the user's repository may lose.
 
-    def _mark_packs(self) -> None:
-        """Have `git repack` leave packs alone: the user's, and those of looks that may go on."""
+        Nobody looks meanwhile: what looks have stored is named by then.
+        """
+        memory, fds = self._memory, []
+        try:
+            for state_abs in filter(os.path.isdir, memory.repo.states_abs):
+                fds.append(lock_file(f"{state_abs}/files.lock", wait_s=_LOOK_S))
+                if fds[-1] < 0:
+                    raise time_over(memory.repo.root_abs)
+            self._mark_users_packs()
+            link_objects(memory, {})
+            self._hold(newer)
+            self._hold_present()
+            for args in (("repack", "-a", "-d", "-l", "-q"), ("prune", _YOUNG)):
+                done = memory.ask(*args, until_s=self._until_s)
+                if done.exit_status:
+                    why = os.fsdecode(done.stderr).strip()
+                    raise StateError(f"{memory.folder_abs}: git {args[0]} failed: {why}")
+        finally:
+            for fd in fds:
+                if fd >= 0:
+                    os.close(fd)
+
+    def _mark_users_packs(self) -> None:
+        """Have `git repack` leave the packs alone that the user's repository has, too."""
         own_abs = f"{self._memory.folder_abs}/objects/pack"
         users_abs = f"{self._memory.users_objects_abs}/pack"
         os.makedirs(own_abs, exist_ok=True)
-        kept = set(os.listdir(users_abs)) if os.path.isdir(users_abs) else set()
-        names, young_s = os.listdir(own_abs), time.time() - _YOUNG_S
-        kept |= {name for name in names if os.stat(f"{own_abs}/{name}").st_mtime > young_s}
-        for name in names:
+        users = set(os.listdir(users_abs)) if os.path.isdir(users_abs) else set()
+        for name in os.listdir(own_abs):
             base, _, ending = name.rpartition(".")
-            if ending == "keep" and f"{base}.pack" not in kept:
+            if ending == "keep" and f"{base}.pack" not in users:
                 remove_file(f"{own_abs}/{name}")
-        for name in kept:
+        for name in users:
             if name.endswith(".pack"):
                 replace_file(f"{own_abs}/{name.removesuffix('.pack')}.keep", b"", sync=False)
 
