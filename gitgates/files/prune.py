@@ -71,6 +71,8 @@ def prune(
             replace_file(mark_abs, b"", sync=False)
             _remove_abandoned(memory, now_s - keep_s)
             has_forgotten = _forget_trees(memory, now_s - _KEEP_TREES_S)
+            if keep_s == _FOREVER_S and not has_forgotten:
+                return ""
             pruning = _Pruning(memory, limit_s)
             return pruning.run(now_s - keep_s, max_size, at_once=has_forgotten)
         finally:
