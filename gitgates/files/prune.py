@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from gitgates.core.errors import GitError, StateError
+from gitgates.core.errors import GitgatesError, StateError
 from gitgates.files.held import link_objects, share_shallow
 from gitgates.files.memory import TREES, Memory, TimeOver, time_over, unstorable
 from gitgates.files.points import points, state_of
@@ -74,7 +74,7 @@ def prune(
             if keep_s == _FOREVER_S and not has_forgotten:
                 return ""
             pruning = _Pruning(memory, limit_s)
-            return pruning.run(now_s - keep_s, max_size, at_once=has_forgotten)
+            return pruning.run(now_s - keep_s, max_size, at_once=has_forgotten or at_once)
         finally:
             os.close(fd)
     except TimeOver:
@@ -86,8 +86,15 @@ def prune(
 def prune_trees(repo: Repo, now_s: float) -> None:
     """Remove what only sessions and runs have seen, a month ago; of points, nothing."""
     try:
-        prune(repo, now_s, keep_s=_FOREVER_S, max_size=sys.maxsize, limit_s=_BESIDE_S)
-    except (StateError, GitError):
+        if _forget_trees(Memory(repo), now_s - _KEEP_TREES_S):
+            prune(
+                *(repo, now_s),
+                keep_s=_FOREVER_S,
+                max_size=sys.maxsize,
+                at_once=True,
+                limit_s=_BESIDE_S,
+            )
+    except (GitgatesError, OSError):
         return  # it is tried again
 
 
