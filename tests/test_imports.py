@@ -261,21 +261,16 @@ AGENT_PARTS = {
 }
 TO_GUARD = {"features.guard.places"}
 TO_SAVE = {
-    *("core.guarded", "core.parts", "engine.command", "engine.walk", "git.index"),
-    *("git.object_store", "worktree", "worktree.locks", "features.undo"),
+    *("core.guarded", "core.parts", "engine.walk", "git.index", "git.object_store"),
+    *("proc.parents", "session.recorder", "worktree", "worktree.locks", "features.undo", "files"),
+    *(f"features.undo.{name}" for name in ("policy", "after_gates", "settings", "tool_call")),
+    *("features.undo.relevant",),
     *(
-        f"features.undo.{name}"
+        f"files.{name}"
         for name in (
-            "points",
-            "policy",
-            "after_gates",
-            "git_state",
-            "settings",
-            "tool_call",
-            "private_git",
-            "prompts",
-            "relevant",
-            "states",
+            *("facts", "forced", "git_state", "held", "ignored", "index", "look", "looked"),
+            *("memory", "others", "permissions", "points", "prune", "rules", "scan", "seed"),
+            "stashed",
         )
     ),
 }
@@ -292,7 +287,8 @@ def loaded_by_agent_hook(
     repo.env["PYTHONPATH"] = str(ROOT)
     (repo.path / "pyproject.toml").write_text(config)
     first = {"hook_event_name": "PreToolUse", "tool_name": "Write"}  # the first save point
-    for one in ({"hook_event_name": "SessionStart"}, first, event):
+    after = {**first, "hook_event_name": "PostToolUse"}
+    for one in ({"hook_event_name": "SessionStart"}, first, after, event):
         subprocess.run(
             [sys.executable, "-c", f"import sys{TELL}{IMPORT}\nmain()", "agent-hook", "claude"],
             cwd=repo.path,

@@ -153,7 +153,7 @@ POLICIES: tuple[Policy, ...] = (
         table="undo",
         keeps_settings=True,
         approvals={"undo": "undo or redo what is not the agent's own turn"},
-        kinds=("prompt", "before-tool", "after-tool", "tool-failed"),
+        kinds=("session-start", "prompt", "before-tool", "after-tool", "tool-failed"),
         joins=True,
     ),
     # Notes whose work it is before gates run, which may take minutes.

@@ -1,6 +1,6 @@
 """What git keeps beside the files of a worktree: the index, HEAD, branches, the stash.
 
-files.git   of one worktree: what this was made from, and what was held then
+files.kept   of one worktree: what this was made from, and what was held then
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gitgates.files.held import git_files, hold_commits, link_objects
 from gitgates.git.index import SETTINGS, cached_tree, copy_index
 from gitgates.git.object_store import quoted
 from gitgates.git.repo import Git, nul_split
-from gitgates.store.files import read_cached, remove_file, replace_cached
+from gitgates.store.files import read_cached, read_or_empty, remove_file, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
     from gitgates.files.memory import Memory
 
-_VERSION = 1
+_VERSION = 2
+# What git keeps of a command that waits to be continued. Source: refs.c, sequencer.c.
+WAITING = (
+    *("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
+    *("rebase-merge", "rebase-apply", "sequencer"),
+)
+_LARGEST = 1 << 16  # bytes of one such file
 _REFS = ("refs/heads", "refs/stash")
 
 
@@ -34,11 +40,12 @@ class GitState(Record):
     index_blob: str = ""  # with the bytes of the index; empty: there is none
     entries: str = ""  # a digest of what it has, without what `lstat` said
     staged: str = ""  # a tree with the objects that it names; empty: none
+    waiting: Mapping[str, str] = {}  # file of a command that waits to be continued → content
 
 
 def read_git_state(memory: Memory) -> GitState:
     """Return the state, and hold what it names. Raises: GitError, TimeOver, OSError."""
-    cache_abs = f"{memory.repo.state_abs}/files.git"
+    cache_abs = f"{memory.repo.state_abs}/files.kept"
     cached = read_cached(cache_abs)
     key = _VERSION, memory.identity()
     is_known = isinstance(cached, tuple) and cached[:2] == key
@@ -81,6 +88,7 @@ def _read(memory: Memory, before: GitState) -> GitState:
         branch=os.fsdecode(branch.stdout).strip(),
         refs=refs,
         stash=tuple(stash),
+        waiting=read_waiting(repo.git_dir_abs),
     )
     index_abs = f"{repo.git_dir_abs}/index"
     if not os.path.exists(index_abs):
@@ -97,6 +105,21 @@ def _read(memory: Memory, before: GitState) -> GitState:
         content = file.read()
     staged = _staged(memory, git, content, listing)
     return state._replace(index_blob=memory.write("blob", content), entries=entries, staged=staged)
+
+
+def read_waiting(git_dir_abs: str) -> dict[str, str]:
+    """Return file → content, of a command of git that waits to be continued."""
+    waiting = dict[str, str]()
+    for name in WAITING:
+        to_visit = [name]
+        while to_visit:
+            place = to_visit.pop()
+            path_abs = f"{git_dir_abs}/{place}"
+            if os.path.isdir(path_abs):
+                to_visit += sorted(f"{place}/{each}" for each in os.listdir(path_abs))
+            elif os.path.isfile(path_abs) and os.path.getsize(path_abs) <= _LARGEST:
+                waiting[place] = os.fsdecode(read_or_empty(path_abs))
+    return waiting
 
 
 def _staged(memory: Memory, git: Git, index: bytes, listing: bytes) -> str:

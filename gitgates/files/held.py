@@ -134,12 +134,15 @@ def share_shallow(memory: Memory, cuts: Iterable[str] | None = None) -> None:
 
 
 def git_files(memory: Memory) -> tuple[tuple[object, ...], ...]:
-    """Return what `stat` says of the files that keep the index, HEAD, branches and the stash."""
+    """Return what `stat` says of the files that keep what `GitState` has."""
     repo = memory.repo
     common_abs, git_dir_abs = repo.common_dir_abs, repo.git_dir_abs
     places = [f"{git_dir_abs}/index", f"{git_dir_abs}/HEAD", f"{common_abs}/packed-refs"]
     places += [f"{common_abs}/refs/stash", f"{common_abs}/logs/refs/stash"]
     places += [f"{common_abs}/reftable/tables.list", f"{common_abs}/shallow"]
+    places += [f"{git_dir_abs}/{name}" for name in ("MERGE_HEAD", "MERGE_MSG", "REVERT_HEAD")]
+    places += [f"{git_dir_abs}/{name}" for name in ("CHERRY_PICK_HEAD", "SQUASH_MSG", "sequencer")]
+    places += [f"{git_dir_abs}/{name}" for name in ("rebase-merge", "rebase-apply")]
     folders = [f"{common_abs}/refs/heads"]
     for folder_abs in folders:  # grows during the iteration
         try:

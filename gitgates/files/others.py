@@ -34,6 +34,9 @@ def classify(repo: Repo, index: Index, facts: LookFacts, others: list[str]) -> l
     Raises: UnseenError, TimeOver, OSError.
     """
     kinds = {item: facts.kinds[item] for item in others if item in facts.kinds}
+    for item in [item for item, kind in kinds.items() if kind == NESTED]:
+        if not nested_kind(repo, item):
+            del kinds[item]
     new = [item for item in others if item not in kinds]
     for item in list(new):
         if kind := _own_kind(repo, item):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Owners: TypeAlias = dict[str, tuple[int, int]]
 
-_SETTLED_S = 2  # git compares times by the second
+SETTLED_S = 2  # git compares times by the second
 _SECOND_NS = 1_000_000_000
 
 
@@ -44,7 +44,7 @@ class Permissions:
         root = os.stat(root_abs)
         self._owner = root.st_uid, root.st_gid
         # What has changed since then may change again, and look the same to git.
-        self._settled_ns = (int(time.time()) - _SETTLED_S) * _SECOND_NS
+        self._settled_ns = (int(time.time()) - SETTLED_S) * _SECOND_NS
 
     def note_all(self, paths: Iterable[str]) -> None:
         """Look at all files anew."""

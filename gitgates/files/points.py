@@ -63,7 +63,7 @@ class Point(Record):
     """What a worktree held at one moment."""
 
     id: str  # of the commit
-    number: int  # for people; counted over all worktrees
+    number: int  # for people; counted over all worktrees. 0: the first one, which changes nothing
     time_s: float
     root_abs: str
     author: Author
@@ -89,6 +89,7 @@ class State(Record):
     owners: Mapping[str, tuple[int, int]] = {}  # path → user, group: not those of the root
     left_out: Mapping[str, str] = {}  # path → why it is in no tree; ignored files included
     unseen: tuple[str, ...] = ()
+    waiting: Mapping[str, str] = {}  # of a command of git that waits to be continued: `GitState`
 
 
 class Recorded(Record):
@@ -149,7 +150,7 @@ def _record_locked(memory: Memory, tree_look: Look, author: Author, facts: Facts
     state = memory.write("blob", os.fsencode(text))
     point = Point(
         id="",
-        number=_next_number(memory),
+        number=_next_number(memory) if parent else 0,
         time_s=time.time(),
         root_abs=memory.repo.root_abs,
         author=author,
@@ -187,7 +188,7 @@ def _known_parent(memory: Memory) -> str:
         return parent
     if memory.reading.ask("cat-file", "-e", f"{parent}^{{tree}}").exit_status:
         memory.notes.append("the last point was damaged: the history begins anew")
-        remove_file(f"{memory.repo.state_abs}/files.git")  # what it says to be stored may be gone
+        remove_file(f"{memory.repo.state_abs}/files.kept")  # what it says to be stored may be gone
         return ""
     return parent
 
@@ -205,6 +206,7 @@ def _state(tree_look: Look, git: GitState) -> State:
         owners=_sorted(tree_look.owners),
         left_out=_sorted({**tree_look.left_out, **tree_look.ignored_out}),
         unseen=tree_look.unseen,
+        waiting=_sorted(git.waiting),
     )
 
 

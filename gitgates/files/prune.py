@@ -61,8 +61,10 @@ def prune(
     mark_abs = f"{memory.folder_abs}/pruned"
     try:
         is_due = at_once or os.stat(mark_abs).st_mtime < now_s - _EVERY_S
-    except OSError:
-        is_due = memory.exists()
+    except OSError:  # it is new
+        is_due = False
+        if memory.exists():
+            replace_file(mark_abs, b"", sync=False)
     if not (is_due and memory.exists()):
         return ""
     try:

@@ -8,10 +8,12 @@ was checked out. Flagged entries, those in conflict, and those announced with `g
 from __future__ import annotations
 
 import os
+import time
 
 from gitgates.core.types import Command
 from gitgates.files.facts import facts_of
 from gitgates.files.index import UnseenError
+from gitgates.files.permissions import SETTLED_S
 from gitgates.files.rules import attribute_files
 from gitgates.git.index import SETTINGS, copy_index
 from gitgates.git.repo import Git, nul_ended
@@ -54,7 +56,7 @@ class Seed:
         self._flagged_modules: dict[str, str] = {}
         self.dropped: list[str] = []  # of those that do not stay, to be stored anew
         self.modules: list[str] = []
-        self.unusual: dict[str, Stat] = {}  # files that may have unusual permissions
+        self.unusual: dict[str, Stat] = {}  # files that may have, or get, unusual permissions
 
     def make(self) -> None:
         """Make the index. Raises: UnseenError, TimeOver, OSError."""
@@ -141,6 +143,7 @@ class Seed:
     def _look(self) -> list[int]:
         """Return how many bytes each file has, or a link; -1 where there is none."""
         lengths, lstat = list[int](), os.lstat
+        settled_s = time.time() - SETTLED_S
         root = os.stat(self._repo.root_abs)
         owner, plain = root.st_uid, {0o666 & ~self._umask, 0o777 & ~self._umask}
         fd = os.open(self._repo.root_abs, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -153,7 +156,7 @@ class Seed:
                     continue
                 lengths.append(now.st_size)
                 is_plain = now.st_mode & 0o7777 in plain and now.st_uid == owner
-                if not is_plain or now.st_gid != root.st_gid:
+                if not is_plain or now.st_gid != root.st_gid or now.st_ctime > settled_s:
                     self.unusual[os.fsdecode(path)] = facts_of(now)
         finally:
             os.close(fd)

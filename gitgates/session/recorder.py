@@ -5,7 +5,8 @@ somebody else's, unless another call of a session is open. A call is open until 
 one that was refused has none, and is over when its agent does something else. What a command does
 in the background is its session's as long as it runs.
 
-recorder.calls   of one worktree: the open calls, and the first words of prompts
+recorder.calls     of one worktree: the open calls; without any, it is not there
+recorder.prompts   the first words of the latest prompt of each session
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gitgates.files.look import DEFAULT, TimeOver
 from gitgates.files.points import GATE, SESSION, Author, Facts, look_and_record
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.proc.parents import Program, is_running, who_started
-from gitgates.store.files import lock_file, make_folder, read_cached, replace_cached
+from gitgates.store.files import lock_file, make_folder, read_cached, remove_file, replace_cached
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.agent_types import Payload
     from gitgates.core.errors import GitgatesError
+    from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
     from gitgates.files.look import Limits, Look
     from gitgates.files.points import Point
@@ -193,15 +195,15 @@ def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
 
 def _record(call: Call, origin: Origin, limit_s: float) -> Observed:
     deadline_s = min(call.until_s - _ANSWER_S, time.monotonic() + limit_s)
-    limits = _limits(call.config)
+    limits = _limits(call.config, call.kind)
     recorded = look_and_record(call.repo, *origin, limits, deadline_s=deadline_s)
     return Observed(look=recorded.look, point=recorded.point)
 
 
-def _limits(config: Config) -> Limits:
+def _limits(config: Config, kind: EventKind = "") -> Limits:
     """Return what is too large to be stored, as a policy says."""
     limits: Limits = DEFAULT
-    for limits_of in functions_of(config, "file_limits"):
+    for limits_of in functions_of(config, "file_limits", kind):
         limits = limits_of(config)
     return limits
 
@@ -215,18 +217,18 @@ def _close(call: Call, key: str) -> Origin | None:
     Of a call that had no event after it, and whose client has none for a failed one, nobody knows
     whether it was refused: what has changed is its.
     """
-    calls, is_prompt = _Calls(call.repo), call.kind == "prompt"
+    calls = _Calls(call.repo)
     over = {
         each: open_call
         for each, open_call in calls.open.items()
         if _is_gone(open_call) or (each != key and _is_over(open_call, call))
     }
-    if over or is_prompt:
+    if over:
         with calls:
             for each in over:
                 calls.open.pop(each, None)
-            if is_prompt and not call.payload.automatic:
-                calls.note_prompt(call.payload.session, call.payload.prompt)
+    if call.kind == "prompt" and not call.payload.automatic:
+        _note_prompt(call.repo, call.payload.session, call.payload.prompt)
     unsure = [
         open_call
         for open_call in over.values()
@@ -294,18 +296,8 @@ class _Calls:
     def _read(self) -> None:
         value = read_cached(self._path_abs)
         is_known = isinstance(value, tuple) and value[:1] == (OpenCall._fields,)
-        plain, self._prompts = value[1:] if is_known else ({}, {})
+        plain = value[1] if is_known else {}
         self.open = {key: _open_call(fields) for key, fields in plain.items()}
-
-    def note_prompt(self, session: str, text: str) -> None:
-        """Keep the first words of a prompt."""
-        self._prompts.pop(session, None)
-        self._prompts[session] = _first_words(text)
-        self._prompts = dict([*self._prompts.items()][-_MOST_PROMPTS:])
-
-    def prompt_of(self, session: str) -> str:
-        """Return the first words of the latest prompt of a session; empty: not known."""
-        return str(self._prompts.get(session, ""))
 
     def __enter__(self) -> _Calls:
         make_folder(self._state_abs)
@@ -316,7 +308,10 @@ class _Calls:
 
     def __exit__(self, *_exc: object) -> None:
         plain = {key: _plain(open_call) for key, open_call in self.open.items()}
-        replace_cached(self._path_abs, (OpenCall._fields, plain, self._prompts), sync=False)
+        if plain:
+            replace_cached(self._path_abs, (OpenCall._fields, plain), sync=False)
+        else:
+            remove_file(self._path_abs)
         if self._fd >= 0:
             os.close(self._fd)
 
@@ -337,6 +332,20 @@ def _open_call(fields: tuple[Any, ...]) -> OpenCall:
 # Who, and what
 
 
+def _note_prompt(repo: Repo, session: str, text: str) -> None:
+    words = _prompts(repo)
+    words.pop(session, None)
+    words[session] = _first_words(text)
+    make_folder(repo.state_abs)
+    newest = dict([*words.items()][-_MOST_PROMPTS:])
+    replace_cached(f"{repo.state_abs}/recorder.prompts", newest, sync=False)
+
+
+def _prompts(repo: Repo) -> dict[str, str]:
+    words = read_cached(f"{repo.state_abs}/recorder.prompts")
+    return words if isinstance(words, dict) else {}
+
+
 def _key(payload: Payload) -> str:
     return payload.tool_use_id or f"{payload.session} {payload.agent_id} {payload.tool}"
 
@@ -352,7 +361,7 @@ def _facts(call: Call) -> Facts:
     return Facts(
         event=payload.event,
         prompt=_number(call),
-        prompt_text=_Calls(call.repo).prompt_of(payload.session),
+        prompt_text=_prompts(call.repo).get(payload.session, ""),
         tool=payload.tool,
         what=_first_words(payload.command if payload.tool_kind == "shell" else first_path),
     )

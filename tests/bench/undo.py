@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING
 
 from agent import BARE, CONFIG, LONG_AGO, Bench
 
-from gitgates.features.undo.points import AGENT, Author, record
-from gitgates.features.undo.settings import UndoSettings
+from gitgates.files.points import SESSION, Author, Facts, record
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:
@@ -34,9 +33,6 @@ MOST_ABOVE_BARE_S = 0.020
 MOST_OF_GIT, MOST_MORE_S = 1.3, 0.040
 MOST_GROWTH = 1.2  # of the last points, in comparison with the first
 UNCHANGED, LARGE, CHANGED, POINTS = 5_000, 50_000, 2_000, 1_000
-SETTINGS = UndoSettings(
-    enabled=True, keep_s=14 * 86400.0, max_size_bytes=1 << 31, max_file_bytes=50 << 20, include=()
-)
 
 
 class UndoBench(Bench):
@@ -75,7 +71,7 @@ class UndoBench(Bench):
     def take(self, root: Path) -> float:
         """Return how long a point took, in this process."""
         begin = time.perf_counter()
-        record(find_repo(str(root), self.env), SETTINGS, Author(by=AGENT, tool="Bash"))
+        record(find_repo(str(root), self.env), Author(SESSION, "s"), Facts(tool="Bash"))
         return time.perf_counter() - begin
 
 

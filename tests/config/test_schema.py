@@ -93,7 +93,6 @@ GOOD: dict[str, list[Any]] = {
     "keep": [1, 0.5, "12h", "14d"],
     "max_size": [1, "2 GiB", "1G"],
     "max_file": [4096, "50 MiB"],
-    "include": [[".env"], []],
     "weight": [1, 8],
     "after": [[], ["other"]],
     "parallel": [False],

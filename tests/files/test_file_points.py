@@ -56,7 +56,7 @@ def own(repo: Repo) -> set[str]:
 
 def test_a_point_has_everything(filled: Repo) -> None:
     first = recorded(filled, PERSON)
-    assert (first.parent, first.number) == ("", 1)
+    assert (first.parent, first.number) == ("", 0)
     assert record(repository(filled), AGENT) is None
     filled.write("a", "changed\n")
     filled.write(".env.log", "secret").chmod(0o600)
@@ -322,14 +322,14 @@ def test_old_points_go_and_the_rest_stays(filled: Repo) -> None:
     time.sleep(0.01)
     assert prune(real, middle.time_s + 1000, keep_s=1000.0 + 0.001, at_once=True) == ""
     kept = points(real)
-    assert [point.number for point in kept] == [4, 5, 6]
+    assert [point.number for point in kept] == [3, 4, 5]
     assert kept[0].parent == ""
     assert all(_is_whole(filled, point, contents[point.number]) for point in kept)
     told = prune(real, time.time(), at_once=True, max_size=1)
     assert "were removed" in told
-    assert [point.number for point in points(real)] == [6]
+    assert [point.number for point in points(real)] == [5]
     filled.write("a", "again\n")
-    assert recorded(filled).number == 7
+    assert recorded(filled).number == 6
 
 
 def test_what_was_looked_at_stays_though_no_point_has_it(filled: Repo) -> None:
@@ -353,12 +353,15 @@ def test_what_was_looked_at_stays_though_no_point_has_it(filled: Repo) -> None:
 def test_numbers_count_over_all_worktrees(filled: Repo) -> None:
     filled.git("worktree", "add", "-q", str(filled.path.parent / "w"))
     linked = Repo(filled.path.parent / "w")
-    first, second = recorded(filled), recorded(linked)
-    filled.write("a", "x")
-    third = recorded(filled)
-    assert [first.number, second.number, third.number] == [1, 2, 3]
-    assert points(repository(linked)) == [second]
-    assert points(repository(filled), everywhere=True) == [first, second, third]
+    worktrees = (filled, linked, filled, linked)
+    made = []
+    for number, worktree in enumerate(worktrees):
+        worktree.write("a", f"{number}")
+        made.append(recorded(worktree))
+    assert [point.number for point in made] == [0, 0, 1, 2]
+    assert points(repository(linked)) == [made[1], made[3]]
+    every = points(repository(filled), everywhere=True)
+    assert {point.id for point in every} == {point.id for point in made}
 
 
 def test_the_size_is_what_nobody_else_needs(filled: Repo) -> None:

@@ -9,9 +9,9 @@ import time
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import WARN, Verdict
-from gitgates.features.undo.points import AGENT, Author, close_calls, latest_call, prune, record
 from gitgates.features.undo.settings import settings_of
-from gitgates.features.undo.tool_call import record_elsewhere
+from gitgates.files.prune import prune
+from gitgates.session import recorder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,20 +34,10 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 def _record(call: Call, gates: list[str]) -> str:
     """Record what has changed; at the end of a turn, return what is to be said of old points."""
-    settings, session = settings_of(call.config), call.payload.session
-    author = latest_call(call.repo)
     if gates:
-        author = Author(
-            by=AGENT,
-            session=session,
-            agent=call.payload.agent_type or call.payload.agent_id,
-            prompt=int(call.prompt) if call.prompt.isdecimal() else 0,
-            tool=call.hook.name,
-            what=", ".join(gates),
-        )
-    record(call.repo, settings, author)
+        recorder.record_gates(call, gates)
     if call.kind != "turn-end":
         return ""
-    for noted in close_calls(call.repo, lambda _key, author: author.session == session):
-        record_elsewhere(call, noted, Author(by=AGENT, session=session))
-    return prune(call.repo, settings, time.time())
+    recorder.observe(call, always=True)
+    settings = settings_of(call.config)
+    return prune(call.repo, time.time(), keep_s=settings.keep_s, max_size=settings.max_size_bytes)

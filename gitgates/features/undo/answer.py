@@ -11,7 +11,6 @@ from fnmatch import fnmatchcase
 from gitgates.core.clean import plain_line
 from gitgates.core.guarded import rules_by_name, setting_of
 from gitgates.core.record import Record
-from gitgates.engine.match import matches, parse
 from gitgates.features.undo.destructive import destroyed
 from gitgates.features.undo.losses import (
     UNLIMITED,
@@ -51,12 +50,10 @@ class Answer(Record):
 def situation_of(repo: Repo, config: Config, cwd_abs: str, env: Mapping[str, str]) -> Situation:
     """Return what is known where a command is about to run, and what save points hold."""
     table = config.tables.get("undo", {})
-    included = [parse(line) for line in table.get("include", ())]
     return Situation(
         cwd_abs=cwd_abs,
         repo=repo,
         env=env,
-        is_included=lambda path: matches(path, included),
         max_file_bytes=table.get("max_file_bytes", UNLIMITED),
         output_of=lambda words, cwd: known_output(repo, os.path.join(cwd_abs, cwd), words),
     )

@@ -11,16 +11,17 @@ import click
 from gitgates.core import errors
 from gitgates.core.clean import counted, first_few, plain_line, visible_line
 from gitgates.core.record import Record
-from gitgates.features.undo import points, put_back, undoing
-from gitgates.features.undo.points import Author
+from gitgates.features.undo import put_back, undoing
+from gitgates.features.undo.git_back import Wish
+from gitgates.features.undo.moments import Moments, changed_folders, recorded, undoable
 from gitgates.features.undo.rows import row_of
 from gitgates.features.undo.selection import Selection, selected
-from gitgates.features.undo.settings import UndoSettings, repository_settings
-from gitgates.features.undo.states import current
-from gitgates.features.undo.states import load as load_state
+from gitgates.features.undo.settings import repository_limits
 from gitgates.features.undo.turn import current_turn
+from gitgates.files.points import latest, record
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.session.approval import require_person
+from gitgates.session.recorder import writer
 from gitgates.store.proofs import age
 from gitgates.verbs.output import dump, format_option, print_json, table
 from gitgates.verbs.repository import current_repo
@@ -35,8 +36,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from gitgates.features.undo.points import SavePoint
     from gitgates.features.undo.turn import OwnTurn
+    from gitgates.files.look import Limits
+    from gitgates.files.points import Point
     from gitgates.git.repo import Repo
 
 
@@ -44,8 +46,7 @@ class Request(Record):
     """What is to be undone, and how."""
 
     paths: tuple[str, ...] = ()  # from the root; empty: all
-    with_index: bool = False
-    with_branch: bool = False
+    wish: Wish = Wish()
     is_dry: bool = False
     fmt: str = "text"
 
@@ -74,7 +75,6 @@ def options_of_undo(function: Callable[..., int]) -> Callable[..., int]:
 @click.option(
     "--all", "shows_all", is_flag=True, help="List all save points, not only the last 30."
 )
-@click.option("--page", metavar="FILE", default="", help="Write the list as an HTML page.")
 @options_of_undo
 def command(  # noqa: PLR0913 - its options
     words: tuple[str, ...],
@@ -85,7 +85,6 @@ def command(  # noqa: PLR0913 - its options
     session: str,
     agent: str,
     shows_all: bool,
-    page: str,
     dry_run: bool,
     index: bool,
     branch: bool,
@@ -119,17 +118,15 @@ def command(  # noqa: PLR0913 - its options
             f"Put an ID in front of it, or --last: gitgates undo --last {words[0]}",
         )
     if not selection:
-        return _list(repo, fmt, shows_all=shows_all, page=page)
+        return _list(repo, fmt, shows_all=shows_all)
     paths = () if names_root else paths
-    request = Request(paths=paths, with_index=index, with_branch=branch, is_dry=dry_run, fmt=fmt)
+    request = Request(paths=paths, wish=Wish(index, branch), is_dry=dry_run, fmt=fmt)
     with locked(repo):
-        settings = repository_settings(repo)
-        finish_undo(repo, settings)
-        points.record(repo, settings, points.latest_call(repo))
-        wanted = selected(points.points_of(repo), selection)
+        limits = begin_undo(repo)
+        wanted = selected(recorded(repo), selection)
         if not dry_run:
             _require_owner(repo, wanted, caller, token)
-        return go_back(repo, settings, wanted, request)
+        return go_back(repo, limits, wanted, request)
 
 
 @contextmanager
@@ -146,43 +143,46 @@ def locked(repo: Repo) -> Iterator[None]:
         lock.release()
 
 
-def finish_undo(repo: Repo, settings: UndoSettings) -> None:
-    """Finish an undo that was killed, and say so. Raises: as `put_back.finish`."""
-    for note in put_back.finish(repo, settings):
+def begin_undo(repo: Repo) -> Limits:
+    """Finish an undo that was killed, and say so; record what has changed. Return the limits.
+
+    Raises: as `put_back.finish`, and `files.points.record`.
+    """
+    limits = repository_limits(repo)
+    for note in put_back.finish(repo, limits):
         click.echo(f"gitgates: {note}", err=True)
+    record(repo, *writer(repo), limits)
+    return limits
 
 
-def go_back(repo: Repo, settings: UndoSettings, wanted: list[SavePoint], request: Request) -> int:
+def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -> int:
     """Undo points, and report what that has done.
 
     Raises: StateError, GitError, OSError.
     """
-    now = load_state(repo, current(repo.state_abs))
-    targets = undoing.targets(repo, now, wanted, request.paths)
-    folders = undoing.folder_changes(repo, wanted, request.paths)
+    moments, present = Moments(repo), latest(repo)
+    if present is None:
+        raise errors.StateError("the last save point is damaged")
+    targets, notes_before = undoing.plan(moments, moments.of(present), wanted, request.paths)
     done = {path: _what(target) for path, target in sorted(targets.items())}
     if request.is_dry:
         return _show_difference(repo, targets, done, request.fmt)
-    author = Author(
-        by=points.UNDO,
-        session=calling_session(repo.env),
-        what=f"of {first_few([str(point.id) for point in reversed(wanted)], 5)}",
-        undoes=() if request.paths else tuple(point.id for point in wanted),
-    )
+    numbers = [point.number for point in wanted]
+    owners = moments.before(wanted[0]).state.owners
     undo = put_back.Undo(
-        state=now.id,
-        wanted=wanted[0].before,
+        undone=tuple(point.id for point in wanted),
+        numbers=() if request.paths else tuple(numbers),
+        session=calling_session(repo.env),
+        what=f"of {first_few([str(number) for number in reversed(numbers)], 5)}",
         targets=targets,
-        folders=(folders.back, folders.away),
-        author=author,
-        refs=undoing.ref_changes(repo, wanted),
-        with_index=request.with_index,
-        with_branch=request.with_branch,
+        folders=changed_folders(moments, wanted, targets),
+        owners={path: owners[path] for path in targets if path in owners},
+        wish=request.wish,
     )
-    point, notes = put_back.put_back(repo, settings, undo)
-    notes = [*folders.notes, *notes]
+    point, notes = put_back.put_back(repo, limits, undo)
+    notes = [*notes_before, *notes]
     if request.fmt == "json":
-        number = point.id if point else None
+        number = point.number if point else None
         print_json({"version": _VERSION, "id": number, "files": done, "notes": notes})
         return errors.OK
     for path, what in done.items():
@@ -222,7 +222,7 @@ def _require_one(chosen: list[str], *, session: str, agent: str) -> None:
         raise errors.UsageError(f"{chosen[0]} and {option} exclude each other", "Omit one.")
 
 
-def _require_owner(repo: Repo, wanted: list[SavePoint], caller: str, token: str) -> None:
+def _require_owner(repo: Repo, wanted: list[Point], caller: str, token: str) -> None:
     """Check that an agent undoes only its own turn; a person may undo everything."""
     if not (is_called_by_agent(repo.env) or caller or token):
         return
@@ -262,25 +262,13 @@ def _show_difference(
 # The list
 
 
-def _list(repo: Repo, fmt: str, *, shows_all: bool = False, page: str = "") -> int:
-    """Print the save points of a worktree, or write their page."""
-    listed = points.points_of(repo)
-    can = {point.id for point in undoing.undoable(listed)}
+def _list(repo: Repo, fmt: str, *, shows_all: bool = False) -> int:
+    """Print the save points of a worktree."""
+    listed = recorded(repo)
+    can, moments = {point.id for point in undoable(listed)}, Moments(repo)
     listed.reverse()
     shown = listed if shows_all else listed[:_SHOWN]
-    rows = [row_of(repo, point, is_undone=point.id not in can) for point in shown]
-    if page:
-        from gitgates.features.undo.page import html_page  # seldom asked for
-
-        html = html_page(repo, [*zip(shown, rows, strict=True)])
-        try:
-            with open(os.path.join(os.getcwd(), page), "w", encoding="utf-8") as file:
-                file.write(html)
-        except OSError as error:
-            text = f"--page {page}: cannot be written: {error.strerror}"
-            raise errors.UsageError(text) from error
-        click.echo(f"written: {page}")
-        return errors.OK
+    rows = [row_of(moments, point, is_undone=point.id not in can) for point in shown]
     if fmt == "json":
         print_json({"version": _VERSION, "points": [row._asdict() for row in rows]})
         return errors.OK

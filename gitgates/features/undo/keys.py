@@ -12,14 +12,11 @@ _KEYS = (
     Key("keep", v.AGE, '"14d"').means("How long save points are kept."),
     Key("max_size", v.SIZE, '"2 GiB"').means(
         "How much disk space all save points of a repository may take. Above it, the oldest ones "
-        "are removed, with a message; those of the last hour stay."
+        "are removed, with a message. Ignored files may take half of it."
     ),
-    Key("max_file", v.SIZE, '"50 MiB"').means(
-        "Files above this size that differ from the last commit are left out of save points. "
-        "A command that would destroy one asks first."
-    ),
-    Key("include", v.PATTERNS, "[]").means(
-        'Ignored files to save nevertheless, such as `".env"`. Not those in ignored folders.'
+    Key("max_file", v.SIZE, '"100 MiB"').means(
+        "Files above this size are left out of save points, unless they are as in the last commit. "
+        "They are named when a session begins; a command that would destroy one asks first."
     ),
 )
 
@@ -28,5 +25,5 @@ TABLE = Table(
     keys=_KEYS,
     meaning="Save points of the files that agents change, for `gitgates undo`."
     " [More](../how-to/undo.md).",
-    example='include = [".env"].',
+    example='max_file = "500 MiB".',
 )

@@ -40,10 +40,9 @@ if TYPE_CHECKING:
 
 _MOST_COMMANDS = 500
 _OUTSIDE = "it is outside of the repository"
-_OTHER = "it is in another repository"
+_OTHER = "it is in another worktree or repository"
 _NESTED = "it is a repository of its own"
 _GIT = "it is `.git` itself"
-_NOT_INCLUDED = "git ignores it, and `include` of [tool.gitgates.undo] does not name it"
 _UNKNOWN = "only the shell knows which path it is"
 _UNNAMED = "no branch and no stash entry names it, and a save point has no more than these"
 _OTHER_REF = "a save point has branches and the stash, and no other refs"
@@ -78,7 +77,6 @@ class Situation(Record):
     cwd_abs: str
     repo: Repo
     env: Mapping[str, str] = {}
-    is_included: Callable[[str], bool] = lambda _path: False  # an ignored file, from the root
     max_file_bytes: int = UNLIMITED
     alias: Callable[[str], str] | None = None  # of git; None: git is asked
     output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN
@@ -235,8 +233,10 @@ class _Finder:
         ]
         if not entries:
             return
-        is_ours = self._held.is_ours(root_abs)
-        if not is_ours and is_temporary(root_abs, self._situation.temporary, self._situation.env):
+        is_ours = root_abs == self._root_abs
+        if not self._held.is_ours(root_abs) and is_temporary(
+            root_abs, self._situation.temporary, self._situation.env
+        ):
             return
         why_not = {entry.path: self._why_not(entry, root_abs, is_ours=is_ours) for entry in entries}
         paths = tuple(why_not)
@@ -254,8 +254,6 @@ class _Finder:
             return _OTHER
         if entry.is_submodule or os.path.lexists(f"{root_abs}/{entry.path}/.git"):
             return _NESTED
-        if entry.kind == "!" and not self._situation.is_included(entry.path):
-            return _NOT_INCLUDED
         try:
             size = os.lstat(f"{root_abs}/{entry.path}").st_size
         except OSError:

@@ -1,16 +1,18 @@
-"""The policy that takes save points around tools that may change files.
+"""The policy that has save points recorded around tools that may change files.
 
-Before a tool, what has changed since is recorded as somebody else's; after it, as the tool's. A
-command that would destroy what no commit holds runs when that is saved, and agent and person are
-told; what cannot be saved is asked about. Most tool calls change nothing, and leave no point.
+Before a tool, what has changed since is recorded as somebody else's; after it, as the tool's. What
+it has removed or overwritten that no commit has is told, with the way back; what cannot be saved is
+asked about before. Most tool calls change nothing, and leave no point.
 """
 
 from __future__ import annotations
 
+import os
+
 from gitgates.core.guarded import has_rules, setting_of
 from gitgates.core.policy import Need
 from gitgates.core.types import BLOCK, Verdict
-from gitgates.features.undo.settings import settings_of
+from gitgates.features.undo.settings import file_limits, settings_of
 from gitgates.session.needs import is_guardable
 
 TYPE_CHECKING = False
@@ -19,56 +21,59 @@ if TYPE_CHECKING:
     from gitgates.core.types import Config
     from gitgates.session.call import Call
 
-_FIRST_S = 30.0  # the first state of a large repository
+__all__ = ["decide", "file_limits", "needs"]
+_LOOK_S = 30.0  # the first look at a large repository
+_AFTER = ("after-tool", "tool-failed")
 _KINDS: tuple[ToolKind, ...] = ("writes", "shell")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the events around tools that write, and shells, where anything is checked."""
+    """Return the events around tools that may write, where anything is checked."""
     if not is_guardable(config):
         return ()
     if not settings_of(config).enabled:
         return (Need(kind="before-tool", tools=(), tool_kinds=("shell",)),) if _asks(config) else ()
     return (
+        Need(kind="session-start"),
         Need(kind="prompt"),
-        Need(kind="before-tool", tools=(), tool_kinds=(*_KINDS, "ours"), more_s=_FIRST_S),
-        Need(kind="after-tool", tools=(), tool_kinds=_KINDS, more_s=_FIRST_S),
-        Need(kind="tool-failed", tools=(), tool_kinds=_KINDS, more_s=_FIRST_S),
+        Need(kind="before-tool", tools=(), tool_kinds=(*_KINDS, "ours"), more_s=_LOOK_S),
+        Need(kind="after-tool", tools=(), tool_kinds=_KINDS, more_s=_LOOK_S),
+        Need(kind="tool-failed", tools=(), tool_kinds=_KINDS, more_s=_LOOK_S),
     )
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Take a save point; before a command, say what it would destroy.
+    """Record a save point; before a command, ask about what cannot be saved.
 
     Raises: OSError where the state folder cannot be written.
     """
-    if call.is_dry:
+    payload, is_on = call.payload, settings_of(call.config).enabled
+    if call.is_dry or not (is_on or payload.tool_kind == "shell"):
         return so_far
-    if not settings_of(call.config).enabled and call.payload.tool_kind != "shell":
+    if call.kind == "before-tool" and payload.tool_kind in ("shell", "ours"):
+        from gitgates.session.shell_commands import name_caller  # which may undo its turn
+
+        so_far = name_caller(call, so_far)
+    if so_far.level >= BLOCK or so_far.final or _is_nothing(call):
         return so_far
-    if call.kind == "prompt":
-        from gitgates.features.undo.prompts import note_prompt  # once in a turn
+    from gitgates.features.undo import tool_call  # many commands only read
 
-        note_prompt(call.repo, call.payload.session, call.payload.prompt)
-        return so_far
-    if call.kind in ("before-tool", "after-tool", "tool-failed"):
-        if call.kind == "before-tool" and call.payload.tool_kind in ("shell", "ours"):
-            from gitgates.session.shell_commands import name_caller  # which may undo its turn
+    decided = {
+        "session-start": tool_call.begin,
+        "prompt": tool_call.settle,
+        "before-tool": tool_call.before,
+        **dict.fromkeys(_AFTER, tool_call.after),
+    }
+    return so_far.joined(decided[call.kind](call)) if call.kind in decided else so_far
 
-            so_far = name_caller(call, so_far)
-        if call.payload.tool_kind not in _KINDS or so_far.level >= BLOCK or so_far.final:
-            return so_far
-        if call.payload.tool_kind == "shell":
-            from gitgates.session.reading import is_reading
 
-            command = call.payload.command
-            if command and is_reading(command):  # what has changed meanwhile is somebody else's
-                return so_far
-        from gitgates.features.undo import tool_call  # many commands only read
+def _is_nothing(call: Call) -> bool:
+    """Return whether a command only reads, and no call is open that it would show to be over."""
+    if call.payload.tool_kind != "shell" or os.path.exists(f"{call.repo.state_abs}/recorder.calls"):
+        return False
+    from gitgates.session.reading import is_reading
 
-        verdict = (tool_call.before if call.kind == "before-tool" else tool_call.after)(call)
-        return so_far.joined(verdict)
-    return so_far
+    return bool(call.payload.command) and is_reading(call.payload.command)
 
 
 def _asks(config: Config) -> bool:

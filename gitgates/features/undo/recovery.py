@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gitgates.features.undo.put_back import finish, is_under_way
-from gitgates.features.undo.settings import repository_settings
+from gitgates.features.undo.settings import repository_limits
 from gitgates.worktree.locks import Lock
 
 TYPE_CHECKING = False
@@ -31,6 +31,6 @@ def recover(repo: Repo) -> list[str]:
     if not lock.acquire(alone=True, wait_s=_WAIT_S):
         raise lock.busy_error()
     try:
-        return finish(repo, repository_settings(repo))
+        return finish(repo, repository_limits(repo))
     finally:
         lock.release()

@@ -6,6 +6,7 @@ from gitgates.config.load import load, table_of
 from gitgates.core.errors import ConfigError
 from gitgates.core.record import Record
 from gitgates.core.types import Config
+from gitgates.files.looked import Limits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ class UndoSettings(Record):
     keep_s: float
     max_size_bytes: int
     max_file_bytes: int
-    include: tuple[str, ...]
 
 
 def settings_of(config: Config) -> UndoSettings:
@@ -27,8 +27,14 @@ def settings_of(config: Config) -> UndoSettings:
     return table_of(config, "undo", UndoSettings)
 
 
-def repository_settings(repo: Repo) -> UndoSettings:
-    """Return the settings of a repository; the defaults where its configuration is invalid.
+def file_limits(config: Config) -> Limits:
+    """Return which files are too large to be saved."""
+    settings = settings_of(config)
+    return Limits(max_file=settings.max_file_bytes, max_ignored=settings.max_size_bytes // 2)
+
+
+def repository_limits(repo: Repo) -> Limits:
+    """Return the limits of a repository; the defaults where its configuration is invalid.
 
     What has made it so may be what is to be undone.
     """
@@ -36,4 +42,4 @@ def repository_settings(repo: Repo) -> UndoSettings:
         config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
     except ConfigError:
         config = None
-    return settings_of(config or Config())
+    return file_limits(config or Config())

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from gitgates.core.record import Record
+from gitgates.features.undo.moments import session_of
 from gitgates.session.caller import identify
 from gitgates.session.facts import SESSION
 from gitgates.store.log import file_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.features.undo.points import SavePoint
+    from gitgates.files.points import Point
     from gitgates.git.repo import Repo
 
 
@@ -19,10 +20,9 @@ class OwnTurn(Record):
     session: str
     prompt: int
 
-    def has(self, point: SavePoint) -> bool:
+    def has(self, point: Point) -> bool:
         """Return whether a point is a change of this turn."""
-        author = point.author
-        return (file_name(author.session), author.prompt) == (self.session, self.prompt)
+        return (file_name(session_of(point)), point.facts.prompt) == (self.session, self.prompt)
 
 
 def current_turn(repo: Repo, nonce: str) -> OwnTurn | None:

@@ -6,8 +6,7 @@ import os
 import stat
 from typing import TYPE_CHECKING, Any
 
-from gitgates.features.undo.points import AGENT, Author, SavePoint, record
-from gitgates.features.undo.settings import UndoSettings
+from gitgates.files.points import PERSON, SESSION, Author, Facts, record
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:
@@ -15,25 +14,25 @@ if TYPE_CHECKING:
 
     from conftest import Repo
 
-SETTINGS = UndoSettings(
-    enabled=True, keep_s=14 * 86400.0, max_size_bytes=1 << 31, max_file_bytes=1 << 20, include=()
-)
+    from gitgates.files.points import Point
 
 
-def by_person(repo: Repo, settings: UndoSettings = SETTINGS) -> SavePoint | None:
+def by_person(repo: Repo) -> Point | None:
     """Record what has changed as somebody's, which the first time is where all begins."""
-    return record(find_repo(str(repo.path), dict(os.environ)), settings, Author())
+    point = record(find_repo(str(repo.path), dict(os.environ)), Author(PERSON))
+    return point if point and point.parent else None
 
 
-def by_agent(repo: Repo, settings: UndoSettings = SETTINGS, **author: Any) -> SavePoint | None:
+def by_agent(repo: Repo, session: str = "s1", agent: str = "", **facts: Any) -> Point | None:
     """Record what has changed as an agent's."""
-    known = {"by": AGENT, "session": "s1", "prompt": 1, "tool": "Bash", "what": "a command"}
-    whole = Author(**{**known, **author})
-    return record(find_repo(str(repo.path), dict(os.environ)), settings, whole)
+    known = {"prompt": 1, "tool": "Bash", "what": "a command"}
+    author = Author(SESSION, session, agent)
+    found = find_repo(str(repo.path), dict(os.environ))
+    return record(found, author, Facts(**{**known, **facts}))
 
 
 def files_of(root: Path) -> dict[bytes, tuple[int, bytes]]:
-    """Return path → mode and content of all that is in a worktree, empty folders included."""
+    """Return path → mode and content of all files and links in a worktree."""
     found: dict[bytes, tuple[int, bytes]] = {}
     top = os.fsencode(root)
     for folder, folders, names in os.walk(top):
@@ -47,8 +46,6 @@ def files_of(root: Path) -> dict[bytes, tuple[int, bytes]]:
             elif stat.S_ISREG(mode):
                 with open(path, "rb") as file:
                     found[os.path.relpath(path, top)] = mode, file.read()
-            elif not os.listdir(path):
-                found[os.path.relpath(path, top)] = stat.S_IFDIR, b""
     return found
 
 

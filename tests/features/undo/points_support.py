@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gitgates.features.undo import points, states
-from gitgates.features.undo.points import AGENT, Author
-from gitgates.features.undo.private_git import PrivateGit
-from gitgates.features.undo.settings import UndoSettings
+from gitgates.files import points
+from gitgates.files.changes import read
+from gitgates.files.look import Limits
+from gitgates.files.memory import Memory
+from gitgates.files.points import PERSON, SESSION, Author, Facts
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo as FoundRepo
 
 MOST = 1000  # bytes of a file that is saved
-SETTINGS = UndoSettings(
-    enabled=True, keep_s=1e6, max_size_bytes=1 << 31, max_file_bytes=MOST, include=()
-)
+LIMITS = Limits(max_file=MOST, max_ignored=1 << 30)
 CONFIG = f"[undo]\nmax_file = {MOST}\n"
 
 
@@ -42,21 +41,24 @@ def found(repo: Repo) -> FoundRepo:
     return find_repo(str(repo.path), dict(os.environ))
 
 
-def record(repo: Repo, session: str = "", settings: UndoSettings = SETTINGS) -> int:
+def record(repo: Repo, session: str = "", limits: Limits = LIMITS) -> int:
     """Record what has changed, by a session or by a person; return the id of the point, or 0."""
-    author = Author(by=AGENT, session=session) if session else Author()
-    point = points.record(found(repo), settings, author)
-    return point.id if point else 0
+    author = Author(SESSION, session) if session else Author(PERSON)
+    point = points.record(found(repo), author, Facts(), limits)
+    return point.number if point else 0
 
 
 def saved(repo: Repo) -> dict[str, bytes]:
-    """Return the files of the last state: path → bytes."""
+    """Return the files of the last point: path → bytes."""
     ours = found(repo)
-    state = states.load(ours, states.current(ours.state_abs))
-    private = PrivateGit(ours)
-    entries = private.reading.names("ls-tree", "-r", "-z", "--full-tree", state.tree)
-    pairs = (entry.partition("\t") for entry in entries)
-    return {path: private.read_blob(meta.split(" ")[2]) for meta, _, path in pairs}
+    point = points.latest(ours)
+    assert point
+    git = Memory(ours).reading
+    entries = git.names("ls-tree", "-r", "-z", "--full-tree", point.tree)
+    pairs = [entry.partition("\t") for entry in entries]
+    blobs = {path: meta.split(" ")[2] for meta, _, path in pairs}
+    contents = read(ours, blobs.values())
+    return {path: contents[blob] for path, blob in blobs.items()}
 
 
 def undo(repo: Repo, *args: str) -> subprocess.CompletedProcess[bytes]:
@@ -67,7 +69,7 @@ def undo(repo: Repo, *args: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def files_of(root: Path) -> dict[str, tuple[int, bytes]]:
-    """Return path → mode and bytes of all files, links and empty folders, the git folder aside."""
+    """Return path → mode and bytes of all files and links, the git folder aside."""
     result: dict[str, tuple[int, bytes]] = {}
     for folder, folders, names in os.walk(os.fsencode(root)):
         folders[:] = [name for name in folders if name != b".git"]
@@ -85,6 +87,4 @@ def files_of(root: Path) -> dict[str, tuple[int, bytes]]:
             else:
                 content = b""
             result[os.fsdecode(os.path.relpath(path, os.fsencode(root)))] = (mode, content)
-        if not folders and not names and folder != os.fsencode(root):
-            result[os.fsdecode(os.path.relpath(folder, os.fsencode(root))) + "/"] = (0, b"")
     return result

@@ -10,13 +10,17 @@ import shutil
 import stat
 from typing import TYPE_CHECKING
 
-from points_support import SETTINGS, files_of, found, record
+from points_support import LIMITS, files_of, found, record
 
 from gitgates.core.errors import UsageError
-from gitgates.features.undo import points, states
-from gitgates.features.undo.cli import Request, finish_undo, go_back
-from gitgates.features.undo.private_git import PrivateGit
+from gitgates.features.undo.cli import Request, begin_undo, go_back
+from gitgates.features.undo.git_back import Wish
+from gitgates.features.undo.moments import is_agents, recorded
 from gitgates.features.undo.selection import Selection, last_undo, selected
+from gitgates.files import points
+from gitgates.files.changes import read
+from gitgates.files.memory import Memory
+from gitgates.files.permissions import usual
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 
     from conftest import Repo
 
-    from gitgates.features.undo.points import SavePoint
+    from gitgates.files.points import Point
 
     Files = dict[str, tuple[int, bytes]]
 
@@ -169,12 +173,17 @@ class Work:
 
     def note(self) -> None:
         """Keep what the present state is; it has to be one that is recorded."""
-        state = states.current(self.ours.state_abs)
-        now = self.files()
+        state, now = self.latest().id, self.files()
         self.states.setdefault(state, now)
         differs = sorted(self.states[state].items() ^ now.items())
         assert not differs, self.said(f"a state is another one than it was: {differs}")
         self.indexes[state] = self.index()
+
+    def latest(self) -> Point:
+        """Return the last point."""
+        point = points.latest(self.ours)
+        assert point
+        return point
 
     def files(self) -> Files:
         """Return the files that are not ignored."""
@@ -194,56 +203,66 @@ class Work:
 
     def stored(self, state_id: str) -> Files:
         """Return what a state has, read from the store alone."""
-        state, private = states.load(self.ours, state_id), PrivateGit(self.ours)
-        result: Files = {f"{folder}/": (0, b"") for folder in state.folders}
-        entries = private.reading.names("ls-tree", "-r", "-z", "--full-tree", state.tree)
-        for meta, _, path in (entry.partition("\t") for entry in entries):
-            mode, _kind, blob = meta.split(" ")
-            result[path] = state.mode_of(path, int(mode, 8)), private.read_blob(blob)
+        point = next(each for each in points.points(self.ours) if each.id == state_id)
+        git, state = Memory(self.ours).reading, points.state_of(self.ours, point)
+        entries = git.names("ls-tree", "-r", "-z", "--full-tree", point.tree)
+        fields = [(entry.partition("\t")[2], *entry.split(" ")) for entry in entries]
+        blobs = {path: rest[2].partition("\t")[0] for path, *rest in fields}
+        contents = read(self.ours, blobs.values())
+        result: Files = {}
+        for path, git_mode, *_rest in fields:
+            mode = int(git_mode, 8)
+            full = 0o120777 if stat.S_ISLNK(mode) else 0o100000 | usual(mode, state.umask)
+            full = 0o100000 | state.modes[path] if path in state.modes else full
+            result[path] = full, contents[blobs[path]]
         return result
 
     def undo(self) -> None:
         """Undo what an agent has done: the last, or all since some point of its session."""
-        listed = points.points_of(self.ours)
-        of_agents = [point for point in listed if point.author.by == points.AGENT]
+        listed = recorded(self.ours)
+        of_agents = [point for point in listed if is_agents(point)]
         if not of_agents:
             return
         chosen = self.random.choice(of_agents[-6:])
-        selection = Selection(last=True) if self.random.random() < 0.5 else Selection(id=chosen.id)
+        selection = (
+            Selection(last=True) if self.random.random() < 0.5 else Selection(id=chosen.number)
+        )
         with contextlib.suppress(UsageError):
             self.go_back(selected(listed, selection))
 
     def redo(self) -> None:
         """Undo the last undo."""
         with contextlib.suppress(UsageError):
-            self.go_back(last_undo(points.points_of(self.ours)))
+            self.go_back(last_undo(recorded(self.ours)))
 
-    def go_back(self, wanted: list[SavePoint]) -> None:
+    def go_back(self, wanted: list[Point]) -> None:
         """Undo points; check that nothing of anybody else is lost by it."""
-        listed = points.points_of(self.ours)
-        ids = {point.id for point in wanted}
-        is_newest = {point.id for point in listed if point.id >= wanted[0].id} == ids
+        listed = recorded(self.ours)
+        ids = {point.number for point in wanted}
+        is_newest = {point.number for point in listed if point.number >= wanted[0].number} == ids
         with_index = self.random.random() < 0.5
         before, ignored, tips = self.tokens(), self.ignored(), self.tips()
         self.log.append(f"undo {sorted(ids)}")
-        request = Request(with_index=with_index, with_branch=self.random.random() < 0.3)
-        finish_undo(self.ours, SETTINGS)
-        go_back(self.ours, SETTINGS, wanted, request)
+        request = Request(wish=Wish(with_index, self.random.random() < 0.3))
+        begin_undo(self.ours)
+        go_back(self.ours, LIMITS, wanted, request)
         self.note()
-        if is_newest and wanted[0].before in self.states:
-            differs = sorted(self.files().items() ^ self.states[wanted[0].before].items())
+        if is_newest and wanted[0].parent in self.states:
+            differs = sorted(self.files().items() ^ self.states[wanted[0].parent].items())
             # Ignored files may be in a folder that was empty.
             differs = [(path, each) for path, each in differs if not (self.root / path).is_dir()]
             assert not differs, self.said(f"not what it was: {differs}")
             if with_index:
-                assert self.index() == self.indexes[wanted[0].before], self.said("the index")
+                assert self.index() == self.indexes[wanted[0].parent], self.said("the index")
         for entry in filter(None, self.index().split("\0")) if with_index else ():
             blob = entry.split(" ")[1]
             assert self.repo.ask("git", "cat-file", "-e", blob).returncode == 0, self.said(entry)
         now = self.tokens() | self.kept_tokens()
-        lost = {token for token in before - now if self.written[token] >= wanted[0].id}
+        lost = {token for token in before - now if self.written[token] >= wanted[0].number}
         assert not lost, self.said(f"lost: {lost}")
-        assert ignored <= self.ignored() | self.kept_tokens(), self.said("an ignored file is lost")
+        gone = ignored - self.ignored() - self.kept_tokens()
+        lost = {token for token in gone if self.written[token] >= wanted[0].number}
+        assert not lost, self.said(f"of ignored files, lost: {lost}")
         lost_tips = tips.keys() - self.tips().keys()
         assert not lost_tips, self.said(f"{[tips[each] for each in lost_tips]} is nowhere")
 
@@ -273,4 +292,4 @@ class Work:
         return "\n".join(map(ascii, [*self.log[-40:], what]))
 
     def _ids(self) -> list[int]:
-        return [point.id for point in points.points_of(self.ours)]
+        return [point.number for point in recorded(self.ours)]

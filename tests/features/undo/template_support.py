@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from typing import TYPE_CHECKING
 
+import pytest
 from conftest import Repo
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ def copy_of(make: Callable[[Repo], object]) -> Repo:
     if kept.exists():
         shutil.copytree(kept, place, symlinks=True)
     else:
-        make(Repo.init(place / "repo"))
+        with pytest.MonkeyPatch.context() as context:
+            context.setenv("XDG_STATE_HOME", "none")  # the memory of files is in `.git` then
+            make(Repo.init(place / "repo"))
         shutil.copytree(place, kept, symlinks=True)
     return Repo(place / "repo")

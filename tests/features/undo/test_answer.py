@@ -140,12 +140,9 @@ def test_a_shell_drops_the_character_that_no_path_has(work: Repo) -> None:
 
 
 def test_what_save_points_hold_is_configured(work: Repo) -> None:
-    tables = {"undo": {"include": (".env",), "max_file_bytes": 9}}
+    tables = {"undo": {"max_file_bytes": 9}}
     config = config_of()._replace(tables=tables)
     situation = situation_in(find_repo(str(work.path), {}), config, str(work.path), {})
-    assert situation.is_included(".env")
-    assert situation.is_included("sub/.env")
-    assert not situation.is_included("new")
     assert situation.max_file_bytes == tables["undo"]["max_file_bytes"]
     work.write("$(mktemp)", "1\n")
     assert (

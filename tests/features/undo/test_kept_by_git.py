@@ -80,13 +80,6 @@ def test_a_stash_of_the_same_line_may_be_dropped(work: Repo) -> None:
     assert losses(work, "git stash && git stash drop") == []
 
 
-def test_the_files_of_another_worktree_are_saved_there(work: Repo) -> None:
-    (loss,) = losses(work, "git worktree remove --force ../linked")
-    assert (loss.paths, loss.root_abs) == (("other",), str(work.path.parent / "linked"))
-    (loss,) = losses(work, "rm ../linked/other")
-    assert (loss.paths, loss.root_abs) == (("other",), str(work.path.parent / "linked"))
-
-
 _OUTSIDE = "it is outside of the repository"
 _GIT = "it is `.git` itself"
 _UNKNOWN = "only the shell knows which path it is"
@@ -107,16 +100,14 @@ UNSAVABLE = {
     "rm -rf $X": _UNKNOWN,
     'rm -rf "$X"/*': _UNKNOWN,
     "rm -rf {out}/$X": _UNKNOWN,
-    "rm .env": "git ignores it, and `include`",
-    "git clean -fdx": "git ignores it, and `include`",
     "rm large": "it is larger than 1,000 bytes",
     "git clean -f": "it is larger than 1,000 bytes",
     "rm -rf nested": "it is a repository of its own",
     "git clean -ffd": "it is a repository of its own",
-    "cd {out}/repo && git reset --hard": "it is in another repository",
-    "git -C {out}/repo clean -fd": "it is in another repository",
-    "rm {out}/repo/changed": "it is in another repository",
-    "rm -rf {out}/repo": "it is in another repository",
+    "cd {out}/repo && git reset --hard": "it is in another worktree or repository",
+    "git -C {out}/repo clean -fd": "it is in another worktree or repository",
+    "rm {out}/repo/changed": "it is in another worktree or repository",
+    "rm -rf {out}/repo": "it is in another worktree or repository",
 }
 
 
@@ -130,7 +121,8 @@ def test_what_cannot_be_saved_has_its_reason(work: Repo) -> None:
 
 # The same, where nothing is lost, or all can be saved.
 FINE: dict[str, dict[str, Any]] = {
-    "rm .env": {"is_included": lambda path: path == ".env"},
+    "rm .env": {},
+    "git clean -fdx .env": {},
     "rm -rf {out}": {"temporary": None},
     "rm {out}/repo/clean": {},
     "cd {out}/repo && git checkout clean": {},
@@ -188,7 +180,7 @@ def test_changes_in_a_submodule_are_not_saved_with_the_repository(work: Repo) ->
     for command in ("git reset --hard", "git checkout ."):
         assert losses(work, command) == [], command
     (loss,) = losses(work, "cd sub && git checkout .")
-    assert loss.unsavable[0].why == "it is in another repository"
+    assert loss.unsavable[0].why == "it is in another worktree or repository"
 
 
 def test_a_linked_worktree_is_as_much_ours(work: Repo) -> None:
@@ -197,7 +189,7 @@ def test_a_linked_worktree_is_as_much_ours(work: Repo) -> None:
     (loss,) = losses(linked, "git reset --hard")
     assert (loss.paths, loss.root_abs, loss.unsavable) == (("base",), str(linked.path), ())
     (loss,) = losses(linked, "rm ../repo/new")
-    assert (loss.paths, loss.root_abs, loss.unsavable) == (("new",), str(work.path), ())
+    assert loss.unsavable[0].why == "it is in another worktree or repository"
     assert told(losses(linked, "rm -rf ../repo")) == [f"../repo: {_GIT}"]
     assert told(losses(linked, "git stash clear")) == ["all stash entries"]
 

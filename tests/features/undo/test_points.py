@@ -7,11 +7,11 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from changes_support import SETTINGS, by_agent, by_person, files_of, undo
+from changes_support import by_agent, by_person, files_of, undo
 from template_support import copy_of
 
-from gitgates.features.undo.points import points_of
-from gitgates.features.undo.states import current
+from gitgates.features.undo.moments import recorded
+from gitgates.files.memory import Memory
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:
@@ -69,8 +69,6 @@ def _fill(repo: Repo) -> None:
         file.write(b"\0")
     (repo.path / "link").symlink_to("deep/er")
     (repo.path / "dangling").symlink_to("nowhere\nat all")
-    (repo.path / "hollow/inside").mkdir(parents=True)
-    (repo.path / "deep/hollow").mkdir()
 
 
 @pytest.fixture(name="filled")
@@ -97,10 +95,8 @@ def test_what_git_converted_comes_back_as_it_was(filled: Repo) -> None:
     assert files_of(filled.path) == before
 
 
-def test_the_state_is_given_again_where_nothing_changed(filled: Repo) -> None:
+def test_there_is_no_point_where_nothing_changed(filled: Repo) -> None:
     by_person(filled)
-    ours = find_repo(str(filled.path), dict(os.environ))
-    first = current(ours.state_abs)
     os.utime(filled.path / "crlf.txt", (1, 1))
     filled.write("binary", bytes(range(256)) * 30)
     index = (filled.path / ".git/index").read_bytes()
@@ -108,7 +104,7 @@ def test_the_state_is_given_again_where_nothing_changed(filled: Repo) -> None:
     assert (filled.path / ".git/index").read_bytes() != index
     assert by_agent(filled) is None
     assert by_agent(filled) is None
-    assert (current(ours.state_abs), points_of(ours)) == (first, [])
+    assert recorded(find_repo(str(filled.path), dict(os.environ))) == []
 
 
 pytestmark = pytest.mark.slow
@@ -119,8 +115,6 @@ AT_ONCE = (
         "same size and time",
         "executable",
         "mode of a new file",
-        "empty folder",
-        "folder gone",
         "link",
     ),
     ("link for a file", "file for a folder", "folder for a link"),
@@ -132,8 +126,6 @@ CHANGES = {
     "touch -r ../before deep/er/file.py",
     "executable": "chmod 700 private",
     "mode of a new file": "echo 1 > new; chmod 604 new",
-    "empty folder": "mkdir void",
-    "folder gone": "rmdir deep/hollow",
     "link": "ln -sfn deep link",
     "link for a file": "rm -f empty; ln -s deep empty",
     "folder for a file": "rm -f empty; mkdir empty; echo 1 > empty/in",
@@ -178,19 +170,21 @@ def test_a_change_of_the_index_only_is_a_point(filled: Repo) -> None:
     assert filled.git("ls-files", "--stage") == before
 
 
-def test_ignored_files_are_saved_where_they_are_included(repo: Repo) -> None:
-    repo.write(".gitignore", ".env\nbuild/\n")
-    repo.write(".env", "KEY=1\n")
-    repo.write("build/out", "1\n")
-    repo.config('[undo]\ninclude = [".env"]\n')
-    settings = SETTINGS._replace(include=(".env",))
-    by_person(repo, settings)
+def test_ignored_files_are_saved_unless_they_can_be_made_again(repo: Repo) -> None:
+    repo.write(".gitignore", ".env\ndata/\nnode_modules/\n")
+    repo.write(".env", "KEY=1\n").chmod(0o600)
+    repo.write("data/users.csv", b"1\r\n")
+    repo.write("node_modules/x", "1\n")
+    by_person(repo)
     (repo.path / ".env").unlink()
-    shutil.rmtree(repo.path / "build")
-    assert by_agent(repo, settings)
+    shutil.rmtree(repo.path / "data")
+    shutil.rmtree(repo.path / "node_modules")
+    assert by_agent(repo)
     undo(repo, "1")
     assert (repo.path / ".env").read_text() == "KEY=1\n"
-    assert not (repo.path / "build").exists()
+    assert (repo.path / ".env").stat().st_mode & 0o777 == 0o600
+    assert (repo.path / "data/users.csv").read_bytes() == b"1\r\n"
+    assert not (repo.path / "node_modules").exists()
 
 
 def test_what_only_the_index_has_outlives_gc(repo: Repo) -> None:
@@ -242,7 +236,7 @@ def test_all_begins_anew_where_the_points_were_removed(filled: Repo) -> None:
     by_person(filled)
     filled.write("empty", "1\n")
     assert by_agent(filled)
-    shutil.rmtree(filled.path / ".git/gitgates/undo")
+    shutil.rmtree(Memory(find_repo(str(filled.path), dict(os.environ))).folder_abs)
     before = files_of(filled.path)
     assert by_person(filled) is None
     assert undo(filled) == ""

@@ -112,7 +112,7 @@ def test_every_byte_comes_back(begun: Repo, change: object) -> None:
     assert files_of(begun.path) == after
     assert begun.git("ls-files", "--stage", "-z") == other_index
     kept = [*(begun.path / ".git/gitgates").rglob("kept/*/**")]
-    assert not kept, done.stdout
+    assert not kept, done.stdout[-300:]
 
 
 def test_git_cannot_take_away_what_was_staged(begun: Repo) -> None:
@@ -166,9 +166,8 @@ def test_what_was_ignored_stays(begun: Repo) -> None:
     begun.write(".gitignore", "")
     begun.write("new", "1\n")
     record(begun, "s")
-    said = undo(begun, "--last").stdout
+    undo(begun, "--last")
     assert (begun.path / ".env").read_bytes() == b"secret\n"
-    assert b"`.env`: stays" in said
     assert not (begun.path / "new").exists()
     assert (begun.path / ".gitignore").read_bytes() == b".env\n"
 
@@ -210,19 +209,6 @@ def test_a_large_file_is_kept(begun: Repo) -> None:
 
 
 # Several at once
-
-
-def test_an_empty_folder_of_somebody_else_stays(begun: Repo) -> None:
-    begun.write("a", "agent\n")
-    (begun.path / "agents").mkdir()
-    record(begun, "s")
-    (begun.path / "mine").mkdir()
-    record(begun)
-    undo(begun, "--last")
-    assert (begun.path / "mine").is_dir()
-    assert not (begun.path / "agents").exists()
-    begun.gitgates("redo")
-    assert (begun.path / "agents").is_dir()
 
 
 def test_two_sessions_and_a_person(begun: Repo) -> None:
@@ -275,17 +261,13 @@ def test_a_dry_run_changes_nothing(begun: Repo) -> None:
     assert files_of(begun.path) == now
 
 
-def test_the_list(begun: Repo, tmp_path: Path) -> None:
+def test_the_list(begun: Repo) -> None:
     begun.write("a", "<agent>\n")
     point = record(begun, "s")
     assert b"session s" in undo(begun).stdout
     (listed, *_) = json.loads(undo(begun, "--format", "json").stdout)["points"]
     assert (listed["id"], listed["session"], listed["files"]) == (point, "s", ["a"])
     assert (listed["lines_added"], listed["lines_removed"]) == (1, 1)
-    undo(begun, "--page", str(tmp_path / "page.html"))
-    page = (tmp_path / "page.html").read_text()
-    assert "&lt;agent&gt;" in page
-    assert "<agent>" not in page
 
 
 def test_a_linked_worktree(begun: Repo) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +10,9 @@ import pytest
 from agent_support import Agent, begin
 from conftest import Repo
 from points_support import undo
+
+from gitgates.files.points import points as points_of_files
+from gitgates.git.repo import find_repo
 
 CONFIG = '[gates.x]\ncommand = "true"\n[hooks.pre-commit]\ngates = ["x"]\n'
 
@@ -57,35 +59,20 @@ def linked(agent: Agent) -> Repo:
     return linked
 
 
-def test_what_a_command_removes_in_another_worktree_comes_back_there(
-    agent: Agent, linked: Repo
-) -> None:
-    said = command(agent, "rm -rf ../linked/new", lambda: shutil.rmtree(linked.path / "new"))
-    assert f"cd {linked.path} && gitgates undo 3" in said["systemMessage"]
-    point = points(linked)[0]
-    assert point["by"] == "agent"
-    undo(linked, str(point["id"]))
-    assert (linked.path / "new/file").read_bytes() == b"\xff"
-    assert "new" not in {path.name for path in agent.repo.path.iterdir()}
+@pytest.mark.parametrize(
+    "removes",
+    ["rm -rf ../linked/new", "git worktree remove --force ../linked", "rm -rf ../linked"],
+)
+def test_what_is_in_another_worktree_is_asked_about(linked: Repo, removes: str) -> None:
+    agent = Agent(Repo(linked.path.parent / "repo"))
+    assert_asks(agent, removes, "another worktree")
 
 
-@pytest.mark.samples(1)
-@pytest.mark.parametrize("removed_by", ["git", "rm"])
-def test_a_removed_worktree_comes_back(agent: Agent, linked: Repo, removed_by: str) -> None:
-    git = ("git", "worktree", "remove", "--force", "../linked")
-    if removed_by == "git":
-        said = command(agent, " ".join(git), lambda: agent.repo.ask(*git))
-    else:
-        said = command(agent, "rm -rf ../linked", lambda: shutil.rmtree(linked.path))
-    assert not linked.path.exists()
-    add = f"git worktree add -f {linked.path} side"
-    assert f"{add} && cd {linked.path} && gitgates undo 3" in said["systemMessage"]
-    agent.repo.ask(*add.split())
-    said_then = undo(linked, "3").stdout
-    assert (linked.path / "seed.py").read_text() == "seed = 2\n"
-    assert (linked.path / "seed.py").stat().st_mode & 0o777 == 0o755
-    assert (linked.path / "new/file").read_bytes() == b"\xff"
-    assert b"kept" not in said_then
+def assert_asks(agent: Agent, text: str, why: str) -> None:
+    answer = agent.pre("Bash", tool_input={"command": text}, tool_use_id=text)
+    own = answer["hookSpecificOutput"]
+    assert own["permissionDecision"] == "ask", answer
+    assert why in own["permissionDecisionReason"]
 
 
 def test_what_breaks_the_configuration_is_undone(repo: Repo) -> None:
@@ -121,4 +108,4 @@ def test_rules_hold_where_no_points_are_taken(repo: Repo, rule: str, verdict: st
     own = answer.get("hookSpecificOutput", {})
     assert own.get("permissionDecision", "") == verdict
     assert "gitgates undo" not in own.get("permissionDecisionReason", "")
-    assert not (repo.path / ".git/gitgates/undo").exists()
+    assert not points_of_files(find_repo(str(repo.path), {}))

@@ -14,19 +14,22 @@ from pathlib import Path
 
 import pytest
 from conftest import Repo
-from points_support import CONFIG, SETTINGS, files_of, found, record, saved, seeds, undo
+from points_support import CONFIG, LIMITS, files_of, found, record, saved, seeds, undo
 from process_support import wait_for
 
 from gitgates.core.errors import StateError
-from gitgates.features.undo import points, put_back, states
+from gitgates.features.undo import cli, put_back
+from gitgates.features.undo.moments import recorded
+from gitgates.files import points
+from gitgates.files.memory import Memory
 
 FILES = 6
 LONGEST_S = 0.15  # from the journal on, an undo of these files takes less
 _OURS = "import os, sys, time; from gitgates.git.repo import find_repo; "
-_OURS += "from gitgates.features.undo import points; from points_support import SETTINGS; "
+_OURS += "from gitgates.files import points, prune; from points_support import LIMITS; "
 _OURS += "repo = find_repo(os.getcwd(), dict(os.environ)); "
-RECORD = _OURS + "points.record(repo, SETTINGS, points.Author(by='agent', session='s'))"
-PRUNE = _OURS + "points.prune(repo, SETTINGS._replace(keep_s=0.0), time.time() + 9e5, at_once=True)"
+RECORD = _OURS + "points.record(repo, points.Author('session', 's'), limits=LIMITS)"
+PRUNE = _OURS + "prune.prune(repo, time.time() + 9e5, keep_s=0.0, at_once=True)"
 
 
 @pytest.fixture
@@ -37,12 +40,10 @@ def worked(repo: Repo) -> Repo:
         repo.write(f"d/{number}", f"{number}\r\n" * 9)
     repo.commit_all("base")
     repo.write("d/0", "unstaged\n").chmod(0o600)
-    (repo.path / "empty").mkdir()
     record(repo)
     for number in range(FILES - 1):
         repo.write(f"d/{number}", "agent\n").chmod(0o755)
     (repo.path / f"d/{FILES - 1}").unlink()
-    (repo.path / "empty").rmdir()
     repo.write("new/file", "agent\n")
     record(repo, "s")
     repo.write("d/1", "person\n")
@@ -100,11 +101,8 @@ def check_finished(repo: Repo, before: object, now: object) -> None:
 @pytest.fixture
 def expected(worked: Repo) -> dict[str, tuple[int, bytes]]:
     """What an undo makes of it."""
-    (first, *_rest) = points.points_of(found(worked))
-    state = states.load(found(worked), first.before)
     files = {f"d/{number}": (0o100644, b"%d\r\n" % number * 9) for number in range(FILES)}
-    assert state.modes == {"d/0": 0o600}
-    files |= {"d/0": (0o100600, b"unstaged\n"), "empty/": (0, b"")}
+    files |= {"d/0": (0o100600, b"unstaged\n")}
     config = worked.path / "pyproject.toml"
     return {**files, "pyproject.toml": (0o100644, config.read_bytes())}
 
@@ -146,21 +144,18 @@ def test_a_save_is_killed(worked: Repo, seed: int) -> None:
     for number in range(FILES):
         worked.write(f"d/{number}", f"{seed}\n").chmod(0o640)
     worked.git("add", "d/1")
-    (worked.path / "other").mkdir()
-    now = {path: each[1] for path, each in files_of(worked.path).items() if path[-1] != "/"}
-    lock = Path(found(worked).state_abs, "undo.lock")
-    looked_ns = lock.stat().st_mtime_ns
+    now = {path: each[1] for path, each in files_of(worked.path).items()}
     process = begin(worked, "-c", RECORD)
-    await_start(process, lambda: lock.stat().st_mtime_ns != looked_ns)
+    index = Path(found(worked).state_abs, "files.index")
+    looked_ns = index.stat().st_mtime_ns
+    await_start(process, lambda: index.stat().st_mtime_ns != looked_ns)
     time.sleep(chance.uniform(0.0, 0.1))
     kill(process, whole=chance.random() < 0.5)
     record(worked, "s")
     assert saved(worked) == now
-    state = states.load(found(worked), states.current(found(worked).state_abs))
-    assert {f"d/{number}": 0o640 for number in range(FILES)}.items() <= state.modes.items()
-    assert state.folders == ("other",)
-    (*_, point) = points.points_of(found(worked))
-    assert point.after == state.id, "no point leads to the state"
+    (*_, point) = recorded(found(worked))
+    modes = points.state_of(found(worked), point).modes
+    assert {f"d/{number}": 0o640 for number in range(FILES)}.items() <= modes.items()
 
 
 @pytest.mark.slow
@@ -168,14 +163,14 @@ def test_a_save_is_killed(worked: Repo, seed: int) -> None:
 def test_pruning_is_killed(worked: Repo, seed: int) -> None:
     chance = random.Random(seed)
     process = begin(worked, "-c", PRUNE)
-    await_start(process, Path(worked.path, ".git/gitgates/undo/pruned").exists)
+    await_start(process, Path(Memory(found(worked)).folder_abs, "pruned").exists)
     time.sleep(chance.uniform(0.0, 0.05))
     kill(process, whole=chance.random() < 0.5)
-    now = {path: each[1] for path, each in files_of(worked.path).items() if path[-1] != "/"}
+    now = {path: each[1] for path, each in files_of(worked.path).items()}
     assert not record(worked)
     assert saved(worked) == now
-    for point in points.points_of(found(worked)):
-        assert states.load(found(worked), point.before)
+    for point in points.points(found(worked)):
+        assert points.state_of(found(worked), point)
     worked.write("d/2", "later\n")
     record(worked, "s")
     undo(worked, "--last")
@@ -185,7 +180,7 @@ def test_pruning_is_killed(worked: Repo, seed: int) -> None:
 def test_what_cannot_be_kept_is_not_replaced(worked: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     worked.write("d/2", "person, too\n")
     record(worked)
-    (point,) = [each for each in points.points_of(found(worked)) if each.author.session]
+    (point,) = [each for each in recorded(found(worked)) if each.author.name]
     with monkeypatch.context() as context:
         context.setattr(put_back, "make_folder", _full)
         with pytest.raises(StateError, match="could be put back"):
@@ -196,11 +191,9 @@ def test_what_cannot_be_kept_is_not_replaced(worked: Repo, monkeypatch: pytest.M
     assert {b"person\n", b"person, too\n"} <= kept(worked)
 
 
-def go_back(repo: Repo, point: points.SavePoint) -> None:
+def go_back(repo: Repo, point: points.Point) -> None:
     """Undo a point in this process."""
-    from gitgates.features.undo import cli
-
-    cli.go_back(found(repo), SETTINGS, [point], cli.Request())
+    cli.go_back(found(repo), LIMITS, [point], cli.Request())
 
 
 def _full(_path: str) -> None:

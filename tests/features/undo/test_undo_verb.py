@@ -98,7 +98,6 @@ WRONG = {
     ("--session", "s"): "--session s means several: s1, s2",
     ("--session", "none"): "there is nothing to undo of that session or agent",
     ("--turn",): "--turn: it is not known which session calls",
-    ("--page", "none/page.html"): "--page none/page.html: cannot be written",
 }
 
 
@@ -151,28 +150,12 @@ def test_names_of_any_bytes_are_printed_safely(repo: Repo) -> None:
         with open(os.fsencode(repo.path) + b"/" + name, "wb") as file:
             file.write(b"\x1b[2J\xff\n")
     assert by_agent(repo, what="printf '\x1b[31m'", prompt_text="<script>alert(1)</script>\x1b[2J")
-    text = undo(repo) + undo(repo, "--page", "page.html")
-    page = (repo.path / "page.html").read_bytes()
-    assert "\x1b" not in text
-    assert b"\x1b" not in page
-    assert b"<script" not in page
-    (repo.path / "page.html").unlink()
+    assert "\x1b" not in undo(repo)
     document = json.loads(undo(repo, "--format", "json"))
     assert {os.fsencode(name) for name in document["points"][0]["files"]} == {*names}
     done = undo(repo, "1")
     assert "\x1b" not in done
     assert not any(os.path.lexists(os.fsencode(repo.path) + b"/" + name) for name in names)
-
-
-def test_the_page_has_the_differences_and_loads_nothing(worked: Repo) -> None:
-    assert undo(worked, "--page", "page.html") == "written: page.html\n"
-    page = (worked.path / "page.html").read_text()
-    assert "default-src &#39;none&#39;" in page or "default-src 'none'" in page
-    for word in ("<script", "http:", "https:", "src=", "@import", "url("):
-        assert word not in page
-    assert "+b of s1" in page
-    assert "gitgates undo 3" in page
-    assert "change a" in page
 
 
 def test_without_points_the_list_says_so(repo: Repo) -> None:

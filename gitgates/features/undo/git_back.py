@@ -1,0 +1,306 @@
+"""Put back what git keeps beside files: stash entries, branches, HEAD, the index, its commands.
+
+What somebody else has changed since stays, and is named.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from gitgates.core.clean import first_few
+from gitgates.core.record import Record
+from gitgates.files.git_state import WAITING, read_waiting
+from gitgates.files.memory import Memory
+from gitgates.git.repo import nul_split
+from gitgates.store.files import make_folder, remove_file, replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gitgates.features.undo.moments import Moment, Moments
+    from gitgates.files.points import Point
+    from gitgates.git.repo import Repo
+
+UNDONE_REFS = "refs/gitgates/undone"
+_SHOWN = 12  # digits of a commit
+_MOST_NAMED = 5
+_WITH_HEAD = ("rebase-merge", "rebase-apply", "sequencer")
+
+
+class Wish(Record):
+    """What an undo is to put back, beside files."""
+
+    with_index: bool = False
+    with_branch: bool = False  # HEAD, and the branches that were moved
+
+
+class GitBack:
+    """What points have changed of all that git keeps beside files, and how it comes back."""
+
+    def __init__(self, moments: Moments, undone: list[Point], wish: Wish) -> None:
+        self._moments = moments
+        self._repo: Repo = moments.repo
+        self._wish = wish
+        self._memory = Memory(moments.repo)
+        newest = sorted(undone, key=lambda point: -point.number)
+        self._steps = [(moments.before(point), moments.of(point)) for point in newest]
+
+    # Stash entries and branches
+
+    def stash(self) -> list[str]:
+        """Store the stash entries again that are gone. None is taken away."""
+        git, gone, notes = self._repo.git, dict[str, str](), list[str]()
+        for before, after in self._steps:
+            left = {commit for commit, _message in after.state.stash}
+            gone |= {commit: text for commit, text in before.state.stash if commit not in left}
+        listed = git.ask("log", "--walk-reflogs", "--format=%H", "refs/stash", "--")
+        present = listed.stdout.decode().split()
+        for commit, message in reversed(gone.items()):
+            if commit not in present:
+                self._bring([commit])
+                git.out("stash", "store", "--message", message, commit)
+                notes.append(f"the stash entry is back: {message}")
+        return notes
+
+    def branches(self) -> list[str]:
+        """Make the branches again that are gone; if it is wished, move the others back as well.
+
+        What somebody else has moved since stays, and what another worktree has checked out.
+        """
+        moved: dict[str, tuple[str, str]] = {}  # ref → what the points have left, and had found
+        for before, after in self._steps:
+            for ref in before.state.refs.keys() | after.state.refs.keys():
+                old, new = before.state.refs.get(ref, ""), after.state.refs.get(ref, "")
+                if old != new and moved.get(ref, (new, new))[1] == new:
+                    moved[ref] = moved.get(ref, (new, new))[0], old
+        ask = ("for-each-ref", "--format=%(objectname) %(refname) %(worktreepath)", "refs/heads")
+        fields = (line.split(" ", 2) for line in self._repo.git.lines(*ask))
+        present = {each[1]: (each[0], each[2]) for each in fields if each[2:]}
+        notes = []
+        for ref, (left, commit) in moved.items():
+            current, used_abs = present.get(ref, ("", ""))
+            if commit and current != commit:
+                notes += self._branch(ref, left=left, commit=commit, now=current, used_abs=used_abs)
+        return notes
+
+    def _branch(self, ref: str, *, left: str, commit: str, now: str, used_abs: str) -> list[str]:
+        git, name = self._repo.git, ref.removeprefix("refs/heads/")
+        own_abs = os.path.realpath(self._repo.root_abs)
+        if not now:
+            self._bring([commit])
+            git.out("update-ref", ref, commit, "0" * len(commit))
+            return [f"the branch `{name}` is back at {commit[:_SHOWN]}"]
+        self._bring([commit])
+        if not self._wish.with_branch:
+            commits = self._commits_between(commit, now)
+            return [f"`{name}` keeps {commits}; to move it back: --branch"] if commits else []
+        if os.path.realpath(used_abs or own_abs) != own_abs:
+            return [f"`{name}` stays: it is checked out in {used_abs}"]
+        if now != left:
+            commits = self._commits_between(left, now) if left else ""
+            what = f" has got {commits}" if commits else " was moved"
+            return [f"`{name}`{what} since, and stays at {now[:_SHOWN]}"]
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        kept = f"{UNDONE_REFS}/{stamp}-{now[:_SHOWN]}/{name}"
+        git.out("update-ref", kept, now)
+        git.out("update-ref", "-m", "gitgates undo", ref, commit, now)
+        return [f"`{name}` is back at {commit[:_SHOWN]}; {now[:_SHOWN]} is in {kept}"]
+
+    def _commits_between(self, old: str, new: str) -> str:
+        """Return the commits that a branch has got, as a text; empty if there are none."""
+        git = self._repo.git
+        log = git.ask("log", "--format=%h %s", "--max-count=6", f"{old}..{new}", "--")
+        lines = os.fsdecode(log.stdout).splitlines()
+        shown = [f"“{line}”" for line in lines[:_MOST_NAMED]]
+        return ", ".join([*shown, *(["…"] if lines[_MOST_NAMED:] else [])])
+
+    def head(self) -> list[str]:
+        """Move HEAD back, if it is wished."""
+        git, moved = self._repo.git, tuple[str, ...]()
+        for before, after in self._steps:
+            old, new = (each.state.branch or each.point.head for each in (before, after))
+            if old != new and (moved or (new, new))[1] == new:
+                moved = (moved or (new, new))[0], old
+        present = os.fsdecode(git.ask("symbolic-ref", "--quiet", "HEAD").stdout).strip()
+        present = present or self._repo.head
+        left, place = moved or ("", present)
+        if place in (present, ""):
+            return []
+        shown = place.removeprefix("refs/heads/") if "/" in place else place[:_SHOWN]
+        if not self._wish.with_branch:
+            return [f"HEAD was at {shown}; to go back to it: --branch"]
+        if present != left:
+            return [f"HEAD was at {shown}; it was moved since, and stays"]
+        if "/" in place:
+            git.out("symbolic-ref", "-m", "gitgates undo", "HEAD", place)
+        else:
+            self._bring([place])
+            git.out("update-ref", "--no-deref", "-m", "gitgates undo", "HEAD", place)
+        return [f"HEAD is at {shown} again"]
+
+    # Commands of git that wait to be continued
+
+    def waiting(self) -> list[str]:
+        """Put back what git keeps of a merge, or take it away: else a commit would be another."""
+        now = read_waiting(self._repo.git_dir_abs)
+        wanted = self._waiting_before(now)
+        changed = [name for name in {**now, **wanted} if now.get(name) != wanted.get(name)]
+        if not changed:
+            return []
+        if not self._wish.with_branch and any(name.startswith(_WITH_HEAD) for name in changed):
+            what = "begun" if len(now) > len(wanted) else "ended"
+            return [f"a rebase, or the like, was {what}; to go back to before it: --branch"]
+        for name in changed:
+            path_abs = f"{self._repo.git_dir_abs}/{name}"
+            if name in wanted:
+                make_folder(os.path.dirname(path_abs))
+                replace_file(path_abs, os.fsencode(wanted[name]))
+            else:
+                remove_file(path_abs)
+        for name in _WITH_HEAD:
+            if not any(each.startswith(name) for each in wanted):
+                _remove_folder(f"{self._repo.git_dir_abs}/{name}")
+        names = sorted({name.partition("/")[0] for name in changed} & {*WAITING})
+        return [f"put back of a command of git that waits to be continued: {', '.join(names)}"]
+
+    def _waiting_before(self, now: Mapping[str, str]) -> dict[str, str]:
+        wanted: dict[str, str | None] = dict(now)
+        for before, after in self._steps:
+            for name in before.state.waiting.keys() | after.state.waiting.keys():
+                old, new = before.state.waiting.get(name), after.state.waiting.get(name)
+                if old != new and wanted.get(name) == new:
+                    wanted[name] = old
+        return {name: content for name, content in wanted.items() if content is not None}
+
+    # The index
+
+    def index(self) -> list[str]:
+        """Put back the entries of the index that were changed, if it is wished."""
+        wanted, after = self._steps[-1][0], self._steps[0][1]
+        if wanted.state.entries == after.state.entries and len(self._steps) == 1:
+            return []
+        if not self._wish.with_index:
+            return ["the index is left as it is; to put it back: --index"]
+        present = self._moments.of(self._now()).state.entries
+        is_chain = all(
+            newer[0].point.id == older[1].point.id
+            for newer, older in zip(self._steps, self._steps[1:], strict=False)
+        )
+        if is_chain and present == after.state.entries and wanted.state.index_blob:
+            self._bring_blobs(wanted)
+            self._replace_index(wanted)
+            return []
+        return self._index_by_path()
+
+    def _now(self) -> Point:
+        from gitgates.files.points import latest
+
+        point = latest(self._repo)
+        return point or self._steps[0][1].point
+
+    def _replace_index(self, wanted: Moment) -> None:
+        content = self._memory.reading.out("cat-file", "blob", wanted.state.index_blob)
+        index_abs = f"{self._repo.git_dir_abs}/index"
+        # As git itself does, so that no git command writes at the same time.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        fd = os.open(f"{index_abs}.lock", flags, 0o666)
+        try:
+            with open(fd, "wb") as file:
+                file.write(content)
+            os.rename(f"{index_abs}.lock", index_abs)
+        except BaseException:
+            remove_file(f"{index_abs}.lock")
+            raise
+
+    def _index_by_path(self) -> list[str]:
+        git = self._repo.git
+        now = _by_path(nul_split(git.out("ls-files", "--stage", "-z")))
+        wanted, others = dict(now), set[str]()
+        for before, after in self._steps:
+            old, new = self._entries(before), self._entries(after)
+            for path in {*old, *new}:
+                if old.get(path) == new.get(path):
+                    continue
+                if wanted.get(path, ()) == new.get(path, ()):
+                    wanted[path] = old.get(path, ())
+                elif wanted.get(path, ()) != old.get(path, ()):
+                    others.add(path)
+            self._bring_blobs(before)
+        lines = []
+        for path, entries in wanted.items():
+            if entries != now.get(path, ()):
+                lines += [f"0 {self._memory.nothing}\t{path}"]
+                lines += [f"{entry}\t{path}" for entry in entries]
+        if lines:
+            stdin = os.fsencode("".join(f"{line}\0" for line in lines))
+            git.out("update-index", "-z", "--index-info", stdin=stdin)
+        if not others:
+            return []
+        names = first_few(sorted(others), _MOST_NAMED)
+        return [f"in the index, these were changed since, and stay: {names}"]
+
+    def _entries(self, moment: Moment) -> Mapping[str, tuple[str, ...]]:
+        """Return path → entries of an index that was saved."""
+        if not moment.state.index_blob:
+            return {}
+        copy_abs = f"{self._repo.state_abs}/undo.index"
+        content = self._memory.reading.out("cat-file", "blob", moment.state.index_blob)
+        replace_file(copy_abs, content, sync=False)
+        try:
+            git = self._repo.git
+            git = git._replace(env={**git.env, "GIT_INDEX_FILE": copy_abs})
+            return _by_path(nul_split(git.out("ls-files", "--stage", "-z")))
+        finally:
+            remove_file(copy_abs)
+
+    # Objects
+
+    def _bring_blobs(self, moment: Moment) -> None:
+        """Give the objects that an index names back to the user's repository."""
+        entries = self._entries(moment).values()
+        ids = {fields[1] for entry in entries for line in entry if (fields := line.split(" "))}
+        check = self._repo.git.ask("cat-file", "--batch-check", stdin=_lines(ids)).stdout
+        lost = [line.split()[0] for line in check.decode().splitlines() if line.endswith("missing")]
+        here = self._memory.reading.ask("cat-file", "--batch-check", stdin=_lines(lost)).stdout
+        kept = [line.split()[0] for line in here.decode().splitlines() if " blob " in line]
+        self._unpack(("pack-objects", "--stdout", "-q"), kept)
+
+    def _bring(self, commits: list[str]) -> None:
+        """Give commits, with all that they need, back to the user's repository."""
+        git = self._repo.git
+        missing = [
+            c
+            for c in commits
+            if git.ask("rev-list", "--objects", c, "--not", "--all", "--quiet").exit_status
+        ]
+        if missing:
+            heads = git.out("for-each-ref", "--format=^%(objectname)", "refs/heads").decode()
+            self._unpack(("pack-objects", "--stdout", "-q", "--revs"), [*missing, *heads.split()])
+
+    def _unpack(self, pack_objects: tuple[str, ...], names: list[str]) -> None:
+        if names:
+            pack = self._memory.reading.out(*pack_objects, stdin=_lines(names))
+            self._repo.git.out("unpack-objects", "-q", stdin=pack)
+
+
+def _by_path(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    by_path: dict[str, tuple[str, ...]] = {}
+    for line in lines:
+        meta, _, path = line.partition("\t")
+        by_path[path] = (*by_path.get(path, ()), meta)
+    return by_path
+
+
+def _lines(names: Iterable[str]) -> bytes:
+    return "".join(f"{name}\n" for name in names).encode()
+
+
+def _remove_folder(folder_abs: str) -> None:
+    """Remove the empty folders that are left of what git kept."""
+    for above, _folders, _names in os.walk(folder_abs, topdown=False):
+        try:
+            os.rmdir(above)
+        except OSError:
+            return
