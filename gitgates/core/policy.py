@@ -262,7 +262,7 @@ POLICIES: tuple[Policy, ...] = (
         keeps_settings=True,
         approvals={"trace prune": "remove records of the trace"},
         person_word="prune",
-        kinds=("before-tool", "after-tool", "tool-failed"),
+        kinds=("session-start", "prompt", "before-tool", "after-tool", "tool-failed"),
     ),
 )
 

@@ -19,8 +19,6 @@ from gitgates.config.load import read_cache
 from gitgates.core.types import Config
 from gitgates.features.intents.file import IntentSettings
 from gitgates.features.intents.file import load as load_intents
-from gitgates.features.trace.content import FileContent
-from gitgates.features.trace.content_cache import recall, remember
 from gitgates.files.stored import look_as_stored
 from gitgates.git.repo import find_repo
 from gitgates.store.slots import take_slot
@@ -67,12 +65,6 @@ def _checkout(_repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
     return state / "slots/1.state", slot.state
 
 
-def _trace(_repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
-    remember(str(state), "a.py", FileContent(kind="text", sha256="a" * 64, marks=(1, 2, 3)))
-    (cache,) = (state / "trace/known").iterdir()
-    return cache, lambda: recall(str(state), "a.py")
-
-
 def _damaged(whole: bytes) -> list[bytes]:
     chance = random.Random(7)
     found = [ENDLESS, b"", whole + b"[", whole[:16] + ENDLESS]
@@ -87,7 +79,7 @@ def _damaged(whole: bytes) -> list[bytes]:
 
 @pytest.mark.samples(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [_configuration, _look, _intents, _checkout, _trace])
+@pytest.mark.parametrize("make", [_configuration, _look, _intents, _checkout])
 def test_no_damage_hangs_a_reader_or_is_believed(
     repo: Repo, make: Callable[[Repo, Path], tuple[Path, Callable[[], object]]]
 ) -> None:

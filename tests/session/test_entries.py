@@ -37,7 +37,7 @@ PACKAGE = Path(__file__).resolve().parent.parent.parent / "gitgates"
 # Written by version 0.1.0, with each kind of entry in each of its forms; and its states.
 OLD = Path(__file__).resolve().parent / "journals"
 # What it has written, and nobody reads any more.
-GONE = {"others-wrote", "tool-harmless"}
+GONE = {"others-wrote", "tool-harmless", "trace"}
 GONE_FIELDS = {"wrote": {"new", "old", "whole"}}
 EVENT = EventEntry("Stop", "k", "p", "", "", "", "")
 ALL = [*feature_parts("facts")] and list(KINDS)

@@ -204,7 +204,7 @@ def test_show(repo: Repo, agents: tuple[Agent, Agent]) -> None:
     assert [line[24:] for line in lines] == [
         "s1 Write: create a.py",
         "s2 Write: create sub/b.py",
-        "s1 Bash: create c.py",
+        "s1 Bash: rename c.py from sub/b.py",
     ]
     shown = repo.gitgates("trace", "show", "--session", "s2", "--path", "sub/b.py").stdout.decode()
     assert shown.splitlines() == [lines[1]]

@@ -147,12 +147,11 @@ def test_a_second_delivery_leaves_one_record(repo: Repo) -> None:
     assert len(records(repo)) == 1
 
 
-def test_what_was_there_before_may_not_be_known(repo: Repo) -> None:
+def test_without_an_event_before_a_tool_what_was_there_at_the_start_counts(repo: Repo) -> None:
     agent = begin(repo, ON)
     repo.write("a.py", "a\n")
     agent.post("Write", "a.py")
-    [file] = records(repo)[0]["files"]
-    assert (file["before"], file["after"], file["blocks"]) == (None, digest("a\n"), [])
+    assert files(repo) == [("create", "a.py", ["1+0 1+1"])]
 
 
 def test_a_call_that_is_refused_keeps_nothing(repo: Repo) -> None:
@@ -260,20 +259,39 @@ def test_what_is_written_while_a_command_is_recorded(
 ) -> None:
     agent, other = begin(repo, ON), Agent(repo, "s2")
     agent.pre("Bash", "", tool_use_id="long")
-    record = vars(trace)["_record"]
+    record = vars(trace)["_trace"]
 
     def record_late(*args: Any) -> None:
         monkeypatch.undo()
         write(other, "b.py", "b\n")
         record(*args)
 
-    monkeypatch.setattr(trace, "_record", record_late)
+    monkeypatch.setattr(trace, "_trace", record_late)
     shell(agent, "echo a > a.py")
     agent.post("Bash", "", tool_use_id="long")
     assert files(repo) == [
         ("create", "b.py", ["1+0 1+1"]),
         ("create", "a.py", ["1+0 1+1"]),
     ]
+
+
+def test_a_call_that_another_ones_event_interrupts(repo: Repo) -> None:
+    agent, other = begin(repo, ON), Agent(repo, "s2")
+    agent.pre("Write", "a.py", tool_use_id="t1", agent_id="w1", agent_type="worker")
+    repo.write("a.py", "a\n")
+    other.pre("Write", "b.py", tool_use_id="t2")
+    agent.post("Write", "a.py", tool_use_id="t1", agent_id="w1", agent_type="worker")
+    [record] = records(repo)
+    assert [record[name] for name in ("session", "agent_type", "tool")] == ["s1", "worker", "Write"]
+    assert files(repo) == [("create", "a.py", ["1+0 1+1"])]
+
+
+def test_an_ignored_file_is_traced_where_a_tool_names_it(repo: Repo) -> None:
+    repo.write(".gitignore", "*.env\n")
+    agent = begin(repo, ON)
+    write(agent, "my.env", "A=1\n")
+    shell(agent, "echo B=2 > their.env")
+    assert files(repo) == [("create", "my.env", ["1+0 1+1"])]
 
 
 def test_two_agents_that_write_one_file_at_once(repo: Repo) -> None:
