@@ -28,16 +28,16 @@ _WAIT_S = 60.0
 
 def look(
     repo: Repo,
-    limits: Limits = DEFAULT,
+    limits: Limits | None = DEFAULT,
     *,
     ignored: bool = False,
     deadline_s: float = NO_DEADLINE,
 ) -> Look:
     """Look at the working tree; store what is new in it.
 
-    `ignored`: also at what git ignores, and at the permissions of folders. `deadline_s`: a moment
-    of `time.monotonic`. What another run has stashed counts as present; in the run that stashes,
-    the look is at what its gates see.
+    `limits`: None for those of the last look. `ignored`: also at what git ignores, and at the
+    permissions of folders. `deadline_s`: a moment of `time.monotonic`. What another run has stashed
+    counts as present; in the run that stashes, the look is at what its gates see.
 
     Raises: TimeOver; UnseenError where git cannot read the working tree; StateError where nothing
     can be stored, for lack of space for example; LockError where another look does not end.
@@ -64,7 +64,7 @@ def lock(memory: Memory, until_s: float) -> int:
         raise TimeOver(error.message, error.hint) from error
 
 
-def look_locked(memory: Memory, limits: Limits, *, ignored: bool, until_s: float) -> Look:
+def look_locked(memory: Memory, limits: Limits | None, *, ignored: bool, until_s: float) -> Look:
     """Look, as `look` does, while the lock is held. Raises: as it, and OSError."""
     repo = memory.repo
     memory.prepare()

@@ -11,7 +11,7 @@ import os
 from gitgates.files.facts import LookFacts, identity, stat_of
 from gitgates.files.held import link_objects
 from gitgates.files.index import Index, sort_out
-from gitgates.files.looked import Look
+from gitgates.files.looked import DEFAULT, Limits, Look
 from gitgates.files.others import IGNORED, NESTED, OPEN, classify, nested_kind
 from gitgates.files.permissions import Permissions
 from gitgates.files.rules import take_over
@@ -21,7 +21,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.files.facts import Stat
     from gitgates.files.index import Seen
-    from gitgates.files.looked import Limits
     from gitgates.files.memory import Memory
     from gitgates.store.rescue import StashedPath
 
@@ -31,14 +30,15 @@ _IGNORE_FILE = ".gitignore"
 class Scan:
     """One look, while the lock of the worktree is held."""
 
-    def __init__(self, memory: Memory, limits: Limits, until_s: float) -> None:
+    def __init__(self, memory: Memory, limits: Limits | None, until_s: float) -> None:
         self._memory = memory
         self._repo = memory.repo
         self._root_abs = memory.repo.root_abs
         self._users_abs = f"{memory.repo.git_dir_abs}/index"
-        self._limits = limits
         self._until_s = until_s
         self.facts = LookFacts(f"{memory.repo.state_abs}/files.facts")
+        known = Limits(*self.facts.limits[: len(DEFAULT)]) if self.facts.limits else DEFAULT
+        self._limits = known if limits is None else limits
         self._permissions = Permissions(self._root_abs, self.facts)
         self._has_other_rules = self._prepare()
         self.index = Index(memory, self.facts, until_s)

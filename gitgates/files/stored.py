@@ -43,7 +43,7 @@ def look_as_stored(repo: Repo, *, deadline_s: float = NO_DEADLINE) -> Look:
 
     Raises: as `look` and `committed_tree`.
     """
-    tree_look = look(repo, deadline_s=deadline_s)
+    tree_look = look(repo, None, deadline_s=deadline_s)
     tree, memory = committed_tree(repo, tree_look, deadline_s=deadline_s), Memory(repo)
     try:
         memory.keep_tree(tree)
