@@ -6,7 +6,7 @@ from typing import Any
 
 from markdown_page import page, table
 
-from gitgates.features.undo.losses import data
+from gitgates.features.undo.destructive import data
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.shell.starters import COMMANDS, STARTERS, Starter
 from gitgates.shell.syntax import SHELLS
@@ -46,10 +46,6 @@ def guard_page() -> str:
         "The rule `destructive` applies to these. Options may stand between the words; a pattern "
         "is looked for in each word, and in what the program reads.",
         table(("programs", "command", "but not with", "destroys"), map(_destructive_row, _ROWS)),
-        "## What is made again",
-        "Ignored files and folders with one of these names, in any folder, are no loss for the "
-        "rule `lost_work`.",
-        _named(tuple(data()["rebuilt"]["names"])),
     )
 
 

@@ -68,7 +68,6 @@ def filled(scene: Scene) -> None:
     (root / "odd\nname").write_text("odd\n")
     (root / "crlf.txt").write_bytes(b"c\r\nd\n")
     (root / "crlf.txt").chmod(0o600)
-    (root / "empty/folder").mkdir(parents=True)
 
 
 def state(scene: Scene) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The answer to a shell command before it runs: save a point, ask the person, or refuse.
+"""The answer to a shell command before it runs: the person is asked, or it is refused.
 
 It follows the rules `lost_work` and `destructive` of `[tool.gitgates.guard]`.
 """
@@ -11,26 +11,22 @@ from fnmatch import fnmatchcase
 from gitgates.core.clean import plain_line
 from gitgates.core.guarded import rules_by_name, setting_of
 from gitgates.core.record import Record
+from gitgates.features.undo.commands import commands_of
+from gitgates.features.undo.destroyers import IGNORED, UNTRACKED, destroyers
 from gitgates.features.undo.destructive import destroyed
-from gitgates.features.undo.losses import (
-    UNLIMITED,
-    Loss,
-    Situation,
-    commands_of,
-    find_losses,
-)
 from gitgates.features.undo.relevant import may_matter
-from gitgates.shell.known import known_output
+from gitgates.features.undo.unsavable import Search, Unsavable
 from gitgates.shell.repositories import git_call
 from gitgates.shell.syntax import UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from typing import Any
 
     from gitgates.core.types import Config
-    from gitgates.git.repo import Repo
+    from gitgates.features.undo.destroyers import Destroyer
+    from gitgates.features.undo.unsavable import Surroundings
+    from gitgates.shell.syntax import SimpleCommand
 
 OFF, SAVE, ASK, DENY = _ANSWERS = ("off", "save", "ask", "deny")  # from the mildest
 _UNDO = "gitgates undo"
@@ -41,65 +37,58 @@ _MOST_SHOWN = 3  # paths
 class Answer(Record):
     """What to do about a command before it runs."""
 
-    action: str  # save, ask, deny
-    text: str = ""  # for agent and person; empty: only the session's own work is at stake
-    losses: tuple[Loss, ...] = ()
-    roots_abs: tuple[str, ...] = ()  # of the worktrees whose files, or refs, are to be saved
+    action: str  # ask, deny
+    text: str  # for the agent
 
 
-def situation_of(repo: Repo, config: Config, cwd_abs: str, env: Mapping[str, str]) -> Situation:
-    """Return what is known where a command is about to run, and what save points hold."""
-    table = config.tables.get("undo", {})
-    return Situation(
-        cwd_abs=cwd_abs,
-        repo=repo,
-        env=env,
-        max_file_bytes=table.get("max_file_bytes", UNLIMITED),
-        output_of=lambda words, cwd: known_output(repo, os.path.join(cwd_abs, cwd), words),
-    )
+class _Loss(Record):
+    """What one command would destroy."""
+
+    destroyer: Destroyer
+    unsavable: tuple[Unsavable, ...]
 
 
-def answer(
-    command: str,
-    situation: Situation,
-    config: Config,
-    is_own: Callable[[str], bool] = lambda _path: False,
-) -> Answer | None:
-    """Return what to do before a shell command runs; None if nothing is at stake.
-
-    `is_own`: whether a file, from the root of the worktree, is this session's own work.
+def answer(command: str, place: Surroundings, config: Config) -> Answer | None:
+    """Return the question about a shell command, or its refusal; None: it may run.
 
     Raises: GitError where git does not exist.
     """
     if not may_matter(command, config):
         return None
-    if setting_of(config, "destructive") == ASK and (found := _destructive(command, situation)):
+    commands = commands_of(command, place.repo, place.cwd_abs, place.env)
+    if setting_of(config, "destructive") == ASK and (found := _destructive(commands, place)):
         return found
     setting = setting_of(config, "lost_work")
     if setting == OFF:
         return None
-    saves = config.tables.get("undo", {}).get("enabled", True)
-    rated = [
-        (action, loss)
-        for loss in find_losses(command, situation)
-        if (action := _action(loss, setting, saves=saves)) != OFF
-    ]
-    return _joined(rated, is_own, saves=saves)
+    saves = bool(config.tables.get("undo", {}).get("enabled", True))
+    search, rated = Search(place), list[tuple[str, _Loss]]()
+    for each, destroyer in destroyers(commands):
+        for cwd in dict.fromkeys((each.cwd, each.fallback or each.cwd)):
+            cwd_abs = os.path.join(place.cwd_abs, "" if UNKNOWN in cwd else cwd)
+            lost = tuple(search.of(destroyer, cwd_abs)) if os.path.isdir(cwd_abs) else ()
+            action = _action(destroyer, setting, is_unsavable=bool(lost), saves=saves)
+            if action in (ASK, DENY) and (lost or _is_at_stake(destroyer, place, cwd_abs)):
+                rated.append((action, _Loss(destroyer, lost)))
+    if not rated:
+        return None
+    action = max((action for action, _ in rated), key=_ANSWERS.index)
+    losses = [loss for each_action, loss in rated if each_action == action]
+    return Answer(action, _text(losses, action, saves=saves))
 
 
-def _action(loss: Loss, setting: Any, *, saves: bool) -> str:  # noqa: ANN401 - a word, or pairs of patterns
-    """Return the answer to one loss: as configured, but what cannot be saved is asked about.
+def _action(destroyer: Destroyer, setting: Any, *, is_unsavable: bool, saves: bool) -> str:  # noqa: ANN401 - a word, or pairs of patterns
+    """Return the answer: as configured, but what cannot be saved is asked about.
 
     `saves`: save points are taken at all.
     """
-    chosen = setting if isinstance(setting, str) else _by_pattern(loss.words, setting)
+    chosen = setting if isinstance(setting, str) else _by_pattern(_words(destroyer), setting)
     if chosen != SAVE:
         return str(chosen)
-    return (ASK if loss.unsavable else SAVE) if saves else OFF
+    return (ASK if is_unsavable else SAVE) if saves else OFF
 
 
-def _by_pattern(words: tuple[str, ...], pairs: Any) -> str:  # noqa: ANN401 - or lists, from JSON
-    text = " ".join(words).replace(UNKNOWN, "")
+def _by_pattern(text: str, pairs: Any) -> str:  # noqa: ANN401 - or lists, from JSON
     chosen = SAVE
     for pattern, action in pairs:
         # `git clean *` means `git clean` as well.
@@ -108,74 +97,69 @@ def _by_pattern(words: tuple[str, ...], pairs: Any) -> str:  # noqa: ANN401 - or
     return chosen
 
 
-def _joined(
-    rated: list[tuple[str, Loss]], is_own: Callable[[str], bool], *, saves: bool
-) -> Answer | None:
-    if not rated:
-        return None
-    action = max((action for action, _ in rated), key=_ANSWERS.index)
-    losses = tuple(loss for _, loss in rated)
-    told = [loss for one, loss in rated if one == action and not (saves and _is_own(loss, is_own))]
-    roots = tuple(dict.fromkeys(loss.root_abs for loss in losses if loss.root_abs))
-    if not told:  # an agent may do with its own as it likes: it comes back
-        return Answer(SAVE, losses=losses, roots_abs=roots)
-    text = saved_text(told) if action == SAVE else _guarded_text(told, action, saves=saves)
-    return Answer(action, text, losses, roots)
+def _words(destroyer: Destroyer) -> str:
+    """Return the words of a command, without options of git itself."""
+    words = list(destroyer.words)
+    if words[:1] == ["git"]:
+        call = git_call(words[1:])
+        words = ["git", call.verb, *call.rest]
+    return " ".join(words).replace(UNKNOWN, "")
 
 
-def _is_own(loss: Loss, is_own: Callable[[str], bool]) -> bool:
-    return bool(loss.paths) and not loss.unsavable and all(map(is_own, loss.paths))
-
-
-def saved_text(losses: list[Loss], undo: str = _UNDO) -> str:
-    """Return the line on what a command destroys, all of which is saved."""
-    return f"gitgates: {_sentence(losses)} It was saved first; to get it back: {undo}"
-
-
-def _guarded_text(losses: list[Loss], action: str, *, saves: bool) -> str:
-    rule = rules_by_name()["lost_work"]
-    reasons = dict.fromkeys(
-        (one.why, one.path) for loss in losses for one in loss.unsavable[:_MOST_SHOWN]
+def _is_at_stake(destroyer: Destroyer, place: Surroundings, cwd_abs: str) -> bool:
+    """Return whether there is anything that no commit holds where a command destroys."""
+    folder_abs = os.path.join(cwd_abs, destroyer.folder)
+    git = place.repo.git._replace(cwd_abs=folder_abs)
+    ask = ["status", "--porcelain", "-z", "--untracked-files=all"]
+    if not destroyer.takes:
+        paths = [path for path in destroyer.paths if UNKNOWN not in path]
+        kinds = ("--no-literal-pathspecs", *ask, "--ignored=matching", "--", *paths)
+        return bool(paths) and bool(git.ask(*kinds).stdout)
+    takes = {*destroyer.takes}
+    if takes.isdisjoint({"tracked", "index", UNTRACKED, IGNORED}):
+        return True
+    listing = git.ask(*ask, *(["--ignored=matching"] if IGNORED in takes else []))
+    kinds_of = {b"??": UNTRACKED, b"!!": IGNORED}
+    return any(
+        (kinds_of.get(line[:2]) in takes)
+        if line[:2] in kinds_of
+        else not takes.isdisjoint({"tracked", "index"})
+        for line in listing.stdout.split(b"\0")[:-1]
     )
+
+
+def _text(losses: list[_Loss], action: str, *, saves: bool) -> str:
+    rule = rules_by_name()["lost_work"]
+    sentences = dict.fromkeys(map(_sentence, losses))
+    reasons = dict.fromkeys((one.why, one.path) for loss in losses for one in loss.unsavable)
     shown = [f"{_clean(path)}: {why}." for why, path in reasons][:_MOST_SHOWN]
     if shown:
         how = f"It cannot be saved first. {' '.join(shown)}"
     else:
         back = f"; to get it back afterwards: {_UNDO}" if saves and action == ASK else ""
         how = f"{rule.why} The configuration says `{action}`{back}."
-    return f"gitgates: guard rule `lost_work`: {_sentence(losses)}\n{how} {rule.instead}"
+    told = " ".join(sentences)
+    return f"gitgates: guard rule `lost_work`: {told}\n{how} {rule.instead}"
 
 
-def _sentence(losses: list[Loss]) -> str:
-    """Return what commands destroy, for a person."""
-    return " ".join(dict.fromkeys(map(_of_loss, losses)))
-
-
-def _of_loss(loss: Loss) -> str:
-    words = " ".join(loss.words).replace(UNKNOWN, "…")
-    return f"`{plain_line(words, _LONGEST)}` {loss.does} {_clean(loss.what)}{_listed(loss)}."
-
-
-def _listed(loss: Loss) -> str:
-    if loss.scope != "files" and not loss.paths:
-        return ""
-    paths = [_clean(path) for path in loss.paths if path != loss.what]
-    more = len(paths) - _MOST_SHOWN
-    text = ", ".join(paths[:_MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    return f": {text}" if text else ""
+def _sentence(loss: _Loss) -> str:
+    destroyer = loss.destroyer
+    words = plain_line(" ".join(destroyer.words).replace(UNKNOWN, "…"), _LONGEST)
+    what = ", ".join(_clean(one.path) for one in loss.unsavable[:_MOST_SHOWN])
+    more = len(loss.unsavable) - _MOST_SHOWN
+    what += f" and {more} more" if more > 0 else ""
+    return f"`{words}` {destroyer.does} {what or 'what no commit has'}."
 
 
 def _clean(text: str) -> str:
     return str(plain_line(text, _LONGEST))
 
 
-def _destructive(command: str, situation: Situation) -> Answer | None:
+def _destructive(commands: tuple[SimpleCommand, ...], place: Surroundings) -> Answer | None:
     rule = rules_by_name()["destructive"]
-    for one in commands_of(command, situation):
-        folder = os.path.join(situation.cwd_abs, one.cwd, _folder(one.words))
-        git = situation.repo.git._replace(
-            cwd_abs=folder if os.path.isdir(folder) else situation.cwd_abs
-        )
+    for one in commands:
+        folder = os.path.join(place.cwd_abs, one.cwd, _folder(one.words))
+        git = place.repo.git._replace(cwd_abs=folder if os.path.isdir(folder) else place.cwd_abs)
         if what := destroyed(one, git):
             text = plain_line(" ".join(one.words).replace(UNKNOWN, "…"), _LONGEST)
             told = f"gitgates: guard rule `destructive`: `{text}` destroys {what}."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
 from fnmatch import fnmatchcase
 
-from gitgates.features.undo.losses import data
 from gitgates.shell.options import read_options
 from gitgates.shell.repositories import git_call
 from gitgates.shell.syntax import UNKNOWN
@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 
 _MOST_GLOBALS = 2  # operands before the words of a row: values of options such as `-n NAMESPACE`
 _USUAL = ("main", "master", "trunk")  # names of default branches, where git knows of none
+
+
+@functools.cache
+def data() -> dict[str, Any]:
+    """Return what `destructive.toml` holds."""
+    import tomllib  # most commands threaten nothing
+
+    with open(os.path.join(os.path.dirname(__file__), "destructive.toml"), "rb") as file:
+        return tomllib.load(file)
 
 
 def destroyed(command: SimpleCommand, git: Git) -> str:

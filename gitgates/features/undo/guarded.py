@@ -10,9 +10,9 @@ RULES = (
         answer="save",
         answers=("save", "ask", "deny", "off"),
         by_pattern=True,
-        meaning="A command that would destroy what no commit holds: `git reset --hard`, `git "
-        "clean`, `rm`, `>` over a file and the like. `save`: a save point is taken first, and "
-        "agent and person are told; what cannot be saved is asked about. Also a table of "
+        meaning="A command that destroys what no commit holds: `git reset --hard`, `git clean`, "
+        "`rm`, `>` over a file and the like. `save`: a save point is taken first, and what was "
+        "destroyed is told; what cannot be saved is asked about. Also a table of "
         'patterns of commands, `{ "git clean *" = "ask" }`; the last one that matches counts, '
         "and without one `save`.",
         why="No commit holds that.",

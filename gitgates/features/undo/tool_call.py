@@ -49,7 +49,7 @@ def before(call: Call) -> Verdict:
             look = recorder.observe(call).look
         except GitgatesError as problem:
             error = problem
-    answer = _answer(call)
+    answer = _answer(call, look)
     if answer and answer.action == "deny":
         return Verdict(BLOCK, to_agent=answer.text, final=True)
     if answer:
@@ -63,7 +63,7 @@ def before(call: Call) -> Verdict:
     return _unsaved(error)
 
 
-def _answer(call: Call) -> Answer | None:
+def _answer(call: Call, look: Look | None) -> Answer | None:
     """Return the question about a shell command, or its refusal; None: it may run."""
     from gitgates.features.undo.relevant import may_matter
 
@@ -71,11 +71,10 @@ def _answer(call: Call) -> Answer | None:
     is_command = call.payload.tool_kind == "shell"
     if not (is_command and has_rules(config) and may_matter(command, config)):
         return None
-    from gitgates.features.undo.answer import answer, situation_of  # most commands destroy nothing
+    from gitgates.features.undo.answer import answer  # most commands destroy nothing
+    from gitgates.features.undo.unsavable import Surroundings
 
-    situation = situation_of(call.repo, config, call.payload.cwd_abs, call.env)
-    found = answer(command, situation, config)
-    return found if found and found.action in ("ask", "deny") else None
+    return answer(command, Surroundings(call.payload.cwd_abs, call.repo, call.env, look), config)
 
 
 def after(call: Call) -> Verdict:

@@ -1,17 +1,16 @@
-"""What the tests of losses share: a repository in which there is something to lose."""
+"""What the tests of answers share: a repository in which there is something to lose."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gitgates.features.undo.losses import Situation, find_losses
+from gitgates.features.undo.unsavable import Surroundings
+from gitgates.files.look import DEFAULT, Limits, look
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:
     from conftest import Repo
-
-    from gitgates.features.undo.losses import Loss
 
 
 def begin(repo: Repo) -> None:
@@ -39,13 +38,9 @@ def begin(repo: Repo) -> None:
     repo.write("new", "1\n")
 
 
-def situation_of(repo: Repo, **fields: Any) -> Situation:
-    """Return where a line is run: in the root, where nothing is temporary."""
-    env = dict(os.environ)
-    known = {"cwd_abs": str(repo.path), "repo": find_repo(str(repo.path), env), "env": env}
-    return Situation(**{**known, "temporary": (), **fields})
-
-
-def losses(repo: Repo, command: str, **fields: Any) -> list[Loss]:
-    """Return what a command would destroy."""
-    return list(find_losses(command, situation_of(repo, **fields)))
+def place_of(repo: Repo, cwd: str = "", *, limits: Limits = DEFAULT) -> Surroundings:
+    """Return where a line is run, with what a look finds; nothing is temporary there."""
+    env = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
+    found = find_repo(str(repo.path), env)
+    seen = look(found, limits, ignored=True)
+    return Surroundings(os.path.join(found.root_abs, cwd), found, env, seen, temporary=())

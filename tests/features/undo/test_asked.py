@@ -1,0 +1,164 @@
+"""What is asked about: what no save point holds, if a command names it or is about its folder."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from conftest import Repo
+from template_support import copy_of
+from undo_support import begin, place_of
+
+from gitgates.core.types import Config
+from gitgates.features.undo.answer import answer
+from gitgates.files.look import Limits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LIMITS = Limits(max_file=1000, max_ignored=1 << 20)
+_OUTSIDE = "it is outside of the repository"
+_GIT = "it is `.git` itself"
+_UNKNOWN = "only the shell knows which path it is"
+_LARGE = "it is too large"
+_OTHER = "it is in another worktree or repository"
+_NESTED = "it is a repository of its own"
+# Command → why what it destroys cannot be saved; `{out}` is a folder beside the repository.
+UNSAVABLE = {
+    "rm {out}/file": _OUTSIDE,
+    "rm -rf {out}": _OUTSIDE,
+    "echo x > {out}/file": _OUTSIDE,
+    "mv new {out}/file": _OUTSIDE,
+    "cp new {out}/file": _OUTSIDE,
+    "tee {out}/file": _OUTSIDE,
+    "truncate -s 0 {out}/file": _OUTSIDE,
+    "dd if=new of={out}/file": _OUTSIDE,
+    "shred -u {out}/file": _OUTSIDE,
+    "rsync -a --delete sub/ {out}/": _OUTSIDE,
+    "find {out} -type f -delete": _OUTSIDE,
+    "rm -rf .git": _GIT,
+    "rm -rf .git/objects": _GIT,
+    "rm -rf .*": _GIT,
+    "rm -rf ../repo": _GIT,
+    "rm -rf $PWD": _GIT,
+    "find . -delete": _GIT,
+    "find . -type f ! -name '*.py' -delete": _GIT,
+    "find . -mindepth 1 -maxdepth 1 -exec rm -rf {} +": _GIT,
+    "ls -A | grep -v src | xargs rm -rf": _GIT,
+    "cd .. && rm -rf *": _GIT,
+    "rm -rf $X": _UNKNOWN,
+    'rm -rf "$X"/*': _UNKNOWN,
+    "rm -rf {out}/$X": _UNKNOWN,
+    "rm large": _LARGE,
+    "rm -rf sub": _LARGE,
+    "find sub -type f -delete": _LARGE,
+    "sed -i s/x/y/ large": _LARGE,
+    "git clean -f": _LARGE,
+    "git clean -fdx": _LARGE,
+    "git clean -ffd": _NESTED,
+    "rm -rf nested": _OTHER,
+    "git ls-files -o | xargs rm": _LARGE,
+    "rm nested/untracked": "it is",
+    "cd {out}/repo && git reset --hard": _OTHER,
+    "git -C {out}/repo clean -fd": _OTHER,
+    "rm {out}/repo/changed": _OTHER,
+    "rm -rf {out}/repo": _OTHER,
+    "rm -rf ../linked": _OTHER,
+    "rm ../linked/other": _OTHER,
+    "git worktree remove --force ../linked": _OTHER,
+    "git tag -d lost": "a save point has branches",
+    "git gc --prune=now": "no branch",
+    "git reflog expire --expire=now --all": "no branch",
+}
+# The same, where nothing is lost, or all can be saved.
+FINE = (
+    *("rm .env", "git clean -fdx .env", "git clean -nfdx", "rm {out}/repo/clean", "rm clean"),
+    *("rm {out}/nowhere", "sed -i s/1/2/ {out}/file", "rm -rf {out}/node_modules", "git stash"),
+    *("rm -rf {out}/empty", "echo x > {out}/$X", "rm sub/$X", "rm -rf ${X:-nowhere}", "git gc"),
+    *("rm -f .git/index.lock .git/MERGE_HEAD", "for f in *.tmp; do rm -rf $f; done"),
+    *("ls | while read f; do rm $f; done", "find . -path ./.git -prune -o -name x -exec rm {} +"),
+    *("find . ! -path './.git/*' -name x -delete", "find . -name '*.pyc' -delete"),
+    *("git reset --hard", "git checkout .", "git stash clear"),
+    *("git branch -D side", "git switch -f side", "git rebase --abort", "git tag -d kept"),
+    *("rm -rf data", "mv new elsewhere", "cp new copy", "find data -exec rm {} +", "echo rm -rf /"),
+    *("docker run x rm -rf /", "git commit -m 'rm -rf .git'", "rm 'unterminated", "", "git", "rm"),
+)
+
+
+@pytest.fixture(name="work")
+def _work() -> Repo:
+    return copy_of(surrounded)
+
+
+def surrounded(repo: Repo) -> None:
+    """Make what is beside the repository, and what is large or nested in it."""
+    begin(repo)
+    out = repo.path.parent / "out"
+    for path in ("node_modules/x", "file"):
+        repo.write(f"../out/{path}", "1\n")
+    (out / "empty").mkdir()
+    for folder in (out / "repo", repo.path / "nested"):
+        _fill(Repo.init(folder))
+    for name in ("large", "sub/large"):
+        repo.write(name, "x" * 1001)
+    repo.write(".gitignore", ".env\ndata/\n")
+    repo.write(".env", "SECRET=1\n")
+    repo.write("data/users.csv", "1\n")
+
+
+def _fill(other: Repo) -> None:
+    for name in ("changed", "clean"):
+        other.write(name, "1\n")
+    other.git("add", ".")
+    other.git("commit", "-qm", "one")
+    other.write("changed", "2\n")
+    other.write("untracked", "2\n")
+
+
+def asked(repo: Repo, command: str) -> str:
+    found = answer(command, place_of(repo, limits=LIMITS), Config())
+    return found.text if found else ""
+
+
+def test_what_cannot_be_saved_has_its_reason(work: Repo) -> None:
+    out, wrong = work.path.parent / "out", {}
+    for command, reason in UNSAVABLE.items():
+        text = asked(work, command.replace("{out}", str(out)))
+        if reason not in text:
+            wrong[command] = text
+    assert wrong == {}
+
+
+def test_what_can_be_saved_has_none(work: Repo) -> None:
+    out: Path = work.path.parent / "out"
+    texts = {command: asked(work, command.replace("{out}", str(out))) for command in FINE}
+    assert {command: text for command, text in texts.items() if text} == {}
+
+
+def test_what_is_temporary_is_not_asked_about(work: Repo) -> None:
+    out = str(work.path.parent / "out")
+    place = place_of(work, limits=LIMITS)._replace(temporary=(out,))
+    assert answer(f"rm -rf {out}", place, Config()) is None
+
+
+def test_changes_in_a_submodule_are_asked_about(work: Repo) -> None:
+    work.git("submodule", "--quiet", "add", "../out/repo", "module")
+    work.git("commit", "-qm", "module")
+    for command in ("git reset --hard", "rm -rf module", "git submodule foreach git status"):
+        assert asked(work, command) == "", command
+    work.write("module/clean", "changed\n")
+    for command in (
+        *("rm -rf module", "git submodule update --force", "git submodule deinit -f module"),
+        *("git submodule foreach git checkout .", "cd module && git checkout ."),
+        "git -C module reset --hard",
+    ):
+        assert "repository" in asked(work, command), command
+    assert asked(work, "git reset --hard") == ""
+
+
+def test_names_of_any_characters(work: Repo) -> None:
+    for name in ("a b", "é", "tab\t", "new\nline", "-dash"):
+        work.write(name, os.urandom(600).hex())
+    for command in ("rm -- -dash", "rm 'a b'", "rm $'new\\nline'", "rm é"):
+        assert _LARGE in asked(work, command), command
