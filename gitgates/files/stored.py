@@ -36,14 +36,18 @@ _SETTINGS = r"^core\.(autocrlf|attributesfile|sparsecheckout)$"
 _OFF = (b"unspecified", b"unset")
 
 
-def look_as_stored(repo: Repo, *, deadline_s: float = NO_DEADLINE) -> Look:
+def look_as_stored(
+    repo: Repo, tree_look: Look | None = None, *, deadline_s: float = NO_DEADLINE
+) -> Look:
     """Look at the working tree; the tree is that which a commit of all of it would have.
 
     It can be read for a month after the last such look, by `object_store.reading_git`, too.
+    `tree_look`: a look that was just taken, so that none is needed.
 
     Raises: as `look` and `committed_tree`.
     """
-    tree_look = look(repo, None, deadline_s=deadline_s)
+    if tree_look is None:
+        tree_look = look(repo, None, deadline_s=deadline_s)
     tree, memory = committed_tree(repo, tree_look, deadline_s=deadline_s), Memory(repo)
     try:
         memory.keep_tree(tree)

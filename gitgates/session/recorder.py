@@ -118,6 +118,16 @@ def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Obs
     return observed
 
 
+def shared_look(call: Call) -> Look | None:
+    """Return the event's look for whoever needs one, too; None: nobody records it, or it is old.
+
+    Raises: as `observe`.
+    """
+    if not (call.may_share_look and functions_of(call.config, "file_limits", call.kind)):
+        return None
+    return observe(call, always=True).look
+
+
 def begin(call: Call) -> Observed:
     """Look when a session begins; where that takes long, have it go on without anybody waiting.
 
