@@ -71,7 +71,6 @@ def _snapshot(call: Call) -> SnapshotEntry:
     """Return the journal entry of a snapshot: a tree, or why there is none."""
     from gitgates.store.files import length_of  # cold: once in a session, and once a prompt
 
-    call.forget_snapshot()
     now = call.snapshot
     if not now.tree:
         return SnapshotEntry(tree="", why=now.unseen[0], **call.snapshot_fields)

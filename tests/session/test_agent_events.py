@@ -428,9 +428,9 @@ def test_a_git_that_hangs_does_not_hang_the_agent(repo: Repo, tmp_path: Path) ->
     agent.env["PATH"] = f"{tmp_path}/bin{os.pathsep}{os.environ['PATH']}"
     agent.prompt_id = "late"
     child = agent.process("UserPromptSubmit", prompt="go on")
-    answer, _log = child.communicate(timeout=5)  # what the settings tell the host to wait
+    child.communicate(timeout=5)  # what the settings tell the host to wait
     assert child.returncode == 0
-    assert "the timeout of the host was reached" in json.loads(answer)["systemMessage"]
+    assert any("did not finish in time" in str(fact) for fact in agent.facts())
 
 
 BY_NAME = f"""
