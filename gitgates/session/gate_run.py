@@ -19,6 +19,7 @@ from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
 from gitgates.session.facts import NO_RESULT, UNCHECKED, GatesWroteEntry, RoundEntry
 from gitgates.session.gate_writes import FilesBefore
+from gitgates.session.writers import observe_others
 from gitgates.store.runs import new_run
 from gitgates.worktree.gc import collect_if_due
 
@@ -73,6 +74,8 @@ class GateRun(Listener):
         """
         options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
         call, listener = self.call, self.call.listener or self
+        if call.kind in RETRIED:
+            observe_others(call)
         before = FilesBefore(call, self.plan)
         decision = run_plan(self.plan, self.settings, call.repo, listener, options=options)
         changed = {path for visit in decision.visits for path in visit.result.changed_paths}

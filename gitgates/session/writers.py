@@ -11,6 +11,7 @@ import os
 import time
 
 from gitgates.core.agent_types import UNCHANGING
+from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import HOOK_OF, kind_of
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session.facts import (
@@ -151,25 +152,43 @@ def _kind(fact: Fact) -> EventKind:
     return kind_of(str(fact.get("event")))
 
 
+def observe_others(call: Call) -> None:
+    """Record, before gates run, what somebody else has changed since the last tool call."""
+    from gitgates.session.recorder import observe  # only where gates run
+
+    if _is_recorded(call):
+        try:
+            observe(call, always=True)
+        except GitgatesError as error:
+            call.say(str(error))
+
+
+def _is_recorded(call: Call) -> bool:
+    """Return whether there are points around the tool calls of a session."""
+    is_heard = any(fact.get("event") in _TOOL_HOOKS for fact in call.entries)
+    return is_heard and os.path.exists(f"{call.repo.state_abs}/recorder.calls.lock")
+
+
 def changed_by_others(call: Call) -> tuple[str, ...]:
-    """Return the files that somebody else has changed since the session began, as far as is known.
+    """Return the files that only others have changed since the session began, if that is known.
 
-    Raises: GitError if a tree does not exist.
+    Raises: GitError, StateError.
     """
-    from gitgates.git.object_store import reading_git  # only where gates failed
-    from gitgates.git.paths import tree_paths
+    from gitgates.files.changes import changed_by  # only where gates failed
+    from gitgates.files.points import PERSON, SESSION, points
 
-    timeline, written_now = call.state(TIMELINE), own_files_now(call)
-    spans = [(span.before, span.after, span.written) for span in timeline.quiet]
-    if timeline.point and written_now is not None:
-        spans.append((timeline.point.tree, call.point.tree, tuple(written_now)))
-    git = reading_git(call.repo)
-    paths: set[str] = set()
-    for before, after, written in spans:
-        if before != after != "":
-            changed, deleted = tree_paths(git, before, after)
-            paths.update({*changed, *deleted}.difference(written))
-    return tuple(sorted(paths))
+    base, session = call.state(TIMELINE).base, call.payload.session
+    if not (base and _is_recorded(call)):
+        return ()
+    every = points(call.repo)
+    first = next((at for at, point in enumerate(every) if point.time_s >= base.stamp), len(every))
+    since = every[max(first - 1, 0) :]
+    own = changed_by(call.repo, since, lambda who: (who.kind, who.name) == (SESSION, session))
+    theirs = changed_by(
+        *(call.repo, since),
+        lambda who: who.kind == PERSON or (who.kind == SESSION and who.name != session),
+    )
+    return tuple(sorted(theirs.keys() - own.keys()))
 
 
 def _written(

@@ -8,10 +8,24 @@ from conftest import Repo
 from session_support import begin
 from test_agent_stop import NO_BAD, WAY_OUT
 
+UNDO = "[undo]\nenabled = true\n"  # whose points tell who has changed what
+
 
 @pytest.fixture(name="agent")
 def _agent(repo: Repo) -> Agent:
-    return begin(repo, NO_BAD)
+    return begin(repo, f"{NO_BAD}{UNDO}")
+
+
+def write(agent: Agent, name: str, content: str) -> None:
+    agent.pre("Write", name)
+    agent.repo.write(name, content)
+    agent.post("Write", name)
+
+
+def shell(agent: Agent, command: str) -> None:
+    agent.pre("Bash", tool_input={"command": command})
+    agent.repo.ask("sh", "-c", command)
+    agent.post("Bash", tool_input={"command": command})
 
 
 def test_settings_that_somebody_else_is_editing_are_told_to_the_person(agent: Agent) -> None:
@@ -50,11 +64,10 @@ def test_settings_that_the_agent_breaks_with_an_edit_block(repo: Repo) -> None:
 
 @pytest.mark.parametrize("listed", ['["check"]', '["check", "review"]'])
 def test_a_failure_in_what_somebody_else_writes_names_it(repo: Repo, listed: str) -> None:
-    agent = begin(repo, NO_BAD.replace('["check"]', listed))
-    agent.transcript("Write", file_path=str(repo.path / "a.py"))
-    agent.pre("Write", "a.py")
-    repo.write("a.py", "good = 1\n")
-    agent.post("Write", "a.py")
+    agent = begin(repo, NO_BAD.replace('["check"]', listed) + UNDO)
+    write(agent, "a.py", "good = 1\n")
+    for command in ("ls", "echo 1 > made.txt"):
+        shell(agent, command)
     repo.write("tests.py", "BAD\n")
     reason = agent.stop()["reason"]
     assert "changed by somebody else in the meantime: tests.py" in reason
@@ -74,16 +87,27 @@ def test_what_a_shell_may_have_written_is_named_as_nobody_elses(agent: Agent) ->
     assert "somebody else" not in agent.stop()["reason"]
 
 
+def test_a_file_that_both_have_written_is_not_named_as_somebody_elses(agent: Agent) -> None:
+    write(agent, "a.py", "good = 1\n")
+    agent.repo.write("a.py", "BAD\n")
+    agent.repo.write("b.py", "BAD\n")
+    assert "in the meantime: b.py" in agent.stop()["reason"]
+
+
+def test_a_worktree_that_an_agent_makes_inside_is_not_its_change(agent: Agent) -> None:
+    shell(agent, "git worktree add -q .claude/worktrees/w1")
+    assert (agent.repo.path / ".claude/worktrees/w1/seed.py").exists()
+    assert agent.stop() == {}
+
+
 def test_many_files_of_somebody_else_keep_the_way_out_in_sight(repo: Repo) -> None:
-    agent = begin(repo, NO_BAD + "max_retries = 1\n")
-    agent.transcript("Write", file_path=str(repo.path / "a.py"))
-    repo.write("a.py", "good = 1\n")
+    agent = begin(repo, f"{NO_BAD}max_retries = 1\n{UNDO}")
+    write(agent, "a.py", "good = 1\n")
     for number in range(12):
         repo.write(f"test_of_a_rather_long_name_{number}.py", "BAD\n")
     reason = agent.stop()["reason"]
     assert "and 2 more. A failure caused by them is not yours to fix" in reason
-    agent.transcript("Write", file_path=str(repo.path / "a.py"))
-    repo.write("a.py", "good = 2\n")
+    write(agent, "a.py", "good = 2\n")
     told = agent.stop(again=True)["systemMessage"]
     assert "changed by somebody else in the meantime" in told
     assert "not yours to fix" not in told  # that is for the agent
