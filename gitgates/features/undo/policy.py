@@ -17,14 +17,14 @@ from gitgates.session.needs import is_guardable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.agent_types import ToolKind
+    from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
     from gitgates.session.call import Call
 
 __all__ = ["decide", "file_limits", "needs"]
 _LOOK_S = 30.0  # the first look at a large repository
 _AFTER = ("after-tool", "tool-failed")
-_KINDS: tuple[ToolKind, ...] = ("writes", "shell")
+_AROUND: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 
 
 def needs(config: Config) -> tuple[Need, ...]:
@@ -36,9 +36,7 @@ def needs(config: Config) -> tuple[Need, ...]:
     return (
         Need(kind="session-start"),
         Need(kind="prompt"),
-        Need(kind="before-tool", tools=(), tool_kinds=(*_KINDS, "ours"), more_s=_LOOK_S),
-        Need(kind="after-tool", tools=(), tool_kinds=_KINDS, more_s=_LOOK_S),
-        Need(kind="tool-failed", tools=(), tool_kinds=_KINDS, more_s=_LOOK_S),
+        *(Need(kind=kind, tools=(), but_reads=True, more_s=_LOOK_S) for kind in _AROUND),
     )
 
 

@@ -115,6 +115,16 @@ def test_an_editing_tool_over_an_ignored_file(agent: Agent, change: Callable[...
     assert (agent.repo.path / ".env").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_tool_that_nothing_is_known_of(agent: Agent) -> None:
+    fields: Any = {"tool_input": {"x": "y"}, "tool_use_id": "t1"}
+    agent.pre("mcp__files__write", "", **fields)
+    (agent.repo.path / "data/users.csv").unlink()
+    told = agent.post("mcp__files__write", "", **fields)
+    assert "data/users.csv" in told["systemMessage"]
+    undo(agent.repo, "--last")
+    assert (agent.repo.path / "data/users.csv").exists()
+
+
 # Out of time
 
 
