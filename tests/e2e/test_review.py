@@ -196,7 +196,7 @@ def test_ten_blocks_are_the_end_of_a_prompt(tmp_path: Path) -> None:
 
 
 @pytest.mark.samples(1)
-@pytest.mark.parametrize("command", ["git diff", "true", "python3 -m pytest --version", "touch x"])
+@pytest.mark.parametrize("command", ["git diff", "true", "touch x"])
 def test_what_a_person_writes_between_tools_is_theirs(tmp_path: Path, command: str) -> None:
     scene = scene_in(tmp_path)
     person = f"sleep .3; test ! -e ../once || seq 300 > {scene.at('theirs.py')}; touch ../once"
@@ -216,7 +216,7 @@ def test_what_is_written_while_a_command_runs_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_in_a_file_that_both_edit_the_agents_lines_are_known(tmp_path: Path) -> None:
+def test_a_file_that_both_edit_counts_with_all_of_it(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
     file = scene.at("a.py")
     file.write_text("first = 1\n\n\nlast = 1\n")
@@ -227,7 +227,7 @@ def test_in_a_file_that_both_edit_the_agents_lines_are_known(tmp_path: Path) -> 
     first = edit(file, "first = 1\n", "first = 2\n")
     run = scene.run(bash(f"cat {file}"), first, edit(file, "last = 1\n", "last = 2\n"), "1")
     assert f"first = 2\n\n\n{LINES}" in file.read_text()
-    assert blocks(run) == 0
+    assert blocks(run) == 3
 
 
 @pytest.mark.nightly

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gitgates.files.points import Point
     from gitgates.git.repo import Git, Repo
     from gitgates.session.call import Call
+    from gitgates.session.recorder import OpenCall, Origin
     from gitgates.store.log import Fact
 
 always = True
@@ -93,12 +94,13 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     """
     from gitgates.session import recorder  # the trace is usually off
 
-    is_start = call.kind == "session-start"
+    # Before the look: a call that ends meanwhile has changed what that finds.
+    calls, is_start = recorder.read_calls(call.repo), call.kind == "session-start"
     point = (recorder.begin if is_start else recorder.observe)(call).point
     if not (point and point.author.kind == SESSION):
         return so_far
     try:
-        _trace(call, point)
+        _trace(call, point, calls)
     except OSError as error:
         location = error.filename or call.repo.shared_state_abs
         text = f"{location}: {error.strerror}: the changes of this tool call are not traced"
@@ -106,7 +108,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far
 
 
-def _trace(call: Call, point: Point) -> None:
+def _trace(call: Call, point: Point, calls: Mapping[str, OpenCall]) -> None:
     """Record what a session has changed up to a point. Raises: OSError, GitError."""
     from gitgates.features.trace.content import LARGEST, file_change, hash_file
     from gitgates.features.trace.ledger import append
@@ -124,23 +126,42 @@ def _trace(call: Call, point: Point) -> None:
     more = max(len(changed) - _MOST_FILES, 0)
     del changed[_MOST_FILES:]
     blobs = read_blobs(git, [file.blob for file in changed if file.blob], LARGEST)
-    files, object_format = [], call.repo.object_format
+    # A file that another call has named which is under way is that one's. What an editing tool has
+    # not named is not its own, if there is another call.
+    under_way = _others(call, calls)
+    others = {each.origin.facts.what: each for each in under_way}
+    is_edit = call.kind in _AFTER and call.payload.tool_kind == "writes"
+    rest = max(under_way, key=lambda each: each.began_s, default=None) if is_edit else None
+    by_writer: dict[OpenCall | None, list[Fact]] = {}
     for file in changed:
-        content = hash_file(f"{call.repo.root_abs}/{file.path}", object_format)
+        content = hash_file(f"{call.repo.root_abs}/{file.path}", call.repo.object_format)
         change = file_change(file.path, _content(file, blobs), content, file.old_path)
-        files += [change] if change else []
-    if files:
-        record = {**_who(call, point), "commit": point.head, "files": files}
-        append(call.repo.common_dir_abs, {**record, "more": more} if more else record)
+        other = others.get(file.path, None if file.path in (call.edited_paths or ()) else rest)
+        if change:
+            by_writer.setdefault(other, []).append(change)
+    for other, files in by_writer.items():
+        who = _who_else(other.origin, other.agent_id) if other else _who(call, point)
+        record = {**who, "commit": point.head, "files": files}
+        is_cut = more and not other
+        append(call.repo.common_dir_abs, {**record, "more": more} if is_cut else record)
+
+
+def _others(call: Call, calls: Mapping[str, OpenCall]) -> list[OpenCall]:
+    """Return the other calls that are under way, but those in the background."""
+    own = call.payload.tool_use_id
+    named_paths = {*(call.edited_paths or ())} if call.kind in _AFTER else set()
+    return [
+        each
+        for key, each in calls.items()
+        if key != own and not each.runs_on and each.origin.facts.what not in named_paths
+    ]
 
 
 def _who(call: Call, point: Point) -> Fact:
     """Return whose call has changed files: that of the event, or another one that is open."""
-    payload, facts = call.payload, point.facts
+    payload = call.payload
     if call.kind not in _AFTER or point.author.name != payload.session:
-        labels = dict.fromkeys(LABELS, "")
-        who = {"session": point.author.name, "agent": "", "agent_type": point.author.agent}
-        return {**who, **labels, "tool": facts.tool, "tool_use": ""}
+        return _who_else(point, "")
     return {
         "session": payload.session,
         "agent": payload.agent_id,
@@ -149,6 +170,13 @@ def _who(call: Call, point: Point) -> Fact:
         "tool": payload.tool,
         "tool_use": payload.tool_use_id,
     }
+
+
+def _who_else(origin: Origin | Point, agent: str) -> Fact:
+    """Return whose a call is that is under way, as far as the event before it tells."""
+    author = origin.author
+    who = {"session": author.name, "agent": agent, "agent_type": author.agent}
+    return {**who, **dict.fromkeys(LABELS, ""), "tool": origin.facts.tool, "tool_use": ""}
 
 
 def _labels(call: Call) -> Fact:

@@ -286,6 +286,31 @@ def test_a_call_that_another_ones_event_interrupts(repo: Repo) -> None:
     assert files(repo) == [("create", "a.py", ["1+0 1+1"])]
 
 
+def test_calls_of_sub_agents_at_once_are_told_apart_by_the_files_they_name(repo: Repo) -> None:
+    agent = begin(repo, ON)
+    for who in ("w1", "w2"):
+        agent.pre("Write", f"{who}.py", tool_use_id=who, agent_id=who, agent_type="worker")
+    for who in ("w1", "w2"):
+        repo.write(f"{who}.py", "a\n")
+    for who in ("w1", "w2"):
+        agent.post("Write", f"{who}.py", tool_use_id=who, agent_id=who, agent_type="worker")
+    found = {(one["agent"], *(file["path"] for file in one["files"])) for one in records(repo)}
+    assert found == {("w1", "w1.py"), ("w2", "w2.py")}
+
+
+def test_what_an_editing_tool_has_not_named_is_of_the_command_beside_it(repo: Repo) -> None:
+    agent = begin(repo, ON)
+    asked = {"tool_input": {"command": "echo a > b.txt"}, "tool_use_id": "s", "agent_id": "w2"}
+    agent.pre("Write", "a.py", tool_use_id="w", agent_id="w1", agent_type="worker")
+    agent.pre("Bash", "", **asked, agent_type="worker")
+    repo.write("a.py", "a\n")
+    repo.write("b.txt", "a\n")
+    agent.post("Write", "a.py", tool_use_id="w", agent_id="w1", agent_type="worker")
+    agent.post("Bash", "", **asked, agent_type="worker")
+    found = {(one["agent"], *(file["path"] for file in one["files"])) for one in records(repo)}
+    assert found == {("w1", "a.py"), ("w2", "b.txt")}
+
+
 def test_an_ignored_file_is_traced_where_a_tool_names_it(repo: Repo) -> None:
     repo.write(".gitignore", "*.env\n")
     agent = begin(repo, ON)
