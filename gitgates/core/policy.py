@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         `unapproved(call, changed)`, what the person is told of changes to these;
         `plan_of(event, repo, config)`, what runs beside the gates of a hook of git;
         `runs_commands(config)`, whether it runs any that are no gates;
-        `file_limits(config)`, which files are too large to be saved;
+        `file_limits(config)`, which files are too large to be saved, or None if none are;
         `follows_writers(config)`, whether it asks who has written what; and
         `hears_all_writers(config)`, whether there is an event before each tool that may write.
         """

@@ -123,7 +123,7 @@ def shared_look(call: Call) -> Look | None:
 
     Raises: as `observe`.
     """
-    if not (call.may_share_look and functions_of(call.config, "file_limits", call.kind)):
+    if not (call.may_share_look and _limits(call.config, call.kind)):
         return None
     return observe(call, always=True).look
 
@@ -152,7 +152,9 @@ def look_ahead(root_abs: str, env: Mapping[str, str]) -> None:
 
     repo = find_repo(root_abs, env)
     origin = writer(repo)
-    look_and_record(repo, origin.author, origin.facts, _limits(load(root_abs) or Config()))
+    look_and_record(
+        repo, origin.author, origin.facts, _limits(load(root_abs) or Config()) or DEFAULT
+    )
 
 
 def record_gates(call: Call, names: list[str]) -> Point | None:
@@ -205,17 +207,15 @@ def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
 
 def _record(call: Call, origin: Origin, limit_s: float) -> Observed:
     deadline_s = min(call.until_s - _ANSWER_S, time.monotonic() + limit_s)
-    limits = _limits(call.config, call.kind)
+    limits = _limits(call.config, call.kind) or DEFAULT
     recorded = look_and_record(call.repo, *origin, limits, deadline_s=deadline_s)
     return Observed(look=recorded.look, point=recorded.point)
 
 
-def _limits(config: Config, kind: EventKind = "") -> Limits:
-    """Return what is too large to be stored, as a policy says."""
-    limits: Limits = DEFAULT
-    for limits_of in functions_of(config, "file_limits", kind):
-        limits = limits_of(config)
-    return limits
+def _limits(config: Config, kind: EventKind = "") -> Limits | None:
+    """Return what is too large to be stored, as a policy says; None: none saves files."""
+    found: list[Limits | None] = [f(config) for f in functions_of(config, "file_limits", kind)]
+    return next(filter(None, found), None)
 
 
 # Open calls

@@ -27,8 +27,12 @@ def settings_of(config: Config) -> UndoSettings:
     return table_of(config, "undo", UndoSettings)
 
 
-def file_limits(config: Config) -> Limits:
-    """Return which files are too large to be saved."""
+def file_limits(config: Config) -> Limits | None:
+    """Return which files are too large to be saved; None where none are saved."""
+    return _limits(config) if settings_of(config).enabled else None
+
+
+def _limits(config: Config) -> Limits:
     settings = settings_of(config)
     return Limits(max_file=settings.max_file_bytes, max_ignored=settings.max_size_bytes // 2)
 
@@ -42,4 +46,4 @@ def repository_limits(repo: Repo) -> Limits:
         config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
     except ConfigError:
         config = None
-    return file_limits(config or Config())
+    return _limits(config or Config())
