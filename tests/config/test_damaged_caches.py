@@ -79,7 +79,7 @@ def _damaged(whole: bytes) -> list[bytes]:
 
 @pytest.mark.samples(2)
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [_configuration, _look, _intents, _checkout])
+@pytest.mark.parametrize("make", [_configuration, _intents, _look, _checkout])
 def test_no_damage_hangs_a_reader_or_is_believed(
     repo: Repo, make: Callable[[Repo, Path], tuple[Path, Callable[[], object]]]
 ) -> None:
