@@ -67,15 +67,12 @@ def read_git_state(memory: Memory) -> GitState:
 
 def _read(memory: Memory, before: GitState) -> GitState:
     repo, git = memory.repo, _users_git(memory)
-    branch, refs_output, head = git.ask_all(
-        ("symbolic-ref", "--quiet", "HEAD"),
-        ("for-each-ref", "--format=%(objectname) %(refname)", *_REFS),
-        ("rev-parse", "--verify", "--quiet", "HEAD"),
-    )
     refs = {}
-    for line in os.fsdecode(refs_output.stdout).split("\n")[:-1]:
+    listing = git.ask("for-each-ref", "--format=%(objectname) %(refname)", *_REFS).stdout
+    for line in os.fsdecode(listing).split("\n")[:-1]:
         commit, _, ref = line.partition(" ")
         refs[ref] = commit
+    head, branch = _read_head(repo.git_dir_abs, git, refs)
     stash = list[tuple[str, str]]()
     if tip := refs.pop("refs/stash", ""):
         log = git.ask("log", "--walk-reflogs", "-z", "--format=%H %gs", "refs/stash", "--")
@@ -84,8 +81,8 @@ def _read(memory: Memory, before: GitState) -> GitState:
             stash.append((commit, message))
         stash = stash or [(tip, "")]
     state = before._replace(
-        head="" if head.exit_status else head.stdout.decode().strip(),
-        branch=os.fsdecode(branch.stdout).strip(),
+        head=head,
+        branch=branch,
         refs=refs,
         stash=tuple(stash),
         waiting=read_waiting(repo.git_dir_abs),
@@ -105,6 +102,22 @@ def _read(memory: Memory, before: GitState) -> GitState:
         content = file.read()
     staged = _staged(memory, git, content, listing)
     return state._replace(index_blob=memory.write("blob", content), entries=entries, staged=staged)
+
+
+def _read_head(git_dir_abs: str, git: Git, refs: Mapping[str, str]) -> tuple[str, str]:
+    """Return the commit that is checked out, and the branch; each may be empty."""
+    line = os.fsdecode(read_or_empty(f"{git_dir_abs}/HEAD")).strip()
+    branch = line.removeprefix("ref: ")
+    if branch in refs:
+        return refs[branch], branch
+    if line and not line.strip("0123456789abcdef"):
+        return line, ""
+    # Without a commit, somewhere else than among the branches, or in a reftable.
+    name, commit = git.ask_all(
+        ("symbolic-ref", "--quiet", "HEAD"), ("rev-parse", "--verify", "--quiet", "HEAD")
+    )
+    head = "" if commit.exit_status else commit.stdout.decode().strip()
+    return head, os.fsdecode(name.stdout).strip()
 
 
 def read_waiting(git_dir_abs: str) -> dict[str, str]:

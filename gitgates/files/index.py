@@ -63,7 +63,7 @@ class Index:
         self._until_s = until_s
         self.path_abs = path_abs or memory.index_abs
         self._root_abs = memory.repo.root_abs
-        self._settings = facts.settings
+        self.settings = facts.settings
 
     @property
     def env(self) -> Mapping[str, str]:
@@ -72,7 +72,7 @@ class Index:
 
     def _env(self, settings: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
         git = Git(cwd_abs=self._root_abs, env=self._memory.env)
-        git = git.with_settings((*self._settings, *settings))
+        git = git.with_settings((*self.settings, *settings))
         return {**git.env, "GIT_INDEX_FILE": self.path_abs}
 
     def ask(self, *args: str, stdin: bytes = b"") -> CompletedProcess:

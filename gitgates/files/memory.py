@@ -213,6 +213,7 @@ class Memory:
             ("info/attributes", _RAW),
             ("config", config.encode()),
             ("of", os.fsencode(self.repo.common_dir_abs)),
+            ("number", b"0"),
         ):
             replace_file(f"{new_abs}/{name}", content, sync=False)
         try:

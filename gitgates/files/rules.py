@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gitgates.files.memory import Memory
     from gitgates.git.repo import Repo
 
-_USED = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile)$"
+_USED = r"^core\.(filemode|symlinks|ignorecase|precomposeunicode|excludesfile|attributesfile)$"
 
 
 def take_over(memory: Memory, facts: LookFacts) -> bool:

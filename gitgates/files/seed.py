@@ -179,7 +179,7 @@ class Seed:
     def _has_attributes(self) -> bool:
         if any(map(os.path.exists, attribute_files(self._repo))):
             return True
-        return self._repo.git.ask("config", "core.attributesFile").exit_status == 0
+        return "core.attributesfile" in dict(self._index.settings)
 
     def _out(self, *args: str, stdin: bytes = b"") -> bytes:
         """Run git in the user's repository, on the copy."""
