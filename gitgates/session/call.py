@@ -89,7 +89,9 @@ class Call:
         self.until_s = float("inf")  # by `time.monotonic`: when the host's answer is due
         self.listener: Listener | None = None  # gets the progress of the gates
         self.more_s = 0.0  # what policies may take beside the gates
-        self.may_share_look = True  # no gate has written since the event's look
+        # Who looks at each event, and whether no gate has written since.
+        self.look_of: Callable[[Call], Look | None] = lambda _call: None
+        self.may_share_look = True
         self.last_before = ""  # the key of the event before this one
         self._folded_to = 0  # bytes of the journal that a kept state stands for
         self._new: list[Fact] = []  # the entries after them
@@ -311,10 +313,9 @@ class Call:
         """
         from gitgates.files.looked import Look  # most events take none
         from gitgates.files.stored import look_as_stored
-        from gitgates.session.recorder import shared_look
 
         try:
-            return look_as_stored(self.repo, shared_look(self))
+            return look_as_stored(self.repo, self.look_of(self) if self.may_share_look else None)
         except GitgatesError as error:
             if self.is_dry:
                 raise

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     from gitgates.core.policy import PolicyModule
     from gitgates.core.types import Config
+    from gitgates.files.looked import Look
     from gitgates.hosts.agent import AgentHost
     from gitgates.session.facts import Round
 
@@ -101,8 +102,16 @@ def _respond(
         return b""  # the run that started this agent answers the end of its turns itself
     if any(_is_started_by_gate(call) for call in calls):
         return b""  # a gate started this agent: to gate it, too, would never end
+    for call in calls:
+        call.look_of = _look_of
     verdict = _decide_all(calls)
     return host.encode(payload, verdict.joined(warning) if payload.unread else verdict)
+
+
+def _look_of(call: Call) -> Look | None:
+    from gitgates.session.recorder import shared_look  # most events need no look
+
+    return shared_look(call)
 
 
 def _is_headless(call: Call) -> bool:

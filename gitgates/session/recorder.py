@@ -119,11 +119,11 @@ def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Obs
 
 
 def shared_look(call: Call) -> Look | None:
-    """Return the event's look for whoever needs one, too; None: nobody records it, or it is old.
+    """Return the event's look for whoever needs one, too; None: nobody records points.
 
     Raises: as `observe`.
     """
-    if not (call.may_share_look and _limits(call.config, call.kind)):
+    if not _limits(call.config, call.kind):
         return None
     return observe(call, always=True).look
 
