@@ -62,19 +62,20 @@ def answer(command: str, place: Surroundings, config: Config) -> Answer | None:
     if setting == OFF:
         return None
     saves = bool(config.tables.get("undo", {}).get("enabled", True))
+    is_unsaved = saves and place.look is None
     search, rated = Search(place), list[tuple[str, _Loss]]()
     for each, destroyer in destroyers(commands):
         for cwd in dict.fromkeys((each.cwd, each.fallback or each.cwd)):
             cwd_abs = os.path.join(place.cwd_abs, "" if UNKNOWN in cwd else cwd)
             lost = tuple(search.of(destroyer, cwd_abs)) if os.path.isdir(cwd_abs) else ()
-            action = _action(destroyer, setting, is_unsavable=bool(lost), saves=saves)
+            action = _action(destroyer, setting, is_unsavable=is_unsaved or bool(lost), saves=saves)
             if action in (ASK, DENY) and (lost or _is_at_stake(destroyer, place, cwd_abs)):
                 rated.append((action, _Loss(destroyer, lost)))
     if not rated:
         return None
     action = max((action for action, _ in rated), key=_ANSWERS.index)
     losses = [loss for each_action, loss in rated if each_action == action]
-    return Answer(action, _text(losses, action, saves=saves))
+    return Answer(action, _text(losses, action, saves=saves, is_unsaved=is_unsaved))
 
 
 def _action(destroyer: Destroyer, setting: Any, *, is_unsavable: bool, saves: bool) -> str:  # noqa: ANN401 - a word, or pairs of patterns
@@ -128,13 +129,15 @@ def _is_at_stake(destroyer: Destroyer, place: Surroundings, cwd_abs: str) -> boo
     )
 
 
-def _text(losses: list[_Loss], action: str, *, saves: bool) -> str:
+def _text(losses: list[_Loss], action: str, *, saves: bool, is_unsaved: bool) -> str:
     rule = rules_by_name()["lost_work"]
     sentences = dict.fromkeys(map(_sentence, losses))
     reasons = dict.fromkeys((one.why, one.path) for loss in losses for one in loss.unsavable)
     shown = [f"{_clean(path)}: {why}." for why, path in reasons][:_MOST_SHOWN]
     if shown:
         how = f"It cannot be saved first. {' '.join(shown)}"
+    elif is_unsaved:
+        how = "It cannot be saved first: no save point could be taken."
     else:
         back = f"; to get it back afterwards: {_UNDO}" if saves and action == ASK else ""
         how = f"{rule.why} The configuration says `{action}`{back}."

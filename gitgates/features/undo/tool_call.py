@@ -50,6 +50,8 @@ def before(call: Call) -> Verdict:
         except GitgatesError as problem:
             error = problem
     answer = _answer(call, look)
+    if answer and error is not None:
+        answer = answer._replace(text=f"{answer.text}\n{error}")
     if answer and answer.action == "deny":
         return Verdict(BLOCK, to_agent=answer.text, final=True)
     if answer:

@@ -157,6 +157,16 @@ def test_changes_in_a_submodule_are_asked_about(work: Repo) -> None:
     assert asked(work, "git reset --hard") == ""
 
 
+def test_without_a_save_point_what_would_be_lost_is_asked_about(work: Repo) -> None:
+    place = place_of(work, limits=LIMITS)._replace(look=None)
+    for command in ("rm .env", "echo x > .env", "git clean -fdx", "git stash clear"):
+        found = answer(command, place, Config())
+        assert found, command
+        assert "no save point" in found.text, command
+    for command in ("rm clean", "ls", "git commit -m x", "cp new copy"):
+        assert answer(command, place, Config()) is None, command
+
+
 def test_names_of_any_characters(work: Repo) -> None:
     for name in ("a b", "é", "tab\t", "new\nline", "-dash"):
         work.write(name, os.urandom(600).hex())
