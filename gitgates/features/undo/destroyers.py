@@ -152,7 +152,9 @@ def _targets(options: Options) -> tuple[str, ...]:
 def _fed(found: Destroyer, command: SimpleCommand, earlier: tuple[SimpleCommand, ...]) -> Destroyer:
     """Return it with what xargs or find give to it; where only they know: a folder."""
     is_read = UNKNOWN in command.stdin and UNKNOWN in found.paths
-    if not command.fed or not (command.is_fed or is_read or _PLACE in "".join(found.paths)):
+    if not (command.fed or command.is_fed) or not (
+        command.is_fed or is_read or _PLACE in "".join(found.paths)
+    ):
         return found
     own = tuple(path for path in found.paths if _PLACE not in path and path != UNKNOWN)
     if UNKNOWN not in command.stdin:

@@ -20,6 +20,7 @@ from gitgates.features.undo.destroyers import (
 )
 from gitgates.files.ignored import can_be_made
 from gitgates.git.repo import Git
+from gitgates.shell.repositories import git_call
 from gitgates.shell.syntax import UNKNOWN
 
 TYPE_CHECKING = False
@@ -85,7 +86,10 @@ class Search:
                 why = self._why(path_abs, destroyer, is_known=is_known)
                 if why:
                     yield Unsavable(word.replace(UNKNOWN, "…"), why)
-                elif _is_below(path_abs, self._root_abs) or _is_below(self._root_abs, path_abs):
+                    continue
+                if destroyer.below:
+                    yield from self._linked(path_abs, destroyer.names)
+                if _is_below(path_abs, self._root_abs) or _is_below(self._root_abs, path_abs):
                     yield from self._inside(path_abs, destroyer)
 
     def _why(self, path_abs: str, destroyer: Destroyer, *, is_known: bool) -> str:
@@ -123,6 +127,8 @@ class Search:
             is_inside = why == _REPOSITORY and relative.startswith(f"{path}/")
             name = os.path.basename(path)
             is_named = not destroyer.names or any(fnmatchcase(name, n) for n in destroyer.names)
+            if not is_named and why == _REPOSITORY:
+                is_named = self._holds_any(f"{self._root_abs}/{path}", destroyer.names)
             if (is_hit and is_named and (destroyer.below or why != _REPOSITORY)) or is_inside:
                 yield Unsavable(path, f"it is {why}")
         for path in self._dirty_modules():
@@ -138,8 +144,7 @@ class Search:
                 yield Unsavable(root_abs, _OTHER)
             return
         git = self._place.repo.git
-        if MODULES in takes:
-            yield from (Unsavable(path, _DIRTY) for path in self._dirty_modules())
+        yield from (Unsavable(path, _DIRTY) for path in self._modules(destroyer, folder_abs))
         if HISTORY in takes and git.resolve("HEAD"):
             yield Unsavable("all commits", "it removes the commits that a save point refers to")
         if OBJECTS in takes:
@@ -167,6 +172,9 @@ class Search:
     def _in_worktree(
         self, takes: tuple[str, ...], git: Git, places: list[str]
     ) -> Iterator[Unsavable]:
+        if NESTED in takes:
+            for place in places or ["."]:
+                yield from self._linked(os.path.normpath(f"{self._root_abs}/{place}"))
         ignored = self._place.look.ignored_out if self._place.look else {}
         for path, why in self._left_out.items():
             if places and not any(_is_below(path, place) for place in places):
@@ -182,6 +190,30 @@ class Search:
             if is_taken:
                 yield Unsavable(path, f"it is {why}")
 
+    def _modules(self, destroyer: Destroyer, folder_abs: str) -> list[str]:
+        """Return the submodules whose changes a command of git discards."""
+        modules, takes, git = self._dirty_modules(), destroyer.takes, self._place.repo.git
+        if not modules or takes == (MODULES,):
+            return modules
+        if git_call(list(destroyer.words[1:])).verb == "rm":
+            places = [os.path.normpath(f"{folder_abs}/{path}") for path in destroyer.paths]
+            roots = {path: f"{self._root_abs}/{path}" for path in modules}
+            return [path for path in modules if any(_is_below(roots[path], p) for p in places)]
+        return modules if TRACKED in takes and _recurses(destroyer, git) else []
+
+    def _linked(self, folder_abs: str, names: tuple[str, ...] = ()) -> Iterator[Unsavable]:
+        """Yield the other worktrees below a folder that have what no commit has."""
+        for root_abs in _linked_worktrees(self._place.repo.common_dir_abs):
+            is_other = root_abs not in (folder_abs, self._root_abs) and os.path.isdir(root_abs)
+            if is_other and _is_below(root_abs, folder_abs) and self._holds_any(root_abs, names):
+                yield Unsavable(os.path.relpath(root_abs, self._root_abs), _OTHER)
+
+    def _holds_any(self, root_abs: str, names: tuple[str, ...]) -> bool:
+        """Return whether a worktree has files with such names, or any, that no commit has."""
+        if not names:
+            return self._holds_own(root_abs)
+        return any(self._holds_own(root_abs, f":(glob,icase)**/{name}") for name in names)
+
     def _dirty_modules(self) -> list[str]:
         doubts = self._place.look.unseen if self._place.look else ()
         texts = [doubt.partition(": ")[2] for doubt in doubts if doubt.startswith("submodules")]
@@ -193,7 +225,9 @@ class Search:
             path_abs = ""
         git = Git(cwd_abs=root_abs, env=_without_git(self._place.env))
         ask = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored=matching")
-        lines = git.ask(*ask, "--", *([path_abs] if path_abs else [])).stdout.split(b"\0")
+        magic = ("--no-literal-pathspecs",) if path_abs.startswith(":(") else ()
+        paths = [path_abs] if path_abs else []
+        lines = git.ask(*magic, *ask, "--", *paths).stdout.split(b"\0")
         is_other = os.path.realpath(_common(git)) != os.path.realpath(
             self._place.repo.common_dir_abs
         )
@@ -214,6 +248,14 @@ class Search:
         return path_abs.endswith((".pyc", ".o", ".log", ".tmp", ".pid")) or (
             os.path.isdir(path_abs) and can_be_made(path_abs, os.listdir(path_abs))
         )
+
+
+def _recurses(destroyer: Destroyer, git: Git) -> bool:
+    """Return whether a command of git discards what is in submodules, too."""
+    given = [word.lower() for word in destroyer.words if "recurse" in word.lower()]
+    if given:
+        return not given[-1].startswith("--no-") and not given[-1].endswith("=false")
+    return bool(git.ask("config", "--type=bool", "submodule.recurse").stdout.strip() == b"true")
 
 
 def _paths(cwd_abs: str, word: str) -> Iterator[tuple[str, bool]]:
@@ -266,6 +308,19 @@ def _is_empty(path_abs: str) -> bool:
         return not (os.listdir(path_abs) if os.path.isdir(path_abs) else os.path.getsize(path_abs))
     except OSError:
         return False
+
+
+def _linked_worktrees(common_dir_abs: str) -> list[str]:
+    """Return the roots of the linked worktrees of a repository."""
+    folder_abs, roots = f"{common_dir_abs}/worktrees", []
+    for name in sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else ():
+        try:
+            with open(f"{folder_abs}/{name}/gitdir", "rb") as file:
+                git_abs = os.path.join(folder_abs, name, os.fsdecode(file.read()).rstrip("\n"))
+        except OSError:
+            continue
+        roots.append(os.path.realpath(os.path.dirname(git_abs)))
+    return roots
 
 
 def _common(git: Git) -> str:

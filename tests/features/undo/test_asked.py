@@ -59,6 +59,9 @@ UNSAVABLE = {
     "git clean -ffd": _NESTED,
     "rm -rf nested": _OTHER,
     "git ls-files -o | xargs rm": _LARGE,
+    "ls | xargs rm -rf": _NESTED,
+    "find . -name untracked -delete": _NESTED,
+    r"find . -name 'chang*' -exec rm {} \;": _NESTED,
     "rm nested/untracked": "it is",
     "cd {out}/repo && git reset --hard": _OTHER,
     "git -C {out}/repo clean -fd": _OTHER,
@@ -81,6 +84,7 @@ FINE = (
     *("find . ! -path './.git/*' -name x -delete", "find . -name '*.pyc' -delete"),
     *("git reset --hard", "git checkout .", "git stash clear"),
     *("git branch -D side", "git switch -f side", "git rebase --abort", "git tag -d kept"),
+    *("find . -name clean -delete", "find . -name 'cl*' -exec rm {} +"),
     *("rm -rf data", "mv new elsewhere", "cp new copy", "find data -exec rm {} +", "echo rm -rf /"),
     *("docker run x rm -rf /", "git commit -m 'rm -rf .git'", "rm 'unterminated", "", "git", "rm"),
 )
@@ -155,6 +159,32 @@ def test_changes_in_a_submodule_are_asked_about(work: Repo) -> None:
     ):
         assert "repository" in asked(work, command), command
     assert asked(work, "git reset --hard") == ""
+    for command in (
+        *("git reset --hard --recurse-submodules", "git rm -rf module", "git rm -f ./module"),
+        *("git checkout --recurse-submodules -f side", "git restore --recurse-submodules ."),
+        "git -c submodule.recurse=true reset --hard",
+    ):
+        assert "repository" in asked(work, command), command
+    assert asked(work, "git rm -f new") == ""
+    work.git("config", "submodule.recurse", "true")
+    assert "repository" in asked(work, "git reset --hard")
+    assert asked(work, "git reset --hard --no-recurse-submodules") == ""
+
+
+def test_worktrees_inside_are_asked_about(work: Repo) -> None:
+    (work.path / "large").unlink()
+    work.git("worktree", "add", "-q", "--detach", "trees/one")
+    commands = (
+        *("rm -rf trees", "git clean -ffd", "git clean -ffd trees", "find trees -type f -delete"),
+        *("find . -name own -delete", "ls -d trees | xargs rm -rf"),
+    )
+    for command in commands:
+        assert _OTHER not in asked(work, command), command
+    work.write("trees/one/own", "1\n")
+    for command in commands:
+        assert _OTHER in asked(work, command), command
+    for command in ("git clean -fd trees", "rm -rf data", "find . -name '*.pyc' -delete"):
+        assert _OTHER not in asked(work, command), command
 
 
 def test_without_a_save_point_what_would_be_lost_is_asked_about(work: Repo) -> None:
