@@ -52,6 +52,7 @@ _UNCHECKED = "nothing is checked"
 _TELL_PERSON = "Tell the person, who can fix this."
 _NO_SETTINGS = f"no [tool.gitgates] found; {_UNCHECKED}"
 _BUG = "internal error; please report this bug"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _ANSWER_S = 2.0  # before the host loses patience
 _TWICE = 2
 # exit status → the code of an error in messages to an agent
@@ -283,6 +284,8 @@ def _decide_in_time(call: Call, policies: Policies) -> Verdict:
     except DeadlineExceeded:
         text = f"gitgates: {payload.event} was not checked: the timeout of the host was reached"
         call.note(text)
+        if _may_lose(call):
+            return Verdict(ask=True, to_agent=f"{text}, so there is no save point.")
     except OSError as error:
         # Without the journal nothing is counted, and a gate could block for ever.
         path_abs = error.filename or call.journal.path_abs
@@ -292,6 +295,8 @@ def _decide_in_time(call: Call, policies: Policies) -> Verdict:
             f"so results of the gates of {name} do not count"
         )
         call.say(text)
+        if error.errno in _FULL and _may_lose(call):
+            return Verdict(ask=True, to_agent=f"{text}, and there is no save point.")
     except GitgatesError as error:
         text = _not_checked(call, error)
     finally:
@@ -300,6 +305,15 @@ def _decide_in_time(call: Call, policies: Policies) -> Verdict:
         if way_out := _way_out(call, module):
             return Verdict(BLOCK, to_agent=f"{text}\n{way_out}", to_person=text)
     return Verdict(WARN, to_person=text)
+
+
+def _may_lose(call: Call) -> bool:
+    """Return whether a tool may destroy what a save point was to hold."""
+    if call.kind != "before-tool":
+        return False
+    from gitgates.session.recorder import is_saved  # most events end in time
+
+    return is_saved(call)
 
 
 def _way_out(call: Call, module: PolicyModule) -> str:

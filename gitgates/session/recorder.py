@@ -96,6 +96,11 @@ def may_write(payload: Payload) -> bool:
     return not (payload.command and is_reading(payload.command))
 
 
+def is_saved(call: Call) -> bool:
+    """Return whether files are to be saved before a tool call."""
+    return may_write(call.payload) and _limits(call.config, call.kind) is not None
+
+
 def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Observed:
     """Record what has changed up to an event, and whose it is; open or close the tool call.
 

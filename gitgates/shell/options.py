@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+_OF_PATHS = ("-path", "-ipath", "-wholename", "-name", "-iname")  # of find
 _SHORTEST = len("--f")  # of a long option that is abbreviated
 
 
@@ -73,3 +74,13 @@ def _short(word: str, letters: str) -> Iterator[tuple[str, str]]:
             yield f"-{letter}", word[at + 1 :]
             return
         yield f"-{letter}", ""
+
+
+def spared_by_find(words: Sequence[str]) -> set[str]:
+    """Return the patterns of what a command of `find` leaves out: `! -path P`, `-path P -prune`."""
+    around = zip(["", *words], words, words[1:], [*words[2:], ""], strict=False)
+    return {
+        pattern
+        for before, option, pattern, behind in around
+        if option in _OF_PATHS and (before in ("!", "-not") or behind == "-prune")
+    }

@@ -15,6 +15,7 @@ from itertools import pairwise, takewhile
 
 from gitgates.core.record import Record
 from gitgates.proc.alarm import hold_signals, release_signals
+from gitgates.shell.options import spared_by_find
 from gitgates.shell.repositories import repositories_made
 from gitgates.shell.starters import HOMES, started
 
@@ -602,7 +603,8 @@ def _script_of(words: list[str]) -> str:
 def _of_find(words: list[str]) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     """Yield the commands that find starts, and where the files are that each is given."""
     fed = tuple(takewhile(lambda word: word not in _EXEC, words))
-    fed = tuple(word for word in fed if not word.startswith("-"))
+    spared = spared_by_find(fed)
+    fed = tuple(word for word in fed if not word.startswith("-") and word not in spared)
     while any(word in _EXEC for word in words):
         at = next(at for at, word in enumerate(words) if word in _EXEC)
         words = words[at + 1 :]

@@ -196,6 +196,10 @@ def touched(words: list[str], command: SimpleCommand) -> Iterator[tuple[str, boo
     program, *rest = _as_program(words[1:]) if words[:1] == ["git"] else words or [""]
     pairs = zip(["", *rest], rest, strict=False)
     plain = [word for last, word in pairs if word[:1] != "-" and last not in _EXCLUDING]
+    if program == "find":
+        from gitgates.shell.options import spared_by_find  # edits do without
+
+        plain = [word for word in plain if word not in spared_by_find(rest)]
     if program in _REMOVERS or (program == "find" and "-delete" in rest):
         yield from ((path, program != "find") for path in plain)
         yield from ((path, False) for path in command.fed)

@@ -12,7 +12,7 @@ from gitgates.core.clean import plain_line
 from gitgates.core.guarded import rules_by_name, setting_of
 from gitgates.core.record import Record
 from gitgates.features.undo.commands import commands_of
-from gitgates.features.undo.destroyers import IGNORED, UNTRACKED, destroyers
+from gitgates.features.undo.destroyers import BROUGHT, IGNORED, UNTRACKED, destroyers
 from gitgates.features.undo.destructive import destroyed
 from gitgates.features.undo.relevant import may_matter
 from gitgates.features.undo.unsavable import Search, Unsavable
@@ -116,7 +116,9 @@ def _is_at_stake(destroyer: Destroyer, place: Surroundings, cwd_abs: str) -> boo
         paths = [path for path in destroyer.paths if UNKNOWN not in path]
         kinds = ("--no-literal-pathspecs", *ask, "--ignored=matching", "--", *paths)
         return bool(paths) and bool(git.ask(*kinds).stdout)
-    takes = {*destroyer.takes}
+    takes = {*destroyer.takes} - {BROUGHT}
+    if not takes:
+        return False
     if takes.isdisjoint({"tracked", "index", UNTRACKED, IGNORED}):
         return True
     listing = git.ask(*ask, *(["--ignored=matching"] if IGNORED in takes else []))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 REMOVES, OVERWRITES, EDITS, DISCARDS = "removes", "overwrites", "edits", "discards"
 # What a command of git takes: of a worktree, or else.
 TRACKED, UNTRACKED, IGNORED, NESTED = "tracked", "untracked", "ignored", "nested"
+BROUGHT = "brought"  # what git ignores here, and another commit has
 INDEX, REFS, OBJECTS, MODULES, HISTORY = "index", "refs", "objects", "modules", "history"
 _HELP = ("--help", "--version", "-n", "--dry-run")
 _PLACE = "{}"
@@ -68,6 +69,10 @@ _GIT: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = {
         ("am", "cherry-pick", "merge", "rebase", "revert"), ((("--abort", "--skip"), (TRACKED,)),)
     ),
 }
+_BRINGING = (
+    *("am", "checkout", "cherry-pick", "merge", "pull", "read-tree", "rebase", "reset", "restore"),
+    *("revert", "stash", "switch"),
+)
 _GIT_VALUES = {"clean": ("e", ("--exclude",)), "checkout": ("bB", ("--orphan",))}
 
 
@@ -220,6 +225,8 @@ def _of_git(words: tuple[str, ...]) -> Iterator[Destroyer]:
         found = found._replace(does=REMOVES, paths=options.plain[1:2], below=True)
     else:
         found = found._replace(takes=_taken(call.verb, first, options), paths=options.plain)
+    if call.verb in _BRINGING:
+        found = found._replace(takes=(*found.takes, BROUGHT))
     if found.takes or found.below:
         yield found
 

@@ -188,11 +188,20 @@ class GitBack:
             newer[0].point.id == older[1].point.id
             for newer, older in zip(self._steps, self._steps[1:], strict=False)
         )
-        if is_chain and present == after.state.entries and wanted.state.index_blob:
+        is_there = is_chain and present == after.state.entries and wanted.state.index_blob
+        is_own = self._repo.head in (after.point.head, wanted.point.head)  # no commit of others
+        if is_there and is_own:
             self._bring_blobs(wanted)
             self._replace_index(wanted)
             return []
-        return self._index_by_path()
+        return self._index_by_path(set() if is_own else self._committed_since(after.point.head))
+
+    def _committed_since(self, head: str) -> set[str]:
+        """Return the files that commits have changed since: in the index, they stay."""
+        if not head:
+            return set()
+        ask = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", head, "HEAD")
+        return {*nul_split(self._repo.git.ask(*ask).stdout)}
 
     def _now(self) -> Point:
         from gitgates.files.points import latest
@@ -214,7 +223,7 @@ class GitBack:
             remove_file(f"{index_abs}.lock")
             raise
 
-    def _index_by_path(self) -> list[str]:
+    def _index_by_path(self, committed: set[str]) -> list[str]:
         git = self._repo.git
         now = _by_path(nul_split(git.out("ls-files", "--stage", "-z")))
         wanted, others = dict(now), set[str]()
@@ -223,23 +232,27 @@ class GitBack:
             for path in {*old, *new}:
                 if old.get(path) == new.get(path):
                     continue
-                if wanted.get(path, ()) == new.get(path, ()):
+                if path in committed:
+                    others.add(path)
+                elif wanted.get(path, ()) == new.get(path, ()):
                     wanted[path] = old.get(path, ())
                 elif wanted.get(path, ()) != old.get(path, ()):
                     others.add(path)
             self._bring_blobs(before)
-        lines = []
-        for path, entries in wanted.items():
-            if entries != now.get(path, ()):
-                lines += [f"0 {self._memory.nothing}\t{path}"]
-                lines += [f"{entry}\t{path}" for entry in entries]
-        if lines:
-            stdin = os.fsencode("".join(f"{line}\0" for line in lines))
-            git.out("update-index", "-z", "--index-info", stdin=stdin)
+        self._set_entries({p: each for p, each in wanted.items() if each != now.get(p, ())})
         if not others:
             return []
         names = first_few(sorted(others), _MOST_NAMED)
         return [f"in the index, these were changed since, and stay: {names}"]
+
+    def _set_entries(self, by_path: Mapping[str, tuple[str, ...]]) -> None:
+        lines = list[str]()
+        for path, entries in by_path.items():
+            lines += [f"0 {self._memory.nothing}\t{path}"]
+            lines += [f"{entry}\t{path}" for entry in entries]
+        if lines:
+            stdin = os.fsencode("".join(f"{line}\0" for line in lines))
+            self._repo.git.out("update-index", "-z", "--index-info", stdin=stdin)
 
     def _entries(self, moment: Moment) -> Mapping[str, tuple[str, ...]]:
         """Return path → entries of an index that was saved."""

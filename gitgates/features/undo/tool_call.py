@@ -57,12 +57,30 @@ def before(call: Call) -> Verdict:
     if answer:
         return Verdict(ask=True, to_agent=answer.text)
     if error is None:
-        return _large_files(call, look)
+        return _unsaved_file(call, look) or _large_files(call, look)
     if isinstance(error, TimeOver) and setting_of(call.config, "lost_work") != "off":
         text = f"gitgates: guard rule `lost_work`: there is no save point yet: {error.message}."
         hint = "Allow it if nothing can be lost by it, or try again when the look has finished."
         return Verdict(ask=True, to_agent=f"{text}\n{hint}")
     return _unsaved(error)
+
+
+def _unsaved_file(call: Call, look: Look | None) -> Verdict | None:
+    """Ask about a file that a tool is to write, and that no look has saved."""
+    is_edit = look and call.payload.tool_kind == "writes"
+    if not is_edit or setting_of(call.config, "lost_work") == "off":
+        return None
+    left_out = {**look.left_out, **look.ignored_out} if look else {}
+    for path in call.edited_paths or ():
+        inside = (folder for folder in left_out if path == folder or path.startswith(f"{folder}/"))
+        place = next(inside, "")
+        if place and os.path.lexists(f"{call.repo.root_abs}/{path}"):
+            from gitgates.core.clean import plain_line  # seldom needed
+
+            text = f"gitgates: guard rule `lost_work`: {plain_line(path)} cannot be saved first. "
+            text += f"{plain_line(place)}: it is {left_out[place]}."
+            return Verdict(ask=True, to_agent=text)
+    return None
 
 
 def _answer(call: Call, look: Look | None) -> Answer | None:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from gitgates.core.record import Record
 from gitgates.features.undo.destroyers import (
+    BROUGHT,
     EDITS,
     HISTORY,
     IGNORED,
@@ -153,10 +154,19 @@ class Search:
                 yield Unsavable("commits that only the reflog names", _UNNAMED)
         if REFS in takes:
             yield from self._other_refs(destroyer, git)
+        if BROUGHT in takes:
+            yield from self._brought(git)
         if not {TRACKED, UNTRACKED, IGNORED}.isdisjoint(takes):
             folders = destroyer.paths or (".",) if destroyer.does == REMOVES else ()
             places = [os.path.relpath(f"{folder_abs}/{path}", self._root_abs) for path in folders]
             yield from self._in_worktree(takes, git, [place for place in places if place != "."])
+
+    def _brought(self, git: Git) -> Iterator[Unsavable]:
+        """Yield what git ignores here, and would overwrite from a commit that has it."""
+        ignored = self._place.look.ignored_out if self._place.look else {}
+        for path, why in ignored.items():
+            if git.ask("log", "--all", "--max-count=1", "--format=%H", "--", path).stdout:
+                yield Unsavable(path, f"it is {why}")
 
     @staticmethod
     def _other_refs(destroyer: Destroyer, git: Git) -> Iterator[Unsavable]:

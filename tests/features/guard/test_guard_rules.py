@@ -309,6 +309,16 @@ def test_a_pattern_means_guarded_files_that_are_there(guard: Guard) -> None:
     assert guard.shell("rm -r ../*/*it") == ""
 
 
+def test_find_may_leave_the_git_folder_out(guard: Guard) -> None:
+    for command, said in (
+        ("find . -path ./.git -prune -o -name '*.pyc' -exec rm {} +", ""),
+        ("find . ! -path './.git/*' -type f -name '*.pyc' -delete", ""),
+        ("find . -path './.git/*' -delete", "deny git_folder"),
+        ("find .git -name '*.lock' -delete", "deny git_folder"),
+    ):
+        assert guard.shell(command) == said, command
+
+
 def test_no_pattern_is_looked_for_in_the_file_system(
     guard: Guard, monkeypatch: pytest.MonkeyPatch
 ) -> None:

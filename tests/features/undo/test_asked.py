@@ -140,6 +140,19 @@ def test_what_can_be_saved_has_none(work: Repo) -> None:
     assert {command: text for command, text in texts.items() if text} == {}
 
 
+def test_what_is_ignored_and_another_commit_has_is_asked_about(work: Repo) -> None:
+    commands = ("git checkout big", "git merge big", "git pull", "git reset --hard big", "git am x")
+    work.write("data/big", "x" * 1001)
+    assert [asked(work, command) for command in commands] == [""] * len(commands)
+    work.git("checkout", "-qb", "big")
+    work.git("add", "-f", "data/big")
+    work.git("commit", "-qm", "big", "--", "data/big")
+    work.git("checkout", "-q", "-")
+    work.write("data/big", "y" * 1001)
+    for command in (*commands, "git restore --source=big data/big"):
+        assert _LARGE in asked(work, command), command
+
+
 def test_what_is_temporary_is_not_asked_about(work: Repo) -> None:
     out = str(work.path.parent / "out")
     place = place_of(work, limits=LIMITS)._replace(temporary=(out,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from points_support import files_of, found, undo
 
 from gitgates.features.undo.moments import recorded
 from gitgates.session import recorder
+from gitgates.store.log import Journal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,6 +117,26 @@ def test_an_editing_tool_over_an_ignored_file(agent: Agent, change: Callable[...
     assert (agent.repo.path / ".env").stat().st_mode & 0o777 == 0o600
 
 
+def test_an_editing_tool_over_what_is_too_large_to_be_saved_is_asked_about(agent: Agent) -> None:
+    for name in ("huge", "data/huge"):
+        with agent.repo.write(name, "").open("wb") as file:
+            file.truncate(101 << 20)
+        said = agent.pre("Write", name, tool_use_id=name)
+        assert "cannot be saved first" in str(said), name
+        assert said["hookSpecificOutput"]["permissionDecision"] == "ask"
+
+
+def test_where_nothing_can_be_written_a_command_is_asked_about(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_args: object, **_named: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "journal")
+
+    monkeypatch.setattr(Journal, "append_and_read", fails)
+    assert call(agent, "t1", "make")
+    assert not call(agent, "t2", "cat a")
+
+
 def test_a_tool_that_nothing_is_known_of(agent: Agent) -> None:
     fields: Any = {"tool_input": {"x": "y"}, "tool_use_id": "t1"}
     agent.pre("mcp__files__write", "", **fields)
@@ -165,6 +187,13 @@ def test_the_index_is_put_back_path_by_path_after_a_commit(agent: Agent) -> None
     repo.git("commit", "-qam", "next", "--allow-empty")
     assert "staged" in repo.git("ls-tree", "--name-only", "HEAD")
     assert "a" in repo.git("ls-tree", "--name-only", "HEAD").split("\n")
+
+
+def test_what_a_person_has_committed_stays_in_the_index(agent: Agent) -> None:
+    call(agent, "t1", "git add -f data/users.csv")
+    agent.repo.git("commit", "-qm", "by a person")
+    undo(agent.repo, "--last", "--index")
+    assert "D " not in agent.repo.git("status", "--porcelain")
 
 
 # Git's own state
