@@ -276,7 +276,7 @@ TO_SAVE = {
 }
 TO_LOOK = {
     *(f"session.{name}" for name in ("breaker", "tampering")),
-    *(f"git.{name}" for name in ("snapshot", "object_store", "index")),
+    "files.stored",
 }
 
 
