@@ -77,6 +77,8 @@ class Observed(Record):
 
     look: Look | None = None  # None: there was no reason to look
     point: Point | None = None  # of what has changed up to now; None: nothing has
+    # Before the look: a call that ends meanwhile has changed what that finds.
+    calls: Mapping[str, OpenCall] = {}
 
 
 _NOTHING = Observed()
@@ -192,7 +194,7 @@ def read_calls(repo: Repo) -> Mapping[str, OpenCall]:
 def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
     if call.is_dry:
         return _NOTHING
-    payload, key = call.payload, _key(call.payload)
+    payload, key, calls_before = call.payload, _key(call.payload), read_calls(call.repo)
     writes = call.kind in ("before-tool", *_AFTER) and may_write(payload)
     origin = _close(call, key)
     own = Origin(_author(call), _facts(call)) if writes else None
@@ -201,7 +203,8 @@ def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
     if own and call.kind in _AFTER:
         origin = own
     try:
-        return _record(call, origin or writer(call.repo), limit_s)
+        observed = _record(call, origin or writer(call.repo), limit_s)
+        return observed._replace(calls=calls_before)
     finally:
         if own and call.kind == "before-tool":
             _open(call, key, own)

@@ -94,13 +94,13 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     """
     from gitgates.session import recorder  # the trace is usually off
 
-    # Before the look: a call that ends meanwhile has changed what that finds.
-    calls, is_start = recorder.read_calls(call.repo), call.kind == "session-start"
-    point = (recorder.begin if is_start else recorder.observe)(call).point
+    is_start = call.kind == "session-start"
+    observed = (recorder.begin if is_start else recorder.observe)(call)
+    point = observed.point
     if not (point and point.author.kind == SESSION):
         return so_far
     try:
-        _trace(call, point, calls)
+        _trace(call, point, observed.calls)
     except OSError as error:
         location = error.filename or call.repo.shared_state_abs
         text = f"{location}: {error.strerror}: the changes of this tool call are not traced"
