@@ -12,7 +12,6 @@ import os
 from gitgates.core.record import Record
 from gitgates.files.memory import Memory
 from gitgates.git import object_store
-from gitgates.store.files import remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -200,41 +199,6 @@ def _old_commits(git: Git, point: Point, before: Point) -> tuple[list[str], list
     # An amended commit, or one that was rebased, has its own work in it.
     is_on_top = before.head and _is_ancestor(git, before.head, point.head)
     return [commit for commit in old if commit != before.head], picked if is_on_top else []
-
-
-def own_trees(
-    repo: Repo, points: Iterable[Point], is_author: Callable[[Author], bool], now: str
-) -> tuple[str, str]:
-    """Return two trees, `now` the second one, between which lies only what an author has changed.
-
-    The first one is `now` with the author's files as they were before. Raises: GitError, OSError.
-    """
-    by_path = changed_by(repo, points, is_author)
-    memory = Memory(repo)
-    return with_versions(memory, now, {path: by_path[path].before for path in by_path}), now
-
-
-def with_versions(memory: Memory, tree: str, versions: dict[str, Version | None]) -> str:
-    """Return a tree with other versions of some files; None: without it. Raises: GitError, OSError.
-
-    Files that are ignored have no place in it.
-    """
-    if not versions:
-        return tree
-    index_abs = f"{memory.folder_abs}/index.{os.getpid()}"
-    git = memory.reading
-    git = git._replace(env={**git.env, "GIT_INDEX_FILE": index_abs})
-    lines = [
-        f"{version.mode:o} {version.blob}\t{path}" if version else f"0 {memory.nothing}\t{path}"
-        for path, version in versions.items()
-    ]
-    try:
-        git.out("read-tree", tree)
-        stdin = os.fsencode("".join(f"{line}\0" for line in lines))
-        git.out("update-index", "-z", "--index-info", stdin=stdin)
-        return git.out("write-tree", "--missing-ok").decode().strip()
-    finally:
-        remove_file(index_abs)
 
 
 def read(repo: Repo, blobs: Iterable[str], largest: int = 1 << 20) -> dict[str, bytes]:

@@ -33,13 +33,12 @@ def link_objects(memory: Memory, linked_mtimes: dict[str, int]) -> bool:
 
     Raises: OSError, FileNotFoundError where a `gc` beside it does not end.
     """
-    for attempt in range(_ATTEMPTS):
+    for _attempt in range(_ATTEMPTS):
         try:
             return _link_all(memory, linked_mtimes)
         except FileNotFoundError:  # packed just now; that pack may have been missed
-            if attempt == _ATTEMPTS - 1:
-                raise
-    return False
+            continue
+    return _link_all(memory, linked_mtimes)
 
 
 def _link_all(memory: Memory, linked_mtimes: dict[str, int]) -> bool:

@@ -54,18 +54,6 @@ def list_paths(repo: Repo) -> Listing:
     return Listing(tracked=tracked, others=tuple(others), flagged=tuple(flagged))
 
 
-def list_ignored(repo: Repo) -> list[str]:
-    """Return what git ignores; with a slash at the end, folders with nothing else in them."""
-    ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    return repo.git.names(*ask)
-
-
-def wholly_ignored(repo: Repo, ignored: list[str]) -> list[str]:
-    """Return ignored paths without folders of which only what is in them just now is ignored."""
-    whole = set(repo.git.ignored(path for path in ignored if path.endswith("/")))
-    return [path for path in ignored if path in whole or not path.endswith("/")]
-
-
 def list_changed(repo: Repo) -> list[str]:
     """Return what differs from HEAD, staged or not."""
     args = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")

@@ -217,15 +217,6 @@ def restored_folder(state_abs: str, token: str) -> Rescue:
     return Rescue(f"{state_abs}/restored/{token or f'{os.getpid()}.{time.time_ns()}'}")
 
 
-def announce_restored(restored: Rescue, journal: StashJournal) -> None:
-    """Write the journal of second links before they are made, as far as that is possible."""
-    try:
-        make_folder(restored.folder_abs)
-        replace_file(restored.at("journal"), _as_bytes(journal), sync=False)
-    except OSError:
-        return  # the disk may be full: then there are no second links
-
-
 def prune_restored(state_abs: str, now_s: float | None = None, *, with_sizes: bool = True) -> int:
     """Remove the second links of runs of over a day ago, and too many; return of how many runs.
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gitgates.session.journal import Fact
 
 _MOST_RECENT = 10
-_RECORDED = "intent-context"
 _AGAIN = "You hold this intent; do not change anything outside its scope."
 
 

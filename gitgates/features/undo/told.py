@@ -58,7 +58,8 @@ def told(repo: Repo, point: Point, *, is_command: bool = True) -> str:
 
 
 def _differs(change: Change) -> bool:
-    return bool(change.before and change.after) and change.before[1:] != change.after[1:]  # type: ignore[index]
+    before, after = change.before, change.after
+    return before is not None and after is not None and before[1:] != after[1:]
 
 
 def _listed(paths: list[str]) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 _TEMPORARY = ("/tmp", "/var/tmp", "/private/tmp", "/private/var/folders", "/dev/shm")  # noqa: S108 - of everybody
+_MOST_ARGS = 500  # paths, of one command of git
 _MOST_MATCHES = 1000  # of a pattern; with more, its folder stands for them
 # What a repository is made of; the rest of `.git` is of git's commands, and comes again.
 _GIT_DATA = (
@@ -164,9 +165,13 @@ class Search:
     def _brought(self, git: Git) -> Iterator[Unsavable]:
         """Yield what git ignores here, and would overwrite from a commit that has it."""
         ignored = self._place.look.ignored_out if self._place.look else {}
-        for path, why in ignored.items():
-            if git.ask("log", "--all", "--max-count=1", "--format=%H", "--", path).stdout:
-                yield Unsavable(path, f"it is {why}")
+        paths, ask = [*ignored], ("log", "--all", "--max-count=1", "--format=", "--name-only", "-z")
+        for start in range(0, len(paths), _MOST_ARGS):
+            part = paths[start : start + _MOST_ARGS]
+            # One of them is reason enough to ask.
+            for path in git.names(*ask, "-m", "--", *part)[:1]:
+                yield Unsavable(path, f"it is {ignored.get(path, 'too large')}")
+                return
 
     @staticmethod
     def _other_refs(destroyer: Destroyer, git: Git) -> Iterator[Unsavable]:
