@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
 _MOST_COMMITS = 1000
 _MOST_TIPS = 50
+_CLOCK_S = 2  # that git's clock, in whole seconds, may be behind ours, or be set back
 _FILES, _IGNORED = "", "ignored"
 
 
@@ -180,7 +181,8 @@ def _old_commits(git: Git, point: Point, before: Point) -> tuple[list[str], list
     ask = ("rev-list", "--no-commit-header", "--format=%H %ct %at %P")
     bounds = [point.head, *([f"^{before.head}"] if before.head else [])]
     log = git.ask(*ask, f"--max-count={_MOST_COMMITS}", *bounds, "--")
-    since, made, parents = int(before.time_s), set[str](), set[str]()
+    since = int(before.time_s) - _CLOCK_S
+    made, parents = set[str](), set[str]()
     picked, other_commits = list[str](), list[str]()
     for line in log.stdout.decode().splitlines():
         commit, committed, written, *above = line.split(" ")

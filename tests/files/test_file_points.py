@@ -171,7 +171,12 @@ def test_what_a_session_removes_beside_a_merge_is_its(branched: Repo) -> None:
     assert own(branched) == {"later"}
 
 
-def test_an_edit_and_its_commit_in_one_call_are_the_sessions(filled: Repo) -> None:
+@pytest.mark.parametrize("ahead_s", [0, 1])
+def test_an_edit_and_its_commit_in_one_call_are_the_sessions(
+    filled: Repo, ahead_s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = time.time() + ahead_s
+    monkeypatch.setattr(time, "time", lambda: now_s)
     recorded(filled, PERSON)
     filled.write("a", "changed\n")
     filled.git("commit", "-qam", "changed")
