@@ -37,7 +37,8 @@ for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
 os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 # Of whoever starts the tests: gates would import from there, and what they are would depend on it.
-for variable in ("PYTHONPATH", "PYTHONHOME", "NODE_PATH"):
+# So would what make tells those that it starts.
+for variable in ("PYTHONPATH", "PYTHONHOME", "NODE_PATH", "MAKEFLAGS", "MFLAGS", "MAKEOVERRIDES"):
     os.environ.pop(variable, None)
 
 pytest_plugins = ["costs", "server_fixtures"]

@@ -239,7 +239,7 @@ def test_both_tries_share_the_time_of_the_gate(repo: Repo) -> None:
 
 
 def test_past_its_time_it_is_cancelled(repo: Repo, out: Path) -> None:
-    result = run(repo, BUSY, gate("goes", "hangs", HERE, timeout_s=3.0))["goes"]
+    result = run(repo, BUSY, gate("goes", "hangs", HERE, timeout_s=1.5))["goes"]
     assert (result.status, result.where) == ("timed-out", PLACE)
     assert (out / "cancelled").exists()
     assert not (out / "here").exists()

@@ -212,11 +212,11 @@ def _until_it_is_cancelled(stage: int) -> Any:
 def test_what_no_worker_takes_is_given_up_in_time(repo: Repo, stage: int, started: bool) -> None:  # noqa: FBT001 - a parameter
     with Stub(_until_it_is_cancelled(stage)).serving() as stub:
         began_s = time.monotonic()
-        end = Client(repo).sh(stub.url, "exit 0", timeout_s=3.0)
+        end = Client(repo).sh(stub.url, "exit 0", timeout_s=2.0)
         took_s = time.monotonic() - began_s
     assert end.status == "could-not-run"
     assert ("had not started" in end.reason) != started
-    assert took_s >= 3.0 if started else 1.5 <= took_s < 3.0
+    assert took_s >= 2.0 if started else 1.0 <= took_s < 2.0
 
 
 @pytest.mark.slow
@@ -318,7 +318,7 @@ def test_a_server_that_never_answers(repo: Repo, ends_by: str) -> None:
         if ends_by == "nobody":
             threading.Timer(0.3, over.set).start()
         began_s = time.monotonic()
-        timeout_s = 3.0 if ends_by == "time" else 20.0
+        timeout_s = 1.5 if ends_by == "time" else 20.0
         end = Client(repo).sh(stub.url, "exit 0", timeout_s=timeout_s, over=over)
         took_s = time.monotonic() - began_s
         ended.set()
