@@ -163,7 +163,11 @@ def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -
     moments, present = Moments(repo), latest(repo)
     if present is None:
         raise errors.StateError("the last save point is damaged")
-    targets, notes_before = undoing.plan(moments, moments.of(present), wanted, request.paths)
+    plan = undoing.plan(moments, moments.of(present), wanted, request.paths)
+    if plan.unknown_paths:
+        what = f"`{visible_line(plan.unknown_paths[0])}`: none of the changes to undo is about it"
+        raise errors.UsageError(what, "To see what changed: gitgates undo ID --dry-run")
+    targets = plan.targets
     done = {path: _what(target) for path, target in sorted(targets.items())}
     if request.is_dry:
         return _show_difference(repo, targets, done, request.fmt)
@@ -180,7 +184,7 @@ def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -
         wish=request.wish,
     )
     point, notes = put_back.put_back(repo, limits, undo)
-    notes = [*notes_before, *notes]
+    notes = [*plan.notes, *notes]
     if request.fmt == "json":
         number = point.number if point else None
         print_json({"version": _VERSION, "id": number, "files": done, "notes": notes})

@@ -41,6 +41,7 @@ class Planned(Record):
 
     targets: Mapping[str, Target]
     notes: tuple[str, ...]  # on what does not come back
+    unknown_paths: tuple[str, ...]  # of the limits, that no undone change is about
 
 
 def plan(
@@ -53,19 +54,20 @@ def plan(
     Raises: StateError where a point is damaged; GitError.
     """
     by_path: dict[str, Target] = {}
-    notes = set[str]()
+    notes, about = set[str](), set[str]()
     for point in sorted(undone, key=lambda point: -point.number):
         changes = moments.changes(point)
         left_out = moments.before(point).state.left_out
         stays = _ignored_before(moments, point, changes)
         unknown = (*left_out, *stays)  # what they were before, nothing tells
+        about |= {*changes, *left_out} if paths else set()
         wanted = {
             path: each
             for path, each in changes.items()
             if _is_in(path, paths)
             and not (each.before is None and unknown and _is_in(path, unknown))
         }
-        notes |= _left(moments.of(point).state.left_out, left_out, paths)
+        notes |= _left(moments, point, left_out, paths)
         notes |= {f"`{path}`: stays: git ignores it then" for path in stays if _is_in(path, paths)}
         missing = wanted.keys() - by_path.keys()
         by_path |= {
@@ -75,16 +77,24 @@ def plan(
         for path, change in wanted.items():
             by_path[path] = _undone(moments.repo, by_path[path], change)
     targets = {path: target for path, target in by_path.items() if target.now != target.version}
-    return Planned(targets=targets, notes=tuple(sorted(notes)))
+    unknown_paths = tuple(
+        each for each in paths if not any(_is_in(path, (each,)) for path in about)
+    )
+    return Planned(targets=targets, notes=tuple(sorted(notes)), unknown_paths=unknown_paths)
 
 
-def _left(after: Mapping[str, str], before: Mapping[str, str], paths: tuple[str, ...]) -> set[str]:
+def _left(
+    moments: Moments, point: Point, before: Mapping[str, str], paths: tuple[str, ...]
+) -> set[str]:
     """Return notes on what was left out, and is not there any more as it was."""
-    return {
-        f"`{path}`: is left as it is: it was not saved ({before[path]})"
-        for path in before
-        if path not in after and _is_in(path, paths)
-    }
+    after, root_abs = moments.of(point).state.left_out, moments.repo.root_abs
+    notes = set[str]()
+    for path, why in before.items():
+        if path not in after and _is_in(path, paths):
+            is_there = os.path.lexists(f"{root_abs}/{path}")
+            what = "is left as it is" if is_there else "does not come back"
+            notes.add(f"`{path}`: {what}: it was not saved ({why})")
+    return notes
 
 
 def _ignored_before(moments: Moments, point: Point, changes: Mapping[str, Change]) -> set[str]:

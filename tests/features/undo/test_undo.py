@@ -183,7 +183,8 @@ def test_what_was_left_out_stays_as_it_is(begun: Repo, content: bytes | None) ->
     begun.write("a", "agent\n")
     record(begun, "s")
     said = undo(begun, "--last").stdout
-    assert b"`large`: is left as it is" in said
+    what = "is left as it is" if content else "does not come back"
+    assert f"`large`: {what}".encode() in said
     assert (path.read_bytes() if path.exists() else None) == content
     assert (begun.path / "a").read_bytes() == b"unstaged\n"
 
@@ -245,6 +246,10 @@ def test_a_path_alone(begun: Repo) -> None:
     for name in ("a", "d/run", "d/new"):
         begun.write(name, "agent\n")
     record(begun, "s")
+    refused = begun.gitgates("undo", "--last", "d", "nowhere")
+    assert refused.returncode == 64, refused
+    assert b"`nowhere`: none of the changes to undo is about it" in refused.stderr
+    assert (begun.path / "d/new").exists()
     undo(begun, "--last", "d")
     assert (begun.path / "a").read_bytes() == b"agent\n"
     assert (begun.path / "d/run").read_bytes() == b"#!/bin/sh\n"
