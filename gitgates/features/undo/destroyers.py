@@ -45,6 +45,19 @@ _WRITERS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "truncate": ("sr", ("--size", "--reference"), _ALL),
     **dict.fromkeys(("sed", "gsed"), ("efl", ("--expression", "--file"), _ALL)),
     **dict.fromkeys(("perl", "ruby"), ("eEMIr", (), _ALL)),
+    **dict.fromkeys(("awk", "gawk"), ("iFfv", ("--include",), _ALL)),
+}
+# Program → the same, and the options that name a file which it writes.
+_OUTPUTS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "sort": ("okStT", ("--output", "--key"), ("-o", "--output")),
+    "curl": ("oAdeFHTuX", ("--output", "--data", "--header", "--request"), ("-o", "--output")),
+    "wget": ("OPaieoU", ("--output-document",), ("-O", "--output-document")),
+}
+# Program → the same, and the options with which it removes what it has copied.
+_MOVERS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "tar": ("fCTX", ("--file", "--directory", "--exclude"), ("--remove-files",)),
+    "zip": ("btx", ("--exclude",), ("-m", "--move")),
+    "rsync": ("efBT", ("--exclude", "--include", "--rsh", "--filter"), ("--remove-source-files",)),
 }
 _KEEPING = ("-b", "--backup", "-a", "--append", "--no-clobber")
 # Verb of git → of its options, one of which is given (none: any), and what it takes.
@@ -73,7 +86,11 @@ _BRINGING = (
     *("am", "checkout", "cherry-pick", "merge", "pull", "read-tree", "rebase", "reset", "restore"),
     *("revert", "stash", "switch"),
 )
-_GIT_VALUES = {"clean": ("e", ("--exclude",)), "checkout": ("bB", ("--orphan",))}
+_GIT_VALUES = {
+    "archive": ("o", ("--output",)),
+    "clean": ("e", ("--exclude",)),
+    "checkout": ("bB", ("--orphan",)),
+}
 
 
 class Destroyer(Record):
@@ -113,16 +130,19 @@ def _of(
         yield _fed(Destroyer((), REMOVES, options.plain, below=below), command, earlier)
     elif name == "find" and "-delete" in _own_words(words):
         yield _found(words)
-    elif name == "rsync":
-        options = read_options(words[1:], "efBT", ("--exclude", "--include", "--rsh", "--filter"))
-        if any(option.startswith("--del") for option, _ in options.given):
+    elif name in _MOVERS:
+        letters, names, moving = _MOVERS[name]
+        options = read_options(words[1:], letters, names)
+        if options.has(*moving):
+            yield Destroyer((), REMOVES, options.plain, below=True)
+        elif name == "rsync" and any(option.startswith("--del") for option, _ in options.given):
             yield Destroyer((), REMOVES, options.plain[-1:], below=True)
     elif name == "dd":
         paths = [word.removeprefix("of=") for word in words if word.startswith("of=")]
         yield Destroyer((), OVERWRITES, tuple(paths))
-    elif name == "sort":
-        options = read_options(words[1:], "okStT", ("--output", "--key"))
-        yield Destroyer((), OVERWRITES, options.values("-o", "--output"))
+    elif name in _OUTPUTS:
+        letters, names, writing = _OUTPUTS[name]
+        yield Destroyer((), OVERWRITES, read_options(words[1:], letters, names).values(*writing))
     elif name in _WRITERS:
         yield from _written(name, command, earlier)
 
@@ -136,7 +156,11 @@ def _written(
         return
     if which == _ALL:
         is_edit = name not in ("sponge", "tee", "truncate")
-        if is_edit and not any(map(_IN_PLACE.fullmatch, command.words)):
+        if name in ("awk", "gawk"):
+            is_in_place = "inplace" in options.values("-i", "--include")
+        else:
+            is_in_place = any(map(_IN_PLACE.fullmatch, command.words))
+        if is_edit and not is_in_place:
             return
         found = Destroyer((), EDITS if is_edit else OVERWRITES, options.plain)
         yield _fed(found, command, earlier)
@@ -221,6 +245,8 @@ def _of_git(words: tuple[str, ...]) -> Iterator[Destroyer]:
         )
     elif call.verb == "checkout":
         found = found._replace(takes=_checked_out(options))
+    elif call.verb == "archive":
+        found = found._replace(does=OVERWRITES, paths=options.values("-o", "--output"), below=True)
     elif call.verb == "worktree" and first == "remove" and options.has("-f", "--force"):
         found = found._replace(does=REMOVES, paths=options.plain[1:2], below=True)
     else:

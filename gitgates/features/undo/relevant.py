@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 _NAMES = frozenset(
     (
         *("rm", "rmdir", "shred", "unlink", "find", "mv", "cp", "install", "ln", "rsync", "tee"),
-        *("dd", "sponge", "truncate", "sed", "gsed", "perl", "ruby", "gawk", "awk", "sort", "ex"),
+        *("dd", "sponge", "truncate", "sed", "gsed", "perl", "ruby", "gawk", "awk", "sort"),
+        *("curl", "srm", "tar", "wget", "zip"),
     )
 )
 # What git may do without destroying anything, as its first word; all else is looked at.
