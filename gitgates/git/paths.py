@@ -12,6 +12,7 @@ import stat
 
 from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,8 +104,11 @@ def changed_paths(git: Git) -> Paths:
     """Return what differs from HEAD in the working tree: staged, unstaged and untracked."""
     # Before the first commit: the empty tree.
     head = git.resolve("HEAD") or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
-    tracked, deleted = raw_paths(git.out("diff", "--ignore-submodules=all", *_DIFF, head))
-    untracked = git.names("ls-files", "-z", "--others", "--exclude-standard", "--full-name")
+    differences, others = git.out_all(
+        ("diff", "--ignore-submodules=all", *_DIFF, head),
+        ("ls-files", "-z", "--others", "--exclude-standard", "--full-name"),
+    )
+    (tracked, deleted), untracked = raw_paths(differences), nul_split(others)
     # `git diff HEAD` lists an intent-to-add file too; an embedded repository ends in a slash.
     new = {name for name in untracked if not name.endswith("/")}
     files = _existing_files(git.cwd_abs, tracked | new)

@@ -132,7 +132,17 @@ class Git(Record):
 
         Raises: GitError where it fails.
         """
-        completed = self.ask(*args, stdin=stdin)
+        return self._checked(args, self.ask(*args, stdin=stdin))
+
+    def out_all(self, *commands: tuple[str, ...]) -> list[bytes]:
+        """Run several git commands in parallel, as `ask_all` does, and return their outputs.
+
+        Raises: GitError where one fails.
+        """
+        completed = self.ask_all(*commands)
+        return [self._checked(*pair) for pair in zip(commands, completed, strict=True)]
+
+    def _checked(self, args: tuple[str, ...], completed: CompletedProcess) -> bytes:
         if completed.exit_status:
             message = (
                 os.fsdecode(completed.stderr).strip() or f"exit status {completed.exit_status}"
