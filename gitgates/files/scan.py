@@ -43,6 +43,7 @@ class Scan:
         self._has_other_rules = self._prepare()
         self.index = Index(memory, self.facts, until_s)
         self._is_seeded = False  # just now, from the user's index
+        self._seeded_paths: list[str] | None = None  # all of that, where it was made just now
         self._stored: list[str] = []
 
     def _prepare(self) -> bool:
@@ -71,7 +72,7 @@ class Scan:
         if with_ignored:
             others = self._look_at_ignored()
             ignored = facts.ignored_tree
-            paths = self.index.paths() if facts.folders is None else ()
+            paths = self._paths() if facts.folders is None else ()
             folders = self._permissions.unusual_folders((*paths, *others))
             modes, owners = self._permissions.unusual_of(others)
             modes, owners = {**facts.modes, **modes}, {**facts.owners, **owners}
@@ -114,6 +115,7 @@ class Scan:
             not os.path.lexists(f"{self._root_abs}/{path}") for path in seed.dropped
         )
         self._permissions.note(seed.unusual)
+        self._seeded_paths = [*seed.paths(), *seed.modules]
         return seed.dropped
 
     def _update(self, difference: Seen, dropped: list[str]) -> None:
@@ -178,6 +180,12 @@ class Scan:
             for path in facts.left_out
             if path in (facts.forced or {}) or not (path in ignored or path.startswith(inside))
         ]
+
+    def _paths(self) -> list[str]:
+        """Return the paths of all files that are stored; some may be gone."""
+        if self._seeded_paths is None:
+            return self.index.paths()
+        return [*self._seeded_paths, *self._stored]
 
     def _add(self, paths: list[str]) -> None:
         """Store files; note those that are left out."""

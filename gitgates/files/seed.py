@@ -93,6 +93,10 @@ class Seed:
             self._out("update-index", "-z", "--index-info", stdin=os.fsencode(lines))
         os.rename(self._new_abs, self._index.path_abs)
 
+    def paths(self) -> list[str]:
+        """Return the paths of the entries that stay."""
+        return list(map(os.fsdecode, self._paths))
+
     def _drop(self, paths: Iterable[bytes]) -> None:
         if dropped := set(paths):
             self._paths = [path for path in self._paths if path not in dropped]
