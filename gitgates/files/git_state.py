@@ -137,11 +137,9 @@ def read_waiting(git_dir_abs: str) -> dict[str, str]:
 
 def _staged(memory: Memory, git: Git, index: bytes, listing: bytes) -> str:
     """Return a tree that names all objects of the index."""
-    unmerged = [
-        meta.split(b" ")
-        for meta in (entry.partition(b"\t")[0] for entry in listing.split(b"\0"))
-        if meta and meta[-1:] != b"0"
-    ]
+    stage = len("H 100644 ") + len(memory.nothing) + 1
+    entries = listing.split(b"\0")[:-1]
+    unmerged = [entry.split(b" ") for entry in entries if entry[stage : stage + 1] != b"0"]
     if unmerged:
         # Those in conflict are in no tree: each by its own name, beside no others.
         blobs = {fields[2].decode() for fields in unmerged}

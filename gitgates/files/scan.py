@@ -43,7 +43,7 @@ class Scan:
         self._has_other_rules = self._prepare()
         self.index = Index(memory, self.facts, until_s)
         self._is_seeded = False  # just now, from the user's index
-        self._seeded_paths: list[str] | None = None  # all of that, where it was made just now
+        self._seeded_folders: list[str] | None = None  # of all that, with slashes
         self._stored: list[str] = []
 
     def _prepare(self) -> bool:
@@ -115,7 +115,7 @@ class Scan:
             not os.path.lexists(f"{self._root_abs}/{path}") for path in seed.dropped
         )
         self._permissions.note(seed.unusual)
-        self._seeded_paths = [*seed.paths(), *seed.modules]
+        self._seeded_folders = [*seed.folders(), *seed.modules]
         return seed.dropped
 
     def _update(self, difference: Seen, dropped: list[str]) -> None:
@@ -182,10 +182,10 @@ class Scan:
         ]
 
     def _paths(self) -> list[str]:
-        """Return the paths of all files that are stored; some may be gone."""
-        if self._seeded_paths is None:
+        """Return paths in all folders with files that are stored; some may be gone."""
+        if self._seeded_folders is None:
             return self.index.paths()
-        return [*self._seeded_paths, *self._stored]
+        return [*self._seeded_folders, *self._stored]
 
     def _add(self, paths: list[str]) -> None:
         """Store files; note those that are left out."""
