@@ -182,7 +182,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
     ours = (
         "hello: gitgates agent-hook toy (5 s)\n"
         "asked: gitgates agent-hook toy (5 s)\n"
-        "about-to type|sh: gitgates agent-hook toy (35 s)\n"
+        "about-to type|sh|!look: gitgates agent-hook toy (35 s)\n"
         "done: gitgates agent-hook toy (615 s)\n"
     )
     for theirs in ("# mine\nasked: ring (1 s)\r\nnothing", "", None):
@@ -206,7 +206,8 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
             said = start(toy, "doctor").stdout
             assert "`silent` is true: The Toy runs no hooks" in said
             assert (
-                "its matcher at PreToolUse is `look|sh`, where install-hooks writes `type|sh`"
+                "its matcher at PreToolUse is `look|sh|!look`, where install-hooks writes "
+                "`type|sh|!look`"
                 in said
             )
             settings.write_bytes(changed.removesuffix(b"\nsilent\n"))

@@ -20,7 +20,8 @@ pytestmark = pytest.mark.slow
 def check(repo: Repo, url: str, more: str = "", instance: str = "") -> tuple[int, list[str]]:
     text = f'[remote]\nexecution = "{url}"\ninstance = "{instance}"\n{more}\n'
     repo.write("gitgates.toml", text)
-    done = repo.gitgates("remote", "check")
+    # gRPC closes its descriptors after the verb has ended.
+    done = repo.gitgates("remote", "check", process=True)
     return done.returncode, done.stdout.decode().splitlines()
 
 
@@ -87,7 +88,8 @@ def test_a_server_that_is_not_there(repo: Repo) -> None:
 
 def test_a_certificate_that_is_not_there(repo: Repo) -> None:
     repo.write("gitgates.toml", '[remote]\nexecution = "grpcs://127.0.0.1:1"\nca = "none.pem"\n')
-    done = repo.gitgates("remote", "check")
+    # gRPC closes its descriptors after the verb has ended.
+    done = repo.gitgates("remote", "check", process=True)
     assert (done.returncode, done.stderr) == (1, b"")
     assert f"failed: [tool.gitgates.remote]: `ca`: {repo.path}/none.pem" in done.stdout.decode()
 
