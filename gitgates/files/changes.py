@@ -1,206 +1,263 @@
 """What differs between trees of the memory, and what one author has changed.
 
 What changed from a point to the next is its author's. But what has come from commits that existed
-before, by a checkout, merge, pull or cherry-pick, is nobody's; nor is what a stash held that was
-there before the author's first change. In doubt it is the author's: the error is to ask once more.
+before, by a checkout, merge, pull or cherry-pick, is nobody's, and so is a file as a branch or a
+stash had it at the first point. In doubt it is the author's: the error is to ask once
+more.
 """
 
 from __future__ import annotations
 
 import os
 
-from gitgates.core.record import Record
+from gitgates.core.record import Record, lazy
 from gitgates.files.memory import Memory
+from gitgates.files.versions import RAW, Change, Version, new_contents, read_change
 from gitgates.git import object_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from gitgates.files.points import Author, Point
-    from gitgates.git.repo import Git, Repo
+    from gitgates.files.versions import Changes, Content
+    from gitgates.git.repo import Repo
 
-_RAW = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
-_MOST_COMMITS = 1000
-_MOST_TIPS = 50
-_CLOCK_S = 2  # that git's clock, in whole seconds, may be behind ours, or be set back
-_FILES, _IGNORED = "", "ignored"
-
-
-class Version(Record):
-    """One version of a file."""
-
-    mode: int  # as git has it: 0o100644, 0o100755, 0o120000, 0o160000
-    blob: str  # the id; of a submodule, its commit
-
-
-class Change(Record):
-    """How a file differs."""
-
-    before: Version | None  # None: it was not there
-    after: Version | None
+__all__ = [
+    "Change",
+    "History",
+    "Version",
+    "changed_by",
+    "changes",
+    "changes_to",
+    "read",
+    "trees_of",
+]
+_FOREVER_S = float("inf")
 
 
-def changes(repo: Repo, before: str, after: str) -> dict[str, Change]:
+def changes(repo: Repo, before: str, after: str) -> Changes:
     """Return path → change between two trees; an empty id stands for an empty tree.
 
     Raises: GitError where one does not exist.
     """
     memory = Memory(repo)
-    return {} if before == after else _changes(memory, memory.reading, before, after)
+    return _changes_of(memory, [(before, after)])[0]
 
 
-def _changes(memory: Memory, git: Git, before: str, after: str) -> dict[str, Change]:
-    empty = memory.write_tree([]) if not (before and after) else ""
-    fields = git.out(*_RAW, before or empty, after or empty, "--").split(b"\0")
-    by_path = {}
-    for meta, name in zip(fields[::2], fields[1::2], strict=False):
-        old_mode, mode, old_id, new_id, _kind = meta.decode().split(" ")
-        by_path[os.fsdecode(name)] = Change(_version(old_mode[1:], old_id), _version(mode, new_id))
-    return by_path
-
-
-def _version(mode: str, object_id: str) -> Version | None:
-    number = int(mode, 8)
-    return Version(mode=number, blob=object_id) if number else None
-
-
-def changes_to(repo: Repo, point: Point, before: Point | None) -> dict[str, Change]:
+def changes_to(repo: Repo, point: Point, before: Point | None) -> Changes:
     """Return path → change that a point records, ignored files included. Raises: GitError."""
-    memory = Memory(repo)
-    return _changes_to(memory, memory.reading, point, before)
+    return _changes_to(Memory(repo), [(before, point)], ignored=True)[0] if before else {}
 
 
-def _changes_to(memory: Memory, git: Git, point: Point, before: Point | None) -> dict[str, Change]:
-    if not before:
-        return {}
-    ignored = dict[str, Change]()
-    if point.ignored != before.ignored:
-        ignored = _changes(memory, git, before.ignored, point.ignored)
-    if point.tree == before.tree:
-        return ignored
-    by_path = _changes(memory, git, before.tree, point.tree)
-    for path, other in ignored.items():
-        change = by_path.get(path)
-        # One that is ignored now, or not any more, is in the other tree with what it was.
-        merged = Change(
-            before=(change and change.before) or other.before,
-            after=(change and change.after) or other.after,
-        )
-        if merged.before != merged.after:
-            by_path[path] = merged
-        else:
-            by_path.pop(path, None)
-    return by_path
-
-
-def changed_by(
-    repo: Repo, points: Iterable[Point], is_author: Callable[[Author], bool]
-) -> dict[str, Change]:
+def changed_by(repo: Repo, points: Iterable[Point], is_author: Callable[[Author], bool]) -> Changes:
     """Return path → what an author has made of a file: before its first change, after its last.
 
-    `points` are those of one worktree, the oldest first. What came back to what it was is left out.
-    Ignored files count, too.
+    `points` are those of one worktree, the oldest first. What came back to what it was is left out,
+    and so is what others have taken back. Ignored files count, too.
 
     Raises: GitError.
     """
-    memory = Memory(repo)
-    git, by_path = memory.reading, dict[str, Change]()
-    before: Point | None = None
-    stashes: list[str] | None = None  # that were there before the first change
-    for point in points:
-        is_chained = before is not None and point.parent == before.id
-        if before and is_chained and is_author(point.author):
-            if stashes is None:
-                stashes = _stashes(repo, before)
-            new = _changes_to(memory, git, point, before)
-            stashed = _in_stashes(git, stashes) if new else set()
-            others = _in_commits(git, point, before) if new else set()
-            for path, change in new.items():
-                now = path, change.after
-                first = by_path.get(path, change)
-                if now not in stashed and now not in others:
-                    by_path[path] = Change(before=first.before, after=change.after)
-                elif now in stashed and change.after == first.before:
-                    by_path.pop(path, None)  # it was stashed once more, and came back
-        before = point
-    return {path: change for path, change in by_path.items() if change.before != change.after}
+    return History(repo, [*points], lambda point: is_author(point.author)).changes()
 
 
-def _stashes(repo: Repo, point: Point) -> list[str]:
-    from gitgates.core.errors import StateError
-    from gitgates.files.points import state_of
+class Stretch(Record):
+    """What changed from one point to the next."""
 
-    try:
-        return [commit for commit, _message in state_of(repo, point).stash]
-    except StateError:
-        return []
-
-
-def _in_stashes(git: Git, stashes: list[str]) -> set[tuple[str, Version | None]]:
-    """Return the files that were stashed, untracked ones included, with their versions there."""
-    by_path = set[tuple[str, Version | None]]()
-    for stash in stashes[:_MOST_TIPS]:
-        by_path |= _after(git, f"{stash}^1", stash) | _after(git, "--root", f"{stash}^3")
-    return by_path
+    time_s: float
+    is_own: bool  # whether it is the author's in question
+    changes: Mapping[str, Change]
+    brought: Collection[str] = ()  # the paths that came with other commits
+    older: Collection[str] = ()  # those that are as a branch or a stash had them at first
 
 
-def _in_commits(git: Git, point: Point, before: Point) -> set[tuple[str, Version | None]]:
-    """Return the files that commits have brought which existed before, with their versions."""
-    by_path = set[tuple[str, Version | None]]()
-    if not point.head or point.head == before.head:
+class History:
+    """What an author has changed, by the points of one worktree, the oldest first.
+
+    Commits since `began_s`, when the author began, may be its own; what branches and stashes had at
+    the first point is not. None: commits since the point before each change may be; what stashes
+    had before the first change is not.
+    All but the constructor is computed once, and raises GitError.
+    """
+
+    def __init__(
+        self,
+        repo: Repo,
+        points: Sequence[Point],
+        is_own: Callable[[Point], bool],
+        *,
+        began_s: float | None = None,
+        ignored: bool = True,
+    ) -> None:
+        self._repo, self._points, self._is_own = repo, points, is_own
+        self._began_s, self._ignored = began_s, ignored
+
+    @lazy
+    def stretches(self) -> tuple[Stretch, ...]:
+        """Return what has changed from each point to the next."""
+        memory = Memory(self._repo)
+        pairs = [
+            (before, point)
+            for before, point in zip(self._points, self._points[1:], strict=False)
+            if point.parent == before.id  # else it is not known what was there before
+        ]
+        stretches: list[Stretch] = []
+        older = None
+        for (before, point), by_path in zip(
+            pairs, _changes_to(memory, pairs, ignored=self._ignored), strict=True
+        ):
+            stretch = Stretch(point.time_s, self._is_own(point), by_path)
+            if stretch.is_own and by_path:
+                from gitgates.files import origins  # many sessions have changed nothing
+
+                has_begun = self._began_s is not None
+                first = self._points[0] if has_begun else before
+                older = older or origins.Older(self._repo, first, branches=has_begun)
+                contents = {(path, change.after) for path, change in by_path.items()}
+                brought = contents & origins.brought(self._repo, before, point, self._began_s)
+                earlier = older.of(new_contents(by_path) - brought)
+                stretch = stretch._replace(brought=_paths(brought), older=_paths(earlier))
+            stretches.append(stretch)
+        return tuple(stretches)
+
+    def changes(self, since_s: float = 0.0, until_s: float = _FOREVER_S) -> Changes:
+        """Return path → what the author has made of a file in a time, as `changed_by`."""
+        stretches = [s for s in self.stretches if since_s < s.time_s <= until_s]
+        by_path, away = fold(stretches, has_branches=self._began_s is not None)
+        if away:
+            from gitgates.files import origins  # seldom needed
+
+            contents = {(path, by_path[path].after) for path in away}
+            for path, _version in contents - origins.on_branches(
+                self._repo, self._points[-1], contents
+            ):
+                del by_path[path]
         return by_path
-    tips, picked = _old_commits(git, point, before)
-    for tip in tips[:_MOST_TIPS]:
-        base = before.head
-        if base and _is_ancestor(git, base, point.head):
-            base = git.ask("merge-base", base, tip).stdout.decode().split("\n")[0]
-        by_path |= _after(git, base or "--root", tip)
-    for commit in picked:
-        by_path |= _after(git, "--root", commit)
-    return by_path
 
 
-def _after(git: Git, base: str, commit: str) -> set[tuple[str, Version | None]]:
-    """Return what differs in a commit, with the versions there; `--root`: from its parent."""
-    done = git.ask(*_RAW, "--no-commit-id", base, commit, "--")
-    fields = [] if done.exit_status else done.stdout.split(b"\0")
-    by_path = set[tuple[str, Version | None]]()
-    for meta, name in zip(fields[::2], fields[1::2], strict=False):
-        _old, mode, _was, object_id, _kind = meta.decode().split(" ")
-        by_path.add((os.fsdecode(name), _version(mode, object_id)))
-    return by_path
+def _paths(contents: Iterable[Content]) -> frozenset[str]:
+    return frozenset(path for path, _version in contents)
 
 
-def _is_ancestor(git: Git, base: str, tip: str) -> bool:
-    return not git.ask("merge-base", "--is-ancestor", base, tip).exit_status
+def fold(stretches: Iterable[Stretch], *, has_branches: bool = True) -> tuple[Changes, set[str]]:
+    """Return what the author has made of files; and the files that are not so any more. Pure.
 
-
-def _old_commits(git: Git, point: Point, before: Point) -> tuple[list[str], list[str]]:
-    """Return the newest commits of HEAD that existed before; and those that repeat an older one."""
-    ask = ("rev-list", "--no-commit-header", "--format=%H %ct %at %P")
-    bounds = [point.head, *([f"^{before.head}"] if before.head else [])]
-    log = git.ask(*ask, f"--max-count={_MOST_COMMITS}", *bounds, "--")
-    since = int(before.time_s) - _CLOCK_S
-    made, parents = set[str](), set[str]()
-    picked, other_commits = list[str](), list[str]()
-    for line in log.stdout.decode().splitlines():
-        commit, committed, written, *above = line.split(" ")
-        if int(committed) < since:
-            other_commits.append(commit)
+    Of these, the author's version is on a branch that was left, or it is gone. `has_branches`:
+    also of one that the author itself has put back.
+    """
+    by_path, away, undone = dict[str, Change](), set[str](), set[str]()
+    for stretch in stretches:
+        if not stretch.is_own:
+            _follow(stretch.changes, by_path, undone)
             continue
-        made.add(commit)
-        parents.update(above)
-        if int(written) < since:
-            picked.append(commit)
-    old = [commit for commit in other_commits if commit in parents] + [
-        *(parents - made - {*other_commits})
-    ]
-    if point.head not in made:
-        old = [point.head]
-    # An amended commit, or one that was rebased, has its own work in it.
-    is_on_top = before.head and _is_ancestor(git, before.head, point.head)
-    return [commit for commit in old if commit != before.head], picked if is_on_top else []
+        for path, change in stretch.changes.items():
+            first = by_path.get(path, change)
+            if path in stretch.brought:
+                if path in by_path and change.after != first.after:
+                    away.add(path)
+                elif path in by_path:
+                    away.discard(path)
+                continue
+            away.discard(path)
+            undone.discard(path)
+            is_back = change.after == first.before
+            if is_back and has_branches and first.after is not None and path in by_path:
+                away.add(path)
+            elif is_back or path in stretch.older:
+                by_path.pop(path, None)
+            else:
+                by_path[path] = Change(first.before, change.after)
+    return {path: by_path[path] for path in by_path if path not in undone}, away - undone
+
+
+def _follow(theirs: Mapping[str, Change], by_path: Changes, undone: set[str]) -> None:
+    """Note which of the author's changes somebody else has taken back, brought back, or renamed."""
+    added = {change.after: path for path, change in theirs.items() if change.before is None}
+    for path, change in theirs.items():
+        authors = by_path.get(path)
+        if authors is None:
+            continue
+        if change.after is None and change.before == authors.after and authors.after in added:
+            by_path[path] = Change(authors.before, None)
+            by_path[added[authors.after]] = Change(None, authors.after)
+        elif change.after == authors.before:
+            undone.add(path)
+        elif change.after == authors.after:
+            undone.discard(path)
+    for path in [path for path, change in by_path.items() if change.before == change.after]:
+        del by_path[path]
+
+
+def _changes_to(
+    memory: Memory, pairs: Sequence[tuple[Point, Point]], *, ignored: bool
+) -> list[Changes]:
+    """Return what each point records, since the one before it."""
+    by_pair = _changes_of(memory, [(before.tree, point.tree) for before, point in pairs])
+    if not ignored:
+        return by_pair
+    beside = _changes_of(memory, [(before.ignored, point.ignored) for before, point in pairs])
+    for by_path, others in zip(by_pair, beside, strict=True):
+        for path, other in others.items():
+            change = by_path.get(path)
+            # One that is ignored now, or not any more, is in the other tree with what it was.
+            merged = Change(
+                before=(change and change.before) or other.before,
+                after=(change and change.after) or other.after,
+            )
+            if merged.before != merged.after:
+                by_path[path] = merged
+            else:
+                by_path.pop(path, None)
+    return by_pair
+
+
+def _changes_of(memory: Memory, pairs: Sequence[tuple[str, str]]) -> list[Changes]:
+    """Return what differs between the trees of each pair; an empty id stands for an empty tree."""
+    by_pair = [dict[str, Change]() for _pair in pairs]
+    differing = [at for at, (before, after) in enumerate(pairs) if before != after]
+    if not differing:
+        return by_pair
+    empty = memory.write_tree([]) if any("" in pairs[at] for at in differing) else ""
+    lines = [" ".join(tree or empty for tree in pairs[at]) for at in differing]
+    output = memory.reading.out(
+        *RAW, "--stdin", stdin="".join(f"{line}\n" for line in lines).encode()
+    )
+    by_path, remaining = dict[str, Change](), iter(differing)
+    fields = output.split(b"\0")
+    for field, name in zip(fields[::2], fields[1::2], strict=False):
+        *heads, meta = field.split(b"\n")  # a line with the trees is before the first of each pair
+        for _head in heads:
+            by_path = by_pair[next(remaining)]
+        by_path[os.fsdecode(name)] = read_change(meta)
+    return by_pair
+
+
+def trees_of(repo: Repo, by_path: Changes) -> tuple[str, str]:
+    """Return two trees: of the last look, with some files as before changes, and as after them.
+
+    Raises: GitError, TimeOver; StateError where they cannot be stored.
+    """
+    from gitgates.files.facts import LookFacts  # only where something has changed
+    from gitgates.files.index import Index
+    from gitgates.files.memory import NO_DEADLINE, unstorable
+
+    memory = Memory(repo)
+    index = Index(memory, LookFacts(f"{repo.state_abs}/files.facts"), NO_DEADLINE)
+    sides = ({path: change[at] for path, change in by_path.items()} for at in (0, 1))
+    try:
+        before, after = (index.replaced(_lines(memory, side)) for side in sides)
+    except OSError as error:
+        raise unstorable(memory, error) from error
+    return before, after
+
+
+def _lines(memory: Memory, side: Mapping[str, Version | None]) -> bytes:
+    return os.fsencode(
+        "".join(
+            f"{each.mode:o} {each.blob}\t{path}\0" if each else f"0 {memory.nothing}\t{path}\0"
+            for path, each in side.items()
+        )
+    )
 
 
 def read(repo: Repo, blobs: Iterable[str], largest: int = 1 << 20) -> dict[str, bytes]:

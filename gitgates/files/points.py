@@ -54,6 +54,7 @@ class Facts(Record):
     tool: str = ""
     what: str = ""  # the first words of the command, or the file
     undoes: tuple[int, ...] = ()  # numbers of the points that were undone
+    beside: tuple[str, ...] = ()  # other sessions whose calls were open: it may be theirs, too
 
 
 NO_FACTS = Facts()
@@ -244,7 +245,7 @@ def _highest(memory: Memory) -> int:
     return max([0, *(point.number for point in points(memory.repo, everywhere=True))])
 
 
-def points(repo: Repo, *, everywhere: bool = False) -> list[Point]:
+def points(repo: Repo, *, everywhere: bool = False, since_s: float = 0.0) -> list[Point]:
     """Return the points of this worktree, or of all, the oldest first.
 
     Those before one that is damaged are left out. Raises: GitError where git cannot be asked.
@@ -253,9 +254,33 @@ def points(repo: Repo, *, everywhere: bool = False) -> list[Point]:
     if not memory.exists() or not (everywhere or memory.read_ref(memory.ref)):
         return []
     which = "--glob=refs/points/*" if everywhere else memory.ref
-    ask = ("log", "-z", "--first-parent", f"--format={_FORMAT}", which, "--")
+    bound = (f"--max-age={int(since_s)}",) if since_s else ()
+    ask = ("log", "-z", "--first-parent", f"--format={_FORMAT}", *bound, which, "--")
     log = [_point(entry) for entry in memory.reading.ask(*ask).stdout.split(b"\0")]
     return sorted((point for point in log if point), key=lambda point: point.number)
+
+
+def points_since(repo: Repo, since_s: float) -> list[Point]:
+    """Return the last point before a moment, and those since; none if there was none before.
+
+    Raises: GitError where git cannot be asked.
+    """
+    latest_points = points(repo, since_s=since_s)
+    later = [point for point in latest_points if point.time_s > since_s]
+    earlier = latest_points[: len(latest_points) - len(later)][-1:]
+    if not earlier:
+        last = point_at(repo, later[0].parent) if later else latest(repo)
+        earlier = [last] if last else []
+    return [*earlier, *later] if earlier else []
+
+
+def has_changed_since(repo: Repo, since_s: float) -> bool:
+    """Return whether a point was made since a moment. Raises: OSError."""
+    memory = Memory(repo)
+    try:
+        return os.stat(f"{memory.folder_abs}/{memory.ref}").st_mtime > since_s
+    except FileNotFoundError:
+        return memory.exists()
 
 
 def latest(repo: Repo) -> Point | None:
@@ -278,7 +303,8 @@ def _point(entry: bytes) -> Point | None:
         fields = loads(body.strip().rpartition(b"\n")[2])
         if fields.pop("v") != _VERSION:
             return None
-        facts = {**fields["facts"], "undoes": tuple(fields["facts"]["undoes"])}
+        facts = fields["facts"]
+        facts |= {name: tuple(facts.get(name, ())) for name in ("undoes", "beside")}
         fields |= {"author": Author(**fields["author"]), "facts": Facts(**facts)}
         return Point(id=commit, parent=parents[0] if parents else "", **fields)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
