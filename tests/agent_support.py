@@ -7,8 +7,8 @@ import os
 import subprocess
 import sys
 import time
-from datetime import UTC, datetime
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from conftest import Repo
 
@@ -16,6 +16,9 @@ from gitgates.session import call
 from gitgates.session.driver import respond
 from gitgates.session.facts import Session, fold
 from gitgates.store.log import session_journal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 COUNT = 'echo x >> "$COUNT_ABS"'  # what a gate starts with, so that its runs can be counted
 
@@ -31,6 +34,7 @@ class Agent:
         self.said: list[str] = []
         self._prompts = 0
         self._calls = 0
+        self.calls: list[str] = []
         self.env: dict[str, str] = {}
 
     def payload(self, event: str, **fields: Any) -> bytes:
@@ -89,18 +93,23 @@ class Agent:
         return self.send(event, **{**known, **fields})
 
     def write(self, name: str, content: str) -> None:
-        """Write a file, as a tool would that we do not hear of; the transcript tells of it."""
+        """Write a file, as a tool would that we do not hear of."""
         self.repo.write(name, content)
-        self.transcript("Bash")
 
-    def transcript(self, tool: str, *, call_id: str = "t", **tool_input: str) -> None:
-        """Have the host's transcript tell of a tool."""
-        transcript = self.repo.path.parent / f"{self.session}.transcript"
-        with transcript.open("a") as file:
-            call = {"type": "tool_use", "id": call_id, "name": tool, "input": tool_input}
-            stamp = datetime.now(UTC).isoformat()
-            record = {"type": "assistant", "message": {"content": [call]}, "timestamp": stamp}
-            file.write(json.dumps(record) + "\n")
+    @contextmanager
+    def call(self, command: str = "make all", **fields: Any) -> Iterator[None]:
+        """Run a shell command, which does what is done meanwhile."""
+        use = f"{self.session}-{len(self.calls)}"
+        self.calls.append(command)
+        known: dict[str, Any] = {"tool_input": {"command": command}, "tool_use_id": use, **fields}
+        self.pre("Bash", **known)
+        yield
+        self.post("Bash", **known)
+
+    def edit(self, name: str, content: str) -> None:
+        """Write a file by a shell command."""
+        with self.call():
+            self.repo.write(name, content)
 
     def stop(self, *, again: bool = False, **fields: Any) -> dict[str, Any]:
         fields = {"last_assistant_message": "done", "background_tasks": [], **fields}

@@ -1,4 +1,4 @@
-"""A session that is watched from its first snapshot on: what has it itself changed?"""
+"""A session that is watched from its first point on: what has it itself changed?"""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import pytest
 from conftest import Repo
 from worktree_state import where
 
-from gitgates.core.agent_types import FileDifference, Point
-from gitgates.files.stored import look_as_stored
-from gitgates.git.authorship import Span
-from gitgates.git.diff import diff_text, file_differences, patch_id
+from gitgates.core.agent_types import FileDifference
+from gitgates.files.changes import History, trees_of
+from gitgates.files.points import SESSION, Author, Point, latest, points_since, record
+from gitgates.git.diff import Trees, diff_text, file_differences, patch_id
 
 HOUR_S = 3600
+_AGENT = Author(SESSION, "s")
 
 
 def text(word: str, lines: int) -> str:
@@ -37,34 +38,37 @@ def right_now(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GIT_AUTHOR_DATE")
 
 
-def point(repo: Repo) -> Point:
-    """Return what is there now."""
-    taken = look_as_stored(where(repo))
-    return Point(tree=taken.tree, head=taken.head, stamp=time.time())
-
-
 class Watched:
-    """A repository, and a point of it."""
+    """A repository, and a point of it: what has changed since is a session's."""
 
     def __init__(self, repo: Repo, start: Point | None = None) -> None:
         self.repo = repo
-        self.start = start or point(repo)
+        self.start = start or record(where(repo), Author()) or latest(where(repo))
 
-    def span(self) -> Span:
-        return Span(where(self.repo), self.start, point(self.repo))
+    def trees(self) -> Trees:
+        repo = where(self.repo)
+        record(repo, _AGENT)
+        assert self.start
+        since = points_since(repo, self.start.time_s)
+        history = History(
+            *(repo, since, lambda point: point.author == _AGENT),
+            began_s=self.start.time_s,
+            ignored=False,
+        )
+        return Trees(repo, *trees_of(repo, history.changes()), self.start.time_s)
 
     def found(self) -> dict[str, FileDifference]:
-        return {one.path: one for one in file_differences(self.span())}
+        return {one.path: one for one in file_differences(self.trees())}
 
     def lines(self) -> dict[str, tuple[int, int]]:
         """Return path → lines added and removed, of what the session itself has changed."""
         return {path: (one.added, one.removed) for path, one in self.found().items()}
 
     def patch_id(self) -> str:
-        return patch_id(self.span())
+        return patch_id(self.trees())
 
     def diff(self, *paths: str) -> str:
-        return diff_text(self.span(), paths).decode("utf-8", "surrogateescape")
+        return diff_text(self.trees(), paths).decode("utf-8", "surrogateescape")
 
 
 _PREPARED: dict[str, Watched] = {}
@@ -101,10 +105,10 @@ class Colleague:
         return Repo(self._path)
 
     def push(self, name: str, content: str, branch: str = "main") -> None:
-        """Commit a file on top of what is there, and push it."""
+        """Commit a file on top of what is there, a while ago, and push it."""
         stream = (
             f"commit refs/heads/{branch}\n"
-            f"committer Test <test@example.invalid> {int(time.time())} +0000\n"
+            f"committer Test <test@example.invalid> {int(time.time()) - 60} +0000\n"
             f"{_data(f'theirs: {name}')}from refs/heads/{branch}^0\n"
             f"M 100644 inline {name}\n{_data(content)}"
         )

@@ -90,30 +90,12 @@ class Payload(Record):
     unread: str = ""  # what of it is in no words that we know: another agent's, or a newer client's
 
 
-class ToolCall(Record):
-    """A call of a tool in an agent's transcript."""
-
-    kind: ToolKind = "other"
-    path: str = ""  # the file that it works on
-    command: str = ""  # of a shell
-    tool_use_id: str = ""
-
-
 class Point(Record):
     """The state of the worktree at one moment of a session."""
 
     tree: str  # a snapshot
     head: str = ""  # the commit that was checked out; empty: none yet, or not known
     stamp: float = 0.0  # when, since the epoch
-
-
-class Write(Record):
-    """One write of a file, by the ids of its content; empty: there was, or is, no file."""
-
-    stamp: float
-    path: str
-    before: str
-    after: str
 
 
 class FileDifference(Record):

@@ -48,9 +48,8 @@ if TYPE_CHECKING:
         `unapproved(call, changed)`, what the person is told of changes to these;
         `plan_of(event, repo, config)`, what runs beside the gates of a hook of git;
         `runs_commands(config)`, whether it runs any that are no gates;
-        `file_limits(config)`, which files are too large to be saved, or None if none are;
-        `follows_writers(config)`, whether it asks who has written what; and
-        `hears_all_writers(config)`, whether there is an event before each tool that may write.
+        `file_limits(config)`, which files are too large to be saved, or None if none are; and
+        `follows_writers(config)`, whether it asks who has written what.
         """
 
         def decide(self, call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - a Call, which is above
@@ -125,7 +124,7 @@ POLICIES: tuple[Policy, ...] = (
         module="gitgates.features.review.reviewer",
         gate="review",
         is_reserved=True,
-        kinds=("prompt", "before-tool", "subagent-start", "subagent-end"),
+        kinds=("session-start", "prompt", "before-tool", "subagent-start", "subagent-end"),
     ),
     Policy(
         name="intents",
@@ -155,14 +154,6 @@ POLICIES: tuple[Policy, ...] = (
         approvals={"undo": "undo or redo what is not the agent's own turn"},
         kinds=("session-start", "prompt", "before-tool", "after-tool", "tool-failed"),
         joins=True,
-    ),
-    # Notes whose work it is before gates run, which may take minutes.
-    Policy(
-        name="authorship",
-        priority="high",
-        module="gitgates.features.review.authorship",
-        gate="review",
-        kinds=("prompt", "before-tool", "after-tool", "tool-failed", *ENDINGS),
     ),
     Policy(
         name="session",
@@ -234,14 +225,14 @@ POLICIES: tuple[Policy, ...] = (
         is_reserved=True,
         verb="review",
         approvals={"review skip": "record that a change needs no independent review"},
-        kinds=("prompt-expansion", "before-tool", "after-tool", *ENDINGS),
+        kinds=("prompt-expansion", "before-tool", "after-tool", "tool-failed", *ENDINGS),
     ),
     Policy(
         name="undo",
         module="gitgates.features.undo.after_gates",
         table="undo",
         switch="enabled",
-        kinds=("after-tool", "turn-end"),
+        kinds=("turn-end",),
         passive=True,
         joins=True,
     ),

@@ -1,4 +1,4 @@
-"""What a session itself changed between two points: per file, as a patch id, and as text."""
+"""What differs between two trees: per file, as a patch id, and as text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 
 from gitgates.core.agent_types import FileDifference
-from gitgates.git.authorship import trees
+from gitgates.core.record import Record
 from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.repo import nul_ended
 
@@ -14,8 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gitgates.git.authorship import Span
-    from gitgates.git.repo import Git
+    from gitgates.git.repo import Git, Repo
 
     Numbers = dict[bytes, tuple[bytes, bytes]]  # path → lines added, and removed; `-`: binary
 
@@ -59,15 +58,24 @@ _ATTRIBUTE_NAMES = ("linguist-generated", "linguist-vendored", "diff")
 NOT_BELIEVED = "!"
 
 
-def file_differences(span: Span) -> tuple[FileDifference, ...]:
-    """Return each file that differs, without others' commits, sorted by path.
+class Trees(Record):
+    """The trees before and after a change."""
+
+    repo: Repo
+    before: str
+    after: str
+    began_s: float = 0.0  # when it began, so that it is known whose attributes are
+
+
+def file_differences(trees: Trees) -> tuple[FileDifference, ...]:
+    """Return each file that differs, sorted by path.
 
     Raises: GitError where one of the trees does not exist.
     """
-    before, after = trees(span)
-    git = _reading(span)
+    before, after = trees.before, trees.after
+    git = _reading(trees)
     by_path = {change.path: change for change in _differences(git, before, after)}
-    attributes, doubtful = _attributes(git, span, before, list(by_path))
+    attributes, doubtful = _attributes(git, trees, before, list(by_path))
     names = [change.path for change in by_path.values() if change.binary]
     names = [path for path in names if path in doubtful or is_text_by_name(path)]
     for path, added, removed in _counted_as_text(git, before, after, names):
@@ -79,15 +87,15 @@ def file_differences(span: Span) -> tuple[FileDifference, ...]:
     return tuple(sorted(by_path.values()))
 
 
-def patch_id(span: Span) -> str:
+def patch_id(trees: Trees) -> str:
     """Return `git patch-id --stable` of the change; empty if there is none, or it is huge.
 
     White space is in none: a change that was only reformatted keeps its id.
 
     Raises: GitError where one of the trees does not exist.
     """
-    before, after = trees(span)
-    git = _reading(span)
+    before, after = trees.before, trees.after
+    git = _reading(trees)
     # The diff is hardly larger than the files that differ.
     if before == after or _size_of(git, _objects(git, before, after).values()) > _MOST_BYTES:
         return ""
@@ -96,13 +104,13 @@ def patch_id(span: Span) -> str:
     return fields[0].decode() if fields else ""
 
 
-def diff_text(span: Span, paths: tuple[str, ...]) -> bytes:
+def diff_text(trees: Trees, paths: tuple[str, ...]) -> bytes:
     """Return the change of some paths as a unified diff.
 
     Raises: GitError where one of the trees does not exist.
     """
-    before, after = trees(span)
-    git = _reading(span)
+    before, after = trees.before, trees.after
+    git = _reading(trees)
     by_path = {change.path: change for change in _differences(git, before, after)}
     selected = [by_path[path] for path in sorted(set(paths)) if path in by_path]
     patch = b""
@@ -125,8 +133,8 @@ def _is_hidden_text(change: FileDifference) -> bool:
     return change.binary and is_text_by_name(change.path)
 
 
-def _reading(span: Span) -> Git:
-    git = reading_git(span.repo).with_settings(_SETTINGS)
+def _reading(trees: Trees) -> Git:
+    git = reading_git(trees.repo).with_settings(_SETTINGS)
     # How many lines of context; it is stronger than -U.
     env = {name: value for name, value in git.env.items() if name != "GIT_DIFF_OPTS"}
     return git._replace(env=env)
@@ -304,7 +312,7 @@ def _chunks(paths: Iterable[tuple[str, str]]) -> Iterator[list[str]]:
 
 
 def _attributes(
-    git: Git, span: Span, before: str, paths: list[str]
+    git: Git, trees: Trees, before: str, paths: list[str]
 ) -> tuple[dict[str, str], set[str]]:
     """Return path → the attribute for generated files; and paths that may be text.
 
@@ -314,8 +322,8 @@ def _attributes(
 
     Raises: GitError where git does not tell.
     """
-    info_abs = f"{span.repo.common_dir_abs}/info/attributes"
-    files = _attribute_files(span.repo.root_abs, paths)
+    info_abs = f"{trees.repo.common_dir_abs}/info/attributes"
+    files = _attribute_files(trees.repo.root_abs, paths)
     if not files and not os.path.exists(info_abs):
         return {}, set()  # most often; a .gitattributes that is gone excuses nothing
     raw = git.out("check-attr", "-z", "--stdin", *_ATTRIBUTE_NAMES, stdin=nul_ended(paths)).split(
@@ -332,7 +340,7 @@ def _attributes(
         if attribute != b"diff" and value.lower() in (b"set", b"true"):
             attributes.setdefault(path, os.fsdecode(attribute))
     is_of_before = not any(path.rpartition("/")[2] == _ATTRIBUTES for path in paths)
-    if is_of_before and _is_older(info_abs, span.start.stamp) and _all_in_tree(git, before, files):
+    if is_of_before and _is_older(info_abs, trees.began_s) and _all_in_tree(git, before, files):
         return attributes, set()
     return {path: NOT_BELIEVED + attribute for path, attribute in attributes.items()}, special
 

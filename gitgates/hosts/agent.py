@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from gitgates.core.agent_types import Replacement, ToolCall, ToolKind
+    from gitgates.core.agent_types import Replacement, ToolKind
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Level, Verdict
 
@@ -280,12 +280,6 @@ class AgentHost:
     def skill_files(self, name: str, folders: Iterable[str]) -> list[str]:
         """Return the files that define a skill, or a command of that name."""
         return [f"{folder}/{file.format(name)}" for folder in folders for file in self.FILES.skills]
-
-    def calls_in(self, _line: bytes) -> Sequence[ToolCall]:
-        """Return the calls of tools in one line of a transcript."""
-        from gitgates.core.agent_types import ToolCall  # few read a transcript
-
-        return [ToolCall()]  # an unknown one
 
     def conversation_start_in(self, _head: bytes) -> float:
         """Return when the conversation of a transcript began, since the epoch; 0: unknown."""

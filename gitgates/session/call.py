@@ -96,7 +96,6 @@ class Call:
         self._folded_to = 0  # bytes of the journal that a kept state stands for
         self._new: list[Fact] = []  # the entries after them
         self.session = Session()  # what they say: attempts and prompts
-        self.snapshot_fields: dict[str, Any] = {}  # that policies add to the next snapshot's entry
         self._states: dict[int, tuple[Any, Any, int]] = {}
 
     # The session's journal.

@@ -14,7 +14,7 @@ from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.git.object_store import reading_git
 from gitgates.session.breaker import BLOCKED, Attempt, rule
-from gitgates.session.writers import own_files_now
+from gitgates.session.writers import own_history
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,11 +66,10 @@ def _decide_ending(call: Call, message: str) -> Verdict:
 def _is_unrelated_to_session(call: Call) -> bool:
     """Return whether the session is known not to have changed the configuration.
 
-    Either it used no tool that may write any file, or the files are as they were when it began.
+    Either its tools have not, or the files are as they were when it began.
     """
-    written = own_files_now(call)
-    if written is not None:
-        return _files(call).isdisjoint(written)
+    if history := own_history(call):
+        return _files(call).isdisjoint(history.changes())
     base, now = call.session.base, call.snapshot.tree
     if not (base and now) or os.path.exists(f"{call.repo.root_abs}/{LOCAL_FILE}"):
         return False  # git may ignore that one: then it is in no snapshot

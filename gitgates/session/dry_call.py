@@ -13,6 +13,7 @@ from gitgates.session.call import Call
 from gitgates.session.driver import ask_all, policies_of
 from gitgates.session.facts import TIMELINE
 from gitgates.session.git_hooks import HookCall
+from gitgates.session.recorder import shared_look
 from gitgates.session.start import entries_of
 from gitgates.store.log import git_dir_of
 
@@ -50,6 +51,7 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
     )
     call = Call(payload, repo, is_dry=True)
     call.config = config
+    call.look_of = shared_look
     call.take(caller.facts[0])
     others = zip(caller.journals[1:], caller.facts[1:], strict=True)
     call.elsewhere = {git_dir_of(journal.path_abs): [*facts] for journal, facts in others}

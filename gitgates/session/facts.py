@@ -7,7 +7,7 @@ and who wrote what.
 
 from __future__ import annotations
 
-from gitgates.core.agent_types import Point, Write
+from gitgates.core.agent_types import Point
 from gitgates.core.lifecycle import RETRY_HOOKS, kind_of
 from gitgates.core.record import LazyRecord, Record
 from gitgates.session.journal import Projection, entry, point_of
@@ -173,20 +173,9 @@ class SnapshotEntry(LazyRecord):
     head: str = ""  # the commit that was checked out
     why: str = ""  # why there is no tree, or what replaces the first snapshot
     note: str = ""  # what the first snapshot replaces, if the first event was missed
-    own: Sequence[str] | None = None  # files that the session's tools wrote since the last snapshot
     transcript: int | None = None  # the size of the transcript in bytes
-    running: bool | None = None  # whether a shell command may still run in the background
     not_seen: Sequence[str] = ()  # files that no tree contains
-    stashes: Sequence[str] = ()  # the stash entries when the session began
     t: float = 0.0  # an earlier time, if the snapshot replaces one of that time
-
-
-@entry("rest")
-class RestEntry(LazyRecord):
-    """The agent was allowed to stop, and is idle until the next prompt."""
-
-    tree: str  # the snapshot
-    transcript: int  # the size of the transcript in bytes
 
 
 @entry("wrote")
@@ -201,21 +190,6 @@ class GatesWroteEntry(LazyRecord):
     """Gates have changed files."""
 
     paths: Sequence[str]  # the files
-    writes: Sequence[Sequence[str]]  # the path, and the blob ids before and after
-
-
-@entry("tool-refused")
-class ToolRefusedEntry(LazyRecord):
-    """A shell command was refused, so it has changed nothing."""
-
-    key: str  # identifies the event before the command
-
-
-@entry("tool-background")
-class ToolBackgroundEntry(LazyRecord):
-    """A shell command may still run in the background."""
-
-    key: str  # identifies the event before the command
 
 
 # What decides what is checked.
@@ -465,55 +439,21 @@ SESSION: Projection[Session] = Projection(
 fold = SESSION.fold
 
 
-# What the session has done, and others beside it.
-
-
-class IdleSpan(Record):
-    """A span in which the session wrote no files but the named ones."""
-
-    began: float
-    ended: float
-    before: str  # the tree then
-    after: str
-    written: tuple[str, ...] = ()  # files that its own tools wrote
+# Where the session began, and what it is about.
 
 
 class Timeline(Record):
-    """Where a session began, what it was asked for, and what others wrote meanwhile."""
+    """Where a session began, and what it was asked for."""
 
     base: Point | None = None
     base_note: str = ""  # what it stands in for, if the beginning was not heard of
-    stashes: tuple[str, ...] = ()  # that were there when the session began
-    point: Point | None = None  # the last snapshot
-    quiet: tuple[IdleSpan, ...] = ()
-    others_writes: tuple[Write, ...] = ()  # of gates
     requests: tuple[str, ...] = ()  # the person's prompts, word for word
     transcript_abs: str = ""  # of the host, as the last prompt named it
 
 
-def _point(state: Fact, fact: Fact) -> None:
-    if not fact["tree"]:
-        return
-    now, before, written = point_of(fact), state["point"], fact.get("own")
-    if before and isinstance(written, list):
-        span = IdleSpan(before.stamp, now.stamp, before.tree, now.tree, tuple(map(str, written)))
-        state["quiet"] += (span,)
-    state["point"] = now
-    if state["base"] is None:
-        state["base"], state["base_note"] = now, str(fact.get("note", ""))
-        state["stashes"] = tuple(map(str, fact.get("stashes", ())))
-
-
-def _rest(state: Fact, fact: Fact) -> None:
-    state["point"] = point_of(fact)
-
-
-def _gates_wrote(state: Fact, fact: Fact) -> None:
-    stamp = float(fact["t"])
-    state["others_writes"] += tuple(
-        Write(stamp=stamp, path=str(path), before=str(before), after=str(after))
-        for path, before, after in fact.get("writes", ())
-    )
+def _base(state: Fact, fact: Fact) -> None:
+    if fact["tree"] and state["base"] is None:
+        state["base"], state["base_note"] = point_of(fact), str(fact.get("note", ""))
 
 
 def _request(state: Fact, fact: Fact) -> None:
@@ -528,9 +468,7 @@ def _request(state: Fact, fact: Fact) -> None:
 TIMELINE: Projection[Timeline] = Projection(
     Timeline,
     {
-        SnapshotEntry: _point,
-        RestEntry: _rest,
-        GatesWroteEntry: _gates_wrote,
+        SnapshotEntry: _base,
         PromptEntry: _request,
     },
     prompt_ids=frozenset(),

@@ -18,8 +18,7 @@ from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
 from gitgates.session.facts import NO_RESULT, UNCHECKED, GatesWroteEntry, RoundEntry
-from gitgates.session.gate_writes import FilesBefore
-from gitgates.session.writers import observe_others
+from gitgates.session.writers import observe_others, written_by_gates
 from gitgates.store.runs import new_run
 from gitgates.worktree.gc import collect_if_due
 
@@ -76,13 +75,14 @@ class GateRun(Listener):
         call, listener = self.call, self.call.listener or self
         if call.kind in RETRIED:
             observe_others(call)
-        before = FilesBefore(call, self.plan)
         decision = run_plan(self.plan, self.settings, call.repo, listener, options=options)
-        changed = {path for visit in decision.visits for path in visit.result.changed_paths}
-        writes = before.writes_in(decision)
-        if changed or writes:
-            paths = sorted({*changed, *(path for path, _before, _after in writes)})
-            call.record(GatesWroteEntry(paths, writes))
+        results = [visit.result for visit in decision.visits]
+        changed = {path for result in results for path in result.changed_paths}
+        ran = {result.gate for result in results if result.duration_s}
+        if names := [gate.name for gate in self.gates.values() if gate.writes and gate.name in ran]:
+            changed |= written_by_gates(call, names)
+        if changed:
+            call.record(GatesWroteEntry(sorted(changed)))
         return decision
 
     def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> RoundEntry:

@@ -10,7 +10,6 @@ from gitgates.core.policy import (
     POLICIES,
     Need,
     enabled_policies,
-    functions_of,
     module_of,
     needs_of,
     policies_at,
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.policy import Policy, WantedAgent
     from gitgates.core.types import Config, Hook
-    from gitgates.session.call import Call
 
 _NAMES = tuple(HOOK_OF.values())
 # Where a session begins, where a prompt does, and who else gets the rules.
@@ -138,18 +136,6 @@ def agent_hooks(config: Config) -> list[Hook]:
         and hook.name in _NAMES
         and () not in (hook.enabled_tools, hook.enabled_agents)  # nothing that it answers to
     ]
-
-
-def are_writers_followed(call: Call) -> bool:
-    """Return whether a policy asks who has written what, so that the journal must record it."""
-    predicates = functions_of(call.config, "follows_writers", call.kind)
-    return any(follows(call.config) for follows in predicates)
-
-
-def are_all_writers_heard(call: Call) -> bool:
-    """Return whether there is an event for each tool that may write."""
-    predicates = functions_of(call.config, "hears_all_writers", call.kind)
-    return any(hears(call.config) for hears in predicates)
 
 
 def join_needs(need: Need, other: Need) -> Need:

@@ -17,7 +17,7 @@ import time
 from gitgates.core.agent_types import UNCHANGING
 from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
-from gitgates.files.look import DEFAULT, TimeOver
+from gitgates.files.look import DEFAULT, TimeOver, look
 from gitgates.files.points import GATE, SESSION, Author, Facts, look_and_record
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.proc.parents import Program, is_running, who_started
@@ -104,6 +104,14 @@ def is_saved(call: Call) -> bool:
     return may_write(call.payload) and _limits(call.config, call.kind) is not None
 
 
+def is_recorded(call: Call) -> bool:
+    """Return whether a policy asks for points: to save files, or to tell who has changed them."""
+    if _limits(call.config, call.kind) is not None:
+        return True
+    follows = functions_of(call.config, "follows_writers", call.kind)
+    return any(each(call.config) for each in follows)
+
+
 def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Observed:
     """Record what has changed up to an event, and whose it is; open or close the tool call.
 
@@ -131,9 +139,7 @@ def shared_look(call: Call) -> Look | None:
 
     Raises: as `observe`.
     """
-    if not _limits(call.config, call.kind):
-        return None
-    return observe(call, always=True).look
+    return observe(call, always=True).look if is_recorded(call) else None
 
 
 def begin(call: Call) -> Observed:
@@ -211,7 +217,7 @@ def read_calls(repo: Repo) -> Mapping[str, OpenCall]:
 
 def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
     if call.is_dry:
-        return _NOTHING
+        return Observed(look=look(call.repo, None)) if always else _NOTHING
     payload, key, calls_before = call.payload, _key(call.payload), read_calls(call.repo)
     writes = call.kind in ("before-tool", *_AFTER) and may_write(payload)
     origin = _close(call, key)
@@ -221,14 +227,21 @@ def _observe(call: Call, limit_s: float, *, always: bool) -> Observed:
     if own and call.kind in _AFTER:
         origin = own
     try:
-        observed = _record(call, origin or writer(call.repo), limit_s)
-        return observed._replace(calls=calls_before)
+        origin = _with_others(origin or writer(call.repo), read_calls(call.repo))
+        return _record(call, origin, limit_s)._replace(calls=calls_before)
     finally:
         if own and call.kind == "before-tool":
             _open(call, key, own)
         elif own and not _runs_on(payload):
             with _Calls(call.repo) as calls:
                 calls.open.pop(key, None)
+
+
+def _with_others(origin: Origin, calls: Mapping[str, OpenCall]) -> Origin:
+    """Return whose a change is, with the other sessions that may have made it."""
+    sessions = {each.session for each in calls.values() if not _is_gone(each)}
+    beside = tuple(sorted(sessions - {origin.author.name}))
+    return origin._replace(facts=origin.facts._replace(beside=beside)) if beside else origin
 
 
 def _record(call: Call, origin: Origin, limit_s: float) -> Observed:
@@ -251,7 +264,7 @@ def _close(call: Call, key: str) -> Origin | None:
     """Close the calls that are over; return whose the changes up to now are, if one tells that.
 
     Of a call that had no event after it, and whose client has none for a failed one, nobody knows
-    whether it was refused: what has changed is its.
+    whether it was refused, nor when one in the background has ended: what has changed is its.
     """
     calls = _Calls(call.repo)
     over = {
@@ -268,7 +281,7 @@ def _close(call: Call, key: str) -> Origin | None:
     unsure = [
         open_call
         for open_call in over.values()
-        if not (open_call.tells_failures or open_call.runs_on or _is_gone(open_call))
+        if (open_call.runs_on or not open_call.tells_failures) and not _is_gone(open_call)
     ]
     return unsure[-1].origin if unsure else None
 
@@ -284,6 +297,8 @@ def _is_over(open_call: OpenCall, call: Call) -> bool:
             kind == "turn-end" and not (is_listed and open_call.runs_on == TOOL)
         )
     is_same_agent = open_call.agent_id == payload.agent_id
+    if open_call.agent_id and kind == "turn-end" and call.agents_at_work:
+        return False
     if kind in _ENDS:
         return is_same_agent or kind not in ("after-batch", "subagent-end")
     is_tool = kind == "before-tool" or kind in _AFTER

@@ -5,9 +5,11 @@ That is what there was when the session began, or what stands in for it.
 
 from __future__ import annotations
 
+import os
 import zlib
 
-from gitgates.core.agent_types import Point
+from gitgates.core.agent_types import UNCHANGING, Point
+from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS, HOOK_OF, RETRIED
 from gitgates.core.types import BLOCK, STOP, Verdict
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
     from gitgates.session.call import Call
 
-_MOST_STASHES = 20
 _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
 _UNKNOWN = "the start of this session is not recorded here"
+_AROUND_TOOLS = ("before-tool", "after-tool", "tool-failed")
 _NOW = "HEAD, so all differences from HEAD count as its work"
 
 always = True  # where a host has no event for the start of a session, the first tool may be refused
@@ -46,11 +48,14 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     That may take long, in a large repository; what was asked has been recorded before.
     """
     payload, session = call.payload, call.session
+    if payload.kind in _AROUND_TOOLS and so_far.level < BLOCK:
+        _observe(call)
     if call.is_deferred:
         call.record(DeferredEntry(call.prompt))
     is_prompt = payload.kind == "prompt" and not payload.automatic
-    # If the first event is an end, the work is done already, and is measured otherwise.
-    is_first = not (session.base or session.no_base) and payload.kind not in RETRIED
+    # If it is an end, or after a tool, work is done already, and is measured otherwise.
+    begins = payload.kind not in (*RETRIED, "after-tool", "tool-failed")
+    is_first = not (session.base or session.no_base) and begins
     if is_prompt or (is_first and payload.kind != "prompt"):
         call.record(_snapshot(call))
     if session.watched is None and not call.config_error:
@@ -67,31 +72,33 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far
 
 
+def _observe(call: Call) -> None:
+    """Record whose the changes up to now are, if anybody asks for that."""
+    payload, open_abs = call.payload, f"{call.repo.state_abs}/recorder.calls"
+    if payload.tool_kind in UNCHANGING and not os.path.exists(open_abs):
+        return
+    from gitgates.session import recorder  # many events are about no tool that may write
+
+    if recorder.is_recorded(call):
+        try:
+            recorder.observe(call)
+        except GitgatesError as error:
+            call.say(str(error))
+
+
 def _snapshot(call: Call) -> SnapshotEntry:
     """Return the journal entry of a snapshot: a tree, or why there is none."""
     from gitgates.store.files import length_of  # cold: once in a session, and once a prompt
 
     now = call.snapshot
     if not now.tree:
-        return SnapshotEntry(tree="", why=now.unseen[0], **call.snapshot_fields)
+        return SnapshotEntry(tree="", why=now.unseen[0])
     return SnapshotEntry(
         tree=now.tree,
         head=now.head,
         transcript=length_of(call.payload.transcript_abs),
         not_seen=now.doubts,
-        stashes=() if call.session.base else _stashes(call),
-        **call.snapshot_fields,
     )
-
-
-def _stashes(call: Call) -> tuple[str, ...]:
-    """Return what is stashed, the newest last, by git's log of that."""
-    from gitgates.store.files import read_tail
-
-    log = read_tail(f"{call.repo.common_dir_abs}/logs/refs/stash", 0, _LONGEST_PROMPT) or b""
-    words = (line.split(b" ", 2) for line in log.splitlines())
-    ids = [fields[1].decode("ascii", "replace") for fields in words if len(fields) > 2]  # noqa: PLR2004 - two ids and more
-    return tuple(ids[-_MOST_STASHES:])
 
 
 def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:

@@ -221,7 +221,7 @@ def test_a_file_that_both_edit_counts_with_all_of_it(tmp_path: Path) -> None:
     file = scene.at("a.py")
     file.write_text("first = 1\n\n\nlast = 1\n")
     scene.commit()
-    person = f"test -e ../once || sed -i '3r ../lines' {file}; touch ../once"
+    person = f"grep -q 'first = 2' {file} && ! grep -q line {file} && sed -i '3r ../lines' {file}"
     (tmp_path / "lines").write_text(LINES)
     scene.add_hook(person, "PostToolUse")
     first = edit(file, "first = 1\n", "first = 2\n")

@@ -177,7 +177,6 @@ def test_a_session_that_began_in_a_folder_of_repositories_is_not_told_so(repo: R
     late = Agent(repo, "late")
     late.env["CLAUDE_PROJECT_DIR"] = str(repo.path.parent)
     late.write("a.py", "x = 1\n")
-    (repo.path.parent / "late.transcript").unlink()
     late.prompt()
     assert told(late) == ""
 

@@ -37,8 +37,12 @@ PACKAGE = Path(__file__).resolve().parent.parent.parent / "gitgates"
 # Written by version 0.1.0, with each kind of entry in each of its forms; and its states.
 OLD = Path(__file__).resolve().parent / "journals"
 # What it has written, and nobody reads any more.
-GONE = {"others-wrote", "tool-harmless", "trace"}
-GONE_FIELDS = {"wrote": {"new", "old", "whole"}}
+GONE = {"others-wrote", "rest", "tool-background", "tool-harmless", "tool-refused", "trace"}
+GONE_FIELDS = {
+    "gates-wrote": {"writes"},
+    "snapshot": {"own", "running", "stashes"},
+    "wrote": {"new", "old", "whole"},
+}
 EVENT = EventEntry("Stop", "k", "p", "", "", "", "")
 ALL = [*feature_parts("facts")] and list(KINDS)
 
@@ -66,8 +70,8 @@ PROBED: Projection[Probed] = Projection(Probed, {ProbeEntry: _probe})
 
 def test_a_field_that_has_its_default_is_left_out() -> None:
     assert fact_of(WroteEntry("a")) == {"what": "wrote", "path": "a"}
-    found = fact_of(SnapshotEntry("t", own=[], running=False))
-    assert found == {"what": "snapshot", "tree": "t", "own": [], "running": False}
+    found = fact_of(SnapshotEntry("t", transcript=0))
+    assert found == {"what": "snapshot", "tree": "t", "transcript": 0}
     empty = dict.fromkeys(("prompt_id", "agent", "agent_type", "tool", "tool_kind"), "")
     assert fact_of(EVENT) == {
         "what": "event",

@@ -105,6 +105,24 @@ def test_a_refused_call_is_over_with_the_turn(session: Session, kind: str) -> No
     assert session.changed() == [("person", "")]
 
 
+def test_a_call_of_a_sub_agent_outlasts_a_turn_that_it_is_said_to_outlast(session: Session) -> None:
+    session.pre(agent_id="w1")
+    session.event("turn-end", background=(BackgroundTask("subagent", "running"),))
+    session.repo.write("a", "agent\n")
+    session.pre("t2")
+    assert session.changed() == [("session", "s")]
+
+
+def test_what_another_session_does_in_a_call_is_both_of_theirs(session: Session) -> None:
+    other = Session(session.repo, "other")
+    session.pre()
+    other.pre("o1")
+    session.repo.write("a", "agent\n")
+    other.post("o1")
+    (_first, point) = points.points(session.found)
+    assert (point.author.name, point.facts.beside) == ("other", ("s",))
+
+
 def test_a_call_that_we_refuse_is_over(session: Session) -> None:
     call = session.call("before-tool", **WRITE, tool_use_id="t1")
     observe(call)

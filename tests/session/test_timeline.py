@@ -1,11 +1,11 @@
-"""What a session's journal says of its beginning, its requests, and what others wrote meanwhile."""
+"""What a session's journal says of its beginning, and of its requests."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gitgates.core.agent_types import Point, Write
-from gitgates.session.facts import TIMELINE, IdleSpan, Timeline
+from gitgates.core.agent_types import Point
+from gitgates.session.facts import TIMELINE, Timeline
 
 
 def told(*facts: dict[str, Any]) -> Timeline:
@@ -32,23 +32,3 @@ def test_requests_are_the_persons_prompts_each_once() -> None:
         {"what": "prompt", "text": "and that"},
     )
     assert found.requests == ("do it", "and that", "and that")
-
-
-def test_a_span_is_idle_where_the_snapshot_after_it_names_the_sessions_own_files() -> None:
-    found = told(
-        {"what": "snapshot", "tree": "a"},
-        {"what": "rest", "tree": "b"},
-        {"what": "snapshot", "tree": "c", "own": ["x"]},
-        {"what": "snapshot", "tree": "d", "own": None},
-    )
-    assert found.quiet == (IdleSpan(2.0, 3.0, "b", "c", ("x",)),)
-    assert found.point == Point("d", "", 4.0)
-
-
-def test_what_gates_wrote_is_kept_with_its_time() -> None:
-    found = told(
-        {"what": "gates-wrote", "paths": ["x"], "writes": [["x", "1", "2"]]},
-        {"what": "gates-wrote", "paths": ["y"], "writes": [["y", "3", "4"]]},
-        {"what": "gates-wrote", "writes": ["damaged"]},
-    )
-    assert found.others_writes == (Write(1.0, "x", "1", "2"), Write(2.0, "y", "3", "4"))

@@ -5,18 +5,27 @@ from __future__ import annotations
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record, lazy
 from gitgates.features.review.config import settings_of
-from gitgates.features.review.facts import COMPLETE, DECISION, SKIP, evidence_of, is_strict
+from gitgates.features.review.facts import (
+    COMPLETE,
+    DECISION,
+    EVIDENCE,
+    SKIP,
+    evidence_of,
+    is_strict,
+)
 from gitgates.features.review.significance import Significance, kinds_of, weigh
-from gitgates.git.authorship import Span, with_changes
-from gitgates.git.diff import file_differences, patch_id
-from gitgates.git.without_writes import without_writes
-from gitgates.session.facts import TIMELINE
+from gitgates.files.changes import trees_of
+from gitgates.files.origins import in_tree
+from gitgates.git.diff import Trees, file_differences, patch_id
 from gitgates.session.start import first_point
+from gitgates.session.writers import own_history
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.agent_types import Point
     from gitgates.features.review.facts import Marker
+    from gitgates.files.changes import History
+    from gitgates.files.versions import Changes
     from gitgates.session.call import Call
 
 
@@ -24,6 +33,7 @@ MOST_MARKERS = 3  # the newest: each one costs a comparison
 
 
 _CHANGE = "change"
+_FOREVER_S = float("inf")
 
 
 class MarkerStatus(Record):
@@ -46,36 +56,41 @@ class SessionChange:
         self.base, self.began_note = first_point(call)
         self.now = now or call.point
         self.notes = tuple(filter(None, (self.began_note, *call.snapshot.doubts)))
-        self.evidence, self.timeline = evidence_of(call), call.state(TIMELINE)
+        self.evidence = evidence_of(call)
         self.is_strict = is_strict(call)
-        self._also = tuple(call.elsewhere)
+        self._call = call
         self._comparisons: dict[tuple[str, str, bool], tuple[bool, str]] = {}
 
-    def since(self, start: Point) -> Span:
-        """Return the span from a point until now, without the known changes of others."""
-        later = [period for period in self.timeline.quiet if period.ended >= start.stamp]
-        times = tuple((period.began, period.ended) for period in later)
-        trees = [
-            (period.before, period.after, period.written)
-            for period in later
-            if period.before != period.after
-        ]
-        if trees:
-            start = start._replace(tree=with_changes(self.repo, start.tree, trees))
-        return Span(self.repo, start, self.now, self._also, times, self.timeline.stashes)
+    @lazy
+    def _history(self) -> History | None:
+        return own_history(self._call)
 
-    def without_others(self, span: Span) -> Span:
-        """Return a span without the writes of our gates."""
-        writes = [write for write in self.timeline.others_writes if write.stamp >= span.start.stamp]
-        if not writes:
-            return span
-        start, now = without_writes(self.repo, span.start.tree, span.now.tree, writes)
-        return span._replace(start=span.start._replace(tree=start), now=span.now._replace(tree=now))
+    def at(self, now: Point) -> Trees:
+        """Return what the session had changed at a point."""
+        if self._history is None:
+            return Trees(self.repo, self.base.tree, now.tree, self.base.stamp)
+        return self._trees(self._history.changes(until_s=now.stamp or _FOREVER_S), self.base.stamp)
+
+    def since(self, marker: Marker) -> Trees:
+        """Return what it has changed since a review, which may have been in another worktree."""
+        reviewed = marker.point
+        if self._history is None:
+            return Trees(self.repo, reviewed.tree, self.now.tree, reviewed.stamp)
+        since_s = reviewed.stamp if marker in self._call.state(EVIDENCE).markers else 0.0
+        by_path = self._history.changes(since_s, self.now.stamp or _FOREVER_S)
+        # A command may have written it before, and have ended after; or it has come back.
+        unchanged = in_tree(self.repo, reviewed.tree, by_path)
+        return self._trees({p: by_path[p] for p in by_path if p not in unchanged}, reviewed.stamp)
+
+    def _trees(self, by_path: Changes, began_s: float) -> Trees:
+        if not by_path:
+            return Trees(self.repo, self.now.tree, self.now.tree, began_s)
+        return Trees(self.repo, *trees_of(self.repo, by_path), began_s)
 
     @lazy
-    def whole(self) -> Span:
-        """Return the span of the whole session."""
-        return self.since(self.base)
+    def whole(self) -> Trees:
+        """Return what it has changed since it began."""
+        return self.at(self.now)
 
     @lazy
     def weight(self) -> Significance:
@@ -90,7 +105,7 @@ class SessionChange:
     @lazy
     def patch(self) -> str:
         """Return its patch id; empty if there is none."""
-        return patch_id(self.without_others(self.whole))
+        return patch_id(self.whole)
 
     @lazy
     def standings(self) -> tuple[MarkerStatus, ...]:
@@ -127,8 +142,8 @@ class SessionChange:
         """Return whether nothing relevant has changed since a review."""
         return self._holds(marker, strict=True)[0]
 
-    def _weigh(self, span: Span) -> Significance:
-        changed_files = file_differences(self.without_others(span))
+    def _weigh(self, span: Trees) -> Significance:
+        changed_files = file_differences(span)
         paths = (
             *(file.path for file in changed_files),
             *(file.was for file in changed_files if file.was),
@@ -154,7 +169,7 @@ class SessionChange:
             return False, "what it covered is unknown"
         if marker.point.tree == self.now.tree:
             return True, "nothing has changed since"
-        since = self._weigh(self.since(marker.point))
+        since = self._weigh(self.since(marker))
         if not since.counts:
             return True, "nothing relevant has changed since"
         # White space is in no patch id, and in a critical file it may have a meaning.

@@ -11,7 +11,6 @@ from gitgates.core.agent_types import Point
 from gitgates.core.errors import GitError, StateError, UsageError
 from gitgates.core.record import lazy
 from gitgates.engine.command import is_running_here
-from gitgates.features.review.authorship import record_now
 from gitgates.features.review.change import change_of
 from gitgates.features.review.facts import session_evidence
 from gitgates.git.diff import patch_id
@@ -20,6 +19,7 @@ from gitgates.session.dry_call import dry_call
 from gitgates.session.facts import TIMELINE
 from gitgates.session.journal import fact_of
 from gitgates.session.shell_commands import OPTION
+from gitgates.session.start import record_base
 from gitgates.store.messages import Message
 from gitgates.verbs.group import VerbGroup
 from gitgates.verbs.repository import configuration, current_repo, post_message
@@ -79,7 +79,7 @@ class ReviewSession:
 
         Raises: GitError, StateError if the present content cannot be read.
         """
-        record_now(self.call)
+        record_base(self.call)
         return change_of(self.call)
 
     def post(self, text: str, data: Mapping[str, object], *, topic: str = "") -> str:
@@ -100,11 +100,10 @@ class ReviewSession:
         Raises: StateError if that is not possible.
         """
         try:
-            span = self.change.whole._replace(now=point)
-            patch = patch_id(self.change.without_others(span))
+            patch = patch_id(self.change.at(point))
         except GitError:
             patch = ""  # the base is gone: the entry holds for this content alone
-        bound = {"tree": point.tree, "head": point.head, "patch": patch}
+        bound = {"tree": point.tree, "head": point.head, "patch": patch, "seen": point.stamp}
         journal = self.caller.journals[0]
         try:
             journal.append(fact_of(kind(agent=self.caller.agent, **bound, **fields)))

@@ -11,29 +11,25 @@ from gitgates.session.needs import agent_hooks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.agent_types import Payload, ToolKind
+    from gitgates.core.agent_types import Payload
+    from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
     from gitgates.session.call import Call
 
 GATE = "review"
-# Tools that review, and those that show whose a change is.
-_TOOLS: tuple[ToolKind, ...] = ("skill", "report", "writes", "shell")
 # Time for the policy's own git in a large repository, in addition to that of gates.
 _ASSESSING_S = 45.0
 _SNAPSHOT_S = 25.0
 _MARKING_S = 15.0  # a snapshot, too; the host waits longer there as it is
+_AROUND: tuple[EventKind, ...] = ("before-tool", "after-tool", "tool-failed")
 _ALWAYS = (
     Need(kind="prompt"),
     Need(kind="prompt-expansion", more_s=_SNAPSHOT_S),
-    Need(kind="after-tool", tools=(), tool_kinds=_TOOLS, more_s=_MARKING_S),
-    Need(kind="tool-failed", tools=(), tool_kinds=("shell",), more_s=_MARKING_S),
+    # Around tools that may write, so that it is known whose a change is.
+    *(Need(kind=kind, tools=(), but_reads=True, more_s=_MARKING_S) for kind in _AROUND),
     Need(kind="subagent-start", more_s=_SNAPSHOT_S),
     Need(kind="turn-end", more_s=_ASSESSING_S),
 )
-_BEFORE_COMMANDS = Need(
-    kind="before-tool", tools=(), tool_kinds=("shell", "ours"), more_s=_MARKING_S
-)
-_BEFORE_WRITES = Need(kind="before-tool", tools=(), but_reads=True, more_s=_MARKING_S)
 
 
 class Review(Record):
@@ -77,22 +73,13 @@ def is_strict_possible(config: Config) -> bool:
     return review.mode == "require" or bool(review.prefix)
 
 
-def hears_all_writers(config: Config) -> bool:
-    """Return whether there are events before each tool that may write."""
-    return is_review_on(config) and is_strict_possible(config)
-
-
 def review_needs(config: Config) -> tuple[Need, ...]:
-    """Return the needed events: of commands of ours, of tools that write, of reviews.
-
-    In the strict form the reviewer may only read, whatever tool it uses.
-    """
+    """Return the needed events: of tools that may write, and of reviews."""
     if not is_review_on(config):
         return ()
     review = settings_of(config)
     reviewers = tuple(dict.fromkeys((*review.agents, review.reviewer)))
-    before = _BEFORE_WRITES if is_strict_possible(config) else _BEFORE_COMMANDS
-    return (*_ALWAYS, before, Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S))
+    return (*_ALWAYS, Need(kind="subagent-end", agents=reviewers, more_s=_ASSESSING_S))
 
 
 def is_reviewer(review: Review, agent_type: str) -> bool:

@@ -266,4 +266,5 @@ def marker_now(call: Call, how: str, name: str) -> MarkerEntry | None:
         head=change.now.head,
         patch=patch,
         key=call.key,
+        seen=change.now.stamp,
     )

@@ -73,6 +73,7 @@ class MarkerEntry(LazyRecord):
     key: str = ""  # identifies the event
     message: str = ""  # the id of the message with the details
     by_person: bool = False  # whether a person ran the command
+    seen: float = 0.0  # the time of that content, if it is an earlier one
 
 
 @entry("decision")
@@ -87,6 +88,7 @@ class DecisionEntry(LazyRecord):
     patch: str  # as in a marker
     message: str  # the id of the message with the details
     digest: str = ""  # the SHA-256 of the reviewer's token
+    seen: float = 0.0  # as in a marker
 
 
 @entry("reported")
@@ -140,9 +142,10 @@ def _token(state: Fact, fact: Fact) -> None:
 
 
 def _read_marker(fact: Fact, how: str, name: str) -> Marker:
+    point = point_of(fact)
     return Marker(
         how=how,
-        point=point_of(fact),
+        point=point._replace(stamp=float(fact.get("seen", 0.0)) or point.stamp),
         name=name,
         patch=str(fact.get("patch", "")),
         agent=str(fact.get("agent", "")),

@@ -16,8 +16,10 @@ from gitgates.features.review.config import (
     reviews,
     settings_of,
 )
+from gitgates.files.points import has_changed_since
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session.facts import TIMELINE
+from gitgates.session.start import record_base
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 
 needs = review_needs
+follows_writers = is_review_on
 
 
 def rules(config: Config) -> str:
@@ -75,12 +78,9 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         so_far = so_far.joined(Verdict(entries=(entry,) if entry else ()))
     if call.payload.kind not in ENDINGS or not asks_for_review(call):
         return so_far
-    verdict = _decide_end(call, so_far) if call.ends_work else so_far
-    if verdict.level < BLOCK and (call.ends_work or call.payload.mode == "plan"):
-        from gitgates.features.review.authorship import idle_entry
-
-        verdict = verdict.joined(Verdict(entries=idle_entry(call)))
-    return verdict
+    if call.ends_work or call.payload.mode == "plan":
+        record_base(call)
+    return _decide_end(call, so_far) if call.ends_work else so_far
 
 
 def _review_that_ran(call: Call, so_far: Verdict) -> tuple[str, str] | None:
@@ -103,7 +103,7 @@ def _decide_end(call: Call, so_far: Verdict) -> Verdict:
     """Return the verdict on reviews, unless gates block already."""
     if so_far.level == STOP or (so_far.level == BLOCK and call.hook.strategy == "sequence"):
         return so_far
-    if call.is_unchanged and not _has_committed(call):
+    if call.is_unchanged and not has_changed_since(call.repo, _began_s(call)):
         return so_far
     from gitgates.core.errors import GitError
     from gitgates.features.review.end import decide_end  # most often, nothing has changed
@@ -119,12 +119,7 @@ def _decide_end(call: Call, so_far: Verdict) -> Verdict:
     return so_far.joined(verdict, between="\n\n---\n\n")
 
 
-def _has_committed(call: Call) -> bool:
-    """Return whether anything was committed, or checked out, since the session began.
-
-    A commit on a branch that is no longer checked out is a change all the same.
-    """
-    from gitgates.git.authorship import entries_since, read_reflog
-
+def _began_s(call: Call) -> float:
+    """Return when the session began. A branch that it has left again is a change all the same."""
     base = call.state(TIMELINE).base
-    return base is not None and bool(entries_since(read_reflog(call.repo.git_dir_abs), base))
+    return base.stamp if base else 0.0

@@ -54,6 +54,7 @@ _SCHEDULED = (
 
 
 needs = review_needs
+follows_writers = is_review_on
 
 
 def agents(config: Config) -> tuple[WantedAgent, ...]:

@@ -1,7 +1,4 @@
-"""The policy that records what gates have written, and what the end of a turn finds.
-
-What gates write is undone with the work of the agent.
-"""
+"""The policy that records what the end of a turn finds, and removes old save points."""
 
 from __future__ import annotations
 
@@ -21,25 +18,15 @@ __all__ = ["decide", "file_limits"]
 
 
 def decide(call: Call, so_far: Verdict) -> Verdict:
-    """Record a save point after gates that write, and at the end of a turn."""
-    names = [
-        gate.name for gate in call.config.gates if gate.writes and gate.name in call.hook.gates
-    ]
-    if call.is_dry or not (names or call.kind == "turn-end"):
+    """Record what has changed; tell the person what is to be said of old points."""
+    if call.is_dry:
         return so_far
     try:
-        said = _record(call, names)
+        recorder.observe(call, always=True)
+        settings = settings_of(call.config)
+        said = prune(
+            call.repo, time.time(), keep_s=settings.keep_s, max_size=settings.max_size_bytes
+        )
     except GitgatesError as error:
         said = f"no save point: {error}"
     return so_far.joined(Verdict(WARN, to_person=f"gitgates: {said}")) if said else so_far
-
-
-def _record(call: Call, gates: list[str]) -> str:
-    """Record what has changed; at the end of a turn, return what is to be said of old points."""
-    if gates:
-        recorder.record_gates(call, gates)
-    if call.kind != "turn-end":
-        return ""
-    recorder.observe(call, always=True)
-    settings = settings_of(call.config)
-    return prune(call.repo, time.time(), keep_s=settings.keep_s, max_size=settings.max_size_bytes)

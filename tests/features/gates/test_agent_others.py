@@ -29,7 +29,6 @@ def shell(agent: Agent, command: str) -> None:
 
 
 def test_settings_that_somebody_else_is_editing_are_told_to_the_person(agent: Agent) -> None:
-    agent.transcript("Read", file_path=str(agent.repo.path / "seed.py"))
     good = (agent.repo.path / "pyproject.toml").read_text()
     agent.repo.write("pyproject.toml", good + "\n[tool.gitgates.hooks.Stop\n")
     told = agent.stop()
@@ -37,7 +36,7 @@ def test_settings_that_somebody_else_is_editing_are_told_to_the_person(agent: Ag
     assert "pyproject.toml" in told["systemMessage"]
     agent.prompt("and why?")
     assert "decision" not in agent.stop()
-    agent.transcript("Edit", file_path=str(agent.repo.path / "pyproject.toml"))
+    write(agent, "pyproject.toml", "[tool.gitgates.hooks.Stop\n")
     assert agent.stop()["decision"] == "block"  # now the agent has a part in it
 
 
@@ -73,7 +72,6 @@ def test_a_failure_in_what_somebody_else_writes_names_it(repo: Repo, listed: str
     assert "changed by somebody else in the meantime: tests.py" in reason
     command = f"{WAY_OUT} 'tests.py is being written by somebody else'"
     agent.pre("Bash", tool_input={"command": command})
-    agent.transcript("Bash", command=command)
     env = {"CLAUDE_CODE_SESSION_ID": agent.session}
     done = repo.gitgates("cannot-fix", "check", "--reason", "tests.py is not mine", env=env)
     assert done.returncode == 0, done.stderr
@@ -83,7 +81,7 @@ def test_a_failure_in_what_somebody_else_writes_names_it(repo: Repo, listed: str
 
 
 def test_what_a_shell_may_have_written_is_named_as_nobody_elses(agent: Agent) -> None:
-    agent.write("a.py", "BAD\n")
+    agent.edit("a.py", "BAD\n")
     assert "somebody else" not in agent.stop()["reason"]
 
 

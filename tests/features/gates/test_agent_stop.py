@@ -262,7 +262,7 @@ def test_of_the_first_attempt_as_well_no_line_is_sent_twice(repo: Repo) -> None:
     assert "lines as in an earlier attempt ...]" in agent.stop(again=True)["reason"]
 
 
-def test_an_edit_that_only_the_event_before_it_and_the_transcript_tell_of(repo: Repo) -> None:
+def test_an_edit_that_only_the_event_before_it_tells_of(repo: Repo) -> None:
     agent = begin(
         repo,
         "[gates.check]\ncommand = 'true'\n"
@@ -270,7 +270,6 @@ def test_an_edit_that_only_the_event_before_it_and_the_transcript_tell_of(repo: 
     )
     agent.pre("Write", "pyproject.toml", tool_use_id="w1")
     agent.repo.write("pyproject.toml", "[tool.gitgates]\n[[[")
-    agent.transcript("Write", call_id="w1", file_path=str(repo.path / "pyproject.toml"))
     assert "gitgates check" in agent.stop()["reason"]
 
 

@@ -44,7 +44,7 @@ def now() -> str:
 
 def changed(repo: Repo, config: str = REVIEW, text: str = LINES) -> Agent:
     agent = begin(repo, config)
-    agent.write("a.py", text)
+    agent.edit("a.py", text)
     return agent
 
 
@@ -119,7 +119,7 @@ def test_what_was_there_before_is_not_the_sessions(repo: Repo) -> None:
     agent.start()
     agent.prompt()
     repo.commit_all("the person's")
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     assert agent.stop() == {}
 
 
@@ -181,7 +181,7 @@ def test_a_sub_agents_end_is_a_review_and_its_launch_is_none(repo: Repo) -> None
 def test_a_sub_agent_saw_what_there_was_when_it_began(repo: Repo) -> None:
     agent = changed(repo, text="x = 1\n")
     agent.send("SubagentStart", agent_id="r1", agent_type="code-reviewer")
-    agent.write("a.py", LINES)
+    agent.edit("a.py", LINES)
     agent.sub_stop("code-reviewer", "r1")
     said = reason(agent.stop())
     assert "The last review (the sub-agent `code-reviewer`) no longer covers it" in said
@@ -231,10 +231,10 @@ def test_saying_that_no_review_is_needed(repo: Repo) -> None:
 def test_a_later_typo_passes_and_a_later_rewrite_does_not(repo: Repo) -> None:
     agent = changed(repo)
     agent.post("Skill", tool_input={"skill": "code-review"})
-    agent.write("a.py", LINES.replace("line = 7\n", "line = 77\n"))
+    agent.edit("a.py", LINES.replace("line = 7\n", "line = 77\n"))
     assert agent.stop() == {}
     agent.prompt("more")
-    agent.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     assert "`b.py` +60" in reason(agent.stop())
 
 
@@ -245,7 +245,7 @@ def test_a_commit_hides_nothing_and_voids_nothing(repo: Repo) -> None:
     agent.post("Skill", tool_input={"skill": "code-review"})
     repo.git("commit", "-q", "--amend", "-m", "another message")
     assert agent.stop(again=True) == {}
-    agent.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     repo.commit_all("more")
     repo.git("reset", "-q", "--soft", "HEAD~2")
     repo.commit_all("all of it")
@@ -262,7 +262,7 @@ def test_a_rebase_hides_nothing_and_voids_nothing(repo: Repo, tmp_path: Path) ->
     colleague.commit_all("a colleague's")
     repo.git("rebase", "-q", "theirs")
     assert agent.stop() == {}
-    agent.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     said = reason(agent.stop())
     assert "`b.py` +60" in said
     assert "theirs.py" not in said
@@ -271,24 +271,25 @@ def test_a_rebase_hides_nothing_and_voids_nothing(repo: Repo, tmp_path: Path) ->
 def test_the_breaker_of_the_same_review(repo: Repo) -> None:
     agent = changed(repo)
     for number in range(3):
-        agent.write("b.py", f"b = {number}\n")  # whatever is edited meanwhile
+        agent.edit("b.py", f"b = {number}\n")  # whatever is edited meanwhile
         reason(agent.stop(again=bool(number)))
-    agent.write("b.py", "b = 4\n")
+    agent.edit("b.py", "b = 4\n")
     answer = agent.stop(again=True)
     assert "decision" not in answer
     assert "allowed to stop after 3 blocks in this prompt" in answer["systemMessage"]
     assert outcomes(agent) == ["blocked", "blocked", "blocked", "breaker"]
     assert "review-breaker" in (repo.path / ".git/gitgates/ledger.jsonl").read_text()
     agent.prompt("again")
-    agent.write("c.py", LINES)
+    agent.edit("c.py", LINES)
     reason(agent.stop())
 
 
+@pytest.mark.slow
 def test_a_marker_restarts_the_count_and_ten_blocks_are_the_end(repo: Repo) -> None:
     agent = changed(repo)
     blocked = 0
     for number in range(12):
-        agent.write(f"new{number}.py", LINES)
+        agent.edit(f"new{number}.py", LINES)
         if agent.stop(again=bool(number)).get("decision") != "block":
             break
         blocked += 1
@@ -305,7 +306,7 @@ def test_the_second_delivery_of_a_stop_counts_once(repo: Repo) -> None:
 
 def test_with_gates_in_a_row_the_review_comes_last(repo: Repo) -> None:
     agent = changed(repo, CHECK + '[hooks.Stop]\ngates = ["review", "check"]\n')
-    agent.write("bad", "")
+    agent.edit("bad", "")
     said = reason(agent.stop())
     assert "check" in said
     assert "review" not in said.replace("preview", "")
@@ -319,7 +320,7 @@ def test_with_gates_that_are_collected_both_are_said(repo: Repo) -> None:
     agent = changed(
         repo, CHECK + '[hooks.Stop]\ngates = ["check", "review"]\nstrategy = "collect"\n'
     )
-    agent.write("bad", "")
+    agent.edit("bad", "")
     said = reason(agent.stop())
     assert "`check`" in said
     assert "there is no evidence of one" in said
@@ -339,30 +340,22 @@ def test_mode_off_and_skipped_gates(repo: Repo) -> None:
 
 def test_what_two_sessions_write_counts_for_both_where_a_shell_was_used(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.pre("Bash", tool_input={"command": "claude -p 'write it' --dangerously-skip-permissions"})
-    inner = Agent(repo, "s2")
-    inner.start()
-    inner.prompt()
-    repo.write("theirs.py", LINES)
-    inner.post("Write", "theirs.py")
-    assert "`theirs.py` +60" in reason(inner.stop())
+    with agent.call("claude -p 'write it' --dangerously-skip-permissions"):
+        inner = Agent(repo, "s2")
+        inner.start()
+        inner.prompt()
+        inner.edit("theirs.py", LINES)
+        assert "`theirs.py` +60" in reason(inner.stop())
     assert "`theirs.py` +60" in reason(agent.stop())
 
 
-def edited(agent: Agent, name: str, text: str) -> None:
-    """Have the agent write a file with a tool that we hear of."""
-    agent.pre("Write", name)
-    agent.repo.write(name, text)
-    agent.post("Write", name)
-
-
-def test_what_only_others_wrote_is_not_the_sessions_as_long_as_it_used_no_shell(repo: Repo) -> None:
+def test_what_only_others_wrote_is_not_the_sessions(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    edited(agent, "a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     repo.write("theirs.py", LINES)  # the person, or another session
     assert agent.stop() == {}
     agent.prompt("more")
-    edited(agent, "a.py", LINES)
+    agent.edit("a.py", LINES)
     repo.write("late.py", LINES)
     said = reason(agent.stop())
     assert "`a.py` +60" in said
@@ -372,35 +365,32 @@ def test_what_only_others_wrote_is_not_the_sessions_as_long_as_it_used_no_shell(
     say(agent, "review", "done", "--summary", "read it")
     repo.write("theirs.py", LINES * 3)
     assert agent.stop(again=True) == {}
-    edited(agent, "theirs.py", LINES * 4)  # now it is the agent's, too
+    agent.edit("theirs.py", LINES * 4)  # now it is the agent's, too
     assert "`theirs.py`" in reason(agent.stop(again=True))
 
 
 def test_what_a_shell_may_have_written_is_the_sessions(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.pre("Bash", tool_input={"command": "make"})
-    repo.write("made.py", LINES)
+    with agent.call():
+        repo.write("made.py", LINES)
     assert "`made.py` +60" in reason(agent.stop())
 
 
-@pytest.mark.parametrize(("tool", "kept"), [("", True), ("Edit", False), ("Bash", True)])
-def test_what_a_sub_agent_may_have_written_is_the_sessions(
-    repo: Repo,
-    tool: str,
-    kept: bool,  # noqa: FBT001 - pytest's
-) -> None:
+def test_what_a_sub_agent_writes_is_the_sessions(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
     agent.pre("Agent", tool_input={"prompt": "do it", "subagent_type": "worker"})
-    if tool:  # one of whose tools no event tells may have used any
-        agent.pre(tool, agent_id="w1", agent_type="worker")
-    repo.write("made.py", LINES)
-    assert (agent.stop().get("decision") == "block") == kept
+    repo.write("theirs.py", LINES)
+    with agent.call(agent_id="w1", agent_type="worker"):
+        repo.write("made.py", LINES)
+    said = reason(agent.stop())
+    assert "`made.py` +60" in said
+    assert "theirs.py" not in said
 
 
 def test_what_a_shell_in_the_background_may_have_written_is_the_sessions(repo: Repo) -> None:
     agent = begin(repo, CHECK + '[hooks.Stop]\ngates = ["check", "review"]\n')
-    agent.pre("Bash", tool_input={"command": "make &"})
-    edited(agent, "bad", "")
+    with agent.call(tool_input={"command": "make", "run_in_background": True}):
+        repo.write("bad", "")
     task = {"type": "shell", "status": "running"}
     reason(agent.stop(background_tasks=[task]))
     (repo.path / "bad").unlink()
@@ -408,17 +398,13 @@ def test_what_a_shell_in_the_background_may_have_written_is_the_sessions(repo: R
     assert "`made.py` +60" in reason(agent.stop(again=True))
 
 
-def test_the_transcript_tells_of_tools_that_no_event_told_of(repo: Repo) -> None:
-    agent = begin(repo, '[review]\nprefix = ""\n' + REVIEW)
+def test_without_events_of_tools_all_that_has_changed_is_the_sessions(repo: Repo) -> None:
+    repo.config(REVIEW)
+    repo.commit_all("first")
+    agent = Agent(repo)
+    assert "decision" not in agent.stop()
     agent.write("a.py", LINES)
-    reason(agent.stop())
-    agent.prompt("go on")
-    agent.transcript("Write", file_path=str(repo.path / "b.py"))
-    repo.write("b.py", "x = 1\n")
-    repo.write("theirs.py", LINES)
-    said = reason(agent.stop())
-    assert "`a.py` +60" in said
-    assert "theirs.py" not in said
+    assert "`a.py` +60" in reason(agent.stop(last_assistant_message="2"))
 
 
 def test_in_a_linked_worktree(repo: Repo, tmp_path: Path) -> None:
@@ -445,7 +431,7 @@ def test_a_session_whose_beginning_was_not_heard_of_is_asked_after_its_next_tool
     repo: Repo, mode: str
 ) -> None:
     agent = begin(repo, f'[review]\nmode = "{mode}"\n' + REVIEW)
-    agent.write("a.py", LINES)
+    agent.edit("a.py", LINES)
     for journal in (repo.path / ".git/gitgates/sessions").iterdir():
         journal.unlink()
     reason(agent.stop())

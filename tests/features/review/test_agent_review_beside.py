@@ -26,8 +26,6 @@ def during(
     """Have an agent use a tool, as its client tells of it."""
     use = os.urandom(4).hex()
     known: dict[str, Any] = {"tool_input": tool_input, "tool_use_id": use, **fields}
-    said = {name: one for name, one in tool_input.items() if isinstance(one, str)}
-    agent.transcript(tool, call_id=use, **said)
     agent.pre(tool, **known)
     do()
     agent.post(tool, **known)
@@ -110,9 +108,8 @@ def test_a_command_of_a_sub_agent_that_still_runs_may_write(agent: Agent) -> Non
     other = {"agent_id": "w1", "agent_type": "worker"}
     command = {"command": "make all"}
     agent.pre("Bash", tool_input=command, tool_use_id="w", **other)
-    shell(agent, "true")
     theirs(agent)()
-    shell(agent, "true")
+    shell(agent, "make test")
     assert "`theirs.py` +60" in reason(agent.stop())
 
 

@@ -7,18 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_support import Agent
 from conftest import Repo
 from review_support import document
 from session_support import NO_UNDO, as_person, begin
 from test_agent_review import LINES, REVIEW, changed, outcomes, reason, say
-
-
-def read_only(agent: Agent) -> None:
-    """Have the transcript tell of nothing but reading."""
-    transcript = agent.repo.path.parent / f"{agent.session}.transcript"
-    call = '{"type": "tool_use", "id": "t", "name": "Read", "input": {}}'
-    transcript.write_text(f'{{"type": "assistant", "message": {{"content": [{call}]}}}}\n')
 
 
 def test_a_question_after_an_agent_was_let_go_is_not_blocked_again(repo: Repo) -> None:
@@ -29,18 +21,16 @@ def test_a_question_after_an_agent_was_let_go_is_not_blocked_again(repo: Repo) -
     for text in ("why?", "thanks"):
         agent.prompt(text)
         assert agent.stop() == {}
-    agent.write("b.py", "x = 1\n")
+    agent.edit("b.py", "x = 1\n")
     agent.prompt("go on")
     reason(agent.stop())
 
 
 def test_a_session_that_only_reads_is_not_asked_for_what_others_change(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    read_only(agent)
     repo.write("theirs.py", LINES)
     assert agent.stop() == {}
-    agent.pre("Bash", tool_input={"command": "make"})
-    repo.write("more.py", LINES)
+    agent.edit("more.py", LINES)
     said = reason(agent.stop())
     assert "`more.py` +60" in said
     assert "theirs.py" not in said
@@ -48,15 +38,15 @@ def test_a_session_that_only_reads_is_not_asked_for_what_others_change(repo: Rep
 
 def test_what_changes_while_the_agent_is_idle_is_not_its_own(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     assert agent.stop() == {}
     repo.write("theirs.py", LINES)
     repo.commit_all("the person's")
     agent.prompt("and now?")
-    agent.write("a.py", "x = 2\n")
+    agent.edit("a.py", "x = 2\n")
     assert agent.stop() == {}
     agent.prompt("more")
-    agent.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     said = reason(agent.stop())
     assert "`b.py`" in said
     assert "theirs.py" not in said
@@ -69,16 +59,16 @@ def test_what_changes_while_it_is_idle_voids_no_review(repo: Repo) -> None:
     repo.write("theirs.py", LINES)
     agent.send("SessionStart", source="resume")
     agent.prompt("a typo")
-    agent.write("a.py", LINES.replace("line = 7\n", "line = 70\n"))
+    agent.edit("a.py", LINES.replace("line = 7\n", "line = 70\n"))
     assert agent.stop() == {}
 
 
 def test_what_a_background_agent_writes_is_the_sessions(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     task = {"type": "subagent", "status": "running"}
     assert agent.stop(background_tasks=[task]) == {}
-    agent.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     agent.prompt("and now?")
     reason(agent.stop())
 
@@ -100,12 +90,12 @@ def weight(repo: Repo) -> tuple[bool, float, float, list[str]]:
 def test_lines_that_a_formatter_wraps_weigh_nothing(repo: Repo) -> None:
     repo.write("a.py", calls(", "))
     agent = begin(repo, REVIEW)
-    agent.write("a.py", WRAPPED)
+    agent.edit("a.py", WRAPPED)
     agent.stop()
     assert weight(repo) == (False, 0, 0, ["code, weight 1, only line endings differ"])
-    agent.write("a.py", WRAPPED.replace("b7,", "b8,"))
+    agent.edit("a.py", WRAPPED.replace("b7,", "b8,"))
     assert weight(repo)[:3] == (True, 240, 1)  # these lines belong together
-    agent.write("a.py", calls(", ").replace("call", "other"))
+    agent.edit("a.py", calls(", ").replace("call", "other"))
     reason(agent.stop(last_assistant_message="renamed"))
 
 
@@ -125,21 +115,22 @@ def notebook(*sources: str, run: int) -> str:
 def test_of_a_notebook_only_the_sources_count(repo: Repo) -> None:
     repo.write("a.ipynb", notebook("x = 1\ny = 2", run=1))
     agent = begin(repo, REVIEW)
-    agent.write("a.ipynb", notebook("x = 1\ny = 2", run=2))
+    agent.edit("a.ipynb", notebook("x = 1\ny = 2", run=2))
     assert agent.stop() == {}
     assert weight(repo) == (False, 0, 0, ["left out: no cell source differs"])
-    agent.write("a.ipynb", notebook("x = 1\ny = 3\nz = 4", run=3))
-    agent.write("b.ipynb", notebook("one = 1\n\ntwo = 2", run=1))
+    agent.edit("a.ipynb", notebook("x = 1\ny = 3\nz = 4", run=3))
+    agent.edit("b.ipynb", notebook("one = 1\n\ntwo = 2", run=1))
     assert weight(repo)[:3] == (False, 4, 2)
-    agent.write("a.ipynb", notebook("x = 1\ny = 2", run=2) + "}")  # then it is a text
+    agent.edit("a.ipynb", notebook("x = 1\ny = 2", run=2) + "}")  # then it is a text
     reason(agent.stop(last_assistant_message="damaged"))
 
 
 def test_a_commit_on_a_branch_that_was_left_again(repo: Repo) -> None:
     agent = changed(repo)
-    repo.git("checkout", "-qb", "feature")
-    repo.commit_all("work")
-    repo.git("checkout", "-q", "main")
+    with agent.call():
+        repo.git("checkout", "-qb", "feature")
+        repo.commit_all("work")
+        repo.git("checkout", "-q", "main")
     assert "`a.py` +60" in reason(agent.stop())
 
 
@@ -160,7 +151,8 @@ def test_a_review_in_a_worktree_holds_where_the_commits_come_to(repo: Repo, tmp_
     linked.write("a.py", LINES)
     linked.commit_all("work")
     agent.post("Skill", cwd=str(linked.path), tool_input={"skill": "code-review"})
-    repo.git("merge", "-q", "work")
+    with agent.call():
+        repo.git("merge", "-q", "work")
     assert agent.stop() == {}
 
 
@@ -169,14 +161,15 @@ def test_a_worktree_that_only_the_shell_has_seen_is_asked_for_when_it_is_merged(
     repo: Repo, tmp_path: Path
 ) -> None:
     agent = begin(repo, REVIEW)
-    agent.pre("Bash", tool_input={"command": "git worktree add ../side; cd ../side; …"})
-    repo.git("worktree", "add", "-q", "-b", "side", "../side")
-    side = Repo(tmp_path / "side")
-    side.write("a.py", LINES)
-    side.commit_all("work")
-    repo.git("merge", "-q", "side")
-    repo.git("worktree", "remove", "../side")
-    repo.git("branch", "-qd", "side")
+    with agent.call():
+        repo.git("worktree", "add", "-q", "-b", "side", "../side")
+        side = Repo(tmp_path / "side")
+        side.write("a.py", LINES)
+        side.commit_all("work")
+    with agent.call():
+        repo.git("merge", "-q", "side")
+        repo.git("worktree", "remove", "../side")
+        repo.git("branch", "-qd", "side")
     assert "`a.py` +60" in reason(agent.stop())
 
 
@@ -249,7 +242,7 @@ def test_a_slow_snapshot_loses_no_prompt(repo: Repo, tmp_path: Path) -> None:
     answer = agent.prompt("#review do it")
     assert "the timeout of the host was reached" in answer["systemMessage"]
     del agent.env["PATH"]
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     assert "independent review" in reason(agent.stop())
     assert "#review do it" in say(agent, "review", "request").stdout.decode()
 

@@ -29,18 +29,18 @@ def act(agent: Agent) -> None:
 
 def test_a_line_of_the_person_does_not_take_a_file_from_the_agent(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", HALF)
+    agent.edit("a.py", HALF)
     assert agent.stop() == {}
     repo.write("a.py", HALF + "# a note of the person\n")
     agent.prompt("go on")
     act(agent)
-    agent.write("a.py", HALF + "# a note of the person\n" + MORE)
+    agent.edit("a.py", HALF + "# a note of the person\n" + MORE)
     assert "`a.py` +71" in reason(agent.stop())
 
 
 def test_issues_are_not_settled_by_a_line_of_the_person(repo: Repo) -> None:
     agent = begin(repo, '[review]\nmode = "require"\n' + REVIEW)
-    agent.write("a.py", LINES)
+    agent.edit("a.py", LINES)
     let_go(agent)
     repo.write("a.py", LINES + "# note\n")
     agent.prompt("mend it please")
@@ -52,7 +52,7 @@ def test_a_file_that_both_changed_is_shown_without_marks_of_a_merge(repo: Repo) 
     repo.write("big.py", LINES)
     repo.commit_all("big")
     agent = begin(repo, REVIEW)
-    agent.write("big.py", LINES.replace("line", "row"))
+    agent.edit("big.py", LINES.replace("line", "row"))
     let_go(agent)
     repo.write("big.py", LINES.replace("line", "row").replace("row = 3\n", "row = 33\n"))
     agent.prompt("go on")
@@ -72,7 +72,7 @@ def test_a_stash_of_the_person_brings_the_agents_work_back(repo: Repo) -> None:
     repo.git("stash", "pop", "-q")
     agent.prompt("go on")
     act(agent)
-    agent.write("b.py", "x = 1\n")
+    agent.edit("b.py", "x = 1\n")
     said = reason(agent.stop())
     assert "`a.py` +60" in said
 
@@ -89,7 +89,7 @@ def test_a_branch_of_the_person_that_was_left_again(repo: Repo) -> None:
     _wait_for_the_next_second()
     agent.prompt("what is this?")
     act(agent)
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     assert agent.stop() == {}
 
 
@@ -102,7 +102,7 @@ def _wait_for_the_next_second() -> None:
 
 def test_a_summary_does_not_end_the_rest(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     assert agent.stop() == {}
     agent.send("PreCompact", trigger="manual")
     agent.sub_stop("", "c1")
@@ -152,14 +152,14 @@ def test_a_skill_that_says_it_failed_is_no_review(repo: Repo) -> None:
 
 def test_what_the_person_commits_of_it_stays_the_agents(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", HALF)
+    agent.edit("a.py", HALF)
     assert agent.stop() == {}
     _wait_for_the_next_second()
     repo.commit_all("all of it")
     _wait_for_the_next_second()
     agent.prompt("go on")
     act(agent)
-    agent.write("b.py", MORE)
+    agent.edit("b.py", MORE)
     assert "70 weighted lines (threshold 40)" in reason(agent.stop())
 
 
@@ -176,7 +176,7 @@ def test_what_is_asked_for_is_reviewed_though_the_person_has_committed_it(repo: 
 @pytest.mark.thorough
 def test_what_the_person_commits_and_rewrites_is_not_the_agents(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     assert agent.stop() == {}
     _wait_for_the_next_second()
     repo.write("own.py", LINES)
@@ -185,7 +185,7 @@ def test_what_the_person_commits_and_rewrites_is_not_the_agents(repo: Repo) -> N
     _wait_for_the_next_second()
     agent.prompt("go on")
     act(agent)
-    agent.write("a.py", "x = 2\n")
+    agent.edit("a.py", "x = 2\n")
     assert agent.stop() == {}
 
 
@@ -197,7 +197,7 @@ def test_what_the_person_pulls_and_removes_is_not_the_agents(repo: Repo) -> None
     colleague = Repo(repo.path.parent / "theirs")
     colleague.write("theirs.py", LINES)
     colleague.commit_all("a colleague's")
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     assert agent.stop() == {}
     _wait_for_the_next_second()
     repo.git("merge", "-q", "--ff-only", "theirs")
@@ -207,25 +207,25 @@ def test_what_the_person_pulls_and_removes_is_not_the_agents(repo: Repo) -> None
     (repo.path / "theirs.py").unlink()
     agent.prompt("go on")
     act(agent)
-    agent.write("a.py", "x = 2\n")
+    agent.edit("a.py", "x = 2\n")
     assert agent.stop() == {}
 
 
 def test_a_file_of_the_agent_that_the_person_renames_stays_the_agents(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", HALF)
+    agent.edit("a.py", HALF)
     assert agent.stop() == {}
     (repo.path / "a.py").rename(repo.path / "lib.py")
     agent.prompt("go on")
     act(agent)
-    agent.write("lib.py", HALF + MORE)
+    agent.edit("lib.py", HALF + MORE)
     assert "`lib.py` +70" in reason(agent.stop())
 
 
 def test_the_end_of_a_sub_agent_begins_no_rest(repo: Repo) -> None:
     agent = begin(repo, REVIEW + '[hooks.SubagentStop]\ngates = ["review"]\n')
     assert agent.sub_stop() == {}
-    agent.write("a.py", LINES)  # by a tool that we do not hear of; then the person interrupts
+    agent.edit("a.py", LINES)  # by a tool that we do not hear of; then the person interrupts
     agent.prompt("go on")
     reason(agent.stop())
 
@@ -235,7 +235,7 @@ def test_many_commits_of_an_idle_time_are_asked_for_at_once(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     assert agent.stop() == {}
     _wait_for_the_next_second()
     for number in range(20):
@@ -244,7 +244,7 @@ def test_many_commits_of_an_idle_time_are_asked_for_at_once(
     _wait_for_the_next_second()
     agent.prompt("go on")
     act(agent)
-    agent.write("a.py", "x = 2\n")
+    agent.edit("a.py", "x = 2\n")
     asked: list[str] = []
     lines = Git.lines
 

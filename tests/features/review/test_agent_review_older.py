@@ -8,7 +8,7 @@ import pytest
 from agent_support import Agent
 from conftest import Repo
 from session_support import begin
-from span_support import long_ago, right_now
+from span_support import Colleague, long_ago, right_now
 from test_agent_review import LINES, REVIEW, reason
 
 COMMIT = "seq 60 > side.py; git add .; git commit -qm side"
@@ -59,19 +59,15 @@ def test_what_comes_from_before_the_session_is_not_its_work(agent: Agent, comman
     assert "decision" not in agent.stop()
 
 
-def test_a_commit_that_a_colleague_pushed_meanwhile(agent: Agent, tmp_path: Path) -> None:
+def test_commits_that_a_colleague_pushed(agent: Agent, tmp_path: Path) -> None:
     repo = agent.repo
     repo.git("clone", "-q", "--bare", ".", str(tmp_path / "origin.git"))
     repo.git("remote", "add", "origin", str(tmp_path / "origin.git"))
-    repo.git("clone", "-q", str(tmp_path / "origin.git"), str(tmp_path / "theirs"))
-    theirs = Repo(tmp_path / "theirs")
-    theirs.git("checkout", "-qb", "feature")
-    theirs.write("first.py", "")
-    theirs.commit_all("first of theirs")
-    theirs.write("theirs.py", LINES)
-    theirs.commit_all("theirs")
-    theirs.git("push", "-q", "origin", "feature")
-    shell(agent, "git fetch -q; git cherry-pick origin/feature")
+    Colleague(repo, tmp_path / "theirs").push("theirs.py", LINES)
+    shell(agent, "git fetch -q; git cherry-pick origin/main")
+    assert "decision" not in agent.stop()
+    Colleague(repo, tmp_path / "theirs").push("more.py", LINES)
+    shell(agent, "git pull -q --rebase origin main")
     assert "decision" not in agent.stop()
 
 

@@ -18,7 +18,7 @@ REQUIRE = '[review]\nmode = "require"\n' + REVIEW
 def asked(repo: Repo, prompt: str = "#review do it", config: str = REVIEW) -> Agent:
     agent = begin(repo, config)
     agent.prompt(prompt)
-    agent.write("a.py", LINES)
+    agent.edit("a.py", LINES)
     return agent
 
 
@@ -63,7 +63,7 @@ def test_a_prompt_asks_for_the_strict_form(repo: Repo) -> None:
     answer = agent.prompt("#Review do it")
     assert "reviewer" in answer["hookSpecificOutput"]["additionalContext"]
     assert "#review:stop" in answer["systemMessage"]
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     said = reason(agent.stop())
     assert "The person asked for an independent review" in said
     assert "`reviewer` has not decided on this change yet" in said
@@ -94,7 +94,7 @@ def test_the_reviewer_is_named_as_it_is_there(repo: Repo, *, is_there: bool) -> 
     agent = begin(repo, REVIEW)
     agent.env["CLAUDE_CONFIG_DIR"] = str(repo.path.parent / "none")
     agent.prompt("#review do it")
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     text = STRICT.format(*(("`reviewer`", "") if is_there else NONE_SEEN))
     assert reason(agent.stop()) == text
     again = reason(agent.stop(again=True, last_assistant_message="again"))
@@ -107,7 +107,7 @@ def test_complete_lets_go_and_resets(repo: Repo) -> None:
     review(agent)
     assert completed(agent.stop(again=True))
     agent.prompt("and a bit more")
-    agent.write("b.py", "x = 1\n")
+    agent.edit("b.py", "x = 1\n")
     assert agent.stop() == {}  # as little as this needs no review in the form of before
 
 
@@ -119,7 +119,7 @@ def test_issues_go_back_to_the_agent_and_a_fix_is_looked_at_again(repo: Repo) ->
     said = reason(agent.stop(again=True))
     assert "`reviewer` found issues" in said
     assert "> a.py: line 7 is wrong" in said
-    agent.write("a.py", LINES.replace("line = 7\n", "line = 70\n"))
+    agent.edit("a.py", LINES.replace("line = 7\n", "line = 70\n"))
     assert "decided ISSUES on older content" in reason(agent.stop(again=True))
     review(agent, agent_id="r2")
     assert completed(agent.stop(again=True))
@@ -128,7 +128,7 @@ def test_issues_go_back_to_the_agent_and_a_fix_is_looked_at_again(repo: Repo) ->
 def test_complete_on_older_content_is_stale(repo: Repo) -> None:
     agent = asked(repo)
     review(agent)
-    agent.write("b.py", "one = 1\n")
+    agent.edit("b.py", "one = 1\n")
     assert "decided COMPLETE on older content" in reason(agent.stop())
 
 
@@ -155,7 +155,7 @@ def test_a_prompt_ends_it(repo: Repo) -> None:
     answer = agent.prompt("#review:stop")
     assert "cancelled" in answer["systemMessage"]
     assert agent.stop() == {}  # nothing has changed since it was asked about
-    agent.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     said = reason(agent.stop(again=True))
     assert "there is no evidence of one" in said  # the reminder, as before
 
@@ -204,7 +204,7 @@ def test_what_is_no_prompt_of_the_person_asks_nothing(repo: Repo) -> None:
     agent = begin(repo, '[review]\nmode = "off"\n' + REVIEW)
     agent.prompt("<task-notification>\n#review")
     agent.prompt("please #review this")
-    agent.write("a.py", LINES)
+    agent.edit("a.py", LINES)
     assert agent.stop() == {}
 
 
@@ -218,13 +218,13 @@ def test_another_prefix(repo: Repo) -> None:
 
 def test_required_by_configuration(repo: Repo) -> None:
     agent = begin(repo, REQUIRE)
-    agent.write("a.py", "x = 1\n")
+    agent.edit("a.py", "x = 1\n")
     said = reason(agent.stop())
     assert "Work here ends with an independent review" in said
     review(agent)
     assert completed(agent.stop(again=True))
     agent.prompt("more")
-    agent.write("a.py", "x = 2\n")
+    agent.edit("a.py", "x = 2\n")
     assert "older content" in reason(agent.stop())
 
 
@@ -293,7 +293,7 @@ def test_a_change_while_the_reviewer_looked(repo: Repo) -> None:
     agent = asked(repo)
     token = start_reviewer(agent)
     assert post(agent, token).returncode == 0
-    agent.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     assert "the change is a different one now" in reason(agent.sub_stop("reviewer", "r1"))
 
 
@@ -316,7 +316,7 @@ def test_the_reviewer_only_reads(repo: Repo) -> None:
 
 def test_without_the_strict_form_nobody_is_held(repo: Repo) -> None:
     agent = begin(repo, REVIEW)
-    agent.write("a.py", LINES)
+    agent.edit("a.py", LINES)
     answer = agent.send("SubagentStart", agent_id="r1", agent_type="reviewer")
     assert "--token" not in str(answer)
     assert agent.pre("Write", agent_id="r1", agent_type="reviewer") == {}
@@ -337,12 +337,12 @@ def test_only_a_person_may_skip(repo: Repo) -> None:
 def test_the_breaker_where_no_reviewer_ever_decides(repo: Repo) -> None:
     agent = asked(repo)
     for number in range(3):
-        agent.write("b.py", f"b = {number}\n")
+        agent.edit("b.py", f"b = {number}\n")
         reason(agent.stop(again=bool(number)))
     answer = agent.stop(again=True)
     assert "no reviewer has posted a decision" in answer["systemMessage"]
     agent.prompt("next")
-    agent.write("c.py", LINES)
+    agent.edit("c.py", LINES)
     reason(agent.stop())  # a reviewer that is not there is asked for once a prompt
     answer = agent.stop(again=True)
     assert "no reviewer has posted a decision" in answer["systemMessage"]
@@ -355,7 +355,7 @@ def test_a_new_decision_restarts_the_count(repo: Repo) -> None:
         reason(agent.stop(again=bool(number), last_assistant_message=str(number)))
     review(agent, "ISSUES")
     for number in range(3):
-        agent.write("b.py", f"b = {number}\n")
+        agent.edit("b.py", f"b = {number}\n")
         reason(agent.stop(again=True))
     answer = agent.stop(again=True, last_assistant_message="end")
     assert "without a new review decision" in answer["systemMessage"]
@@ -364,10 +364,10 @@ def test_a_new_decision_restarts_the_count(repo: Repo) -> None:
 def test_counters_outlive_a_crash_and_a_resume(repo: Repo) -> None:
     agent = asked(repo)
     for number in range(2):
-        agent.write("b.py", f"b = {number}\n")
+        agent.edit("b.py", f"b = {number}\n")
         reason(agent.stop(again=bool(number)))
     agent.send("SessionStart", source="resume")
-    agent.write("b.py", "b = 3\n")
+    agent.edit("b.py", "b = 3\n")
     reason(agent.stop())
     assert "systemMessage" in agent.stop(again=True)
 
@@ -411,7 +411,7 @@ def test_a_reviewer_that_goes_on_after_a_fix_can_decide_again(repo: Repo) -> Non
     for number in range(4):
         assert post(agent, token, "ISSUES").returncode == 0
         assert agent.sub_stop("reviewer", "r1", last_assistant_message=str(number)) == {}
-        agent.write("a.py", f"fixed = {number}\n")
+        agent.edit("a.py", f"fixed = {number}\n")
         back = agent.sub_stop("reviewer", "r1", last_assistant_message=f"{number} again")
         token = token_in(reason(back))
 

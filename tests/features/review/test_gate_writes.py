@@ -31,7 +31,6 @@ def work(repo: Repo, config: str = ENDING) -> Agent:
 def edit(agent: Agent, name: str, content: str) -> None:
     agent.pre("Write", name)
     agent.repo.write(name, content)
-    agent.transcript("Write", file_path=str(agent.repo.path / name))
     agent.post("Write", name)
 
 
@@ -39,7 +38,6 @@ def shell(agent: Agent, command: str) -> None:
     known: dict[str, Any] = {"tool_input": {"command": command}, "tool_use_id": command}
     agent.pre("Bash", **known)
     assert agent.repo.ask("sh", "-c", command).returncode == 0
-    agent.transcript("Bash", command=command)
     agent.post("Bash", **known)
 
 

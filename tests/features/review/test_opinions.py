@@ -40,7 +40,7 @@ def ready(repo: Repo, *commands: str, timeout: float = 60) -> Agent:
     agent = Agent(repo)
     agent.start()
     agent.prompt("make it add")
-    repo.write("sums.py", "def add(a, b):\n    return a - b\n")
+    agent.edit("sums.py", "def add(a, b):\n    return a - b\n")
     return agent
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import shlex
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -40,7 +39,8 @@ pytestmark = pytest.mark.slow
 def _agent(repo: Repo) -> Agent:
     """Return a session that has changed something."""
     agent = begin(repo, CONFIG)
-    change(repo)
+    with agent.call():
+        change(repo)
     return agent
 
 
@@ -65,7 +65,7 @@ def test_status_before_and_after_a_review(agent: Agent) -> None:
 
 def test_status_of_a_review_that_holds_no_more(agent: Agent) -> None:
     said(agent.repo, "done")
-    agent.repo.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     told = said(agent.repo)
     assert (
         "  `gitgates review done`, by a person, just now: no longer valid: what has changed "
@@ -111,8 +111,8 @@ def test_status_as_a_document(agent: Agent) -> None:
     ],
 )
 def test_status_where_nothing_asks(repo: Repo, config: str, why: str) -> None:
-    begin(repo, config)
-    change(repo)
+    with begin(repo, config).call():
+        change(repo)
     assert said(repo).endswith(f"at a stop:  the agent may stop: {why}\n")
 
 
@@ -143,39 +143,30 @@ def test_status_writes_nothing(agent: Agent) -> None:
     assert not (agent.repo.path / ".git/gitgates/ledger.jsonl").exists()
 
 
-def use(agent: Agent, name: str, **tool_input: str) -> None:
-    """Have the transcript tell of a tool that was used, and ended well."""
-    stamp = datetime.now(UTC).isoformat()
-    call = {"type": "tool_use", "id": "t9", "name": name, "input": tool_input}
-    result = {"type": "tool_result", "tool_use_id": "t9", "content": "ok"}
-    with (agent.repo.path.parent / f"{agent.session}.transcript").open("a") as file:
-        for kind, content in (("assistant", call), ("user", result)):
-            record = {"type": kind, "message": {"content": [content]}, "timestamp": stamp}
-            file.write(json.dumps(record) + "\n")
-
-
 @pytest.mark.parametrize(
-    ("tool", "named", "why"),
+    ("is_own", "why"),
     [
-        ("Bash", {"command": "make"}, ""),
-        ("Read", {"file_path": "a.py"}, "no review is needed"),  # somebody else has changed it
+        (True, KEPT + "nothing shows that this change was reviewed\n"),
+        (False, "at a stop:  the agent may stop: no review is needed\n"),
     ],
 )
-def test_status_says_what_a_stop_does(
-    agent: Agent, tool: str, named: dict[str, str], why: str
-) -> None:
-    use(agent, tool, **named)
-    told = said(agent.repo)
-    outcome = document(agent.repo)["at_stop"]["outcome"]
+def test_status_says_what_a_stop_does(repo: Repo, why: str, *, is_own: bool) -> None:
+    agent = begin(repo, CONFIG)
+    if is_own:
+        with agent.call():
+            change(repo)
+    else:
+        change(repo)
+    told = said(repo)
+    outcome = document(repo)["at_stop"]["outcome"]
     answer = agent.stop()
     assert outcome == ("blocked" if answer.get("decision") == "block" else "passed"), answer
-    kept = KEPT + "nothing shows that this change was reviewed\n"
-    assert told.endswith(f"at a stop:  the agent may stop: {why}\n" if why else kept)
+    assert told.endswith(why)
 
 
 def test_names_that_would_command_the_terminal(agent: Agent) -> None:
-    agent.repo.write("\x1b[2J\nb.py", "x\n")
-    agent.repo.write(os.fsdecode(b"\xff.py"), "x\n")
+    agent.edit("\x1b[2J\nb.py", "x\n")
+    agent.edit(os.fsdecode(b"\xff.py"), "x\n")
     told = said(agent.repo)
     assert "\x1b" not in told
     assert len(told.splitlines()) == len(CHANGE.splitlines()) + 7
@@ -246,7 +237,7 @@ def test_an_agent_skips_with_the_token_of_a_person(agent: Agent) -> None:
 
 def test_an_agent_skips_what_it_is_only_reminded_of(agent: Agent) -> None:
     agent.pre("Bash", tool_input={"command": "make"})
-    agent.repo.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     assert run_by_agent(agent, "review", "skip", "--reason", "trivial")[0] == 0
     assert evidence(agent).markers[0].by_person is False
     assert "none is needed: trivial" in agent.stop()["systemMessage"]

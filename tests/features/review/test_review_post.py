@@ -39,7 +39,8 @@ pytestmark = pytest.mark.slow
 def _agent(repo: Repo) -> Agent:
     """Return a session that has changed something, and is to have it reviewed."""
     agent = begin(repo, CONFIG)
-    change(repo)
+    with agent.call():
+        change(repo)
     return agent
 
 
@@ -145,7 +146,7 @@ def test_a_decision_is_of_what_the_reviewer_saw(agent: Agent) -> None:
     journal(agent, {"what": "review-began", "agent": "r1", "tree": began, "head": ""})
     hand_token(agent)
     agent.pre("Bash", tool_input={"command": "make"})
-    agent.repo.write("b.py", LINES)
+    agent.edit("b.py", LINES)
     assert post(agent, "COMPLETE", "--token", TOKEN)[1].endswith(
         "  The change differs from when you were started; the decision applies to the earlier "
         "one.\n"

@@ -611,7 +611,8 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Watched:
         tree(BEFORE)(repo)
         repo.commit_all("first")
         right_now(patch)
-    return Watched(repo)
+        patch.setenv("XDG_STATE_HOME", "none")  # so the memory of files is in the repository
+        return Watched(repo)
 
 
 def assess(watched: Watched, review: Review) -> Significance:
@@ -640,6 +641,7 @@ def test_numbers() -> None:
 )
 def test_changes(row: Row, template: Watched, tmp_path: Path) -> None:
     subprocess.run(["cp", "-a", str(template.repo.path), str(tmp_path / "repo")], check=True)
+    (tmp_path / "repo/.git/gitgates/files.at").unlink()
     watched = Watched(Repo(tmp_path / "repo"), template.start)
     row.act(watched.repo)
     check(row, assess(watched, row.review))

@@ -10,12 +10,12 @@ from agent_support import Agent
 from conftest import Repo
 from each_case import each_case
 from review_support import run_by_agent
+from span_support import long_ago, right_now
 from weakening_cases import WEAKER
 from weakening_fine import FINE
 from weakening_samples import PY, Files, Wanted, but
 
 from gitgates.config.load import checked
-from gitgates.core.agent_types import Point
 from gitgates.core.types import Config
 from gitgates.features.review.weakening.finding import Pair, Weakening
 from gitgates.features.review.weakening.session import (
@@ -25,7 +25,7 @@ from gitgates.features.review.weakening.session import (
     weakened,
 )
 from gitgates.files.stored import look_as_stored
-from gitgates.git.authorship import Span
+from gitgates.git.diff import Trees
 from gitgates.git.repo import find_repo
 
 
@@ -244,13 +244,14 @@ def agent(repo: Repo) -> Agent:
 @pytest.mark.slow
 def test_the_verb_shows_findings_by_file(agent: Agent) -> None:
     repo = agent.repo
-    repo.write(
-        "tests/test_sums.py", but(PY, ("    assert add(0, 0) == 0\n", "    add(0, 0)  #noqa\n"))
-    )
-    repo.write("gitgates.toml", but(GATES, ('"check", "test"', '"check"')))
-    repo.commit_all("second")  # that hides nothing
-    repo.write("gitgates.local.toml", '[gates.test]\non_fail = "CONTINUE"\n')
-    repo.write(".claude/settings.local.json", '{"disableAllHooks": true}')
+    with agent.call():
+        repo.write(
+            "tests/test_sums.py", but(PY, ("    assert add(0, 0) == 0\n", "    add(0, 0)  #noqa\n"))
+        )
+        repo.write("gitgates.toml", but(GATES, ('"check", "test"', '"check"')))
+        repo.commit_all("second")  # that hides nothing
+        repo.write("gitgates.local.toml", '[gates.test]\non_fail = "CONTINUE"\n')
+        repo.write(".claude/settings.local.json", '{"disableAllHooks": true}')
     done = repo.gitgates("review", "weakened")
     unknown = "(in a file that is in no snapshot: its author is unknown)"
     assert (
@@ -274,7 +275,7 @@ tests/test_sums.py
 
 @pytest.mark.slow
 def test_the_verb_as_json(agent: Agent) -> None:
-    agent.repo.write("tests/test_sums.py", "")
+    agent.edit("tests/test_sums.py", "")
     done = agent.repo.gitgates("review", "weakened", "--format", "json")
     document = json.loads(done.stdout)
     assert document["version"] == 1
@@ -284,7 +285,7 @@ def test_the_verb_as_json(agent: Agent) -> None:
 
 @pytest.mark.slow
 def test_nothing_was_found(agent: Agent) -> None:
-    agent.repo.write("shop.py", "def add(a, b):\n    return a + b\n")
+    agent.edit("shop.py", "def add(a, b):\n    return a + b\n")
     done = agent.repo.gitgates("review", "weakened")
     assert done.stdout == b"nothing found that weakens the checks\n"
     document = json.loads(agent.repo.gitgates("review", "weakened", "--format", "json").stdout)
@@ -292,16 +293,21 @@ def test_nothing_was_found(agent: Agent) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_colleague_has_relaxed_is_not_the_sessions(agent: Agent) -> None:
+def test_what_a_colleague_has_relaxed_is_not_the_sessions(
+    agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     repo = agent.repo
+    long_ago(monkeypatch)
     other = Repo(repo.path.parent / "other")
     repo.git("clone", "-q", str(repo.path), str(other.path))
     other.write("tests/test_sums.py", "")
     other.write("gitgates.toml", but(GATES, ('"check", "test"', '"check"')))
     other.commit_all("theirs")
+    right_now(monkeypatch)
     repo.git("remote", "add", "theirs", str(other.path))
     repo.git("fetch", "-q", "theirs")
-    repo.git("merge", "-q", "theirs/main")
+    with agent.call():
+        repo.git("merge", "-q", "theirs/main")
     done = repo.gitgates("review", "weakened")
     assert done.stdout == b"nothing found that weakens the checks\n"
 
@@ -318,8 +324,7 @@ def weakened_by(agent: Agent, text: str) -> tuple[Weakening, ...]:
     start = look_as_stored(roots)
     repo.write("gitgates.toml", text)
     now = look_as_stored(roots)
-    points = (Point(start.tree, start.head), Point(now.tree, now.head))
-    return weakened(Span(roots, *points), Config())
+    return weakened(Trees(roots, start.tree, now.tree), Config())
 
 
 @pytest.mark.slow

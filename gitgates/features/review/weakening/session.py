@@ -23,8 +23,7 @@ from gitgates.features.review.weakening.finding import AGENT_HOOKS, GATE, Pair, 
 from gitgates.features.review.weakening.source import read_pair
 from gitgates.features.review.weakening.tests import find_in_tests, find_marks
 from gitgates.features.review.weakening.tool_settings import find_in_settings
-from gitgates.git.authorship import Span, trees
-from gitgates.git.diff import file_differences
+from gitgates.git.diff import Trees, file_differences
 from gitgates.git.object_store import read_blobs, reading_git
 from gitgates.git.repo import Git
 from gitgates.git.settings import settings_in
@@ -52,17 +51,17 @@ def find(pairs: tuple[Pair, ...]) -> tuple[Weakening, ...]:
     return tuple(dict.fromkeys(order))
 
 
-def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
+def weakened(trees: Trees, config: Config) -> tuple[Weakening, ...]:
     """Return what weakens the checks, sorted by path and line. `config` is that of now.
 
     Raises: GitError if one of the trees does not exist.
     """
-    start, now = trees(span)
-    git, root_abs = reading_git(span.repo), span.repo.root_abs
+    start, now = trees.before, trees.after
+    git, root_abs = reading_git(trees.repo), trees.repo.root_abs
     old, new = settings_in(git, (start, now))
     before = _parse(_shared(old))[0]
     review = settings_of(before or config)
-    pairs = _pairs(git, span, review)
+    pairs = _pairs(git, trees, review)
     findings = [*find(pairs), *find_in_agent_settings(pairs, review.reviewer)]
     if before and old != new:
         after, trouble = _parse(_shared(new))
@@ -73,13 +72,13 @@ def weakened(span: Span, config: Config) -> tuple[Weakening, ...]:
     return tuple(sorted(dict.fromkeys(findings), key=lambda finding: (finding.path, finding.line)))
 
 
-def _pairs(git: Git, span: Span, review: Review) -> tuple[Pair, ...]:
+def _pairs(git: Git, trees: Trees, review: Review) -> tuple[Pair, ...]:
     """Return both sides of each file. `review` is older than the session, so that exempts none."""
-    start, now = trees(span)
+    start, now = trees.before, trees.after
     # Git reads names one per line.
     changed_files = [
         file
-        for file in file_differences(span)
+        for file in file_differences(trees)
         if not file.submodule and "\n" not in file.path + file.was
     ]
     sides = {

@@ -5,7 +5,7 @@ Source: recorded from Claude Code 2.1.329.
 
 from __future__ import annotations
 
-from gitgates.core.agent_types import Channels, Payload, ToolCall
+from gitgates.core.agent_types import Channels, Payload
 from gitgates.core.lean_json import loads
 from gitgates.hosts.agent import AgentHost, Environment, Files, Off, Protocol, SettingsFormat, Tools
 from gitgates.hosts.payload import tables_in, text_of
@@ -29,7 +29,6 @@ _PROJECT, _CONFIG, _PLUGIN, _SESSION, _CALLER, _CLOUD, _ATTENDED = (
     name for name, _by, _meaning in VARIABLES
 )
 
-_TOOL_USE = "tool_use"  # stands in each line of a transcript that a call of a tool is in
 _NOT_OURS = (AttributeError, KeyError, RecursionError, TypeError, ValueError)
 # What the client itself puts in place of a prompt when a background task has something to say.
 _PSEUDO_PREFIXES = ("<task-notification>",)
@@ -195,24 +194,6 @@ class Claude(AgentHost):
             scheduled=_scheduled(fields, inside),
         )
 
-    def calls_in(self, line: bytes) -> list[ToolCall]:
-        """Return the calls of tools in one line of a transcript.
-
-        By their structure: a text that mentions one does not count. What is not valid JSON is an
-        unknown call; whatever else is not understood is ignored: the format is not guaranteed.
-        """
-        if _TOOL_USE.encode() not in line:
-            return []
-        try:
-            record = loads(line.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            return [ToolCall()]
-        try:
-            blocks = record["message"]["content"] if record.get("type") == "assistant" else []
-            return [self._call(block) for block in blocks if block["type"] == _TOOL_USE]
-        except _NOT_OURS:
-            return []
-
     def conversation_start_in(self, head: bytes) -> float:
         """Return when the conversation began, since the epoch, by its first lines; 0: unknown."""
         for line in head.split(b"\n"):
@@ -223,15 +204,6 @@ class Claude(AgentHost):
             if stamp:
                 return stamp
         return 0.0
-
-    def _call(self, block: dict[str, Any]) -> ToolCall:
-        tool_input = block["input"] if isinstance(block.get("input"), dict) else {}
-        return ToolCall(
-            kind=self.tools.get(str(block["name"]), "other"),
-            path=str(tool_input.get("file_path") or tool_input.get("notebook_path") or ""),
-            command=str(tool_input.get("command", "")),
-            tool_use_id=str(block.get("id", "")),
-        )
 
 
 def _scheduled(fields: dict[str, Any], tool_input: dict[str, Any]) -> tuple[str, ...]:
