@@ -1,9 +1,9 @@
-"""Compare what has actually changed in the working tree with the scope of intents.
+"""Compare what a session has changed with the scope of intents.
 
 A shell command names no file, so what it writes is not known beforehand. After each command, and at
-an end of work, the working tree is compared with its content at the last comparison. Changes in the
-scope of any intent that is held in this worktree, those that a tool of any session has announced,
-and those that others have committed are allowed. The rest is attributed to the agent.
+an end of work, what the session itself has changed by now, as the memory of files tells it, is
+compared. Changes in the scope of any intent that is held in this worktree, and those that a tool of
+any session has announced, are allowed.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.core.agent_types import Point
-from gitgates.core.errors import GitError
+from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.intents.approved import intents_in_force, is_approved_since
@@ -33,23 +32,21 @@ from gitgates.features.intents.gatekeeper import (
 )
 from gitgates.features.intents.lease import end, held_by
 from gitgates.features.intents.scope import is_in_scope
-from gitgates.git.authorship import Span, trees
 from gitgates.git.object_store import reading_git
-from gitgates.session.facts import GatesWroteEntry, SnapshotEntry
 from gitgates.session.journal import fact_of, is_a, of_kind, stamp_of
 from gitgates.session.reading import is_reading
 from gitgates.session.start import first_point
+from gitgates.session.writers import observe_others, own_history
 from gitgates.store.log import Journal, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import Any
 
     from gitgates.features.intents.intent import Intent
     from gitgates.features.intents.lease import Leases
     from gitgates.session.call import Call
-    from gitgates.session.journal import Fact
 
 _MOST_SENT_BACK = 3  # in one prompt
 _MOST_RECORDED = 200
@@ -80,9 +77,12 @@ def _after_shell(call: Call, leases: Leases) -> Verdict:
 def _at_end(call: Call, leases: Leases) -> Verdict:
     """Send an agent back that leaves changes outside the scope, three times at most."""
     agent, scopes = call.payload.agent_id, _Scopes(call, leases)
-    entries = _find_outside(call, scopes)[1]
-    facts = [*call.entries, *map(fact_of, entries)]
-    paths = scopes.without(_differing(call, _recorded_outside(facts, agent)))
+    paths, entries = _find_outside(call, scopes, since_last=False)
+    if agent:  # only what was found after a command of its own, or just now
+        facts = [*call.entries, *map(fact_of, entries)]
+        outside = [fact for fact in of_kind(facts, IntentOutsideEntry) if fact["agent"] == agent]
+        own = {path for fact in outside for path in fact["paths"]}
+        paths = [path for path in paths if path in own]
     if not paths:
         return Verdict(entries=entries)
     sent = IntentSentBackEntry(call.prompt, agent)
@@ -126,56 +126,65 @@ class _Scopes:
         return is_in_scope(self._all, intent, path, ignore_case=self._ignore_case)
 
 
-def _find_outside(call: Call, scopes: _Scopes) -> tuple[list[str], tuple[Any, ...]]:
-    """Return what has changed outside any scope since the last comparison, and its entries.
+def _find_outside(
+    call: Call, scopes: _Scopes, *, since_last: bool = True
+) -> tuple[list[str], tuple[Any, ...]]:
+    """Return what has changed outside any scope and still differs, and the entries of that.
 
-    A file recorded earlier that is now as it was before that change was undone.
+    `since_last`: only what has changed since the last comparison.
     """
-    compared_s = time.time()  # the entry is written only after gates, which may change files
-    now = call.point
-    if not now.tree:
-        return [], ()  # the missing snapshot was already reported
-    point = IntentPointEntry(now.tree, now.head, compared_s)
-    start = _last_point(call)
-    if start.tree == now.tree or not scopes.are_judged:
-        return [], (point,)
+    if not scopes.are_judged:
+        return [], ()
+    start_s, last_s = _start(call), _last_comparison(call)
     try:
-        before, after = trees(Span(call.repo, start, now, tuple(call.elsewhere)))
-        outside = scopes.without(_changed(call, before, after))
-        if not outside:
-            return [], (point,)
-        recorded = _recorded_outside(call.entries)
-        again = set(
-            _differing(call, {path: recorded[path] for path in outside if path in recorded})
-        )
-    except GitError as error:
+        observe_others(call)
+        history = own_history(call)
+        compared = IntentPointEntry(time.time())  # before the gates of this event change files
+        if history is None:
+            changed = new = _changed_since_start(call)
+        else:
+            changed, new = ({*history.changes(since_s)} for since_s in (start_s, last_s))
+    except GitgatesError as error:
         call.note(f"changes outside the intent cannot be determined: {error.message}")
-        return [], (point,)
-    announced = _announced(call, start.stamp)
-    if scopes.file in outside and is_approved_since(call.repo, start.stamp):
+        return [], ()
+    outside = sorted(scopes.without(changed))
+    announced = _announced(call, start_s) if outside else set()
+    if scopes.file in outside and is_approved_since(call.repo, last_s):
         announced.add(scopes.file)
-    new = [path for path in outside if path not in recorded and path not in announced][
-        :_MOST_RECORDED
-    ]
-    outside_entry = IntentOutsideEntry(call.payload.agent_id, before, new)
-    return sorted({*new, *again}), (point, outside_entry) if new else (point,)
+    outside = [path for path in outside if path not in announced][:_MOST_RECORDED]
+    found = [path for path in outside if path in new]
+    entries = (compared, IntentOutsideEntry(call.payload.agent_id, found)) if found else (compared,)
+    return (found if since_last else outside), entries
 
 
-def _last_point(call: Call) -> Point:
-    """Return the content at the last comparison, or when the prompt was submitted."""
-    for fact in reversed(
-        of_kind(call.entries, SnapshotEntry, IntentPointEntry, IntentSelectedEntry)
-    ):
-        # Other snapshots are taken at an end of work, whose changes were not compared yet.
-        is_start = "transcript" in fact and "running" not in fact
-        if (is_start or not is_a(fact, SnapshotEntry)) and fact.get("tree"):
-            head = str(fact.get("head", ""))
-            return Point(tree=str(fact["tree"]), head=head, stamp=stamp_of(fact))
-    return first_point(call)[0]
+def _start(call: Call) -> float:
+    """Return since when changes count: a first selection, or when the agent was let go."""
+    agents = ("", call.payload.agent_id)
+    return max(
+        (
+            stamp_of(fact)
+            for fact in of_kind(call.entries, IntentSelectedEntry, IntentLetGoEntry)
+            if fact.get("begins") or (is_a(fact, IntentLetGoEntry) and fact.get("agent") in agents)
+        ),
+        default=0.0,
+    )
+
+
+def _last_comparison(call: Call) -> float:
+    return max(map(stamp_of, of_kind(call.entries, IntentPointEntry)), default=0.0)
+
+
+def _changed_since_start(call: Call) -> set[str]:
+    """Return the files that differ from those at the session's start, whoever has changed them.
+
+    Raises: GitError.
+    """
+    before, now = first_point(call)[0].tree, call.point.tree
+    return {*reading_git(call.repo).names(*_NAMES, before, now, "--")} if now else set()
 
 
 def _announced(call: Call, since_s: float) -> set[str]:
-    """Return the files that a tool of any session has named since, or that gates have written."""
+    """Return the files that a tool of any session has named since."""
     announced: set[str] = set()
     for path_abs in sessions(call.repo.state_abs):
         try:
@@ -184,48 +193,10 @@ def _announced(call: Call, since_s: float) -> set[str]:
             facts = Journal(path_abs).read()
         except OSError:
             continue
-        for fact in of_kind(facts, IntentWriteEntry, GatesWroteEntry):
+        for fact in of_kind(facts, IntentWriteEntry):
             if stamp_of(fact) >= since_s:
                 announced.update(map(str, fact.get("paths", ())))
     return announced
-
-
-def _recorded_outside(facts: Iterable[Fact], agent: str = "") -> dict[str, str]:
-    """Return the files recorded as changed outside any scope, each with the tree before that.
-
-    `agent`: only those of this sub-agent; empty: all. Those that it was let go with are left out.
-    """
-    tree_by_path: dict[str, str] = {}
-    for fact in facts:
-        is_meant = agent in ("", fact.get("agent"))
-        if is_a(fact, IntentLetGoEntry) and fact.get("agent") in ("", agent):
-            tree_by_path.clear()
-        elif is_meant and is_a(fact, IntentOutsideEntry):
-            tree_by_path = {
-                **dict.fromkeys(map(str, fact["paths"]), str(fact["tree"])),
-                **tree_by_path,
-            }
-    return tree_by_path
-
-
-def _differing(call: Call, tree_by_path: Mapping[str, str]) -> list[str]:
-    """Return the files that differ from their content in their tree, sorted.
-
-    Raises: GitError where one of the trees does not exist.
-    """
-    differ: list[str] = []
-    for tree in dict.fromkeys(tree_by_path.values()):
-        paths = [path for path, path_tree in tree_by_path.items() if path_tree == tree]
-        differ += _changed(call, tree, call.point.tree, *paths)
-    return sorted(differ)
-
-
-def _changed(call: Call, before: str, after: str, *paths: str) -> list[str]:
-    """Return the files, links and submodules that differ between two trees.
-
-    Raises: GitError where one of them does not exist.
-    """
-    return reading_git(call.repo).names(*_NAMES, before, after, "--", *paths)
 
 
 def _text(call: Call, leases: Leases, file: str, paths: list[str], *, what: str) -> str:

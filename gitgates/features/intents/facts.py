@@ -16,8 +16,7 @@ class IntentSelectedEntry(LazyRecord):
 
     agent: str  # the sub-agent's id; empty: the main agent
     intent: str  # its id
-    tree: str | None = None  # what changes are compared with, if the agent had no intent before
-    head: str = ""  # the commit that was checked out
+    begins: bool = False  # what was changed before, without an intent, does not count
 
 
 @entry("intent-context")
@@ -38,10 +37,8 @@ class IntentWriteEntry(LazyRecord):
 
 @entry("intent-point")
 class IntentPointEntry(LazyRecord):
-    """Changes up to this content were compared with the scopes."""
+    """Changes up to then were compared with the scopes."""
 
-    tree: str  # the snapshot
-    head: str  # the commit that was checked out
     t: float  # the time before the gates ran, which may change files
 
 
@@ -50,7 +47,6 @@ class IntentOutsideEntry(LazyRecord):
     """Changes outside of all scopes were found."""
 
     agent: str  # the sub-agent's id; empty: the main agent
-    tree: str  # the snapshot before these changes
     paths: Sequence[str]  # the files
 
 

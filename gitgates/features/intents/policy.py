@@ -24,18 +24,24 @@ _ANY: tuple[EventKind, ...] = (
     *("session-start", "prompt", "subagent-start", "subagent-end"),
     *("turn-end", "before-compact", "session-end", "before-commit"),
 )
-_SHELLS: tuple[EventKind, ...] = ("after-tool", "tool-failed")
+_AFTER: tuple[EventKind, ...] = ("after-tool", "tool-failed")
+_TOOLS: tuple[EventKind, ...] = ("before-tool", *_AFTER)
 
 
 def needs(config: Config) -> tuple[Need, ...]:
-    """Return the needed events: before tools that write, after shells, ends, commits."""
+    """Return the needed events: around tools that may write, ends, commits."""
     if _NAME not in config.tables:
         return ()
     return (
-        Need(kind="before-tool", tools=(), tool_kinds=("writes", "shell", "ours")),
-        *(Need(kind=k, tools=(), tool_kinds=("shell",), more_s=_SNAPSHOT_S) for k in _SHELLS),
+        Need(kind="before-tool", tools=(), tool_kinds=("ours",)),
+        *(Need(kind=k, tools=(), but_reads=True, more_s=_SNAPSHOT_S) for k in _TOOLS),
         *(Need(kind=kind, more_s=_SNAPSHOT_S) for kind in _ANY),
     )
+
+
+def follows_writers(config: Config) -> bool:
+    """Return whether it is asked what a session itself has changed."""
+    return _NAME in config.tables
 
 
 # The text beside the reason where `fails_closed` applies.
@@ -134,7 +140,7 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
         from gitgates.features.intents.session_context import decide_context
 
         return so_far.joined(decide_context(call))
-    is_plain = call.kind in _SHELLS and call.payload.tool_kind != "shell"
+    is_plain = call.kind in _AFTER and call.payload.tool_kind != "shell"
     if is_plain or call.kind == "prompt":
         from gitgates.features.intents.gatekeeper import renewed_leases
 

@@ -10,7 +10,6 @@ from gitgates.features.intents.file import settings_of
 from gitgates.features.intents.gatekeeper import describe_active
 from gitgates.features.intents.lease import Holder, acquire, read_leases
 from gitgates.features.intents.session_context import context_of
-from gitgates.files.stored import look_as_stored
 from gitgates.session.journal import fact_of
 
 TYPE_CHECKING = False
@@ -54,11 +53,8 @@ def select(repo: Repo, config: Config, name: str, *, holder: Holder, journal: Jo
         if lease.holder == Holder(holder.session):
             hint += f"\n{_OWN_SESSION}"
         raise LockError(f"{intent.id} is {lease.holding}", hint)
-    selected = IntentSelectedEntry(holder.agent, intent.id)
-    if not settings.required and not _is_judged(repo, leases, holder):
-        now = look_as_stored(repo)  # what it has changed before, without an intent, does not count
-        selected = selected._replace(tree=now.tree, head=now.head)
-    _note(journal, selected)
+    begins = not settings.required and not _is_judged(repo, leases, holder)
+    _note(journal, IntentSelectedEntry(holder.agent, intent.id, begins))
     lines = [f"{intent.id} is held by {holder} now."]
     if lease.former:
         lines.append(f"It was taken over from {lease.former}, whose lease had expired.")

@@ -45,6 +45,13 @@ def shell(agent: Agent, command: str, **fields: Any) -> dict[str, Any]:
     return agent.send(event, tool_use_id=os.urandom(4).hex(), **fields)
 
 
+def writes(agent: Agent, path: str) -> None:
+    """Have a tool that nobody knows write a file."""
+    agent.pre("mcp__other__tool", "", tool_use_id="other")
+    agent.repo.write(path, "by a tool that nobody knows\n")
+    agent.post("mcp__other__tool", "", tool_use_id="other")
+
+
 def selected(repo: Repo, config: str = REQUIRED) -> Agent:
     agent = start(repo, config, **LISTED)
     select(agent)
@@ -232,7 +239,6 @@ def test_switching_intents_off_is_told(repo: Repo) -> None:
         "change, run in a terminal:"
         " gitgates approve rules"
     )
-    assert told["reason"].startswith("gitgates: This work has changed files outside the scope")
     assert denied(agent.pre("Write", "src/web/list.py"))
 
 
@@ -284,9 +290,9 @@ def test_asking_what_would_be_said_changes_nothing(repo: Repo) -> None:
     assert ((repo.path / ".git/gitgates/leases.json").read_bytes(), len(agent.facts())) == before
 
 
-def test_what_no_event_told_of_is_found_at_the_end(repo: Repo) -> None:
+def test_what_any_tool_has_written_is_found_at_the_end(repo: Repo) -> None:
     agent = selected(repo)
-    repo.write("src/web/list.py", "by a tool that nobody knows\n")
+    writes(agent, "src/web/list.py")
     assert agent.stop()["decision"] == "block"
 
 
@@ -341,12 +347,16 @@ def test_an_expired_lease_of_another_session_widens_no_scope(repo: Repo) -> None
     assert "scope of INT-001: src/web/list.py" in shell(agent, "echo 3 > src/web/list.py")["reason"]
 
 
-def test_what_is_merged_in_is_not_the_agents(repo: Repo) -> None:
+def test_what_is_merged_in_is_not_the_agents(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     agent = selected(repo)
+    long_ago(monkeypatch)
     repo.git("clone", "-q", ".", "../theirs")
     theirs = Repo(repo.path.parent / "theirs")
     theirs.write("src/web/theirs.py", "1\n")
     theirs.commit_all("theirs")
+    right_now(monkeypatch)
     repo.git("remote", "add", "origin", "../theirs")
     assert shell(agent, "git pull -q --no-rebase --no-ff origin main") == {}
     assert (repo.path / "src/web/theirs.py").exists()
@@ -389,7 +399,7 @@ def test_what_came_before_a_selection_is_free_where_none_is_required(repo: Repo)
 
 def test_without_an_intent_any_change_is_told_where_one_is_required(repo: Repo) -> None:
     agent = start(repo)
-    repo.write("a.py", "a = 1\n")
+    writes(agent, "a.py")
     what = "outside the scope of any intent that is held here"
     said = f"gitgates: This work has changed files {what}"
     assert agent.stop()["reason"].startswith(f"{said}: a.py\nUndo that.\n")
@@ -412,7 +422,7 @@ def test_a_sub_agent_is_sent_back_for_its_own(repo: Repo) -> None:
 
 def test_in_plan_mode_nothing_is_compared(repo: Repo) -> None:
     agent = selected(repo)
-    repo.write("a.py", "a = 1\n")
+    writes(agent, "a.py")
     assert agent.stop(permission_mode="plan") == {}
 
 
