@@ -33,7 +33,7 @@ from gitgates.features.intents.gatekeeper import (
 from gitgates.features.intents.lease import end, held_by
 from gitgates.features.intents.scope import is_in_scope
 from gitgates.git.object_store import reading_git
-from gitgates.session.journal import fact_of, is_a, of_kind, stamp_of
+from gitgates.session.journal import fact_of, of_kind, stamp_of
 from gitgates.session.reading import is_reading
 from gitgates.session.start import first_point
 from gitgates.session.writers import observe_others, own_history
@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
+    from gitgates.core.record import LazyRecord
     from gitgates.features.intents.intent import Intent
     from gitgates.features.intents.lease import Leases
     from gitgates.session.call import Call
+    from gitgates.session.journal import Fact
 
 _MOST_SENT_BACK = 3  # in one prompt
 _MOST_RECORDED = 200
@@ -79,9 +81,7 @@ def _at_end(call: Call, leases: Leases) -> Verdict:
     agent, scopes = call.payload.agent_id, _Scopes(call, leases)
     paths, entries = _find_outside(call, scopes, since_last=False)
     if agent:  # only what was found after a command of its own, or just now
-        facts = [*call.entries, *map(fact_of, entries)]
-        outside = [fact for fact in of_kind(facts, IntentOutsideEntry) if fact["agent"] == agent]
-        own = {path for fact in outside for path in fact["paths"]}
+        own = _found([*call.entries, *map(fact_of, entries)], agent)
         paths = [path for path in paths if path in own]
     if not paths:
         return Verdict(entries=entries)
@@ -135,7 +135,8 @@ def _find_outside(
     """
     if not scopes.are_judged:
         return [], ()
-    start_s, last_s = _start(call), _last_comparison(call)
+    let_go_s, last_s = _last(call, IntentLetGoEntry), _last(call, IntentPointEntry)
+    start_s = max(let_go_s, _last(call, IntentSelectedEntry))
     try:
         observe_others(call)
         history = own_history(call)
@@ -144,6 +145,8 @@ def _find_outside(
             changed = new = _changed_since_start(call)
         else:
             changed, new = ({*history.changes(since_s)} for since_s in (start_s, last_s))
+            # What was found before stays: an agent may have changed what a selection requires.
+            changed |= _found(call.entries, since_s=let_go_s) & {*history.changes(let_go_s)}
     except GitgatesError as error:
         call.note(f"changes outside the intent cannot be determined: {error.message}")
         return [], ()
@@ -157,21 +160,28 @@ def _find_outside(
     return (found if since_last else outside), entries
 
 
-def _start(call: Call) -> float:
-    """Return since when changes count: a first selection, or when the agent was let go."""
+def _last(call: Call, kind: type[LazyRecord]) -> float:
+    """Return when something last happened that changes are compared since; 0.0: never."""
     agents = ("", call.payload.agent_id)
     return max(
         (
             stamp_of(fact)
-            for fact in of_kind(call.entries, IntentSelectedEntry, IntentLetGoEntry)
-            if fact.get("begins") or (is_a(fact, IntentLetGoEntry) and fact.get("agent") in agents)
+            for fact in of_kind(call.entries, kind)
+            if (kind is not IntentSelectedEntry or fact.get("begins"))
+            and (kind is not IntentLetGoEntry or fact.get("agent") in agents)
         ),
         default=0.0,
     )
 
 
-def _last_comparison(call: Call) -> float:
-    return max(map(stamp_of, of_kind(call.entries, IntentPointEntry)), default=0.0)
+def _found(facts: Iterable[Fact], agent: str | None = None, since_s: float = 0.0) -> set[str]:
+    """Return the files that were found outside any scope; `agent`: after its own commands."""
+    return {
+        str(path)
+        for fact in of_kind(facts, IntentOutsideEntry)
+        if agent in (None, fact.get("agent")) and stamp_of(fact) > since_s
+        for path in fact["paths"]
+    }
 
 
 def _changed_since_start(call: Call) -> set[str]:
