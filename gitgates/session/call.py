@@ -86,6 +86,7 @@ class Call:
             ""  # the folder of the run that its gates are an attempt of; empty: a new one
         )
         self.has_limit = not is_dry  # False: no host gives up waiting
+        self.is_alone = False  # nobody but the session's agents changes files in the worktree
         self.until_s = float("inf")  # by `time.monotonic`: when the host's answer is due
         self.listener: Listener | None = None  # gets the progress of the gates
         self.more_s = 0.0  # what policies may take beside the gates

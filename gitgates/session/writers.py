@@ -11,7 +11,7 @@ import time
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS, kind_of
-from gitgates.files.points import PERSON, SESSION, Point, points_since
+from gitgates.files.points import GATE, PERSON, SESSION, Point, points_since
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session import recorder
 from gitgates.session.facts import TIMELINE, EventEntry
@@ -59,12 +59,13 @@ def own_history(call: Call) -> History | None:
     Raises: GitError, StateError, TimeOver.
     """
     session = call.payload.session
-    return _history(
-        call,
-        lambda point: (
-            point.author.kind == SESSION and session in (point.author.name, *point.facts.beside)
-        ),
-    )
+
+    def is_own(point: Point) -> bool:
+        if call.is_alone:
+            return point.author.kind != GATE
+        return point.author.kind == SESSION and session in (point.author.name, *point.facts.beside)
+
+    return _history(call, is_own)
 
 
 def changed_by_others(call: Call) -> tuple[str, ...]:

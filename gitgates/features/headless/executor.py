@@ -301,7 +301,7 @@ class Executor:
         )
         env = with_hook(self.repo.env, HOOK, self.repo.git_dir_abs)
         call = Call(payload, self.repo._replace(env=env), say=self.listener.message)
-        call.has_limit = False
+        call.has_limit, call.is_alone = False, True
         call.config, call.run_abs, call.listener = self.config, self.run_abs, self.listener
         return call
 
