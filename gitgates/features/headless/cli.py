@@ -12,24 +12,23 @@ import click
 from gitgates.config.load import with_table
 from gitgates.core import environ
 from gitgates.core.errors import ConfigError, GitError, GitgatesError, Interrupted, UsageError
-from gitgates.core.types import ALLOW, BLOCK, Config, Decision, GateResult, Visit
+from gitgates.core.limits import parse_json
+from gitgates.core.types import ALLOW, BLOCK, Config, GateResult, Visit
 from gitgates.features.headless import defaults, run_state
-from gitgates.features.headless.cli_task import message_of, read_task
+from gitgates.features.headless.cli_task import read_task
 from gitgates.features.headless.constraints import settings_of
 from gitgates.features.headless.defaults import HOOK
-from gitgates.features.headless.executor import Executor
+from gitgates.features.headless.executor import Executor, decision_of
 from gitgates.features.headless.ground import Location, begin_apart
 from gitgates.features.headless.in_place import begin_in_place
-from gitgates.features.headless.leftovers import left_note, settle_all
+from gitgates.features.headless.leftovers import settle_all
 from gitgates.features.headless.outcomes import OUTCOMES, HeadlessOptions
-from gitgates.features.headless.recovery import lines_of
 from gitgates.features.headless.resume import find_conversation
 from gitgates.features.headless.turn import require_outermost
 from gitgates.git.listing import list_changed, list_paths
 from gitgates.hosts.headless import CLIENTS, any_client, client, refused_option
-from gitgates.report.artifacts import PAGE, RESULT, read_result
+from gitgates.report.artifacts import PAGE, RESULT
 from gitgates.report.documents import error_document
-from gitgates.report.result import last_decision
 from gitgates.report.text import Console, open_terminal
 from gitgates.store import runs
 from gitgates.verbs.output import format_option, print_json, write_junit
@@ -37,10 +36,9 @@ from gitgates.verbs.repository import configuration, current_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from typing import Any
 
-    from gitgates.core.types import Hook
     from gitgates.features.headless.ground import Ground
     from gitgates.features.headless.outcomes import Ended
     from gitgates.features.headless.resume import Conversation
@@ -62,8 +60,7 @@ if TYPE_CHECKING:
 @click.option(
     "--agent-command",
     metavar="COMMAND",
-    help="Run this command as the client. Without {prompt} in COMMAND, it gets the prompt on "
-    "standard input.",
+    help="Run this as the client. Without {prompt} in it, the prompt is its standard input.",
 )
 @click.option(
     "--max-retries",
@@ -73,10 +70,8 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--commit/--no-commit",
-    "commits",
     default=True,
-    help="Whether to commit when the gates pass (default: yes), or to leave the change in your "
-    "working tree.",
+    help="Whether to commit what passes (default: yes), or to leave it in your working tree.",
 )
 @click.option(
     "--max-cost",
@@ -87,17 +82,8 @@ if TYPE_CHECKING:
 @click.option("--message", metavar="TEXT", default="", help="Commit message. Default: TASK.")
 @click.option("--branch", metavar="NAME", default="", help="Commit to this new branch.")
 @click.option("--worktree", is_flag=True, hidden=True)  # every run has one now
-@click.option(
-    "--include-uncommitted",
-    "uncommitted",
-    is_flag=True,
-    help="Begin with your uncommitted changes and untracked files, as a first commit.",
-)
-@click.option(
-    "--in-place",
-    is_flag=True,
-    help="Work in your working tree, which must be clean, instead of a linked worktree: for CI.",
-)
+@click.option("--include-uncommitted", is_flag=True, help="Begin with your uncommitted changes.")
+@click.option("--in-place", is_flag=True, help="Work in your working tree, if it is clean: for CI.")
 @click.option(
     "--budget-minutes",
     metavar="M",
@@ -108,7 +94,6 @@ if TYPE_CHECKING:
     "--turn-minutes",
     metavar="M",
     type=click.FloatRange(min=0, min_open=True),
-    default=None,
     help="Time limit for each turn. Default: the time left for all turns.",
 )
 @click.option(
@@ -116,24 +101,17 @@ if TYPE_CHECKING:
     type=click.Choice(["rollback", "keep"]),
     help="On failure, keep the agent's work under a ref only (default), or also its worktree.",
 )
-@click.option(
-    "--junit",
-    metavar="FILE",
-    default="",
-    help="Write a JUnit XML report of the run and the gates of its last attempt.",
-)
+@click.option("--junit", metavar="FILE", default="", help="Write the last attempt as JUnit XML.")
 @click.option(
     "--tasks",
     metavar="FILE",
     default="",
-    help="Run all tasks of a TOML file, each in its own worktree and branch. Finished tasks "
-    "are not repeated.",
+    help="Run all tasks of a TOML file that are not finished, each on its own branch.",
 )
-@click.option(
-    "--jobs", metavar="N", type=click.IntRange(1, 64), help="Number of parallel tasks. Default: 1."
-)
+@click.option("--jobs", metavar="N", type=click.IntRange(1, 64), help="Tasks at once. Default: 1.")
 @click.option("--retry-failed", is_flag=True, help="Also repeat failed tasks.")
-@click.option("--queued", hidden=True, default="")
+@click.option("--queued", hidden=True, default="")  # the run, which a queue has named
+@click.option("--agent-args", hidden=True, default="")  # of its task, as JSON
 @format_option
 def command(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     """Run an agent on TASK until the gates of the hook `headless` pass, then commit.
@@ -151,197 +129,145 @@ def command(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     configuration error. 130: interrupted.
     """
     try:
-        if options["tasks"] or options["queued"]:
-            from gitgates.features.headless import (
-                cli_queue as headless_queue,  # which does each task as below
-            )
+        if not options["tasks"]:
+            return _run(fmt=fmt, **options)
+        from gitgates.features.headless import cli_queue  # which starts this for each task
 
-            return headless_queue.start(run_task, fmt=fmt, **options)
-        return _start(fmt=fmt, **options)
+        return cli_queue.start(fmt=fmt, **options)
     except GitgatesError as error:
         if fmt == "json":
             print_json(error_document(error))
         raise
 
 
-def _start(*, task: str, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
+def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
+    """Do one task; return the exit status."""
     if options["jobs"] is not None or options["retry_failed"]:
-        raise UsageError(
-            "--jobs and --retry-failed require --tasks", "Specify a queue: --tasks FILE"
-        )
+        hint = "Specify a queue: --tasks FILE"
+        raise UsageError("--jobs and --retry-failed require --tasks", hint)
     repo = current_repo()
-    if options["resume"]:
-        return _resume(task, repo, fmt=fmt, **options)
-    task = read_task(task, options["from_file"])
-    location = Location(
-        branch=options["branch"], in_place=options["in_place"], uncommitted=options["uncommitted"]
-    )
-    run_abs = runs.new_run(repo.state_abs)
-    return run_task(task, repo, location=location, run_abs=run_abs, fmt=fmt, **options)
-
-
-def _resume(task: str, repo: Repo, *, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
-    """Continue the conversation of an earlier run, in the folder where it worked."""
-    _settle(repo, lambda text: click.echo(f"gitgates: {text}", err=True))
-    earlier = find_conversation(repo, options["resume"])
-    if options["agent_command"] or options["agent"] not in (None, earlier.agent):
-        raise UsageError(f"--resume {earlier.run}: is a conversation of {earlier.agent}")
-    if options["uncommitted"]:
-        raise UsageError("--resume and --include-uncommitted are mutually exclusive")
-    in_place = earlier.root_abs == repo.root_abs
-    if options["in_place"] and not in_place:
-        raise UsageError(f"--resume {earlier.run}: its conversation belongs to another folder")
-    if task or options["from_file"]:
-        task = read_task(task, options["from_file"])
-    elif earlier.passed:
-        raise UsageError(f"--resume {earlier.run}: it has passed", "Specify what to do: TASK.")
-    location = Location(
-        branch=options["branch"],
-        in_place=in_place,
-        folder_abs=earlier.root_abs,
-        start=earlier.start_in(repo),
-        work=earlier.work_ref,
-    )
-    options = {**options, "agent": earlier.agent, "earlier": earlier}
-    options["message"] = options["message"] or message_of(task or earlier.task)
-    run_abs = runs.new_run(repo.state_abs)
-    return run_task(
-        task or earlier.task, repo, location=location, run_abs=run_abs, fmt=fmt, **options
-    )
-
-
-def run_task(
-    task: str,
-    repo: Repo,
-    *,
-    location: Location,
-    run_abs: str,
-    fmt: str,
-    **options: Any,  # noqa: ANN401 - click's
-) -> int:
-    """Do one task; return the exit status. `run_abs`: the folder of the run."""
     require_outermost(repo)
-    config, note = _config(repo, options["max_retries"])
-    if options["max_cost"] is not None:
-        limits = settings_of(config)._replace(max_cost=options["max_cost"])
-        config = with_table(config, HOOK, limits)
-    if options.get("agent_args") is not None:
-        arguments = settings_of(config)._replace(agent_args=options["agent_args"])
-        config = with_table(config, HOOK, arguments)
+    console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
+    for line in settle_all(repo):  # those in place wait for `gitgates recover`
+        console.message(line)
+    earlier = _earlier(repo, options) if options["resume"] else None
+    if earlier and not (options["task"] or options["from_file"]):
+        task = earlier.task
+    else:
+        task = read_task(options["task"], options["from_file"])
+    config, note = _config(repo, options)
     settings = HeadlessOptions(
         task=task,
-        client=_client(options["agent"], options["agent_command"], config),
+        client=_client(earlier.agent if earlier else options["agent"], options, config),
         arguments=() if options["agent_command"] else settings_of(config).agent_args,
-        max_retries=_hook(config).max_retries,
-        commits=options["commits"],
-        message=options["message"] or message_of(task),
+        max_retries=next(hook for hook in config.hooks if hook.name == HOOK).max_retries,
+        commits=options["commit"],
+        message=options["message"],
         budget_s=(options["budget_minutes"] or 60.0) * 60,
         turn_s=(options["turn_minutes"] or 0) * 60,
         keeps=options["on_failure"] == "keep",
+        earlier=earlier,
     )
-    earlier: Conversation | None = options.get("earlier")
-    if earlier:
-        settings = settings._replace(
-            session=earlier.session,
-            first_prompt=earlier.prompt(task if task != earlier.task else ""),
-            earlier_turns=earlier.turns,
-            work=location.work,
-        )
-    _require_possible(repo, location, commits=settings.commits)
+    _require_possible(repo, options)
     junit_abs = _junit_abs(options["junit"])
-    console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
-    _settle(repo, console.message)
     if note:
         console.message(note)
-    lock = run_state.lock_new(repo, os.path.basename(run_abs))
+    location = Location(options["branch"], options["in_place"], options["include_uncommitted"])
+    if earlier:  # in the folder where it worked
+        location = location._replace(
+            in_place=earlier.root_abs == repo.root_abs, start=earlier.start
+        )
+        location = location._replace(folder_abs=earlier.root_abs, work=earlier.work_ref)
+    run_abs = runs.new_run(repo.state_abs)
+    run = options["queued"] or os.path.basename(run_abs)
+    run_abs = f"{os.path.dirname(run_abs)}/{run}"
+    lock = run_state.lock_new(repo, run)
     try:
-        ground = _begin(repo, run_abs, location, link=config.link, say=console.message)
+        ground = _begin(repo, run, location, link=config.link, console=console)
         executor = Executor(ground, config, settings, run_abs=run_abs, listener=console)
-        ended = _run(executor)
+        ended = _execute(executor)
     finally:
-        run_state.forget_unbegun(repo, os.path.basename(run_abs))
+        console.phase("")
+        if not run_state.is_there(repo, run):
+            run_state.forget(repo, run)
         os.close(lock)
-    console.phase("")
     if junit_abs:
         _write_junit(junit_abs, ended, executor)
     return _say(ended, executor, fmt)
 
 
+def _earlier(repo: Repo, options: dict[str, Any]) -> Conversation:
+    """Return the run to go on with. Raises: UsageError, also for options that do not fit."""
+    earlier = find_conversation(repo, options["resume"])
+    name = f"--resume {earlier.run}"
+    if options["agent_command"] or options["agent"] not in (None, earlier.agent):
+        raise UsageError(f"{name}: is a conversation of {earlier.agent}")
+    if options["include_uncommitted"]:
+        raise UsageError("--resume and --include-uncommitted are mutually exclusive")
+    if options["in_place"] and earlier.root_abs != repo.root_abs:
+        raise UsageError(f"{name}: its conversation belongs to another folder")
+    if earlier.passed and not (options["task"] or options["from_file"]):
+        raise UsageError(f"{name}: it has passed", "Specify what to do: TASK.")
+    return earlier
+
+
 def _begin(
-    repo: Repo,
-    run_abs: str,
-    location: Location,
-    *,
-    link: tuple[str, ...],
-    say: Callable[[str], None],
+    repo: Repo, run: str, location: Location, *, link: tuple[str, ...], console: Console
 ) -> Ground:
-    run = os.path.basename(run_abs)
     if location.in_place:
         return begin_in_place(repo, run, location)
     if not location.uncommitted and (list_changed(repo) or list_paths(repo).others):
-        say("your uncommitted changes are not part of the run; for that: --include-uncommitted")
+        how = "for that: --include-uncommitted"
+        console.message(f"your uncommitted changes are not part of the run; {how}")
     ground = begin_apart(repo, run, location, link)
-    say(f"working in {ground.repo.root_abs}, on branch {ground.state.branch}")
+    console.message(f"working in {ground.repo.root_abs}, on branch {ground.state.branch}")
     return ground
 
 
-def _settle(repo: Repo, say: Callable[[str], None]) -> None:
-    """Tidy up after runs that were killed; those in place wait for `gitgates recover`."""
-    for settled in settle_all(repo):
-        for line in lines_of(settled):
-            say(line)
-
-
-def _run(executor: Executor) -> Ended:
+def _execute(executor: Executor) -> Ended:
     """Do the run; after a signal or an error, keep what there is."""
-    ground = executor.ground
     try:
-        with _raising(signal.SIGTERM):
+        with _raising_at_sigterm():
             try:
                 ended = executor.execute()
             except (Interrupted, KeyboardInterrupt):
                 if executor.is_committed:
                     raise  # whoever tidies up knows it
                 ended = executor.give_up("interrupted")
-    except BaseException as error:
+    except GitgatesError as error:
         executor.listener.phase("")
-        if isinstance(error, GitgatesError) and not isinstance(error, Interrupted):
-            click.echo(f"gitgates: {_after_error(ground)}", err=True)
+        if not isinstance(error, Interrupted):
+            click.echo(f"gitgates: {_left(executor.ground)}", err=True)
         raise
-    ground.close()
+    executor.ground.close()
     return ended
 
 
-def _after_error(ground: Ground) -> str:
+def _left(ground: Ground) -> str:
     """Keep the work of a run that has met an error; return where it is."""
     try:
-        failed_work = ground.leave()
+        ref, notes = ground.leave()
+        ground.close()
     except (GitgatesError, OSError):
-        return left_note(ground.state.root_abs)
-    ground.close()
-    ref = failed_work.ref
-    where = f"the agent's work is kept as {ref}" if ref else "the agent's work is empty"
-    return left_note(failed_work.left_abs) if failed_work.left_abs else where
+        return ground.left_note()
+    work = f"the agent's work is kept as {ref}" if ref else "the agent's work is empty"
+    return "; ".join([work, *notes])
 
 
 @contextmanager
-def _raising(number: int) -> Iterator[None]:
-    """Raise Interrupted at a signal wherever nothing else waits for it, as Ctrl-C does."""
-
-    def interrupt(got: int, _frame: object) -> None:
-        raise Interrupted(f"interrupted by signal {got}")
-
-    if signal.getsignal(number) is not signal.SIG_DFL:
-        yield  # `nohup`, for one, has it ignored
-        return
-    signal.signal(number, interrupt)
+def _raising_at_sigterm() -> Iterator[None]:
+    """Raise KeyboardInterrupt at SIGTERM wherever nothing else waits for it, as at Ctrl-C."""
+    is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+    if is_default:  # else it may be ignored
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(number, signal.SIG_DFL)
+        if is_default:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
-def _config(repo: Repo, max_retries: int | None) -> tuple[Config, str]:
+def _config(repo: Repo, options: dict[str, Any]) -> tuple[Config, str]:
     """Return the configuration with gates for the hook `headless`, and a note on their origin."""
     try:
         config = configuration(repo)
@@ -350,42 +276,45 @@ def _config(repo: Repo, max_retries: int | None) -> tuple[Config, str]:
             raise
         config = Config()
     config, note = defaults.with_default_gates(config, repo.root_abs)
-    if max_retries is not None:
-        hook = _hook(config)._replace(max_retries=max_retries)
-        others = tuple(other for other in config.hooks if other.name != HOOK)
-        config = config._replace(hooks=(*others, hook))
-    return config, note
-
-
-def _hook(config: Config) -> Hook:
-    return next(hook for hook in config.hooks if hook.name == HOOK)
-
-
-def _client(agent: str | None, agent_command: str | None, config: Config) -> Client:
-    if agent and agent_command:
-        raise UsageError(
-            "--agent and --agent-command are mutually exclusive", "Specify one of them."
+    if (max_retries := options["max_retries"]) is not None:
+        hooks = (
+            hook._replace(max_retries=max_retries) if hook.name == HOOK else hook
+            for hook in config.hooks
         )
-    if agent_command:
+        config = config._replace(hooks=tuple(hooks))
+    settings = settings_of(config)
+    if options["max_cost"] is not None:
+        settings = settings._replace(max_cost=options["max_cost"])
+    if options["agent_args"]:
+        settings = settings._replace(agent_args=tuple(parse_json(options["agent_args"])))
+    return with_table(config, HOOK, settings), note
+
+
+def _client(agent: str | None, options: dict[str, Any], config: Config) -> Client:
+    command, arguments = options["agent_command"], settings_of(config).agent_args
+    if agent and command:
+        hint = "Specify one of them."
+        raise UsageError("--agent and --agent-command are mutually exclusive", hint)
+    if command:
         try:
-            return any_client(agent_command)
+            return any_client(command)
         except ValueError as error:
-            raise UsageError(f"--agent-command {agent_command!r}: {error}") from error
+            raise UsageError(f"--agent-command {command!r}: {error}") from error
     name = agent or settings_of(config).agent
     if not shutil.which(name, path=environ.read().get("PATH")):
         hint = "Install it, or specify another client: --agent-command '… {prompt} …'"
         raise UsageError(f"`{name}` was not found in PATH", hint)
-    if why := refused_option(name, settings_of(config).agent_args):
+    if why := refused_option(name, arguments):
         raise UsageError(f"agent_args: {why}")
     return client(name)
 
 
-def _require_possible(repo: Repo, location: Location, *, commits: bool) -> None:
+def _require_possible(repo: Repo, options: dict[str, Any]) -> None:
     """Raise UsageError or GitError if a run could not end as it is asked for."""
-    branch = location.branch
-    if location.in_place and location.uncommitted:
+    branch = options["branch"]
+    if options["in_place"] and options["include_uncommitted"]:
         raise UsageError("--in-place and --include-uncommitted are mutually exclusive")
-    if branch and not commits:
+    if branch and not options["commit"]:
         raise UsageError("--branch and --no-commit are mutually exclusive")
     if branch and repo.git.ask("check-ref-format", "--branch", branch).exit_status:
         raise UsageError(f"--branch {branch}: not a valid branch name")
@@ -406,9 +335,7 @@ def _junit_abs(path: str) -> str:
 
 def _write_junit(path_abs: str, ended: Ended, executor: Executor) -> None:
     """Write the gates of the last attempt, which are what the run comes to, and the run itself."""
-    document = read_result(executor.run_abs)
-    decision = last_decision(document) if document else Decision(BLOCK)
-    status, words = OUTCOMES[ended.outcome]
+    decision, (status, words) = decision_of(executor.run_abs), OUTCOMES[ended.outcome]
     seconds = sum(turn["seconds"] for turn in executor.turns)
     result = GateResult(
         gate=HOOK, status="failed" if status else "passed", reason=words, duration_s=seconds

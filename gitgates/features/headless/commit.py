@@ -7,7 +7,6 @@ nothing.
 from __future__ import annotations
 
 import os
-import tempfile
 
 from gitgates.core.errors import GitError
 from gitgates.core.record import Record
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 FAILED_REFS = "refs/gitgates/failed"
 _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 _EACH = ("--no-replace-objects", "diff-tree", "--stdin", "-r", "--root", "--no-commit-id")
-_EMPTY = ("hash-object", "-t", "tree", "--stdin")
 _LINK = "160000"  # of a tree: a commit, of another repository
 
 
@@ -32,18 +30,18 @@ class Staged(Record):
     """The tree of what a run has made: what gates check, and what is committed."""
 
     git: Git  # with our index as GIT_INDEX_FILE
+    head: str  # the commit that it differs from; the empty tree before the first
     tree: str = ""
     problem: str = ""  # why git cannot hold all of it
 
-    def paths_since(self, commit: str, *, added: bool = True) -> set[str]:
+    def paths_since(self, commit: str) -> set[str]:
         """Return the paths that differ from a commit, or from a tree."""
-        only = () if added else ("--diff-filter=a",)
-        return set(self.git.names(*_NAMES, *only, commit or _nothing(self.git), self.tree))
+        return set(self.git.names(*_NAMES, commit, self.tree))
 
     def lines_since(self, commit: str) -> int:
         """Return how many lines were added and removed since a commit."""
         ask = ("diff", "--numstat", "--no-ext-diff", "--no-renames")
-        return _sum_lines(self.git.out(*ask, commit or _nothing(self.git), self.tree))
+        return _sum_lines(self.git.out(*ask, commit, self.tree))
 
 
 def stage(repo: Repo, index_abs: str, known: Collection[str]) -> Staged:
@@ -51,25 +49,23 @@ def stage(repo: Repo, index_abs: str, known: Collection[str]) -> Staged:
 
     What git cannot hold, such as a repository within, is a `problem`.
     """
-    for name in (f"{index_abs}.lock", f"{repo.git_dir_abs}/index.lock"):
-        remove_file(name)  # of a git that has ended with its turn
     git = git_with(repo, index_abs)
+    head = repo.head or git.out("hash-object", "-t", "tree", "--stdin").decode().strip()
     try:
-        git.out("read-tree", *(("--reset", repo.head) if repo.head else ("--empty",)))
+        git.out("read-tree", "--reset", head)
         git.out("add", "-u")
         ask = ("ls-files", "-z", "--others", "--exclude-standard")
         others = [path for path in git.names(*ask) if path not in known]
         update_index(git, [path for path in others if not path.endswith("/")], "--add", "--replace")
         tree = git.out("write-tree").decode().strip()
     except GitError as error:
-        return Staged(git, problem=error.message)
+        return Staged(git, head, problem=error.message)
     inner = [path for path in others if path.endswith("/")]
-    how = ("--cached", "--raw", "-z", "--no-renames")
-    new = nul_split(git.out("diff-index", *how, repo.head or _nothing(git)))
+    new = nul_split(git.out("diff-index", "--cached", "--raw", "-z", "--no-renames", head))
     metas = zip(new[::2], new[1::2], strict=False)
     inner += [path for meta, path in metas if meta.split(" ")[1] == _LINK]
     problem = f"a repository within, which it cannot hold: {', '.join(inner)}" if inner else ""
-    return Staged(git, tree, problem)
+    return Staged(git, head, tree, problem)
 
 
 def git_with(repo: Repo, index_abs: str) -> Git:
@@ -78,23 +74,22 @@ def git_with(repo: Repo, index_abs: str) -> Git:
     return git.with_settings((*SETTINGS, ("core.safecrlf", "false")))
 
 
-def own_commits(repo: Repo, before: Iterable[str]) -> list[str]:
-    """Return the commits in the history of HEAD that `before` did not lead to. Raises: GitError."""
-    revisions = "".join([f"{repo.head}\n", *(f"^{commit}\n" for commit in sorted(set(before)))])
+def in_commits(repo: Repo, before: Iterable[str]) -> tuple[set[str], int]:
+    """Return the paths, and how many lines, that the commits of HEAD changed one by one.
+
+    Only those that `before` did not lead to. Of a merge, the paths that no parent has so, and no
+    lines. Raises: GitError.
+    """
+    revisions = [repo.head, *(f"^{commit}" for commit in sorted(set(before)))]
     ask = ("--no-replace-objects", "rev-list", "--ignore-missing", "--stdin")
-    return repo.git.out(*ask, stdin=revisions.encode()).decode().split() if repo.head else []
-
-
-def paths_in_commits(commits: list[str], git: Git) -> set[str]:
-    """Return each path that one of the commits changed; of a merge: that no parent has so."""
-    ask = (*_EACH, "-c", "-z", "--name-only", "--no-renames")
-    return set(nul_split(git.out(*ask, stdin=_lines(commits)))) if commits else set()
-
-
-def lines_in_commits(commits: list[str], git: Git) -> int:
-    """Return how many lines the commits added and removed, each by itself, without merges."""
-    ask = (*_EACH, "--numstat", "--no-renames", "--no-ext-diff")
-    return _sum_lines(git.out(*ask, stdin=_lines(commits)))
+    made_here = repo.git.out(*ask, stdin="\n".join(revisions).encode()) if repo.head else b""
+    if not made_here:
+        return set(), 0
+    paths = nul_split(
+        repo.git.out(*_EACH, "-c", "-z", "--name-only", "--no-renames", stdin=made_here)
+    )
+    numstat = repo.git.out(*_EACH, "--numstat", "--no-renames", "--no-ext-diff", stdin=made_here)
+    return set(paths), _sum_lines(numstat)
 
 
 def _sum_lines(numstat: bytes) -> int:
@@ -104,36 +99,27 @@ def _sum_lines(numstat: bytes) -> int:
     return sum(int(count) for count in counts if count.isdigit())
 
 
-def _lines(commits: list[str]) -> bytes:
-    return "".join(f"{commit}\n" for commit in commits).encode()
-
-
-def _nothing(git: Git) -> str:
-    """Return the tree that holds nothing."""
-    return git.out(*_EMPTY).decode().strip()
-
-
 def others_in(git: Git) -> set[str]:
     """Return the files that an index does not have, whether git ignores them or not."""
     return set(git.names("ls-files", "-z", "--others"))
 
 
-def hidden_files(repo: Repo, staged: Staged, start: str, known: Collection[str]) -> list[str]:
-    """Return files that only ignore rules hide which the run has made."""
-    ignored = sorted(others_in(staged.git).difference(known))
-    if not ignored or not start:
-        return []
-    with tempfile.TemporaryDirectory() as folder_abs:
-        tree_abs = f"{folder_abs}/tree"
-        os.mkdir(tree_abs)
-        places = {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": tree_abs}
-        env = {**repo.env, **places, "GIT_INDEX_FILE": f"{folder_abs}/index"}
-        git = repo.git._replace(env=env, cwd_abs=tree_abs)
-        git.out("read-tree", start)
-        rules = [path for path in git.names("ls-files", "-z") if path.endswith(".gitignore")]
-        git.out("checkout-index", "-f", "-z", "--stdin", stdin=nul_ended(rules))
-        before = set(git.ignored(ignored, "--no-index"))
-    return [path for path in ignored if path not in before]
+def hidden_files(staged: Staged, start: str, known: Collection[str]) -> list[str]:
+    """Return the files that a run has made, and that git ignores by a rule that is new as well."""
+    git = staged.git
+    ignored = nul_ended(sorted(others_in(git).difference(known)))
+    ask = ("--no-literal-pathspecs", "check-ignore", "-v", "-z", "--stdin", "--no-index")
+    fields = nul_split(git.ask(*ask, stdin=ignored).stdout) if ignored else []
+    hidden, rules = list[str](), dict[str, list[str]]()
+    for source, pattern, path in zip(fields[::4], fields[2::4], fields[3::4], strict=True):
+        if not source.endswith(".gitignore") or os.path.isabs(source):
+            continue  # it is put back, or the user's own
+        if source not in rules:
+            before = git.ask("cat-file", "blob", f"{start}:{source}")
+            rules[source] = os.fsdecode(before.stdout).splitlines()
+        if pattern not in rules[source]:
+            hidden.append(path)
+    return hidden
 
 
 def show_index(repo: Repo, staged: Staged) -> None:
@@ -170,9 +156,9 @@ def commit_uncommitted(repo: Repo, folder_abs: str) -> str:
     index_abs = f"{folder_abs}/uncommitted.index"
     if os.path.exists(f"{repo.git_dir_abs}/index"):
         copy_index(f"{repo.git_dir_abs}/index", index_abs)
-    git = git_with(repo, index_abs)
-    git.out("add", "-A")
-    tree = git.out("write-tree").decode().strip()
-    if tree == git.resolve("HEAD^{tree}"):
+    staged = stage(repo, index_abs, ())
+    if not staged.tree:
+        raise GitError(staged.problem)
+    if staged.tree == repo.git.resolve("HEAD^{tree}"):
         return repo.head
-    return commit_tree(repo, tree, "Uncommitted changes of before a headless run")
+    return commit_tree(repo, staged.tree, "Uncommitted changes of before a headless run")

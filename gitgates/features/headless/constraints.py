@@ -42,29 +42,28 @@ def violations(
     paths: Collection[str],
     denied: Collection[str],
     lines: int,
-    tokens: int | None,
+    tokens: int,
 ) -> tuple[str, ...]:
-    """Return a message for each violation; tokens that a client does not report do not count.
+    """Return a message for each violation; 0 tokens where the client reports none.
 
     `denied`: the changed paths that `deny` matches, ignored ones included.
     """
     messages = []
-    if limits.max_files and len(paths) > limits.max_files:
+    if 0 < limits.max_files < len(paths):
         messages.append(
             f"max_files: {counted(len(paths), 'file')} changed, at most {limits.max_files}"
         )
-    if limits.max_lines and lines > limits.max_lines:
+    if 0 < limits.max_lines < lines:
         messages.append(f"max_lines: {counted(lines, 'line')} changed, at most {limits.max_lines}")
-    if limits.max_tokens and tokens is not None and tokens > limits.max_tokens:
+    if 0 < limits.max_tokens < tokens:
         messages.append(f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}")
-    if limits.allow is not None:
-        outside = _not_allowed(paths, limits.allow)
-        if outside:
-            messages.append(
-                f"allow: only {', '.join(limits.allow)} may change, not {_some(outside)}"
-            )
+    if limits.allow is not None and (
+        outside := sorted({*paths} - {*matching(limits.allow, paths)})
+    ):
+        may, names = ", ".join(limits.allow), first_few(outside, _MOST_NAMED)
+        messages.append(f"allow: only {may} may change, not {names}")
     if denied:
-        messages.append(f"deny: must not change: {_some(denied)}")
+        messages.append(f"deny: must not change: {first_few(sorted(denied), _MOST_NAMED)}")
     return tuple(messages)
 
 
@@ -80,19 +79,10 @@ def misplaced(head_ref: str, expected: str, start: str) -> tuple[str, ...]:
     return (message,)
 
 
-def denied_paths(limits: Headless, paths: Collection[str]) -> list[str]:
-    """Return the changed paths that `deny` matches."""
-    patterns = [parse(line) for line in limits.deny]
-    return sorted(path for path in paths if matches(path, patterns)) if patterns else []
-
-
-def _not_allowed(paths: Collection[str], allow: tuple[str, ...]) -> list[str]:
-    patterns = [parse(line) for line in allow]
-    return [path for path in paths if not matches(path, patterns)]
-
-
-def _some(paths: Collection[str]) -> str:
-    return first_few(list(paths), _MOST_NAMED)
+def matching(lines: tuple[str, ...], paths: Collection[str]) -> list[str]:
+    """Return the paths that patterns match."""
+    patterns = [parse(line) for line in lines]
+    return [path for path in paths if matches(path, patterns)] if patterns else []
 
 
 def prompt_for(messages: tuple[str, ...], start: str) -> str:

@@ -55,13 +55,5 @@ def cost_usd(turns: Iterable[dict[str, Any]]) -> float | None:
 def over_cost(turns: list[dict[str, Any]], most_usd: float) -> str:
     """Return by how much the turns cost more than they may; empty if they do not."""
     cost = cost_usd(turns) or 0.0
-    if not most_usd or cost <= most_usd:
-        return ""
-    return f"max_cost: ${cost:.2f} used, at most ${most_usd:.2f}"
-
-
-def cost_notes(turns: list[dict[str, Any]], most_usd: float, client: str) -> list[str]:
-    """Return a note if the cost was limited, but not reported."""
-    if not most_usd or not turns or cost_usd(turns) is not None:
-        return []
-    return [f"max_cost was not checked: {client} does not report the cost of a turn"]
+    is_over = 0 < most_usd < cost
+    return f"max_cost: ${cost:.2f} used, at most ${most_usd:.2f}" if is_over else ""

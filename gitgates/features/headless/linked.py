@@ -38,60 +38,51 @@ def _worktrees_lock(repo: Repo) -> Iterator[None]:
     """Hold the lock for adding and removing linked worktrees of a repository.
 
     While git adds or removes one, other git commands that list all worktrees can fail: "failed to
-    read .git/worktrees/NAME/commondir".
+    read .git/worktrees/NAME/commondir". Raises: StateError for any OSError.
     """
     try:
         make_folder(repo.shared_state_abs)
         fd = lock_file(f"{repo.shared_state_abs}/worktrees.lock", wait_s=_LOCK_S)
+        try:
+            yield
+        finally:
+            if fd >= 0:
+                os.close(fd)
     except OSError as error:
-        raise StateError(f"{error.filename}: {error.strerror}") from error
-    try:
-        yield
-    finally:
-        if fd >= 0:
-            os.close(fd)
+        what = f"{error.filename}: cannot be changed: {error.strerror}"
+        raise StateError(what, "XDG_CACHE_HOME names the folder of worktrees.") from error
 
 
-def add_worktree(repo: Repo, folder_abs: str, *, branch: str, start: str) -> Repo:
+def add_worktree(repo: Repo, folder_abs: str, *, branch: str, start: str) -> None:
     """Make a worktree on a new branch. Raises: GitError, StateError."""
     if os.path.lexists(folder_abs):  # git creates the branch before it reports that
         hint = "Another run is using it, or left it behind: git worktree list"
         raise GitError(f"{folder_abs}: already exists", hint)
-    try:
-        make_folder(os.path.dirname(folder_abs))
-    except OSError as error:
-        what = f"{error.filename}: cannot be created: {error.strerror}"
-        raise StateError(what, "XDG_CACHE_HOME names another folder.") from error
     with _worktrees_lock(repo):
+        make_folder(os.path.dirname(folder_abs))
         repo.git.out("worktree", "add", "-q", "--no-track", "-b", branch, folder_abs, start)
-    return find_repo(folder_abs, _without_git_dir(repo))
 
 
 def open_worktree(repo: Repo, folder_abs: str) -> Repo | None:
     """Return the worktree of a run; None if git had not finished making it, or it is gone.
 
-    Its `.git` leads where it led, whatever has become of it.
+    Its `.git` leads where it led: an agent may have made a repository of its own there.
     """
-    git_dir_abs = git_dir_for(repo, folder_abs)
+    git_dir_abs, dot_git = git_dir_for(repo, folder_abs), f"{folder_abs}/.git"
     if not os.path.isdir(folder_abs) or not os.path.isfile(f"{git_dir_abs}/HEAD"):
         return None
-    _lead_back(folder_abs, git_dir_abs)
-    return find_repo(folder_abs, _without_git_dir(repo))
-
-
-def _lead_back(folder_abs: str, git_dir_abs: str) -> None:
-    """Have `.git` lead to the repository: an agent may have made one of its own there."""
-    dot_git, content = f"{folder_abs}/.git", f"gitdir: {git_dir_abs}\n".encode()
     if os.path.isdir(dot_git) and not os.path.islink(dot_git):
         os.rename(dot_git, f"{git_dir_abs}/replaced-{len(os.listdir(git_dir_abs))}")
-    replace_file(dot_git, content, mode=0o644, sync=False)
+    replace_file(dot_git, f"gitdir: {git_dir_abs}\n".encode(), mode=0o644, sync=False)
+    env = {name: value for name, value in repo.env.items() if not name.startswith("GIT_DIR")}
+    return find_repo(folder_abs, env)
 
 
-def link_ignored(repo: Repo, worktree: Repo, names: tuple[str, ...]) -> tuple[str, ...]:
+def link_ignored(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """Link ignored files that gates need (the key `link`) to those of `repo`; return these."""
     linked = []
     for name in names:
-        source, target = os.path.join(repo.root_abs, name), os.path.join(worktree.root_abs, name)
+        source, target = os.path.join(repo.root_abs, name), os.path.join(folder_abs, name)
         if os.path.exists(source) and not os.path.lexists(target):
             os.symlink(source, target)
             linked.append(name)
@@ -106,13 +97,5 @@ def remove_worktree(repo: Repo, folder_abs: str) -> None:
     """
     with _worktrees_lock(repo):
         for path_abs in (folder_abs, git_dir_for(repo, folder_abs)):
-            try:
-                if os.path.lexists(path_abs):
-                    remove_tree(path_abs)
-            except OSError as error:
-                what = f"{error.filename}: cannot be removed: {error.strerror}"
-                raise StateError(what) from error
-
-
-def _without_git_dir(repo: Repo) -> dict[str, str]:
-    return {name: value for name, value in repo.env.items() if not name.startswith("GIT_DIR")}
+            if os.path.lexists(path_abs):
+                remove_tree(path_abs)

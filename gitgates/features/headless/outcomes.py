@@ -6,8 +6,7 @@ from gitgates.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
+    from gitgates.features.headless.resume import Conversation
     from gitgates.hosts.headless import Client
 
 # Outcome of a run → exit status, and description.
@@ -25,10 +24,7 @@ OUTCOMES: dict[str, tuple[int, str]] = {
     "terminal": (1, "a gate with `terminal = true` did not pass"),
     "denied": (1, "the agent changed files of `deny` in two attempts"),
     "unsettled": (1, "the gates passed, but changed files each time"),
-    "unchecked": (
-        1,
-        "no gate applied to the changes, so nothing was checked",
-    ),
+    "unchecked": (1, "no gate applied to the changes, so nothing was checked"),
     "moved": (1, "a gate moved HEAD or changed the branch"),
     "interrupted": (130, "interrupted by a signal"),
     "over-cost": (1, "the cost limit of the run was reached"),
@@ -48,10 +44,7 @@ class HeadlessOptions(Record):
     budget_s: float = 3600.0
     turn_s: float = 0.0  # the most for one turn; 0: what is left of the budget
     keeps: bool = False  # what a failed run made stays where it is
-    session: str = ""  # of an earlier run, to go on with
-    first_prompt: str = ""  # empty: the task
-    earlier_turns: tuple[dict[str, Any], ...] = ()  # of that session
-    work: str = ""  # of that run, a commit
+    earlier: Conversation | None = None  # to go on with
 
 
 class Ended(Record):

@@ -6,7 +6,6 @@ from gitgates.features.headless.leftovers import killed_runs, settle_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.features.headless.leftovers import Settled
     from gitgates.git.repo import Repo
 
 
@@ -18,16 +17,4 @@ def pending(repo: Repo) -> list[str]:
 
 def recover(repo: Repo) -> list[str]:
     """Tidy up after killed runs; return messages. Raises: GitError, StateError, OSError."""
-    return [line for settled in settle_all(repo, in_place=True) for line in lines_of(settled)]
-
-
-def lines_of(settled: Settled) -> list[str]:
-    """Return what is said of a run that was killed."""
-    lines = [f"the headless run {settled.run} was killed; to go on with it: {_resume(settled)}"]
-    if settled.ref:
-        lines.append(f"  its work is kept as {settled.ref}: gitgates runs restore {settled.run}")
-    return lines + [f"  {note}" for note in settled.notes]
-
-
-def _resume(settled: Settled) -> str:
-    return f"gitgates headless --resume {settled.run}"
+    return settle_all(repo, in_place=True)

@@ -32,25 +32,14 @@ class Conversation(Record):
     session: str  # of the agent's client
     root_abs: str  # where it has worked: clients find a conversation by that
     turns: tuple[dict[str, Any], ...]  # with what they used, which clients count on
-    start: str = "HEAD"  # the commit that it began at
+    start: str = "HEAD"  # the commit to go on from
     passed: bool = False
     outcome: str = ""
-    commit: str = ""
     work_ref: str = ""  # of a run that failed
-
-    def start_in(self, repo: Repo) -> str:
-        """Return the commit to go on from: where it began, or what it has committed.
-
-        HEAD, if that has the commit.
-        """
-        if not self.passed or not self.commit:
-            return self.start
-        contained = repo.git.ask("merge-base", "--is-ancestor", self.commit, "HEAD")
-        return self.commit if contained.exit_status else "HEAD"
 
     def prompt(self, task: str) -> str:
         """Return how to go on: with another task, or with that of before."""
-        parts = [task] if task else [f"Continue this task: {self.task}"]
+        parts = [task] if task != self.task else [f"Continue this task: {self.task}"]
         if self.outcome and not self.passed:
             parts.append(f"It last ended as follows: {self.outcome}.")
         if self.work_ref:
@@ -68,16 +57,11 @@ def find_conversation(repo: Repo, name: str) -> Conversation:
 
     Raises: UsageError if there is none that can be continued.
     """
-    run_names = [
-        run
-        for run in runs.run_ids(repo.state_abs)
-        if os.path.isfile(f"{repo.state_abs}/runs/{run}/{_FILE}")
-    ]
-    matching = (
-        run_names[-1:] if name == "latest" else [run for run in run_names if run.startswith(name)]
-    )
+    places = (f"{repo.state_abs}/runs/{run}/{_FILE}" for run in runs.run_ids(repo.state_abs))
+    names = [path.split("/")[-2] for path in places if os.path.isfile(path)]
+    matching = names[-1:] if name == "latest" else [run for run in names if run.startswith(name)]
     if len(matching) != 1:
-        newest = ", ".join(run_names[:-4:-1]) or "none"
+        newest = ", ".join(names[:-4:-1]) or "none"
         missing = "no headless run of that name with a finished turn"
         raise UsageError(
             f"--resume {name}: {'ambiguous prefix of several runs' if matching else missing}",
@@ -95,17 +79,20 @@ def find_conversation(repo: Repo, name: str) -> Conversation:
 
 
 def _read(repo: Repo, run: str) -> Conversation:
-    run_abs = f"{repo.state_abs}/runs/{run}"
+    run_abs, ref = f"{repo.state_abs}/runs/{run}", f"{FAILED_REFS}/{run}"
     try:
         fields = parse_json(read_state(f"{run_abs}/{_FILE}") or b"")
-        conversation = Conversation(run=run, **{**fields, "turns": tuple(fields["turns"])})
+        earlier = Conversation(run=run, **{**fields, "turns": tuple(fields["turns"])})
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UsageError(f"--resume {run}: {run_abs}/{_FILE} cannot be read: {error}") from error
     facts = (read_result(run_abs) or {}).get("headless") or {}
-    ref = f"{FAILED_REFS}/{run}"
-    return conversation._replace(
-        passed=facts.get("status") == "passed",
+    passed, start = facts.get("status") == "passed", earlier.start
+    if passed and (start := facts.get("commit", earlier.start)):
+        is_in = repo.git.ask("merge-base", "--is-ancestor", start, "HEAD")
+        start = start if is_in.exit_status else "HEAD"
+    return earlier._replace(
+        start=start,
+        passed=passed,
         outcome=facts.get("outcome", ""),
-        commit=facts.get("commit", ""),
         work_ref=ref if repo.git.resolve(ref) else "",
     )

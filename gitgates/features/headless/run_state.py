@@ -35,7 +35,7 @@ class RunState(Record):
     refs: Mapping[str, str] = {}  # branches, tags, notes, replacements → object
     heads: Mapping[str, int] = {}  # git folder of a worktree → entries of the reflog of its HEAD
     stash: tuple[tuple[str, str], ...] = ()  # commit and message, the newest first
-    settings: Mapping[str, tuple[int, str]] = {}  # path → mode, content: shared.py
+    settings: Mapping[str, tuple[int, str]] = {}  # of git, and hooks → mode, content
     known: tuple[str, ...] = ()  # untracked and ignored files that are not the run's
     home_ref: str = ""  # what HEAD named before; empty: a commit
     home_head: str = ""  # that commit
@@ -104,10 +104,11 @@ def begun(repo: Repo) -> Iterator[RunState]:
             if (content := read_state(path_abs)) is None:
                 continue  # it was just beginning, or ending
             plain = parse_json(content)
-            for name, kind in (("stash", tuple), ("known", tuple)):
-                plain[name] = kind(plain[name])
-            yield RunState(**plain)
-        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            plain["stash"] = tuple(map(tuple, plain["stash"]))
+            settings = plain["settings"].items()
+            plain["settings"] = {name: (mode, text) for name, (mode, text) in settings}
+            yield RunState(**{**plain, "known": tuple(plain["known"])})
+        except (OSError, ValueError, TypeError, KeyError) as error:
             hint = f"To continue without it: rm -r '{folder_abs}/{run}'"
             raise StateError(f"{path_abs}: cannot be read: {error}", hint) from error
 
@@ -118,9 +119,3 @@ def forget(repo: Repo, run: str) -> None:
         remove_tree(folder_of(repo, run))
     except OSError:
         return  # the agent has removed it, or the next run does
-
-
-def forget_unbegun(repo: Repo, run: str) -> None:
-    """Remove the lock of a run of which nothing else is there."""
-    if not is_there(repo, run):
-        forget(repo, run)

@@ -6,20 +6,17 @@ are held by a ref for the time of the run, so that no `gc` of the agent's loses 
 
 from __future__ import annotations
 
-import base64
 import os
 import stat
 
 from gitgates.features.headless.run_state import begun
 from gitgates.git.repo import Git
-from gitgates.store.files import make_folder, remove_file, replace_file
-from gitgates.store.rescue import move_aside
+from gitgates.store.files import make_folder, replace_file
+from gitgates.store.rescue import move_aside, read_file
 from gitgates.worktree.locks import remove_abandoned, shared_locks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gitgates.features.headless.run_state import RunState
     from gitgates.git.repo import Repo
 
@@ -34,9 +31,10 @@ def save(repo: Repo, state: RunState) -> RunState:
     """Return the state of a run with what it must leave as it was.
 
     What another run may have changed, which is alive, counts as it was before that one.
+    Raises: GitError, OSError.
     """
     others = [other for other in begun(repo) if other.run != state.run]
-    refs = read_refs(repo)
+    refs = _read_refs(repo)
     for other in others:
         refs.pop(other.ref, None)
     settings = others[0].settings if others else _read_settings(repo)
@@ -83,14 +81,18 @@ def put_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
 
 def created_notes(repo: Repo, state: RunState) -> list[str]:
     """Return a note on each ref, and each entry of the stash, that did not exist before."""
-    created = sorted(read_refs(repo).keys() - state.refs.keys() - {state.ref})
-    others, stash = {other.ref for other in begun(repo)}, _stash(state)
-    notes = [f"{name} was created during the run" for name in created if name not in others]
-    new = [entry[1] for entry in _read_stash(repo) if entry not in stash]
-    return notes + [f"an entry of the stash was created during the run: {text}" for text in new]
+    others = {state.ref, *(other.ref for other in begun(repo))}
+    created = sorted(_read_refs(repo).keys() - state.refs.keys() - others)
+    created += [
+        f"the entry `{e[1]}` of the stash" for e in _read_stash(repo) if e not in state.stash
+    ]
+    return [f"{what} was created during the run" for what in created]
 
 
-def read_refs(repo: Repo) -> dict[str, str]:
+# Refs and the stash
+
+
+def _read_refs(repo: Repo) -> dict[str, str]:
     """Return each branch, tag, note and replacement with its object."""
     ask = ("for-each-ref", "--format=%(refname) %(objectname) %(symref)", *_KINDS)
     fields = [line.split(" ") for line in repo.git.lines(*ask)]
@@ -98,7 +100,7 @@ def read_refs(repo: Repo) -> dict[str, str]:
 
 
 def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
-    now, notes = read_refs(repo), list[str]()
+    now, notes = _read_refs(repo), list[str]()
     changed = {
         name: before
         for name, before in state.refs.items()
@@ -135,10 +137,6 @@ def _read_heads(repo: Repo) -> dict[str, list[str]]:
     return heads
 
 
-def _stash(state: RunState) -> list[tuple[str, str]]:
-    return [(commit, message) for commit, message in state.stash]
-
-
 def _read_stash(repo: Repo) -> list[tuple[str, str]]:
     lines = repo.git.names("stash", "list", "-z", "--format=%H %gs")
     return [(line.partition(" ")[0], line.partition(" ")[2]) for line in lines]
@@ -146,82 +144,64 @@ def _read_stash(repo: Repo) -> list[tuple[str, str]]:
 
 def _put_stash_back(repo: Repo, state: RunState) -> list[str]:
     """Put entries back that are gone, below those that are new."""
-    now, before = _read_stash(repo), _stash(state)
-    missing = [entry for entry in before if entry not in now]
+    now = _read_stash(repo)
+    missing = [message for commit, message in state.stash if (commit, message) not in now]
     if not missing:
         return []
-    entries = [*(entry for entry in now if entry not in before), *before]
     if now:
         repo.git.out("update-ref", "-d", "refs/stash", now[0][0])
-    for commit, message in reversed(entries):
+    new = [entry for entry in now if entry not in state.stash]
+    for commit, message in reversed([*new, *state.stash]):
         repo.git.out("stash", "store", "-q", "-m", message, commit)
-    texts = (f"`{message}` was removed from the stash during the run" for _, message in missing)
-    return [f"{text}; it is there again" for text in texts]
+    removed = "was removed from the stash during the run; it is there again"
+    return [f"`{message}` {removed}" for message in missing]
+
+
+# Settings and hooks
 
 
 def _read_settings(repo: Repo) -> dict[str, tuple[int, str]]:
-    """Return mode and content of settings and hooks, also where the hooks are elsewhere."""
-    output = os.fsdecode(repo.git.configured("rev-parse", "--git-path", "hooks").stdout)
-    hooks_abs = os.path.normpath(os.path.join(repo.root_abs, output.rstrip("\n")))
-    paths = _own_settings(repo)
-    if not hooks_abs.startswith(f"{repo.root_abs}/") and os.path.isdir(hooks_abs):
-        paths += [f"{hooks_abs}/{name}" for name in os.listdir(hooks_abs)]
-    return _read_all(paths)
-
-
-def _own_settings(repo: Repo) -> list[str]:
-    """Return the paths of settings and hooks in the git folder, whether they exist or not."""
-    paths = [f"{repo.common_dir_abs}/{name}" for name in _SETTINGS]
-    for parent_abs, _folders, names in os.walk(f"{repo.common_dir_abs}/hooks"):
-        paths += [f"{parent_abs}/{name}" for name in names if not name.endswith(".sample")]
-    return paths
-
-
-def _read_all(paths_abs: Iterable[str]) -> dict[str, tuple[int, str]]:
-    return {path: content for path in paths_abs if (content := _read(path))}
-
-
-def _read(path_abs: str) -> tuple[int, str] | None:
-    try:
+    """Return name → mode and content of settings and hooks in the git folder."""
+    names = [name for name in _SETTINGS if os.path.lexists(f"{repo.common_dir_abs}/{name}")]
+    for parent_abs, _folders, files in os.walk(f"{repo.common_dir_abs}/hooks"):
+        place = os.path.relpath(parent_abs, repo.common_dir_abs)
+        names += [f"{place}/{name}" for name in files if not name.endswith(".sample")]
+    settings = {}
+    for name in names:
+        path_abs, content = f"{repo.common_dir_abs}/{name}", b""
         mode = os.lstat(path_abs).st_mode
         if stat.S_ISLNK(mode):
-            raw = os.fsencode(os.readlink(path_abs))
+            content = os.fsencode(os.readlink(path_abs))
         elif stat.S_ISREG(mode):
-            with open(path_abs, "rb") as file:
-                raw = file.read()
-        else:
-            raw = b""  # a pipe, say, which cannot be read
-    except FileNotFoundError:
-        return None
-    return mode, base64.b64encode(raw).decode()
+            content = read_file(path_abs)
+        settings[name] = mode, content.decode("latin-1")
+    return settings
 
 
 def _put_settings_back(repo: Repo, state: RunState) -> list[str]:
     """Put settings and hooks back; what was there instead is kept, and named."""
-    before = {path: (mode, content) for path, (mode, content) in state.settings.items()}
-    # Not where hooks are looked for now: the agent may have named any folder.
-    now, notes = _read_all({*before, *_own_settings(repo)}), list[str]()
-    for path_abs in sorted(before.keys() | now.keys()):
-        if before.get(path_abs) == now.get(path_abs):
+    now, before, notes = _read_settings(repo), state.settings, list[str]()
+    folder_abs = f"{repo.shared_state_abs}/kept/{state.run}/settings"
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) == now.get(name):
             continue
+        path_abs = f"{repo.common_dir_abs}/{name}"
         note = f"{path_abs} was changed during the run, and is as before"
-        if path_abs in now:
-            folder_abs = f"{repo.shared_state_abs}/kept/{state.run}/settings"
+        if name in now:
             make_folder(folder_abs)
-            kept_abs = f"{folder_abs}/{len(os.listdir(folder_abs))}-{os.path.basename(path_abs)}"
+            kept_abs = f"{folder_abs}/{len(os.listdir(folder_abs))}-{os.path.basename(name)}"
             move_aside(path_abs, kept_abs)
             note += f"; what it was changed to is in {kept_abs}"
-        if path_abs in before:
-            _write(path_abs, *before[path_abs])
+        if name in before:
+            _write(path_abs, *before[name])
         notes.append(note)
     return notes
 
 
-def _write(path_abs: str, mode: int, encoded: str) -> None:
-    raw = base64.b64decode(encoded)
+def _write(path_abs: str, mode: int, text: str) -> None:
+    content = text.encode("latin-1")
     os.makedirs(os.path.dirname(path_abs), exist_ok=True)
     if stat.S_ISLNK(mode):
-        remove_file(path_abs)
-        os.symlink(os.fsdecode(raw), path_abs)
+        os.symlink(os.fsdecode(content), path_abs)
     elif stat.S_ISREG(mode):
-        replace_file(path_abs, raw, mode=stat.S_IMODE(mode))
+        replace_file(path_abs, content, mode=stat.S_IMODE(mode))

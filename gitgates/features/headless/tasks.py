@@ -22,9 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_LONGEST_BYTES = 4 << 20
-_SHORTEST_MINUTES = 0.1
-_LONGEST_MINUTES = 7 * 24 * 60
 _EXAMPLE = 'Try [[tasks]] with id = "fix-login" and prompt = "…".'
 
 
@@ -34,7 +31,7 @@ class QueueTask(Record):
     id: str
     prompt: str
     branch: str
-    message: str = ""
+    message: str | None = None
     agent: str | None = None
     agent_args: tuple[str, ...] | None = None
     max_retries: int | None = None
@@ -61,12 +58,6 @@ def _filled(value: object) -> str:
     return value
 
 
-def _minutes(value: object) -> float:
-    if not v.is_number(value) or not _SHORTEST_MINUTES <= value <= _LONGEST_MINUTES:
-        raise v.BadValue("minutes, at least 0.1 and at most one week")
-    return float(value)
-
-
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TEXT = v.ValueType(_filled, {"type": "string"})
 TASK_KEYS: tuple[Key, ...] = (
@@ -79,101 +70,79 @@ TASK_KEYS: tuple[Key, ...] = (
     Key("agent_args", v.NAMES).means("Additional arguments for its client."),
     Key("max_retries", v.COUNT).means("How many times failures are sent back to the agent."),
     Key("max_cost", v.AMOUNT).means("Maximum cost in US dollars."),
-    Key("budget_minutes", v.ValueType(_minutes, {"type": "number"})).means(
-        "Time limit for all turns of the agent."
-    ),
+    Key("budget_minutes", v.AMOUNT).means("Time limit for all turns of the agent."),
 )
 _TYPES = {key.name: key.type for key in TASK_KEYS}
 
 
 def read_tasks(path: str) -> tuple[QueueTask, ...]:
-    """Return the tasks of a file.
-
-    Raises: ConfigError with all that is wrong.
-    """
+    """Return the tasks of a file. Raises: ConfigError with all that is wrong."""
     try:
-        with open(path, "rb") as file:
-            content = file.read(_LONGEST_BYTES + 1)
+        with open(path, encoding="utf-8") as file:
+            document = parse_toml(file.read())
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(content) > _LONGEST_BYTES:
-        raise ConfigError(f"{path}: is longer than {_LONGEST_BYTES >> 20} MiB")
-    try:
-        document = parse_toml(content.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"{path}: is not valid TOML: {error}", _EXAMPLE) from error
-    problems: list[str] = []
-    tasks = _tasks(path, document, problems)
+    problems, tasks = list[str](), list[QueueTask]()
+    for name in document.keys() - {"tasks"}:
+        problems.append(f"{path}: {name}: unknown key. {v.did_you_mean(name, ('tasks',))}")
+    tables = document.get("tasks")
+    if not isinstance(tables, list) or not tables:
+        got = f"got {v.show(tables)}, " if "tasks" in document else ""
+        problems.append(f"{path}: tasks: {got}expected an array of tables. {_EXAMPLE}")
+        tables = []
+    for number, table in enumerate(tables):
+        location = f"{path}: tasks[{number}]"
+        wrong, fields = _read(location, table, os.path.dirname(path))
+        problems += wrong
+        if not wrong:
+            fields.setdefault("branch", f"headless/{fields['id']}")
+            task = QueueTask(**fields)
+            problems += [text for other in tasks for text in _conflicts(location, task, other)]
+            tasks.append(task)
     if problems:
-        raise ConfigError("\n".join(problems))
+        raise ConfigError("\n".join(problem.rstrip() for problem in problems))
     return tuple(tasks)
 
 
-def _tasks(path: str, document: dict[str, Any], problems: list[str]) -> list[QueueTask]:
-    tables = document.get("tasks")
-    for name in document.keys() - {"tasks"}:
-        hint = v.did_you_mean(name, ("tasks",))
-        problems.append(f"{path}: {name}: unknown key. {hint}".rstrip())
-    if not isinstance(tables, list) or not tables:
-        got = f"got {v.show(tables)}, expected" if "tasks" in document else "expected"
-        problems.append(f"{path}: tasks: {got} an array of tables. {_EXAMPLE}")
-        return []
-    tasks: list[QueueTask] = []
-    for number, table in enumerate(tables):
-        location = f"{path}: tasks[{number}]"
-        if not isinstance(table, dict):
-            problems.append(f"{location}: got {v.show(table)}, expected a table. {_EXAMPLE}")
-            continue
-        before = len(problems)
-        fields = _fields(location, table, problems)
-        _read_prompt(location, fields, os.path.dirname(path), problems)
-        has = {"prompt" if name == "prompt_file" else name for name in table}
-        problems += [f"{location}: has no `{name}`" for name in ("id", "prompt") if name not in has]
-        if len(problems) == before:
-            fields.setdefault("branch", f"headless/{fields['id']}")
-            tasks.append(QueueTask(**fields))
-            problems += _twice(location, tasks)
-    return tasks
-
-
-def _fields(location: str, table: dict[str, Any], problems: list[str]) -> dict[str, Any]:
+def _read(location: str, table: object, folder: str) -> tuple[list[str], dict[str, Any]]:
+    """Return what is wrong with a table, and its values; `prompt_file` is read into `prompt`."""
+    if not isinstance(table, dict):
+        return [f"{location}: got {v.show(table)}, expected a table. {_EXAMPLE}"], {}
+    problems: list[str] = []
     fields: dict[str, Any] = {}
     for name, value in table.items():
         if name not in _TYPES:
             hint = v.did_you_mean(name, tuple(_TYPES))
-            problems.append(f"{location}.{name}: unknown key. {hint}".rstrip())
+            problems.append(f"{location}.{name}: unknown key. {hint}")
             continue
         try:
             fields[name] = _TYPES[name].parse(value)
         except v.BadValue as bad:
-            got = v.show(bad.part_of(value))
-            text = f"{location}.{name}{bad.index}: got {got}, expected {bad.expected}. {bad.hint}"
-            problems.append(text.rstrip())
-    return fields
-
-
-def _read_prompt(location: str, fields: dict[str, Any], folder: str, problems: list[str]) -> None:
-    """Put the content of `prompt_file` in the place of `prompt`."""
-    if "prompt_file" not in fields:
-        return
-    if "prompt" in fields:
+            got = f"got {v.show(bad.part_of(value))}, expected {bad.expected}. {bad.hint}"
+            problems.append(f"{location}.{name}{bad.index}: {got}")
+    if "prompt" in table and "prompt_file" in table:
         problems.append(f"{location}: has both `prompt` and `prompt_file`; remove one")
-    name = fields.pop("prompt_file")
-    try:
-        with open(os.path.join(folder, name), "rb") as file:
-            fields["prompt"] = _filled(file.read(_LONGEST_BYTES).decode("utf-8-sig").strip())
-    except OSError as error:
-        problems.append(f"{location}.prompt_file: {name}: {error.strerror}")
-    except UnicodeDecodeError:
-        problems.append(f"{location}.prompt_file: {name}: is not valid UTF-8, expected text")
-    except v.BadValue:
-        problems.append(f"{location}.prompt_file: {name}: is empty, expected text")
+    if name := fields.pop("prompt_file", ""):
+        try:
+            with open(os.path.join(folder, name), encoding="utf-8-sig") as file:
+                fields["prompt"] = _filled(file.read().strip())
+        except OSError as error:
+            problems.append(f"{location}.prompt_file: {name}: {error.strerror}")
+        except (UnicodeDecodeError, v.BadValue):
+            problems.append(f"{location}.prompt_file: {name}: is empty or not UTF-8, expected text")
+    has = {"prompt" if name == "prompt_file" else name for name in table}
+    problems += [f"{location}: has no `{name}`" for name in ("id", "prompt") if name not in has]
+    return problems, fields
 
 
-def _twice(location: str, tasks: list[QueueTask]) -> list[str]:
-    *earlier, last = tasks
-    return [
-        f"{location}.{name}: `{getattr(last, name)}` is defined twice"
-        for name in ("id", "branch")
-        if any(getattr(task, name).casefold() == getattr(last, name).casefold() for task in earlier)
-    ]
+def _conflicts(location: str, task: QueueTask, other: QueueTask) -> list[str]:
+    """Return what two tasks cannot both have; git has no branch `x` beside `x/y`."""
+    if task.id.casefold() == other.id.casefold():
+        return [f"{location}.id: `{task.id}` is defined twice"]
+    longer, shorter = sorted((f"{it.branch.casefold()}/" for it in (task, other)), reverse=True)
+    if not longer.startswith(shorter):
+        return []
+    conflict = f"{task.branch} conflicts with {other.branch}, the branch of `{other.id}`"
+    return [f"{location}.branch: {conflict}"]

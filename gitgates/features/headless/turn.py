@@ -82,25 +82,12 @@ def run_turn(
 
 def without_earlier(turn: Turn, client: Client, earlier: list[dict[str, Any]]) -> Turn:
     """Subtract from a client's totals what earlier turns of the same conversation used."""
+    same = [each for each in earlier if each.get("session") == turn.session]
     for name in client.totals:
-        total = getattr(turn, name)
-        before = sum(
-            earlier_turn.get(name, 0)
-            for earlier_turn in earlier
-            if earlier_turn.get("session") == turn.session
-        )
+        total, before = getattr(turn, name), sum(each.get(name, 0) for each in same)
         if total is not None and total >= before:  # else the client has restarted its count
             turn = turn._replace(**{name: round(total - before, 6)})
     return turn
-
-
-def why_unchanged(turn: Turn, client: Client, arguments: tuple[str, ...]) -> str:
-    """Return why a turn may have changed nothing; empty if unknown."""
-    if turn.refused:
-        return f"it had no permission for {turn.refused}; the key `agent_args` can grant it"
-    if client.resumes and not arguments:
-        return "the key `agent_args`, which sets its permissions, is empty"
-    return ""
 
 
 def run_process(

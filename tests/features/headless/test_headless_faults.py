@@ -122,7 +122,6 @@ CHANGED = [
     ("git tag v2", "refs/tags/v2 was created during the run"),
     ("git stash clear", "was removed from the stash during the run; it is there again"),
     ("git config core.bare true", "{git}/config was changed during the run, and is as before; "),
-    ("sed -i s/good/bad/ pyproject.toml", "the configuration of gitgates was changed"),
 ]
 
 
@@ -152,9 +151,8 @@ def test_what_an_agent_changes_beside_its_tree_is_put_back_and_said(
     names = {"head": work.head(), "first": first, "tag": work.git("rev-parse", "v1")}
     done = run(work, f"{turns}; echo worse > a.txt", args=("--max-retries", "0"))
     assert done.returncode == 1, (done.stdout, done.stderr)
-    for each in [note] if note else [note for turn, note in CHANGED if "pyproject" not in turn]:
-        if "configuration" not in each:
-            assert each.format(git=work.path / ".git", **names) in done.stdout.decode()
+    for each in [note] if note else [note for _turn, note in CHANGED]:
+        assert each.format(git=work.path / ".git", **names) in done.stdout.decode()
     made = ("refs/gitgates/failed/", "refs/heads/elsewhere", "refs/tags/v2")
     now = work.git("for-each-ref").split("\n")
     assert [line for line in now if not line.split("\t")[1].startswith(made)] == refs.split("\n")

@@ -112,7 +112,7 @@ def test_what_it_cannot_begin_with_is_named(work: Repo) -> None:
     work.git("bisect", "start")
     done = run(work, GOOD)
     assert done.returncode == 74
-    assert b"a bisect is in progress\n  End it first: git bisect reset" in done.stderr
+    assert b"a bisect is in progress\n  `git status` says how to end it." in done.stderr
     work.git("bisect", "reset")
     done = run(work, GOOD, args=("--include-uncommitted",))
     assert done.returncode == 64

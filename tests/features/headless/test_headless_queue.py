@@ -220,7 +220,7 @@ def test_each_task_has_a_branch_and_one_report_tells_of_all(
 def check_progress_that_cannot_be_read(queue: Queue) -> None:
     """Check that it is named, and how to go on without it."""
     [path] = (queue.repo.path / ".git/gitgates/queues").glob("*/t0.progress")
-    for damaged in (b"", b"[]", b"{", path.read_bytes().replace(b'"v": 2', b'"v": 9')):
+    for damaged in (b"", b"[]", b"{", path.read_bytes().replace(b'"v": 3', b'"v": 9')):
         path.write_bytes(damaged)
         done = queue.run()
         assert done.returncode == 73, done
@@ -544,7 +544,7 @@ WRONG = (
     ("[[tasks]]\nid='a..b'\nprompt='b'", "`a..b`: branch: not a valid branch name: headless/"),
     (
         "[[tasks]]\nid='a'\nprompt='b'\nbranch='x/y'\n[[tasks]]\nid='b'\nprompt='b'\nbranch='x'",
-        "`a`: branch: x/y conflicts with x, the branch of `b`",
+        "tasks[1].branch: x conflicts with x/y, the branch of `a`",
     ),
 )
 

@@ -132,7 +132,7 @@ def test_a_killed_run_goes_on_with_its_work(work: Repo, claude: Claude) -> None:
         killed.kill()
     done = work.gitgates("headless", "--resume", "latest")
     assert done.returncode == 0, (done.stdout, done.stderr)
-    assert b" was killed; to go on with it: gitgates headless --resume " in done.stderr
+    assert b" was killed; to go on with it: gitgates headless --resume " in done.stdout
     assert work.git("show", "HEAD:a.txt") == "half\nmore\ngood"
     assert "--resume s-1" in arguments(claude)[2]
     assert left(work) == []
