@@ -12,7 +12,14 @@ from gitgates.core.clean import plain_line
 from gitgates.core.guarded import rules_by_name, setting_of
 from gitgates.core.record import Record
 from gitgates.features.undo.commands import commands_of
-from gitgates.features.undo.destroyers import BROUGHT, IGNORED, UNTRACKED, destroyers
+from gitgates.features.undo.destroyers import (
+    BROUGHT,
+    IGNORED,
+    INDEX,
+    TRACKED,
+    UNTRACKED,
+    destroyers,
+)
 from gitgates.features.undo.destructive import destroyed
 from gitgates.features.undo.relevant import may_matter
 from gitgates.features.undo.unsavable import Search, Unsavable
@@ -109,26 +116,17 @@ def _words(destroyer: Destroyer) -> str:
 
 def _is_at_stake(destroyer: Destroyer, place: Surroundings, cwd_abs: str) -> bool:
     """Return whether there is anything that no commit holds where a command destroys."""
-    folder_abs = os.path.join(cwd_abs, destroyer.folder)
-    git = place.repo.git._replace(cwd_abs=folder_abs)
-    ask = ["status", "--porcelain", "-z", "--untracked-files=all"]
+    takes, paths = {*destroyer.takes} - {BROUGHT}, list[str]()
     if not destroyer.takes:
         paths = [path for path in destroyer.paths if UNKNOWN not in path]
-        kinds = ("--no-literal-pathspecs", *ask, "--ignored=matching", "--", *paths)
-        return bool(paths) and bool(git.ask(*kinds).stdout)
-    takes = {*destroyer.takes} - {BROUGHT}
-    if not takes:
-        return False
-    if takes.isdisjoint({"tracked", "index", UNTRACKED, IGNORED}):
-        return True
-    listing = git.ask(*ask, *(["--ignored=matching"] if IGNORED in takes else []))
-    kinds_of = {b"??": UNTRACKED, b"!!": IGNORED}
-    return any(
-        (kinds_of.get(line[:2]) in takes)
-        if line[:2] in kinds_of
-        else not takes.isdisjoint({"tracked", "index"})
-        for line in listing.stdout.split(b"\0")[:-1]
-    )
+        takes = {UNTRACKED, IGNORED} if paths else set()
+    if not takes or takes.isdisjoint({TRACKED, INDEX, UNTRACKED, IGNORED}):
+        return bool(takes)  # refs, say
+    untracked = "no" if takes.isdisjoint({UNTRACKED, IGNORED}) else "all"
+    ask = ["status", "--porcelain", "-z", f"--untracked-files={untracked}"]
+    ask += ["--ignored=matching"] if IGNORED in takes else []
+    git = place.repo.git._replace(cwd_abs=os.path.join(cwd_abs, destroyer.folder))
+    return bool(git.ask("--no-literal-pathspecs", *ask, "--", *paths).stdout)
 
 
 def _text(losses: list[_Loss], action: str, *, saves: bool, is_unsaved: bool) -> str:

@@ -25,7 +25,7 @@ from gitgates.session.recorder import writer
 from gitgates.store.proofs import age
 from gitgates.verbs.output import dump, format_option, print_json, table
 from gitgates.verbs.repository import current_repo
-from gitgates.worktree.locks import WAIT_S, Lock
+from gitgates.worktree.locks import WAIT_S
 
 _VERSION = 1
 _SHOWN = 30
@@ -121,8 +121,7 @@ def command(  # noqa: PLR0913 - its options
         return _list(repo, fmt, shows_all=shows_all)
     paths = () if names_root else paths
     request = Request(paths=paths, wish=Wish(index, branch), is_dry=dry_run, fmt=fmt)
-    with locked(repo):
-        limits = begin_undo(repo)
+    with begun(repo) as limits:
         wanted = selected(recorded(repo), selection)
         if not dry_run:
             _require_owner(repo, wanted, caller, token)
@@ -130,29 +129,17 @@ def command(  # noqa: PLR0913 - its options
 
 
 @contextmanager
-def locked(repo: Repo) -> Iterator[None]:
-    """Keep gates from running in the worktree meanwhile. Raises: LockError, OSError."""
-    lock = Lock(repo.state_abs)
-    try:
-        if not lock.acquire(
-            alone=True, wait_s=WAIT_S, say=lambda text: click.echo(f"gitgates: {text}", err=True)
-        ):
-            raise lock.busy_error()
-        yield
-    finally:
-        lock.release()
+def begun(repo: Repo) -> Iterator[Limits]:
+    """Finish an undo that was killed, and say so; record what has changed. Yield the limits.
 
-
-def begin_undo(repo: Repo) -> Limits:
-    """Finish an undo that was killed, and say so; record what has changed. Return the limits.
-
-    Raises: as `put_back.finish`, and `files.points.record`.
+    Raises: as `put_back.finish`, `put_back.locked` and `files.points.record`.
     """
     limits = repository_limits(repo)
-    for note in put_back.finish(repo, limits):
-        click.echo(f"gitgates: {note}", err=True)
-    record(repo, *writer(repo), limits)
-    return limits
+    with put_back.locked(repo, WAIT_S, lambda text: click.echo(f"gitgates: {text}", err=True)):
+        for note in put_back.finish(repo, limits):
+            click.echo(f"gitgates: {note}", err=True)
+        record(repo, *writer(repo), limits)
+        yield limits
 
 
 def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -> int:
@@ -274,25 +261,18 @@ def _list(repo: Repo, fmt: str, *, shows_all: bool = False) -> int:
     shown = listed if shows_all else listed[:_SHOWN]
     rows = [row_of(moments, point, is_undone=point.id not in can) for point in shown]
     if fmt == "json":
-        print_json({"version": _VERSION, "points": [row._asdict() for row in rows]})
+        print_json({"version": _VERSION, "points": rows})
         return errors.OK
     if not listed:
         click.echo("gitgates: there are no save points", err=True)
         return errors.OK
-    lines = [("ID", "when", "who", "prompt", "what", "changed", "")]
-    lines += [
-        (
-            str(row.id),
-            age(point.time_s),
-            plain_line(row.who),
-            plain_line(row.prompt_text, _LONGEST_PROMPT),
-            plain_line(row.what, _LONGEST),
-            row.changed,
-            "undone" if row.undone else "",
-        )
-        for point, row in zip(shown, rows, strict=True)
-    ]
-    sys.stdout.write(table([*lines], right=(0,)))
+    lines: list[tuple[str, ...]] = [("ID", "when", "who", "prompt", "what", "changed", "")]
+    for point, row in zip(shown, rows, strict=True):
+        prompt, what = plain_line(row["prompt_text"], _LONGEST_PROMPT), row["what"]
+        columns = (str(row["id"]), age(point.time_s), plain_line(row["who"]), prompt)
+        undone = "undone" if row["undone"] else ""
+        lines.append((*columns, plain_line(what, _LONGEST), row["changed"], undone))
+    sys.stdout.write(table(lines, right=(0,)))
     if len(shown) < len(listed):
         click.echo(f"{len(listed) - len(shown)} older ones: gitgates undo --all")
     return errors.OK

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gitgates.features.undo.cli import Request, begin_undo, go_back, locked, options_of_undo
+from gitgates.features.undo.cli import Request, begun, go_back, options_of_undo
 from gitgates.features.undo.git_back import Wish
 from gitgates.features.undo.moments import recorded
 from gitgates.features.undo.selection import last_undo
@@ -29,9 +29,8 @@ def command(
     What somebody has changed since is merged or kept, as with `gitgates undo`.
     """
     repo = current_repo()
-    with locked(repo):
-        if not dry_run and (is_called_by_agent(repo.env) or token):
-            require_person(repo, "undo", token)
-        limits = begin_undo(repo)
+    if not dry_run and (is_called_by_agent(repo.env) or token):
+        require_person(repo, "undo", token)
+    with begun(repo) as limits:
         request = Request(wish=Wish(index, branch), is_dry=dry_run, fmt=fmt)
         return go_back(repo, limits, last_undo(recorded(repo)), request)

@@ -18,10 +18,13 @@ from gitgates.store.files import make_folder, remove_file, replace_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
 
     from gitgates.features.undo.moments import Moment, Moments
     from gitgates.files.points import Point
     from gitgates.git.repo import Repo
+
+    _Entries: TypeAlias = tuple[str, ...]  # of one path: mode, object, stage
 
 UNDONE_REFS = "refs/gitgates/undone"
 _SHOWN = 12  # digits of a commit
@@ -178,81 +181,46 @@ class GitBack:
 
     def index(self) -> list[str]:
         """Put back the entries of the index that were changed, if it is wished."""
-        wanted, after = self._steps[-1][0], self._steps[0][1]
-        if wanted.state.entries == after.state.entries and len(self._steps) == 1:
+        if all(before.state.entries == after.state.entries for before, after in self._steps):
             return []
         if not self._wish.with_index:
             return ["the index is left as it is; to put it back: --index"]
-        present = self._moments.of(self._now()).state.entries
-        is_chain = all(
-            newer[0].point.id == older[1].point.id
-            for newer, older in zip(self._steps, self._steps[1:], strict=False)
-        )
-        is_there = is_chain and present == after.state.entries and wanted.state.index_blob
-        is_own = self._repo.head in (after.point.head, wanted.point.head)  # no commit of others
-        if is_there and is_own:
-            self._bring_blobs(wanted)
-            self._replace_index(wanted)
-            return []
-        return self._index_by_path(set() if is_own else self._committed_since(after.point.head))
-
-    def _committed_since(self, head: str) -> set[str]:
-        """Return the files that commits have changed since: in the index, they stay."""
-        if not head:
-            return set()
-        ask = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", head, "HEAD")
-        return {*nul_split(self._repo.git.ask(*ask).stdout)}
-
-    def _now(self) -> Point:
-        from gitgates.files.points import latest
-
-        point = latest(self._repo)
-        return point or self._steps[0][1].point
-
-    def _replace_index(self, wanted: Moment) -> None:
-        content = self._memory.reading.out("cat-file", "blob", wanted.state.index_blob)
-        index_abs = f"{self._repo.git_dir_abs}/index"
-        # As git itself does, so that no git command writes at the same time.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        fd = os.open(f"{index_abs}.lock", flags, 0o666)
-        try:
-            with open(fd, "wb") as file:
-                file.write(content)
-            os.rename(f"{index_abs}.lock", index_abs)
-        except BaseException:
-            remove_file(f"{index_abs}.lock")
-            raise
-
-    def _index_by_path(self, committed: set[str]) -> list[str]:
         git = self._repo.git
         now = _by_path(nul_split(git.out("ls-files", "--stage", "-z")))
-        wanted, others = dict(now), set[str]()
-        for before, after in self._steps:
-            old, new = self._entries(before), self._entries(after)
-            for path in {*old, *new}:
-                if old.get(path) == new.get(path):
-                    continue
-                if path in committed:
-                    others.add(path)
-                elif wanted.get(path, ()) == new.get(path, ()):
-                    wanted[path] = old.get(path, ())
-                elif wanted.get(path, ()) != old.get(path, ()):
-                    others.add(path)
-            self._bring_blobs(before)
-        self._set_entries({p: each for p, each in wanted.items() if each != now.get(p, ())})
+        wanted, others = self._index_before(now)
+        lines = list[str]()
+        for path, entries in wanted.items():
+            if entries != now.get(path, ()):
+                lines += [f"0 {self._memory.nothing}\t{path}\0"]
+                lines += [f"{entry}\t{path}\0" for entry in entries]
+        if lines:
+            git.out("update-index", "-z", "--index-info", stdin=os.fsencode("".join(lines)))
         if not others:
             return []
         names = first_few(sorted(others), _MOST_NAMED)
         return [f"in the index, these were changed since, and stay: {names}"]
 
-    def _set_entries(self, by_path: Mapping[str, tuple[str, ...]]) -> None:
-        lines = list[str]()
-        for path, entries in by_path.items():
-            lines += [f"0 {self._memory.nothing}\t{path}"]
-            lines += [f"{entry}\t{path}" for entry in entries]
-        if lines:
-            stdin = os.fsencode("".join(f"{line}\0" for line in lines))
-            self._repo.git.out("update-index", "-z", "--index-info", stdin=stdin)
+    def _index_before(self, now: Mapping[str, _Entries]) -> tuple[dict[str, _Entries], set[str]]:
+        """Return path → entries as they are to be, and the paths that others have changed since."""
+        others, wanted, committed = set[str](), dict(now), self._committed_since()
+        for before, after in self._steps:
+            old, new = self._entries(before), self._entries(after)
+            for path in {*old, *new}:
+                was, left = old.get(path, ()), new.get(path, ())
+                if was != left and path not in committed and wanted.get(path, ()) == left:
+                    wanted[path] = was
+                elif was != left and (path in committed or wanted.get(path, ()) != was):
+                    others.add(path)
+            self._bring_blobs(before)
+        return wanted, others
+
+    def _committed_since(self) -> set[str]:
+        """Return the files that commits of others have changed since: in the index, they stay."""
+        before, after = self._steps[-1][0].point.head, self._steps[0][1].point.head
+        if not after or self._repo.head in (after, before):
+            return set()
+        ask = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", after, "HEAD")
+        return {*nul_split(self._repo.git.ask(*ask).stdout)}
 
     def _entries(self, moment: Moment) -> Mapping[str, tuple[str, ...]]:
         """Return path → entries of an index that was saved."""

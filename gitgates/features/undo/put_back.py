@@ -14,22 +14,24 @@ import json
 import os
 import stat
 import time
+from contextlib import contextmanager
 
 from gitgates.core.errors import GitError, StateError
 from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
 from gitgates.features.undo.git_back import GitBack, Wish
 from gitgates.features.undo.moments import Moments
-from gitgates.features.undo.undoing import Target, as_plain, from_plain
+from gitgates.features.undo.undoing import Target
 from gitgates.files.memory import Memory
 from gitgates.files.points import UNDO, Author, Facts, Point, point_at, record
 from gitgates.store.files import make_folder, read_state, remove_file, replace_file, sync_files
 from gitgates.store.rescue import move_aside, move_into_place
 from gitgates.worktree.isolate import pause_point
+from gitgates.worktree.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from gitgates.features.undo.moments import Version
     from gitgates.files.look import Limits
@@ -56,9 +58,23 @@ def put_back(repo: Repo, limits: Limits, undo: Undo) -> tuple[Point | None, list
 
     Raises: StateError that names what could not be put back, when all else is; GitError, OSError.
     """
-    plain = {**undo._asdict(), "targets": as_plain(undo.targets), "wish": list(undo.wish)}
-    replace_file(_journal_abs(repo), os.fsencode(json.dumps(plain, ensure_ascii=False)))
+    plain = json.dumps(undo._asdict(), ensure_ascii=False)  # records become arrays
+    replace_file(_journal_abs(repo), os.fsencode(plain))
     return _finish(repo, limits, undo)
+
+
+@contextmanager
+def locked(
+    repo: Repo, wait_s: float, say: Callable[[str], None] = lambda _text: None
+) -> Iterator[None]:
+    """Keep gates from running in the worktree meanwhile. Raises: LockError, OSError."""
+    lock = Lock(repo.state_abs)
+    try:
+        if not lock.acquire(alone=True, wait_s=wait_s, say=say):
+            raise lock.busy_error()
+        yield
+    finally:
+        lock.release()
 
 
 def is_under_way(repo: Repo) -> bool:
@@ -75,7 +91,11 @@ def finish(repo: Repo, limits: Limits) -> list[str]:
         plain = parse_json(os.fsdecode(content))
         plain |= {name: tuple(plain[name]) for name in ("undone", "numbers")}
         owners = {path: (user, group) for path, (user, group) in plain["owners"].items()}
-        plain |= {"targets": from_plain(plain["targets"]), "owners": owners}
+        targets = {
+            path: Target(now and (now[0], now[1]), version and (version[0], version[1]), *flags)
+            for path, (now, version, *flags) in plain["targets"].items()
+        }
+        plain |= {"targets": targets, "owners": owners}
         undo = Undo(**{**plain, "wish": Wish(*plain["wish"])})
     except (ValueError, TypeError, KeyError) as error:
         raise StateError(

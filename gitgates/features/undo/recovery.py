@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from gitgates.features.undo.put_back import finish, is_under_way
+from gitgates.features.undo.put_back import finish, is_under_way, locked
 from gitgates.features.undo.settings import repository_limits
-from gitgates.worktree.locks import Lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,10 +26,5 @@ def recover(repo: Repo) -> list[str]:
     """
     if not is_under_way(repo):
         return []
-    lock = Lock(repo.state_abs)
-    if not lock.acquire(alone=True, wait_s=_WAIT_S):
-        raise lock.busy_error()
-    try:
+    with locked(repo, _WAIT_S):
         return finish(repo, repository_limits(repo))
-    finally:
-        lock.release()

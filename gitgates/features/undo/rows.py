@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gitgates.core.clean import counted
 from gitgates.core.errors import GitError, StateError
-from gitgates.core.record import Record
 from gitgates.features.undo.moments import agent_of, is_agents, session_of
 from gitgates.files.memory import Memory
 from gitgates.files.points import UNDO
@@ -23,27 +22,7 @@ if TYPE_CHECKING:
 AGENT, OTHERS = "agent", "others"
 
 
-class Row(Record):
-    """A save point as it is shown, with the fields of its JSON."""
-
-    id: int
-    time: str
-    by: str
-    who: str
-    session: str
-    agent: str
-    prompt: int
-    prompt_text: str
-    tool: str
-    what: str
-    changed: str
-    files: tuple[str, ...]
-    lines_added: int
-    lines_removed: int
-    undone: bool
-
-
-def row_of(moments: Moments, point: Point, *, is_undone: bool) -> Row:
+def row_of(moments: Moments, point: Point, *, is_undone: bool) -> dict[str, Any]:
     """Return a point as it is shown, also one whose objects are damaged."""
     author, facts, session = point.author, point.facts, session_of(point)
     names: Iterable[str] = ()
@@ -64,23 +43,23 @@ def row_of(moments: Moments, point: Point, *, is_undone: bool) -> Row:
     elif author.kind == UNDO:
         what, who, by = f"undo {facts.what}", "undo", UNDO
     prompt = f"prompt {facts.prompt}" if facts.prompt else ""
-    return Row(
-        id=point.number,
-        time=utc(point.time_s),
-        by=by,
-        who=", ".join(filter(None, (who, prompt, agent_of(point)))),
-        session=session or (author.name if by == UNDO else ""),
-        agent=agent_of(point),
-        prompt=facts.prompt,
-        prompt_text=facts.prompt_text,
-        tool=facts.tool,
-        what=what,
-        changed=", ".join(parts),
-        files=tuple(sorted(names)),
-        lines_added=added,
-        lines_removed=removed,
-        undone=by == AGENT and is_undone,
-    )
+    return {
+        "id": point.number,
+        "time": utc(point.time_s),
+        "by": by,
+        "who": ", ".join(filter(None, (who, prompt, agent_of(point)))),
+        "session": session or (author.name if by == UNDO else ""),
+        "agent": agent_of(point),
+        "prompt": facts.prompt,
+        "prompt_text": facts.prompt_text,
+        "tool": facts.tool,
+        "what": what,
+        "changed": ", ".join(parts),
+        "files": sorted(names),
+        "lines_added": added,
+        "lines_removed": removed,
+        "undone": by == AGENT and is_undone,
+    }
 
 
 def _other_parts(before: Moment, after: Moment) -> list[str]:
@@ -98,10 +77,9 @@ def _counted_lines(repo: Repo, before: Moment, after: Moment) -> tuple[int, int]
     if before.point.tree == after.point.tree:
         return 0, 0
     ask = ("diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
-    added = removed = 0
     numbers = Memory(repo).reading.out(*ask, before.point.tree, after.point.tree, "--")
-    for entry in nul_split(numbers):
-        more, less, _path = entry.split("\t", 2)
-        added += int(more) if more.isdecimal() else 0
-        removed += int(less) if less.isdecimal() else 0
-    return added, removed
+    fields = [entry.split("\t", 2) for entry in nul_split(numbers)]
+    return (
+        sum(int(more) for more, _less, _path in fields if more.isdecimal()),
+        sum(int(less) for _more, less, _path in fields if less.isdecimal()),
+    )

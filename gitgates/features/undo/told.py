@@ -6,14 +6,13 @@ import os
 import stat
 
 from gitgates.core.clean import plain_line
-from gitgates.features.undo.moments import Moments
+from gitgates.features.undo.moments import Moments, entries
 from gitgates.files.changes import changes
 from gitgates.files.memory import Memory
-from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from gitgates.features.undo.moments import Change, Moment
     from gitgates.files.points import Point
@@ -98,17 +97,13 @@ def _stash(moment: Moment) -> set[str]:
     return {commit for commit, _text in moment.state.stash}
 
 
-def _blobs(repo: Repo, commits: Iterable[str], paths: Iterable[str]) -> dict[str, set[str]]:
+def _blobs(repo: Repo, commits: Iterable[str], paths: Collection[str]) -> dict[str, set[str]]:
     """Return path → the blobs that it has in commits."""
     by_path: dict[str, set[str]] = {}
-    names, git = sorted(paths, key=os.fsencode), Memory(repo).reading
+    git = Memory(repo).reading
     for commit in dict.fromkeys(filter(None, commits)):
-        for start in range(0, len(names), _MOST_ARGS):
-            part = names[start : start + _MOST_ARGS]
-            listing = git.ask("ls-tree", "-z", "--full-tree", commit, "--", *part)
-            for entry in nul_split(listing.stdout):
-                meta, _, path = entry.partition("\t")
-                by_path.setdefault(path, set()).add(meta.split(" ")[2])
+        for path, _mode, blob in entries(lambda *args: git.ask(*args).stdout, commit, paths):
+            by_path.setdefault(path, set()).add(blob)
     return by_path
 
 

@@ -181,20 +181,3 @@ def difference(repo: Repo, path: str, target: Target) -> bytes:
     if modes[0] != modes[1]:
         head += f"mode {modes[0]} → {modes[1]}\n".encode()
     return head + b"\n".join(lines)
-
-
-def as_plain(by_path: Mapping[str, Target]) -> dict[str, list[object]]:
-    """Return targets for JSON."""
-    return {path: list(target) for path, target in by_path.items()}
-
-
-def from_plain(plain: Mapping[str, list[object]]) -> dict[str, Target]:
-    """Return targets from JSON. Raises: TypeError."""
-
-    def version(pair: object) -> Version:
-        return (int(pair[0]), str(pair[1])) if isinstance(pair, list) else None
-
-    return {
-        path: Target(version(now), version(wanted), bool(conflicts), bool(is_merged))
-        for path, (now, wanted, conflicts, is_merged) in plain.items()
-    }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from points_support import LIMITS, files_of, found, record
 
 from gitgates.core.errors import UsageError
-from gitgates.features.undo.cli import Request, begin_undo, go_back
+from gitgates.features.undo.cli import Request, begun, go_back
 from gitgates.features.undo.git_back import Wish
 from gitgates.features.undo.moments import is_agents, recorded
 from gitgates.features.undo.selection import Selection, last_undo, selected
@@ -244,8 +244,8 @@ class Work:
         before, ignored, tips = self.tokens(), self.ignored(), self.tips()
         self.log.append(f"undo {sorted(ids)}")
         request = Request(wish=Wish(with_index, self.random.random() < 0.3))
-        begin_undo(self.ours)
-        go_back(self.ours, LIMITS, wanted, request)
+        with begun(self.ours):
+            go_back(self.ours, LIMITS, wanted, request)
         self.note()
         if is_newest and wanted[0].parent in self.states:
             differs = sorted(self.files().items() ^ self.states[wanted[0].parent].items())
