@@ -17,14 +17,14 @@ from gitgates.store.files import make_folder, remove_file, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from typing import TypeAlias
+    from collections.abc import Callable, Collection, Iterable, Mapping
+    from typing import TypeVar
 
     from gitgates.features.undo.moments import Moment, Moments
     from gitgates.files.points import Point
     from gitgates.git.repo import Repo
 
-    _Entries: TypeAlias = tuple[str, ...]  # of one path: mode, object, stage
+    _Value = TypeVar("_Value")
 
 UNDONE_REFS = "refs/gitgates/undone"
 _SHOWN = 12  # digits of a commit
@@ -49,6 +49,27 @@ class GitBack:
         self._memory = Memory(moments.repo)
         newest = sorted(undone, key=lambda point: -point.number)
         self._steps = [(moments.before(point), moments.of(point)) for point in newest]
+
+    def _before(
+        self,
+        now: Mapping[str, _Value],
+        of: Callable[[Moment], Mapping[str, _Value]],
+        but: Collection[str] = (),
+    ) -> tuple[dict[str, _Value], set[str]]:
+        """Return name → value as it is to be, and the names that others have changed since.
+
+        `of` returns those of a moment; `but` are names that others have changed, too.
+        """
+        wanted, others = dict(now), set[str]()
+        for before, after in self._steps:
+            old, new = of(before), of(after)
+            for name in (name for name in {*old, *new} if old.get(name) != new.get(name)):
+                if name not in but and wanted.get(name) == new.get(name):
+                    wanted.pop(name, None)
+                    wanted |= {name: old[name]} if name in old else {}
+                elif name in but or wanted.get(name) != old.get(name):
+                    others.add(name)
+        return wanted, others
 
     # Stash entries and branches
 
@@ -121,21 +142,17 @@ class GitBack:
 
     def head(self) -> list[str]:
         """Move HEAD back, if it is wished."""
-        git, moved = self._repo.git, tuple[str, ...]()
-        for before, after in self._steps:
-            old, new = (each.state.branch or each.point.head for each in (before, after))
-            if old != new and (moved or (new, new))[1] == new:
-                moved = (moved or (new, new))[0], old
+        git = self._repo.git
         present = os.fsdecode(git.ask("symbolic-ref", "--quiet", "HEAD").stdout).strip()
         present = present or self._repo.head
-        left, place = moved or ("", present)
-        if place in (present, ""):
+        wanted, others = self._before({"": present}, _head)
+        if others:
+            return ["HEAD was moved since, and stays"]
+        if (place := wanted.get("", "")) in (present, ""):
             return []
         shown = place.removeprefix("refs/heads/") if "/" in place else place[:_SHOWN]
         if not self._wish.with_branch:
             return [f"HEAD was at {shown}; to go back to it: --branch"]
-        if present != left:
-            return [f"HEAD was at {shown}; it was moved since, and stays"]
         if "/" in place:
             git.out("symbolic-ref", "-m", "gitgates undo", "HEAD", place)
         else:
@@ -148,7 +165,7 @@ class GitBack:
     def waiting(self) -> list[str]:
         """Put back what git keeps of a merge, or take it away: else a commit would be another."""
         now = read_waiting(self._repo.git_dir_abs)
-        wanted = self._waiting_before(now)
+        wanted, _others = self._before(now, lambda moment: moment.state.waiting)
         changed = [name for name in {**now, **wanted} if now.get(name) != wanted.get(name)]
         if not changed:
             return []
@@ -168,15 +185,6 @@ class GitBack:
         names = sorted({name.partition("/")[0] for name in changed} & {*WAITING})
         return [f"put back of a command of git that waits to be continued: {', '.join(names)}"]
 
-    def _waiting_before(self, now: Mapping[str, str]) -> dict[str, str]:
-        wanted: dict[str, str | None] = dict(now)
-        for before, after in self._steps:
-            for name in before.state.waiting.keys() | after.state.waiting.keys():
-                old, new = before.state.waiting.get(name), after.state.waiting.get(name)
-                if old != new and wanted.get(name) == new:
-                    wanted[name] = old
-        return {name: content for name, content in wanted.items() if content is not None}
-
     # The index
 
     def index(self) -> list[str]:
@@ -187,32 +195,20 @@ class GitBack:
             return ["the index is left as it is; to put it back: --index"]
         git = self._repo.git
         now = _by_path(nul_split(git.out("ls-files", "--stage", "-z")))
-        wanted, others = self._index_before(now)
+        committed = self._committed_since()
+        wanted, others = self._before(now, self._entries, but=committed)
+        for before, _after in self._steps:
+            self._bring_blobs(before)
         lines = list[str]()
-        for path, entries in wanted.items():
-            if entries != now.get(path, ()):
-                lines += [f"0 {self._memory.nothing}\t{path}\0"]
-                lines += [f"{entry}\t{path}\0" for entry in entries]
+        for path in (path for path in {**now, **wanted} if now.get(path) != wanted.get(path)):
+            lines += [f"0 {self._memory.nothing}\t{path}\0"]
+            lines += [f"{entry}\t{path}\0" for entry in wanted.get(path, ())]
         if lines:
             git.out("update-index", "-z", "--index-info", stdin=os.fsencode("".join(lines)))
         if not others:
             return []
         names = first_few(sorted(others), _MOST_NAMED)
         return [f"in the index, these were changed since, and stay: {names}"]
-
-    def _index_before(self, now: Mapping[str, _Entries]) -> tuple[dict[str, _Entries], set[str]]:
-        """Return path → entries as they are to be, and the paths that others have changed since."""
-        others, wanted, committed = set[str](), dict(now), self._committed_since()
-        for before, after in self._steps:
-            old, new = self._entries(before), self._entries(after)
-            for path in {*old, *new}:
-                was, left = old.get(path, ()), new.get(path, ())
-                if was != left and path not in committed and wanted.get(path, ()) == left:
-                    wanted[path] = was
-                elif was != left and (path in committed or wanted.get(path, ()) != was):
-                    others.add(path)
-            self._bring_blobs(before)
-        return wanted, others
 
     def _committed_since(self) -> set[str]:
         """Return the files that commits of others have changed since: in the index, they stay."""
@@ -264,6 +260,10 @@ class GitBack:
         if names:
             pack = self._memory.reading.out(*pack_objects, stdin=_lines(names))
             self._repo.git.out("unpack-objects", "-q", stdin=pack)
+
+
+def _head(moment: Moment) -> dict[str, str]:
+    return {"": moment.state.branch or moment.point.head}
 
 
 def _by_path(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:

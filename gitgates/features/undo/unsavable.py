@@ -46,7 +46,7 @@ _REPOSITORY = "a repository of its own"
 _GIT = "it is `.git` itself"
 _UNKNOWN = "only the shell knows which path it is"
 _UNNAMED = "no branch and no stash entry names it, and a save point has no more than these"
-_DIRTY = "it is a repository of its own, with uncommitted changes"
+_DIRTY = "a repository of its own, with uncommitted changes"
 _HOME_CACHES = (".cache", ".npm", ".cargo/registry", "Library/Caches", ".gradle/caches")
 
 
@@ -77,6 +77,10 @@ class Search:
         self._git_dirs = tuple(dict.fromkeys(map(os.path.realpath, git_dirs)))
         look = place.look
         self._left_out = {**look.left_out, **look.ignored_out} if look else {}
+        for doubt in look.unseen if look else ():
+            if doubt.startswith("submodules"):
+                modules = doubt.partition(": ")[2].split(", ")
+                self._left_out |= dict.fromkeys(modules, _DIRTY)
 
     def of(self, destroyer: Destroyer, cwd_abs: str) -> Iterator[Unsavable]:
         """Yield what cannot be saved of what a command destroys that runs in a folder."""
@@ -123,19 +127,16 @@ class Search:
         """Yield what the last look has left out at a path, or below it."""
         relative = os.path.relpath(path_abs, self._root_abs)
         for path, why in self._left_out.items():
-            is_hit = relative == path or (
-                destroyer.below and (relative == "." or path.startswith(f"{relative}/"))
-            )
-            is_inside = why == _REPOSITORY and relative.startswith(f"{path}/")
-            name = os.path.basename(path)
-            is_named = not destroyer.names or any(fnmatchcase(name, n) for n in destroyer.names)
-            if not is_named and why == _REPOSITORY:
-                is_named = self._holds_any(f"{self._root_abs}/{path}", destroyer.names)
-            if (is_hit and is_named and (destroyer.below or why != _REPOSITORY)) or is_inside:
+            is_below = relative == "." or path.startswith(f"{relative}/")
+            is_nested = why in (_REPOSITORY, _DIRTY)
+            if relative == path and is_nested and not destroyer.below:
+                continue
+            if relative != path and not (destroyer.below and is_below):
+                continue
+            name, names = os.path.basename(path), destroyer.names
+            is_named = not names or any(fnmatchcase(name, pattern) for pattern in names)
+            if is_named or (is_nested and self._holds_any(f"{self._root_abs}/{path}", names)):
                 yield Unsavable(path, f"it is {why}")
-        for path in self._dirty_modules():
-            if destroyer.below and (relative in (".", path) or path.startswith(f"{relative}/")):
-                yield Unsavable(path, _DIRTY)
 
     def _of_git(self, destroyer: Destroyer, folder_abs: str) -> Iterator[Unsavable]:
         root_abs, takes = _root_of(os.path.realpath(folder_abs)), destroyer.takes
@@ -146,7 +147,6 @@ class Search:
                 yield Unsavable(root_abs, _OTHER)
             return
         git = self._place.repo.git
-        yield from (Unsavable(path, _DIRTY) for path in self._modules(destroyer, folder_abs))
         if HISTORY in takes and git.resolve("HEAD"):
             yield Unsavable("all commits", "it removes the commits that a save point refers to")
         if OBJECTS in takes:
@@ -157,10 +157,8 @@ class Search:
             yield from self._other_refs(destroyer, git)
         if BROUGHT in takes:
             yield from self._brought(git)
-        if not {TRACKED, UNTRACKED, IGNORED}.isdisjoint(takes):
-            folders = destroyer.paths or (".",) if destroyer.does == REMOVES else ()
-            places = [os.path.relpath(f"{folder_abs}/{path}", self._root_abs) for path in folders]
-            yield from self._in_worktree(takes, git, [place for place in places if place != "."])
+        if not {TRACKED, UNTRACKED, IGNORED, MODULES}.isdisjoint(takes):
+            yield from self._in_worktree(destroyer, folder_abs, git)
 
     def _brought(self, git: Git) -> Iterator[Unsavable]:
         """Yield what git ignores here, and would overwrite from a commit that has it."""
@@ -184,9 +182,11 @@ class Search:
             if not ref.startswith("refs/heads/") and git.ask(*rest).stdout:
                 yield Unsavable(ref, "a save point has branches and the stash only")
 
-    def _in_worktree(
-        self, takes: tuple[str, ...], git: Git, places: list[str]
-    ) -> Iterator[Unsavable]:
+    def _in_worktree(self, destroyer: Destroyer, folder_abs: str, git: Git) -> Iterator[Unsavable]:
+        takes, is_rm = destroyer.takes, git_call(list(destroyer.words[1:])).verb == "rm"
+        folders = destroyer.paths if is_rm or destroyer.does == REMOVES else ()
+        places = [os.path.relpath(f"{folder_abs}/{path}", self._root_abs) for path in folders]
+        places = [] if "." in places else places
         if NESTED in takes:
             for place in places or ["."]:
                 yield from self._linked(os.path.normpath(f"{self._root_abs}/{place}"))
@@ -194,9 +194,11 @@ class Search:
         for path, why in self._left_out.items():
             if places and not any(_is_below(path, place) for place in places):
                 continue
-            is_nested = why == _REPOSITORY
-            if is_nested or path in ignored:
-                is_taken = (NESTED in takes if is_nested else True) and (
+            if why == _DIRTY:
+                is_all = is_rm or _recurses(destroyer, git)
+                is_taken = MODULES in takes or (TRACKED in takes and is_all)
+            elif why == _REPOSITORY or path in ignored:
+                is_taken = (why != _REPOSITORY or NESTED in takes) and (
                     path not in ignored or IGNORED in takes
                 )
             else:
@@ -204,17 +206,6 @@ class Search:
                 is_taken = (TRACKED if is_tracked else UNTRACKED) in takes
             if is_taken:
                 yield Unsavable(path, f"it is {why}")
-
-    def _modules(self, destroyer: Destroyer, folder_abs: str) -> list[str]:
-        """Return the submodules whose changes a command of git discards."""
-        modules, takes, git = self._dirty_modules(), destroyer.takes, self._place.repo.git
-        if not modules or takes == (MODULES,):
-            return modules
-        if git_call(list(destroyer.words[1:])).verb == "rm":
-            places = [os.path.normpath(f"{folder_abs}/{path}") for path in destroyer.paths]
-            roots = {path: f"{self._root_abs}/{path}" for path in modules}
-            return [path for path in modules if any(_is_below(roots[path], p) for p in places)]
-        return modules if TRACKED in takes and _recurses(destroyer, git) else []
 
     def _linked(self, folder_abs: str, names: tuple[str, ...] = ()) -> Iterator[Unsavable]:
         """Yield the other worktrees below a folder that have what no commit has."""
@@ -228,11 +219,6 @@ class Search:
         if not names:
             return self._holds_own(root_abs)
         return any(self._holds_own(root_abs, f":(glob,icase)**/{name}") for name in names)
-
-    def _dirty_modules(self) -> list[str]:
-        doubts = self._place.look.unseen if self._place.look else ()
-        texts = [doubt.partition(": ")[2] for doubt in doubts if doubt.startswith("submodules")]
-        return [path for text in texts for path in text.split(", ") if path]
 
     def _holds_own(self, root_abs: str, path_abs: str = "") -> bool:
         """Return whether another worktree has, at a path, what no commit has."""
