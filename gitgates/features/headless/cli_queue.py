@@ -15,7 +15,7 @@ from gitgates.core.errors import OK, ConfigError, Interrupted, LockError, UsageE
 from gitgates.core.types import Command
 from gitgates.features.headless.leftovers import settle_all
 from gitgates.features.headless.queue import Progress
-from gitgates.features.headless.run_state import is_there
+from gitgates.features.headless.run_state import is_there, lock_killed
 from gitgates.features.headless.tasks import read_tasks
 from gitgates.features.headless.turn import require_outermost
 from gitgates.proc.processes import Capture, Group, SignalPipe
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gitgates.proc.processes import Child
 
 _LIMIT_S = 14 * 24 * 3600.0  # each task has a time limit of its own
+_ENDING_S = 30.0
 _KEPT_BYTES = 64 << 10
 _LOG_BYTES = 64 << 20
 # Of the command, for tasks that say nothing else.
@@ -96,6 +97,11 @@ class _Pool:
             row |= {"status": "error", "outcome": self.trouble[task.id]}
         return row
 
+    def settle(self) -> None:
+        """Tidy up after runs that were killed."""
+        for line in settle_all(self.repo):
+            self.console.message(line)
+
     def is_due(self, task: QueueTask) -> bool:
         """Return whether a task is to be done.
 
@@ -103,15 +109,20 @@ class _Pool:
         """
         row = self.progress.row(task)
         if row["status"] == "interrupted" and is_there(self.repo, row["run"]):
-            hint = "Stop them, and try again."
-            raise LockError(f"{task.id}: processes of an earlier attempt are still running", hint)
+            # Its queue was killed, and the watchdogs end what that has started.
+            if (lock := lock_killed(self.repo, row["run"], _ENDING_S)) >= 0:
+                os.close(lock)
+                self.settle()
+            if is_there(self.repo, row["run"]):
+                what = f"{task.id}: processes of an earlier attempt are still running"
+                raise LockError(what, "Stop them, and try again.")
+            row = self.progress.row(task)
         due = ("waiting", "interrupted", *(["failed"] if self.options["retry_failed"] else []))
         return row["status"] in due
 
     def work_on(self, tasks: tuple[QueueTask, ...]) -> None:
         """Do what is due; end when all is done, or a signal has come."""
-        for line in settle_all(self.repo):
-            self.console.message(line)
+        self.settle()
         waiting = deque(task for task in tasks if self.is_due(task))
         finished = len(tasks) - len(waiting)
         self.console.message(f"{counted(len(tasks), 'task')}, {finished} of them already done")

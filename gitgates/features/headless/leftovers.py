@@ -7,6 +7,7 @@ import os
 from gitgates.features.headless import linked, run_state
 from gitgates.features.headless.commit import FAILED_REFS
 from gitgates.features.headless.ground import Ground
+from gitgates.features.headless.in_place import InPlace
 from gitgates.features.headless.turn import RUN_NAME
 from gitgates.proc.descendants import Descendants
 from gitgates.worktree.locks import is_alive
@@ -47,7 +48,7 @@ def settle_all(repo: Repo, *, in_place: bool = False) -> list[str]:
 def _settle(repo: Repo, state: RunState) -> list[str]:
     """Tidy up after a killed run, whose lock is held. May be repeated."""
     Descendants(f"{RUN_NAME}={state.run}").end()
-    run, ground = state.run, _ground_of(repo, state)
+    run, ground = state.run, (InPlace if state.in_place else Ground)(repo, state)
     notes, ref = ground.put_back(), ""
     tip = repo.git.resolve(state.ref) if state.ref else ""
     if tip and tip != state.start and is_of(repo.git, tip, run) and not state.in_place:
@@ -66,14 +67,6 @@ def _settle(repo: Repo, state: RunState) -> list[str]:
     how = f"gitgates headless --resume {run}"
     first = f"the headless run {run} was killed; to go on with it: {how}"
     return [first, *(f"  {note}" for note in notes)]
-
-
-def _ground_of(repo: Repo, state: RunState) -> Ground:
-    if state.in_place:
-        from gitgates.features.headless.in_place import InPlace
-
-        return InPlace(repo, state)
-    return Ground(repo, state)
 
 
 def is_of(git: Git, tip: str, run: str) -> bool:

@@ -68,13 +68,12 @@ def find_conversation(repo: Repo, name: str) -> Conversation:
             f"Newest: {newest}.",
         )
     conversation = _read(repo, matching[0])
-    if conversation.agent not in CLIENTS:
+    if conversation.agent not in CLIENTS or not conversation.session:
         raise UsageError(
-            f"--resume {conversation.run}: `{conversation.agent}` cannot resume a conversation",
+            f"--resume {conversation.run}: `{conversation.agent}` cannot resume a conversation, or "
+            "has named none",
             "Start a new run, and describe in its task what to continue.",
         )
-    if not conversation.session:
-        raise UsageError(f"--resume {conversation.run}: none of its turns reported a conversation")
     return conversation
 
 

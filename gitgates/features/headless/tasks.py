@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_LEAST_MINUTES, _MOST_MINUTES = 0.1, 7 * 24 * 60
 _EXAMPLE = 'Try [[tasks]] with id = "fix-login" and prompt = "…".'
 
 
@@ -58,6 +59,12 @@ def _filled(value: object) -> str:
     return value
 
 
+def _minutes(value: object) -> float:
+    if not v.is_number(value) or not _LEAST_MINUTES <= value <= _MOST_MINUTES:
+        raise v.BadValue("minutes, at least 0.1 and at most one week")
+    return float(value)
+
+
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TEXT = v.ValueType(_filled, {"type": "string"})
 TASK_KEYS: tuple[Key, ...] = (
@@ -70,7 +77,9 @@ TASK_KEYS: tuple[Key, ...] = (
     Key("agent_args", v.NAMES).means("Additional arguments for its client."),
     Key("max_retries", v.COUNT).means("How many times failures are sent back to the agent."),
     Key("max_cost", v.AMOUNT).means("Maximum cost in US dollars."),
-    Key("budget_minutes", v.AMOUNT).means("Time limit for all turns of the agent."),
+    Key("budget_minutes", v.ValueType(_minutes, {"type": "number"})).means(
+        "Time limit for all turns of the agent."
+    ),
 )
 _TYPES = {key.name: key.type for key in TASK_KEYS}
 
