@@ -42,6 +42,7 @@ _AT_START_S = 2.0  # that a session's start waits for one
 _MANY_FILES = 20_000  # whose first look is not waited for: it takes longer than the client's start
 _ANSWER_S = 1.0  # that is left after it, to say why it did not finish
 _AT_ONCE_S = 2.0  # within which an agent begins tool calls that run in parallel
+_PRUNE_S = 5.0
 _LONGEST_S = 3600.0  # of a call whose client is not known
 _WAIT_S = 3.0
 _LONGEST_TEXT = 120  # characters
@@ -131,7 +132,23 @@ def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Obs
             vars(call)["observed"] = None, time_over
             raise
         vars(call)["observed"] = observed, None
+        if observed.point:
+            _prune_unless_saved(call)
     return observed
+
+
+def _prune_unless_saved(call: Call) -> None:
+    """Remove old points where nobody saves files: who does, removes them by limits of its own."""
+    if _limits(call.config, call.kind) or _limits(call.config):
+        return
+    from gitgates.core.errors import GitgatesError
+    from gitgates.files.prune import prune  # where save points are off; works once in an hour
+
+    try:
+        if text := prune(call.repo, time.time(), limit_s=_PRUNE_S):
+            call.note(text)
+    except GitgatesError as error:
+        call.note(f"old points of the memory are not removed: {error}")
 
 
 def shared_look(call: Call) -> Look | None:

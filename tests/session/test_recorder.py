@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from gitgates.core.agent_types import BackgroundTask, Payload
 from gitgates.files import points
 from gitgates.files.look import TimeOver
+from gitgates.files.memory import Memory
 from gitgates.git.repo import find_repo
 from gitgates.proc.parents import Program
 from gitgates.session import recorder
@@ -231,3 +234,26 @@ def test_a_first_look_goes_on_without_the_session(
     while not points.points(session.found) and time.monotonic() < until_s:
         time.sleep(0.02)
     assert len(points.points(session.found)) == 1
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_old_points_are_removed_where_save_points_are_off(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, *, is_on: bool
+) -> None:
+    session = Session(repo)
+    month_ago_s = time.time() - 30 * 24 * 3600
+    with monkeypatch.context() as patched:
+        patched.setattr(points, "time", SimpleNamespace(time=lambda: month_ago_s))
+        observe(session.call("session-start"), always=True)
+        for text in ("1\n", "2\n"):
+            repo.write("a", text)
+            session.pre()
+    folder_abs = Memory(session.found).folder_abs
+    Path(folder_abs, "pruned").touch()
+    os.utime(f"{folder_abs}/pruned", (0, 0))
+    repo.write("a", "3\n")
+    call = session.call("before-tool", **WRITE, tool_use_id="t2")
+    call.config = call.config._replace(tables={"undo": {"enabled": is_on}})
+    observe(call)
+    numbers = [point.number for point in points.points(session.found)]
+    assert numbers == ([0, 1, 2, 3] if is_on else [3])  # undo removes them by its own limits
