@@ -207,8 +207,7 @@ def test_a_second_host_is_installed_and_taken_out_by_one_file(
             assert "`silent` is true: The Toy runs no hooks" in said
             assert (
                 "its matcher at PreToolUse is `look|sh|!look`, where install-hooks writes "
-                "`type|sh|!look`"
-                in said
+                "`type|sh|!look`" in said
             )
             settings.write_bytes(changed.removesuffix(b"\nsilent\n"))
             assert "were updated" in ask("install-hooks", "--agent", "toy")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 FAILED_REFS = "refs/gitgates/failed"
 _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 _EACH = ("--no-replace-objects", "diff-tree", "--stdin", "-r", "--root", "--no-commit-id")
+_ASIDE = ".gitgates-agent"  # beside the index, while gates see another one
 _LINK = "160000"  # of a tree: a commit, of another repository
 
 
@@ -124,7 +125,24 @@ def hidden_files(staged: Staged, start: str, known: Collection[str]) -> list[str
 
 def show_index(repo: Repo, staged: Staged) -> None:
     """Have the index of the worktree be what is committed, for gates and git's hooks."""
-    copy_index(staged.git.env["GIT_INDEX_FILE"], f"{repo.git_dir_abs}/index")
+    index_abs = f"{repo.git_dir_abs}/index"
+    if os.path.exists(index_abs):
+        copy_index(index_abs, f"{index_abs}{_ASIDE}")
+    copy_index(staged.git.env["GIT_INDEX_FILE"], index_abs)
+
+
+def put_index_back(repo: Repo) -> None:
+    """Have it be what the agent has left: it may go on, and git restores files from there."""
+    index_abs = f"{repo.git_dir_abs}/index"
+    if os.path.exists(f"{index_abs}{_ASIDE}"):
+        os.rename(f"{index_abs}{_ASIDE}", index_abs)
+    else:
+        remove_file(index_abs)
+
+
+def keep_index(repo: Repo) -> None:
+    """Have it stay as it is shown."""
+    remove_file(f"{repo.git_dir_abs}/index{_ASIDE}")
 
 
 def commit_tree(repo: Repo, tree: str, message: str) -> str:

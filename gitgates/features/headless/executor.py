@@ -289,6 +289,7 @@ class Executor:
         call.read()
         before = sum(round_.hook == HOOK for round_ in call.session.rounds)
         verdict = decide_alone(call)
+        commit.put_index_back(self.repo)
         rounds = [round_ for round_ in call.session.rounds if round_.hook == HOOK]
         outcome = "stopped" if verdict.level >= BLOCK else "unchecked"
         if len(rounds) > before:
@@ -343,10 +344,12 @@ class Executor:
             command = Command(argv, repo.root_abs, repo.env)
             output, ending = run_process(command, log_abs, HOOKS_S, self.listener.tick)
             if ending.exit_status != 0:
+                commit.put_index_back(repo)
                 text = output.decode("utf-8", "replace")
                 self.listener.message(f"`git commit` failed: {log_abs}")
                 feedback = f"The gates passed, but `git commit` failed:\n\n{text}"
                 return self._refuse("git commit", feedback, turn)
+            commit.keep_index(repo)
         return self._pass(staged), ""
 
     def _message(self, turn: Turn) -> str:

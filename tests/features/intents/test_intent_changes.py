@@ -347,9 +347,7 @@ def test_an_expired_lease_of_another_session_widens_no_scope(repo: Repo) -> None
     assert "scope of INT-001: src/web/list.py" in shell(agent, "echo 3 > src/web/list.py")["reason"]
 
 
-def test_what_is_merged_in_is_not_the_agents(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_merged_in_is_not_the_agents(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     agent = selected(repo)
     long_ago(monkeypatch)
     repo.git("clone", "-q", ".", "../theirs")
