@@ -108,7 +108,7 @@ class Colleague:
         """Commit a file on top of what is there, a while ago, and push it."""
         stream = (
             f"commit refs/heads/{branch}\n"
-            f"committer Test <test@example.invalid> {int(time.time()) - 60} +0000\n"
+            f"committer Test <test@example.invalid> {int(time.time()) - 3600} +0000\n"
             f"{_data(f'theirs: {name}')}from refs/heads/{branch}^0\n"
             f"M 100644 inline {name}\n{_data(content)}"
         )

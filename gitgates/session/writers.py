@@ -108,12 +108,12 @@ def _history(call: Call, is_own: Callable[[Point], bool]) -> History | None:
 
 
 def _hears_tools(call: Call) -> bool:
-    """Return whether there are events of tools: not where only the ends of turns have any."""
+    """Return whether there are events around tools: not where only the ends of turns have any."""
     host = agent_host(call.payload.host or DEFAULT_AGENT)
+    if not (host.has("after-tool") and host.PROTOCOL.tells_edits):
+        return False
     events = of_kind(call.entries, EventEntry)
-    return host.has("after-tool") and any(
-        kind_of(str(fact.get("event"))) not in ENDINGS for fact in events
-    )
+    return any(kind_of(str(fact.get("event"))) not in ENDINGS for fact in events)
 
 
 def _present(call: Call, last: Point) -> tuple[Point, ...]:

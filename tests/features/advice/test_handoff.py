@@ -144,7 +144,8 @@ def test_the_intent_is_told(repo: Repo) -> None:
 def test_the_review_is_told(repo: Repo) -> None:
     review = '[review]\nmin_lines = 1\n[gates.check]\ncommand = "true"\n'
     agent = begin(repo, f'{review}[hooks.Stop]\ngates = ["check", "review"]\n')
-    agent.write("a.py", "a = 1\n" * 50)
+    with agent.call():
+        agent.write("a.py", "a = 1\n" * 50)
     hand_over(repo, "--session", "s1")
     assert "\nReview: " in told(Agent(repo, "s2"))
     assert "review" in messages(repo)[0]["data"]["review"]
