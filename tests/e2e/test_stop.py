@@ -107,7 +107,7 @@ def test_an_agent_that_cannot_fix_it_is_let_go(tmp_path: Path) -> None:
 @pytest.mark.nightly
 def test_a_failure_in_what_somebody_else_writes_names_it(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.add_hook("echo x > bad.txt", "PostToolUse")
+    scene.add_hook("sleep 1; echo x > bad.txt", "PostToolUse")  # after ours has looked
     say = "gitgates cannot-fix check --reason 'somebody else is writing bad.txt'"
     run = scene.run(write(scene.at("good.txt"), "x"), "1", bash(say), "2")
     assert "changed by somebody else in the meantime: bad.txt" in run.told(2)
