@@ -278,7 +278,8 @@ def test_a_stop_runs_the_gates_of_members(agent: Agent) -> None:
 
 @pytest.mark.parametrize("file", ["web/gitgates.toml", "shared.toml"])
 def test_an_agent_may_repair_what_it_broke(agent: Agent, file: str) -> None:
-    agent.write(file, "[[[")
+    with agent.call():
+        agent.write(file, "[[[")
     answer = agent.send("Stop")
     assert decision(answer) == "block"
     assert f"{file}: is not valid TOML" in answer["reason"]

@@ -40,6 +40,9 @@ OLD = Path(__file__).resolve().parent / "journals"
 GONE = {"others-wrote", "rest", "tool-background", "tool-harmless", "tool-refused", "trace"}
 GONE_FIELDS = {
     "gates-wrote": {"writes"},
+    "intent-outside": {"tree"},
+    "intent-point": {"tree", "head"},
+    "intent-selected": {"tree", "head"},
     "snapshot": {"own", "running", "stashes"},
     "wrote": {"new", "old", "whole"},
 }

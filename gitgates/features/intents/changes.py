@@ -81,8 +81,8 @@ def _at_end(call: Call, leases: Leases) -> Verdict:
     agent, scopes = call.payload.agent_id, _Scopes(call, leases)
     paths, entries = _find_outside(call, scopes, since_last=False)
     if agent:  # only what was found after a command of its own, or just now
-        own = _found([*call.entries, *map(fact_of, entries)], agent)
-        paths = [path for path in paths if path in own]
+        agents_paths = _found([*call.entries, *map(fact_of, entries)], agent)
+        paths = [path for path in paths if path in agents_paths]
     if not paths:
         return Verdict(entries=entries)
     sent = IntentSentBackEntry(call.prompt, agent)
@@ -155,9 +155,11 @@ def _find_outside(
     if scopes.file in outside and is_approved_since(call.repo, last_s):
         announced.add(scopes.file)
     outside = [path for path in outside if path not in announced][:_MOST_RECORDED]
-    found = [path for path in outside if path in new]
-    entries = (compared, IntentOutsideEntry(call.payload.agent_id, found)) if found else (compared,)
-    return (found if since_last else outside), entries
+    new_outside = [path for path in outside if path in new]
+    entries: tuple[Any, ...] = (compared,)
+    if new_outside:
+        entries = (compared, IntentOutsideEntry(call.payload.agent_id, new_outside))
+    return (new_outside if since_last else outside), entries
 
 
 def _last(call: Call, kind: type[LazyRecord]) -> float:
