@@ -27,7 +27,7 @@ USED = 110  # tokens of an answer, by the scripted model
 @pytest.fixture(params=others.ARGUMENTS)
 def agent(request: pytest.FixtureRequest) -> str:
     name: str = request.param
-    if not others.program(name).exists():
+    if not others.program(name).is_file():
         pytest.skip(f"there is no {others.program(name)}. Try: make e2e HOSTS={name}")
     return name
 

@@ -41,7 +41,7 @@ COMMANDS = (
 )
 
 
-CLIENTS = (".claude", ".codex", ".gemini", ".qwen", ".factory", ".github", ".opencode")
+CLIENTS = (".claude", ".codex", ".gemini", ".qwen", ".factory", ".github", ".opencode", ".kilo")
 
 
 def filled(scene: Scene) -> None:
