@@ -13,7 +13,6 @@ import os
 from gitgates.core.record import Record, lazy
 from gitgates.files.memory import Memory
 from gitgates.files.versions import RAW, Change, Version, new_contents, read_change
-from gitgates.git import object_store
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,17 +22,7 @@ if TYPE_CHECKING:
     from gitgates.files.versions import Changes, Content
     from gitgates.git.repo import Repo
 
-__all__ = [
-    "Change",
-    "History",
-    "Version",
-    "changed_by",
-    "changes",
-    "changes_to",
-    "read",
-    "trees_of",
-]
-_FOREVER_S = float("inf")
+FOREVER_S = float("inf")
 
 
 def changes(repo: Repo, before: str, after: str) -> Changes:
@@ -120,7 +109,7 @@ class History:
             stretches.append(stretch)
         return tuple(stretches)
 
-    def changes(self, since_s: float = 0.0, until_s: float = _FOREVER_S) -> Changes:
+    def changes(self, since_s: float = 0.0, until_s: float = FOREVER_S) -> Changes:
         """Return path → what the author has made of a file in a time, as `changed_by`."""
         stretches = [s for s in self.stretches if since_s < s.time_s <= until_s]
         by_path, away = fold(stretches, has_branches=self._began_s is not None)
@@ -258,8 +247,3 @@ def _lines(memory: Memory, side: Mapping[str, Version | None]) -> bytes:
             for path, each in side.items()
         )
     )
-
-
-def read(repo: Repo, blobs: Iterable[str], largest: int = 1 << 20) -> dict[str, bytes]:
-    """Return blob → bytes, without those that are missing or larger. Raises: GitError."""
-    return object_store.read_blobs(Memory(repo).reading, blobs, largest)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MOST_COMMITS = 1000
 _MOST_TIPS = 50
 _MOST_BRANCHES = 500
+_MOST_ASKED = 100_000  # files on branches: a second or two of git
 _CLOCK_S = 2  # that git's clock, in whole seconds, may be behind ours, or be set back
 
 
@@ -33,13 +34,19 @@ class Older:
         self._tips = [tip for tip in tips if tip][:_MOST_TIPS]
 
     def of(self, contents: Collection[Content]) -> set[Content]:
-        """Return which versions of files were there."""
-        return _at(self._git, self._tips, contents)
+        """Return which versions of files were there; of many files, only the first tips count."""
+        most = _MOST_ASKED // max(len(contents), 1)
+        return _at(self._git, self._tips[:most], contents)
 
 
 def on_branches(repo: Repo, point: Point, contents: Collection[Content]) -> set[Content]:
-    """Return which versions of files are on a branch at a point; files that are gone are."""
-    tips = [*_state(repo, point).refs.values()][:_MOST_BRANCHES]
+    """Return which versions of files are on a branch at a point; files that are gone are.
+
+    Where there are too many to ask about, all are.
+    """
+    tips = {*_state(repo, point).refs.values()}
+    if len(tips) > _MOST_BRANCHES or len(tips) * len(contents) > _MOST_ASKED:
+        return {*contents}
     removals = {content for content in contents if content[1] is None}
     return removals | _at(Memory(repo).reading, tips, contents)
 

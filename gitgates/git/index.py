@@ -40,7 +40,6 @@ _LOCK_WAIT_S = 2.0
 _POLL_S = 0.05
 _KEPT_BITS = 0o170100  # the type, and whether the owner may execute it
 _MOST_READ = 1 << 26  # bytes, when a run begins
-_HEADER_BYTES = 12
 _TICK_NS = 10_000_000  # by which the time of a change may be behind the clock
 
 
@@ -313,16 +312,6 @@ def copy_index(source_abs: str, target_abs: str) -> None:
         new.write(content)
     os.utime(new_abs, ns=(times.st_atime_ns, times.st_mtime_ns))
     os.rename(new_abs, target_abs)
-
-
-def entry_count(index_abs: str) -> int:
-    """Return how many entries an index has; 0 if there is none. Source: gitformat-index(5)."""
-    try:
-        with open(index_abs, "rb", buffering=0) as file:
-            header = file.read(_HEADER_BYTES)
-    except OSError:
-        return 0
-    return int.from_bytes(header[8:], "big") if header.startswith(b"DIRC") else 0
 
 
 def committed_tree(repo: Repo) -> str:

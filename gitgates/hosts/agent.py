@@ -77,7 +77,7 @@ class Protocol(Record):
     ignored: tuple[str, ...] = ()  # its others, which we do nothing at
     tells_start: bool = True  # False: not always, so that the first tool may begin a session
     tells_prompts: bool = True  # False: not always; a turn begins with what comes after its end
-    tells_edits: bool = True  # False: maybe too late, so that an edit counts once it is announced
+    tells_edits: bool = True  # False: maybe too late, so that whatever has changed counts
     repeats: bool = True  # whether one event may come twice: where two settings files call us
     returns_reason: bool = False  # True: the reason of a block comes back as a prompt
     hands_tokens: bool = True  # whether a sub-agent, as it starts, gets a text nobody else sees

@@ -42,7 +42,6 @@ class EventEntry(LazyRecord):
     tool: str  # the tool, by the host's name
     tool_kind: str  # shell, writes, reads, skill, …
     host: str = ""  # the agent, as in `gitgates agent-hook NAME`; empty: claude
-    shows: bool | None = None  # whether a shell command only reads
 
 
 @entry("prompt")
@@ -162,7 +161,7 @@ class NoteEntry(LazyRecord):
     text: str  # the message
 
 
-# Who wrote what.
+# What there was.
 
 
 @entry("snapshot")
@@ -173,23 +172,8 @@ class SnapshotEntry(LazyRecord):
     head: str = ""  # the commit that was checked out
     why: str = ""  # why there is no tree, or what replaces the first snapshot
     note: str = ""  # what the first snapshot replaces, if the first event was missed
-    transcript: int | None = None  # the size of the transcript in bytes
     not_seen: Sequence[str] = ()  # files that no tree contains
     t: float = 0.0  # an earlier time, if the snapshot replaces one of that time
-
-
-@entry("wrote")
-class WroteEntry(LazyRecord):
-    """A tool of the session has written a file, or is about to."""
-
-    path: str  # the file
-
-
-@entry("gates-wrote")
-class GatesWroteEntry(LazyRecord):
-    """Gates have changed files."""
-
-    paths: Sequence[str]  # the files
 
 
 # What decides what is checked.

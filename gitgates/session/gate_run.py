@@ -17,8 +17,8 @@ from gitgates.engine.walk import CANCELLED, describe, observed
 from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
-from gitgates.session.facts import NO_RESULT, UNCHECKED, GatesWroteEntry, RoundEntry
-from gitgates.session.writers import observe_others, written_by_gates
+from gitgates.session.facts import NO_RESULT, UNCHECKED, RoundEntry
+from gitgates.session.writers import observe_others, record_gates
 from gitgates.store.runs import new_run
 from gitgates.worktree.gc import collect_if_due
 
@@ -67,7 +67,7 @@ class GateRun(Listener):
         self.notes.append(text)
 
     def run(self, earlier: Mapping[tuple[str, int], GateResult] | None = None) -> Decision:
-        """Run the gates; results in `earlier` are kept. Their changes are recorded in the journal.
+        """Run the gates; results in `earlier` are kept. What they write is theirs.
 
         Raises: GitgatesError for each expected failure.
         """
@@ -76,13 +76,9 @@ class GateRun(Listener):
         if call.kind in RETRIED:
             observe_others(call)
         decision = run_plan(self.plan, self.settings, call.repo, listener, options=options)
-        results = [visit.result for visit in decision.visits]
-        changed = {path for result in results for path in result.changed_paths}
-        ran = {result.gate for result in results if result.duration_s}
+        ran = {visit.result.gate for visit in decision.visits if visit.result.duration_s}
         if names := [gate.name for gate in self.gates.values() if gate.writes and gate.name in ran]:
-            changed |= written_by_gates(call, names)
-        if changed:
-            call.record(GatesWroteEntry(sorted(changed)))
+            record_gates(call, names)
         return decision
 
     def entry(self, outcome: str, statuses: tuple[tuple[str, str], ...]) -> RoundEntry:

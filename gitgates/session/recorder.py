@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 LOOK_S = 30.0  # that a look may take, beside the gates of an event
 _AT_START_S = 2.0  # that a session's start waits for one
-_MANY_FILES = 20_000  # whose first look is not waited for: it takes longer than the client's start
 _ANSWER_S = 1.0  # that is left after it, to say why it did not finish
 _AT_ONCE_S = 2.0  # within which an agent begins tool calls that run in parallel
 _PRUNE_S = 5.0
@@ -164,32 +163,15 @@ def begin(call: Call) -> Observed:
 
     Raises: as `files.look.look`, but for TimeOver.
     """
-    if _is_long(call.repo):
-        return _look_unattended(call)
     try:
         return observe(call, always=True, limit_s=_AT_START_S)
     except TimeOver:
-        return _look_unattended(call)
+        from gitgates.proc.call import start_unattended  # only in large repositories
 
-
-def _look_unattended(call: Call) -> Observed:
-    from gitgates.proc.call import start_unattended  # only in large repositories
-
-    if not vars(call).get("is_looked_ahead"):
-        vars(call)["is_looked_ahead"] = True
         code = "import os; from gitgates.session import recorder; "
         code += f"recorder.look_ahead({call.repo.root_abs!r}, dict(os.environ))"
         start_unattended(code, call.env)
-    return _NOTHING
-
-
-def _is_long(repo: Repo) -> bool:
-    """Return whether the first look is still to come, and at many files."""
-    from gitgates.files.memory import Memory
-    from gitgates.git.index import entry_count
-
-    is_first = not os.path.exists(Memory(repo).index_abs)
-    return is_first and entry_count(f"{repo.git_dir_abs}/index") > _MANY_FILES
+        return _NOTHING
 
 
 def look_ahead(root_abs: str, env: Mapping[str, str]) -> None:

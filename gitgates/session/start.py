@@ -24,7 +24,6 @@ from gitgates.session.facts import (
     SnapshotEntry,
     StoppedEntry,
     WarningEntry,
-    WroteEntry,
 )
 from gitgates.session.journal import of_kind, stamp_of
 
@@ -88,17 +87,10 @@ def _observe(call: Call) -> None:
 
 def _snapshot(call: Call) -> SnapshotEntry:
     """Return the journal entry of a snapshot: a tree, or why there is none."""
-    from gitgates.store.files import length_of  # cold: once in a session, and once a prompt
-
     now = call.snapshot
     if not now.tree:
         return SnapshotEntry(tree="", why=now.unseen[0])
-    return SnapshotEntry(
-        tree=now.tree,
-        head=now.head,
-        transcript=length_of(call.payload.transcript_abs),
-        not_seen=now.doubts,
-    )
+    return SnapshotEntry(tree=now.tree, head=now.head, not_seen=now.doubts)
 
 
 def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
@@ -110,7 +102,8 @@ def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
     if payload.kind == "prompt" and not payload.automatic:
         call.record(StoppedEntry(), WarningEntry(hook=HOOK_OF["subagent-end"], text=why))
         return so_far
-    if not payload.can.stop:
+    # After a tool it is not asked: it is to end with a report, and need not have heard of it yet.
+    if not payload.can.stop or payload.kind in ("after-tool", "tool-failed"):
         return so_far
     return Verdict(STOP, why, why, entries=(StoppedEntry(),), final=True)
 
@@ -158,15 +151,7 @@ def entries_of(call: Call) -> list[Any]:
         tool_kind=payload.tool_kind,
         host="" if payload.host == DEFAULT_AGENT else payload.host,
     )
-    if payload.command:
-        from gitgates.session.reading import is_reading  # only shells pay for it
-
-        event = event._replace(shows=is_reading(payload.command))
     entries: list[Any] = [PromptEntry("", ""), event] if _begins_turn(call) else [event]
-    host = agent_host(payload.host or DEFAULT_AGENT)
-    written_at = "after-tool" if host.PROTOCOL.tells_edits else "before-tool"
-    if (payload.kind, payload.tool_kind) == (written_at, "writes") and not payload.failed:
-        entries += [WroteEntry(path) for path in call.edited_paths or ()]
     if payload.scheduled:
         entries.append(
             ScheduledEntry([_mark_of(_bytes_of(prompt)) for prompt in payload.scheduled])

@@ -2,7 +2,8 @@
 
 What changed between the two points of a call is its session's, whatever has written it; and so is
 what changed in the calls of its sub-agents. What changed between calls is somebody else's, and what
-a gate wrote is the gate's. Where no events of tools come, everything counts as the session's.
+a gate wrote is the gate's. Where no events of tools come, or not of each that may write,
+everything counts as the session's.
 """
 
 from __future__ import annotations
@@ -34,21 +35,13 @@ def observe_others(call: Call) -> None:
             call.say(str(error))
 
 
-def written_by_gates(call: Call, names: list[str]) -> set[str]:
-    """Record what gates have just written; return the files."""
-    if not recorder.is_recorded(call):
-        return set()
-    from gitgates.files.changes import changes_to  # only after a gate that writes
-    from gitgates.files.points import point_at
-
-    try:
-        point = recorder.record_gates(call, names)
-        return (
-            {*changes_to(call.repo, point, point_at(call.repo, point.parent))} if point else set()
-        )
-    except GitgatesError as error:
-        call.say(str(error))
-        return set()
+def record_gates(call: Call, names: list[str]) -> None:
+    """Record what gates have just written as theirs."""
+    if recorder.is_recorded(call):
+        try:
+            recorder.record_gates(call, names)
+        except GitgatesError as error:
+            call.say(str(error))
 
 
 def own_history(call: Call) -> History | None:
@@ -93,7 +86,7 @@ def _history(call: Call, is_own: Callable[[Point], bool]) -> History | None:
     if not timeline.base or timeline.base_note or not _hears_tools(call):
         return None
     points = points_since(call.repo, timeline.base.stamp)
-    if not points:
+    if not points or _misses_tools(call, points):
         return None
     from gitgates.files.changes import History  # most often, nothing has changed
 
@@ -114,6 +107,24 @@ def _hears_tools(call: Call) -> bool:
         return False
     events = of_kind(call.entries, EventEntry)
     return any(kind_of(str(fact.get("event"))) not in ENDINGS for fact in events)
+
+
+def _misses_tools(call: Call, points: list[Point]) -> bool:
+    """Return whether what counts as somebody else's may come from tools that we do not hear of."""
+    if "misses_tools" not in vars(call):
+        agent, misses = call.payload.host or DEFAULT_AGENT, False
+        if any(point.author.kind == PERSON for point in points[1:]):
+            from gitgates.session.installed import hears_writers  # where others seem to work
+
+            misses = not hears_writers(agent, call.repo.root_abs, call.env)
+        if misses and not call.is_dry:
+            call.say(
+                f"gitgates: the hooks of {agent_host(agent).TITLE} do not hear of each tool that "
+                "may write, so everything that has changed counts as this session's. Run: "
+                f"gitgates install-hooks --agent {agent}"
+            )
+        vars(call)["misses_tools"] = misses
+    return bool(vars(call)["misses_tools"])
 
 
 def _present(call: Call, last: Point) -> tuple[Point, ...]:

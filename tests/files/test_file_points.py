@@ -11,7 +11,7 @@ import pytest
 from conftest import Repo
 from files_support import Files, ignored, listed, present, repository, seen
 
-from gitgates.files.changes import Version, changed_by, changes, changes_to, read
+from gitgates.files.changes import changed_by, changes, changes_to
 from gitgates.files.look import look
 from gitgates.files.memory import Memory
 from gitgates.files.points import (
@@ -28,6 +28,8 @@ from gitgates.files.points import (
     state_of,
 )
 from gitgates.files.prune import prune, size
+from gitgates.files.versions import Version
+from gitgates.git.object_store import read_blobs
 
 pytestmark = pytest.mark.slow
 AGENT = Author(SESSION, "s1")
@@ -74,7 +76,8 @@ def test_a_point_has_everything(filled: Repo) -> None:
     assert state.refs == {state.branch: point.head}
     assert state.modes == {".env.log": 0o600}
     index = (filled.path / ".git/index").read_bytes()
-    assert read(repository(filled), [state.index_blob]) == {state.index_blob: index}
+    git = Memory(repository(filled)).reading
+    assert read_blobs(git, [state.index_blob]) == {state.index_blob: index}
     blamed = Memory(repository(filled)).reading.out(
         "blame", "--first-parent", "--porcelain", Memory(repository(filled)).ref, "--", "files/a"
     )
@@ -190,7 +193,7 @@ def _is_whole(repo: Repo, point: Point, files: Files) -> bool:
     memory = Memory(repository(repo))
     everything = memory.reading.ask("rev-list", "--objects", "--first-parent", point.id)
     names = [f"{object_id}" for _mode, object_id in listed(repo, point.tree).values()]
-    blobs = read(repository(repo), names)
+    blobs = read_blobs(memory.reading, names)
     return (
         not everything.exit_status
         and listed(repo, point.tree) == files

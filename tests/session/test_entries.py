@@ -20,7 +20,6 @@ from gitgates.session.facts import (
     NoteEntry,
     RulesEntry,
     SnapshotEntry,
-    WroteEntry,
 )
 from gitgates.session.journal import (
     KINDS,
@@ -37,14 +36,16 @@ PACKAGE = Path(__file__).resolve().parent.parent.parent / "gitgates"
 # Written by version 0.1.0, with each kind of entry in each of its forms; and its states.
 OLD = Path(__file__).resolve().parent / "journals"
 # What it has written, and nobody reads any more.
-GONE = {"others-wrote", "rest", "tool-background", "tool-harmless", "tool-refused", "trace"}
+GONE = {
+    *("gates-wrote", "others-wrote", "rest", "tool-background", "tool-harmless", "tool-refused"),
+    *("trace", "wrote"),
+}
 GONE_FIELDS = {
-    "gates-wrote": {"writes"},
+    "event": {"shows"},
     "intent-outside": {"tree"},
     "intent-point": {"tree", "head"},
     "intent-selected": {"tree", "head"},
-    "snapshot": {"own", "running", "stashes"},
-    "wrote": {"new", "old", "whole"},
+    "snapshot": {"own", "running", "stashes", "transcript"},
 }
 EVENT = EventEntry("Stop", "k", "p", "", "", "", "")
 ALL = [*feature_parts("facts")] and list(KINDS)
@@ -72,9 +73,7 @@ PROBED: Projection[Probed] = Projection(Probed, {ProbeEntry: _probe})
 
 
 def test_a_field_that_has_its_default_is_left_out() -> None:
-    assert fact_of(WroteEntry("a")) == {"what": "wrote", "path": "a"}
-    found = fact_of(SnapshotEntry("t", transcript=0))
-    assert found == {"what": "snapshot", "tree": "t", "transcript": 0}
+    assert fact_of(SnapshotEntry("t")) == {"what": "snapshot", "tree": "t"}
     empty = dict.fromkeys(("prompt_id", "agent", "agent_type", "tool", "tool_kind"), "")
     assert fact_of(EVENT) == {
         "what": "event",

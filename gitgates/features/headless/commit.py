@@ -126,6 +126,7 @@ def hidden_files(staged: Staged, start: str, known: Collection[str]) -> list[str
 def show_index(repo: Repo, staged: Staged) -> None:
     """Have the index of the worktree be what is committed, for gates and git's hooks."""
     index_abs = f"{repo.git_dir_abs}/index"
+    keep_index(repo)  # of a run that was killed
     if os.path.exists(index_abs):
         copy_index(index_abs, f"{index_abs}{_ASIDE}")
     copy_index(staged.git.env["GIT_INDEX_FILE"], index_abs)

@@ -288,8 +288,10 @@ class Executor:
         call = self._call("turn-end", turn.text)
         call.read()
         before = sum(round_.hook == HOOK for round_ in call.session.rounds)
-        verdict = decide_alone(call)
-        commit.put_index_back(self.repo)
+        try:
+            verdict = decide_alone(call)
+        finally:
+            commit.put_index_back(self.repo)
         rounds = [round_ for round_ in call.session.rounds if round_.hook == HOOK]
         outcome = "stopped" if verdict.level >= BLOCK else "unchecked"
         if len(rounds) > before:

@@ -34,7 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.features.headless.commit import Staged
     from gitgates.features.headless.run_state import RunState
-    from gitgates.files.changes import Version
+    from gitgates.files.versions import Version
     from gitgates.git.repo import Repo
 
 # What is removed from the git folder: a run begins without. Source: git's refs.c, bisect.c.

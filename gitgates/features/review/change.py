@@ -14,7 +14,7 @@ from gitgates.features.review.facts import (
     is_strict,
 )
 from gitgates.features.review.significance import Significance, kinds_of, weigh
-from gitgates.files.changes import trees_of
+from gitgates.files.changes import FOREVER_S, trees_of
 from gitgates.files.origins import in_tree
 from gitgates.git.diff import Trees, file_differences, patch_id
 from gitgates.session.start import first_point
@@ -33,7 +33,6 @@ MOST_MARKERS = 3  # the newest: each one costs a comparison
 
 
 _CHANGE = "change"
-_FOREVER_S = float("inf")
 
 
 class MarkerStatus(Record):
@@ -69,7 +68,7 @@ class SessionChange:
         """Return what the session had changed at a point."""
         if self._history is None:
             return Trees(self.repo, self.base.tree, now.tree, self.base.stamp)
-        return self._trees(self._history.changes(until_s=now.stamp or _FOREVER_S), self.base.stamp)
+        return self._trees(self._history.changes(until_s=now.stamp or FOREVER_S), self.base.stamp)
 
     def since(self, marker: Marker) -> Trees:
         """Return what it has changed since a review, which may have been in another worktree."""
@@ -77,7 +76,7 @@ class SessionChange:
         if self._history is None:
             return Trees(self.repo, reviewed.tree, self.now.tree, reviewed.stamp)
         since_s = reviewed.stamp if marker in self._call.state(EVIDENCE).markers else 0.0
-        by_path = self._history.changes(since_s, self.now.stamp or _FOREVER_S)
+        by_path = self._history.changes(since_s, self.now.stamp or FOREVER_S)
         # A command may have written it before, and have ended after; or it has come back.
         unchanged = in_tree(self.repo, reviewed.tree, by_path)
         return self._trees({p: by_path[p] for p in by_path if p not in unchanged}, reviewed.stamp)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Config, Verdict
     from gitgates.features.trace.content import FileContent
-    from gitgates.files.changes import Change
     from gitgates.files.points import Point
+    from gitgates.files.versions import Change
     from gitgates.git.repo import Git, Repo
     from gitgates.session.call import Call
     from gitgates.session.recorder import OpenCall, Origin

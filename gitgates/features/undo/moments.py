@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import TypeAlias
 
-    from gitgates.files.changes import Version as Stored
+    from gitgates.files.versions import Version as Stored
     from gitgates.git.repo import Repo
 
     # Type and permissions, and the blob; None: there is nothing.
@@ -28,7 +28,7 @@ _SUBMODULE = 0o160000
 _MOST_ARGS = 500
 
 
-class Change(Record):
+class PathChange(Record):
     """A path that differs between two moments."""
 
     before: Version
@@ -72,7 +72,7 @@ class Moments:
             raise StateError(f"the point before {point.number} is damaged")
         return self.of(parent)
 
-    def changes(self, point: Point) -> dict[str, Change]:
+    def changes(self, point: Point) -> dict[str, PathChange]:
         """Return path → what a point has changed, ignored files and permissions included.
 
         Raises: StateError, GitError.
@@ -80,7 +80,7 @@ class Moments:
         before, after = self.before(point), self.of(point)
         by_path = {}
         for path, each in changes_to(self.repo, point, before.point).items():
-            change = Change(before.version(path, each.before), after.version(path, each.after))
+            change = PathChange(before.version(path, each.before), after.version(path, each.after))
             if change.before != change.after:
                 by_path[path] = change
         old, new = before.state.modes, after.state.modes
@@ -92,12 +92,12 @@ class Moments:
                 mode = old.get(path, usual(git_mode, before.state.umask))
                 was = stat.S_IFREG | mode, version[1]
                 if was != version:
-                    by_path[path] = Change(was, version)
+                    by_path[path] = PathChange(was, version)
         return by_path
 
     def versions(self, moment: Moment, paths: Iterable[str]) -> dict[str, Version]:
         """Return what paths were at a moment. Raises: GitError."""
-        from gitgates.files.changes import Version as Stored
+        from gitgates.files.versions import Version as Stored
 
         by_path: dict[str, Version] = dict.fromkeys(paths)
         git = Memory(self.repo).reading

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
-    from gitgates.features.undo.moments import Change, Moment
+    from gitgates.features.undo.moments import Moment, PathChange
     from gitgates.files.points import Point
     from gitgates.git.repo import Repo
 
@@ -56,7 +56,7 @@ def told(repo: Repo, point: Point, *, is_command: bool = True) -> str:
     )
 
 
-def _differs(change: Change) -> bool:
+def _differs(change: PathChange) -> bool:
     before, after = change.before, change.after
     return before is not None and after is not None and before[1:] != after[1:]
 
@@ -69,8 +69,8 @@ def _listed(paths: list[str]) -> str:
 
 def _uncommitted(
     repo: Repo,
-    gone: Mapping[str, Change],
-    every: Mapping[str, Change],
+    gone: Mapping[str, PathChange],
+    every: Mapping[str, PathChange],
     moments: tuple[Moment, Moment],
 ) -> list[str]:
     """Return the paths whose content is in none of the commits there, nor at another path."""

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitgates.features.undo.moments import Change, Moment, Version
+    from gitgates.features.undo.moments import Moment, PathChange, Version
     from gitgates.files.points import Point
     from gitgates.git.repo import Repo
 
@@ -97,7 +97,7 @@ def _left(
     return notes
 
 
-def _ignored_before(moments: Moments, point: Point, changes: Mapping[str, Change]) -> set[str]:
+def _ignored_before(moments: Moments, point: Point, changes: Mapping[str, PathChange]) -> set[str]:
     """Return the new files that git will ignore again: they may have been there before.
 
     A point has no ignored files that can be made again. Raises: GitError.
@@ -128,7 +128,7 @@ def _is_in(path: str, paths: tuple[str, ...]) -> bool:
     return not paths or any(path == each or path.startswith(f"{each}/") for each in paths)
 
 
-def _undone(repo: Repo, target: Target, change: Change) -> Target:
+def _undone(repo: Repo, target: Target, change: PathChange) -> Target:
     current = target.version
     if current == change.before:
         return target

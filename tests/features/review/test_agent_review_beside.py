@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ from conftest import Repo
 from session_support import begin
 from test_agent_review import LINES, REVIEW, reason
 
+WHOLE = ("^(?!(?:Read)$)", "")  # matchers of any tool that may write
 MANY = "".join(f"name_{number} = {number}\n" for number in range(100))
 
 
@@ -54,6 +56,21 @@ def theirs(agent: Agent, name: str = "theirs.py") -> Callable[[], None]:
         agent.repo.write(name, LINES)
 
     return write
+
+
+@pytest.mark.parametrize("matcher", ["Bash", "Bash|Edit|Write|NotebookEdit", *WHOLE])
+def test_hooks_that_do_not_hear_of_each_tool_tell_of_nobody_else(
+    agent: Agent, matcher: str
+) -> None:
+    hook = {"type": "command", "command": "gitgates agent-hook claude"}
+    hooks = {"PostToolUse": [{"matcher": matcher, "hooks": [hook]}]}
+    agent.repo.write(".claude/settings.json", json.dumps({"hooks": hooks}))
+    shell(agent, "true > made")
+    theirs(agent)()
+    is_heard, answer = matcher in WHOLE, agent.stop()
+    assert ("decision" in answer) != is_heard
+    said = "\n".join(agent.said)
+    assert ("Run: gitgates install-hooks --agent claude" in said) != is_heard
 
 
 @pytest.mark.samples(2)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gitgates.files import points
-from gitgates.files.changes import read
 from gitgates.files.look import Limits
 from gitgates.files.memory import Memory
 from gitgates.files.points import PERSON, SESSION, Author, Facts
+from gitgates.git.object_store import read_blobs
 from gitgates.git.repo import find_repo
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def saved(repo: Repo) -> dict[str, bytes]:
     entries = git.names("ls-tree", "-r", "-z", "--full-tree", point.tree)
     pairs = [entry.partition("\t") for entry in entries]
     blobs = {path: meta.split(" ")[2] for meta, _, path in pairs}
-    contents = read(ours, blobs.values())
+    contents = read_blobs(git, blobs.values())
     return {path: contents[blob] for path, blob in blobs.items()}
 
 

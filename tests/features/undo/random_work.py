@@ -18,9 +18,9 @@ from gitgates.features.undo.git_back import Wish
 from gitgates.features.undo.moments import is_agents, recorded
 from gitgates.features.undo.selection import Selection, last_undo, selected
 from gitgates.files import points
-from gitgates.files.changes import read
 from gitgates.files.memory import Memory
 from gitgates.files.permissions import usual
+from gitgates.git.object_store import read_blobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,7 +208,7 @@ class Work:
         entries = git.names("ls-tree", "-r", "-z", "--full-tree", point.tree)
         fields = [(entry.partition("\t")[2], *entry.split(" ")) for entry in entries]
         blobs = {path: rest[2].partition("\t")[0] for path, *rest in fields}
-        contents = read(self.ours, blobs.values())
+        contents = read_blobs(Memory(self.ours).reading, blobs.values())
         result: Files = {}
         for path, git_mode, *_rest in fields:
             mode = int(git_mode, 8)
