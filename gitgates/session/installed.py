@@ -8,7 +8,7 @@ from gitgates.hosts import agent_host, agent_settings
 from gitgates.store.files import read_regular, read_tail
 
 _MOST_READ = 1 << 20  # bytes of a file
-_UNKNOWN_TOOL = "mcp__any__tool"
+_UNKNOWN_TOOL = "ToolOfAServer"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

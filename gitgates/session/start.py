@@ -102,8 +102,10 @@ def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
     if payload.kind == "prompt" and not payload.automatic:
         call.record(StoppedEntry(), WarningEntry(hook=HOOK_OF["subagent-end"], text=why))
         return so_far
-    # After a tool it is not asked: it is to end with a report, and need not have heard of it yet.
-    if not payload.can.stop or payload.kind in ("after-tool", "tool-failed"):
+    if not payload.can.stop:
+        return so_far
+    # It may end with a report, unless it waits for the sub-agent just now.
+    if payload.kind in ("after-tool", "tool-failed") and payload.tool_kind != "agent":
         return so_far
     return Verdict(STOP, why, why, entries=(StoppedEntry(),), final=True)
 
