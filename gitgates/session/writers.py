@@ -109,22 +109,26 @@ def _hears_tools(call: Call) -> bool:
     return any(kind_of(str(fact.get("event"))) not in ENDINGS for fact in events)
 
 
+def unheard(call: Call) -> str:
+    """Return why nobody else's changes are known, where it was asked; empty: they are."""
+    return str(vars(call).get("unheard", ""))
+
+
 def _misses_tools(call: Call, points: list[Point]) -> bool:
     """Return whether what counts as somebody else's may come from tools that we do not hear of."""
-    if "misses_tools" not in vars(call):
-        agent, misses = call.payload.host or DEFAULT_AGENT, False
+    if "unheard" not in vars(call):
+        agent, text = call.payload.host or DEFAULT_AGENT, ""
         if any(point.author.kind == PERSON for point in points[1:]):
             from gitgates.session.installed import hears_writers  # where others seem to work
 
-            misses = not hears_writers(agent, call.repo.root_abs, call.env)
-        if misses and not call.is_dry:
-            call.say(
-                f"gitgates: the hooks of {agent_host(agent).TITLE} do not hear of each tool that "
-                "may write, so everything that has changed counts as this session's. Run: "
-                f"gitgates install-hooks --agent {agent}"
-            )
-        vars(call)["misses_tools"] = misses
-    return bool(vars(call)["misses_tools"])
+            if not hears_writers(agent, call.repo.root_abs, call.env):
+                text = (
+                    f"The hooks of {agent_host(agent).TITLE} do not hear of each tool that may "
+                    "write, so everything that has changed counts as this session's. A person "
+                    f"can mend that: gitgates install-hooks --agent {agent}"
+                )
+        vars(call)["unheard"] = text
+    return bool(unheard(call))
 
 
 def _present(call: Call, last: Point) -> tuple[Point, ...]:

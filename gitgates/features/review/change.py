@@ -18,7 +18,7 @@ from gitgates.files.changes import FOREVER_S, trees_of
 from gitgates.files.origins import in_tree
 from gitgates.git.diff import Trees, file_differences, patch_id
 from gitgates.session.start import first_point
-from gitgates.session.writers import own_history
+from gitgates.session.writers import own_history, unheard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,11 +54,16 @@ class SessionChange:
         self.repo, self.review = call.repo, settings_of(call.config)
         self.base, self.began_note = first_point(call)
         self.now = now or call.point
-        self.notes = tuple(filter(None, (self.began_note, *call.snapshot.doubts)))
         self.evidence = evidence_of(call)
         self.is_strict = is_strict(call)
         self._call = call
         self._comparisons: dict[tuple[str, str, bool], tuple[bool, str]] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the comparison cannot know, as far as it was made."""
+        texts = (self.began_note, unheard(self._call), *self._call.snapshot.doubts)
+        return tuple(filter(None, texts))
 
     @lazy
     def _history(self) -> History | None:

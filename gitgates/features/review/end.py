@@ -35,6 +35,7 @@ from gitgates.features.review.text import (
     strict,
 )
 from gitgates.session.breaker import BLOCKED, BREAKER, PASSED, reached
+from gitgates.session.writers import unheard
 from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
@@ -213,7 +214,9 @@ def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
         _write_ledger(call, "review-breaker", {"session": call.payload.session, "how": ruling.how})
         return Verdict(WARN, to_person=stop_allowed(request, ruling.how), entries=(entry,))
     text = strict(request) if change.is_strict else reminder(request)
-    return Verdict(BLOCK, to_agent=text, entries=(entry,))
+    if why := unheard(call):
+        text = f"{text}\n\n{why}"
+    return Verdict(BLOCK, to_agent=text, to_person=why, entries=(entry,))
 
 
 def _review_request(call: Call, change: SessionChange, ruling: ReviewRuling) -> ReviewRequest:
