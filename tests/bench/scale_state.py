@@ -135,39 +135,36 @@ def passes(folder: Path, count: int) -> None:
 
 def traced(folder: Path, count: int) -> None:
     """Have so many records in the trace, each of a new file, of 100 sessions."""
-    links: dict[int, str] = {}
+    digest = ""
     path_abs = ledger.ledger_abs(f"{folder}/.git")
     lock_fd = ledger.lock(path_abs)
     with open(path_abs, "wb") as file:
         for number in range(count):
-            writer = number % 100
             record = {
-                "v": 1,
+                "v": ledger.VERSION,
                 "id": f"{number:036}",
                 "time": "2024-01-01T00:00:00.000Z",
-                "session": f"session-{writer}",
+                "session": f"session-{number % 100}",
                 **dict.fromkeys(("agent", "agent_type", *LABELS), ""),
                 "tool": "Write",
                 "tool_use": f"toolu_{number:020}",
                 "commit": "0" * 40,
                 "files": [_traced_file(number)],
-                "n": number // 100 + 1,
-                "prev": links.get(writer, ""),
+                "point": f"{number:040x}",
+                "n": number + 1,
+                "prev": digest,
             }
             line = ledger.sealed(record)
-            links[writer] = ledger.read_record(line)["sha256"]
+            digest = ledger.read_record(line)["sha256"]
             file.write(line)
-    for writer, digest in links.items():
-        number = (count - 1 - writer) // 100 + 1
-        ledger.write_head(path_abs, (f"session-{writer}", ""), (number, digest))
-    ledger.note_end(path_abs, lock_fd)
+    ledger.write_head(path_abs, count, digest)
     os.close(lock_fd)
 
 
 def _traced_file(number: int) -> dict[str, object]:
     lines = [f"line {line} of file {number}".encode() for line in range(_LINES)]
     digest = sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
-    hashes = {"sha256": digest, "loose": digest, "first": crc32(lines[0])}
+    hashes = {"sha256": digest, "first": crc32(lines[0])}
     return {
         "path": f"d{number // 100}/f{number}.py",
         "operation": "create",

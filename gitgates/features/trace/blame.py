@@ -1,35 +1,32 @@
-"""Find the writer of each line of a file: by replaying the trace, and by hashes of content.
+"""Find the writer of each line of a file, by `git blame` of the points of the memory.
 
-The records of a file's versions say which lines each call has replaced, so the writers of a
-version that is recorded follow from them alone. Later changes, by nobody in the trace, are
-compared with the newest versions whose content git still has. Lines that no version has any more,
-such as a block in another file, are found by their hash: as they are, then without indentation.
+A line is the one's whose recorded tool call made the point that it is from. Where the file was
+there before with the same content, such as before a checkout, or in another worktree, blame goes on
+there. Lines that are still nobody's, such as a block that came with a merge, or is older than the
+memory, are found by the hash of their block.
 """
 
 from __future__ import annotations
 
-from array import array
-from difflib import SequenceMatcher
-from itertools import islice
+import os
 
 from gitgates.core.record import Record
-from gitgates.features.trace.content import (
-    FileContent,
-    block_hash,
-    first_mark,
-    loose_hash,
-    of_bytes,
-)
+from gitgates.features.trace.changed_lines import block_hash, first_mark
+from gitgates.files.memory import Memory
+from gitgates.files.points import GATE, point_at, record
+from gitgates.session import recorder
+from gitgates.store.log import utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Protocol, TypeAlias
 
+    from gitgates.git.repo import Git, Repo
     from gitgates.store.log import Fact
 
-    Step: TypeAlias = tuple[Fact, Fact]  # a record, and one file of it
-    Attribution: TypeAlias = tuple[Fact, str]  # the record that wrote a line, and how it was found
+    Source: TypeAlias = tuple[str, str]  # a point, and a path in it
+    Line: TypeAlias = tuple[Source, int]  # its number there, from 1
     # First line → length → hash → the place of the record.
     KnownBlocks: TypeAlias = dict[int, dict[int, dict[str, int]]]
 
@@ -43,10 +40,12 @@ if TYPE_CHECKING:
             """Return the one at a place."""
 
 
-RECORDED, CONTENT, REINDENTED = "recorded", "content", "re-indented"
-_MOST_VERSIONS = 20  # that the current one is compared with
-_LONG = 1000  # lines; above, frequently repeated lines are not compared
+RECORDED, CONTENT, OLDER = "recorded", "content", "older"
 _LEAST = 20  # characters of a block: a shorter one matches by chance
+_MOST_STEPS = 20  # back to an earlier version
+_BLAME = ("blame", "--incremental", "--first-parent", "-w", "-M", "-C")
+_FIND = ("log", "--format=%H", "--raw", "--no-abbrev", "--no-renames", "--glob=refs/points/*")
+_TREES = ("files", "ignored")  # of a point
 
 
 class BlamedBlock(Record):
@@ -55,195 +54,181 @@ class BlamedBlock(Record):
     start: int  # from 1
     end: int  # the last one
     record: Fact | None
-    how: str = ""  # recorded, content, re-indented
-
-
-class Versions:
-    """The versions of files that the records of the ledger have made.
-
-    A step is one file of one record. Of most, only the hashes and the place are in memory.
-    """
-
-    def __init__(self, records: RecordsByPlace, marks: Collection[int]) -> None:
-        self._records = records
-        self._loaded: dict[int, Fact] = {}
-        self._places = array("q")  # of the record of each step
-        self._numbers = array("q")  # of the file in it
-        self._paths = array("q")  # hashes of the paths
-        self._first: dict[str, int] = {}  # hash → the step that made it; -1: it existed before
-        self.blocks: dict[str, KnownBlocks] = {"sha256": {}, "loose": {}}
-        for place, record in records.items():
-            for number, file in enumerate(record["files"]):
-                self._add(place, number, file, marks)
-
-    def _add(self, place: int, number: int, file: Fact, marks: Collection[int]) -> None:
-        step = len(self._places)
-        self._places.append(place)
-        self._numbers.append(number)
-        self._paths.append(hash(file["path"]))
-        self._first.setdefault(file["before"] or "", -1)
-        if self._first.setdefault(file["after"], step) != step:
-            # A step that undoes another, restores a stash, or copies has written none of its lines.
-            return
-        for block in file["blocks"]:
-            for field in self.blocks.keys() & block.keys() if block.get("first") in marks else ():
-                of_first = self.blocks[field].setdefault(block["first"], {})
-                of_first.setdefault(block["new"][1], {}).setdefault(block[field], place)
-
-    def record(self, place: int) -> Fact:
-        """Return the record at a place, which is the same one each time."""
-        if place not in self._loaded:
-            self._loaded[place] = self._records[place]
-        return self._loaded[place]
-
-    def step(self, step: int) -> Step:
-        """Return the record of a step, and its file in that."""
-        record = self.record(self._places[step])
-        return record, record["files"][self._numbers[step]]
-
-    def first(self, digest: str | None) -> int:
-        """Return the first step that made a version; -1 if none did, or it existed before."""
-        return self._first.get(digest, -1) if digest else -1
-
-    def of_file(self, path: str) -> Iterator[int]:
-        """Yield the steps that made versions of a file, the newest first."""
-        names = {path}
-        hashes = {hash(path)}
-        for step in range(len(self._places) - 1, -1, -1):
-            if self._paths[step] in hashes and (file := self.step(step)[1])["path"] in names:
-                if was := file.get("was"):
-                    names.add(was)
-                    hashes.add(hash(was))
-                yield step
-
-    def writers(self, number: int) -> list[Attribution | None]:
-        """Return the record that wrote each line of the version that a step made."""
-        chain, count = [], self.step(number)[1]["lines"]
-        number = self.first(self.step(number)[1]["after"])
-        while number >= 0:
-            chain.append(number)
-            file = self.step(number)[1]
-            count = file["lines"] + sum(
-                block["old"][1] - block["new"][1] for block in file["blocks"]
-            )
-            number = self.first(file["before"])
-        attributions: list[Attribution | None] = [None] * count
-        for step in reversed(chain):
-            attributions = _replay(attributions, *self.step(step))
-        return attributions
-
-
-def _replay(before: list[Attribution | None], record: Fact, file: Fact) -> list[Attribution | None]:
-    after: list[Attribution | None] = []
-    copied = 0
-    for block in file["blocks"]:
-        first, count = block["old"]
-        attribution: Attribution = (record, RECORDED)
-        after += [*before[copied : first - 1], *[attribution] * block["new"][1]]
-        copied = first - 1 + count
-    return after + before[copied:]
+    how: str = ""  # recorded, content; older: there already when the memory began
+    until: str = ""  # of what is older: when that was
 
 
 def blame(
-    records: RecordsByPlace, path: str, now: FileContent, *, stores: list[str], object_format: str
+    repo: Repo, records: RecordsByPlace, path: str, lines: Sequence[bytes]
 ) -> list[BlamedBlock]:
     """Return who wrote the lines of a text file that is at `path` now.
 
-    `stores`: folders of git objects, with the content of earlier versions.
+    Raises: GitError; as `files.look.look`, where the present content cannot be stored.
     """
-    marks = [first_mark(line) for line in now.lines]
-    versions = Versions(records, {*marks})
-    made_by = versions.first(now.sha256)
-    attributions = (
-        versions.writers(made_by)
-        if made_by >= 0
-        else _compare(versions, path, now, stores=stores, object_format=object_format)
+    marks = [*map(first_mark, lines)]
+    writers, blocks = _index(records, {*marks})
+    attributions: list[tuple[int, str, str]] = [(-1, "", "")] * len(lines)  # place, how, until
+    memory = Memory(repo)
+    if memory.exists() and memory.read_ref(memory.ref):
+        record(repo, *recorder.writer(repo))  # what is there now
+        sources = _sources(memory, path)
+        by_source = {source: _writer(repo, source, writers) for source, _number in sources}
+        for at, (source, _number) in enumerate(sources[: len(lines)]):
+            attributions[at] = by_source[source]
+    _match_blocks(blocks, lines, marks, attributions)
+    return _blocks(records, attributions)
+
+
+def _index(records: RecordsByPlace, marks: set[int]) -> tuple[dict[Source, int], KnownBlocks]:
+    """Return the places of records, by point and path, and by the blocks that may be here."""
+    writers: dict[Source, int] = {}
+    blocks: KnownBlocks = {}
+    for place, fact in records.items():
+        for file in fact["files"]:
+            if "point" in fact:
+                writers.setdefault((fact["point"], file["path"]), place)
+            for block in file["blocks"]:
+                if block.get("first") in marks:
+                    of_first = blocks.setdefault(block["first"], {})
+                    of_first.setdefault(block["new"][1], {}).setdefault(block["sha256"], place)
+    return writers, blocks
+
+
+def _sources(memory: Memory, path: str) -> list[Line]:
+    """Return where each line of a file comes from: the first point that had it."""
+    git, tip = memory.reading, memory.read_ref(memory.ref)
+    blamed: dict[Source, list[Line]] = {}
+    lines: list[Line] = []
+    for tree in _TREES:
+        lines = lines or _blame(git, (tip, f"{tree}/{path}"), blamed)
+    settled: set[Source] = set()
+    for _step in range(_MOST_STEPS):
+        new = {source for source, _number in lines} - settled
+        if not new:
+            break
+        settled |= new
+        earlier = _first_with_same_content(memory, new)
+        lines = [
+            _blame(git, earlier[source], blamed)[number - 1] if source in earlier else line
+            for line in lines
+            for source, number in (line,)
+        ]
+    return lines
+
+
+def _blame(git: Git, source: Source, blamed: dict[Source, list[Line]]) -> list[Line]:
+    """Return where each line of a version is from. Source: git-blame(1), INCREMENTAL OUTPUT."""
+    if source in blamed:
+        return blamed[source]
+    done = git.ask(*_BLAME, source[0], "--", source[1])
+    by_number: dict[int, Line] = {}
+    group: list[str] = []
+    for raw in done.stdout.splitlines():
+        if not group:
+            group = raw.decode().split()
+        elif raw.startswith(b"filename "):
+            commit, first, at, count = group[0], *map(int, group[1:4])
+            name = _unquoted(raw.removeprefix(b"filename "))
+            by_number |= {at + n: ((commit, name), first + n) for n in range(count)}
+            group = []
+    blamed[source] = [by_number[number] for number in sorted(by_number)]
+    return blamed[source]
+
+
+def _first_with_same_content(memory: Memory, sources: set[Source]) -> dict[Source, Source]:
+    """Return the first point, and the path in it, that had the content of each; not itself."""
+    blobs = _blobs(memory, sources)
+    first: dict[str, Source] = {}
+    commit = ""
+    log = memory.reading.out(
+        *_FIND, *(f"--find-object={blob}" for blob in {*blobs.values()}), "--", *_TREES
     )
-    for is_loose in (False, True):
-        _match_blocks(versions, now.lines, marks, attributions, is_loose=is_loose)
-    return _blocks(attributions)
+    for raw in log.splitlines():  # the newest first
+        if raw.startswith(b":"):
+            meta, _, name = raw.partition(b"\t")
+            first[meta.split(b" ")[3].decode()] = commit, _unquoted(name)
+        else:
+            commit = raw.decode() or commit
+    return {
+        source: first[blob] for source, blob in blobs.items() if first.get(blob, source) != source
+    }
 
 
-def _compare(
-    versions: Versions, path: str, now: FileContent, *, stores: list[str], object_format: str
-) -> list[Attribution | None]:
-    """Find lines in the newest versions of a file whose content git has."""
-    attributions: list[Attribution | None] = [None] * len(now.lines)
-    steps = {at: versions.step(at)[1] for at in islice(versions.of_file(path), _MOST_VERSIONS)}
-    texts = {at: file["blob"] for at, file in steps.items() if file["kind"] == "text"}
-    contents = _read_blobs(stores, {*texts.values()}, object_format)
-    for number, blob in texts.items():
-        if blob not in contents:
-            continue
-        writers, version = versions.writers(number), of_bytes(contents[blob])
-        matcher = SequenceMatcher(None, version.marks, now.marks, autojunk=len(now.marks) > _LONG)
-        for old, new, size in matcher.get_matching_blocks():
-            for offset in range(size):
-                attributions[new + offset] = attributions[new + offset] or writers[old + offset]
-    return attributions
+def _blobs(memory: Memory, sources: set[Source]) -> dict[Source, str]:
+    """Return the blob of each path in a point.
 
-
-def _read_blobs(stores: list[str], ids: set[str], object_format: str) -> dict[str, bytes]:
-    """Return the contents of blobs that are in folders of objects; others are left out.
-
-    By dulwich, in this process: many are expected to be missing, and in a partial clone git
-    would fetch each one, with the programs that the repository's configuration names for that.
+    By dulwich, as a path may have a newline, which would end a line of what git is asked.
     """
-    if not any(ids):
-        return {}
     from dulwich.object_format import get_object_format
-    from dulwich.object_store import DiskObjectStore  # takes 70 ms; most calls compare nothing
-    from dulwich.objects import ObjectID
+    from dulwich.object_store import DiskObjectStore, OverlayObjectStore, tree_lookup_path
+    from dulwich.objects import Commit, ObjectID
 
-    of_store = get_object_format(object_format)
-    # Records of a repository with SHA-256 objects may have SHA-1 ids, from an earlier release.
-    ids = {blob for blob in ids if len(blob) == of_store.hex_length}
-    contents: dict[str, bytes] = {}
-    for folder_abs in stores:
-        store = DiskObjectStore(folder_abs, object_format=of_store)
-        try:
-            for blob in ids - contents.keys():
-                object_id = ObjectID(blob.encode())
-                if object_id in store:
-                    contents[blob] = store[object_id].as_raw_string()
-        finally:
-            store.close()
-    return contents
+    of_store = get_object_format(memory.repo.object_format)
+    folders = (f"{memory.folder_abs}/objects", memory.users_objects_abs)
+    store = OverlayObjectStore([DiskObjectStore(each, object_format=of_store) for each in folders])
+    blobs = {}
+    for commit, path in sources:
+        point = store[ObjectID(commit.encode())]
+        if isinstance(point, Commit):
+            _mode, blob = tree_lookup_path(store.__getitem__, point.tree, os.fsencode(path))
+            blobs[commit, path] = blob.decode()
+    store.close()
+    return blobs
+
+
+def _unquoted(name: bytes) -> str:
+    """Return a name as it is, which git quotes as C does, if it has characters such as a quote."""
+    if name.startswith(b'"'):
+        name = name[1:-1].decode("unicode_escape").encode("latin-1")
+    return name.decode("utf-8", "surrogateescape")
+
+
+def _writer(repo: Repo, source: Source, writers: Mapping[Source, int]) -> tuple[int, str, str]:
+    """Return the place of the record of a point and a path, and how it was found.
+
+    What a gate has changed in a call's file is the call's.
+    """
+    commit, path = source[0], source[1].partition("/")[2]
+    while (commit, path) not in writers:
+        point = point_at(repo, commit)
+        if not (point and point.parent):
+            return -1, OLDER, utc(point.time_s) if point else ""
+        if point.author.kind != GATE:
+            return -1, "", ""
+        commit = point.parent
+    return writers[commit, path], RECORDED, ""
 
 
 def _match_blocks(
-    versions: Versions,
+    blocks: KnownBlocks,
     lines: Sequence[bytes],
-    marks: list[int],
-    attributions: list[Attribution | None],
-    *,
-    is_loose: bool,
+    marks: Sequence[int],
+    attributions: list[tuple[int, str, str]],
 ) -> None:
     """Find blocks by their hash among the lines that have no writer yet, long ones first.
 
     Of equal blocks, the one written first counts.
     """
-    field, hash_of = ("loose", loose_hash) if is_loose else ("sha256", block_hash)
-    how = REINDENTED if is_loose else CONTENT
-    known_blocks = versions.blocks[field]
-    places = [
-        (length, at) for at, mark in enumerate(marks) for length in known_blocks.get(mark, ())
-    ]
+    places = [(length, at) for at, mark in enumerate(marks) for length in blocks.get(mark, ())]
     for length, at in sorted(places, key=lambda place: (-place[0], place[1])):
         window = lines[at : at + length]
-        if len(window) < length or any(attributions[at : at + length]):
+        if len(window) < length or any(
+            place >= 0 for place, *_how in attributions[at : at + length]
+        ):
             continue
-        place = known_blocks[marks[at]][length].get(hash_of(window), -1)
+        place = blocks[marks[at]][length].get(block_hash(window), -1)
         if place >= 0 and sum(len(line.strip()) for line in window) >= _LEAST:
-            attributions[at : at + length] = [(versions.record(place), how)] * length
+            attributions[at : at + length] = [(place, CONTENT, "")] * length
 
 
-def _blocks(attributions: Iterable[Attribution | None]) -> list[BlamedBlock]:
+def _blocks(
+    records: RecordsByPlace, attributions: Sequence[tuple[int, str, str]]
+) -> list[BlamedBlock]:
     blocks: list[BlamedBlock] = []
-    for number, attribution in enumerate(attributions, 1):
-        record, how = attribution or (None, "")
-        if blocks and blocks[-1].record is record and blocks[-1].how == how:
+    for number, (place, how, until) in enumerate(attributions, 1):
+        if number > 1 and attributions[number - 2] == (place, how, until):
             blocks[-1] = blocks[-1]._replace(end=number)
-        else:
-            blocks.append(BlamedBlock(start=number, end=number, record=record, how=how))
+            continue
+        fact = records[place] if place >= 0 else None
+        blocks.append(BlamedBlock(start=number, end=number, record=fact, how=how, until=until))
     return blocks

@@ -14,7 +14,7 @@ from gitgates.core.clean import counted, visible_line
 from gitgates.core.policy import LABELS
 from gitgates.features.trace import audit, ledger
 from gitgates.features.trace.agent_trace import agent_trace
-from gitgates.features.trace.content import hash_file
+from gitgates.features.trace.changed_lines import of_bytes, split_lines
 from gitgates.git.repo import Repo
 from gitgates.hosts import calling_session
 from gitgates.session.approval import require_person
@@ -100,27 +100,15 @@ def show(session: str, path: str, fmt: str, **labels: str) -> int:
 def blame(file: str, fmt: str) -> int:
     """Show which intent and session wrote each line of FILE.
 
-    `content`: a block found only by its hash, such as a moved one; `re-indented`: found by its hash
-    without the white space around its lines. Lines without a record belong to nobody in the trace.
+    `content`: a block found only by its hash, such as one that came with a merge. `older`: it was
+    there when the memory of files began. Lines without a record belong to nobody in the trace.
     """
-    from gitgates.features.trace import blame as lines  # loads difflib
+    from gitgates.features.trace import blame as writers  # the other verbs ask no git
 
     repo = current_repo()
     path = _relative(repo, file)
-    try:
-        now = hash_file(f"{repo.root_abs}/{path}", repo.object_format)
-    except OSError as error:
-        raise errors.UsageError(f"{file}: cannot be read: {error.strerror}") from error
-    if now.kind != "text":
-        what = f"is not text, but {now.kind}"
-        if now.kind == "gone":
-            what = "is not a file" if os.path.lexists(file) else "does not exist"
-        raise errors.UsageError(f"{file} {what}: writers are only known for lines of text")
-    stores = [f"{repo.common_dir_abs}/objects", f"{repo.shared_state_abs}/objects"]
-    existing = [folder for folder in stores if os.path.isdir(folder)]
-    blocks = lines.blame(
-        _records(repo), path, now, stores=existing, object_format=repo.object_format
-    )
+    lines = split_lines(_text(repo, path, file))
+    blocks = writers.blame(repo, _records(repo), path, lines)
     if fmt == "json":
         print_json(
             {"version": _VERSION, "path": path, "blocks": [_as_json(block) for block in blocks]}
@@ -240,6 +228,24 @@ def _unreadable(repo: Repo, error: OSError) -> errors.StateError:
     return errors.StateError(f"{location}: {error.strerror}", "Check the permissions of that file.")
 
 
+def _text(repo: Repo, path: str, file: str) -> bytes:
+    """Return the content of a text file. Raises: UsageError where it is none."""
+    path_abs = f"{repo.root_abs}/{path}"
+    what = "is not a file" if os.path.lexists(path_abs) else "does not exist"
+    try:
+        if os.path.islink(path_abs):
+            what = "is not text, but link"
+        elif os.path.isfile(path_abs):
+            with open(path_abs, "rb") as content_file:
+                content = of_bytes(content_file.read())
+            if content.kind == "text":
+                return content.data
+            what = f"is not text, but {content.kind}"
+    except OSError as error:
+        raise errors.UsageError(f"{file}: cannot be read: {error.strerror}") from error
+    raise errors.UsageError(f"{file} {what}: writers are only known for lines of text")
+
+
 def _relative(repo: Repo, file: str) -> str:
     """Return a file of the repository, relative to its root.
 
@@ -256,6 +262,7 @@ def _as_json(block: BlamedBlock) -> dict[str, object]:
     record = block.record
     writer = {name: record[name] if record else "" for name in _WRITER_FIELDS}
     source = {"record": record["id"] if record else "", "how": block.how}
+    writer["time"] = writer["time"] or block.until
     return {"start": block.start, "end": block.end, **writer, **source}
 
 
@@ -263,7 +270,8 @@ def _row(block: BlamedBlock) -> tuple[str, ...]:
     lines = str(block.start) if block.start == block.end else f"{block.start}-{block.end}"
     record = block.record
     if not record:
-        return lines, *("-" for _label in LABELS), "nobody in the trace", "", "", ""
+        since = f"{block.until[:19]}Z" if block.until else ""
+        return lines, *("-" for _label in LABELS), "nobody in the trace", "", since, block.how
     writer = map(visible_line, (ledger.who(record), record["tool"]))
     return lines, *_labels(record), *writer, f"{record['time'][:19]}Z", block.how
 

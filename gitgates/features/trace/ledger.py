@@ -1,11 +1,10 @@
-"""The trace ledger: append-only, shared by worktrees, one chain of SHA-256 hashes for each writer.
+"""The trace ledger: append-only, shared by worktrees, one chain of SHA-256 hashes.
 
-A writer is a session and an agent id. Each of its records has its number, the hash of the one
-before, and last a hash of everything before it in its line. A head file beside the ledger has each
-writer's newest record, so a truncated end is detected. The lock file has the length of the ledger
-when all heads were up to date: later records were appended by a process that was killed before it
-wrote the head, and no append has to read the rest. All of it is in `gitgates/trace/` in the common
-git folder: in the tree, it would change each snapshot and conflict in each merge.
+Each record has its number, the hash of the one before, and last a hash of everything before it in
+its line. A head file beside the ledger has the number and hash of the newest record, and the length
+of the ledger with it: so a truncated end is found, an append reads nothing of the rest, and later
+records are those of a process that was killed before it wrote the head. All of it is in
+`gitgates/trace/` in the common git folder: in the tree, it would conflict in each merge.
 
 This detects accidents and careless edits. Whoever may write these files can forge all of them.
 """
@@ -20,6 +19,7 @@ from hashlib import sha256
 from gitgates.core.errors import StateError
 from gitgates.core.lean_json import dumps
 from gitgates.core.policy import LABELS
+from gitgates.core.record import Record
 from gitgates.store.files import (
     length_of,
     lock_file,
@@ -28,26 +28,17 @@ from gitgates.store.files import (
     read_state,
     replace_file,
 )
-from gitgates.store.log import (
-    append_lines,
-    file_name,
-    lines_of,
-    parse_lines,
-    read_lines,
-    utc,
-)
+from gitgates.store.log import append_lines, lines_of, parse_lines, read_lines, utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from typing import TypeAlias, TypeGuard
+    from typing import TypeGuard
 
     from gitgates.store.log import Fact
 
-    Writer: TypeAlias = tuple[str, str]  # session, agent id
-    Link: TypeAlias = tuple[int, str]  # number and hash of a record
-
-VERSION = 1
+VERSION = 2
+EARLIER = 1  # its records are in one chain for each writer, which is not followed any more
 SEAL = b', "sha256": "'
 _END = b'"}'
 _LOCK_WAIT_S = 10.0  # each append takes less than a millisecond
@@ -56,8 +47,16 @@ _SHORT = 8
 _MOST_NAMED = 5
 _TEXTS = ("id", "time", "session", "agent", *LABELS, "tool", "commit", "prev")
 _RECORD = {**dict.fromkeys(_TEXTS, str), "n": int, "files": list}
-_ANCHOR = {"time": str, "by": str, "pruned": int, "writers": list}
-_HEAD = {"session": str, "agent": str, "n": int, "sha256": str}
+_ANCHOR = {"time": str, "by": str, "pruned": int}
+_HEAD = {"n": int, "sha256": str, "size": int}
+
+
+class Head(Record):
+    """The newest record of the ledger."""
+
+    n: int = 0  # its number
+    sha256: str = ""
+    size: int = 0  # bytes of the ledger, up to its end
 
 
 def ledger_abs(common_dir_abs: str) -> str:
@@ -66,23 +65,19 @@ def ledger_abs(common_dir_abs: str) -> str:
 
 
 def append(common_dir_abs: str, record: Fact) -> Fact:
-    """Append a record to the chain of its writer, which it names as `session` and `agent`.
+    """Append a record; return it as written: with v, id, time, n (its number), prev and sha256.
 
-    Return it as written: with v, id, time, n (its number), prev and sha256. Raises: OSError.
+    Raises: OSError.
     """
     path_abs = ledger_abs(common_dir_abs)
-    writer = writer_of(record)
     lock_fd = lock(path_abs)
     try:
-        catch_up(path_abs, lock_fd, writer)
-        head = read_writer_head(head_abs_of(path_abs, writer)) or {}
-        number, digest = head.get("n", 0), head.get("sha256", "")
+        last = _last(path_abs)
         first = {"v": VERSION, "id": _uuid(), "time": utc(time.time(), milliseconds=True)}
-        line = sealed({**first, **record, "n": number + 1, "prev": digest})
+        line = sealed({**first, **record, "n": last.n + 1, "prev": last.sha256})
         append_lines(path_abs, lambda _fd, _size: line)
         written = read_record(line)
-        write_head(path_abs, writer, (number + 1, written["sha256"]))
-        note_end(path_abs, lock_fd)
+        write_head(path_abs, written["n"], written["sha256"])
     finally:
         os.close(lock_fd)
     return written
@@ -125,22 +120,14 @@ class Records:
             yield record
 
 
-def newest(common_dir_abs: str) -> list[Fact]:
-    """Return the newest records, of the last megabyte of the ledger, the newest last.
-
-    Raises: OSError where the ledger cannot be read.
-    """
-    path_abs = ledger_abs(common_dir_abs)
-    size = os.stat(path_abs).st_size if os.path.exists(path_abs) else 0
-    return _records(read_lines(path_abs, max(size - _TAIL, 0)))
-
-
 def recent(common_dir_abs: str, labels: Mapping[str, str], n: int) -> list[str]:
     """Return a line for each of the newest `n` records with these labels, the newest first.
 
-    Raises: OSError where the ledger cannot be read.
+    Those in the last megabyte of the ledger count. Raises: OSError where it cannot be read.
     """
-    matching = [record for record in newest(common_dir_abs) if labels.items() <= record.items()]
+    path_abs = ledger_abs(common_dir_abs)
+    newest = _records(read_lines(path_abs, max(length_of(path_abs) - _TAIL, 0)))
+    matching = [record for record in newest if labels.items() <= record.items()]
     return [summary(record) for record in matching[::-1][:n]]
 
 
@@ -154,7 +141,7 @@ def summary(record: Fact) -> str:
 
 def who(record: Fact) -> str:
     """Return the writer of a record, as the beginnings of its session and agent."""
-    return "/".join(part[:_SHORT] for part in writer_of(record) if part)
+    return "/".join(part[:_SHORT] for part in (record["session"], record["agent"]) if part)
 
 
 def _file_summary(file: Fact) -> str:
@@ -166,7 +153,7 @@ def _file_summary(file: Fact) -> str:
 
 
 def read_record(line: bytes) -> Fact:
-    """Return the record of a line, without its line end.
+    """Return the record of a line.
 
     Raises: ValueError where it is not a record, or its own hash does not match its content.
     """
@@ -175,7 +162,8 @@ def read_record(line: bytes) -> Fact:
     if not seal or end != digest.encode() + _END:
         raise ValueError("it does not match its own hash")
     record = parse_lines([body + b"}"])[0]
-    if not (_has(record, _RECORD) or _has(record, _ANCHOR)) or record.get("v") != VERSION:
+    is_known = _has(record, _RECORD) or _has(record, _ANCHOR)
+    if not (is_known and record and record.get("v") in (EARLIER, VERSION)):
         raise ValueError("it is not a record known to this version")
     return {**record, "sha256": digest}
 
@@ -227,57 +215,44 @@ def lock(path_abs: str, *, shared: bool = False) -> int:
     return lock_fd
 
 
-def note_end(path_abs: str, lock_fd: int) -> None:
-    """Note in the locked file that all heads are up to date, for a ledger of this length."""
-    os.pwrite(lock_fd, b"%20d" % length_of(path_abs), 0)
+def read_head(path_abs: str) -> Head | None:
+    """Return the head; None if it is damaged. Raises: FileNotFoundError, OSError."""
+    raw = read_state(head_abs_of(path_abs))
+    if raw is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), head_abs_of(path_abs))
+    fields = parse_lines([raw])[0]
+    return Head(fields["n"], fields["sha256"], fields["size"]) if _has(fields, _HEAD) else None
 
 
-def late_records(path_abs: str, lock_fd: int) -> list[Fact]:
-    """Return the records since then: a process was killed before it wrote a head for them.
+def write_head(path_abs: str, n: int, digest: str) -> Head:
+    """Note the newest record of the locked ledger; return that. Raises: OSError."""
+    head = Head(n, digest, max(length_of(path_abs), 0))
+    replace_file(head_abs_of(path_abs), dumps(head._asdict()).encode("ascii"), sync=False)
+    return head
 
-    None where the ledger is shorter now: it was truncated, and `verify` reports missing heads.
+
+def head_abs_of(path_abs: str) -> str:
+    """Return the path of the head of a ledger."""
+    return f"{os.path.dirname(path_abs)}/head"
+
+
+def _last(path_abs: str) -> Head:
+    """Return the newest record of the locked ledger: that of its head, or one after that.
+
+    Where the ledger is shorter than its head says, the next record leaves a gap that `verify`
+    reports. So it does where the head is gone, as numbers begin anew.
     """
-    noted, size = os.pread(lock_fd, 20, 0).strip(), length_of(path_abs)
-    end = int(noted) if noted.isdigit() else 0
-    return _records(read_lines(path_abs, end)) if size > end else []
-
-
-def catch_up(path_abs: str, lock_fd: int, writer: Writer | None = None) -> None:
-    """Write the heads that a killed process has not written, and a damaged one of `writer`."""
-    head_abs = head_abs_of(path_abs, writer) if writer else ""
-    if os.path.lexists(head_abs) and not read_writer_head(head_abs):
-        os.ftruncate(lock_fd, 0)
-    late = {writer_of(record): record for record in late_records(path_abs, lock_fd)}
-    for by, record in late.items():
-        if record["n"] > (read_writer_head(head_abs_of(path_abs, by)) or {"n": 0})["n"]:
-            write_head(path_abs, by, (record["n"], record["sha256"]))
-
-
-def write_head(path_abs: str, writer: Writer, link: Link) -> None:
-    """Note the newest record of a writer. Raises: OSError."""
-    fields = {"session": writer[0], "agent": writer[1], "n": link[0], "sha256": link[1]}
-    replace_file(head_abs_of(path_abs, writer), dumps(fields).encode("ascii"), sync=False)
-
-
-def writer_of(record: Fact) -> Writer:
-    """Return the writer of a record or a head."""
-    return record["session"], record["agent"]
-
-
-def head_abs_of(path_abs: str, writer: Writer) -> str:
-    """Return the path of the head file of a writer."""
-    return f"{os.path.dirname(path_abs)}/{head_name(writer)}"
-
-
-def head_name(writer: Writer) -> str:
-    """Return the name of the head file of a writer."""
-    return f"{file_name(chr(0).join(writer))}.head"
-
-
-def read_writer_head(head_abs: str) -> Fact | None:
-    """Return the fields of a head; None if it is damaged or missing."""
-    head = parse_lines([read_state(head_abs) or b""])[0]
-    return head if _has(head, _HEAD) else None
+    try:
+        head = read_head(path_abs)
+    except FileNotFoundError:
+        return write_head(path_abs, 0, "")
+    if head and length_of(path_abs) <= head.size:
+        return head
+    late = _records(read_lines(path_abs, head.size if head else 0))
+    chained = [record for record in late if record["v"] == VERSION]
+    if not chained:
+        return head or Head()
+    return Head(chained[-1]["n"], chained[-1]["sha256"])
 
 
 def _has(record: Fact | None, fields: Mapping[str, type]) -> TypeGuard[Fact]:

@@ -17,12 +17,12 @@ from gitgates.files.points import SESSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from gitgates.core.types import Config, Verdict
-    from gitgates.features.trace.content import FileContent
+    from gitgates.features.trace.changed_lines import FileContent
     from gitgates.files.points import Point
-    from gitgates.files.versions import Change
+    from gitgates.files.versions import Change, Changes, Version
     from gitgates.git.repo import Git, Repo
     from gitgates.session.call import Call
     from gitgates.session.recorder import OpenCall, Origin
@@ -34,15 +34,6 @@ _LOOK_S = 15.0
 _MOST_FILES = 100  # of one record; a command that changes more does not write code
 _CHANGES = ("diff-tree", "-r", "-z", "--name-status", "-M", "-l400")
 _LINK, _SUBMODULE = 0o120000, 0o160000
-
-
-class ChangedFile(Record):
-    """One file that differs between two trees."""
-
-    path: str
-    old_path: str  # before, if another
-    blob: str  # before; empty: it did not exist
-    is_link: bool  # before
 
 
 class Trace(Record):
@@ -110,22 +101,16 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 
 def _trace(call: Call, point: Point, calls: Mapping[str, OpenCall]) -> None:
     """Record what a session has changed up to a point. Raises: OSError, GitError."""
-    from gitgates.features.trace.content import LARGEST, file_change, hash_file
     from gitgates.features.trace.ledger import append
     from gitgates.files.changes import changed_by
-    from gitgates.files.memory import Memory
     from gitgates.files.points import point_at
-    from gitgates.git.object_store import read_blobs
 
     before = point_at(call.repo, point.parent)
-    if not before:
+    own = before and changed_by(call.repo, (before, point), lambda _author: True)
+    if not (before and own):
         return
-    own = changed_by(call.repo, (before, point), lambda _author: True)
-    git = Memory(call.repo).reading
-    changed = _changed(git, own, before.tree, point.tree, named_paths=call.edited_paths or ())
-    more = max(len(changed) - _MOST_FILES, 0)
-    del changed[_MOST_FILES:]
-    blobs = read_blobs(git, [file.blob for file in changed if file.blob], LARGEST)
+    named_paths = {*(call.edited_paths or ())}
+    changes, more = _changes(call, own, (before, point), named_paths)
     # A file that another call has named which is under way is that one's. What an editing tool has
     # not named is not its own, if there is another call.
     under_way = _others(call, calls)
@@ -133,15 +118,12 @@ def _trace(call: Call, point: Point, calls: Mapping[str, OpenCall]) -> None:
     is_edit = call.kind in _AFTER and call.payload.tool_kind == "writes"
     rest = max(under_way, key=lambda each: each.began_s, default=None) if is_edit else None
     by_writer: dict[OpenCall | None, list[Fact]] = {}
-    for file in changed:
-        content = hash_file(f"{call.repo.root_abs}/{file.path}", call.repo.object_format)
-        change = file_change(file.path, _content(file, blobs), content, file.old_path)
-        other = others.get(file.path, None if file.path in (call.edited_paths or ()) else rest)
-        if change:
-            by_writer.setdefault(other, []).append(change)
+    for change in changes:
+        other = others.get(change["path"], None if change["path"] in named_paths else rest)
+        by_writer.setdefault(other, []).append(change)
     for other, files in by_writer.items():
         who = _who_else(other.origin, other.agent_id) if other else _who(call, point)
-        record = {**who, "commit": point.head, "files": files}
+        record = {**who, "commit": point.head, "point": point.id, "files": files}
         is_cut = more and not other
         append(call.repo.common_dir_abs, {**record, "more": more} if is_cut else record)
 
@@ -187,37 +169,81 @@ def _labels(call: Call) -> Fact:
     return labels
 
 
-def _changed(
-    git: Git, own: Mapping[str, Change], before: str, after: str, *, named_paths: Sequence[str]
-) -> list[ChangedFile]:
-    """Return each of a session's files that differs between two trees; with ignored ones it named.
+def _changes(
+    call: Call, own: Changes, points: tuple[Point, Point], named_paths: set[str]
+) -> tuple[list[Fact], int]:
+    """Return the change of each file, in the format of the ledger, and how many more there are.
 
-    Raises: GitError if a tree is missing.
+    Ignored files count if the call has named them. Raises: GitError.
     """
-    fields = [os.fsdecode(field) for field in git.out(*_CHANGES, before, after, "--").split(b"\0")]
-    old_paths, differing, at = dict[str, str](), set[str](), 0
-    while at + 1 < len(fields):
-        is_renamed = fields[at].startswith("R")
-        path = fields[at + 1 + is_renamed]
+    from gitgates.features.trace.changed_lines import file_change
+    from gitgates.files.memory import Memory
+    from gitgates.git.object_store import LARGEST, read_blobs
+
+    git = Memory(call.repo).reading
+    differing, old_paths = _differing(git, points)
+    own = own | _left_by_gates(call, own, points[1])
+    paths = [path for path in sorted(own.keys() & (differing | named_paths)) if _is_file(own[path])]
+    more = max(len(paths) - _MOST_FILES, 0)
+    del paths[_MOST_FILES:]
+    befores = {path: own.get(old_paths.get(path, ""), own[path]).before for path in paths}
+    versions = [*befores.values(), *(own[path].after for path in paths)]
+    blobs = read_blobs(git, [each.blob for each in versions if each], LARGEST)
+    changes = [
+        file_change(
+            path,
+            _content(befores[path], blobs),
+            _content(own[path].after, blobs),
+            old_paths.get(path, ""),
+        )
+        | {"blob": after.blob if (after := own[path].after) else ""}
+        for path in paths
+    ]
+    return changes, more
+
+
+def _differing(git: Git, points: tuple[Point, Point]) -> tuple[set[str], dict[str, str]]:
+    """Return the files that differ between points, and what those that were renamed were before."""
+    output = git.out(*_CHANGES, *(point.tree for point in points), "--")
+    fields = iter(os.fsdecode(output).split("\0"))
+    differing, old_paths = set[str](), dict[str, str]()
+    for status in fields:
+        path = next(fields, "")
+        if status.startswith("R"):
+            old_path, path = path, next(fields, "")
+            old_paths[path] = old_path
         differing.add(path)
-        if is_renamed:
-            old_paths[path] = fields[at + 1]
-        at += 2 + is_renamed
-    files = []
-    for path in sorted(own.keys() & {*differing, *named_paths}):
-        old_path = old_paths.get(path, "")
-        version = own[old_path].before if old_path in own else own[path].before
-        versions = [each for each in (version, own[path].after) if each]
-        if all(each.mode != _SUBMODULE for each in versions):
-            blob, is_link = (version.blob, version.mode == _LINK) if version else ("", False)
-            files.append(ChangedFile(path=path, old_path=old_path, blob=blob, is_link=is_link))
-    return files
+    return differing, old_paths
 
 
-def _content(file: ChangedFile, blobs: Mapping[str, bytes]) -> FileContent:
-    """Return the earlier content of a file."""
-    from gitgates.features.trace.content import GONE, HUGE, of_bytes, of_link
+def _left_by_gates(call: Call, own: Changes, point: Point) -> Changes:
+    """Return what gates of this event have made of a session's files since a point."""
+    from gitgates.files.changes import changes
+    from gitgates.files.points import GATE, latest
 
-    if file.blob in blobs:
-        return (of_link if file.is_link else of_bytes)(blobs[file.blob])
-    return HUGE if file.blob else GONE
+    last = latest(call.repo)
+    if not (last and last.parent == point.id and last.author.kind == GATE):
+        return {}
+    by_path = changes(call.repo, point.tree, last.tree)
+    return {
+        path: own[path]._replace(after=by_path[path].after) for path in own.keys() & by_path.keys()
+    }
+
+
+def _is_file(change: Change) -> bool:
+    """Return whether a change is of a file's content: not of a submodule, nor of a mode alone."""
+    before, after = change
+    is_same = before and after and before.blob == after.blob
+    return not is_same and all(each.mode != _SUBMODULE for each in change if each)
+
+
+def _content(version: Version | None, blobs: Mapping[str, bytes]) -> FileContent:
+    """Return the content of a version of a file."""
+    from gitgates.features.trace.changed_lines import GONE, HUGE, FileContent, of_bytes
+
+    if not version:
+        return GONE
+    if version.blob not in blobs:
+        return HUGE
+    data = blobs[version.blob]
+    return FileContent(kind="link", data=data) if version.mode == _LINK else of_bytes(data)

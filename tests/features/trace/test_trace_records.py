@@ -17,9 +17,13 @@ from gitgates.features.intents.lease import acquire, holder_of
 from gitgates.features.trace import ledger
 from gitgates.features.trace import policy as trace
 from gitgates.features.trace.audit import verify
+from gitgates.features.trace.blame import BlamedBlock, blame
+from gitgates.features.trace.changed_lines import split_lines
+from gitgates.git.repo import find_repo
 
 # Without save points, which start more processes than the trace, and are of another feature.
-ON = '[trace]\nmode = "on"\n[undo]\nenabled = false\n'
+OFF = "[undo]\nenabled = false\n"
+ON = f'[trace]\nmode = "on"\n{OFF}'
 
 
 def records(repo: Repo) -> list[dict[str, Any]]:
@@ -63,6 +67,12 @@ def shell(agent: Agent, command: str, event: str = "PostToolUse", *, heard: bool
     agent.post("Bash", "", hook_event_name=event, **asked)
 
 
+def blame_of(repo: Repo, path: str) -> list[BlamedBlock]:
+    opened = find_repo(str(repo.path), dict(os.environ))
+    lines = split_lines((repo.path / path).read_bytes())
+    return blame(opened, ledger.Records(f"{repo.path}/.git"), path, lines)
+
+
 def test_a_record_of_a_written_file(repo: Repo) -> None:
     agent = begin(repo, ON)
     head = repo.git("rev-parse", "HEAD")
@@ -70,7 +80,7 @@ def test_a_record_of_a_written_file(repo: Repo) -> None:
     assert write(agent, "b.py", "one\ntwo\n", **who) == {}
     [record] = records(repo)
     content = digest("one\ntwo\n")
-    hashes = {"sha256": content, "loose": content, "first": crc32(b"one")}
+    hashes = {"sha256": content, "first": crc32(b"one")}
     block = {"old": [1, 0], "new": [1, 2], **hashes}
     blob = repo.git("hash-object", "b.py")
     made = {"path": "b.py", "operation": "create", "kind": "text", "lines": 2, "blocks": [block]}
@@ -79,8 +89,9 @@ def test_a_record_of_a_written_file(repo: Repo) -> None:
     assert len(record.pop("id")) == 36
     assert len(record.pop("sha256")) == 64
     assert record.pop("tool_use").startswith("w")
+    assert len(record.pop("point")) == 40
     assert record == {
-        "v": 1,
+        "v": 2,
         "session": "s1",
         "agent": "a1",
         "agent_type": "worker",
@@ -107,7 +118,6 @@ def test_blocks_are_what_one_call_has_changed(repo: Repo) -> None:
         "old": [3, 1],
         "new": [3, 1],
         "sha256": digest("    changed\n"),
-        "loose": digest("changed\n"),
         "first": crc32(b"changed"),
     }
     assert blocks[1] == {"old": [7, 2], "new": [7, 0]}
@@ -123,12 +133,16 @@ def test_blocks_far_apart_in_a_long_file(repo: Repo) -> None:
     assert files(repo) == [("edit", "long.py", ["11+3 11+3", "8001+1 8001+1"])]
 
 
-def test_hashes_are_of_what_a_formatter_has_left(repo: Repo) -> None:
+@pytest.mark.parametrize("saved", ["", "[undo]\nenabled = true\n"])
+def test_hashes_are_of_what_a_formatter_has_left(repo: Repo, saved: str) -> None:
     gate = '[gates.format]\ncommand = "sed -i.tmp s/one/ONE/ a.py; rm a.py.tmp"\nwrites = true\n'
     hook = '[hooks.PostToolUse]\nenabled_tools = ["Write"]\ngates = ["format"]\n'
-    agent = begin(repo, f"{gate}{hook}{ON}")
+    agent = begin(repo, f"{gate}{hook}{ON.replace(OFF, saved) if saved else ON}")
     assert "a.py" in str(write(agent, "a.py", "one\n"))
-    assert records(repo)[0]["files"][0]["after"] == digest("ONE\n")
+    [record] = records(repo)
+    assert [file["after"] for file in record["files"]] == [digest("ONE\n")]
+    [block] = blame_of(repo, "a.py")
+    assert (block.record, block.how) == (record, "recorded")
 
 
 def test_what_changes_nothing_leaves_no_record(repo: Repo) -> None:
