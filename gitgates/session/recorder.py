@@ -15,13 +15,22 @@ import os
 import time
 
 from gitgates.core.agent_types import UNCHANGING
+from gitgates.core.errors import GitgatesError
 from gitgates.core.policy import functions_of
 from gitgates.core.record import Record
 from gitgates.files.look import DEFAULT, TimeOver, look
+from gitgates.files.memory import Memory
 from gitgates.files.points import GATE, SESSION, Author, Facts, look_and_record
 from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.proc.parents import Program, is_running, who_started
-from gitgates.store.files import lock_file, make_folder, read_cached, remove_file, replace_cached
+from gitgates.store.files import (
+    length_of,
+    lock_file,
+    make_folder,
+    read_cached,
+    remove_file,
+    replace_cached,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +38,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.agent_types import Payload
-    from gitgates.core.errors import GitgatesError
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.types import Config
     from gitgates.files.look import Limits, Look
@@ -38,9 +46,11 @@ if TYPE_CHECKING:
     from gitgates.session.call import Call
 
 LOOK_S = 30.0  # that a look may take, beside the gates of an event
+_LARGE_INDEX = 1 << 20  # bytes: of ten thousand files
+_AT_ONCE_S = 1.0  # that a tool which only reads waits for one
 _AT_START_S = 2.0  # that a session's start waits for one
 _ANSWER_S = 1.0  # that is left after it, to say why it did not finish
-_AT_ONCE_S = 2.0  # within which an agent begins tool calls that run in parallel
+_PARALLEL_S = 2.0  # within which an agent begins tool calls that run in parallel
 _PRUNE_S = 5.0
 _LONGEST_S = 3600.0  # of a call whose client is not known
 _WAIT_S = 3.0
@@ -140,7 +150,6 @@ def _prune_unless_saved(call: Call) -> None:
     """Remove old points where nobody saves files: who does, removes them by limits of its own."""
     if _limits(call.config, call.kind) or _limits(call.config):
         return
-    from gitgates.core.errors import GitgatesError
     from gitgates.files.prune import prune  # where save points are off; works once in an hour
 
     try:
@@ -163,15 +172,57 @@ def begin(call: Call) -> Observed:
 
     Raises: as `files.look.look`, but for TimeOver.
     """
+    if looks_ahead(call):
+        return _NOTHING
     try:
         return observe(call, always=True, limit_s=_AT_START_S)
     except TimeOver:
-        from gitgates.proc.call import start_unattended  # only in large repositories
-
-        code = "import os; from gitgates.session import recorder; "
-        code += f"recorder.look_ahead({call.repo.root_abs!r}, dict(os.environ))"
-        start_unattended(code, call.env)
+        _start_ahead(call)
         return _NOTHING
+
+
+def looks_ahead(call: Call) -> bool:
+    """Return whether a session begins with the first look at a large repository.
+
+    That one goes on without anybody waiting; events that need it wait for it.
+    """
+    if "ahead" not in vars(call):
+        repo = call.repo
+        is_ahead = (
+            call.kind == "session-start"
+            and not call.is_dry
+            and length_of(f"{repo.git_dir_abs}/index") > _LARGE_INDEX
+            and is_recorded(call)
+            and not os.path.exists(Memory(repo).index_abs)
+        )
+        vars(call)["ahead"] = is_ahead
+        if is_ahead:
+            _start_ahead(call)
+    return bool(vars(call)["ahead"])
+
+
+def looks_at_once(call: Call) -> bool:
+    """Return whether an event could be looked at within a second, if points are recorded."""
+    if not is_recorded(call):
+        return True
+    try:
+        observe(call, always=True, limit_s=_AT_ONCE_S)
+    except GitgatesError:
+        return not is_late(call)
+    return True
+
+
+def is_late(call: Call) -> bool:
+    """Return whether the look at an event did not finish in time."""
+    return isinstance(vars(call).get("observed", (None, None))[1], TimeOver)
+
+
+def _start_ahead(call: Call) -> None:
+    from gitgates.proc.call import start_unattended  # only in large repositories
+
+    code = "import os; from gitgates.session import recorder; "
+    code += f"recorder.look_ahead({call.repo.root_abs!r}, dict(os.environ))"
+    start_unattended(code, call.env)
 
 
 def look_ahead(root_abs: str, env: Mapping[str, str]) -> None:
@@ -301,7 +352,7 @@ def _is_over(open_call: OpenCall, call: Call) -> bool:
     if kind in _ENDS:
         return is_same_agent or kind not in ("after-batch", "subagent-end")
     is_tool = kind == "before-tool" or kind in _AFTER
-    return is_tool and is_same_agent and open_call.began_s < time.time() - _AT_ONCE_S
+    return is_tool and is_same_agent and open_call.began_s < time.time() - _PARALLEL_S
 
 
 def _is_gone(open_call: OpenCall) -> bool:

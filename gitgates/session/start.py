@@ -55,8 +55,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     # If it is an end, or after a tool, work is done already, and is measured otherwise.
     begins = payload.kind not in (*RETRIED, "after-tool", "tool-failed")
     is_first = not (session.base or session.no_base) and begins
-    if is_prompt or (is_first and payload.kind != "prompt"):
-        call.record(_snapshot(call))
+    if is_prompt or (is_first and payload.kind != "prompt" and not _can_wait(call)):
+        _record_snapshot(call)
     if session.watched is None and not call.config_error:
         from gitgates.session.tampering import begin  # once in a session
 
@@ -85,12 +85,24 @@ def _observe(call: Call) -> None:
             call.say(str(error))
 
 
-def _snapshot(call: Call) -> SnapshotEntry:
-    """Return the journal entry of a snapshot: a tree, or why there is none."""
+def _can_wait(call: Call) -> bool:
+    """Return whether the first snapshot can wait until the first look at a large tree is done."""
+    from gitgates.session import recorder  # once in a session
+
+    if call.kind == "before-tool" and not recorder.may_write(call.payload):
+        return not recorder.looks_at_once(call)
+    return recorder.looks_ahead(call)
+
+
+def _record_snapshot(call: Call) -> None:
+    """Record a tree, or why there is none; the next event tries again if time was over."""
+    from gitgates.session import recorder  # once for each prompt
+
     now = call.snapshot
-    if not now.tree:
-        return SnapshotEntry(tree="", why=now.unseen[0])
-    return SnapshotEntry(tree=now.tree, head=now.head, not_seen=now.doubts)
+    if now.tree:
+        call.record(SnapshotEntry(tree=now.tree, head=now.head, not_seen=now.doubts))
+    elif not recorder.is_late(call):
+        call.record(SnapshotEntry(tree="", why=now.unseen[0]))
 
 
 def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:

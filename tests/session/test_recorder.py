@@ -9,12 +9,14 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from agent_support import Agent
 
 from gitgates.core.agent_types import BackgroundTask, Payload
 from gitgates.files import points
 from gitgates.files.look import TimeOver
-from gitgates.files.memory import Memory
+from gitgates.files.memory import Memory, time_over
 from gitgates.git.repo import find_repo
+from gitgates.proc import call
 from gitgates.proc.parents import Program
 from gitgates.session import recorder
 from gitgates.session.call import Call
@@ -87,7 +89,7 @@ def test_a_call_of_another_session_is_under_way(session: Session) -> None:
 def test_a_refused_call_is_over_when_its_agent_does_something_else(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder, "_AT_ONCE_S", 0.0)
+    monkeypatch.setattr(recorder, "_PARALLEL_S", 0.0)
     session.pre()
     session.repo.write("a", "person\n")
     session.pre("t2", agent_id="another agent")
@@ -230,6 +232,35 @@ def test_a_first_look_goes_on_without_the_session(
     while not points.points(session.found) and time.monotonic() < until_s:
         time.sleep(0.02)
     assert len(points.points(session.found)) == 1
+
+
+def test_a_session_does_not_wait_for_the_first_look_at_a_large_repository(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.config('[gates.no]\ncommand = "false"\n[hooks.Stop]\ngates = ["no"]\n')
+    repo.write("seed.py", "seed = 1\n")
+    repo.commit_all("first")
+    repo.write("a.py", "by a person\n")
+    agent = Agent(repo)
+    started = list[str]()
+    monkeypatch.setattr(recorder, "_LARGE_INDEX", 1)
+    monkeypatch.setattr(call, "start_unattended", lambda code, _env: started.append(code))
+    agent.start()
+    assert (len(started), agent.state().base) == (1, "")
+
+    def late(*_args: object, **_limits: object) -> None:
+        raise time_over(str(repo.path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recorder, "look_and_record", late)
+        agent.prompt()
+        agent.pre("Read", "seed.py")
+    assert (agent.state().base, agent.state().no_base) == ("", "")
+    agent.pre("Read", "seed.py")
+    assert agent.stop() == {}
+    agent.edit("b.py", "by the agent\n")
+    assert agent.state().base
+    assert agent.stop()["decision"] == "block"
 
 
 @pytest.mark.parametrize("is_on", [True, False])
