@@ -267,7 +267,7 @@ class Memory:
             raise time_over(self.repo.root_abs) from error
         finally:
             for process in running:
-                kill_program(process)
+                kill_program(process, whole_group=True)  # or it goes on holding our locks
         return completed
 
     # Objects

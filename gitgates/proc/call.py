@@ -186,9 +186,9 @@ def _transfer(
                 open_fds.discard(fd)
 
 
-def kill_program(talk: RunningProcess) -> None:
-    """Kill a program whose output is no longer needed."""
-    os.kill(talk.pid, _signal.SIGKILL)
+def kill_program(talk: RunningProcess, *, whole_group: bool = False) -> None:
+    """Kill a program whose output is no longer needed; `whole_group`: with what it has started."""
+    os.kill(-talk.pid if whole_group else talk.pid, _signal.SIGKILL)
     for fd in (talk.in_fd, talk.out_fd, talk.err_fd):
         os.close(fd)
     os.waitpid(talk.pid, 0)

@@ -240,9 +240,12 @@ def test_a_slow_snapshot_loses_no_prompt(repo: Repo, tmp_path: Path) -> None:
     slow.chmod(0o755)
     agent.env["PATH"] = f"{slow.parent}:/usr/bin:/bin"
     answer = agent.prompt("#review do it")
-    assert "the timeout of the host was reached" in answer["systemMessage"]
+    assert "an independent review is required" in answer["systemMessage"]
+    assert "did not finish in time" in "".join(agent.said)
+    agent.said.clear()
     del agent.env["PATH"]
     agent.edit("a.py", "x = 1\n")
+    assert agent.said == []  # what git had started holds no lock any more
     assert "independent review" in reason(agent.stop())
     assert "#review do it" in say(agent, "review", "request").stdout.decode()
 
