@@ -1,0 +1,93 @@
+"""How a command is started so that strace sees what it reads, and whether that is possible here.
+
+strace is the parent of the command, and leads its process group: it ignores the signals that end
+others, and ends as the command has ended, by the same signal or with the same exit status. Where it
+is killed, the calls that it sees are refused to what it leaves, and its group is ended with it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+
+from gitgates.proc.call import call, which
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.core.types import Command
+
+# All that has a path among its arguments, and what else tells where a process is, what it opens, or
+# whom it asks. A name that strace does not know is an error: too old to see all.
+_CALLS = (
+    *("%file", "getdents64", "?getdents", "fchdir", "fchmod", "fchown", "open_by_handle_at"),
+    *("?fork", "?vfork", "clone", "clone3", "unshare", "setns", "openat2", "faccessat2"),
+    *("connect", "bind", "getsockname", "sendto", "sendmsg", "sendmmsg"),
+    *("io_uring_setup", "ptrace", "seccomp"),
+)
+# The arguments that `verbose` names are structures; those of other calls need not be read. PATH_MAX
+# is 4096.
+_OPTIONS = (
+    "-f --seccomp-bpf -q -y -I 3 -s 4096 -e signal=none"
+    " -e verbose=connect,bind,getsockname,sendto,sendmsg,sendmmsg,openat2,clone3"
+    f" -e trace={','.join(_CALLS)}"
+).split()
+_CAPABILITIES = "security.capability"  # capabilities(7), "File capabilities"
+_ANSWERS = (  # what strace says → why it cannot be used, and what to do
+    (
+        b"PTRACE",
+        "ptrace(2) is not permitted: give the container SYS_PTRACE, or set yama.ptrace_scope to 1",
+    ),
+    (b"invalid system call", "strace is too old: install version 5.8 or a newer one"),
+    (b"seccomp", "this strace has no --seccomp-bpf: install version 5.8 or a newer one"),
+)
+
+
+def observed(command: Command, output_abs: str) -> Command:
+    """Return a command that does the same, and writes what it reads to a file that is new."""
+    argv = ("strace", *_OPTIONS, "-o", output_abs, "--", *command.argv)
+    return command._replace(argv=argv)
+
+
+def why_not(command: Command) -> str:
+    """Return why a command cannot be observed, and what to do; empty: as far as can be told."""
+    path = command.env.get("PATH", os.defpath)
+    if not sys.platform.startswith("linux"):
+        return "only Linux has strace"
+    try:
+        which("strace", path)
+    except OSError:
+        return "there is no strace: install the package `strace`"
+    try:
+        program = which(command.argv[0], path)
+    except OSError:
+        return f"`{command.argv[0]}` cannot be run"  # as whoever starts it will say
+    return privileged(os.path.join(command.cwd_abs, program))
+
+
+def why_not_here(env: Mapping[str, str]) -> str:
+    """Return why nothing can be observed here, by an attempt; empty: it can be."""
+    try:
+        tried = call(("strace", *_OPTIONS, "-o", os.devnull, "--", "/bin/true"), env)
+    except OSError:
+        return "there is no strace: install the package `strace`"
+    if not tried.exit_status:
+        return ""
+    says = tried.stderr.strip()
+    answers = [answer for sign, answer in _ANSWERS if sign in says]
+    return answers[0] if answers else f"strace does not work here: {os.fsdecode(says[-200:])}"
+
+
+def privileged(program_abs: str) -> str:
+    """Return why a program cannot be observed that gets privileges; empty where it gets none."""
+    try:
+        status = os.stat(program_abs)
+        gains = (status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()) or (
+            status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
+        )
+        gains = gains or _CAPABILITIES in os.listxattr(program_abs)
+    except OSError:
+        return ""
+    return f"runs {program_abs}, which gets privileges, and none under strace" if gains else ""

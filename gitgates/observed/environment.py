@@ -1,0 +1,70 @@
+"""The environment that a gate got, but for what says nothing about the result.
+
+Values are kept as digests: some are secret.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _blake2 import blake2b
+    from collections.abc import Mapping
+else:
+    from _blake2 import blake2b  # hashlib takes longer to import than this to use
+
+# Where somebody sits and which session it is. The reference of `reuse` shows these.
+VOLATILE = frozenset(
+    (
+        *("_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "MAKELEVEL", "WINDOWID"),
+        *("GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN"),
+    )
+)
+VOLATILE_STARTS = ("SSH_", "TMUX", "XDG_SESSION_")
+VOLATILE_ENDS = ("_SESSION_ID", "_SESSION", "_PID", "_RUN_ID", "_THREAD_ID", "_TOOL_CALL_ID")
+_DIGEST_BYTES = 16
+
+
+def environment_state(
+    env: Mapping[str, str], root_abs: str, named: str = "", others: frozenset[str] = frozenset()
+) -> dict[str, str]:
+    """Return the variables that count, with a digest of each value.
+
+    One that `named`, the text of the command, contains counts always; `others` do not count, such
+    as those by which an agent marks its processes. The root may be another one next time.
+    """
+    return {
+        name: _digest(_without_root(value, root_abs))
+        for name, value in env.items()
+        if (name in named and name != "_") or not (_is_volatile(name) or name in others)
+    }
+
+
+def environment_difference(was: Mapping[str, str], now: Mapping[str, str]) -> str:
+    """Return the first difference, as a text; empty where there is none."""
+    for name in sorted({*was, *now}):
+        if name not in now:
+            return f"the variable {name} is not set any more"
+        if name not in was:
+            return f"the variable {name} is set now"
+        if was[name] != now[name]:
+            return f"the variable {name} has another value"
+    return ""
+
+
+def _is_volatile(name: str) -> bool:
+    return name in VOLATILE or name.startswith(VOLATILE_STARTS) or name.endswith(VOLATILE_ENDS)
+
+
+def _without_root(value: str, root_abs: str) -> str:
+    """Return a value in which the root, and what is in it, has the same name in any worktree."""
+    parts = value.split(":")
+    inside = [
+        "\0" + part[len(root_abs) :] if f"{part}/".startswith(f"{root_abs}/") else part
+        for part in parts
+    ]
+    return ":".join(inside)
+
+
+def _digest(value: str) -> str:
+    text = value.encode("utf-8", "surrogateescape")
+    return blake2b(text, digest_size=_DIGEST_BYTES).hexdigest()

@@ -1,0 +1,340 @@
+"""What a command has read, written and asked for, told by its calls in the order of strace.
+
+A path that the command itself has made anew is not something that it depends on, from then on; one
+that it read before, or changed in part, is. What cannot be known makes the run one that cannot be
+reused, and says why.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import islice
+
+from gitgates.core.record import Record
+from gitgates.observed.addresses import addresses
+from gitgates.observed.lines import ENDED, NOT_READ, calls, file_of_fd, paths
+from gitgates.observed.syscalls import (
+    ABSENT,
+    CHANGES,
+    CONTENT,
+    GONE,
+    HOW,
+    LISTED,
+    ON_FD,
+    ROLES_OF,
+    SPOILS,
+    THERE,
+    UNREUSABLE,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Mapping
+
+    from gitgates.observed.lines import NamedPath, SystemCall
+
+_MOST_PATHS = 200_000
+_MOST_HELD = 10_000  # calls of a process of which nobody knows yet who has started it
+_MOST_LINKS = 40  # on the way to a file. Source: path_resolution(7)
+_LEFT_OUT = ("/proc/", "/sys/", "/dev/")
+_COUNTS = "/dev/shm/"  # noqa: S108 - files of the user may be there
+# The folders and files of a process, under another name.
+_MAGIC = re.compile(r"/proc/[^/]+/(?:task/[^/]+/)?(?:cwd|root|fd/\d+)/.|/dev/fd/\d+/.")
+
+
+class Observation(Record):
+    """What was seen of one run. Paths are absolute, and may contain `..` and links."""
+
+    reads: Mapping[str, int]  # path → how, in the order of the first time
+    written: frozenset[str]  # by the run itself
+    made: frozenset[str]  # of these, whatever was there before; also what it has removed
+    unreusable: str  # why no pass of this run can be reused; empty: it can be
+    spoilt: str  # why its result does not count: it might be another one without strace
+
+
+def read_output(lines: Iterable[str], cwd_abs: str) -> Observation:
+    """Return what was seen, by the output of strace."""
+    reads = _Reads(cwd_abs)
+    for call in calls(lines):
+        reads.take(call)
+    return reads.observation()
+
+
+def is_below(path: str, tops: Collection[str]) -> bool:
+    """Return whether a path is one of several, or in one of them."""
+    while path and path not in tops:
+        path = path.rpartition("/")[0]
+    return bool(path)
+
+
+class _Reads:
+    """Takes one call after the other."""
+
+    def __init__(self, cwd_abs: str) -> None:
+        self._cwd_abs = cwd_abs
+        self._started = self._ended = False
+        # Of each process that runs: its folder, in a list that threads share.
+        self._cwds: dict[int, list[str]] = {}
+        self._held: dict[int, list[SystemCall]] = {}
+        self._reads: dict[str, int] = {}
+        self._written: set[str] = set()
+        self._made: set[str] = set()
+        self._links: dict[str, str] = {}  # made by the run → where they lead
+        self._names: dict[str, set[str]] = {}  # file → other names that it was opened by
+        self._sockets: set[str] = set()  # addresses of the run itself, but for files
+        self._known: set[tuple[str, str, str]] = set()  # looks that need not be taken again
+        self._unreusable = self._spoilt = ""
+        self._takes: dict[str, Callable[[SystemCall], None]] = {
+            **dict.fromkeys(("open", "openat", "openat2", "creat"), self._take_open),
+            **dict.fromkeys(("rename", "renameat", "renameat2"), self._take_rename),
+            **dict.fromkeys(("fork", "vfork", "clone", "clone3"), self._take_child),
+            **dict.fromkeys(("connect", "sendto", "sendmsg", "sendmmsg"), self._take_address),
+            **dict.fromkeys(("bind", "getsockname"), self._take_own_address),
+            **dict.fromkeys(ROLES_OF, self._take_paths),
+            "unshare": self._take_unshare,
+        }
+
+    def take(self, call: SystemCall) -> None:
+        """Take the next call."""
+        if not self._cwds and not self._ended:
+            self._cwds[call.pid] = [self._cwd_abs]
+        if call.name == NOT_READ:
+            self._refuse("strace has written what is not understood")
+        elif call.pid not in self._cwds:
+            self._hold(call)
+        elif call.name == ENDED:
+            del self._cwds[call.pid]
+            self._ended = not self._cwds
+        elif call.result is not None:  # else it is called again, or the process ends in it
+            self._judge(call)
+            if take := self._takes.get(call.name):
+                take(call)
+
+    def _judge(self, call: SystemCall) -> None:
+        """Note a call after which nobody knows what the run depends on."""
+        unreusable, spoils = UNREUSABLE.get(call.name), SPOILS.get(call.name)
+        for text, why in (unreusable or {}).items():
+            if text in call.args and not call.error:
+                self._refuse(why)
+        for text, why in (spoils or {}).items():
+            if text in call.args:
+                self._spoil(why)
+        if not (unreusable or spoils or call.name in self._takes or call.name == "getcwd"):
+            self._refuse(f"calls {call.name}(2), which is not known here")
+
+    def _hold(self, call: SystemCall) -> None:
+        """Keep a call until it is known who has started the process, and so where that is."""
+        waiting = self._held.setdefault(call.pid, [])
+        waiting.append(call)
+        if len(waiting) > _MOST_HELD:
+            self._refuse("has a process of which nobody knows who has started it")
+            waiting.clear()
+
+    def observation(self) -> Observation:
+        """Return what was seen, at the end."""
+        if not self._started:
+            self._spoil("it could not be started under strace")
+        elif self._cwds or self._held:
+            self._spoil("strace has ended before it")
+        return Observation(
+            reads=self._reads,
+            written=frozenset(self._written | self._made),
+            made=frozenset(self._made),
+            unreusable=self._unreusable,
+            spoilt=self._spoilt,
+        )
+
+    def _refuse(self, why: str) -> None:
+        self._unreusable = self._unreusable or why
+
+    def _spoil(self, why: str) -> None:
+        self._spoilt = self._spoilt or why
+
+    # Paths.
+
+    def _paths(self, call: SystemCall, count: int) -> list[str]:
+        """Return the first paths of a call; what follows them are no paths."""
+        if call.name in ON_FD:
+            return [file_of_fd(call.args)]
+        absolute = [self._absolute(call, path) for path in islice(paths(call.args), count)]
+        return absolute if absolute and absolute[0] else [file_of_fd(call.args), *absolute[1:]]
+
+    def _absolute(self, call: SystemCall, path: NamedPath) -> str:
+        if not path.is_readable and call.error != "EFAULT":
+            self._refuse("runs a program whose memory strace must not read")
+        if not path.name or path.name.startswith("/"):
+            return _tidy(path.name)
+        is_folder = path.folder.startswith("/")  # a descriptor may be of something else
+        return _tidy(f"{path.folder if is_folder else self._cwds[call.pid][0]}/{path.name}")
+
+    def _look(self, path: str, how: int) -> None:
+        """Note that a path was read, unless the run has made it itself."""
+        if not path.startswith("/") or _is_left_out(path):
+            if _MAGIC.match(path):
+                self._refuse(f"reads through {path}")
+            return
+        path = self._through_own_links(path)
+        if not is_below(path, self._made):
+            self._reads[path] = self._reads.get(path, 0) | how
+            self._limit()
+
+    def _change(self, path: str, *, anew: bool) -> None:
+        """Note that the run has changed a path; `anew`: has made it, or removed it."""
+        if path.startswith("/") and not _is_left_out(path) and not is_below(path, self._made):
+            (self._made if anew else self._written).add(path.rstrip("/"))
+            if "/../" in path:
+                self._written.add(os.path.normpath(path))
+            self._limit()
+
+    def _limit(self) -> None:
+        if len(self._reads) + len(self._made) + len(self._written) > _MOST_PATHS:
+            self._refuse(f"reads and writes more than {_MOST_PATHS:,} files")
+            for each in (self._reads, self._made, self._written):
+                each.clear()
+
+    def _through_own_links(self, path: str) -> str:
+        """Return where a path leads, through links that the run has made itself."""
+        for _ in range(_MOST_LINKS if self._links else 0):
+            head, rest = path, ""
+            while head and head not in self._links:
+                head, _, name = head.rpartition("/")
+                rest = f"/{name}{rest}"
+            if not head:
+                break
+            path = _tidy(self._links[head] + rest)
+        return path
+
+    # Calls with paths.
+
+    def _take_paths(self, call: SystemCall) -> None:
+        roles = ROLES_OF[call.name]
+        if roles == ["look"] and self._is_known(call):
+            return
+        call_paths = self._paths(call, len(roles))
+        for role, path in zip(roles, call_paths, strict=True):
+            if call.error:
+                is_gone = call.error in GONE and len(roles) == 1 and role != "run"
+                self._look(path, ABSENT if is_gone else 0)
+            elif role != "none":
+                self._look(path, HOW[role])
+                if role in CHANGES:
+                    self._change(path, anew=CHANGES[role])
+        if not call.error:
+            self._follow(call, call_paths)
+
+    def _is_known(self, call: SystemCall) -> bool:
+        """Return whether a look is the same as an earlier one, as most are, or at what is open."""
+        name = call.args[: call.args.rfind('"')]
+        key = (self._cwds[call.pid][0], name, call.error)
+        is_known = key in self._known or '>, "", ' in call.args
+        if len(self._known) < _MOST_PATHS and "chdir" not in call.name:
+            self._known.add(key)
+        return is_known
+
+    def _follow(self, call: SystemCall, call_paths: list[str]) -> None:
+        """Take what follows from a call that has succeeded."""
+        match call.name:
+            case "execve" | "execveat":
+                self._started = True
+            case "chdir" | "fchdir":
+                self._cwds[call.pid][0] = call_paths[0]
+            case "symlink" | "symlinkat":
+                target = next(paths(call.args)).name
+                self._links[call_paths[1]] = os.path.join(os.path.dirname(call_paths[1]), target)
+            case "unlink" | "unlinkat":
+                self._links.pop(call_paths[0], None)
+            case "getdents" | "getdents64":
+                for name in self._names.get(call_paths[0], ()):
+                    self._look(name, THERE | LISTED)
+            case _:
+                pass
+
+    def _take_open(self, call: SystemCall) -> None:
+        file = next(paths(call.args))
+        flags = "O_CREAT|O_TRUNC" if call.name == "creat" else call.args[file.end :]
+        if "RESOLVE_IN_ROOT" in flags:
+            file = file._replace(name=file.name.lstrip("/"))
+        path = self._absolute(call, file)
+        places = {path, call.opened or path}
+        if call.opened and call.opened != path:
+            self._names.setdefault(call.opened, set()).add(path)
+        is_new = "O_CREAT" in flags and self._reads.get(path, 0) & (THERE | ABSENT) == ABSENT
+        if call.error:
+            self._look(path, ABSENT if call.error in GONE else 0)
+        elif "O_TMPFILE" in flags:  # a file without a name
+            self._look(path, THERE)
+        elif is_new or "O_TRUNC" in flags or "O_CREAT|O_EXCL" in flags:
+            if "O_EXCL" in flags:
+                self._look(path, ABSENT)
+            for place in places:
+                self._change(place, anew=True)
+        else:
+            self._take_opened(places, flags)
+
+    def _take_opened(self, places: Iterable[str], flags: str) -> None:
+        """Take a file that was there, or may have been: what was in it counts where it is read."""
+        how = 0 if "O_CREAT" in flags else THERE
+        how |= 0 if "O_WRONLY" in flags else CONTENT
+        for place in places:
+            if how:
+                self._look(place, how)
+            if any(flag in flags for flag in ("O_CREAT", "O_WRONLY", "O_RDWR")):
+                self._change(place, anew=False)
+
+    def _take_rename(self, call: SystemCall) -> None:
+        old, new = self._paths(call, 2)
+        is_new = is_below(old, self._made) and "RENAME_EXCHANGE" not in call.args
+        self._look(old, 0 if call.error else THERE | CONTENT)
+        if call.error or "RENAME_EXCHANGE" in call.args:
+            self._look(new, 0)
+        if not call.error:
+            if old in self._links:
+                self._links[new] = self._links.pop(old)
+            self._change(old, anew=is_new)
+            self._change(new, anew=is_new)
+
+    # Processes, and whom they ask.
+
+    def _take_child(self, call: SystemCall) -> None:
+        if call.result and call.result > 0:
+            cwd = self._cwds[call.pid]
+            self._cwds[call.result] = cwd if "CLONE_FS" in call.args else [*cwd]
+            for waiting in self._held.pop(call.result, ()):
+                self.take(waiting)
+
+    def _take_unshare(self, call: SystemCall) -> None:
+        self._cwds[call.pid] = [*self._cwds[call.pid]]
+
+    def _take_address(self, call: SystemCall) -> None:
+        for address in addresses(call.args):
+            place = self._place(call, address)
+            if place in self._sockets or is_below(place, self._made):
+                continue
+            if call.error == "ENOENT" and place.startswith("/"):
+                self._look(place, ABSENT)
+            else:
+                self._refuse(f"connects to {place}")
+
+    def _take_own_address(self, call: SystemCall) -> None:
+        for address in addresses("" if call.error else call.args):
+            place = self._place(call, address)
+            if call.name == "bind" and place.startswith("/"):
+                self._look(place, ABSENT)
+                self._change(place, anew=True)
+            self._sockets.add(place)
+
+    def _place(self, call: SystemCall, address: str) -> str:
+        is_other = address.startswith(("@", "AF_")) or address.rpartition(":")[2].isdigit()
+        return address if is_other else _tidy(os.path.join(self._cwds[call.pid][0], address))
+
+
+def _is_left_out(path: str) -> bool:
+    return f"{path}/".startswith(_LEFT_OUT) and not path.startswith(_COUNTS)
+
+
+def _tidy(path: str) -> str:
+    """Return a path without `//` and `/./`; `..` stays, as links may come before it."""
+    while "//" in path or "/./" in path:
+        path = path.replace("//", "/").replace("/./", "/")
+    return path

@@ -1,0 +1,197 @@
+"""The state of what a run has read: the same as before, or which path is the first that differs.
+
+A state is a short text. What it says of a path is its kind and permissions, and a digest of its
+bytes; of a link also its text, and the state of where it leads; of a folder that was listed, a
+digest of the names in it and their kinds. Digests are kept by what lstat(2) says of a file.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _blake2 import blake2b
+    from collections.abc import Callable, Iterator, Mapping
+else:
+    from _blake2 import blake2b  # hashlib takes longer to import than this to use
+
+ABSENT_STATE = "-"
+
+_DIGEST_BYTES = 16
+_READ_BYTES = 1 << 18
+_LARGE_BYTES = 64 << 20  # a file above that is told by what lstat says of it
+_MOST_DIGESTS = 100_000
+# A file that changes again within the resolution of its times looks the same.
+_SETTLED_NS = 2 * 10**9
+_NAMES = " names:"
+_KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
+
+
+class PathState(Record):
+    """The state of one path, and when that changed last."""
+
+    state: str
+    changed_ns: int
+
+
+class Reader:
+    """Looks at paths.
+
+    `root_abs` has no links in it; `digests` are what the last one had, and it adds some; `scratch`
+    says of a path that is relative to the root whether the gate names it so.
+    """
+
+    def __init__(
+        self,
+        root_abs: str,
+        digests: dict[str, str],
+        temporary: tuple[str, ...],
+        scratch: Callable[[str], bool] | None = None,
+    ) -> None:
+        self.root_abs = root_abs
+        self._digests = digests
+        self._temporary = tuple(f"{folder_abs.rstrip('/')}/" for folder_abs in temporary)
+        self._scratch = scratch
+        self._now_ns = time.time_ns()
+
+    def key(self, path_abs: str) -> str:
+        """Return a path as it is stored: relative to the root where it is inside."""
+        inside = path_abs.removeprefix(f"{self.root_abs}/")
+        return "." if path_abs == self.root_abs else inside
+
+    def path(self, key: str) -> str:
+        """Return the path that is stored so."""
+        return os.path.join(self.root_abs, key) if key != "." else self.root_abs
+
+    def look(self, path_abs: str, *, names: bool = False) -> PathState:
+        """PathState at a path; `names`: what is in it counts, if it is a folder."""
+        try:
+            status = os.lstat(path_abs)
+            if not stat.S_ISLNK(status.st_mode):
+                return self._of(path_abs, status, names=names)
+            text = f"link {os.readlink(path_abs)!r} to "
+        except OSError as error:
+            return PathState(_of_error(error), 0)
+        try:
+            target = self._of(path_abs, os.stat(path_abs), names=names)
+        except OSError as error:
+            return PathState(text + _of_error(error), status.st_ctime_ns)
+        return PathState(text + target.state, max(status.st_ctime_ns, target.changed_ns))
+
+    def again(self, key: str, state: str) -> str:
+        """Return the state of a path now, as comparable with one that is known."""
+        return self.look(self.path(key), names=_NAMES in state).state
+
+    def _of(self, path_abs: str, status: os.stat_result, *, names: bool) -> PathState:
+        kind = stat.S_IFMT(status.st_mode)
+        text = f"{_KINDS.get(kind, 'special')} {stat.S_IMODE(status.st_mode):o}"
+        changed_ns = 0
+        if kind == stat.S_IFREG:
+            text, changed_ns = f"{text} {self._digest(path_abs, status)}", status.st_ctime_ns
+        elif kind == stat.S_IFDIR and names:
+            text, changed_ns = f"{text}{_NAMES}{self._names(path_abs, status)}", status.st_ctime_ns
+        return PathState(text, changed_ns)
+
+    def _digest(self, path_abs: str, status: os.stat_result) -> str:
+        identity = _identity(status)
+        if status.st_size > _LARGE_BYTES:
+            return identity
+        if identity in self._digests:
+            return self._digests[identity]
+        digest = blake2b(digest_size=_DIGEST_BYTES)
+        try:
+            with open(path_abs, "rb", buffering=0) as file:
+                while data := file.read(_READ_BYTES):
+                    digest.update(data)
+        except OSError:  # not for us, so the gate cannot have read it either
+            return identity
+        return self._keep(identity, digest.hexdigest(), status)
+
+    def _names(self, path_abs: str, status: os.stat_result) -> str:
+        identity = f"names {_identity(status)}"
+        is_plain = self._scratch is None or not f"{path_abs}/".startswith(f"{self.root_abs}/")
+        if is_plain and identity in self._digests:
+            return self._digests[identity]
+        try:
+            with os.scandir(path_abs) as entries:
+                names = sorted(
+                    f"{entry.name}\0{_kind(entry)}\0"
+                    for entry in entries
+                    if not self.is_left_out(entry.path)
+                )
+        except OSError as error:
+            return _of_error(error)
+        digest = blake2b(digest_size=_DIGEST_BYTES)
+        digest.update("".join(names).encode("utf-8", "surrogateescape"))
+        return self._keep(identity, digest.hexdigest(), status) if is_plain else digest.hexdigest()
+
+    def _keep(self, identity: str, digest: str, status: os.stat_result) -> str:
+        """Keep a digest for the next time, unless another change might look the same."""
+        if self._now_ns - status.st_ctime_ns > _SETTLED_NS:
+            if len(self._digests) > _MOST_DIGESTS:
+                self._digests.clear()
+            self._digests[identity] = digest
+        return digest
+
+    def is_left_out(self, path_abs: str) -> bool:
+        """Return whether a path never counts: caches of Python's bytecode, and `scratch`."""
+        if "/__pycache__/" in f"{path_abs}/":
+            return True
+        key = self.key(path_abs)
+        return self._scratch is not None and not key.startswith("/") and self._scratch(key)
+
+    def is_temporary(self, path_abs: str) -> bool:
+        """Return whether a path is in a folder for temporary files, and not in the root."""
+        is_outside = self.key(path_abs).startswith("/")
+        return is_outside and f"{path_abs}/".startswith(self._temporary)
+
+    def is_source(self, key: str) -> bool:
+        """Return whether a path is in the root, and not git's own.
+
+        The time of a folder there stands for the names in it, for git's index and others.
+        """
+        return not key.startswith("/") and ".git" not in key.split("/")
+
+
+def differences(
+    states: Mapping[str, str], reader: Reader, programs: frozenset[str]
+) -> Iterator[str]:
+    """Yield, as texts, what is not as it was; whoever wants to know whether, takes the first."""
+    for key, before in states.items():
+        now = reader.again(key, before)
+        if now != before:
+            yield _describe(key, before, now, is_program=key in programs)
+
+
+def _describe(key: str, was: str, now: str, *, is_program: bool) -> str:
+    name = f"the program {key}" if is_program else key
+    if was == ABSENT_STATE:
+        return f"{name} is there now"
+    if now == ABSENT_STATE:
+        return f"{name} is gone"
+    if _NAMES in was and was.partition(_NAMES)[0] == now.partition(_NAMES)[0]:
+        return f"other files are in {name}"
+    if was.startswith("link ") and was.rpartition(" to ")[0] != now.rpartition(" to ")[0]:
+        return f"{name} leads elsewhere"
+    return f"{name} changed"
+
+
+def _identity(status: os.stat_result) -> str:
+    of_file = f"{status.st_dev} {status.st_ino} {status.st_size}"
+    return f"{of_file} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.is_symlink():
+        return "link"
+    return "folder" if entry.is_dir() else "file" if entry.is_file() else "special"
+
+
+def _of_error(error: OSError) -> str:
+    is_gone = isinstance(error, FileNotFoundError | NotADirectoryError)
+    return ABSENT_STATE if is_gone else f"error {error.errno}"

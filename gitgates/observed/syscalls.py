@@ -1,0 +1,61 @@
+"""What system calls mean for what a process depends on, by their names in strace."""
+
+from __future__ import annotations
+
+# How a path was read, as bits.
+THERE, ABSENT, CONTENT, LISTED, PROGRAM = 1, 2, 4, 8, 16
+
+GONE = ("ENOENT", "ENOTDIR")
+
+# What a call does with each of its paths, or with the file that its first argument is open on:
+# looks at it, lists it, runs it; makes it, removes it, changes it, gives it another name; nothing.
+_ROLES = {
+    "access faccessat faccessat2 stat stat64 lstat lstat64 oldstat oldlstat newfstatat": "look",
+    "fstatat64 statx readlink readlinkat statfs statfs64 getxattr lgetxattr listxattr": "look",
+    "llistxattr name_to_handle_at inotify_add_watch chdir fchdir": "look",
+    "getdents getdents64": "list",
+    "execve execveat": "run",
+    "chmod fchmod fchmodat fchmodat2 chown chown32 fchown fchown32 fchownat lchown": "change",
+    "lchown32 utime utimes futimesat utimensat utimensat_time64 setxattr lsetxattr": "change",
+    "removexattr lremovexattr truncate truncate64": "change",
+    "mkdir mkdirat mknod mknodat": "make",
+    "symlink symlinkat": "none make",
+    "link linkat": "share make",
+    "unlink unlinkat": "remove",
+    "rmdir": "empty",
+}
+ROLES_OF = {name: roles.split() for names, roles in _ROLES.items() for name in names.split()}
+ON_FD = {"getdents", "getdents64", "fchdir", "fchmod", "fchown", "fchown32"}
+HOW = {
+    **dict.fromkeys(("look", "change", "remove"), THERE),
+    **dict.fromkeys(("list", "empty"), THERE | LISTED),
+    "make": ABSENT,
+    "share": THERE | CONTENT,
+    "run": THERE | CONTENT | PROGRAM,
+}
+CHANGES = {
+    "change": False,
+    "share": False,
+    "make": True,
+    "remove": True,
+    "empty": True,
+}  # → whether anew
+_NAMESPACES = dict.fromkeys(
+    ("CLONE_NEWNS", "CLONE_NEWPID", "CLONE_NEWUSER"), "makes namespaces of its own"
+)
+# Calls → what their arguments contain → why a pass cannot be reused, if they succeed.
+UNREUSABLE = {
+    "chroot": {"": "changes its root folder"},
+    "pivot_root": {"": "changes its root folder"},
+    **dict.fromkeys(("clone", "clone3", "unshare"), _NAMESPACES),
+    "setns": {"": "enters other namespaces"},
+    "io_uring_setup": {"": "uses io_uring, which strace does not see"},
+    "open_by_handle_at": {"": "opens files without their names"},
+}
+# The same, why the result may be another one than without strace.
+_UNTRACED = {"CLONE_UNTRACED": "starts a process that must not be traced, as sanitizers do"}
+SPOILS = {
+    **dict.fromkeys(("clone", "clone3"), _UNTRACED),
+    "ptrace": {"": "uses ptrace itself, as debuggers and sanitizers do"},
+    "seccomp": {"NEW_LISTENER": "has its calls answered by another process (seccomp)"},
+}
