@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_ADDRESS = re.compile(r"\{sa_family=(\w+)(?:, ([^{}]*))?\}")
+_ADDRESS = re.compile(r'\{sa_family=(\w+)(?:, ((?:[^{}"]|"(?:[^"\\]|\\.)*")*))?\}')
 _PATH = re.compile(r'sun_path=(@?)"((?:[^"\\]|\\.)*)"')
 _PORT = re.compile(r"port=htons\((\d+)\)")
 _HOST = re.compile(r'"([0-9a-fA-F:.]+)"')

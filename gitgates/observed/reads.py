@@ -19,6 +19,7 @@ from gitgates.observed.syscalls import (
     CHANGES,
     CONTENT,
     GONE,
+    HARMLESS,
     HOW,
     LISTED,
     ON_FD,
@@ -120,7 +121,7 @@ class _Reads:
         for text, why in (spoils or {}).items():
             if text in call.args:
                 self._spoil(why)
-        if not (unreusable or spoils or call.name in self._takes or call.name == "getcwd"):
+        if not (unreusable or spoils or call.name in self._takes or call.name in HARMLESS):
             self._refuse(f"calls {call.name}(2), which is not known here")
 
     def _hold(self, call: SystemCall) -> None:

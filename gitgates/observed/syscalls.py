@@ -33,13 +33,9 @@ HOW = {
     "share": THERE | CONTENT,
     "run": THERE | CONTENT | PROGRAM,
 }
-CHANGES = {
-    "change": False,
-    "share": False,
-    "make": True,
-    "remove": True,
-    "empty": True,
-}  # → whether anew
+# The roles that change a path → whether it is made anew, or gone.
+CHANGES = {"change": False, "share": False, "make": True, "remove": True, "empty": True}
+HARMLESS = ("getcwd", "memfd_create")
 _NAMESPACES = dict.fromkeys(
     ("CLONE_NEWNS", "CLONE_NEWPID", "CLONE_NEWUSER"), "makes namespaces of its own"
 )
