@@ -18,7 +18,6 @@ from gitgates.observed.syscalls import (
     ABSENT,
     CHANGES,
     CONTENT,
-    GONE,
     HARMLESS,
     HOW,
     LISTED,
@@ -215,7 +214,7 @@ class _Reads:
         call_paths = self._paths(call, len(roles))
         for role, path in zip(roles, call_paths, strict=True):
             if call.error:
-                is_gone = call.error in GONE and len(roles) == 1 and role != "run"
+                is_gone = call.error == "ENOENT" and len(roles) == 1 and role != "run"
                 self._look(path, ABSENT if is_gone else 0)
             elif role != "none":
                 self._look(path, HOW[role])
@@ -262,7 +261,7 @@ class _Reads:
             self._names.setdefault(call.opened, set()).add(path)
         is_new = "O_CREAT" in flags and self._reads.get(path, 0) & (THERE | ABSENT) == ABSENT
         if call.error:
-            self._look(path, ABSENT if call.error in GONE else 0)
+            self._look(path, ABSENT if call.error == "ENOENT" else 0)
         elif "O_TMPFILE" in flags:  # a file without a name
             self._look(path, THERE)
         elif is_new or "O_TRUNC" in flags or "O_CREAT|O_EXCL" in flags:

@@ -193,5 +193,4 @@ def _kind(entry: os.DirEntry[str]) -> str:
 
 
 def _of_error(error: OSError) -> str:
-    is_gone = isinstance(error, FileNotFoundError | NotADirectoryError)
-    return ABSENT_STATE if is_gone else f"error {error.errno}"
+    return ABSENT_STATE if isinstance(error, FileNotFoundError) else f"error {error.errno}"

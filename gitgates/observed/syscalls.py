@@ -5,8 +5,6 @@ from __future__ import annotations
 # How a path was read, as bits.
 THERE, ABSENT, CONTENT, LISTED, PROGRAM = 1, 2, 4, 8, 16
 
-GONE = ("ENOENT", "ENOTDIR")
-
 # What a call does with each of its paths, or with the file that its first argument is open on:
 # looks at it, lists it, runs it; makes it, removes it, changes it, gives it another name; nothing.
 _ROLES = {
