@@ -1,0 +1,42 @@
+"""What a command that strace(1) observes has left running when it has ended.
+
+strace waits for all that the command has started, also for a service in a session of its own; and
+without strace, such a process could not open a file any more. So it is ended with the command.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.store.files import read_or_empty
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+else:
+    import _signal
+
+
+def command_has_ended(strace_pid: int) -> bool:
+    """Return whether the command itself has ended, and strace waits for what it has left running.
+
+    Source: proc(5), /proc/PID/task/TID/children: what else it traces are no children of its own.
+    """
+    path = f"/proc/{strace_pid}/task/{strace_pid}/children"
+    return not read_or_empty(path).strip() and bool(left_running(strace_pid))
+
+
+def left_running(strace_pid: int) -> set[int]:
+    """Return the processes that strace observes. Source: proc(5), /proc/PID/status."""
+    mark = b"\nTracerPid:\t%d\n" % strace_pid
+    names = [name for name in os.listdir("/proc") if name.isdigit()]
+    return {int(name) for name in names if mark in read_or_empty(f"/proc/{name}/status")}
+
+
+def end_left(strace_pid: int) -> None:
+    """Kill what the command has left running; strace ends then as the command has ended."""
+    for pid in left_running(strace_pid):
+        try:
+            os.kill(pid, _signal.SIGKILL)
+        except OSError:  # it has ended
+            continue
