@@ -12,21 +12,10 @@ import re
 from itertools import islice
 
 from gitgates.core.record import Record
+from gitgates.observed import syscalls
 from gitgates.observed.addresses import addresses
 from gitgates.observed.lines import ENDED, NOT_READ, calls, file_of_fd, paths
-from gitgates.observed.syscalls import (
-    ABSENT,
-    CHANGES,
-    CONTENT,
-    HARMLESS,
-    HOW,
-    LISTED,
-    ON_FD,
-    ROLES_OF,
-    SPOILS,
-    THERE,
-    UNREUSABLE,
-)
+from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, THERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -91,7 +80,7 @@ class _Reads:
             **dict.fromkeys(("fork", "vfork", "clone", "clone3"), self._take_child),
             **dict.fromkeys(("connect", "sendto", "sendmsg", "sendmmsg"), self._take_address),
             **dict.fromkeys(("bind", "getsockname"), self._take_own_address),
-            **dict.fromkeys(ROLES_OF, self._take_paths),
+            **dict.fromkeys(syscalls.ROLES_OF, self._take_paths),
             "unshare": self._take_unshare,
         }
 
@@ -113,14 +102,14 @@ class _Reads:
 
     def _judge(self, call: SystemCall) -> None:
         """Note a call after which nobody knows what the run depends on."""
-        unreusable, spoils = UNREUSABLE.get(call.name), SPOILS.get(call.name)
+        unreusable, spoils = syscalls.UNREUSABLE.get(call.name), syscalls.SPOILS.get(call.name)
         for text, why in (unreusable or {}).items():
             if text in call.args and not call.error:
                 self._refuse(why)
         for text, why in (spoils or {}).items():
             if text in call.args:
                 self._spoil(why)
-        if not (unreusable or spoils or call.name in self._takes or call.name in HARMLESS):
+        if not (unreusable or spoils or call.name in self._takes or call.name in syscalls.HARMLESS):
             self._refuse(f"calls {call.name}(2), which is not known here")
 
     def _hold(self, call: SystemCall) -> None:
@@ -155,7 +144,7 @@ class _Reads:
 
     def _paths(self, call: SystemCall, count: int) -> list[str]:
         """Return the first paths of a call; what follows them are no paths."""
-        if call.name in ON_FD:
+        if call.name in syscalls.ON_FD:
             return [file_of_fd(call.args)]
         absolute = [self._absolute(call, path) for path in islice(paths(call.args), count)]
         return absolute if absolute and absolute[0] else [file_of_fd(call.args), *absolute[1:]]
@@ -208,7 +197,7 @@ class _Reads:
     # Calls with paths.
 
     def _take_paths(self, call: SystemCall) -> None:
-        roles = ROLES_OF[call.name]
+        roles = syscalls.ROLES_OF[call.name]
         if roles == ["look"] and self._is_known(call):
             return
         call_paths = self._paths(call, len(roles))
@@ -217,9 +206,9 @@ class _Reads:
                 is_gone = call.error == "ENOENT" and len(roles) == 1 and role != "run"
                 self._look(path, ABSENT if is_gone else 0)
             elif role != "none":
-                self._look(path, HOW[role])
-                if role in CHANGES:
-                    self._change(path, anew=CHANGES[role])
+                self._look(path, syscalls.HOW[role])
+                if role in syscalls.CHANGES:
+                    self._change(path, anew=syscalls.CHANGES[role])
         if not call.error:
             self._follow(call, call_paths)
 
