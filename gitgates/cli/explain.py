@@ -13,7 +13,7 @@ from gitgates.core.errors import OK, UsageError
 from gitgates.core.lifecycle import AGENT_KINDS, HOOK_POINTS, TOOL_EVENTS, kind_of
 from gitgates.core.policy import functions_of, lenders
 from gitgates.core.record import Record
-from gitgates.core.types import VERDICTS, Config, Event, Hook, Plan
+from gitgates.core.types import VERDICTS, Config, Event, Gate, Hook, Plan
 from gitgates.engine.plan import find_hook, framework_gate, joined_plan, make_plan
 from gitgates.engine.reuse_preview import preview_reuse
 from gitgates.git.repo import Repo
@@ -64,6 +64,13 @@ class _Answers(Record):
     shell_complete=complete_gates,
     help="List the files that the gate would send to another machine, and what is refused.",
 )
+@click.option(
+    "--reads",
+    metavar="GATE",
+    default="",
+    shell_complete=complete_gates,
+    help="Run the gate once under strace, and list what it reads, by folder.",
+)
 @path_options
 @format_option
 def command(
@@ -72,21 +79,24 @@ def command(
     for_agent: bool,
     session: str,
     remote: str,
+    reads: str,
     fmt: str,
     **options: Any,  # noqa: ANN401 - click's
 ) -> int:
     """Show what HOOK would run now: each gate, why or why not, and on which paths.
 
-    Nothing is run. As in `gitgates run`, the paths are by default all changes relative to HEAD:
-    staged, unstaged and untracked; for the hooks of a stopping agent, the changes of its session.
-    Also shows which passes would be reused, or why none would be, and the current answer of
-    policies: the output of the hook if the gates pass.
+    Nothing is run, except by --reads. As in `gitgates run`, the paths are by default all changes
+    relative to HEAD: staged, unstaged and untracked; for the hooks of a stopping agent, the changes
+    of its session. Also shows which passes would be reused, or why none would be, and the current
+    answer of policies: the output of the hook if the gates pass.
     """
-    _refuse_misuse(hook, for_agent=for_agent, remote=remote)
+    _refuse_misuse(hook, for_agent=for_agent, gates={"--remote": remote, "--reads": reads})
     repo = current_repo()
     config = configuration(repo)
     if remote:
         return _show_sent(repo, config, remote, fmt)
+    if reads:
+        return _show_reads(repo, config, reads, fmt)
     if for_agent:
         _print_rules(config)
         return OK
@@ -123,21 +133,20 @@ def command(
     return OK
 
 
-def _refuse_misuse(hook: str | None, *, for_agent: bool, remote: str) -> None:
+def _refuse_misuse(hook: str | None, *, for_agent: bool, gates: dict[str, str]) -> None:
     """Refuse arguments that do not go together. Raises: UsageError."""
     if for_agent and hook:
         raise UsageError("--for-agent covers all hooks", "Omit the name of the hook.")
-    if remote and (hook or for_agent):
-        raise UsageError("--remote is about one gate", "Omit the other arguments.")
+    named = [option for option, gate in gates.items() if gate]
+    if named and (hook or for_agent or len(named) > 1):
+        raise UsageError(f"{named[0]} is about one gate", "Omit the other arguments.")
     if hook and hook not in HOOK_POINTS:
         raise unknown_hook(hook)
 
 
 def _show_sent(repo: Repo, config: Config, name: str, fmt: str) -> int:
     """Show what a gate would send to another machine."""
-    gate = next((gate for gate in config.gates if gate.name == name), None)
-    if not gate:
-        raise unknown_gate(name, tuple(each.name for each in config.gates))
+    gate = _gate_of(config, name)
     lent = lenders(config, "sent_inputs")
     if not lent:
         raise UsageError(
@@ -149,6 +158,25 @@ def _show_sent(repo: Repo, config: Config, name: str, fmt: str) -> int:
     else:
         stdout().write(text.encode("utf-8", "surrogateescape"))
     return OK
+
+
+def _show_reads(repo: Repo, config: Config, name: str, fmt: str) -> int:
+    """Show what a gate reads, by running it."""
+    from gitgates.cli.explain_reads import reads_document, reads_of, reads_text  # seldom needed
+
+    reads = reads_of(repo, config, _gate_of(config, name))
+    if fmt == "json":
+        print_json(reads_document(reads))
+    else:
+        stdout().write(reads_text(reads).encode("utf-8", "surrogateescape"))
+    return OK
+
+
+def _gate_of(config: Config, name: str) -> Gate:
+    gate = next((gate for gate in config.gates if gate.name == name), None)
+    if not gate:
+        raise unknown_gate(name, tuple(each.name for each in config.gates))
+    return gate
 
 
 def _note(repo: Repo, config: Config, hook: str, besides: tuple[str, ...]) -> str:

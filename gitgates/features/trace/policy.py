@@ -106,11 +106,11 @@ def _trace(call: Call, point: Point, calls: Mapping[str, OpenCall]) -> None:
     from gitgates.files.points import point_at
 
     before = point_at(call.repo, point.parent)
-    own = before and changed_by(call.repo, (before, point), lambda _author: True)
-    if not (before and own):
+    by_path = before and changed_by(call.repo, (before, point), lambda _author: True)
+    if not (before and by_path):
         return
     named_paths = {*(call.edited_paths or ())}
-    changes, more = _changes(call, own, (before, point), named_paths)
+    changes, more = _changes(call, by_path, (before, point), named_paths)
     # A file that another call has named which is under way is that one's. What an editing tool has
     # not named is not its own, if there is another call.
     under_way = _others(call, calls)
@@ -170,7 +170,7 @@ def _labels(call: Call) -> Fact:
 
 
 def _changes(
-    call: Call, own: Changes, points: tuple[Point, Point], named_paths: set[str]
+    call: Call, by_path: Changes, points: tuple[Point, Point], named_paths: set[str]
 ) -> tuple[list[Fact], int]:
     """Return the change of each file, in the format of the ledger, and how many more there are.
 
@@ -182,21 +182,25 @@ def _changes(
 
     git = Memory(call.repo).reading
     differing, old_paths = _differing(git, points)
-    own = own | _left_by_gates(call, own, points[1])
-    paths = [path for path in sorted(own.keys() & (differing | named_paths)) if _is_file(own[path])]
+    by_path = by_path | _left_by_gates(call, by_path, points[1])
+    paths = [
+        path
+        for path in sorted(by_path.keys() & (differing | named_paths))
+        if _is_file(by_path[path])
+    ]
     more = max(len(paths) - _MOST_FILES, 0)
     del paths[_MOST_FILES:]
-    befores = {path: own.get(old_paths.get(path, ""), own[path]).before for path in paths}
-    versions = [*befores.values(), *(own[path].after for path in paths)]
+    befores = {path: by_path.get(old_paths.get(path, ""), by_path[path]).before for path in paths}
+    versions = [*befores.values(), *(by_path[path].after for path in paths)]
     blobs = read_blobs(git, [each.blob for each in versions if each], LARGEST)
     changes = [
         file_change(
             path,
             _content(befores[path], blobs),
-            _content(own[path].after, blobs),
+            _content(by_path[path].after, blobs),
             old_paths.get(path, ""),
         )
-        | {"blob": after.blob if (after := own[path].after) else ""}
+        | {"blob": after.blob if (after := by_path[path].after) else ""}
         for path in paths
     ]
     return changes, more
@@ -216,7 +220,7 @@ def _differing(git: Git, points: tuple[Point, Point]) -> tuple[set[str], dict[st
     return differing, old_paths
 
 
-def _left_by_gates(call: Call, own: Changes, point: Point) -> Changes:
+def _left_by_gates(call: Call, by_path: Changes, point: Point) -> Changes:
     """Return what gates of this event have made of a session's files since a point."""
     from gitgates.files.changes import changes
     from gitgates.files.points import GATE, latest
@@ -224,10 +228,9 @@ def _left_by_gates(call: Call, own: Changes, point: Point) -> Changes:
     last = latest(call.repo)
     if not (last and last.parent == point.id and last.author.kind == GATE):
         return {}
-    by_path = changes(call.repo, point.tree, last.tree)
-    return {
-        path: own[path]._replace(after=by_path[path].after) for path in own.keys() & by_path.keys()
-    }
+    left = changes(call.repo, point.tree, last.tree)
+    both = by_path.keys() & left.keys()
+    return {path: by_path[path]._replace(after=left[path].after) for path in both}
 
 
 def _is_file(change: Change) -> bool:

@@ -1,0 +1,155 @@
+"""`gitgates explain --reads GATE`: run a gate once under strace, and show what it has read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections import Counter
+from typing import Any
+
+from gitgates.core.clean import counted, utf8, visible_line
+from gitgates.core.errors import StateError
+from gitgates.core.record import Record
+from gitgates.core.types import Command, Config, Gate, Hook
+from gitgates.engine.plan import make_plan
+from gitgates.engine.portable import commands_for
+from gitgates.git.repo import Repo
+from gitgates.hosts import git as githook
+from gitgates.observed.command import observed, why_not, why_not_here
+from gitgates.observed.reads import Observation, read_output
+from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM
+from gitgates.proc.call import call_detached
+
+_VERSION = 1
+_FEW, _MOST_FOLDERS = 10, 12
+_IN_FOLDER = ("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh")
+_TEMPORARY = (tempfile.gettempdir() + "/",)
+
+
+class GateReads(Record):
+    """What a gate has read in one run."""
+
+    gate: str
+    why_not: str  # why it cannot be observed, or no pass of this run could be reused; empty: it can
+    exit_status: int | None  # None: it was not run
+    duration_s: float
+    content: tuple[str, ...]  # paths of files; absolute, where they are outside of the root
+    folders: tuple[str, ...]  # that were listed
+    programs: tuple[str, ...]
+    absent: tuple[str, ...]  # looked for, and not there
+    written: tuple[str, ...]
+
+
+def reads_of(repo: Repo, config: Config, gate: Gate) -> GateReads:
+    """Run a gate on all files that it is about, and return what it has read.
+
+    Raises: StateError where it did not end in time.
+    """
+    hook = next((each for each in config.hooks if gate.name in each.gates), Hook(name="manual"))
+    paths = tuple(repo.git.names("ls-files", "-z"))
+    event = githook.decode_by_hand(hook.name, paths, (), (repo.root_abs, repo.git_dir_abs))
+    plan = make_plan(config, hook._replace(gates=(gate.name,)), event, {})
+    commands = commands_for(plan, repo)(plan.steps[0])
+    nothing = GateReads(gate.name, "", None, 0.0, (), (), (), (), ())
+    problems = [why_not(command) for command in commands] or ["it has nothing to run on"]
+    problems = [*filter(None, problems)] or [*filter(None, [why_not_here(commands[0].env)])]
+    if problems:
+        return nothing._replace(why_not=problems[0])
+    began_s, observations, exit_status = time.monotonic(), list[Observation](), 0
+    for command in commands:
+        observation, status = _observe(command, gate)
+        observations.append(observation)
+        exit_status = exit_status or status
+    return _joined(repo, nothing, observations)._replace(
+        exit_status=exit_status, duration_s=time.monotonic() - began_s
+    )
+
+
+def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
+    """Run a command; return what was seen, and its exit status."""
+    with tempfile.TemporaryDirectory(prefix="gitgates-reads-") as folder_abs:
+        output_abs = f"{folder_abs}/strace"
+        argv = (*_IN_FOLDER, command.cwd_abs, *observed(command, output_abs).argv)
+        try:
+            done = call_detached(argv, command.env, b"", gate.timeout_s)
+        except TimeoutError as error:
+            what = f"gate `{gate.name}` did not end in {gate.timeout_s:g} s"
+            raise StateError(what, "Set a longer `timeout` for the gate.") from error
+        with open(output_abs, encoding="utf-8", errors="surrogateescape") as lines:
+            return read_output(lines, command.cwd_abs), done.exit_status
+
+
+def _joined(repo: Repo, nothing: GateReads, observations: list[Observation]) -> GateReads:
+    """Return what was seen of all commands of a gate."""
+    hows: dict[str, int] = {}
+    written: set[str] = set()
+    for observation in observations:
+        for path, how in observation.reads.items():
+            if not (path.startswith(_TEMPORARY) and path in observation.made):
+                name = _shown(repo, path)
+                hows[name] = hows.get(name, 0) | how
+        written |= {_shown(repo, path) for path in observation.written if os.path.lexists(path)}
+    why = next(filter(None, (each.spoilt or each.unreusable for each in observations)), "")
+
+    def of(bit: int, without: int = 0) -> tuple[str, ...]:
+        return tuple(sorted(path for path, how in hows.items() if how & bit and not how & without))
+
+    return nothing._replace(
+        why_not=why,
+        content=of(CONTENT, LISTED),
+        folders=of(LISTED),
+        programs=of(PROGRAM),
+        absent=of(ABSENT),
+        written=tuple(sorted(written)),
+    )
+
+
+def _shown(repo: Repo, path: str) -> str:
+    path_abs = os.path.normpath(path)
+    return path_abs.removeprefix(f"{repo.root_abs}/")
+
+
+def reads_document(reads: GateReads) -> dict[str, Any]:
+    """Return it as JSON."""
+    lists = {name: [*map(utf8, value)] for name, value in reads._asdict().items() if name in _LISTS}
+    return {"version": _VERSION, **reads._asdict(), **lists}
+
+
+_LISTS = ("content", "folders", "programs", "absent", "written")
+
+
+def reads_text(reads: GateReads) -> str:
+    """Return it as text: files by folder, those outside of the repository first."""
+    if reads.exit_status is None:
+        return f"gate `{reads.gate}` cannot be observed: {visible_line(reads.why_not)}\n"
+    ended = f"ended with exit status {reads.exit_status} after {reads.duration_s:.1f} s"
+    outside = [path for path in reads.content if path.startswith("/")]
+    inside = [path for path in reads.content if not path.startswith("/")]
+    lines = [
+        f"gate `{reads.gate}` {ended}",
+        *_by_folder("files outside of the repository", outside),
+        *_by_folder("files in the repository", inside),
+        *_by_folder("looked for, and not there", [*reads.absent]),
+        *_by_folder("written", [*reads.written]),
+        f"programs: {', '.join(map(visible_line, reads.programs))}",
+    ]
+    if reads.why_not:
+        lines.append(f"what it depends on cannot be known: it {visible_line(reads.why_not)}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _by_folder(title: str, paths: list[str]) -> list[str]:
+    """Return the paths, or where there are many, a line for each folder, those with most first."""
+    if not paths:
+        return [f"{title}: none"]
+    if len(paths) <= _FEW:
+        return [f"{title}: {len(paths)}", *(f"  {visible_line(path)}" for path in paths)]
+    counts = Counter(os.path.dirname(path) for path in paths)
+    folders = counts.most_common(_MOST_FOLDERS)
+    more = len(counts) - len(folders)
+    return [
+        f"{title}: {len(paths)}",
+        *(f"  {visible_line(folder)}/ {count}" for folder, count in folders),
+        *([f"  and {counted(more, 'more folder')}: --format json lists all"] if more else []),
+    ]
