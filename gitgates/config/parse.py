@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # What a person may still adapt in a required gate, and in a hook that runs one (whose gates are
 # checked separately): nothing that changes what is checked.
-_FREE_FIELDS = ("description", "timeout_s", "env", "weight", "after")
+_FREE_FIELDS = ("description", "timeout_s", "weight", "after")
 _FREE_HOOK_FIELDS = ("gates", "strategy", "fail_fast")
 _DEFAULTS = {"headless": {"strategy": "collect"}}  # every failure is reported at once
 _MOST_NAMED = 50

@@ -56,6 +56,10 @@ LEAVE = "Keep `on_pass` and `on_fail` as in gitgates.toml."
             f"gates.lint.command: gate `lint` is required and cannot be changed locally. {SEEN}",
         ),
         (
+            '[gates.lint]\nenv = { PATH = "/mine" }',
+            f"gates.lint.env: gate `lint` is required and cannot be changed locally. {SEEN}",
+        ),
+        (
             "[gates.lint]\nrequired = false",
             f"gates.lint.required: gate `lint` is required and cannot be changed locally. {SEEN}",
         ),
@@ -98,7 +102,7 @@ def test_required_gate_cannot_be_taken_away(local: str, said: str) -> None:
     "local",
     [
         "[gates.lint]\ntimeout = 99",
-        '[gates.lint]\ndescription = "mine"\nenv = { A = "b" }',
+        '[gates.lint]\ndescription = "mine"\nweight = 2\nafter = ["test"]',
         '[gates.lint]\ncommand = "lint"',
         '[hooks.pre-commit]\ngates = ["test"]',  # its chain still leads there
         '[hooks.pre-commit]\ngates = ["test", "lint"]\nstrategy = "collect"',
