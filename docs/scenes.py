@@ -183,8 +183,11 @@ def kept_at_work(shop: Shop) -> Run:
 
 
 def headless_runs(shop: Shop) -> list[dict[str, Any]]:
-    """Have three tasks done; return the result of each, as it was written down."""
-    price, tests = shop.path / "price.py", shop.path / "test_price.py"
+    """Have three tasks done; return the result of each, as it was written down.
+
+    Paths are relative: each run works in a worktree of its own.
+    """
+    price, tests = Path("price.py"), Path("test_price.py")
     _headless(
         shop,
         "Give a discount of 10% on totals above 100",
