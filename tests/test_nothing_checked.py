@@ -46,6 +46,16 @@ def test_a_tool_that_has_checked_something_passes() -> None:
     assert judged == dict.fromkeys(judged, ("passed", ""))
 
 
+def test_eslint_that_ignores_one_of_two_files_has_checked_the_other() -> None:
+    output = (OUTPUTS / "nothing/eslint-ignored.txt").read_bytes()
+    result = GateResult(gate="g", status="passed", exit_status=0, output=output)
+    statuses = [
+        without_empty_pass(result, Gate(name="g"), paths).status
+        for paths in (("a.js",), ("a.js", "b.js"))
+    ]
+    assert statuses == ["unchecked", "passed"]
+
+
 LOOK_LIKE_IT = (
     b"",
     b"fine\n",

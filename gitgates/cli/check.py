@@ -15,6 +15,7 @@ from gitgates.core.types import Config, Problem
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.setup.doctor.checks import NO_GATES, files_text, find_unmatched, has_gates
+from gitgates.setup.doctor.pipes import find_pipes
 from gitgates.setup.install.agents import limits
 from gitgates.verbs.directory import members_of
 from gitgates.verbs.output import format_option, print_json
@@ -26,8 +27,8 @@ from gitgates.verbs.repository import config_root, ignore_local_settings, no_con
 def command(fmt: str) -> int:
     """Check the configuration and report every problem at once.
 
-    Warns about gates that match no tracked file, and about limits of gates in the agents whose
-    hooks are installed.
+    Warns about gates that match no tracked file, about pipes that hide a failure, and about limits
+    of gates in the agents whose hooks are installed.
 
     Exit status 0: the configuration is valid. 78: it has errors, or is missing.
     """
@@ -77,7 +78,8 @@ def _warnings(config: Config, root_abs: str) -> list[str]:
     except errors.GitError:
         unmatched = []  # a configuration can be checked where git is not
     idle = [] if has_gates(config) else [NO_GATES]
-    matching = [f"gate `{name}`: {what}" for name, what in unmatched]
+    remarks = (*unmatched, *find_pipes(config))
+    matching = [f"gate `{name}`: {what}" for name, what in remarks]
     return idle + matching + _limits(config, root_abs)
 
 

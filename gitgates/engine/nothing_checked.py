@@ -16,9 +16,13 @@ if TYPE_CHECKING:
 _PARTS = (
     b"no test",
     b"0 test",
-    b"tests 0",
     b"0 passing",
-    b" skipped in ",
+    b" skipped",
+    b"[100%]",
+    b" collected in ",
+    b" pass 0",
+    b"file ignored because",
+    b"no projects matched",
     b"no packages",
     b"no python files",
     b"no source files",
@@ -32,11 +36,17 @@ _NOTHING = rb"""(?imx)^.*?(?P<words>
     no\ tests\ ran\b[^\n=]*  # pytest, whose status is 5 unless a plugin hides that; unittest
     | ran\ 0\ tests\ in\ \S+  # unittest before Python 3.12
     | (?<!\d)\d+\ skipped(?:,\ \d+\ \w+)*\ in\ [\d.]+\ ?s  # pytest, where each test was skipped
+    | ^s+\ +\[100%\]$  # the same with -qq
+    | (?<![\d/])[\d/]+\ tests?\ collected\ in\ [\d.]+\ ?s  # pytest --collect-only
+    | ^Tests:\ +(?:\d+\ (?:skipped|todo),\ )+\d+\ total$  # jest
+    | ^\ +Tests\ +\d+\ (?:skipped|todo)(?:\ \|\ \d+\ todo)?\ \(\d+\)$  # vitest
+    | ^(?:\#|\xe2\x84\xb9)\ pass\ 0$  # node --test
+    | ^nox\ >\ Session\ \S+\ skipped.*
+    | no\ projects\ matched\ the\ filters  # pnpm
     | \[no\ test\ files\]|\[no\ tests\ to\ run\]|matched\ no\ packages  # go
     | running\ 0\ tests$  # cargo
     | no\ tests\ found,\ exiting.*|no\ test\ files\ found,\ exiting.*  # jest, vitest
     | (?<!\d)0\ passing\b  # mocha
-    | \btests\ 0$  # node --test
     | no\ python\ files\ found.*|no\ python\ files\ are\ present[^.\n]*  # ruff, black
     | no\ source\ files\ found  # pyright
     | checked\ 0\ files\b  # biome
@@ -45,7 +55,9 @@ _NOTHING = rb"""(?imx)^.*?(?P<words>
 _WORK = rb"""(?mx)
     \b[1-9]\d*\ (?:passed|failed|xfailed|xpassed|passing|failing|specs?|examples?)\b
     | \b(?:[Rr]an|[Rr]unning|[Cc]hecked|[Cc]hecking)\ [1-9]\d*\ (?:tests?|files?|source)\b
-    | \btests\ [1-9]\d*$
+    | ^(?:\#|\xe2\x84\xb9)\ (?:pass|fail|cancelled)\ [1-9]\d*$
+    | ^(?!s+\ )[a-zA-Z.]+\ +\[\ *\d+%\]$
+    | \ was\ successful\.$
     | ^ok\ +\t\S+\t(?!.*\[no\ tests\ to\ run\])
     | \ in\ [1-9]\d*\ source\ files?\b
     | \b[1-9]\d*\ files?\ (?:already\ formatted|would\ be\ left\ unchanged|left\ unchanged)
@@ -56,15 +68,19 @@ _TOX = (
 )
 # All that make prints of a target whose file is there, or that has no recipe.
 _MAKE = rb"(?:\w*make(?:\[\d+\])?: (?:Nothing to be done for .*|.* is up to date\.)|\s*)"
+# A finding of ESLint about a file that was passed to it, and one about what is in a file.
+_IGNORED = rb"(?m)^ +0:0 +warning +File ignored because "
+_FINDING = rb"(?m)^ +\d+:\d+ +(?:warning|error) "
 _COLOUR = rb"\x1b\[[0-9;]*m"
 _PRE_COMMIT_IDLE = b"(no files to check)Skipped"
 _LONGEST = 120
 
 
-def without_empty_pass(result: GateResult, gate: Gate) -> GateResult:
+def without_empty_pass(result: GateResult, gate: Gate, paths: tuple[str, ...] = ()) -> GateResult:
     """Return the result of a gate that passed: another one where it had nothing to check.
 
     Its status is then `unchecked`; or `skipped`, where hooks of pre-commit matched no file.
+    `paths`: those that were passed to it.
     """
     if result.changed_paths:
         return result
@@ -78,15 +94,25 @@ def without_empty_pass(result: GateResult, gate: Gate) -> GateResult:
     plain = re.sub(_COLOUR, b"", result.output)
     if _PRE_COMMIT_IDLE in plain:
         return _of_framework(result)
+    reason = _reason(plain, len(paths))
+    return result._replace(status="unchecked", reason=reason) if reason else result
+
+
+def _reason(plain: bytes, count: int) -> str:
+    """Return why nothing was checked, by an output without colours; empty: it may have been."""
+    import re  # as above
+
     if all(re.fullmatch(_TOX, line) for line in plain.splitlines()):
-        return result._replace(status="unchecked", reason="tox ran no command")
+        return "tox ran no command"
     if all(re.fullmatch(_MAKE, line) for line in plain.splitlines()):
-        return result._replace(status="unchecked", reason="make had nothing to do")
+        return "make had nothing to do"
+    ignored = len(re.findall(_IGNORED, plain))
+    if ignored and ignored == len(re.findall(_FINDING, plain)) and ignored >= count:
+        return "eslint ignores each file that it got"
     stated = re.search(_NOTHING, plain)
     if not stated or re.search(_WORK, plain):
-        return result
-    reason = stated["words"].decode("utf-8", "replace").strip()[:_LONGEST]
-    return result._replace(status="unchecked", reason=reason)
+        return ""
+    return stated["words"].decode("utf-8", "replace").strip()[:_LONGEST]
 
 
 def unchecked_gates(decision: Decision) -> tuple[str, ...]:

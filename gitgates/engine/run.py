@@ -538,7 +538,7 @@ class _Run:
             if result.status == "passed" and result.output:
                 from gitgates.engine.nothing_checked import without_empty_pass  # most are silent
 
-                result = without_empty_pass(result, job.gate)
+                result = without_empty_pass(result, job.gate, job.due.step.paths)
             if job.measurement:
                 result = self._measure(job.measurement, result, group)
             if job.gate.baseline and result.status == "failed":
