@@ -21,14 +21,18 @@ from gitgates.verbs.directory import members_of
 from gitgates.verbs.output import format_option, print_json
 from gitgates.verbs.repository import config_root, ignore_local_settings, no_configuration
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 @click.command("check")
 @format_option
 def command(fmt: str) -> int:
     """Check the configuration and report every problem at once.
 
-    Warns about gates that match no tracked file, about pipes that hide a failure, and about limits
-    of gates in the agents whose hooks are installed.
+    Warns about gates that match no tracked file, or run before one that changes files, about pipes
+    that hide a failure, and about limits of gates in the agents whose hooks are installed.
 
     Exit status 0: the configuration is valid. 78: it has errors, or is missing.
     """
@@ -80,7 +84,20 @@ def _warnings(config: Config, root_abs: str) -> list[str]:
     idle = [] if has_gates(config) else [NO_GATES]
     remarks = (*unmatched, *find_pipes(config))
     matching = [f"gate `{name}`: {what}" for name, what in remarks]
-    return idle + matching + _limits(config, root_abs)
+    return [*idle, *matching, *_late_fixers(config), *_limits(config, root_abs)]
+
+
+def _late_fixers(config: Config) -> Iterator[str]:
+    """Yield a remark on each gate that runs before one which may change what it has checked."""
+    writes = {gate.name for gate in config.gates if gate.writes}
+    for hook in config.hooks:
+        names = [name for name in hook.gates if name in writes]
+        last = hook.gates.index(names[-1]) if names else 0
+        if early := [name for name in hook.gates[:last] if name not in writes]:
+            yield (
+                f"{hook.name}: gate `{early[0]}` runs again if `{names[-1]}` changes files; "
+                f"better: [{', '.join([*names, *(n for n in hook.gates if n not in writes)])}]"
+            )
 
 
 def _limits(config: Config, root_abs: str) -> list[str]:

@@ -116,8 +116,7 @@ class ChangeDetector:
         # Even if no gate blocks for that, others have passed on different content.
         if self._strays or (self._altered and decision.verdict < BLOCK):
             return decision._replace(verdict=max(decision.verdict, BLOCK), reason=reason)
-        notes = (f"if another process changed them: {reason}",) if self._altered else ()
-        return decision._replace(notes=(*decision.notes, *notes))
+        return decision
 
     def _note(self) -> None:
         """Record what changed since the last check; any running gate may have done it."""

@@ -4,7 +4,8 @@ The walk is a fold: it starts from the first gate each time, with all results so
 comes to a gate without a result, which is due, or to the end.
 
 A result counts for the content that the gate saw. When a gate that writes has changed files, the
-content is another one, and a gate met again after that runs again.
+content is another one, and a gate met again after that runs again. So does, once and at the end, a
+gate that has passed on what was changed after it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ CANCELLED = "cancelled: another gate blocked"
 # Hooks whose subject is a commit being made: a change made by a gate would not be in it.
 BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
 _NOT_COMPARED = "nothing was compared: "
+_CIRCLE = "gates keep changing what it has checked"
 _SHOWN = 3  # paths, on one line
 _IDLE = ("skipped", "unchecked", "not-run")  # statuses of gates that have checked nothing
 _VERDICTS: dict[str, Level] = {"STOP": STOP, "BLOCK": BLOCK}  # others: by the result
@@ -70,6 +72,8 @@ class _Walker:
         self.steps = {step.gate.name: step for step in plan.steps}
         self.may_change = plan.hook.name not in (*BEFORE_A_COMMIT, "pre-push")
         self.generation = 0  # how often gates have changed the content by now
+        self.changed: list[frozenset[str]] = []  # the files, each time
+        self.passed: dict[str, int] = {}  # gate that writes nothing → when it has passed last
         self.due: list[Due] = []
         self.visits: list[Visit] = []
 
@@ -90,8 +94,32 @@ class _Walker:
                 return self.over(verdict)
         if verdict == BLOCK and self.plan.hook.fail_fast:
             return self.over(verdict)
+        if not self.due and verdict < BLOCK:
+            verdict = max(verdict, self.check_again())
         due = tuple(dict.fromkeys(self.due))
         return Walk(due=due, verdict=verdict, visits=tuple(self.visits), not_run=())
+
+    def check_again(self) -> Level:
+        """Visit gates again that have passed on files which another gate changed later."""
+        verdict: Level = ALLOW
+        for name in self.stale():
+            verdict = max(verdict, self.visit(name) or ALLOW)
+        if not self.due and (circular := self.stale()):
+            reason = f"{', '.join(f'`{name}`' for name in circular)} would have to run again"
+            result = GateResult(gate=circular[0], status="failed", reason=f"{reason}: {_CIRCLE}")
+            self.visits.append(Visit(result=result, verdict=BLOCK, action="BLOCK"))
+            return BLOCK
+        return verdict
+
+    def stale(self) -> list[str]:
+        """Return the gates that have passed on content that there is not any more."""
+        return [name for name, when in self.passed.items() if self.has_seen(name, when)]
+
+    def has_seen(self, name: str, when: int) -> bool:
+        """Return whether a gate is about any of the files that were changed since."""
+        paths = self.steps[name].paths
+        since = frozenset[str]().union(*self.changed[when:])
+        return bool(since and (not paths or not since.isdisjoint(paths)))
 
     def visit(self, listed_name: str) -> Level | None:
         """Return what a gate and its chain mean; None if one of them has not run yet.
@@ -128,9 +156,13 @@ class _Walker:
         if result.status == "unchecked":  # neither action applies
             verdict = ALLOW if step.gate.observe else WARN
             return _allowed(result, called_by)._replace(verdict=verdict), False
+        passed = self._has_passed(result)
+        self.passed.pop(step.gate.name, None)
+        if passed and not (step.gate.writes or step.gate.observe):
+            self.passed[step.gate.name] = self.generation
         if step.gate.writes and result.changed_paths:
             self.generation += 1  # from here on, gates check different content
-        passed = self._has_passed(result)
+            self.changed.append(frozenset(result.changed_paths))
         if result.status == "killed" and result.reason == ENDED:
             # We ended it: there is nothing to act upon.
             return Visit(result=result, verdict=BLOCK, action="BLOCK", called_by=called_by), passed
@@ -227,8 +259,10 @@ def _staging_hint(plan: Plan, deciding: tuple[Visit, ...]) -> str:
     writes = {step.gate.name for step in plan.steps if step.gate.writes}
     left_out = [v.result.gate for v in deciding if v.verdict >= BLOCK and _left_out(v.result)]
     fixers = [name for name in left_out if name in writes]
-    if plan.hook.name not in BEFORE_A_COMMIT or not fixers:
+    if plan.hook.name not in BEFORE_A_COMMIT or not left_out:
         return ""
+    if not fixers:
+        return "review the changes (git diff), stage them (git add) and commit again"
     if reason := next((v.result.reason for v in deciding if _left_out(v.result)), ""):
         what_to_do = "stage what you want of them (git add -p) and commit again"
         return f"{reason}: fix those files in the working tree, {what_to_do}"

@@ -308,3 +308,59 @@ def test_fail_fast_ends_with_the_first_block() -> None:
 def test_stop_names_all_that_did_not_run() -> None:
     plan = plan_of(gate("a"), gate("b", on_fail="STOP"), gate("c"), listed="abc")
     assert advance(plan, ended("b", "failed")).not_run == ("a", "c")
+
+
+FIXER = Gate(name="fix", command="x", writes=True)
+CHECK = Gate(name="check", command="x")
+
+
+def fixing_plan(*gates: Gate, paths: tuple[str, ...] = (), strategy: str = "sequence") -> Plan:
+    hook = Hook(name="manual", gates=tuple(g.name for g in gates if g.name != "again"))
+    hook = hook._replace(strategy=strategy)  # type: ignore[arg-type]
+    plan = make_plan(Config(gates=gates, hooks=(hook,)), hook, EVENT, {})
+    return plan._replace(steps=tuple(step._replace(paths=paths) for step in plan.steps))
+
+
+def result_of(name: str, status: Any = "passed", changed: tuple[str, ...] = ()) -> GateResult:
+    return GateResult(gate=name, status=status, changed_paths=changed)
+
+
+@pytest.mark.parametrize("strategy", ["sequence", "collect"])
+@pytest.mark.parametrize(("status", "verdict"), [("passed", ALLOW), ("failed", BLOCK)])
+def test_a_check_runs_again_if_a_fixer_changes_what_it_has_seen(
+    strategy: str, status: str, verdict: int
+) -> None:
+    plan = fixing_plan(CHECK, FIXER, strategy=strategy)
+    results = {("check", 0): result_of("check"), ("fix", 0): result_of("fix", changed=("a.py",))}
+    walk = advance(plan, results)
+    assert [(due.step.gate.name, due.generation) for due in walk.due] == [("check", 1)]
+    walk = advance(plan, {**results, ("check", 1): result_of("check", status)})
+    assert (walk.due, walk.verdict) == ((), verdict)
+    assert [visit.result.gate for visit in walk.visits] == ["check", "fix", "check"]
+
+
+def test_a_check_of_other_files_does_not_run_again() -> None:
+    plan = fixing_plan(CHECK, FIXER, paths=("b.py",))
+    results = {("check", 0): result_of("check"), ("fix", 0): result_of("fix", changed=("a.py",))}
+    assert (advance(plan, results).due, advance(plan, results).verdict) == ((), ALLOW)
+    later = fixing_plan(FIXER, CHECK)
+    passed = {("fix", 0): result_of("fix", changed=("a.py",)), ("check", 1): result_of("check")}
+    assert (advance(later, passed).due, advance(later, passed).verdict) == ((), ALLOW)
+
+
+def test_gates_that_keep_changing_what_they_check_are_an_error() -> None:
+    check = CHECK._replace(on_fail="again")
+    again = Gate(name="again", command="x", writes=True)
+    plan = fixing_plan(Gate(name="other", command="x"), check, FIXER, again)
+    results = {
+        ("other", 0): result_of("other"),
+        ("check", 0): result_of("check"),
+        ("fix", 0): result_of("fix", changed=("a.py",)),
+        ("other", 1): result_of("other"),
+        ("check", 1): result_of("check", "failed"),
+        ("again", 1): result_of("again", changed=("a.py",)),
+    }
+    walk = advance(plan, results)
+    assert (walk.due, walk.verdict) == ((), BLOCK)
+    reason = "`other` would have to run again: gates keep changing what it has checked"
+    assert walk.visits[-1].result.reason == reason

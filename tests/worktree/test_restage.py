@@ -194,3 +194,24 @@ def test_an_index_that_somebody_holds_is_waited_for_and_named(armed: Repo) -> No
     assert b"index.lock" in done.stderr
     (armed.path / ".git/index.lock").unlink()
     assert (armed.path / "a.txt").read_text() == "good\n"
+
+
+def test_a_check_runs_again_on_what_a_fixer_has_staged(repo: Repo) -> None:
+    repo.config(
+        '[gates.check]\ncommand = "grep -q bad a.txt"\n'
+        '[gates.fix]\ncommand = "sed -i.tmp s/bad/good/ a.txt; rm a.txt.tmp"\n'
+        "writes = true\nrestage = true\n"
+        "[hooks.pre-commit]\ngates = ['check', 'fix']\n"
+    )
+    repo.git("add", ".")
+    repo.gitgates("install-hooks")
+    repo.write("a.txt", "bad\n")
+    repo.git("add", "a.txt")
+    done = repo.commit("x")
+    assert done.returncode == 1
+    lines = timeless(done.stderr).splitlines()
+    assert [line.split()[:2] for line in lines[:3]] == [
+        ["check", "passed"],
+        ["fix", "passed"],
+        ["check", "failed"],
+    ]

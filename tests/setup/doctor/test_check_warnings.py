@@ -1,4 +1,4 @@
-"""Which pipes hide a failure of a gate."""
+"""What `gitgates check` warns about: pipes that hide a failure, checks before fixers."""
 
 from __future__ import annotations
 
@@ -30,6 +30,16 @@ def test_a_failure_that_is_lost(command: str, lost: str) -> None:
     assert [text.startswith(f"a failure of `{lost}` is lost") for text in found] == [True] * bool(
         lost
     )
+
+
+def test_check_names_the_better_order(repo: Repo) -> None:
+    gates = ["lint", "format", "types"]
+    tables = "".join(f'[gates.{name}]\ncommand = "x"\n' for name in gates)
+    tables = tables.replace("[gates.format]\n", "[gates.format]\nwrites = true\n")
+    repo.config(f"{tables}[hooks.pre-commit]\ngates = {gates}\n[hooks.manual]\ngates = ['types']\n")
+    said = repo.gitgates("check").stderr.decode()
+    better = "gate `lint` runs again if `format` changes files; better: [format, lint, types]"
+    assert said == f"gitgates: pre-commit: {better}\n"
 
 
 def test_check_warns_of_it(repo: Repo) -> None:
