@@ -12,13 +12,9 @@ import pytest
 from gitgates.core.types import Command
 from gitgates.observed.command import observed
 from gitgates.observed.reads import read_output
-from gitgates.observed.settled import (
-    Dependencies,
-    dependencies,
-    first_difference,
-    states_before,
-)
+from gitgates.observed.settled import dependencies
 from gitgates.observed.state import Reader
+from gitgates.observed.unchanged import Dependencies, first_difference, states_before
 
 needs_strace = pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
 

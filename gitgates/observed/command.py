@@ -2,7 +2,7 @@
 
 strace is the parent of the command, and leads its process group: it ignores the signals that end
 others, and ends as the command has ended, by the same signal or with the same exit status. Where it
-is killed, the calls that it sees are refused to what it leaves, and its group is ended with it.
+is killed, the calls that it sees fail in what it leaves, and its group is ended with it.
 """
 
 from __future__ import annotations
@@ -84,10 +84,17 @@ def privileged(program_abs: str) -> str:
     """Return why a program cannot be observed that gets privileges; empty where it gets none."""
     try:
         status = os.stat(program_abs)
-        gains = (status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()) or (
-            status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
-        )
-        gains = gains or _CAPABILITIES in os.listxattr(program_abs)
     except OSError:
         return ""
-    return f"runs {program_abs}, which gets privileges, and none under strace" if gains else ""
+    sets_user = status.st_mode & stat.S_ISUID and status.st_uid != os.geteuid()
+    sets_group = status.st_mode & stat.S_ISGID and status.st_gid != os.getegid()
+    if sets_user or sets_group or (os.geteuid() and _has_capabilities(program_abs)):
+        return f"runs {program_abs}, which gets privileges, and none under strace"
+    return ""
+
+
+def _has_capabilities(program_abs: str) -> bool:
+    try:
+        return _CAPABILITIES in os.listxattr(program_abs)
+    except OSError:  # this file system has none
+        return False

@@ -21,6 +21,7 @@ VOLATILE = frozenset(
 )
 VOLATILE_STARTS = ("SSH_", "TMUX", "XDG_SESSION_")
 VOLATILE_ENDS = ("_SESSION_ID", "_SESSION", "_PID", "_RUN_ID", "_THREAD_ID", "_TOOL_CALL_ID")
+_TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - others make theirs there
 _DIGEST_BYTES = 16
 
 
@@ -37,6 +38,12 @@ def environment_state(
         for name, value in env.items()
         if (name in named and name != "_") or not (_is_volatile(name) or name in others)
     }
+
+
+def temporary_folders(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the folders for temporary files."""
+    named = {env[name] for name in ("TMPDIR", "TMP", "TEMP") if env.get(name, "").startswith("/")}
+    return (*sorted(named), *_TEMPORARY)
 
 
 def environment_difference(was: Mapping[str, str], now: Mapping[str, str]) -> str:

@@ -11,6 +11,7 @@ import os
 import re
 
 from gitgates.core.record import Record
+from gitgates.observed.syscalls import LOOKS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 ENDED = "+++"  # in place of the name of a call: the process has ended
 NOT_READ = "???"  # the line is not understood
 
+_MOST_LOOKS = 100_000
 _UNFINISHED = " <unfinished ...>"
 _START = re.compile(r"(\d+) +(?:(\w+)\(|<\.\.\. (\w+) resumed>(?:, )?|(\+\+\+|---|strace:))")
 # The error, or what a number means, has no quotes: an argument that looks like a result has.
@@ -58,8 +60,12 @@ class NamedPath(Record):
 
 
 def calls(lines: Iterable[str]) -> Iterator[SystemCall]:
-    """Yield the calls of all processes. At most one line of each process is kept."""
+    """Yield the calls of all processes; of the same look at a file, most are left out.
+
+    At most one line of each process is kept, and what tells looks apart.
+    """
     begun: dict[int, str] = {}
+    looks: set[str] = set()
     for whole in lines:
         line = whole.rstrip("\n")
         start = _START.match(line)
@@ -73,6 +79,8 @@ def calls(lines: Iterable[str]) -> Iterator[SystemCall]:
                 yield SystemCall(int(ended[1]) if ended else pid, ENDED, line, None, "", "")
             continue
         text = line[start.end() :]
+        if start[2] in LOOKS and _is_known(text, looks):
+            continue
         if start[3]:
             text = begun.pop(pid, "") + text
         if text.endswith(_UNFINISHED):
@@ -81,6 +89,22 @@ def calls(lines: Iterable[str]) -> Iterator[SystemCall]:
             begun[int(moved[1])] = text[: moved.start()]
         else:
             yield _call(pid, start[2] or start[3], text)
+
+
+def _is_known(text: str, looks: set[str]) -> bool:
+    """Return whether a look is the same as an earlier one, or at what is open already."""
+    if text.endswith(_UNFINISHED):
+        return False
+    if '>, "", ' in text:
+        return True
+    if not text.startswith(('"/', "AT_FDCWD<")):
+        return False
+    # Between the path and the result are addresses.
+    key = text[: text.rfind('"')] + text[text.rfind(" = ") :]
+    is_known = key in looks
+    if len(looks) < _MOST_LOOKS:
+        looks.add(key)
+    return is_known
 
 
 def _call(pid: int, name: str, text: str) -> SystemCall:
@@ -115,7 +139,7 @@ def unescaped(text: str) -> str:
     """Return the name that strace has written."""
     if "\\" not in text:
         return text
-    return os.fsdecode(_ESCAPE.sub(_unescape, text).encode("latin-1"))
+    return os.fsdecode(_ESCAPE.sub(_unescape, text).encode("latin-1", "surrogateescape"))
 
 
 def _unescape(match: re.Match[str]) -> str:

@@ -72,7 +72,6 @@ class _Reads:
         self._links: dict[str, str] = {}  # made by the run → where they lead
         self._names: dict[str, set[str]] = {}  # file → other names that it was opened by
         self._sockets: set[str] = set()  # addresses of the run itself, but for files
-        self._known: set[tuple[str, str, str]] = set()  # looks that need not be taken again
         self._unreusable = self._spoilt = ""
         self._takes: dict[str, Callable[[SystemCall], None]] = {
             **dict.fromkeys(("open", "openat", "openat2", "creat"), self._take_open),
@@ -96,20 +95,21 @@ class _Reads:
             del self._cwds[call.pid]
             self._ended = not self._cwds
         elif call.result is not None:  # else it is called again, or the process ends in it
-            self._judge(call)
-            if take := self._takes.get(call.name):
+            take = self._takes.get(call.name)
+            if take is None or call.name in syscalls.JUDGED:
+                self._judge(call)
+            if take:
                 take(call)
 
     def _judge(self, call: SystemCall) -> None:
         """Note a call after which nobody knows what the run depends on."""
-        unreusable, spoils = syscalls.UNREUSABLE.get(call.name), syscalls.SPOILS.get(call.name)
-        for text, why in (unreusable or {}).items():
+        for text, why in syscalls.UNREUSABLE.get(call.name, {}).items():
             if text in call.args and not call.error:
                 self._refuse(why)
-        for text, why in (spoils or {}).items():
+        for text, why in syscalls.SPOILS.get(call.name, {}).items():
             if text in call.args:
                 self._spoil(why)
-        if not (unreusable or spoils or call.name in self._takes or call.name in syscalls.HARMLESS):
+        if call.name not in self._takes.keys() | syscalls.JUDGED:
             self._refuse(f"calls {call.name}(2), which is not known here")
 
     def _hold(self, call: SystemCall) -> None:
@@ -177,9 +177,10 @@ class _Reads:
             self._limit()
 
     def _limit(self) -> None:
-        if len(self._reads) + len(self._made) + len(self._written) > _MOST_PATHS:
+        paths_of = (self._reads, self._made, self._written, self._names)
+        if sum(map(len, paths_of)) > _MOST_PATHS:
             self._refuse(f"reads and writes more than {_MOST_PATHS:,} files")
-            for each in (self._reads, self._made, self._written):
+            for each in paths_of:
                 each.clear()
 
     def _through_own_links(self, path: str) -> str:
@@ -198,8 +199,6 @@ class _Reads:
 
     def _take_paths(self, call: SystemCall) -> None:
         roles = syscalls.ROLES_OF[call.name]
-        if roles == ["look"] and self._is_known(call):
-            return
         call_paths = self._paths(call, len(roles))
         for role, path in zip(roles, call_paths, strict=True):
             if call.error:
@@ -212,22 +211,13 @@ class _Reads:
         if not call.error:
             self._follow(call, call_paths)
 
-    def _is_known(self, call: SystemCall) -> bool:
-        """Return whether a look is the same as an earlier one, as most are, or at what is open."""
-        name = call.args[: call.args.rfind('"')]
-        key = (self._cwds[call.pid][0], name, call.error)
-        is_known = key in self._known or '>, "", ' in call.args
-        if len(self._known) < _MOST_PATHS and "chdir" not in call.name:
-            self._known.add(key)
-        return is_known
-
     def _follow(self, call: SystemCall, call_paths: list[str]) -> None:
         """Take what follows from a call that has succeeded."""
         match call.name:
             case "execve" | "execveat":
                 self._started = True
             case "chdir" | "fchdir":
-                self._cwds[call.pid][0] = call_paths[0]
+                self._cwds[call.pid][0] = call_paths[0] or "/"
             case "symlink" | "symlinkat":
                 target = next(paths(call.args)).name
                 self._links[call_paths[1]] = os.path.join(os.path.dirname(call_paths[1]), target)
@@ -248,6 +238,7 @@ class _Reads:
         places = {path, call.opened or path}
         if call.opened and call.opened != path:
             self._names.setdefault(call.opened, set()).add(path)
+            self._limit()
         is_new = "O_CREAT" in flags and self._reads.get(path, 0) & (THERE | ABSENT) == ABSENT
         if call.error:
             self._look(path, ABSENT if call.error == "ENOENT" else 0)

@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 
-from gitgates.core.record import Record
 from gitgates.observed.command import privileged
 from gitgates.observed.programs import interpreters
 from gitgates.observed.reads import is_below
-from gitgates.observed.state import ABSENT_STATE, differences
-from gitgates.observed.syscalls import ABSENT, LISTED, PROGRAM, THERE
+from gitgates.observed.state import ABSENT_STATE, SPECIAL
+from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM, THERE
+from gitgates.observed.unchanged import Dependencies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from gitgates.observed.reads import Observation
     from gitgates.observed.state import Reader
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
 _CACHE_MARK = "CACHEDIR.TAG"  # Source: https://bford.info/cachedir/
 _DECIDE = ("lastfailed", "stepwise")  # in a cache of pytest: which tests run at all
 _EXISTENCE = THERE | ABSENT
-
-
-class Dependencies(Record):
-    """What a pass depends on. Paths are relative to the root where they are inside."""
-
-    root_abs: str  # of the worktree in which it ran
-    states: Mapping[str, str]  # path → state after the run
-    programs: frozenset[str]  # of these
-    changed: tuple[str, ...]  # of these, by the run itself
-    unreusable: str  # why no pass on it can be reused; empty: it can be
-    spoilt: str  # why the result of the run does not count; it is run again without strace
 
 
 def dependencies(
@@ -48,41 +37,6 @@ def dependencies(
     clock of the file system: the time of the new file for the trace.
     """
     return _EndedRun(seen, reader, before, began_ns).dependencies()
-
-
-def states_before(last: Dependencies, reader: Reader) -> dict[str, str]:
-    """Return the state of what the last run has changed, to be compared after the next one."""
-    return {key: reader.again(key, last.states[key]) for key in last.changed}
-
-
-def first_difference(was: Dependencies, reader: Reader) -> str:
-    """Return the first thing that is not as it was after a run, as a text; empty: all is."""
-    difference = next(differences(was.states, reader, was.programs), "")
-    return difference or next(_found_above(was, reader), "")
-
-
-def _found_above(was: Dependencies, reader: Reader) -> Iterator[str]:
-    """Yield what a run in this worktree would find above it, and the one elsewhere did not.
-
-    Tools look for settings and packages in all folders above the root.
-    """
-    old, new = _folders_above(was.root_abs), _folders_above(reader.root_abs)
-    for key in was.states if old != new else ():
-        if not key.startswith("/") or f"{key}/" in old:
-            continue
-        nearest = next(folder for folder in old if key.startswith(folder))
-        if nearest not in new and was.states[key] != ABSENT_STATE:
-            yield f"{key} is not above this worktree"
-        for folder in new:
-            path = folder + key.removeprefix(nearest)
-            if folder not in old and os.path.lexists(path):
-                yield f"{path} is there now"
-
-
-def _folders_above(root_abs: str) -> list[str]:
-    """Return the folders above one, with `/` at the end, the nearest one first."""
-    parts = root_abs.strip("/").split("/")
-    return ["/".join(["", *parts[:count], ""]) for count in reversed(range(len(parts)))]
 
 
 class _EndedRun:
@@ -99,12 +53,12 @@ class _EndedRun:
         self._spoilt, self._unreusable = seen.spoilt, seen.unreusable
         self._states: dict[str, str] = {}
         self._changed: list[str] = []
-        # Folders in which it has made or removed something; and those where that remains so.
-        self._touched = {os.path.dirname(path) for path in seen.made}
-        self._refilled = {os.path.dirname(path) for path in seen.made if self._is_new(path)}
+        # Folders in which it may have made or removed something; and those where that remains so.
+        self._touched = {os.path.dirname(path) for path in seen.written}
+        self._refilled = {os.path.dirname(path) for path in seen.written if self._is_new(path)}
 
     def dependencies(self) -> Dependencies:
-        """PathState at all that was read."""
+        """Look at all that was read."""
         programs: set[str] = set()
         for path, how in self._seen.reads.items():
             if self._is_own_temporary(path) or self._reader.is_left_out(path):
@@ -130,13 +84,15 @@ class _EndedRun:
         key = self._reader.key(path)
         names = bool(how & LISTED) or self._reader.is_source(key)
         names = names and not (path in self._touched and self._reader.is_temporary(path))
-        look = self._reader.look(path, names=names)
-        self._states[key] = look.state
-        if self._is_own_change(path, look.changed_ns):
+        state = self._states[key] = self._reader.state(path, names=names)
+        if how & CONTENT and state.rpartition(" to ")[2].startswith(SPECIAL):
+            self._unreusable = self._unreusable or f"it reads {key}, which is no file"
+        changed_ns = self._reader.changed_ns(path, names=names)
+        if self._is_own_change(path, changed_ns):
             self._changed.append(key)
-            if self._must_settle(path) and look.state != self._state_before(path, how, look.state):
+            if self._must_settle(path) and state != self._state_before(path, how, state):
                 self._unreusable = self._unreusable or f"it changes {key}, which it has read"
-        elif look.changed_ns >= self._began_ns or not _is_consistent(how, look.state):
+        elif changed_ns >= self._began_ns or not _is_consistent(how, state):
             self._unreusable = self._unreusable or f"{key} changed while it ran"
 
     def _is_own_temporary(self, path: str) -> bool:

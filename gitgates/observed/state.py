@@ -1,8 +1,8 @@
-"""The state of what a run has read: the same as before, or which path is the first that differs.
+"""The state of a path, as a text that is the same as long as nothing of it has changed.
 
-A state is a short text. What it says of a path is its kind and permissions, and a digest of its
-bytes; of a link also its text, and the state of where it leads; of a folder that was listed, a
-digest of the names in it and their kinds. Digests are kept by what lstat(2) says of a file.
+It has the kind and permissions of a file, and a digest of its bytes; of a link also its text, and
+the state of where it leads; of a folder that was listed, a digest of the names in it and their
+kinds. Digests are kept by what lstat(2) says of a file.
 """
 
 from __future__ import annotations
@@ -11,16 +11,15 @@ import os
 import stat
 import time
 
-from gitgates.core.record import Record
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _blake2 import blake2b
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable
 else:
     from _blake2 import blake2b  # hashlib takes longer to import than this to use
 
 ABSENT_STATE = "-"
+SPECIAL = "special"  # a fifo, a socket, a device
 
 _DIGEST_BYTES = 16
 _READ_BYTES = 1 << 18
@@ -28,22 +27,15 @@ _LARGE_BYTES = 64 << 20  # a file above that is told by what lstat says of it
 _MOST_DIGESTS = 100_000
 # A file that changes again within the resolution of its times looks the same.
 _SETTLED_NS = 2 * 10**9
-_NAMES = " names:"
+NAMES = " names:"
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
-
-
-class PathState(Record):
-    """The state of one path, and when that changed last."""
-
-    state: str
-    changed_ns: int
 
 
 class Reader:
     """Looks at paths.
 
     `root_abs` has no links in it; `digests` are what the last one had, and it adds some; `scratch`
-    says of a path that is relative to the root whether the gate names it so.
+    says whether the gate names a path so, relative to the root where it is inside.
     """
 
     def __init__(
@@ -64,38 +56,45 @@ class Reader:
         inside = path_abs.removeprefix(f"{self.root_abs}/")
         return "." if path_abs == self.root_abs else inside
 
-    def path(self, key: str) -> str:
-        """Return the path that is stored so."""
-        return os.path.join(self.root_abs, key) if key != "." else self.root_abs
-
-    def look(self, path_abs: str, *, names: bool = False) -> PathState:
-        """PathState at a path; `names`: what is in it counts, if it is a folder."""
+    def state(self, path_abs: str, *, names: bool = False) -> str:
+        """Return the state of a path; `names`: what is in it counts, if it is a folder."""
         try:
             status = os.lstat(path_abs)
             if not stat.S_ISLNK(status.st_mode):
-                return self._of(path_abs, status, names=names)
+                return self._state_of(path_abs, status, names=names)
             text = f"link {os.readlink(path_abs)!r} to "
         except OSError as error:
-            return PathState(_of_error(error), 0)
+            return _of_error(error)
         try:
-            target = self._of(path_abs, os.stat(path_abs), names=names)
+            return text + self._state_of(path_abs, os.stat(path_abs), names=names)
         except OSError as error:
-            return PathState(text + _of_error(error), status.st_ctime_ns)
-        return PathState(text + target.state, max(status.st_ctime_ns, target.changed_ns))
+            return text + _of_error(error)
 
     def again(self, key: str, state: str) -> str:
         """Return the state of a path now, as comparable with one that is known."""
-        return self.look(self.path(key), names=_NAMES in state).state
+        path_abs = key if key.startswith("/") else f"{self.root_abs}/{key}".removesuffix("/.")
+        return self.state(path_abs, names=NAMES in state)
 
-    def _of(self, path_abs: str, status: os.stat_result, *, names: bool) -> PathState:
+    def changed_ns(self, path_abs: str, *, names: bool) -> int:
+        """Return when the state of a path has changed last, if it has one that can."""
+        times = [0]
+        for look in (os.lstat, os.stat):
+            try:
+                status = look(path_abs)
+            except OSError:
+                continue
+            if stat.S_IFMT(status.st_mode) in (stat.S_IFREG, stat.S_IFLNK, names and stat.S_IFDIR):
+                times.append(status.st_ctime_ns)
+        return max(times)
+
+    def _state_of(self, path_abs: str, status: os.stat_result, *, names: bool) -> str:
         kind = stat.S_IFMT(status.st_mode)
-        text = f"{_KINDS.get(kind, 'special')} {stat.S_IMODE(status.st_mode):o}"
-        changed_ns = 0
+        text = f"{_KINDS.get(kind, SPECIAL)} {stat.S_IMODE(status.st_mode):o}"
         if kind == stat.S_IFREG:
-            text, changed_ns = f"{text} {self._digest(path_abs, status)}", status.st_ctime_ns
-        elif kind == stat.S_IFDIR and names:
-            text, changed_ns = f"{text}{_NAMES}{self._names(path_abs, status)}", status.st_ctime_ns
-        return PathState(text, changed_ns)
+            return f"{text} {self._digest(path_abs, status)}"
+        if kind == stat.S_IFDIR and names:
+            return f"{text}{NAMES}{self._names(path_abs, status)}"
+        return text
 
     def _digest(self, path_abs: str, status: os.stat_result) -> str:
         identity = _identity(status)
@@ -114,8 +113,7 @@ class Reader:
 
     def _names(self, path_abs: str, status: os.stat_result) -> str:
         identity = f"names {_identity(status)}"
-        is_plain = self._scratch is None or not f"{path_abs}/".startswith(f"{self.root_abs}/")
-        if is_plain and identity in self._digests:
+        if self._scratch is None and identity in self._digests:
             return self._digests[identity]
         try:
             with os.scandir(path_abs) as entries:
@@ -128,7 +126,8 @@ class Reader:
             return _of_error(error)
         digest = blake2b(digest_size=_DIGEST_BYTES)
         digest.update("".join(names).encode("utf-8", "surrogateescape"))
-        return self._keep(identity, digest.hexdigest(), status) if is_plain else digest.hexdigest()
+        text = digest.hexdigest()
+        return text if self._scratch else self._keep(identity, text, status)
 
     def _keep(self, identity: str, digest: str, status: os.stat_result) -> str:
         """Keep a digest for the next time, unless another change might look the same."""
@@ -142,8 +141,7 @@ class Reader:
         """Return whether a path never counts: caches of Python's bytecode, and `scratch`."""
         if "/__pycache__/" in f"{path_abs}/":
             return True
-        key = self.key(path_abs)
-        return self._scratch is not None and not key.startswith("/") and self._scratch(key)
+        return self._scratch is not None and self._scratch(self.key(path_abs))
 
     def is_temporary(self, path_abs: str) -> bool:
         """Return whether a path is in a folder for temporary files, and not in the root."""
@@ -158,29 +156,6 @@ class Reader:
         return not key.startswith("/") and ".git" not in key.split("/")
 
 
-def differences(
-    states: Mapping[str, str], reader: Reader, programs: frozenset[str]
-) -> Iterator[str]:
-    """Yield, as texts, what is not as it was; whoever wants to know whether, takes the first."""
-    for key, before in states.items():
-        now = reader.again(key, before)
-        if now != before:
-            yield _describe(key, before, now, is_program=key in programs)
-
-
-def _describe(key: str, was: str, now: str, *, is_program: bool) -> str:
-    name = f"the program {key}" if is_program else key
-    if was == ABSENT_STATE:
-        return f"{name} is there now"
-    if now == ABSENT_STATE:
-        return f"{name} is gone"
-    if _NAMES in was and was.partition(_NAMES)[0] == now.partition(_NAMES)[0]:
-        return f"other files are in {name}"
-    if was.startswith("link ") and was.rpartition(" to ")[0] != now.rpartition(" to ")[0]:
-        return f"{name} leads elsewhere"
-    return f"{name} changed"
-
-
 def _identity(status: os.stat_result) -> str:
     of_file = f"{status.st_dev} {status.st_ino} {status.st_size}"
     return f"{of_file} {status.st_mtime_ns} {status.st_ctime_ns}"
@@ -189,7 +164,7 @@ def _identity(status: os.stat_result) -> str:
 def _kind(entry: os.DirEntry[str]) -> str:
     if entry.is_symlink():
         return "link"
-    return "folder" if entry.is_dir() else "file" if entry.is_file() else "special"
+    return "folder" if entry.is_dir() else "file" if entry.is_file() else SPECIAL
 
 
 def _of_error(error: OSError) -> str:

@@ -10,12 +10,14 @@ THERE, ABSENT, CONTENT, LISTED, PROGRAM = 1, 2, 4, 8, 16
 _ROLES = {
     "access faccessat faccessat2 stat stat64 lstat lstat64 oldstat oldlstat newfstatat": "look",
     "fstatat64 statx readlink readlinkat statfs statfs64 getxattr lgetxattr listxattr": "look",
-    "llistxattr name_to_handle_at inotify_add_watch chdir fchdir": "look",
+    "llistxattr getxattrat listxattrat file_getattr name_to_handle_at chdir fchdir": "look",
+    "inotify_add_watch": "look",
     "getdents getdents64": "list",
     "execve execveat": "run",
     "chmod fchmod fchmodat fchmodat2 chown chown32 fchown fchown32 fchownat lchown": "change",
     "lchown32 utime utimes futimesat utimensat utimensat_time64 setxattr lsetxattr": "change",
-    "removexattr lremovexattr truncate truncate64": "change",
+    "removexattr lremovexattr setxattrat removexattrat file_setattr": "change",
+    "truncate truncate64": "change",
     "mkdir mkdirat mknod mknodat": "make",
     "symlink symlinkat": "none make",
     "link linkat": "share make",
@@ -23,6 +25,8 @@ _ROLES = {
     "rmdir": "empty",
 }
 ROLES_OF = {name: roles.split() for names, roles in _ROLES.items() for name in names.split()}
+# Those that only look at a path, and change nothing of the process.
+LOOKS = {name for name, roles in ROLES_OF.items() if roles == ["look"]} - {"chdir", "fchdir"}
 ON_FD = {"getdents", "getdents64", "fchdir", "fchmod", "fchown", "fchown32"}
 HOW = {
     **dict.fromkeys(("look", "change", "remove"), THERE),
@@ -33,7 +37,6 @@ HOW = {
 }
 # The roles that change a path → whether it is made anew, or gone.
 CHANGES = {"change": False, "share": False, "make": True, "remove": True, "empty": True}
-HARMLESS = ("getcwd", "memfd_create")
 _NAMESPACES = dict.fromkeys(
     ("CLONE_NEWNS", "CLONE_NEWPID", "CLONE_NEWUSER"), "makes namespaces of its own"
 )
@@ -53,3 +56,5 @@ SPOILS = {
     "ptrace": {"": "uses ptrace itself, as debuggers and sanitizers do"},
     "seccomp": {"NEW_LISTENER": "has its calls answered by another process (seccomp)"},
 }
+_HARMLESS = {"getcwd", "memfd_create"}
+JUDGED = UNREUSABLE.keys() | SPOILS.keys() | _HARMLESS

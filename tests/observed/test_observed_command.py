@@ -62,7 +62,10 @@ def _until(path: Path) -> None:
 
 
 @needs_strace
-def test_it_ends_as_it_wants_when_it_is_asked_to(tmp_path: Path) -> None:
+def test_it_ends_as_it_wants_when_it_is_asked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gitgates.proc.processes.GRACE_S", 60.0)
     script = "trap 'echo asked; exit 5' TERM; sleep 300 & : >started; wait"
     with SignalPipe() as signals, Group(signals) as group:
         child = _start(group, script, tmp_path)
@@ -151,6 +154,8 @@ def test_programs_that_get_privileges(tmp_path: Path, monkeypatch: pytest.Monkey
     assert privileged(str(tool)) == why
     tool.chmod(0o755)
     assert privileged(str(tool)) == ""
+    monkeypatch.setattr("os.listxattr", lambda _path: ["security.capability"])
+    assert privileged(str(tool)) == why
     assert privileged("/nowhere") == ""
 
 

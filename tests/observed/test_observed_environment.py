@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gitgates.observed.environment import environment_difference, environment_state
+from gitgates.observed.environment import (
+    environment_difference,
+    environment_state,
+    temporary_folders,
+)
 
 ENV = {"PATH": "/w/.venv/bin:/usr/bin", "CI": "", "PWD": "/w", "SSH_TTY": "x", "X_SESSION_ID": "1"}
 CHANGES = {
@@ -47,3 +51,8 @@ def test_the_root_may_be_another_one() -> None:
 
 def test_values_are_not_kept() -> None:
     assert "secret" not in str(environment_state({"TOKEN": "secret"}, "/w"))
+
+
+def test_folders_for_temporary_files() -> None:
+    usual = ("/tmp", "/var/tmp", "/dev/shm")
+    assert temporary_folders({"TMPDIR": "/t", "TMP": "", "TEMP": "relative"}) == ("/t", *usual)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,15 +13,12 @@ from pathlib import Path
 import pytest
 
 from gitgates.observed.reads import Observation
-from gitgates.observed.settled import (
-    Dependencies,
-    dependencies,
-    first_difference,
-    states_before,
-)
+from gitgates.observed.settled import dependencies
 from gitgates.observed.state import Reader
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM, THERE
+from gitgates.observed.unchanged import Dependencies, first_difference, states_before
 
+ROOT = Path(__file__).resolve().parents[2]
 READ = THERE | CONTENT
 LONG_AGO, SINCE_EVER = 2 * 10**18, 1  # no file is newer than that; each one is
 
@@ -218,6 +217,20 @@ def test_what_it_makes_where_nothing_was_has_to_settle(place: Place) -> None:
     assert second.unreusable == ""
 
 
+def test_a_new_log_in_a_folder_that_it_lists_has_to_settle(place: Place) -> None:
+    found = place.run({"OUT": LISTED}, changed=("OUT/c",), began_ns=SINCE_EVER)
+    assert found.unreusable == f"it changes {place.out}, which it has read"
+    assert found.changed == (str(place.out),)
+    (place.out / "another").write_text("")  # a log of the next run
+    seen = Observation(
+        {str(place.out): LISTED}, frozenset({place.path("OUT/another")}), frozenset(), "", ""
+    )
+    before = states_before(found, place.reader())
+    (place.out / "another").unlink()
+    again = dependencies(seen, place.reader(), before, SINCE_EVER)
+    assert again.unreusable == f"it changes {place.out}, which it has read"
+
+
 def test_its_own_change_by_another_name(place: Place) -> None:
     found = place.run({"link/b": READ}, changed=("sub/b",), began_ns=SINCE_EVER)
     assert found.unreusable == "it changes link/b, which it has read"
@@ -343,7 +356,22 @@ def test_special_files(place: Place) -> None:
     assert place.difference(found) == ""
 
 
+def test_what_comes_through_a_pipe_is_not_known(place: Place) -> None:
+    os.mkfifo(place.root / "fifo")
+    (place.root / "to").symlink_to("fifo")
+    assert place.run({"to": READ}).unreusable == "it reads to, which is no file"
+
+
 def test_reasons_are_handed_on(place: Place) -> None:
     seen = Observation({}, frozenset(), frozenset(), "connects to x", "uses ptrace")
     found = dependencies(seen, place.reader(), {}, LONG_AGO)
     assert (found.unreusable, found.spoilt) == ("connects to x", "uses ptrace")
+
+
+def test_hooks_load_little_to_look_again() -> None:
+    program = "import gitgates.observed.unchanged, gitgates.observed.environment, sys\n"
+    program += "print(*{'re', 'typing', 'enum', 'hashlib', 'functools'} & {*sys.modules})"
+    loaded = subprocess.run(
+        [sys.executable, "-S", "-c", program], cwd=ROOT, capture_output=True, check=True
+    )
+    assert loaded.stdout.split() == []

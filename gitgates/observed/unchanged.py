@@ -1,0 +1,86 @@
+"""Whether all that a pass depends on is as it was, and if not, what is the first that differs.
+
+Hooks load this: it needs the standard library's smallest parts only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.record import Record
+from gitgates.observed.state import ABSENT_STATE, NAMES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gitgates.observed.state import Reader
+
+
+class Dependencies(Record):
+    """What a pass depends on. Paths are relative to the root where they are inside."""
+
+    root_abs: str  # of the worktree in which it ran
+    states: Mapping[str, str]  # path → state after the run
+    programs: frozenset[str]  # of these
+    changed: tuple[str, ...]  # of these, by the run itself
+    unreusable: str  # why no pass on it can be reused; empty: it can be
+    spoilt: str  # why the result of the run does not count; it is run again without strace
+
+
+def states_before(last: Dependencies, reader: Reader) -> dict[str, str]:
+    """Return the state of what the last run has changed, to be compared after the next one."""
+    return {key: reader.again(key, last.states[key]) for key in last.changed}
+
+
+def first_difference(was: Dependencies, reader: Reader) -> str:
+    """Return the first thing that is not as it was after a run, as a text; empty: all is."""
+    difference = next(_differences(was.states, reader, was.programs), "")
+    return difference or next(_found_above(was, reader), "")
+
+
+def _found_above(was: Dependencies, reader: Reader) -> Iterator[str]:
+    """Yield what a run in this worktree would find above it, and the one elsewhere did not.
+
+    Tools look for settings and packages in all folders above the root.
+    """
+    old, new = _folders_above(was.root_abs), _folders_above(reader.root_abs)
+    for key in was.states if old != new else ():
+        if not key.startswith("/") or f"{key}/" in old:
+            continue
+        nearest = next(folder for folder in old if key.startswith(folder))
+        if nearest not in new and was.states[key] != ABSENT_STATE:
+            yield f"{key} is not above this worktree"
+        for folder in new:
+            path = folder + key.removeprefix(nearest)
+            if folder not in old and os.path.lexists(path):
+                yield f"{path} is there now"
+
+
+def _folders_above(root_abs: str) -> list[str]:
+    """Return the folders above one, with `/` at the end, the nearest one first."""
+    parts = root_abs.strip("/").split("/")
+    return ["/".join(["", *parts[:count], ""]) for count in reversed(range(len(parts)))]
+
+
+def _differences(
+    states: Mapping[str, str], reader: Reader, programs: frozenset[str]
+) -> Iterator[str]:
+    """Yield, as texts, what is not as it was; whoever wants to know whether, takes the first."""
+    for key, before in states.items():
+        now = reader.again(key, before)
+        if now != before:
+            yield _describe(key, before, now, is_program=key in programs)
+
+
+def _describe(key: str, was: str, now: str, *, is_program: bool) -> str:
+    name = f"the program {key}" if is_program else key
+    if was == ABSENT_STATE:
+        return f"{name} is there now"
+    if now == ABSENT_STATE:
+        return f"{name} is gone"
+    if NAMES in was and was.partition(NAMES)[0] == now.partition(NAMES)[0]:
+        return f"other files are in {name}"
+    if was.startswith("link ") and was.rpartition(" to ")[0] != now.rpartition(" to ")[0]:
+        return f"{name} leads elsewhere"
+    return f"{name} changed"
