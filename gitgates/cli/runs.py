@@ -124,16 +124,13 @@ def restore(run_id: str, branch: str | None) -> int:
     git = current_repo().git
     refs = git.lines("for-each-ref", "--format=%(refname)", "--sort=refname", FAILED_REFS)
     runs_kept = [ref.rpartition("/")[2] for ref in refs]
-    matches = [run for run in runs_kept if run.startswith(run_id)] or (
-        runs_kept[-1:] if run_id == "latest" else []
-    )
-    if len(matches) != 1:
+    if not (run := runs.meant_by(run_id, runs_kept)):
         newest = ", ".join(runs_kept[-_NAMED:]) or "none"
         raise errors.UsageError(
             f"no changes of a failed run `{run_id}` found", f"Kept runs: {newest}."
         )
-    name = branch or f"headless-{matches[0]}"
-    git.out("branch", "--no-track", name, f"{FAILED_REFS}/{matches[0]}")
+    name = branch or f"headless-{run}"
+    git.out("branch", "--no-track", name, f"{FAILED_REFS}/{run}")
     click.echo(f"created branch {name}; to switch to it: git switch {name}")
     return errors.OK
 
@@ -257,17 +254,15 @@ def _find(repo: Repo, prefix: str) -> str:
             if os.path.exists(f"{runs_abs}/{run_id}/{artifacts.RESULT}")
         )
         return next(has_result, run_ids[-1])
+    if run := runs.meant_by(prefix, run_ids):
+        return run
     matching = [run_id for run_id in run_ids if run_id.startswith(prefix)]
-    if prefix in matching:
-        return prefix
-    if len(matching) > 1:
+    if matching:
         raise errors.UsageError(
             f"`{prefix}` is an ambiguous prefix of {len(matching)} runs",
             f"Newest: {_newest(matching)}.",
         )
-    if not matching:
-        raise errors.UsageError(f"no run `{prefix}`", f"Newest: {_newest(run_ids)}.")
-    return matching[0]
+    raise errors.UsageError(f"no run `{prefix}`", f"Newest: {_newest(run_ids)}.")
 
 
 def _newest(run_ids: list[str]) -> str:

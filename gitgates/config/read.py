@@ -97,7 +97,7 @@ def read_settings(document: Document, problems: list[Problem]) -> Settings:
             _read_named(settings, (kind, name), table, problems)
     for feature in tables().values():
         if feature.id_of:
-            _read_array(settings, feature, problems)
+            read_array(settings, feature, problems)
         elif feature.name in document.table:
             _read_feature(settings, feature, problems)
     return settings
@@ -112,13 +112,13 @@ def _read_feature(settings: Settings, feature: Table, problems: list[Problem]) -
         problems.append(_no_table(settings.document, path, table, hint))
 
 
-def _read_array(settings: Settings, feature: Table, problems: list[Problem]) -> None:
+def read_array(settings: Settings, feature: Table, problems: list[Problem]) -> None:
     """Read an array of tables; each becomes a table by its id."""
     document = settings.document
     entries = document.table.get(feature.name, [])
     if not isinstance(entries, list):
         message = f"got {show(entries)}, expected an array of tables"
-        hint = f"Try [[tool.gitgates.{feature.name}]] with {feature.example}"
+        hint = f"Try [[{'.'.join((*document.prefix, feature.name))}]] with {feature.example}"
         problems.append(Problem(document.location(feature.name), message, hint))
         return
     for number, table in enumerate(entries):

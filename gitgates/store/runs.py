@@ -107,6 +107,14 @@ def run_ids(state_abs: str, most: int = sys.maxsize) -> list[str]:
         return sorted([name for _number, name in zip(range(most), names, strict=False)])
 
 
+def meant_by(text: str, names: list[str]) -> str:
+    """Return the run that a name, a prefix or `latest` means; empty for none, or several."""
+    if text == "latest":
+        return names[-1] if names else ""
+    matching = [name for name in names if name.startswith(text)]
+    return matching[0] if len(matching) == 1 else text if text in matching else ""
+
+
 def prune(state_abs: str, keep: int, spare_abs: str = "", *, most: int = AT_ONCE) -> int:
     """Remove all but the newest runs, the oldest first; return how many went.
 

@@ -153,8 +153,8 @@ def test_what_runs_in_the_background_of_the_client_ends_with_the_turn(tmp_path: 
     own = bash(stays.format("", "own"), run_in_background=True)
     wait = "while ! [ -s $B/own ] || ! [ -s $B/apart ]; do sleep .02; done"
     apart = bash(f"{stays.format('setsid', 'apart')} >/dev/null 2>&1 & {wait}")
-    turns = (own, apart, put("good"), "done", "all was done")
-    run = headless(there, *turns, args=("--turn-minutes", "0.3"))
+    turns = (own, apart, put("good"), "done")
+    run = headless(there, *turns, args=("--budget-minutes", "0.3"))
     assert run.end["exit_status"] == 0, run.said
     assert "it did not finish within 18 s" in run.said  # the client waits for what runs
     for name in ("own", "apart"):

@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from contextlib import contextmanager
+import sys
 
 import click
 
 from gitgates.config.load import with_table
 from gitgates.core import environ
 from gitgates.core.errors import ConfigError, GitError, GitgatesError, Interrupted, UsageError
+from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.limits import parse_json
-from gitgates.core.types import ALLOW, BLOCK, Config, GateResult, Visit
-from gitgates.features.headless import defaults, run_state
-from gitgates.features.headless.cli_task import read_task
+from gitgates.core.policy import policy_gates
+from gitgates.core.types import ALLOW, BLOCK, Config, GateResult, Hook, Visit
+from gitgates.features.headless import run_state
+from gitgates.features.headless.begin import begin
 from gitgates.features.headless.constraints import settings_of
-from gitgates.features.headless.defaults import HOOK
 from gitgates.features.headless.executor import Executor, decision_of
-from gitgates.features.headless.ground import Location, begin_apart
-from gitgates.features.headless.in_place import begin_in_place
-from gitgates.features.headless.leftovers import settle_all
-from gitgates.features.headless.outcomes import OUTCOMES, HeadlessOptions
+from gitgates.features.headless.outcomes import HOOK, OUTCOMES, HeadlessOptions
+from gitgates.features.headless.recovery import recover
 from gitgates.features.headless.resume import find_conversation
 from gitgates.features.headless.turn import require_outermost
 from gitgates.git.listing import list_changed, list_paths
@@ -31,12 +30,11 @@ from gitgates.report.artifacts import PAGE, RESULT
 from gitgates.report.documents import error_document
 from gitgates.report.text import Console, open_terminal
 from gitgates.store import runs
-from gitgates.verbs.output import format_option, print_json, write_junit
+from gitgates.verbs.output import format_option, print_json, write_junit, write_report
 from gitgates.verbs.repository import configuration, current_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
     from gitgates.features.headless.ground import Ground
@@ -44,6 +42,8 @@ if TYPE_CHECKING:
     from gitgates.features.headless.resume import Conversation
     from gitgates.git.repo import Repo
     from gitgates.hosts.headless import Client
+
+_LONGEST_TASK = 1 << 20  # bytes
 
 
 @click.command("headless")
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
     help="Continue the conversation of an earlier run: its name, a prefix of it, or `latest`. "
     "Without TASK, continue its task.",
 )
-@click.option("--from-file", metavar="FILE", default="", help="Read TASK from FILE; - is stdin.")
 @click.option("--agent", type=click.Choice(list(CLIENTS)), help="Default: the key `agent`.")
 @click.option(
     "--agent-command",
@@ -69,11 +68,6 @@ if TYPE_CHECKING:
     help="How many times failures are sent back to the agent. Default: the key `max_retries`.",
 )
 @click.option(
-    "--commit/--no-commit",
-    default=True,
-    help="Whether to commit what passes (default: yes), or to leave it in your working tree.",
-)
-@click.option(
     "--max-cost",
     metavar="USD",
     type=click.FloatRange(min=0),
@@ -81,7 +75,6 @@ if TYPE_CHECKING:
 )
 @click.option("--message", metavar="TEXT", default="", help="Commit message. Default: TASK.")
 @click.option("--branch", metavar="NAME", default="", help="Commit to this new branch.")
-@click.option("--worktree", is_flag=True, hidden=True)  # every run has one now
 @click.option("--include-uncommitted", is_flag=True, help="Begin with your uncommitted changes.")
 @click.option("--in-place", is_flag=True, help="Work in your working tree, if it is clean: for CI.")
 @click.option(
@@ -89,17 +82,6 @@ if TYPE_CHECKING:
     metavar="M",
     type=click.FloatRange(min=0.1),
     help="Time limit for all turns of the agent. Default: 60.",
-)
-@click.option(
-    "--turn-minutes",
-    metavar="M",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Time limit for each turn. Default: the time left for all turns.",
-)
-@click.option(
-    "--on-failure",
-    type=click.Choice(["rollback", "keep"]),
-    help="On failure, keep the agent's work under a ref only (default), or also its worktree.",
 )
 @click.option("--junit", metavar="FILE", default="", help="Write the last attempt as JUnit XML.")
 @click.option(
@@ -148,42 +130,37 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     repo = current_repo()
     require_outermost(repo)
     console = Console(open_terminal(2 if fmt == "json" else 1, environ.read()))
-    for line in settle_all(repo):  # those in place wait for `gitgates recover`
+    for line in recover(repo, in_place=False):  # those in place wait for `gitgates recover`
         console.message(line)
     earlier = _earlier(repo, options) if options["resume"] else None
-    if earlier and not (options["task"] or options["from_file"]):
-        task = earlier.task
-    else:
-        task = read_task(options["task"], options["from_file"])
+    task = earlier.task if earlier and not options["task"] else _read_task(options["task"])
     config, note = _config(repo, options)
     settings = HeadlessOptions(
         task=task,
         client=_client(earlier.agent if earlier else options["agent"], options, config),
-        arguments=() if options["agent_command"] else settings_of(config).agent_args,
-        max_retries=next(hook for hook in config.hooks if hook.name == HOOK).max_retries,
-        commits=options["commit"],
         message=options["message"],
         budget_s=(options["budget_minutes"] or 60.0) * 60,
-        turn_s=(options["turn_minutes"] or 0) * 60,
-        keeps=options["on_failure"] == "keep",
+        branch=options["branch"],
+        in_place=earlier.root_abs == repo.root_abs if earlier else options["in_place"],
+        uncommitted=options["include_uncommitted"],
         earlier=earlier,
     )
-    _require_possible(repo, options)
-    junit_abs = _junit_abs(options["junit"])
+    _require_possible(repo, settings)
+    if options["junit"]:
+        write_report("--junit", options["junit"], b"")  # reports an error before an hour of work
     if note:
         console.message(note)
-    location = Location(options["branch"], options["in_place"], options["include_uncommitted"])
-    if earlier:  # in the folder where it worked
-        location = location._replace(
-            in_place=earlier.root_abs == repo.root_abs, start=earlier.start
-        )
-        location = location._replace(folder_abs=earlier.root_abs, work=earlier.work_ref)
-    run_abs = runs.new_run(repo.state_abs)
-    run = options["queued"] or os.path.basename(run_abs)
-    run_abs = f"{os.path.dirname(run_abs)}/{run}"
+    if not (settings.in_place or settings.uncommitted) and (
+        list_changed(repo) or list_paths(repo).others
+    ):
+        how = "for that: --include-uncommitted"
+        console.message(f"your uncommitted changes are not part of the run; {how}")
+    run = options["queued"] or os.path.basename(runs.new_run(""))
     lock = run_state.lock_new(repo, run)
     try:
-        ground = _begin(repo, run, location, link=config.link, console=console)
+        ground = begin(repo, run, settings, config.link)
+        console.message(f"working in {ground.repo.root_abs}, on branch {ground.state.branch}")
+        run_abs = f"{repo.state_abs}/runs/{run}"
         executor = Executor(ground, config, settings, run_abs=run_abs, listener=console)
         ended = _execute(executor)
     finally:
@@ -191,9 +168,26 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
         if not run_state.is_there(repo, run):
             run_state.forget(repo, run)
         os.close(lock)
-    if junit_abs:
-        _write_junit(junit_abs, ended, executor)
+    if options["junit"]:
+        _write_junit(options["junit"], ended, executor)
     return _say(ended, executor, fmt)
+
+
+def _read_task(task: str) -> str:
+    """Return the task: an argument, or standard input. Raises: UsageError."""
+    place, content = "TASK", task.encode("utf-8", "surrogateescape")
+    if task == "-":
+        place, content = "standard input", sys.stdin.buffer.read(_LONGEST_TASK + 1)
+    try:
+        text = content.decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        what = f"byte {error.start} is not valid UTF-8, expected text"
+        raise UsageError(f"{place}: {what}") from error
+    if not text:
+        raise UsageError(f"{place} is empty", 'Specify what to do: gitgates headless "fix …"')
+    if len(content) > _LONGEST_TASK or "\0" in text:
+        raise UsageError(f"{place}: is longer than 1 MiB, or contains a NUL byte")
+    return text
 
 
 def _earlier(repo: Repo, options: dict[str, Any]) -> Conversation:
@@ -206,38 +200,24 @@ def _earlier(repo: Repo, options: dict[str, Any]) -> Conversation:
         raise UsageError("--resume and --include-uncommitted are mutually exclusive")
     if options["in_place"] and earlier.root_abs != repo.root_abs:
         raise UsageError(f"{name}: its conversation belongs to another folder")
-    if earlier.passed and not (options["task"] or options["from_file"]):
+    if earlier.passed and not options["task"]:
         raise UsageError(f"{name}: it has passed", "Specify what to do: TASK.")
     return earlier
 
 
-def _begin(
-    repo: Repo, run: str, location: Location, *, link: tuple[str, ...], console: Console
-) -> Ground:
-    if location.in_place:
-        return begin_in_place(repo, run, location)
-    if not location.uncommitted and (list_changed(repo) or list_paths(repo).others):
-        how = "for that: --include-uncommitted"
-        console.message(f"your uncommitted changes are not part of the run; {how}")
-    ground = begin_apart(repo, run, location, link)
-    console.message(f"working in {ground.repo.root_abs}, on branch {ground.state.branch}")
-    return ground
-
-
 def _execute(executor: Executor) -> Ended:
     """Do the run; after a signal or an error, keep what there is."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:  # else it may be ignored
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # as at Ctrl-C
     try:
-        with _raising_at_sigterm():
-            try:
-                ended = executor.execute()
-            except (Interrupted, KeyboardInterrupt):
-                if executor.is_committed:
-                    raise  # whoever tidies up knows it
-                ended = executor.give_up("interrupted")
-    except GitgatesError as error:
+        ended = executor.execute()
+    except (Interrupted, KeyboardInterrupt):
+        if executor.has_passed:
+            raise  # whoever tidies up knows it
+        ended = executor.give_up("interrupted")
+    except GitgatesError:
         executor.listener.phase("")
-        if not isinstance(error, Interrupted):
-            click.echo(f"gitgates: {_left(executor.ground)}", err=True)
+        click.echo(f"gitgates: {_left(executor.ground)}", err=True)
         raise
     executor.ground.close()
     return ended
@@ -246,7 +226,7 @@ def _execute(executor: Executor) -> Ended:
 def _left(ground: Ground) -> str:
     """Keep the work of a run that has met an error; return where it is."""
     try:
-        ref, notes = ground.leave()
+        ref, notes = ground.settle()
         ground.close()
     except (GitgatesError, OSError):
         return ground.left_note()
@@ -254,44 +234,35 @@ def _left(ground: Ground) -> str:
     return "; ".join([work, *notes])
 
 
-@contextmanager
-def _raising_at_sigterm() -> Iterator[None]:
-    """Raise KeyboardInterrupt at SIGTERM wherever nothing else waits for it, as at Ctrl-C."""
-    is_default = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if is_default:  # else it may be ignored
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        if is_default:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-
-
 def _config(repo: Repo, options: dict[str, Any]) -> tuple[Config, str]:
     """Return the configuration with gates for the hook `headless`, and a note on their origin."""
-    try:
-        config = configuration(repo)
-    except ConfigError as error:
-        if "no [tool.gitgates]" not in error.message:
-            raise
-        config = Config()
-    config, note = defaults.with_default_gates(config, repo.root_abs)
-    if (max_retries := options["max_retries"]) is not None:
-        hooks = (
-            hook._replace(max_retries=max_retries) if hook.name == HOOK else hook
-            for hook in config.hooks
+    config, note = configuration(repo), ""
+    hooks = {hook.name: hook for hook in config.hooks}
+    hook = hooks.get(HOOK, Hook(name=HOOK, strategy="collect"))
+    stop = hooks.get(HOOK_OF["turn-end"], hook)
+    if not hook.gates:
+        gates = tuple(name for name in stop.gates if name not in policy_gates())
+        hook = hook._replace(gates=gates, max_retries=stop.max_retries)
+        note = f"the hook {HOOK} has no gates: those of {stop.name} run"
+    if not hook.gates:
+        raise ConfigError(
+            f"{repo.root_abs}: no gates are configured, so nothing would be checked",
+            f'List some: [tool.gitgates.hooks.{HOOK}] gates = ["…"]; or start with: gitgates init',
         )
-        config = config._replace(hooks=tuple(hooks))
+    if options["max_retries"] is not None:
+        hook = hook._replace(max_retries=options["max_retries"])
+    config = config._replace(hooks=tuple({**hooks, HOOK: hook}.values()))
     settings = settings_of(config)
     if options["max_cost"] is not None:
         settings = settings._replace(max_cost=options["max_cost"])
-    if options["agent_args"]:
-        settings = settings._replace(agent_args=tuple(parse_json(options["agent_args"])))
+    if options["agent_args"] or options["agent_command"]:
+        arguments = tuple(parse_json(options["agent_args"] or "[]"))
+        settings = settings._replace(agent_args=arguments)
     return with_table(config, HOOK, settings), note
 
 
 def _client(agent: str | None, options: dict[str, Any], config: Config) -> Client:
-    command, arguments = options["agent_command"], settings_of(config).agent_args
+    command, settings = options["agent_command"], settings_of(config)
     if agent and command:
         hint = "Specify one of them."
         raise UsageError("--agent and --agent-command are mutually exclusive", hint)
@@ -300,22 +271,20 @@ def _client(agent: str | None, options: dict[str, Any], config: Config) -> Clien
             return any_client(command)
         except ValueError as error:
             raise UsageError(f"--agent-command {command!r}: {error}") from error
-    name = agent or settings_of(config).agent
+    name = agent or settings.agent
     if not shutil.which(name, path=environ.read().get("PATH")):
         hint = "Install it, or specify another client: --agent-command '… {prompt} …'"
         raise UsageError(f"`{name}` was not found in PATH", hint)
-    if why := refused_option(name, arguments):
+    if why := refused_option(name, settings.agent_args):
         raise UsageError(f"agent_args: {why}")
     return client(name)
 
 
-def _require_possible(repo: Repo, options: dict[str, Any]) -> None:
+def _require_possible(repo: Repo, options: HeadlessOptions) -> None:
     """Raise UsageError or GitError if a run could not end as it is asked for."""
-    branch = options["branch"]
-    if options["in_place"] and options["include_uncommitted"]:
+    branch = options.branch
+    if options.in_place and options.uncommitted:
         raise UsageError("--in-place and --include-uncommitted are mutually exclusive")
-    if branch and not options["commit"]:
-        raise UsageError("--branch and --no-commit are mutually exclusive")
     if branch and repo.git.ask("check-ref-format", "--branch", branch).exit_status:
         raise UsageError(f"--branch {branch}: not a valid branch name")
     if branch and repo.git.resolve(f"refs/heads/{branch}"):
@@ -325,15 +294,7 @@ def _require_possible(repo: Repo, options: dict[str, Any]) -> None:
         raise GitError(f"git has no committer identity: {reason}")
 
 
-def _junit_abs(path: str) -> str:
-    """Return the path of the JUnit file; an error is reported before an hour of work."""
-    folder, name = os.path.split(os.path.abspath(path))
-    if path and (not name or os.path.isdir(path) or not os.access(folder, os.W_OK)):
-        raise UsageError(f"--junit {path}: cannot be written")
-    return os.path.abspath(path) if path else ""
-
-
-def _write_junit(path_abs: str, ended: Ended, executor: Executor) -> None:
+def _write_junit(path: str, ended: Ended, executor: Executor) -> None:
     """Write the gates of the last attempt, which are what the run comes to, and the run itself."""
     decision, (status, words) = decision_of(executor.run_abs), OUTCOMES[ended.outcome]
     seconds = sum(turn["seconds"] for turn in executor.turns)
@@ -341,7 +302,7 @@ def _write_junit(path_abs: str, ended: Ended, executor: Executor) -> None:
         gate=HOOK, status="failed" if status else "passed", reason=words, duration_s=seconds
     )
     run = Visit(result=result, verdict=BLOCK if status else ALLOW, action="CONTINUE")
-    write_junit(path_abs, decision._replace(visits=(*decision.visits, run)), HOOK)
+    write_junit(path, decision._replace(visits=(*decision.visits, run)), HOOK)
 
 
 def _say(ended: Ended, executor: Executor, fmt: str) -> int:
@@ -361,7 +322,5 @@ def _say(ended: Ended, executor: Executor, fmt: str) -> int:
         click.echo(f"to create a branch from the agent's work: gitgates runs restore {run}")
     for note in ended.notes:
         click.echo(f"note: {note}")
-    if not (executor.settings.commits or status):
-        click.echo("nothing was committed, as requested")
     click.echo(f"report: {run_abs}/{PAGE}")
     return status

@@ -18,12 +18,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
+    from gitgates.features.headless.run_state import RunState
     from gitgates.git.repo import Git, Repo
 
 FAILED_REFS = "refs/gitgates/failed"
 _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
-_EACH = ("--no-replace-objects", "diff-tree", "--stdin", "-r", "--root", "--no-commit-id")
-_ASIDE = ".gitgates-agent"  # beside the index, while gates see another one
+_EACH = (
+    *("--no-replace-objects", "log", "--stdin", "--ignore-missing", "--format=", "--root", "-c"),
+    *("-z", "--name-only", "--no-renames"),
+)
 _LINK = "160000"  # of a tree: a commit, of another repository
 
 
@@ -38,11 +41,6 @@ class Staged(Record):
     def paths_since(self, commit: str) -> set[str]:
         """Return the paths that differ from a commit, or from a tree."""
         return set(self.git.names(*_NAMES, commit, self.tree))
-
-    def lines_since(self, commit: str) -> int:
-        """Return how many lines were added and removed since a commit."""
-        ask = ("diff", "--numstat", "--no-ext-diff", "--no-renames")
-        return _sum_lines(self.git.out(*ask, commit, self.tree))
 
 
 def stage(repo: Repo, index_abs: str, known: Collection[str]) -> Staged:
@@ -75,29 +73,13 @@ def git_with(repo: Repo, index_abs: str) -> Git:
     return git.with_settings((*SETTINGS, ("core.safecrlf", "false")))
 
 
-def in_commits(repo: Repo, before: Iterable[str]) -> tuple[set[str], int]:
-    """Return the paths, and how many lines, that the commits of HEAD changed one by one.
+def paths_in_commits(repo: Repo, before: Iterable[str]) -> set[str]:
+    """Return the paths that the commits of HEAD changed one by one, but not those of `before`.
 
-    Only those that `before` did not lead to. Of a merge, the paths that no parent has so, and no
-    lines. Raises: GitError.
+    Of a merge, those that no parent has so. Raises: GitError.
     """
     revisions = [repo.head, *(f"^{commit}" for commit in sorted(set(before)))]
-    ask = ("--no-replace-objects", "rev-list", "--ignore-missing", "--stdin")
-    made_here = repo.git.out(*ask, stdin="\n".join(revisions).encode()) if repo.head else b""
-    if not made_here:
-        return set(), 0
-    paths = nul_split(
-        repo.git.out(*_EACH, "-c", "-z", "--name-only", "--no-renames", stdin=made_here)
-    )
-    numstat = repo.git.out(*_EACH, "--numstat", "--no-renames", "--no-ext-diff", stdin=made_here)
-    return set(paths), _sum_lines(numstat)
-
-
-def _sum_lines(numstat: bytes) -> int:
-    """Return the sum of all lines that `--numstat` names; a binary file has none."""
-    lines = numstat.decode("utf-8", "replace").splitlines()
-    counts = [field for line in lines for field in line.split("\t")[:2]]
-    return sum(int(count) for count in counts if count.isdigit())
+    return set(repo.git.names(*_EACH, stdin="\n".join(revisions).encode()))
 
 
 def others_in(git: Git) -> set[str]:
@@ -125,43 +107,38 @@ def hidden_files(staged: Staged, start: str, known: Collection[str]) -> list[str
 
 def show_index(repo: Repo, staged: Staged) -> None:
     """Have the index of the worktree be what is committed, for gates and git's hooks."""
-    index_abs = f"{repo.git_dir_abs}/index"
-    keep_index(repo)  # of a run that was killed
-    if os.path.exists(index_abs):
-        copy_index(index_abs, f"{index_abs}{_ASIDE}")
-    copy_index(staged.git.env["GIT_INDEX_FILE"], index_abs)
+    copy_index(staged.git.env["GIT_INDEX_FILE"], f"{repo.git_dir_abs}/index")
 
 
-def put_index_back(repo: Repo) -> None:
-    """Have it be what the agent has left: it may go on, and git restores files from there."""
-    index_abs = f"{repo.git_dir_abs}/index"
-    if os.path.exists(f"{index_abs}{_ASIDE}"):
-        os.rename(f"{index_abs}{_ASIDE}", index_abs)
-    else:
-        remove_file(index_abs)
+def hide_index(repo: Repo) -> None:
+    """Have it be that of HEAD: the agent goes on, and git restores files from there."""
+    repo.git.out("read-tree", "--reset", "HEAD")
 
 
-def keep_index(repo: Repo) -> None:
-    """Have it stay as it is shown."""
-    remove_file(f"{repo.git_dir_abs}/index{_ASIDE}")
+def is_of(git: Git, tip: str, run: str) -> bool:
+    """Return whether a commit is the one of a run."""
+    message = git.out("log", "-1", "--format=%B", tip).decode("utf-8", "replace")
+    return f"Gitgates-Run: {run}" in message.splitlines()
 
 
-def commit_tree(repo: Repo, tree: str, message: str) -> str:
-    """Commit a tree on top of HEAD, without hooks; return the commit, which is on no branch."""
-    parents = ("-p", repo.head) if repo.head else ()
+def commit_tree(repo: Repo, tree: str, message: str, *parents: str) -> str:
+    """Commit a tree without hooks; return the commit, which is on no branch."""
+    options = [word for parent in dict.fromkeys(parents) for word in ("-p", parent)]
     content = message.encode("utf-8", "replace")
-    return repo.git.out("commit-tree", tree, *parents, stdin=content).decode().strip()
+    return repo.git.out("commit-tree", tree, *options, stdin=content).decode().strip()
 
 
-def keep_failed(repo: Repo, staged: Staged, run: str, start: str) -> str:
+def keep_failed(repo: Repo, staged: Staged, state: RunState) -> str:
     """Commit the agent's work under a ref of ours; return the ref, empty if nothing changed.
 
-    Raises: GitError.
+    It has the commits of HEAD and of the branch of the run. Raises: GitError.
     """
-    if repo.head == start and not staged.paths_since(start):
+    tips = [tip for tip in (repo.head, repo.git.resolve(state.ref or "HEAD")) if tip]
+    if {*tips} <= {state.start} and not staged.paths_since(state.start):
         return ""
-    commit = commit_tree(repo, staged.tree, f"Work of the failed headless run {run}")
-    ref = f"{FAILED_REFS}/{run}"
+    message = f"Work of the failed headless run {state.run}"
+    commit = commit_tree(repo, staged.tree, message, *tips)
+    ref = f"{FAILED_REFS}/{state.run}"
     remove_file(f"{repo.common_dir_abs}/{ref}.lock")  # of a git that was killed; no other has it
     repo.git.out("update-ref", ref, commit)
     return ref
@@ -180,4 +157,4 @@ def commit_uncommitted(repo: Repo, folder_abs: str) -> str:
         raise GitError(staged.problem)
     if staged.tree == repo.git.resolve("HEAD^{tree}"):
         return repo.head
-    return commit_tree(repo, staged.tree, "Uncommitted changes of before a headless run")
+    return commit_tree(repo, staged.tree, "Uncommitted changes of before a headless run", repo.head)

@@ -9,7 +9,8 @@ from gitgates.engine.match import matches, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
+    from typing import Any
 
     from gitgates.core.types import Config
 
@@ -21,8 +22,7 @@ class Headless(Record):
 
     agent: str
     agent_args: tuple[str, ...]
-    max_files: int  # 0: any number; so are the next two
-    max_lines: int
+    max_files: int  # 0: any number; so is the next one
     max_tokens: int
     max_cost: float  # in US dollars; 0: any amount
     client_retries: int  # of a turn whose client failed for a passing reason
@@ -41,7 +41,6 @@ def violations(
     *,
     paths: Collection[str],
     denied: Collection[str],
-    lines: int,
     tokens: int,
 ) -> tuple[str, ...]:
     """Return a message for each violation; 0 tokens where the client reports none.
@@ -53,8 +52,6 @@ def violations(
         messages.append(
             f"max_files: {counted(len(paths), 'file')} changed, at most {limits.max_files}"
         )
-    if 0 < limits.max_lines < lines:
-        messages.append(f"max_lines: {counted(lines, 'line')} changed, at most {limits.max_lines}")
     if 0 < limits.max_tokens < tokens:
         messages.append(f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}")
     if limits.allow is not None and (
@@ -97,3 +94,16 @@ def prompt_for(messages: tuple[str, ...], start: str) -> str:
         "The gates have not run. Undo what is not allowed, or do the task with a smaller change, "
         f"then end your turn. {commits if start else ''}".rstrip()
     )
+
+
+def cost_usd(turns: Iterable[dict[str, Any]]) -> float | None:
+    """Return the cost of all turns; None if the client has reported none."""
+    costs = [turn["cost_usd"] for turn in turns if "cost_usd" in turn]
+    return sum(costs) if costs else None
+
+
+def over_cost(turns: list[dict[str, Any]], most_usd: float) -> str:
+    """Return by how much the turns cost more than they may; empty if they do not."""
+    cost = cost_usd(turns) or 0.0
+    is_over = 0 < most_usd < cost
+    return f"max_cost: ${cost:.2f} used, at most ${most_usd:.2f}" if is_over else ""

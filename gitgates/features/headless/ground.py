@@ -1,35 +1,37 @@
-"""Where a run works, how it begins and ends there: a linked worktree that is taken or left alone.
+"""Where a run works: a linked worktree, outside of the working tree and of `.git`.
 
-The working tree that it was started in is not written before a run has passed, and then only by
+The working tree that it was started in is not written before the run has passed, and then only by
 git, as far as git permits that without touching local changes. See in_place.py for the other way.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import time
+from contextlib import contextmanager
 
 from gitgates.core.clean import first_few
-from gitgates.core.errors import GitError, GitgatesError, StateError
-from gitgates.core.record import Record
+from gitgates.core.errors import GitError, StateError
 from gitgates.core.types import Command
-from gitgates.features.headless import commit, linked, run_state, shared
-from gitgates.features.headless.run_state import RunState
+from gitgates.features.headless import commit, run_state, shared
 from gitgates.features.headless.turn import run_process
 from gitgates.files.facts import stat_of
 from gitgates.git.index import copy_index
-from gitgates.store.files import remove_file
+from gitgates.git.repo import find_repo
+from gitgates.store.files import lock_file, make_folder, remove_file, remove_tree, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from gitgates.features.headless.commit import Staged
+    from gitgates.features.headless.run_state import RunState
     from gitgates.git.repo import Repo
 
 BRANCHES = "gitgates/"  # of runs that nobody has named one for
 HOOKS_S = 1800.0  # for the hooks of git
 MOST_NAMED = 10
+_LOCK_S = 60.0  # after that, git is asked without the lock
 # What git keeps while a command waits to be continued. Source: git's wt-status.c, refs.c.
 _UNDER_WAY = (
     *("MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"),
@@ -37,38 +39,54 @@ _UNDER_WAY = (
 )
 
 
-class Location(Record):
-    """Where a run is to work."""
-
-    branch: str = ""  # a new one
-    in_place: bool = False
-    uncommitted: bool = False  # the present state of the working tree is its first commit
-    folder_abs: str = ""  # of an earlier run, whose conversation goes on
-    start: str = "HEAD"  # a commit
-    work: str = ""  # a commit whose content is restored, as changes of `start`
-
-
 class Ground:
-    """A linked worktree for a run."""
-
-    uncommitted = False  # whether the run began with uncommitted changes
+    """A linked worktree for a run, on a branch of its own."""
 
     def __init__(self, home: Repo, state: RunState) -> None:
         self.home, self.state = home, state
-        self.repo = self.reopened() or home
-        self.known = set[str]()
-        self._signs: dict[str, object] = {}
-        self.note_known(set(state.known))
+        self.repo = self.opened() or home
         self.index_abs = f"{run_state.folder_of(home, state.run)}/index"
-
-    def reopened(self) -> Repo | None:
-        """Return the worktree, as far as it is there."""
-        return linked.open_worktree(self.home, self.state.root_abs)
+        self.known: dict[str, object] = {}  # files that are not the run's → as they are
+        self.note_known(state.known)
 
     @property
     def git_dir_abs(self) -> str:
-        """The git folder of the worktree, whether it exists or not."""
-        return linked.git_dir_for(self.home, self.state.root_abs)
+        """The git folder of the worktree. Each has a name of its own."""
+        return f"{self.home.common_dir_abs}/worktrees/{os.path.basename(self.state.root_abs)}"
+
+    def opened(self) -> Repo | None:
+        """Return the worktree; None if git had not finished making it, or it is gone.
+
+        Its `.git` leads where it led: an agent may have made a repository of its own there.
+        """
+        folder_abs, git_dir_abs = self.state.root_abs, self.git_dir_abs
+        dot_git = f"{folder_abs}/.git"
+        if not os.path.isdir(folder_abs) or not os.path.isfile(f"{git_dir_abs}/HEAD"):
+            return None
+        if os.path.isdir(dot_git) and not os.path.islink(dot_git):
+            os.rename(dot_git, f"{git_dir_abs}/replaced-{len(os.listdir(git_dir_abs))}")
+        replace_file(dot_git, f"gitdir: {git_dir_abs}\n".encode(), mode=0o644, sync=False)
+        env = {n: value for n, value in self.home.env.items() if not n.startswith("GIT_DIR")}
+        return find_repo(folder_abs, env)
+
+    def make(self, link: tuple[str, ...]) -> None:
+        """Add the worktree; ignored files that gates need (`link`) are links to those of `home`."""
+        home, state, folder_abs = self.home, self.state, self.state.root_abs
+        with _worktrees_lock(home):
+            make_folder(os.path.dirname(folder_abs))
+            how = ("-q", "--no-track", "-b", state.branch)
+            home.git.out("worktree", "add", *how, folder_abs, state.start)
+        self.repo = self.opened() or home
+        linked = []
+        for name in link:
+            source, target = os.path.join(home.root_abs, name), os.path.join(folder_abs, name)
+            if os.path.exists(source) and not os.path.lexists(target):
+                os.symlink(source, target)
+                linked.append(name)
+        self.note_known(linked)
+        self.state = state._replace(known=tuple(linked))
+        run_state.write(home, self.state)
+        copy_index(f"{self.git_dir_abs}/index", self.index_abs)
 
     # What the run has made
 
@@ -77,11 +95,27 @@ class Ground:
         if not run_state.is_there(self.home, self.state.run):
             folder_abs = run_state.folder_of(self.home, self.state.run)
             raise StateError(f"{folder_abs}: was removed during the run")
-        if self.reopened() is None:
+        if self.opened() is None:
             raise GitError(f"{self.state.root_abs}: is no longer a worktree of the repository")
         for name in (f"{self.index_abs}.lock", f"{self.git_dir_abs}/index.lock"):
             remove_file(name)  # of a git that has ended with its turn
         return commit.stage(self.repo, self.index_abs, self.known)
+
+    def note_known(self, paths: Iterable[str]) -> None:
+        """Take more files for none of the run's, and all of them as they are."""
+        self.known = self._signs_of({*self.known, *paths})
+
+    def changed_others(self, staged: Staged) -> set[str]:
+        """Return the files that the run has changed and that are not staged, such as ignored ones.
+
+        They may be gone.
+        """
+        now = self._signs_of(commit.others_in(staged.git) | self.known.keys())
+        return {path for path in now.keys() | self.known if now.get(path) != self.known.get(path)}
+
+    def _signs_of(self, paths: set[str]) -> dict[str, object]:
+        signs = {path: stat_of(f"{self.repo.root_abs}/{path}") for path in paths}
+        return {path: sign for path, sign in signs.items() if sign}
 
     def hidden_note(self, staged: Staged) -> list[str]:
         """Return a note on files that ignore rules of the run keep from the commit."""
@@ -89,119 +123,97 @@ class Ground:
         what = "not committed, because of ignore rules that the run has added"
         return [f"{what}: {first_few(hidden, MOST_NAMED)}"] if hidden else []
 
-    def note_known(self, paths: set[str]) -> None:
-        """Take more files for none of the run's, and all of them as they are."""
-        self.known |= paths
-        self._signs = self._signs_of(self.known)
-
-    def changed_others(self, staged: Staged) -> set[str]:
-        """Return the files that the run has changed and that are not staged, such as ignored ones.
-
-        They may be gone.
-        """
-        now = self._signs_of(commit.others_in(staged.git) | self.known)
-        return {path for path in now.keys() | self._signs if now.get(path) != self._signs.get(path)}
-
-    def _signs_of(self, paths: set[str]) -> dict[str, object]:
-        signs = {path: stat_of(f"{self.repo.root_abs}/{path}") for path in paths}
-        return {path: sign for path, sign in signs.items() if sign}
-
     def restore(self, work: str) -> None:
         """Restore the content of a commit, as uncommitted changes. Raises: GitError."""
         self.repo.git.out("read-tree", "-m", "-u", "HEAD", work)
         self.repo.git.out("reset", "-q")
 
-    # Its end
-
     def put_back(self) -> list[str]:
         """Put back what is shared with others and was changed; return notes."""
         return shared.put_back(self.home, self.state, self.git_dir_abs)
 
-    def without_commits(self, staged: Staged, message: str) -> None:
-        """Commit what has passed for `take`, without hooks."""
-        tip = commit.commit_tree(self.repo, staged.tree, message)
-        self.home.git.out("update-ref", self.state.ref, tip)
+    # Its end
 
-    def take(self, log_abs: str, on_tick: Callable[[], None], *, commits: bool) -> list[str]:
-        """Bring what has passed to the branch that is checked out at home; return notes.
+    def take(self, log_abs: str, on_tick: Callable[[], None]) -> list[str]:
+        """Bring the commit to the branch that is checked out at home; return notes.
 
         The worktree is removed; its branch, too, if it was ours, and what is on it was taken.
         """
         tip, branch = self.repo.head, self.state.branch
-        is_ours, why = branch.startswith(BRANCHES), ""
-        if is_ours:
-            why = self._why_not_taken(log_abs, on_tick, commits=commits)
-        linked.remove_worktree(self.home, self.state.root_abs)
+        is_ours = branch.startswith(BRANCHES)
+        why = self._why_not_taken(log_abs, on_tick) if is_ours else ""
+        self._remove()
         if is_ours and not why:
             self.home.git.ask("update-ref", "-d", self.state.ref, tip)
         if not why:
             return []
-        command = f"git merge {'' if commits else '--squash '}{branch}"
-        if self.uncommitted:  # they are in the way of the commit that has them
-            command = f"git stash -u && {command}"
-        return [f"it is on branch {branch}: {why}; to take it: {command}"]
+        # What it began with is in the way of the commit that has it.
+        stash = "git stash -u && " if self.state.has_uncommitted else ""
+        return [f"it is on branch {branch}: {why}; to take it: {stash}git merge {branch}"]
 
-    def _why_not_taken(self, log_abs: str, on_tick: Callable[[], None], *, commits: bool) -> str:
+    def _why_not_taken(self, log_abs: str, on_tick: Callable[[], None]) -> str:
         home, state = self.home, self.state
         if head_ref(home) != state.home_ref or home.head != state.home_head:
             return "HEAD is no longer where it was"
         if waiting := under_way(home):
             return waiting
-        how = ["--ff-only", "--no-autostash", "--no-overwrite-ignore"]
-        how += [] if commits else ["--squash"]
+        how = ("--ff-only", "--no-autostash", "--no-overwrite-ignore")
         argv = ("git", "-C", home.root_abs, "merge", "-q", *how, state.ref)
         command = Command(argv, home.root_abs, {**home.env, "LC_ALL": "C"})
         output, ending = run_process(command, log_abs, HOOKS_S, on_tick)
-        if not commits:
-            remove_file(f"{home.git_dir_abs}/SQUASH_MSG")
         return output.decode("utf-8", "replace").strip() if ending.exit_status else ""
 
-    def leave(self, *, keeps: bool = False) -> tuple[str, list[str]]:
-        """Keep what a failed run has made under a ref; return that, if there is any, and notes.
+    def leave(self) -> tuple[str, list[str]]:
+        """Keep what a run that has not passed has made under a ref, and nothing else.
 
-        The worktree goes, unless the run `keeps` it, or git could not hold all of it.
-        Raises: GitError, OSError.
+        Return the ref, if there is any work, and notes. The worktree stays if git could not hold
+        all of it. May be repeated. Raises: GitError, StateError, OSError.
         """
         ref, problem = self.keep()
-        notes = [f"not all of it could be committed: {problem}"] if problem else []
-        if keeps or problem:
-            return ref, [*notes, self.left_note()]
-        return ref, notes + self.drop(ref)
+        if problem:
+            return ref, [f"not all of it could be committed: {problem}", self.left_note()]
+        self._remove()
+        self.home.git.ask("update-ref", "-d", self.state.ref)
+        return ref, []
+
+    def settle(self) -> tuple[str, list[str]]:
+        """Do the same after a kill or a signal, but for a run that had passed."""
+        state, git = self.state, self.home.git
+        tip = git.resolve(state.ref)
+        if not tip or tip == state.start or not commit.is_of(git, tip, state.run):
+            return self.leave()
+        self._remove()
+        what = f"it had passed; its commit is on {state.branch}: git merge {state.branch}"
+        return "", [what]
 
     def keep(self) -> tuple[str, str]:
         """Keep what there is under a ref; return that, and what git could not hold."""
+        ref = f"{commit.FAILED_REFS}/{self.state.run}"
+        if self.opened() is None:  # it was not finished, or is removed already
+            return ref if self.home.git.resolve(ref) else "", ""
         ref = ""
         try:
             staged = self.stage()
             if staged.tree:
-                ref = commit.keep_failed(self.repo, staged, self.state.run, self.state.start)
+                ref = commit.keep_failed(self.repo, staged, self.state)
         except GitError as error:
             return ref, error.message
         return ref, staged.problem
 
-    def drop(self, kept_ref: str) -> list[str]:
-        """Remove the worktree; its branch, too, if nothing is lost with it, or say that it stays.
-
-        Raises: StateError.
-        """
-        linked.remove_worktree(self.home, self.state.root_abs)
-        return self.remove_branch(kept_ref)
-
-    def remove_branch(self, kept_ref: str) -> list[str]:
-        """Remove the branch of a run that has failed; its commits are kept under a ref."""
-        git, ref = self.home.git, self.state.ref
-        tip = git.resolve(ref)
-        ancestor = ("merge-base", "--is-ancestor", tip, kept_ref)
-        if tip and tip != self.state.start and (not kept_ref or git.ask(*ancestor).exit_status):
-            return [f"the branch {self.state.branch} has commits that are nowhere else; it stays"]
-        if tip:
-            git.ask("update-ref", "-d", ref, tip)
-        return []
-
     def left_note(self) -> str:
-        """Return how to remove the worktree, where it stays."""
+        """Return how to go on where it stays."""
         folder_abs = self.state.root_abs
         return f"{folder_abs} was kept; to remove it: git worktree remove --force {folder_abs}"
+
+    def _remove(self) -> None:
+        """Remove the worktree with all that is in it. Raises: StateError.
+
+        Not by git, which removes nothing of a folder that it cannot read as a worktree.
+        """
+        with _worktrees_lock(self.home):
+            for path_abs in (self.state.root_abs, self.git_dir_abs):
+                if os.path.lexists(path_abs):
+                    remove_tree(path_abs)
 
     def close(self) -> None:
         """Hold nothing any more, and forget the run."""
@@ -209,61 +221,33 @@ class Ground:
         run_state.forget(self.home, self.state.run)
 
 
-def begin_apart(home: Repo, run: str, location: Location, link: tuple[str, ...]) -> Ground:
-    """Make the worktree of a run, whose lock is held.
+def folder_for(repo: Repo, run: str) -> str:
+    """Return where the worktree of a run is to be."""
+    home_abs = repo.env.get("HOME") or os.path.expanduser("~")
+    cache_abs = repo.env.get("XDG_CACHE_HOME", "")
+    cache_abs = cache_abs if os.path.isabs(cache_abs) else f"{home_abs}/.cache"
+    name = hashlib.sha256(os.fsencode(os.path.realpath(repo.common_dir_abs))).hexdigest()[:16]
+    return f"{cache_abs}/gitgates/{name}/headless/{run}"
 
-    Ignored files and folders that gates need (`link`) are links to those of `home`.
-    Raises: GitError, StateError.
+
+@contextmanager
+def _worktrees_lock(repo: Repo) -> Iterator[None]:
+    """Hold the lock for adding and removing linked worktrees of a repository.
+
+    While git adds or removes one, other git commands that list all worktrees can fail: "failed to
+    read .git/worktrees/NAME/commondir". Raises: StateError for any OSError.
     """
-    start = start_of(home, location)
-    if location.uncommitted:
-        start = commit.commit_uncommitted(home, run_state.folder_of(home, run))
-    folder_abs = location.folder_abs or linked.folder_for(home, run)
-    ref = f"refs/heads/{location.branch or f'{BRANCHES}{run}'}"
-    state = state_of(home, run, root_abs=folder_abs, ref=ref, start=start)
-    run_state.write(home, state)
-    is_made = False
     try:
-        shared.hold(home, run)
-        linked.add_worktree(home, folder_abs, branch=state.branch, start=start)
-        is_made = True
-        state = state._replace(known=linked.link_ignored(home, folder_abs, link))
-        run_state.write(home, state)
-        ground = Ground(home, state)
-        ground.uncommitted = location.uncommitted and start != home.head
-        copy_index(f"{ground.git_dir_abs}/index", ground.index_abs)
-    except GitgatesError:
-        ground = Ground(home, state)
-        if is_made:
-            ground.drop("")
-        ground.close()
-        raise
-    return ground
-
-
-def state_of(home: Repo, run: str, *, root_abs: str, ref: str, start: str) -> RunState:
-    """Return what there is before a run. Raises: GitError, StateError, OSError."""
-    state = RunState(
-        run=run,
-        root_abs=root_abs,
-        home_abs=home.root_abs,
-        ref=ref,
-        start=start,
-        began_s=time.time(),
-        pid=os.getpid(),
-        home_ref=head_ref(home),
-        home_head=home.head,
-    )
-    return shared.save(home, state)
-
-
-def start_of(home: Repo, location: Location) -> str:
-    """Return the commit that a run begins at. Raises: GitError."""
-    if start := home.git.resolve(f"{location.start}^{{commit}}"):
-        return start
-    if location.start != "HEAD":
-        raise GitError(f"the start commit {location.start} no longer exists")
-    raise GitError("there is no commit yet to begin at", "Create a commit first.")
+        make_folder(repo.shared_state_abs)
+        fd = lock_file(f"{repo.shared_state_abs}/worktrees.lock", wait_s=_LOCK_S)
+        try:
+            yield
+        finally:
+            if fd >= 0:
+                os.close(fd)
+    except OSError as error:
+        what = f"{error.filename}: cannot be changed: {error.strerror}"
+        raise StateError(what, "XDG_CACHE_HOME names the folder of worktrees.") from error
 
 
 def head_ref(repo: Repo) -> str:

@@ -6,21 +6,14 @@ What there was is a point of the memory of files; a run that fails goes back to 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from contextlib import suppress
 
 from gitgates.core.clean import first_few
-from gitgates.core.errors import GitError, GitgatesError, LockError, StateError
-from gitgates.features.headless import commit, run_state, shared
-from gitgates.features.headless.ground import (
-    MOST_NAMED,
-    Ground,
-    Location,
-    head_ref,
-    start_of,
-    state_of,
-    under_way,
-)
+from gitgates.core.errors import GitError, LockError, StateError
+from gitgates.features.headless import commit, run_state
+from gitgates.features.headless.ground import MOST_NAMED, Ground, under_way
 from gitgates.files import points
 from gitgates.files.changes import changes_to
 from gitgates.files.git_state import WAITING
@@ -28,12 +21,10 @@ from gitgates.files.memory import Memory
 from gitgates.files.permissions import usual
 from gitgates.git.index import copy_index
 from gitgates.git.listing import list_changed
-from gitgates.store.files import remove_file, remove_tree, replace_file
+from gitgates.store.files import remove_file, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.features.headless.commit import Staged
-    from gitgates.features.headless.run_state import RunState
     from gitgates.files.versions import Version
     from gitgates.git.repo import Repo
 
@@ -44,55 +35,75 @@ _NONE_BEFORE = (
 )
 
 
-def begin_in_place(home: Repo, run: str, location: Location) -> Ground:
-    """Record what there is, and switch to the branch of the run, whose lock is held.
+class InPlace(Ground):
+    """The working tree of whoever started the run."""
 
-    Raises: GitError, StateError, LockError.
-    """
-    start = start_of(home, Location())
-    _require_clean(home, start, location)
-    point = _record(home)
-    ref = f"refs/heads/{location.branch}" if location.branch else head_ref(home)
-    state = state_of(home, run, root_abs=home.root_abs, ref=ref, start=start)
-    ground = InPlace(home, state)
-    copy_index(f"{home.git_dir_abs}/index", ground.index_abs)
-    ground.note_known(commit.others_in(commit.git_with(home, ground.index_abs)))
-    ground.state = state._replace(point=point, known=tuple(sorted(ground.known)))
-    run_state.write(home, ground.state)
-    try:
-        _require_alone(home, run)  # also if another one has begun at the same time
-        shared.hold(home, run)
-        if location.branch:
-            home.git.out("switch", "-q", "--no-track", "-c", location.branch)
-    except GitgatesError:
-        ground.close()
-        raise
-    return ground
+    @property
+    def git_dir_abs(self) -> str:
+        """The git folder of the working tree."""
+        return self.home.git_dir_abs
+
+    def opened(self) -> Repo | None:
+        """Return the working tree."""
+        return self.home
+
+    def make(self, link: tuple[str, ...]) -> None:
+        """Record what there is, and switch to the branch of the run."""
+        del link  # everything is there
+        home = self.home
+        self._require_alone()  # also if another one has begun at the same time
+        _require_clean(home)
+        copy_index(f"{home.git_dir_abs}/index", self.index_abs)
+        self.note_known(commit.others_in(commit.git_with(home, self.index_abs)))
+        self.state = self.state._replace(point=_record(home), known=tuple(sorted(self.known)))
+        run_state.write(home, self.state)
+        if self.state.ref != self.state.home_ref:
+            home.git.out("switch", "-q", "--no-track", "-c", self.state.branch)
+
+    def _require_alone(self) -> None:
+        """Raise an error if another run works here, or was killed here."""
+        for state in run_state.begun(self.home):
+            if state.root_abs != self.home.root_abs or state.run == self.state.run:
+                continue
+            if (lock := run_state.lock_killed(self.home, state.run)) < 0:
+                what = "another headless run is in progress here"
+                raise LockError(what, "Omit --in-place, or wait.")
+            os.close(lock)
+            hint = "To go back to before it: gitgates recover"
+            raise GitError(f"the headless run {state.run} was killed here", hint)
+
+    def take(self, log_abs: str, on_tick: object) -> list[str]:
+        """Leave what has passed where it is."""
+        del log_abs, on_tick
+        return []
+
+    def leave(self) -> tuple[str, list[str]]:
+        """Keep what a failed run has made under a ref, and go back to the point of before."""
+        if not self.state.point:  # it was killed before it had begun
+            return "", []
+        ref, problem = self.keep()
+        go_back(self.home, self.state)
+        if self.state.ref != self.state.home_ref and not problem:
+            self.home.git.ask("update-ref", "-d", self.state.ref)
+        return ref, [f"not all of it could be committed: {problem}"] if problem else []
+
+    def settle(self) -> tuple[str, list[str]]:
+        """Do the same after a kill or a signal."""
+        return self.leave()
+
+    def left_note(self) -> str:
+        """Return how to go on where that fails."""
+        return f"to go back to before the run {self.state.run}: gitgates recover"
 
 
-def _require_alone(home: Repo, run: str = "") -> None:
-    """Raise an error if another run works here, or was killed here."""
-    for state in run_state.begun(home):
-        if state.root_abs != home.root_abs or state.run == run:
-            continue
-        if (lock := run_state.lock_killed(home, state.run)) < 0:
-            raise LockError("another headless run is in progress here", "Omit --in-place, or wait.")
-        os.close(lock)
-        hint = "To go back to before it: gitgates recover"
-        raise GitError(f"the headless run {state.run} was killed here", hint)
-
-
-def _require_clean(home: Repo, start: str, location: Location) -> None:
-    _require_alone(home)
+def _require_clean(home: Repo) -> None:
+    """Raise GitError where a run in place cannot begin."""
     if waiting := under_way(home):
         raise GitError(f"{home.root_abs}: {waiting}", "`git status` says how to end it.")
     if changed := list_changed(home):
         paths = first_few(changed, MOST_NAMED)
         hint = "Commit or stash them, or omit --in-place: the run has a worktree of its own then."
         raise GitError(f"--in-place needs a clean working tree; uncommitted changes: {paths}", hint)
-    if location.work and home.git.resolve(f"{location.start}^{{commit}}") != start:
-        hint = f"Switch to it, or inspect the changes: git show {location.work}"
-        raise GitError(f"the earlier run began at {location.start}, which is not HEAD", hint)
 
 
 def _record(home: Repo) -> str:
@@ -107,43 +118,7 @@ def _record(home: Repo) -> str:
     return point.id if point else ""
 
 
-class InPlace(Ground):
-    """The working tree of whoever started the run."""
-
-    @property
-    def git_dir_abs(self) -> str:
-        """The git folder of the working tree."""
-        return self.home.git_dir_abs
-
-    def reopened(self) -> Repo | None:
-        """Return the working tree."""
-        return self.home
-
-    def without_commits(self, staged: Staged, message: str) -> None:
-        """Leave what has passed uncommitted."""
-        del staged, message
-        self.repo.git.out("reset", "-q", self.state.start)
-
-    def take(self, log_abs: str, on_tick: object, *, commits: bool) -> list[str]:
-        """Leave what has passed where it is."""
-        del log_abs, on_tick, commits
-        return []
-
-    def leave(self, *, keeps: bool = False) -> tuple[str, list[str]]:
-        """Keep what a failed run has made under a ref, and go back to the point of before.
-
-        Raises: GitError, StateError, OSError.
-        """
-        ref, problem = self.keep()
-        notes = [f"not all of it could be committed: {problem}"] if problem else []
-        if keeps or (problem and not ref):
-            return ref, notes
-        go_back(self.home, self.state)
-        is_own = self.state.ref != self.state.home_ref
-        return ref, notes + (self.remove_branch(ref) if is_own else [])
-
-
-def go_back(repo: Repo, state: RunState) -> None:
+def go_back(repo: Repo, state: run_state.RunState) -> None:
     """Restore files, index, HEAD and branch to what they were before a run. May be repeated.
 
     What there is now is a point of the memory, too. Raises: GitError, StateError, OSError.
@@ -152,17 +127,13 @@ def go_back(repo: Repo, state: RunState) -> None:
     if point is None:
         raise StateError("the memory of files has no longer what there was before the run")
     for name in _NONE_BEFORE:
-        path_abs = f"{repo.git_dir_abs}/{name}"
-        if os.path.isdir(path_abs) and not os.path.islink(path_abs):
-            remove_tree(path_abs)
-        else:
-            remove_file(path_abs)
+        shutil.rmtree(f"{repo.git_dir_abs}/{name}", ignore_errors=True)
+        with suppress(OSError):  # it was a folder
+            remove_file(f"{repo.git_dir_abs}/{name}")
     why = ("-m", f"gitgates: back to before the headless run {state.run}")
+    repo.git.out("update-ref", *why, "--no-deref", state.home_ref or "HEAD", state.home_head)
     if state.home_ref:
-        repo.git.out("update-ref", *why, state.home_ref, state.home_head)
         repo.git.out("symbolic-ref", *why, "HEAD", state.home_ref)
-    else:
-        repo.git.out("update-ref", *why, "--no-deref", "HEAD", state.home_head)
     author = points.Author(kind=points.SESSION, name=f"headless-{state.run}")
     now = points.look_and_record(repo, author, points.Facts(event="headless")).look
     before = points.state_of(repo, point)

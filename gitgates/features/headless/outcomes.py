@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from gitgates.features.headless.resume import Conversation
     from gitgates.hosts.headless import Client
 
+HOOK = "headless"
 # Outcome of a run → exit status, and description.
 OUTCOMES: dict[str, tuple[int, str]] = {
     "passed": (0, "all gates passed"),
@@ -37,13 +38,11 @@ class HeadlessOptions(Record):
 
     task: str
     client: Client
-    arguments: tuple[str, ...] = ()  # more, for the client
-    max_retries: int = 3
-    commits: bool = True
     message: str = ""
     budget_s: float = 3600.0
-    turn_s: float = 0.0  # the most for one turn; 0: what is left of the budget
-    keeps: bool = False  # what a failed run made stays where it is
+    branch: str = ""  # a new one, for the commit
+    in_place: bool = False
+    uncommitted: bool = False  # the present state of the working tree is its first commit
     earlier: Conversation | None = None  # to go on with
 
 

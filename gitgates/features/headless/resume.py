@@ -32,7 +32,7 @@ class Conversation(Record):
     session: str  # of the agent's client
     root_abs: str  # where it has worked: clients find a conversation by that
     turns: tuple[dict[str, Any], ...]  # with what they used, which clients count on
-    start: str = "HEAD"  # the commit to go on from
+    start: str = ""  # the commit to go on from; empty: HEAD
     passed: bool = False
     outcome: str = ""
     work_ref: str = ""  # of a run that failed
@@ -57,38 +57,26 @@ def find_conversation(repo: Repo, name: str) -> Conversation:
 
     Raises: UsageError if there is none that can be continued.
     """
-    places = (f"{repo.state_abs}/runs/{run}/{_FILE}" for run in runs.run_ids(repo.state_abs))
-    names = [path.split("/")[-2] for path in places if os.path.isfile(path)]
-    matching = names[-1:] if name == "latest" else [run for run in names if run.startswith(name)]
-    if len(matching) != 1:
-        newest = ", ".join(names[:-4:-1]) or "none"
-        missing = "no headless run of that name with a finished turn"
-        raise UsageError(
-            f"--resume {name}: {'ambiguous prefix of several runs' if matching else missing}",
-            f"Newest: {newest}.",
-        )
-    conversation = _read(repo, matching[0])
-    if conversation.agent not in CLIENTS or not conversation.session:
-        raise UsageError(
-            f"--resume {conversation.run}: `{conversation.agent}` cannot resume a conversation, or "
-            "has named none",
-            "Start a new run, and describe in its task what to continue.",
-        )
-    return conversation
-
-
-def _read(repo: Repo, run: str) -> Conversation:
-    run_abs, ref = f"{repo.state_abs}/runs/{run}", f"{FAILED_REFS}/{run}"
+    runs_abs = f"{repo.state_abs}/runs"
+    names = [n for n in runs.run_ids(repo.state_abs) if os.path.isfile(f"{runs_abs}/{n}/{_FILE}")]
+    if not (run := runs.meant_by(name, names)):
+        what = f"--resume {name}: no headless run of that name with a finished turn, or several"
+        raise UsageError(what, f"Newest: {', '.join(names[:-4:-1]) or 'none'}.")
+    path_abs = f"{runs_abs}/{run}/{_FILE}"
     try:
-        fields = parse_json(read_state(f"{run_abs}/{_FILE}") or b"")
+        fields = parse_json(read_state(path_abs) or b"")
         earlier = Conversation(run=run, **{**fields, "turns": tuple(fields["turns"])})
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise UsageError(f"--resume {run}: {run_abs}/{_FILE} cannot be read: {error}") from error
-    facts = (read_result(run_abs) or {}).get("headless") or {}
-    passed, start = facts.get("status") == "passed", earlier.start
+        raise UsageError(f"--resume {run}: {path_abs} cannot be read: {error}") from error
+    if earlier.agent not in CLIENTS or not earlier.session:
+        what = f"`{earlier.agent}` cannot resume a conversation, or has named none"
+        hint = "Start a new run, and describe in its task what to continue."
+        raise UsageError(f"--resume {run}: {what}", hint)
+    facts = (read_result(f"{runs_abs}/{run}") or {}).get("headless") or {}
+    passed, start, ref = facts.get("status") == "passed", earlier.start, f"{FAILED_REFS}/{run}"
     if passed and (start := facts.get("commit", earlier.start)):
         is_in = repo.git.ask("merge-base", "--is-ancestor", start, "HEAD")
-        start = start if is_in.exit_status else "HEAD"
+        start = start if is_in.exit_status else ""
     return earlier._replace(
         start=start,
         passed=passed,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+from glob import glob
 
 from gitgates.features.headless.run_state import begun
 from gitgates.git.repo import Git
@@ -62,13 +63,14 @@ def hold(repo: Repo, run: str) -> None:
 
 def let_go(repo: Repo, run: str) -> None:
     """Hold nothing any more."""
-    refs = repo.git.lines("for-each-ref", "--format=%(refname)", f"{HELD}/{run}/")
-    if refs:
-        repo.git.ask("update-ref", "--stdin", stdin="".join(f"delete {r}\n" for r in refs).encode())
+    deletions = repo.git.out("for-each-ref", "--format=delete %(refname)", f"{HELD}/{run}/")
+    repo.git.ask("update-ref", "--stdin", stdin=deletions)
 
 
 def put_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
-    """Put back what the run has changed; return a note on each. `git_dir_abs`: of its worktree.
+    """Put back what the run has changed, and return a note on each change.
+
+    What it has created stays. `git_dir_abs`: of its worktree.
 
     Raises: GitError, OSError.
     """
@@ -77,16 +79,6 @@ def put_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
     notes += _put_settings_back(repo, state)
     notes += _put_refs_back(repo, state, git_dir_abs)
     return notes + _put_stash_back(repo, state)
-
-
-def created_notes(repo: Repo, state: RunState) -> list[str]:
-    """Return a note on each ref, and each entry of the stash, that did not exist before."""
-    others = {state.ref, *(other.ref for other in begun(repo))}
-    created = sorted(_read_refs(repo).keys() - state.refs.keys() - others)
-    created += [
-        f"the entry `{e[1]}` of the stash" for e in _read_stash(repo) if e not in state.stash
-    ]
-    return [f"{what} was created during the run" for what in created]
 
 
 # Refs and the stash
@@ -100,7 +92,9 @@ def _read_refs(repo: Repo) -> dict[str, str]:
 
 
 def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
-    now, notes = _read_refs(repo), list[str]()
+    now, others = _read_refs(repo), {state.ref, *(other.ref for other in begun(repo))}
+    created = sorted(now.keys() - state.refs.keys() - others)
+    notes = [f"{name} was created during the run" for name in created]
     changed = {
         name: before
         for name, before in state.refs.items()
@@ -113,8 +107,8 @@ def _put_refs_back(repo: Repo, state: RunState, git_dir_abs: str) -> list[str]:
             continue  # somebody has committed, say, in another worktree
         what = f"moved to {now[name]}" if name in now else "deleted"
         end = f"it is at {before} again"
-        if (done := repo.git.ask("update-ref", *why, name, before)).exit_status:
-            end = f"it was at {before}: {done.stderr.decode('utf-8', 'replace').strip()}"
+        if (outcome := repo.git.ask("update-ref", *why, name, before)).exit_status:
+            end = f"it was at {before}: {outcome.stderr.decode('utf-8', 'replace').strip()}"
         notes.append(f"{name} was {what} during the run; {end}")
     return notes
 
@@ -146,15 +140,16 @@ def _put_stash_back(repo: Repo, state: RunState) -> list[str]:
     """Put entries back that are gone, below those that are new."""
     now = _read_stash(repo)
     missing = [message for commit, message in state.stash if (commit, message) not in now]
-    if not missing:
-        return []
-    if now:
-        repo.git.out("update-ref", "-d", "refs/stash", now[0][0])
     new = [entry for entry in now if entry not in state.stash]
-    for commit, message in reversed([*new, *state.stash]):
+    if missing and now:
+        repo.git.out("update-ref", "-d", "refs/stash", now[0][0])
+    for commit, message in reversed([*new, *state.stash] if missing else []):
         repo.git.out("stash", "store", "-q", "-m", message, commit)
     removed = "was removed from the stash during the run; it is there again"
-    return [f"`{message}` {removed}" for message in missing]
+    created = [
+        f"the entry `{message}` of the stash was created during the run" for _, message in new
+    ]
+    return [*(f"`{message}` {removed}" for message in missing), *created]
 
 
 # Settings and hooks
@@ -162,19 +157,15 @@ def _put_stash_back(repo: Repo, state: RunState) -> list[str]:
 
 def _read_settings(repo: Repo) -> dict[str, tuple[int, str]]:
     """Return name → mode and content of settings and hooks in the git folder."""
-    names = [name for name in _SETTINGS if os.path.lexists(f"{repo.common_dir_abs}/{name}")]
-    for parent_abs, _folders, files in os.walk(f"{repo.common_dir_abs}/hooks"):
-        place = os.path.relpath(parent_abs, repo.common_dir_abs)
-        names += [f"{place}/{name}" for name in files if not name.endswith(".sample")]
-    settings = {}
-    for name in names:
-        path_abs, content = f"{repo.common_dir_abs}/{name}", b""
-        mode = os.lstat(path_abs).st_mode
-        if stat.S_ISLNK(mode):
+    settings, folder_abs = {}, repo.common_dir_abs
+    for name in (*_SETTINGS, *glob("hooks/**", root_dir=folder_abs, recursive=True)):
+        path_abs, content = f"{folder_abs}/{name}", None
+        if os.path.islink(path_abs):
             content = os.fsencode(os.readlink(path_abs))
-        elif stat.S_ISREG(mode):
+        elif os.path.isfile(path_abs) and not name.endswith(".sample"):
             content = read_file(path_abs)
-        settings[name] = mode, content.decode("latin-1")
+        if content is not None:
+            settings[name] = os.lstat(path_abs).st_mode, content.decode("latin-1")
     return settings
 
 
@@ -187,7 +178,7 @@ def _put_settings_back(repo: Repo, state: RunState) -> list[str]:
             continue
         path_abs = f"{repo.common_dir_abs}/{name}"
         note = f"{path_abs} was changed during the run, and is as before"
-        if name in now:
+        if os.path.lexists(path_abs):
             make_folder(folder_abs)
             kept_abs = f"{folder_abs}/{len(os.listdir(folder_abs))}-{os.path.basename(name)}"
             move_aside(path_abs, kept_abs)

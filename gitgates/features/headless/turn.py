@@ -1,7 +1,12 @@
-"""One turn of an agent's client, with a deadline; what it has started ends with it."""
+"""One turn of an agent's client, with a deadline; what it has started ends with it.
+
+And the wait before it is repeated, if the model's service is busy or out of reach.
+"""
 
 from __future__ import annotations
 
+import re
+import time
 from signal import Signals
 
 from gitgates.core.errors import Interrupted, UsageError
@@ -23,6 +28,19 @@ if TYPE_CHECKING:
 
 RUN_NAME = "GITGATES_HEADLESS"
 _MOST_OUTPUT = 64 << 20  # bytes
+_LONGEST_WAIT_S = 300.0
+_TICK_S = 0.1
+# As clients and libraries word it. Statuses of HTTP: too many requests, and the server's own.
+_PASSING = re.compile(
+    r"\b(?:429|50[0234]|529)\b|rate.?limit|too many requests|overloaded|bad gateway|"
+    r"(?:temporarily|service) unavailable|gateway time.?out|request timed out|"
+    r"\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|TIMEOUT|NOTFOUND|AI_AGAIN|NETUNREACH|HOSTUNREACH|PIPE)\b|"
+    r"getaddrinfo|name resolution|socket hang up|fetch failed|network error|stream disconnected|"
+    r"connection (?:error|reset|refused|aborted|closed|timed out)|connect(?:ion)? timeout",
+    re.IGNORECASE,
+)
+# Waiting resolves none of these.
+_LASTING = re.compile(r"insufficient.quota|credit balance|billing|payment", re.IGNORECASE)
 _SHOWN = 2000  # characters of what went wrong
 # Standard error apart: standard output is what the client was asked to write for machines. First,
 # the shell goes into the control group, if there is one.
@@ -134,3 +152,21 @@ def _tail(path_abs: str) -> str:
             return file.read()[-_SHOWN:].decode("utf-8", "replace").strip()
     except OSError:
         return ""
+
+
+def is_passing(error: str) -> bool:
+    """Return whether a client's error may be temporary."""
+    return bool(_PASSING.search(error)) and not _LASTING.search(error)
+
+
+def wait_s(number: int, first_s: float) -> float:
+    """Return how long to wait before a turn is repeated for the `number`th time, in seconds."""
+    return min(first_s * 2.0 ** min(number - 1, 30), _LONGEST_WAIT_S)
+
+
+def wait(seconds: float, on_tick: Callable[[], None]) -> None:
+    """Wait; `on_tick` is called now and then."""
+    until = time.monotonic() + seconds
+    while (remaining_s := until - time.monotonic()) > 0:
+        time.sleep(min(remaining_s, _TICK_S))
+        on_tick()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from conftest import Repo
 
-from gitgates.features.headless.limits import is_passing, wait_s
+from gitgates.features.headless.turn import is_passing, wait_s
 
 CONFIG = """\
 [gates.test]
@@ -106,7 +106,7 @@ def test_a_service_that_stays_busy_ends_the_run(work: Repo, claude: Claude) -> N
     done = work.gitgates("headless", "go")
     assert done.returncode == 1
     assert b"the agent's client failed twice: API Error: 529 overloaded_error" in done.stdout
-    assert len(claude.prompts) == 2 * (1 + 3)
+    assert len(claude.prompts) == 1 + 3
 
 
 def test_what_does_not_pass_is_not_waited_for(work: Repo, claude: Claude) -> None:
@@ -160,7 +160,6 @@ def test_waiting_is_interrupted(work: Repo, claude: Claude) -> None:
         ("429 You exceeded your current quota (insufficient_quota)", False),
         ("Your credit balance is too low (429)", False),
         ("401 invalid x-api-key", False),
-        ("it did not finish within 500 s", False),
         ("killed by SIGKILL", False),
         ("exit status 1\n1500 files read, 4290 lines", False),
         ("", False),

@@ -213,19 +213,19 @@ def test_each_task_has_a_branch_and_one_report_tells_of_all(
     before = queue.steps()
     assert queue.run().returncode == 1  # nothing is done again
     assert queue.steps() == before
-    check_progress_that_cannot_be_read(queue)
+    check_report_that_cannot_be_read(queue)
     assert queue.steps() == before
 
 
-def check_progress_that_cannot_be_read(queue: Queue) -> None:
+def check_report_that_cannot_be_read(queue: Queue) -> None:
     """Check that it is named, and how to go on without it."""
-    [path] = (queue.repo.path / ".git/gitgates/queues").glob("*/t0.progress")
-    for damaged in (b"", b"[]", b"{", path.read_bytes().replace(b'"v": 3', b'"v": 9')):
+    [path] = (queue.repo.path / ".git/gitgates/queues").glob("*/report.json")
+    for damaged in (b"", b"[]", b"{", b'{"tasks": [{"task": 1}]}'):
         path.write_bytes(damaged)
         done = queue.run()
         assert done.returncode == 73, done
         assert f"{path}: " in done.stderr.decode()
-        assert f"To start this task again: rm {path}" in done.stderr.decode()
+        assert f"To start all tasks again: rm {path}" in done.stderr.decode()
 
 
 @pytest.mark.thorough
@@ -502,6 +502,13 @@ def test_a_branch_that_is_there_is_an_error_of_its_task_alone(queue: Queue) -> N
     assert queue.repo.git("rev-parse", "headless/t0") == queue.head
     queue.repo.git("branch", "-D", "headless/t0")
     assert queue.run().returncode == 0
+    tables = [f'[[tasks]]\nid = "{name}"\nprompt = "good"\n' for name in ("a..b", "t9")]
+    queue.file.write_text("".join(tables))
+    assert queue.run().returncode == 1
+    assert [(row["status"], row["outcome"]) for row in queue.report().values()] == [
+        ("error", "--branch headless/a..b: not a valid branch name"),
+        ("passed", "all gates passed"),
+    ]
 
 
 @pytest.mark.thorough
@@ -528,24 +535,19 @@ def test_what_no_gate_has_checked_is_done_once(queue: Queue) -> None:
 
 
 WRONG = (
-    ("", "tasks.toml: tasks: expected an array of tables. Try [[tasks]] with"),
-    ("tasks = 3", "tasks.toml: tasks: got 3, expected an array of tables"),
+    ("", "tasks.toml: has no [[tasks]]. Try [[tasks]] with"),
+    ("tasks = 3", "tasks.toml: tasks: got 3, expected an array of tables. Try [[tasks]] with"),
     ("[[tasks]\n", "tasks.toml: is not valid TOML: "),
     ("[[task]]\nid='a'\nprompt='b'", "tasks.toml: task: unknown key. Did you mean `tasks`?"),
     ("[[tasks]]\nprompt='b'", "tasks.toml: tasks[0]: has no `id`"),
-    ("[[tasks]]\nid='a'", "tasks.toml: tasks[0]: has no `prompt`"),
-    ("[[tasks]]\nid='a/b'\nprompt='b'", 'tasks[0].id: got "a/b", expected 1 to 64 letters'),
-    ("[[tasks]]\nid='a'\nprompt=' '", 'tasks[0].prompt: got " ", expected text'),
-    ("[[tasks]]\nid='a'\nprompts='b'", "tasks[0].prompts: unknown key. Did you mean `prompt`?"),
-    ("[[tasks]]\nid='a'\nprompt='b'\nagent='x'", 'tasks[0].agent: got "x", expected'),
-    ("[[tasks]]\nid='a'\nprompt='b'\nmax_retries=-1", "tasks[0].max_retries: got -1, expected"),
-    ("[[tasks]]\nid='a'\nprompt_file='no'", "tasks[0].prompt_file: no: No such file"),
-    ("[[tasks]]\nid='a'\nprompt='b'\n" * 2, "tasks[1].id: `a` is defined twice"),
-    ("[[tasks]]\nid='a..b'\nprompt='b'", "`a..b`: branch: not a valid branch name: headless/"),
-    (
-        "[[tasks]]\nid='a'\nprompt='b'\nbranch='x/y'\n[[tasks]]\nid='b'\nprompt='b'\nbranch='x'",
-        "tasks[1].branch: x conflicts with x/y, the branch of `a`",
-    ),
+    ("[[tasks]]\nid='a'", "tasks.toml: tasks.a: has no `prompt`"),
+    ("[[tasks]]\nid='a/b'\nprompt='b'", 'tasks."a/b".id: got "a/b", expected 1 to 64 letters'),
+    ("[[tasks]]\nid='a'\nprompt=' '", "tasks.a: has no `prompt`"),
+    ("[[tasks]]\nid='a'\nprompts='b'", "tasks.a.prompts: unknown key. Did you mean `prompt`?"),
+    ("[[tasks]]\nid='a'\nprompt='b'\nagent='x'", 'tasks.a.agent: got "x", expected'),
+    ("[[tasks]]\nid='a'\nprompt='b'\nmax_retries=-1", "tasks.a.max_retries: got -1, expected"),
+    ("[[tasks]]\nid='a'\nprompt_file='no'", "tasks.a.prompt_file: no: [Errno 2] No such file"),
+    ("[[tasks]]\nid='a'\nprompt='b'\n" * 2, "tasks[1]: `a` is defined twice"),
 )
 
 
@@ -561,8 +563,8 @@ def test_what_is_wrong_with_the_file_is_named(queue: Queue) -> None:
 def test_everything_that_is_wrong_is_told_at_once(queue: Queue) -> None:
     queue.file.write_text("[[tasks]]\nid = 3\n[[tasks]]\nprompt = 4\nmax_cost = 'much'\n")
     done = queue.repo.gitgates("headless", "--tasks", str(queue.file))
-    assert done.stderr.count(b"tasks[0]") == 2
-    assert done.stderr.count(b"tasks[1]") == 3
+    assert done.stderr.count(b"tasks.3") == 2
+    assert done.stderr.count(b"tasks.1") + done.stderr.count(b"tasks[1]") == 4
 
 
 def test_the_example_of_the_docs_can_be_read(tmp_path: Path) -> None:
@@ -576,7 +578,7 @@ def test_the_example_of_the_docs_can_be_read(tmp_path: Path) -> None:
 
 def test_options_for_one_task_are_refused(queue: Queue) -> None:
     queue.tasks("good")
-    for option in ("--branch=x", "--message=x", "--from-file=x", "--no-commit", "x"):
+    for option in ("--branch=x", "--message=x", "--junit=x", "x"):
         done = queue.repo.gitgates("headless", "--tasks", str(queue.file), option)
         assert done.returncode == 64, option
         assert b"are mutually exclusive" in done.stderr
