@@ -25,7 +25,7 @@ FAILED_REFS = "refs/gitgates/failed"
 _NAMES = ("diff-tree", "-r", "-z", "--name-only", "--no-renames")
 _EACH = (
     *("--no-replace-objects", "log", "--stdin", "--ignore-missing", "--format=", "--root", "-c"),
-    *("-z", "--name-only", "--no-renames"),
+    *("-z", "--name-only", "--no-renames", "--no-show-signature"),
 )
 _LINK = "160000"  # of a tree: a commit, of another repository
 
@@ -78,8 +78,8 @@ def paths_in_commits(repo: Repo, before: Iterable[str]) -> set[str]:
 
     Of a merge, those that no parent has so. Raises: GitError.
     """
-    revisions = [repo.head, *(f"^{commit}" for commit in sorted(set(before)))]
-    return set(repo.git.names(*_EACH, stdin="\n".join(revisions).encode()))
+    revisions = "\n".join([repo.head, *(f"^{commit}" for commit in sorted(set(before)))])
+    return set(repo.git.names(*_EACH, stdin=revisions.encode())) if repo.head else set()
 
 
 def others_in(git: Git) -> set[str]:
@@ -112,7 +112,7 @@ def show_index(repo: Repo, staged: Staged) -> None:
 
 def hide_index(repo: Repo) -> None:
     """Have it be that of HEAD: the agent goes on, and git restores files from there."""
-    repo.git.out("read-tree", "--reset", "HEAD")
+    repo.git.out("read-tree", *(("--reset", repo.head) if repo.head else ("--empty",)))
 
 
 def is_of(git: Git, tip: str, run: str) -> bool:

@@ -10,16 +10,16 @@ import os
 import time
 
 from gitgates.core.agent_types import Channels, Payload
-from gitgates.core.types import ALLOW, BLOCK, WARN, Command, Decision, GateResult, Visit
+from gitgates.core.types import ALLOW, BLOCK, WARN, Decision, GateResult, Visit
 from gitgates.engine.command import with_hook
 from gitgates.features.headless import commit, constraints
-from gitgates.features.headless.ground import HOOKS_S, head_ref
+from gitgates.features.headless.ground import head_ref
 from gitgates.features.headless.outcomes import HOOK, OUTCOMES, Ended
 from gitgates.features.headless.resume import save_conversation
 from gitgates.features.headless.turn import (
     RUN_NAME,
     is_passing,
-    run_process,
+    run_git,
     run_turn,
     wait,
     wait_s,
@@ -105,7 +105,8 @@ class Executor:
                 judged, failed = self._content(), 0
             elif is_passing(turn.error) and failed < self.limits.client_retries:
                 failed += 1
-                self._wait(failed)
+                seconds = wait_s(failed, self.limits.retry_wait_s)
+                wait(min(seconds, self.ends_at - time.monotonic()), self.listener)
             else:
                 failed += 1
                 why = turn.error or self._why_unchanged(turn)
@@ -149,13 +150,6 @@ class Executor:
             first, _, _rest = turn.error.partition("\n")  # the report has all of it
             self.listener.message(f"{client.name}: {first}")
         return turn
-
-    def _wait(self, number: int) -> None:
-        """Wait before a turn is repeated that failed for a reason that may pass."""
-        seconds = wait_s(number, self.limits.retry_wait_s)
-        seconds = min(seconds, max(self.ends_at - time.monotonic(), 0.0))
-        self.listener.message(f"that may pass: the turn is repeated in {seconds:.0f} s")
-        wait(seconds, self.listener.tick)
 
     def _why_unchanged(self, turn: Turn) -> str:
         """Say that a turn has changed nothing; return why, empty if unknown."""
@@ -300,12 +294,9 @@ class Executor:
                 file.write(self._message(words))
             # Overrides the configured cleanup: `#12` does not begin a comment.
             how_to = ("-q", "--cleanup=whitespace", "-F", message_abs)
-            argv = ("git", "-C", repo.root_abs, "commit", *how_to)
             log_abs = f"{self.run_abs}/commit-{self.attempts}.log"
-            command = Command(argv, repo.root_abs, repo.env)
-            output, ending = run_process(command, log_abs, HOOKS_S, self.listener.tick)
-            if ending.exit_status != 0:
-                text = output.decode("utf-8", "replace")
+            tick = self.listener.tick
+            if text := run_git(repo, "commit", *how_to, log_abs=log_abs, on_tick=tick):
                 self.listener.message(f"`git commit` failed: {log_abs}")
                 feedback = f"The gates passed, but `git commit` failed:\n\n{text}"
                 return self._refuse("git commit", feedback, turn)

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 
 from gitgates.core.clean import first_few
 from gitgates.core.errors import GitError, StateError
-from gitgates.core.types import Command
 from gitgates.features.headless import commit, run_state, shared
-from gitgates.features.headless.turn import run_process
+from gitgates.features.headless.turn import run_git
 from gitgates.files.facts import stat_of
 from gitgates.git.index import copy_index
 from gitgates.git.repo import find_repo
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 BRANCHES = "gitgates/"  # of runs that nobody has named one for
-HOOKS_S = 1800.0  # for the hooks of git
 MOST_NAMED = 10
 _LOCK_S = 60.0  # after that, git is asked without the lock
 # What git keeps while a command waits to be continued. Source: git's wt-status.c, refs.c.
@@ -157,11 +155,8 @@ class Ground:
             return "HEAD is no longer where it was"
         if waiting := under_way(home):
             return waiting
-        how = ("--ff-only", "--no-autostash", "--no-overwrite-ignore")
-        argv = ("git", "-C", home.root_abs, "merge", "-q", *how, state.ref)
-        command = Command(argv, home.root_abs, {**home.env, "LC_ALL": "C"})
-        output, ending = run_process(command, log_abs, HOOKS_S, on_tick)
-        return output.decode("utf-8", "replace").strip() if ending.exit_status else ""
+        how = ("-q", "--ff-only", "--no-autostash", "--no-overwrite-ignore", state.ref)
+        return run_git(home, "merge", *how, log_abs=log_abs, on_tick=on_tick)
 
     def leave(self) -> tuple[str, list[str]]:
         """Keep what a run that has not passed has made under a ref, and nothing else.

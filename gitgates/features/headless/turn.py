@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
     from gitgates.hosts.headless import Client, Start
 
@@ -41,6 +42,7 @@ _PASSING = re.compile(
 )
 # Waiting resolves none of these.
 _LASTING = re.compile(r"insufficient.quota|credit balance|billing|payment", re.IGNORECASE)
+_HOOKS_S = 1800.0  # for the hooks of git
 _SHOWN = 2000  # characters of what went wrong
 # Standard error apart: standard output is what the client was asked to write for machines. First,
 # the shell goes into the control group, if there is one.
@@ -146,6 +148,18 @@ def run_process(
     return capture.captured()[0], child.ending()
 
 
+def run_git(repo: Repo, *args: str, log_abs: str, on_tick: Callable[[], None]) -> str:
+    """Run a git command and its hooks; return what it said if it failed.
+
+    Raises: Interrupted after a signal.
+    """
+    argv = ("git", "-C", repo.root_abs, *args)
+    command = Command(argv, repo.root_abs, repo.env)
+    output, ending = run_process(command, log_abs, _HOOKS_S, on_tick)
+    text = output.decode("utf-8", "replace").strip() or f"git {args[0]} failed"
+    return text if ending.exit_status != 0 else ""
+
+
 def _tail(path_abs: str) -> str:
     try:
         with open(path_abs, "rb") as file:
@@ -164,9 +178,10 @@ def wait_s(number: int, first_s: float) -> float:
     return min(first_s * 2.0 ** min(number - 1, 30), _LONGEST_WAIT_S)
 
 
-def wait(seconds: float, on_tick: Callable[[], None]) -> None:
-    """Wait; `on_tick` is called now and then."""
+def wait(seconds: float, listener: Listener) -> None:
+    """Wait before a turn is repeated."""
+    listener.message(f"that may pass: the turn is repeated in {max(seconds, 0):.0f} s")
     until = time.monotonic() + seconds
     while (remaining_s := until - time.monotonic()) > 0:
         time.sleep(min(remaining_s, _TICK_S))
-        on_tick()
+        listener.tick()

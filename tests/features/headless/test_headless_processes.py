@@ -197,7 +197,7 @@ def test_what_was_done_when_time_is_up_is_checked_before_it_is_given_up(work: Re
     assert f"note: {said}\n" in done.stdout.decode()
     assert "The time limit ended the agent's last turn" in work.git("log", "-1", "--format=%b")
     assert work.git("show", "HEAD:a.txt") == "good"
-    assert "sh: it did not finish within 6 s" in done.stdout.decode()
+    assert "sh: it did not finish within" in done.stdout.decode()
 
 
 @pytest.mark.thorough
