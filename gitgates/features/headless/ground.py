@@ -183,9 +183,13 @@ class Ground:
 
     def keep(self) -> tuple[str, str]:
         """Keep what there is under a ref; return that, and what git could not hold."""
-        ref = f"{commit.FAILED_REFS}/{self.state.run}"
+        git, ref = self.home.git, f"{commit.FAILED_REFS}/{self.state.run}"
         if self.opened() is None:  # it was not finished, or is removed already
-            return ref if self.home.git.resolve(ref) else "", ""
+            tip = git.resolve(ref) or git.resolve(self.state.ref)
+            if tip in ("", self.state.start):
+                return "", ""
+            git.out("update-ref", ref, tip)
+            return ref, ""
         ref = ""
         try:
             staged = self.stage()

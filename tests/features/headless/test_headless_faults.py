@@ -253,6 +253,15 @@ def test_whatever_an_agent_does_in_its_worktree_is_left_there(work: Repo, ruin: 
     assert work.git("show", f"{kept}:a.txt") == "worse"
 
 
+def test_commits_of_an_agent_that_removes_its_worktree_are_kept(work: Repo) -> None:
+    done = run(work, "echo worse > a.txt; git commit -qam own; rm -rf $PWD")
+    assert done.returncode == 74
+    assert b"is no longer a worktree of the repository" in done.stderr
+    ref = done.stderr.decode().partition("the agent's work is kept as ")[2].split()[0]
+    assert work.git("show", f"{ref}:a.txt") == "worse"
+    assert left(work) == []
+
+
 def test_a_repository_without_a_commit_is_refused(repo: Repo) -> None:
     repo.config(CONFIG)
     done = run(repo, GOOD)
