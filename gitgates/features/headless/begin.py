@@ -56,7 +56,6 @@ def begin(home: Repo, run: str, options: HeadlessOptions, link: tuple[str, ...])
         pid=os.getpid(),
         home_ref=head_ref(home),
         home_head=head,
-        has_uncommitted=options.uncommitted and start != head,
     )
     ground = ground_of(home, shared.save(home, state))
     run_state.write(home, ground.state)

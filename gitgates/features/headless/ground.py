@@ -145,8 +145,9 @@ class Ground:
             self.home.git.ask("update-ref", "-d", self.state.ref, tip)
         if not why:
             return []
-        # What it began with is in the way of the commit that has it.
-        stash = "git stash -u && " if self.state.has_uncommitted else ""
+        # If it began with uncommitted changes, they are in the way of the commit that has them.
+        before = self.home.git.resolve(f"{self.state.start}^")
+        stash = "git stash -u && " if before == self.state.home_head else ""
         return [f"it is on branch {branch}: {why}; to take it: {stash}git merge {branch}"]
 
     def _why_not_taken(self, log_abs: str, on_tick: Callable[[], None]) -> str:

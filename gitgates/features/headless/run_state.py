@@ -39,7 +39,6 @@ class RunState(Record):
     known: tuple[str, ...] = ()  # untracked and ignored files that are not the run's
     home_ref: str = ""  # what HEAD named before; empty: a commit
     home_head: str = ""  # that commit
-    has_uncommitted: bool = False  # it began with uncommitted changes, as its first commit
     point: str = ""  # in place: of the memory of files, what there was
 
     @property

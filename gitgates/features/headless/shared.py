@@ -178,10 +178,12 @@ def _put_settings_back(repo: Repo, state: RunState) -> list[str]:
             continue
         path_abs = f"{repo.common_dir_abs}/{name}"
         note = f"{path_abs} was changed during the run, and is as before"
-        if os.path.lexists(path_abs):
+        parent_abs = os.path.dirname(path_abs)
+        there_abs = path_abs if os.path.isdir(parent_abs) else parent_abs
+        if os.path.lexists(there_abs):
             make_folder(folder_abs)
-            kept_abs = f"{folder_abs}/{len(os.listdir(folder_abs))}-{os.path.basename(name)}"
-            move_aside(path_abs, kept_abs)
+            kept_abs = f"{folder_abs}/{len(os.listdir(folder_abs))}-{os.path.basename(there_abs)}"
+            move_aside(there_abs, kept_abs)
             note += f"; what it was changed to is in {kept_abs}"
         if name in before:
             _write(path_abs, *before[name])

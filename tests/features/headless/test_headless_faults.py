@@ -253,6 +253,19 @@ def test_whatever_an_agent_does_in_its_worktree_is_left_there(work: Repo, ruin: 
     assert work.git("show", f"{kept}:a.txt") == "worse"
 
 
+@pytest.mark.parametrize("place", ["pre-commit", ""], ids=["a hook", "all hooks"])
+def test_what_is_in_the_place_of_a_hook_goes(work: Repo, place: str) -> None:
+    hook = work.path / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    there = f"$(git rev-parse --git-common-dir)/hooks/{place}".rstrip("/")
+    put = f"mkdir {there}" if place else f"echo x > {there}"
+    assert f"{hook} was changed during the run, and is as before" in passed(
+        work, f"rm -rf {there}; {put}; {GOOD}"
+    )
+    assert hook.read_text() == "#!/bin/sh\n"
+
+
 def test_commits_of_an_agent_that_removes_its_worktree_are_kept(work: Repo) -> None:
     done = run(work, "echo worse > a.txt; git commit -qam own; rm -rf $PWD")
     assert done.returncode == 74
