@@ -193,7 +193,8 @@ def _hooks() -> str:
             ),
         ),
         "`gitgates run headless` runs the gates of `headless` on the paths of `manual`. If "
-        "`headless` has no gates, those of `Stop` run. "
+        "`headless` has no gates, those of `Stop` run; if that has none either, default gates for "
+        "the language. "
         "[How a headless run works](../how-to/headless.md).",
         "## Of coding agents",
         "What each event of Claude Code allows. A verdict that an event cannot express is "

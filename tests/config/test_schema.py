@@ -100,6 +100,7 @@ GOOD: dict[str, list[Any]] = {
     "agent": ["claude", "codex", "hermes"],
     "agent_args": [[], ["--model", "x"]],
     "max_files": [0, 3],
+    "max_lines": [0, 100],
     "max_cost": [0, 0.5, 20],
     "client_retries": [0, 6],
     "retry_wait": [1, 0.5, "10s"],

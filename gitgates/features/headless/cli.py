@@ -12,13 +12,12 @@ import click
 from gitgates.config.load import with_table
 from gitgates.core import environ
 from gitgates.core.errors import ConfigError, GitError, GitgatesError, Interrupted, UsageError
-from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.limits import parse_json
-from gitgates.core.policy import policy_gates
-from gitgates.core.types import ALLOW, BLOCK, Config, GateResult, Hook, Visit
+from gitgates.core.types import ALLOW, BLOCK, Config, GateResult, Visit
 from gitgates.features.headless import run_state
 from gitgates.features.headless.begin import begin
 from gitgates.features.headless.constraints import settings_of
+from gitgates.features.headless.defaults import with_default_gates
 from gitgates.features.headless.executor import Executor, decision_of
 from gitgates.features.headless.outcomes import HOOK, OUTCOMES, HeadlessOptions
 from gitgates.features.headless.recovery import recover
@@ -236,22 +235,19 @@ def _left(ground: Ground) -> str:
 
 def _config(repo: Repo, options: dict[str, Any]) -> tuple[Config, str]:
     """Return the configuration with gates for the hook `headless`, and a note on their origin."""
-    config, note = configuration(repo), ""
-    hooks = {hook.name: hook for hook in config.hooks}
-    hook = hooks.get(HOOK, Hook(name=HOOK, strategy="collect"))
-    stop = hooks.get(HOOK_OF["turn-end"], hook)
-    if not hook.gates:
-        gates = tuple(name for name in stop.gates if name not in policy_gates())
-        hook = hook._replace(gates=gates, max_retries=stop.max_retries)
-        note = f"the hook {HOOK} has no gates: those of {stop.name} run"
-    if not hook.gates:
-        raise ConfigError(
-            f"{repo.root_abs}: no gates are configured, so nothing would be checked",
-            f'List some: [tool.gitgates.hooks.{HOOK}] gates = ["…"]; or start with: gitgates init',
+    try:
+        config = configuration(repo)
+    except ConfigError as error:
+        if "no [tool.gitgates]" not in error.message:
+            raise
+        config = Config()
+    config, note = with_default_gates(config, repo.root_abs)
+    if (max_retries := options["max_retries"]) is not None:
+        hooks = (
+            hook._replace(max_retries=max_retries) if hook.name == HOOK else hook
+            for hook in config.hooks
         )
-    if options["max_retries"] is not None:
-        hook = hook._replace(max_retries=options["max_retries"])
-    config = config._replace(hooks=tuple({**hooks, HOOK: hook}.values()))
+        config = config._replace(hooks=tuple(hooks))
     settings = settings_of(config)
     if options["max_cost"] is not None:
         settings = settings._replace(max_cost=options["max_cost"])

@@ -42,6 +42,13 @@ class Staged(Record):
         """Return the paths that differ from a commit, or from a tree."""
         return set(self.git.names(*_NAMES, commit, self.tree))
 
+    def lines_since(self, commit: str) -> int:
+        """Return how many lines were added and removed since a commit; of a binary file, none."""
+        ask = ("diff", "--numstat", "--no-ext-diff", "--no-renames")
+        lines = self.git.out(*ask, commit, self.tree).decode("utf-8", "replace").splitlines()
+        counts = [field for line in lines for field in line.split("\t")[:2]]
+        return sum(int(count) for count in counts if count.isdigit())
+
 
 def stage(repo: Repo, index_abs: str, known: Collection[str]) -> Staged:
     """Stage what is in the working tree, but for ignored files and `known` ones.

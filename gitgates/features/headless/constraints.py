@@ -22,7 +22,8 @@ class Headless(Record):
 
     agent: str
     agent_args: tuple[str, ...]
-    max_files: int  # 0: any number; so is the next one
+    max_files: int  # 0: any number; so are the next two
+    max_lines: int
     max_tokens: int
     max_cost: float  # in US dollars; 0: any amount
     client_retries: int  # of a turn whose client failed for a passing reason
@@ -41,6 +42,7 @@ def violations(
     *,
     paths: Collection[str],
     denied: Collection[str],
+    lines: int,
     tokens: int,
 ) -> tuple[str, ...]:
     """Return a message for each violation; 0 tokens where the client reports none.
@@ -52,6 +54,8 @@ def violations(
         messages.append(
             f"max_files: {counted(len(paths), 'file')} changed, at most {limits.max_files}"
         )
+    if 0 < limits.max_lines < lines:
+        messages.append(f"max_lines: {counted(lines, 'line')} changed, at most {limits.max_lines}")
     if 0 < limits.max_tokens < tokens:
         messages.append(f"max_tokens: {tokens:,} used, at most {limits.max_tokens:,}")
     if limits.allow is not None and (

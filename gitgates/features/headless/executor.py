@@ -221,8 +221,11 @@ class Executor:
         denied = constraints.matching(self.limits.deny, paths | others)
         self.denied += bool(denied)
         tokens = sum(turn.get("tokens", 0) for turn in self.turns)
+        lines = staged.lines_since(state.start) if self.limits.max_lines else 0
         return (
-            *constraints.violations(self.limits, paths=paths, denied=denied, tokens=tokens),
+            *constraints.violations(
+                self.limits, paths=paths, denied=denied, lines=lines, tokens=tokens
+            ),
             *constraints.misplaced(head_ref(self.repo), state.ref, state.start),
         )
 

@@ -16,6 +16,9 @@ _KEYS = (
     Key("max_files", v.COUNT, "0", weaker="greater").means(
         "The maximum number of files that a run may change. 0: unlimited."
     ),
+    Key("max_lines", v.COUNT, "0", weaker="greater").means(
+        "The maximum number of lines that a run may add and remove. 0: unlimited."
+    ),
     Key("max_tokens", v.COUNT, "0", weaker="greater").means(
         "The maximum number of tokens that a run may use, if the client reports them. 0: unlimited."
     ),

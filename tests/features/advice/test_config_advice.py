@@ -160,7 +160,7 @@ def test_all_problems_at_once() -> None:
     )
     assert fatal("advice = 1") == (
         "gitgates.toml: advice: got 1, expected an array of tables. Try "
-        '[[tool.gitgates.advice]] with title = "Run the tests".'
+        '[[advice]] with title = "Run the tests".'
     )
     assert fatal("advice = [1]") == "gitgates.toml: advice[0]: got 1, expected a table"
 

@@ -337,13 +337,16 @@ def test_uncommitted_changes_can_be_its_first_commit(work: Repo) -> None:
 
 
 def test_all_constraints_that_are_violated_are_told(work: Repo) -> None:
-    work.config(f'{CONFIG}[headless]\nmax_files = 1\nallow = ["a.txt"]\ndeny = ["b*"]\n')
+    work.config(
+        f'{CONFIG}[headless]\nmax_files = 1\nmax_lines = 3\nallow = ["a.txt"]\ndeny = ["b*"]\n'
+    )
     work.commit_all("limits")
     command = agent(work, "seq 9 > a.txt; echo b > b.txt", "rm b.txt; echo good > a.txt")
     done = headless(work, "go", "--agent-command", command)
     assert done.returncode == 0, (done.stdout, done.stderr)
     for told in (
         "max_files: 2 files changed, at most 1",
+        "max_lines: 11 lines changed, at most 3",
         "allow: only a.txt may change, not b.txt",
         "deny: must not change: b.txt",
     ):
@@ -361,6 +364,7 @@ def test_all_constraints_that_are_violated_are_told(work: Repo) -> None:
             "echo good > a.txt; echo b > b.txt",
             "max_files: 2 files changed, at most 1",
         ),
+        ("max_lines = 3", "seq 9 > a.txt", "max_lines: 10 lines changed, at most 3"),
         ('allow = ["a.txt"]', "echo b > b.txt", "allow: only a.txt may change, not b.txt"),
         ('deny = ["b*"]', "echo b > b.txt", "deny: must not change: b.txt"),
     ],
@@ -453,6 +457,21 @@ def test_a_failed_run_leaves_no_branch(work: Repo) -> None:
     assert work.git("branch", "--format=%(refname:short)") == "main"
 
 
+def test_without_gates_those_of_the_language_run(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.write("go.mod", "module x\n")
+    repo.commit_all("first")
+    tools = repo.path.parent / "bin"
+    tools.mkdir()
+    (tools / "go").write_text("#!/bin/sh\necho go $@\n")
+    (tools / "go").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    done = headless(repo, "go", "--agent-command", agent(repo, "echo x > x.go"))
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert statuses(repo) == [{"Run tests": "passed", "Build": "passed"}]
+
+
 def refused(repo: Repo, *args: str) -> str:
     """Return why a run did not begin; nothing has changed then."""
     before = whole(repo)
@@ -479,10 +498,6 @@ def test_what_cannot_begin_says_why(work: Repo) -> None:
 def test_without_any_gate_nothing_begins(repo: Repo) -> None:
     repo.write("a", "a\n")
     repo.commit_all("first")
-    text = refused(repo, "--agent-command", agent(repo, "true"))
-    assert text.startswith("78: ")
-    assert "no [tool.gitgates] in pyproject.toml" in text
-    repo.config('[gates.test]\ncommand = "true"\n')
     text = refused(repo, "--agent-command", agent(repo, "true"))
     assert text.startswith("78: ")
     assert "no gates are configured" in text
