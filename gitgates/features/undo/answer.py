@@ -8,22 +8,13 @@ from __future__ import annotations
 import os
 from fnmatch import fnmatchcase
 
-from gitgates.core.clean import plain_line
+from gitgates.core.clean import first_few, plain_line
 from gitgates.core.guarded import rules_by_name, setting_of
 from gitgates.core.record import Record
-from gitgates.features.undo.commands import commands_of
-from gitgates.features.undo.destroyers import (
-    BROUGHT,
-    IGNORED,
-    INDEX,
-    TRACKED,
-    UNTRACKED,
-    destroyers,
-)
+from gitgates.features.undo import table
 from gitgates.features.undo.destructive import destroyed
-from gitgates.features.undo.relevant import may_matter
-from gitgates.features.undo.unsavable import Search, Unsavable
-from gitgates.shell.repositories import git_call
+from gitgates.features.undo.threats import call_of, commands_of, threats
+from gitgates.features.undo.unsavable import Search
 from gitgates.shell.syntax import UNKNOWN
 
 TYPE_CHECKING = False
@@ -31,14 +22,16 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.types import Config
-    from gitgates.features.undo.destroyers import Destroyer
-    from gitgates.features.undo.unsavable import Surroundings
+    from gitgates.features.undo.threats import Threat
+    from gitgates.features.undo.unsavable import Surroundings, Unsavable
     from gitgates.shell.syntax import SimpleCommand
 
 OFF, SAVE, ASK, DENY = _ANSWERS = ("off", "save", "ask", "deny")  # from the mildest
 _UNDO = "gitgates undo"
 _LONGEST = 120  # characters of a command that are shown
 _MOST_SHOWN = 3  # paths
+_OF_STATUS = {b"??": table.UNTRACKED, b"!!": table.IGNORED}
+_OF_FILES = {table.TRACKED, table.INDEX, table.UNTRACKED, table.IGNORED}
 
 
 class Answer(Record):
@@ -51,7 +44,7 @@ class Answer(Record):
 class _Loss(Record):
     """What one command would destroy."""
 
-    destroyer: Destroyer
+    threat: Threat
     unsavable: tuple[Unsavable, ...]
 
 
@@ -60,7 +53,7 @@ def answer(command: str, place: Surroundings, config: Config) -> Answer | None:
 
     Raises: GitError where git does not exist.
     """
-    if not may_matter(command, config):
+    if not table.may_matter(command, config):
         return None
     commands = commands_of(command, place.repo, place.cwd_abs, place.env)
     if setting_of(config, "destructive") == ASK and (found := _destructive(commands, place)):
@@ -71,13 +64,13 @@ def answer(command: str, place: Surroundings, config: Config) -> Answer | None:
     saves = bool(config.tables.get("undo", {}).get("enabled", True))
     is_unsaved = saves and place.look is None
     search, rated = Search(place), list[tuple[str, _Loss]]()
-    for each, destroyer in destroyers(commands):
+    for each, threat in threats(commands):
         for cwd in dict.fromkeys((each.cwd, each.fallback or each.cwd)):
             cwd_abs = os.path.join(place.cwd_abs, "" if UNKNOWN in cwd else cwd)
-            lost = tuple(search.of(destroyer, cwd_abs)) if os.path.isdir(cwd_abs) else ()
-            action = _action(destroyer, setting, is_unsavable=is_unsaved or bool(lost), saves=saves)
-            if action in (ASK, DENY) and (lost or _is_at_stake(destroyer, place, cwd_abs)):
-                rated.append((action, _Loss(destroyer, lost)))
+            lost = tuple(search.of(threat, cwd_abs)) if os.path.isdir(cwd_abs) else ()
+            action = _action(threat, setting, is_unsavable=is_unsaved or bool(lost), saves=saves)
+            if action in (ASK, DENY) and (lost or _is_at_stake(threat, place, cwd_abs)):
+                rated.append((action, _Loss(threat, lost)))
     if not rated:
         return None
     action = max((action for action, _ in rated), key=_ANSWERS.index)
@@ -85,55 +78,46 @@ def answer(command: str, place: Surroundings, config: Config) -> Answer | None:
     return Answer(action, _text(losses, action, saves=saves, is_unsaved=is_unsaved))
 
 
-def _action(destroyer: Destroyer, setting: Any, *, is_unsavable: bool, saves: bool) -> str:  # noqa: ANN401 - a word, or pairs of patterns
+def _action(threat: Threat, setting: Any, *, is_unsavable: bool, saves: bool) -> str:  # noqa: ANN401 - a word, or pairs of patterns
     """Return the answer: as configured, but what cannot be saved is asked about.
 
     `saves`: save points are taken at all.
     """
-    chosen = setting if isinstance(setting, str) else _by_pattern(_words(destroyer), setting)
+    chosen = setting if isinstance(setting, str) else SAVE
+    call = call_of(threat.words)
+    words = ("git", call.verb, *call.rest) if call else threat.words
+    text = " ".join(words).replace(UNKNOWN, "")
+    for pattern, action in () if isinstance(setting, str) else setting:
+        # `git clean *` means `git clean` as well.
+        if fnmatchcase(text, pattern) or fnmatchcase(f"{text} ", pattern):
+            chosen = action
     if chosen != SAVE:
         return str(chosen)
     return (ASK if is_unsavable else SAVE) if saves else OFF
 
 
-def _by_pattern(text: str, pairs: Any) -> str:  # noqa: ANN401 - or lists, from JSON
-    chosen = SAVE
-    for pattern, action in pairs:
-        # `git clean *` means `git clean` as well.
-        if fnmatchcase(text, pattern) or fnmatchcase(f"{text} ", pattern):
-            chosen = action
-    return chosen
-
-
-def _words(destroyer: Destroyer) -> str:
-    """Return the words of a command, without options of git itself."""
-    words = list(destroyer.words)
-    if words[:1] == ["git"]:
-        call = git_call(words[1:])
-        words = ["git", call.verb, *call.rest]
-    return " ".join(words).replace(UNKNOWN, "")
-
-
-def _is_at_stake(destroyer: Destroyer, place: Surroundings, cwd_abs: str) -> bool:
+def _is_at_stake(threat: Threat, place: Surroundings, cwd_abs: str) -> bool:
     """Return whether there is anything that no commit holds where a command destroys."""
-    takes, paths = {*destroyer.takes} - {BROUGHT}, list[str]()
-    if not destroyer.takes:
-        paths = [path for path in destroyer.paths if UNKNOWN not in path]
-        takes = {UNTRACKED, IGNORED} if paths else set()
-    if not takes or takes.isdisjoint({TRACKED, INDEX, UNTRACKED, IGNORED}):
+    takes, paths = {*threat.takes} - {table.BROUGHT}, list[str]()
+    if not threat.takes:
+        takes, paths = _OF_FILES, [path for path in threat.paths if UNKNOWN not in path]
+        if not paths:
+            return False
+    if takes.isdisjoint(_OF_FILES):
         return bool(takes)  # refs, say
-    untracked = "no" if takes.isdisjoint({UNTRACKED, IGNORED}) else "all"
-    ask = ["status", "--porcelain", "-z", f"--untracked-files={untracked}"]
-    ask += ["--ignored=matching"] if IGNORED in takes else []
-    git = place.repo.git._replace(cwd_abs=os.path.join(cwd_abs, destroyer.folder))
-    return bool(git.ask("--no-literal-pathspecs", *ask, "--", *paths).stdout)
+    ask = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored=matching")
+    git = place.repo.git._replace(cwd_abs=os.path.join(cwd_abs, threat.folder))
+    lines = git.ask("--no-literal-pathspecs", *ask, "--", *paths).stdout.split(b"\0")
+    kinds = {_OF_STATUS.get(line[:2], table.TRACKED) for line in lines if line}
+    takes |= {table.TRACKED} if table.INDEX in takes else set()
+    return not kinds.isdisjoint(takes)
 
 
 def _text(losses: list[_Loss], action: str, *, saves: bool, is_unsaved: bool) -> str:
     rule = rules_by_name()["lost_work"]
     sentences = dict.fromkeys(map(_sentence, losses))
     reasons = dict.fromkeys((one.why, one.path) for loss in losses for one in loss.unsavable)
-    shown = [f"{_clean(path)}: {why}." for why, path in reasons][:_MOST_SHOWN]
+    shown = [f"{plain_line(path, _LONGEST)}: {why}." for why, path in reasons][:_MOST_SHOWN]
     if shown:
         how = f"It cannot be saved first. {' '.join(shown)}"
     elif is_unsaved:
@@ -146,30 +130,22 @@ def _text(losses: list[_Loss], action: str, *, saves: bool, is_unsaved: bool) ->
 
 
 def _sentence(loss: _Loss) -> str:
-    destroyer = loss.destroyer
-    words = plain_line(" ".join(destroyer.words).replace(UNKNOWN, "…"), _LONGEST)
-    what = ", ".join(_clean(one.path) for one in loss.unsavable[:_MOST_SHOWN])
-    more = len(loss.unsavable) - _MOST_SHOWN
-    what += f" and {more} more" if more > 0 else ""
-    return f"`{words}` {destroyer.does} {what or 'what no commit has'}."
+    paths = [plain_line(one.path, _LONGEST) for one in loss.unsavable]
+    what = first_few(paths, _MOST_SHOWN) or "what no commit has"
+    return f"`{_shown(loss.threat.words)}` {loss.threat.does} {what}."
 
 
-def _clean(text: str) -> str:
-    return str(plain_line(text, _LONGEST))
+def _shown(words: tuple[str, ...]) -> str:
+    return str(plain_line(" ".join(words).replace(UNKNOWN, "…"), _LONGEST))
 
 
 def _destructive(commands: tuple[SimpleCommand, ...], place: Surroundings) -> Answer | None:
     rule = rules_by_name()["destructive"]
     for one in commands:
-        folder = os.path.join(place.cwd_abs, one.cwd, _folder(one.words))
+        call = call_of(one.words)
+        folder = os.path.join(place.cwd_abs, one.cwd, call.folder if call else "")
         git = place.repo.git._replace(cwd_abs=folder if os.path.isdir(folder) else place.cwd_abs)
         if what := destroyed(one, git):
-            text = plain_line(" ".join(one.words).replace(UNKNOWN, "…"), _LONGEST)
-            told = f"gitgates: guard rule `destructive`: `{text}` destroys {what}."
+            told = f"gitgates: guard rule `destructive`: `{_shown(one.words)}` destroys {what}."
             return Answer(ASK, f"{told}\n{rule.why} {rule.instead}")
     return None
-
-
-def _folder(words: tuple[str, ...]) -> str:
-    is_git = words[:1] and os.path.basename(words[0]) == "git"
-    return git_call(list(words[1:])).folder if is_git else ""

@@ -85,7 +85,7 @@ def _unsaved_file(call: Call, look: Look | None) -> Verdict | None:
 
 def _answer(call: Call, look: Look | None) -> Answer | None:
     """Return the question about a shell command, or its refusal; None: it may run."""
-    from gitgates.features.undo.relevant import may_matter
+    from gitgates.features.undo.table import may_matter
 
     command, config = call.payload.command, call.config
     is_command = call.payload.tool_kind == "shell"

@@ -6,29 +6,16 @@ import os
 from fnmatch import fnmatchcase
 
 from gitgates.core.record import Record
-from gitgates.features.undo.destroyers import (
-    BROUGHT,
-    EDITS,
-    HISTORY,
-    IGNORED,
-    MODULES,
-    NESTED,
-    OBJECTS,
-    REFS,
-    REMOVES,
-    TRACKED,
-    UNTRACKED,
-)
+from gitgates.features.undo import table
 from gitgates.files.ignored import can_be_made
 from gitgates.git.repo import Git
-from gitgates.shell.repositories import git_call
 from gitgates.shell.syntax import UNKNOWN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gitgates.features.undo.destroyers import Destroyer
+    from gitgates.features.undo.threats import Threat
     from gitgates.files.look import Look
     from gitgates.git.repo import Repo
 
@@ -47,6 +34,8 @@ _GIT = "it is `.git` itself"
 _UNKNOWN = "only the shell knows which path it is"
 _UNNAMED = "no branch and no stash entry names it, and a save point has no more than these"
 _DIRTY = "a repository of its own, with uncommitted changes"
+_COMMITS = "it removes the commits that a save point refers to"
+_MADE_ENDINGS = (".pyc", ".o", ".log", ".tmp", ".pid")
 _HOME_CACHES = (".cache", ".npm", ".cargo/registry", "Library/Caches", ".gradle/caches")
 
 
@@ -72,168 +61,162 @@ class Search:
 
     def __init__(self, place: Surroundings) -> None:
         self._place = place
+        self._git = place.repo.git
         self._root_abs = os.path.realpath(place.repo.root_abs)
-        git_dirs = (f"{self._root_abs}/.git", place.repo.git_dir_abs, place.repo.common_dir_abs)
-        self._git_dirs = tuple(dict.fromkeys(map(os.path.realpath, git_dirs)))
+        self._common_abs = os.path.realpath(place.repo.common_dir_abs)
+        git_dir_abs = os.path.realpath(place.repo.git_dir_abs)
+        self._git_dirs = {os.path.realpath(f"{self._root_abs}/.git"), git_dir_abs, self._common_abs}
         look = place.look
+        self._ignored = look.ignored_out if look else {}
         self._left_out = {**look.left_out, **look.ignored_out} if look else {}
         for doubt in look.unseen if look else ():
             if doubt.startswith("submodules"):
                 modules = doubt.partition(": ")[2].split(", ")
                 self._left_out |= dict.fromkeys(modules, _DIRTY)
 
-    def of(self, destroyer: Destroyer, cwd_abs: str) -> Iterator[Unsavable]:
+    def of(self, threat: Threat, cwd_abs: str) -> Iterator[Unsavable]:
         """Yield what cannot be saved of what a command destroys that runs in a folder."""
-        if destroyer.takes:
-            yield from self._of_git(destroyer, os.path.join(cwd_abs, destroyer.folder))
+        folder_abs = os.path.join(cwd_abs, threat.folder)
+        if threat.takes:
+            yield from self._of_git(threat, folder_abs)
             return
-        for word in destroyer.paths:
-            for path_abs, is_known in _paths(os.path.join(cwd_abs, destroyer.folder), word):
-                why = self._why(path_abs, destroyer, is_known=is_known)
-                if why:
+        for word in threat.paths:
+            for path_abs, is_known in _paths(folder_abs, word):
+                if why := self._why(path_abs, threat, is_known=is_known):
                     yield Unsavable(word.replace(UNKNOWN, "…"), why)
                     continue
-                if destroyer.below:
-                    yield from self._linked(path_abs, destroyer.names)
-                if _is_below(path_abs, self._root_abs) or _is_below(self._root_abs, path_abs):
-                    yield from self._inside(path_abs, destroyer)
+                if threat.deep:
+                    yield from self._linked(path_abs, threat.names)
+                yield from self._inside(path_abs, threat)
 
-    def _why(self, path_abs: str, destroyer: Destroyer, *, is_known: bool) -> str:
+    def _why(self, path_abs: str, threat: Threat, *, is_known: bool) -> str:
         """Return why what is at a path cannot be saved as a whole."""
-        below = destroyer.below and os.path.isdir(path_abs) and not os.path.islink(path_abs)
+        is_deep = threat.deep and os.path.isdir(path_abs) and not os.path.islink(path_abs)
         for git_dir in self._git_dirs:
-            name = path_abs[len(git_dir) :].strip("/").partition("/")[0]
             if _is_below(path_abs, git_dir):
-                is_lock = path_abs.endswith(".lock")
-                return _GIT if (not name or name in _GIT_DATA) and not is_lock else ""
-            if below and is_known and not destroyer.spares_git and _is_below(git_dir, path_abs):
+                name = path_abs[len(git_dir) :].strip("/").partition("/")[0]
+                is_data = name in ("", *_GIT_DATA) and not path_abs.endswith(".lock")
+                return _GIT if is_data else ""
+            if is_deep and is_known and not threat.spares_git and _is_below(git_dir, path_abs):
                 return _GIT
-        if below and not is_known and destroyer.does == REMOVES and path_abs == self._root_abs:
+        removes = threat.does == table.REMOVES
+        if is_deep and removes and not is_known and path_abs == self._root_abs:
             return _UNKNOWN
         root_abs = _root_of(path_abs)
-        if root_abs == self._root_abs:
+        is_there = is_deep or (os.path.lexists(path_abs) and not os.path.isdir(path_abs))
+        if root_abs == self._root_abs or not is_there or _is_empty(path_abs):
             return ""
-        is_there = below or (os.path.lexists(path_abs) and not os.path.isdir(path_abs))
-        if not is_there or _is_empty(path_abs) or self._is_temporary(path_abs, root_abs):
+        if self._is_temporary(path_abs, root_abs):
             return ""
         if root_abs:
             return _OTHER if self._holds_own(root_abs, path_abs) else ""
-        is_edit = destroyer.does == EDITS or (not is_known and destroyer.does != REMOVES)
+        is_edit = threat.does == table.EDITS or not (is_known or removes)
         if is_edit or self._is_made(path_abs):
             return ""
         return _OUTSIDE if is_known else _UNKNOWN
 
-    def _inside(self, path_abs: str, destroyer: Destroyer) -> Iterator[Unsavable]:
+    def _inside(self, path_abs: str, threat: Threat) -> Iterator[Unsavable]:
         """Yield what the last look has left out at a path, or below it."""
-        relative = os.path.relpath(path_abs, self._root_abs)
         for path, why in self._left_out.items():
-            is_below = relative == "." or path.startswith(f"{relative}/")
-            is_nested = why in (_REPOSITORY, _DIRTY)
-            if relative == path and is_nested and not destroyer.below:
+            left_abs, is_nested = f"{self._root_abs}/{path}", why in (_REPOSITORY, _DIRTY)
+            if not (_is_below(left_abs, path_abs) if threat.deep else left_abs == path_abs):
                 continue
-            if relative != path and not (destroyer.below and is_below):
-                continue
-            name, names = os.path.basename(path), destroyer.names
-            is_named = not names or any(fnmatchcase(name, pattern) for pattern in names)
-            if is_named or (is_nested and self._holds_any(f"{self._root_abs}/{path}", names)):
+            if is_nested:
+                is_hit = threat.deep and self._holds_own(left_abs, *_patterns(threat.names))
+            else:
+                name, names = os.path.basename(path), threat.names
+                is_hit = not names or any(fnmatchcase(name, pattern) for pattern in names)
+            if is_hit:
                 yield Unsavable(path, f"it is {why}")
 
-    def _of_git(self, destroyer: Destroyer, folder_abs: str) -> Iterator[Unsavable]:
-        root_abs, takes = _root_of(os.path.realpath(folder_abs)), destroyer.takes
+    def _of_git(self, threat: Threat, folder_abs: str) -> Iterator[Unsavable]:
+        root_abs, takes, git = _root_of(os.path.realpath(folder_abs)), threat.takes, self._git
         if not root_abs or not os.path.isdir(folder_abs):
             return
         if root_abs != self._root_abs:
             if not self._is_temporary(root_abs, root_abs) and self._holds_own(root_abs):
                 yield Unsavable(root_abs, _OTHER)
             return
-        git = self._place.repo.git
-        if HISTORY in takes and git.resolve("HEAD"):
-            yield Unsavable("all commits", "it removes the commits that a save point refers to")
-        if OBJECTS in takes:
-            ask = ("rev-list", "--max-count=1", "--reflog", "--not", "--all")
-            if git.ask(*ask).stdout:
-                yield Unsavable("commits that only the reflog names", _UNNAMED)
-        if REFS in takes:
-            yield from self._other_refs(destroyer, git)
-        if BROUGHT in takes:
-            yield from self._brought(git)
-        if not {TRACKED, UNTRACKED, IGNORED, MODULES}.isdisjoint(takes):
-            yield from self._in_worktree(destroyer, folder_abs, git)
+        if table.HISTORY in takes and git.resolve("HEAD"):
+            yield Unsavable("all commits", _COMMITS)
+        if table.OBJECTS in takes and self._has_commits("--reflog", "--not", "--all"):
+            yield Unsavable("commits that only the reflog names", _UNNAMED)
+        if table.REFS in takes and threat.words[1] in ("tag", "update-ref"):
+            for name in threat.paths:
+                ref = name if name.startswith("refs/") else f"refs/tags/{name}"
+                is_saved = ref.startswith("refs/heads/")
+                if not is_saved and self._has_commits(ref, "--not", f"--exclude={ref}", "--all"):
+                    yield Unsavable(ref, "a save point has branches and the stash only")
+        if table.BROUGHT in takes:
+            yield from self._brought()
+        yield from self._in_worktree(threat, folder_abs)
 
-    def _brought(self, git: Git) -> Iterator[Unsavable]:
+    def _has_commits(self, *revisions: str) -> bool:
+        return bool(self._git.ask("rev-list", "--max-count=1", *revisions).stdout)
+
+    def _brought(self) -> Iterator[Unsavable]:
         """Yield what git ignores here, and would overwrite from a commit that has it."""
-        ignored = self._place.look.ignored_out if self._place.look else {}
-        paths, ask = [*ignored], ("log", "--all", "--max-count=1", "--format=", "--name-only", "-z")
+        ask = ("log", "--all", "--max-count=1", "--format=", "--name-only", "-z", "-m", "--")
+        paths = [*self._ignored]
         for start in range(0, len(paths), _MOST_ARGS):
-            part = paths[start : start + _MOST_ARGS]
-            # One of them is reason enough to ask.
-            for path in git.names(*ask, "-m", "--", *part)[:1]:
-                yield Unsavable(path, f"it is {ignored.get(path, 'too large')}")
-                return
+            if found := self._git.names(*ask, *paths[start : start + _MOST_ARGS]):
+                yield Unsavable(found[0], f"it is {self._ignored.get(found[0], 'too large')}")
+                return  # one of them is reason enough to ask
 
-    @staticmethod
-    def _other_refs(destroyer: Destroyer, git: Git) -> Iterator[Unsavable]:
-        """Yield the tags, and other refs than branches, whose commits nothing else names."""
-        if destroyer.words[1:2] not in (("tag",), ("update-ref",)):
-            return
-        for name in destroyer.paths:
-            ref = name if name.startswith("refs/") else f"refs/tags/{name}"
-            rest = ("rev-list", "--max-count=1", ref, "--not", f"--exclude={ref}", "--all")
-            if not ref.startswith("refs/heads/") and git.ask(*rest).stdout:
-                yield Unsavable(ref, "a save point has branches and the stash only")
-
-    def _in_worktree(self, destroyer: Destroyer, folder_abs: str, git: Git) -> Iterator[Unsavable]:
-        takes, is_rm = destroyer.takes, git_call(list(destroyer.words[1:])).verb == "rm"
-        folders = destroyer.paths if is_rm or destroyer.does == REMOVES else ()
-        places = [os.path.relpath(f"{folder_abs}/{path}", self._root_abs) for path in folders]
-        places = [] if "." in places else places
-        if NESTED in takes:
-            for place in places or ["."]:
-                yield from self._linked(os.path.normpath(f"{self._root_abs}/{place}"))
-        ignored = self._place.look.ignored_out if self._place.look else {}
+    def _in_worktree(self, threat: Threat, folder_abs: str) -> Iterator[Unsavable]:
+        """Yield what was left out of the kinds that a command of git takes."""
+        takes, removes = threat.takes, threat.does == table.REMOVES
+        if table.TRACKED in takes and self._recurses(threat):
+            takes = (*takes, table.MODULES)
+        paths = threat.paths if removes else ()
+        places = [_placed(f"{folder_abs}/{path}") for path in paths] or [self._root_abs]
+        if table.NESTED in takes:
+            for place_abs in places:
+                yield from self._linked(place_abs)
         for path, why in self._left_out.items():
-            if places and not any(_is_below(path, place) for place in places):
-                continue
-            if why == _DIRTY:
-                is_all = is_rm or _recurses(destroyer, git)
-                is_taken = MODULES in takes or (TRACKED in takes and is_all)
-            elif why == _REPOSITORY or path in ignored:
-                is_taken = (why != _REPOSITORY or NESTED in takes) and (
-                    path not in ignored or IGNORED in takes
-                )
-            else:
-                is_tracked = bool(git.ask("ls-files", "-z", "--", path).stdout)
-                is_taken = (TRACKED if is_tracked else UNTRACKED) in takes
-            if is_taken:
+            is_in = any(_is_below(f"{self._root_abs}/{path}", place_abs) for place_abs in places)
+            if is_in and self._kind(path, why) in takes:
                 yield Unsavable(path, f"it is {why}")
+
+    def _kind(self, path: str, why: str) -> str:
+        if why in (_DIRTY, _REPOSITORY):
+            return table.MODULES if why == _DIRTY else table.NESTED
+        if path in self._ignored:
+            return table.IGNORED
+        return table.TRACKED if self._git.ask("ls-files", "--", path).stdout else table.UNTRACKED
+
+    def _recurses(self, threat: Threat) -> bool:
+        """Return whether a command of git discards what is in submodules, too."""
+        given = [word.lower() for word in threat.words if "recurse" in word.lower()]
+        if given:
+            return not given[-1].startswith("--no-") and not given[-1].endswith("=false")
+        setting = self._git.ask("config", "--type=bool", "submodule.recurse").stdout
+        return bool(setting.strip() == b"true")
 
     def _linked(self, folder_abs: str, names: tuple[str, ...] = ()) -> Iterator[Unsavable]:
         """Yield the other worktrees below a folder that have what no commit has."""
-        for root_abs in _linked_worktrees(self._place.repo.common_dir_abs):
-            is_other = root_abs not in (folder_abs, self._root_abs) and os.path.isdir(root_abs)
-            if is_other and _is_below(root_abs, folder_abs) and self._holds_any(root_abs, names):
+        if not os.path.isdir(f"{self._common_abs}/worktrees"):
+            return
+        for line in self._git.lines("worktree", "list", "--porcelain"):
+            root_abs = os.path.realpath(line.removeprefix("worktree "))
+            is_here = root_abs in (folder_abs, self._root_abs) or not os.path.isdir(root_abs)
+            if is_here or not line.startswith("worktree ") or not _is_below(root_abs, folder_abs):
+                continue
+            if self._holds_own(root_abs, *_patterns(names)):
                 yield Unsavable(os.path.relpath(root_abs, self._root_abs), _OTHER)
 
-    def _holds_any(self, root_abs: str, names: tuple[str, ...]) -> bool:
-        """Return whether a worktree has files with such names, or any, that no commit has."""
-        if not names:
-            return self._holds_own(root_abs)
-        return any(self._holds_own(root_abs, f":(glob,icase)**/{name}") for name in names)
-
-    def _holds_own(self, root_abs: str, path_abs: str = "") -> bool:
-        """Return whether another worktree has, at a path, what no commit has."""
-        if path_abs and (path_abs == root_abs or f"{root_abs}/.git" in path_abs):
-            path_abs = ""
-        git = Git(cwd_abs=root_abs, env=_without_git(self._place.env))
-        ask = ("status", "--porcelain", "-z", "--untracked-files=all", "--ignored=matching")
-        magic = ("--no-literal-pathspecs",) if path_abs.startswith(":(") else ()
-        paths = [path_abs] if path_abs else []
-        lines = git.ask(*magic, *ask, "--", *paths).stdout.split(b"\0")
-        is_other = os.path.realpath(_common(git)) != os.path.realpath(
-            self._place.repo.common_dir_abs
-        )
-        is_whole = not path_abs and is_other and os.path.isdir(f"{root_abs}/.git")
-        return is_whole or any(line[:2] not in (b"", b"!!") for line in lines)
+    def _holds_own(self, root_abs: str, *paths: str) -> bool:
+        """Return whether another worktree has, at paths in it, what no commit has."""
+        # Its root or its git folder is all of it.
+        paths = tuple(path for path in paths if path != root_abs and f"{root_abs}/.git" not in path)
+        env = self._place.env.items()
+        git = Git(root_abs, {name: text for name, text in env if not name.startswith("GIT_")})
+        common = os.fsdecode(git.ask("rev-parse", "--git-common-dir").stdout).strip()
+        is_other = os.path.realpath(os.path.join(root_abs, common)) != self._common_abs
+        if not paths and is_other and os.path.isdir(f"{root_abs}/.git"):
+            return True
+        ask = ("status", "--porcelain", "-z", "--untracked-files=all", "--", *paths)
+        return bool(git.ask("--no-literal-pathspecs", *ask).stdout)
 
     def _is_temporary(self, path_abs: str, root_abs: str) -> bool:
         if root_abs and os.path.isfile(f"{root_abs}/.git"):
@@ -243,33 +226,30 @@ class Search:
 
     def _is_made(self, path_abs: str) -> bool:
         home = self._place.env.get("HOME", "")
-        caches = [f"{home}/{folder}" for folder in _HOME_CACHES] if home else []
-        if any(_is_below(path_abs, folder) for folder in caches):
+        if home and any(_is_below(path_abs, f"{home}/{folder}") for folder in _HOME_CACHES):
             return True
-        return path_abs.endswith((".pyc", ".o", ".log", ".tmp", ".pid")) or (
-            os.path.isdir(path_abs) and can_be_made(path_abs, os.listdir(path_abs))
+        is_folder = os.path.isdir(path_abs)
+        return path_abs.endswith(_MADE_ENDINGS) or (
+            is_folder and can_be_made(path_abs, os.listdir(path_abs))
         )
 
 
-def _recurses(destroyer: Destroyer, git: Git) -> bool:
-    """Return whether a command of git discards what is in submodules, too."""
-    given = [word.lower() for word in destroyer.words if "recurse" in word.lower()]
-    if given:
-        return not given[-1].startswith("--no-") and not given[-1].endswith("=false")
-    return bool(git.ask("config", "--type=bool", "submodule.recurse").stdout.strip() == b"true")
+def _patterns(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return pathspecs for files with such names."""
+    return tuple(f":(glob,icase)**/{name}" for name in names)
 
 
 def _paths(cwd_abs: str, word: str) -> Iterator[tuple[str, bool]]:
     """Yield the paths that a word stands for, and whether they are known."""
     is_device = word.startswith(("/dev/", "/proc/", "/sys/")) and not word.startswith("/dev/shm/")  # noqa: S108 - not ours
-    if not word or is_device or "\0" in word:
+    if not word or is_device:
         return
-    known, _, rest = word.partition(UNKNOWN)
-    if rest or UNKNOWN in word:
+    known, unknown, _rest = word.partition(UNKNOWN)
+    if unknown:
         folder = known.rpartition("/")[0] or ("/" if known.startswith("/") else ".")
         yield os.path.realpath(os.path.join(cwd_abs, os.path.expanduser(folder))), False
         return
-    path_abs = os.path.join(cwd_abs, os.path.expanduser(word) if word[0] == "~" else word)
+    path_abs = os.path.join(cwd_abs, os.path.expanduser(word))
     if {*"*?["}.isdisjoint(path_abs) or os.path.lexists(path_abs):
         yield _placed(path_abs), True
         return
@@ -309,25 +289,3 @@ def _is_empty(path_abs: str) -> bool:
         return not (os.listdir(path_abs) if os.path.isdir(path_abs) else os.path.getsize(path_abs))
     except OSError:
         return False
-
-
-def _linked_worktrees(common_dir_abs: str) -> list[str]:
-    """Return the roots of the linked worktrees of a repository."""
-    folder_abs, roots = f"{common_dir_abs}/worktrees", []
-    for name in sorted(os.listdir(folder_abs)) if os.path.isdir(folder_abs) else ():
-        try:
-            with open(f"{folder_abs}/{name}/gitdir", "rb") as file:
-                git_abs = os.path.join(folder_abs, name, os.fsdecode(file.read()).rstrip("\n"))
-        except OSError:
-            continue
-        roots.append(os.path.realpath(os.path.dirname(git_abs)))
-    return roots
-
-
-def _common(git: Git) -> str:
-    output = git.ask("rev-parse", "--git-common-dir").stdout
-    return os.path.join(git.cwd_abs, os.fsdecode(output).strip())
-
-
-def _without_git(env: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in env.items() if not name.startswith("GIT_")}

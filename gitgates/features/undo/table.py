@@ -1,0 +1,133 @@
+"""What commands remove or overwrite, as a table: what they name, or are about.
+
+A command that is not in it is covered by the save point before it. In doubt, it is the folder that
+the command is about.
+"""
+
+from __future__ import annotations
+
+from gitgates.core.guarded import setting_of
+from gitgates.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.types import Config
+
+REMOVES, OVERWRITES, EDITS, DISCARDS = "removes", "overwrites", "edits", "discards"
+# What a command of git takes: of a worktree, or else.
+TRACKED, UNTRACKED, IGNORED, NESTED = "tracked", "untracked", "ignored", "nested"
+BROUGHT = "brought"  # what git ignores here, and another commit has
+INDEX, REFS, OBJECTS, MODULES, HISTORY = "index", "refs", "objects", "modules", "history"
+# Which words a row is about; others: the values of these options.
+ALL, LAST, GOALS, SEARCH, OUTPUT = "all", "last", "goals", "search", "of="
+WORKTREE = ""  # none: it is about the whole worktree
+EVER = "ever"
+
+
+class Row(Record):
+    """One or several commands, and what they destroy with some of their options."""
+
+    commands: str  # with `|` between them
+    does: str
+    about: str = ALL
+    needs: str = ""  # one of these is given; `-ff`: `-f` twice; `--`: a path of the worktree
+    unless: str = ""  # none of these is given
+    valued: str = ""  # options that take a value
+    deep: str = ""  # options with which it takes what is in folders, too; or EVER
+    takes: tuple[str, ...] = ()  # by a command of git
+
+    def has(self, head: str) -> bool:
+        """Return whether it is about a command, such as `rm` or `git stash drop`."""
+        return head in self.commands.split("|")
+
+
+_COPIED = "-t -S --target-directory --suffix"
+_SYNCED = "-e -f -B -T --exclude --include --rsh --filter"
+_DELETING = "--del --delete --delete-after --delete-before --delete-delay --delete-during"
+_PACKED = "-f -C -T -X --file --directory --exclude"
+_SENT = "-A -d -e -F -H -T -u -X --data --header --request"
+ROWS = (
+    Row("rm|srm|unlink", REMOVES, deep="-r -R --recursive"),
+    Row("shred", REMOVES, valued="-n -s"),
+    Row("find", REMOVES, SEARCH, needs="-delete", deep=EVER),
+    Row("tar", REMOVES, needs="--remove-files", valued=_PACKED, deep=EVER),
+    Row("zip", REMOVES, needs="-m --move", valued="-b -t -x --exclude", deep=EVER),
+    Row("rsync", REMOVES, needs="--remove-source-files", valued=_SYNCED, deep=EVER),
+    Row("rsync", REMOVES, LAST, f"{_DELETING} --delete-excluded", valued=_SYNCED, deep=EVER),
+    Row("mv", REMOVES, needs="/dev/null", deep=EVER),
+    Row("cp|mv", OVERWRITES, GOALS, unless="-b --backup -n --no-clobber", valued=_COPIED),
+    Row("install", OVERWRITES, GOALS, unless="-b --backup", valued=f"{_COPIED} -m -o -g --mode"),
+    Row("ln", OVERWRITES, GOALS, needs="-f --force", unless="-b --backup", valued=_COPIED),
+    Row("tee|sponge", OVERWRITES, unless="-a --append"),
+    Row("truncate", OVERWRITES, valued="-s -r --size --reference"),
+    Row("dd", OVERWRITES, OUTPUT),
+    Row("sort", OVERWRITES, "-o --output", valued="-o -k -S -t -T --output --key"),
+    Row("curl", OVERWRITES, "-o --output", valued=f"-o --output {_SENT}"),
+    Row(
+        "wget", OVERWRITES, "-O --output-document", valued="-O -P -a -i -e -o -U --output-document"
+    ),
+    Row("git archive", OVERWRITES, "-o --output", valued="-o --output"),
+    Row("sed|gsed", EDITS, needs="-i --in-place", valued="-e -f -l --expression --file"),
+    Row("perl|ruby", EDITS, needs="-i", valued="-e -E -M -I -r"),
+    Row("awk|gawk", EDITS, needs="-i=inplace --include=inplace", valued="-i -F -f -v --include"),
+    Row("git worktree remove", REMOVES, needs="-f --force", deep=EVER),
+    Row("git clean", REMOVES, unless="-n -X", valued="-e --exclude", takes=(UNTRACKED,)),
+    Row("git clean", REMOVES, ALL, "-x -X", "-n", valued="-e --exclude", takes=(IGNORED,)),
+    Row("git clean", REMOVES, ALL, "-ff", "-n", valued="-e --exclude", takes=(NESTED,)),
+    Row("git rm", REMOVES, needs="-f --force", unless="--cached", takes=(TRACKED, MODULES)),
+    Row("git reset", DISCARDS, WORKTREE, needs="--hard --merge", takes=(TRACKED,)),
+    Row("git reset", DISCARDS, WORKTREE, unless="--soft", takes=(INDEX,)),
+    Row("git restore", DISCARDS, WORKTREE, needs="-W --worktree", takes=(TRACKED,)),
+    Row("git restore", DISCARDS, WORKTREE, unless="-S --staged", takes=(TRACKED,)),
+    Row("git restore", DISCARDS, WORKTREE, needs="-S --staged", takes=(INDEX,)),
+    Row("git checkout", DISCARDS, WORKTREE, "--", "-p -b -B --patch --orphan", takes=(TRACKED,)),
+    Row(
+        "git checkout|git checkout-index|git mv|git switch",
+        *(DISCARDS, WORKTREE, "-f --force --discard-changes"),
+        takes=(TRACKED,),
+    ),
+    Row("git read-tree", DISCARDS, WORKTREE, needs="--reset", takes=(TRACKED,)),
+    Row(
+        "git am|git cherry-pick|git merge|git rebase|git revert",
+        *(DISCARDS, WORKTREE, "--abort --skip"),
+        takes=(TRACKED,),
+    ),
+    Row(
+        "git am|git checkout|git cherry-pick|git merge|git pull|git read-tree|git rebase|git reset"
+        "|git restore|git revert|git stash|git switch",
+        *(DISCARDS, WORKTREE),
+        takes=(BROUGHT,),
+    ),
+    Row("git submodule foreach", DISCARDS, WORKTREE, takes=(MODULES,)),
+    Row("git submodule", DISCARDS, WORKTREE, needs="-f --force", takes=(MODULES,)),
+    Row("git branch", DISCARDS, needs="-D -M -C -f --force", takes=(REFS,)),
+    Row("git switch", DISCARDS, needs="-C", takes=(REFS,)),
+    Row("git tag|git update-ref", DISCARDS, needs="-d --delete --stdin", takes=(REFS,)),
+    Row("git filter-branch|git stash drop|git stash clear|git stash pop", DISCARDS, takes=(REFS,)),
+    Row("git gc", DISCARDS, needs="--prune", takes=(OBJECTS,)),
+    Row("git prune|git reflog expire|git reflog delete", DISCARDS, takes=(OBJECTS,)),
+    Row("git filter-repo", DISCARDS, takes=(HISTORY,)),
+)
+_PROGRAMS = frozenset(name for row in ROWS for name in row.commands.split("|"))
+# What git may do without destroying anything, as its first word; all else is looked at: an alias.
+_HARMLESS = frozenset(
+    (
+        *("add", "blame", "commit", "describe", "diff", "fetch", "grep", "log", "ls-files"),
+        *("ls-remote", "push", "remote", "rev-list", "rev-parse", "shortlog", "show", "status"),
+    )
+)
+_TO_NOWHERE = (">&1", ">&2", "> /dev/null", ">/dev/null")
+_JOINTS = str.maketrans(dict.fromkeys(";&|()`\n\"'{}=<$", " ") | {"\\": ""})
+
+
+def may_matter(command: str, config: Config) -> bool:
+    """Return whether `answer` has to be asked about a command, which loads the parser."""
+    if setting_of(config, "destructive") != "off":
+        return True
+    if setting_of(config, "lost_work") == "off":
+        return False
+    for redirect in _TO_NOWHERE:
+        command = command.replace(redirect, " ")
+    words = [word.rpartition("/")[2] for word in command.translate(_JOINTS).split()]
+    verbs = [after for word, after in zip(words, [*words[1:], ""], strict=False) if word == "git"]
+    return ">" in command or not _PROGRAMS.isdisjoint(words) or not _HARMLESS.issuperset(verbs)
