@@ -264,7 +264,7 @@ TO_SAVE = {
     *("core.guarded", "core.parts", "engine.walk", "git.index", "git.object_store"),
     *("proc.parents", "session.recorder", "worktree", "worktree.locks", "features.undo", "files"),
     *(f"features.undo.{name}" for name in ("policy", "after_gates", "settings", "tool_call")),
-    *("features.undo.relevant",),
+    *("features.undo.table",),
     *(
         f"files.{name}"
         for name in (

@@ -36,7 +36,7 @@ class Older:
     def of(self, contents: Collection[Content]) -> set[Content]:
         """Return which versions of files were there; of many files, only the first tips count."""
         most = _MOST_ASKED // max(len(contents), 1)
-        return _at(self._git, self._tips[:most], contents)
+        return found_at(self._git, self._tips[:most], contents)
 
 
 def on_branches(repo: Repo, point: Point, contents: Collection[Content]) -> set[Content]:
@@ -48,7 +48,7 @@ def on_branches(repo: Repo, point: Point, contents: Collection[Content]) -> set[
     if len(tips) > _MOST_BRANCHES or len(tips) * len(contents) > _MOST_ASKED:
         return {*contents}
     removals = {content for content in contents if content[1] is None}
-    return removals | _at(Memory(repo).reading, tips, contents)
+    return removals | found_at(Memory(repo).reading, tips, contents)
 
 
 def in_tree(repo: Repo, tree: str, by_path: Changes) -> set[str]:
@@ -58,7 +58,7 @@ def in_tree(repo: Repo, tree: str, by_path: Changes) -> set[str]:
     """
     git = reading_git(repo)
     git.out("cat-file", "-e", f"{tree}^{{tree}}")
-    return {path for path, _version in _at(git, [tree], new_contents(by_path))}
+    return {path for path, _version in found_at(git, [tree], new_contents(by_path))}
 
 
 def _state(repo: Repo, point: Point) -> State:
@@ -68,8 +68,11 @@ def _state(repo: Repo, point: Point) -> State:
         return State()
 
 
-def _at(git: Git, tips: Iterable[str], contents: Collection[Content]) -> set[Content]:
-    # Git reads names one per line.
+def found_at(git: Git, tips: Iterable[str], contents: Iterable[Content]) -> set[Content]:
+    """Return which versions of files are in one of these commits or trees.
+
+    Git reads names one per line: a name of several lines is in none. Raises: GitError.
+    """
     asked = [
         (tip, content)
         for content in contents

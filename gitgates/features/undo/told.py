@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import stat
 
-from gitgates.core.clean import plain_line
-from gitgates.features.undo.moments import Moments, entries
-from gitgates.files.changes import changes
+from gitgates.core.clean import first_few, plain_line
+from gitgates.features.undo.moments import Moments
+from gitgates.files.changes import changed_by, changes
 from gitgates.files.memory import Memory
+from gitgates.files.origins import found_at
+from gitgates.files.points import points
+from gitgates.files.versions import Version
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Mapping
 
     from gitgates.features.undo.moments import Moment, PathChange
-    from gitgates.files.points import Point
+    from gitgates.files.points import Author, Point
     from gitgates.git.repo import Repo
 
 _LONGEST = 120  # characters of a command, or of a path
 _MOST_SHOWN = 3  # paths
-_MOST_ARGS = 500
 _MOST_CONVERTED = 50  # files that git is asked about, each alone
-_HISTORY = ("log", "--first-parent", "--format=%x01%an%x01", "--raw", "--no-abbrev", "-z")
 _BRANCHES = "refs/heads/"
 
 
@@ -37,15 +37,17 @@ def told(repo: Repo, point: Point, *, is_command: bool = True) -> str:
     moments = Moments(repo)
     before, after, every = moments.before(point), moments.of(point), moments.changes(point)
     gone = {
-        path: change
+        path: Version(*change.before)
         for path, change in every.items()
         if change.before and (change.after is None or (is_command and _differs(change)))
     }
-    lost = _uncommitted(repo, gone, every, (before, after)) if gone else []
-    lost = _not_own(repo, point, lost) if lost else []
+    at = {change.after[1] for change in every.values() if change.after}  # somewhere else
+    gone = {path: version for path, version in gone.items() if version.blob not in at}
+    lost = _uncommitted(repo, gone, before, after) if gone else []
+    lost = _not_own(repo, point, {path: gone[path] for path in lost}) if lost else []
     parts = [_listed(lost)] if lost else []
     parts += _stash_and_branches(repo, before, after)
-    if staged := _staged(repo, before, after):
+    if staged := _staged(moments, before, after):
         parts.append(f"staged changes: {_listed(staged)}")
     if not parts:
         return ""
@@ -62,74 +64,47 @@ def _differs(change: PathChange) -> bool:
 
 
 def _listed(paths: list[str]) -> str:
-    names = ", ".join(plain_line(path, _LONGEST) for path in paths[:_MOST_SHOWN])
-    more = len(paths) - _MOST_SHOWN
-    return names + (f" and {more} more" if more > 0 else "")
+    return first_few([plain_line(path, _LONGEST) for path in sorted(paths)], _MOST_SHOWN)
 
 
 def _uncommitted(
-    repo: Repo,
-    gone: Mapping[str, PathChange],
-    every: Mapping[str, PathChange],
-    moments: tuple[Moment, Moment],
+    repo: Repo, gone: Mapping[str, Version], before: Moment, after: Moment
 ) -> list[str]:
-    """Return the paths whose content is in none of the commits there, nor at another path."""
-    before, after = moments
-    at = {each.after[1] for each in every.values() if each.after}
-    kept = [before.point.head, after.point.head, *after.state.refs.values()]
-    stashed = [commit for commit, _text in after.state.stash if commit not in _stash(before)]
-    kept += [f"{commit}{which}" for commit in stashed for which in ("", "^2", "^3")]
-    committed, lost = _blobs(repo, kept, gone), list[str]()
-    for path, change in gone.items():
-        version = change.before
-        if version is None or version[1] in at or version[1] in committed.get(path, ()):
-            continue
-        if path in committed and len(lost) < _MOST_CONVERTED and stat.S_ISREG(version[0]):
-            content = Memory(repo).reading.out("cat-file", "blob", version[1])
-            hashed = repo.git.ask("hash-object", "--stdin", f"--path={path}", stdin=content)
-            if hashed.stdout.decode().strip() in committed[path]:
-                continue  # git has converted it
-        lost.append(path)
-    return sorted(lost)
+    """Return the paths whose content is in none of the commits there."""
+    tips = [before.point.head, after.point.head, *after.state.refs.values()]
+    stashed = _stash(after) - _stash(before)
+    tips += [f"{commit}{which}" for commit in stashed for which in ("", "^2", "^3")]
+    tips, git = list(dict.fromkeys(filter(None, tips))), Memory(repo).reading
+    lost = dict(gone.items() - found_at(git, tips, gone.items()))
+    converted = set()
+    for path in [path for path in lost if stat.S_ISREG(lost[path].mode)][:_MOST_CONVERTED]:
+        content = git.out("cat-file", "blob", lost[path].blob)
+        hashed = repo.git.ask("hash-object", "--stdin", f"--path={path}", stdin=content)
+        converted.add((path, Version(lost[path].mode, hashed.stdout.decode().strip())))
+    found = {path for path, _version in found_at(git, tips, converted)}
+    return [path for path in lost if path not in found]
 
 
 def _stash(moment: Moment) -> set[str]:
     return {commit for commit, _text in moment.state.stash}
 
 
-def _blobs(repo: Repo, commits: Iterable[str], paths: Collection[str]) -> dict[str, set[str]]:
-    """Return path → the blobs that it has in commits."""
-    by_path: dict[str, set[str]] = {}
-    git = Memory(repo).reading
-    for commit in dict.fromkeys(filter(None, commits)):
-        for path, _mode, blob in entries(lambda *args: git.ask(*args).stdout, commit, paths):
-            by_path.setdefault(path, set()).add(blob)
-    return by_path
-
-
-def _not_own(repo: Repo, point: Point, paths: list[str]) -> list[str]:
+def _not_own(repo: Repo, point: Point, lost: Mapping[str, Version]) -> list[str]:
     """Return the paths in which there is work that is not of the point's session alone."""
-    places = [f"{tree}/{path}" for path in paths for tree in ("files", "ignored")]
-    if len(places) > _MOST_ARGS:
-        return paths
-    log = Memory(repo).reading.ask(*_HISTORY, point.parent, "--", *places)
-    first, began, ended = f"{point.author.kind} {point.author.name}", dict[str, str](), set[str]()
-    parts = log.stdout.split(b"\x01")
-    for author, raw in zip(parts[1::2], parts[2::2], strict=False):
-        is_own = f"{os.fsdecode(author)} ".startswith(f"{first} ")
-        fields = raw.strip(b"\0\n").split(b"\0")
-        for meta, name in zip(fields[::2], fields[1::2], strict=False):
-            path = os.fsdecode(name).partition("/")[2]
-            if is_own and path not in ended:
-                began[path] = meta.decode().split(" ")[2]  # what it was before
-            ended |= set() if is_own else {path}
-    git = repo.git
-    return [
-        path
-        for path in paths
-        if path not in began
-        or (began[path].strip("0") and git.ask("cat-file", "-e", began[path]).exit_status)
-    ]
+
+    def is_own(author: Author) -> bool:
+        return (author.kind, author.name) == (point.author.kind, point.author.name)
+
+    own = changed_by(repo, [each for each in points(repo) if each.number < point.number], is_own)
+    not_own = []
+    for path, version in lost.items():
+        change = own.get(path)
+        is_whole = change and change.after and change.after.blob == version.blob
+        before = change.before if change else None
+        is_new = not before or not repo.git.ask("cat-file", "-e", before.blob).exit_status
+        if not (is_whole and is_new):
+            not_own.append(path)
+    return not_own
 
 
 def _stash_and_branches(repo: Repo, before: Moment, after: Moment) -> list[str]:
@@ -149,25 +124,25 @@ def _stash_and_branches(repo: Repo, before: Moment, after: Moment) -> list[str]:
     return parts
 
 
-def _staged(repo: Repo, before: Moment, after: Moment) -> list[str]:
+def _staged(moments: Moments, before: Moment, after: Moment) -> list[str]:
     """Return the paths whose staged content is nowhere any more."""
     if before.state.entries == after.state.entries:
         return []
+    repo = moments.repo
     git = Memory(repo).reading
-    trees = [
-        git.ask("rev-parse", "--verify", "--quiet", f"{moment.point.id}:staged").stdout.decode()
-        for moment in (before, after)
-    ]
+    trees = [git.resolve(f"{moment.point.id}:staged") for moment in (before, after)]
     if not all(trees):
         return []
-    by_path = changes(repo, *(tree.strip() for tree in trees))
-    paths = [path for path, change in by_path.items() if change.before]
-    committed = _blobs(repo, [before.point.head, after.point.head], paths)
-    files = Moments(repo).versions(before, paths)
-    lost = []
-    for path in paths:
-        old, new, file = by_path[path].before, by_path[path].after, files[path]
-        is_unstaged = new is None or new.blob in committed.get(path, ())
-        if old and is_unstaged and old.blob not in committed.get(path, ()):
-            lost += [path] if file is None or file[1] != old.blob else []
-    return sorted(lost)
+    by_path = changes(repo, *trees)
+    contents = {(path, each) for path, change in by_path.items() for each in change if each}
+    tips = [head for head in (before.point.head, after.point.head) if head]
+    committed = found_at(git, tips, contents)
+    unstaged = {
+        path: change.before
+        for path, change in by_path.items()
+        if change.before
+        and (path, change.before) not in committed
+        and (change.after is None or (path, change.after) in committed)
+    }
+    files = moments.versions(before, unstaged)
+    return [p for p, old in unstaged.items() if (files[p] or (0, ""))[1] != old.blob]
