@@ -10,11 +10,11 @@ from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from gitgates.files.facts import LookFacts
     from gitgates.files.index import Index
-    from gitgates.git.repo import Repo
+    from gitgates.files.memory import Memory
 
 _IGNORED = ("ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
 _MOST_ARGS = 64 << 10
@@ -29,7 +29,7 @@ class Compared(Record):
 
 
 def compare(
-    repo: Repo, index: Index, facts: LookFacts, untracked: Collection[str], *, anew: bool
+    memory: Memory, index: Index, facts: LookFacts, untracked: Collection[str], *, anew: bool
 ) -> Compared:
     """Compare with the user's index; put its submodules into ours.
 
@@ -37,14 +37,19 @@ def compare(
 
     Raises: UnseenError, TimeOver, OSError, GitError.
     """
+    repo = memory.repo
+
+    def users_index(*args: str) -> bytes:
+        return index.output_of(args, memory.users_git().ask(*args))
+
     if anew:
         ours = nul_split(index.out(*_IGNORED))
-        theirs = nul_split(_ask(repo, index, *_IGNORED))
+        theirs = nul_split(users_index(*_IGNORED))
         facts.forced = dict.fromkeys((*ours, *theirs), "")
         facts.absent = [path for path in theirs if path not in set(ours)]
     forced = facts.forced or {}
     items = [item for item, kind in facts.kinds.items() if kind != FILE]
-    users = _users_entries(repo, index, [*items, *forced, *facts.modules])
+    users = _users_entries(users_index, [*items, *forced, *facts.modules])
     away = [path for path in (*forced, *facts.modules) if path not in users]
     for path in away:
         kind = nested_kind(repo, path) if path in facts.modules else IGNORED
@@ -80,21 +85,12 @@ def _is_among(path: str, meta: str, items: set[str], inside: tuple[str, ...]) ->
     return is_module or path in items or path.startswith(inside)
 
 
-def _ask(repo: Repo, index: Index, *args: str) -> bytes:
-    """Run git on the user's index."""
-    git = repo.git
-    env = {name: value for name, value in git.env.items() if name != "GIT_INDEX_FILE"}
-    env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
-    return index.output_of(args, git._replace(env=env).ask(*args))
-
-
-def _users_entries(repo: Repo, index: Index, paths: list[str]) -> dict[str, str]:
+def _users_entries(users_index: Callable[..., bytes], paths: list[str]) -> dict[str, str]:
     """Return path → mode and id of what the user's index has at these paths, or below them."""
     if not paths:
         return {}
     path_args = paths if sum(map(len, paths)) < _MOST_ARGS else []
     listing = ("ls-files", "-z", "--stage", "--", *(name.rstrip("/") for name in path_args))
-    output = _ask(repo, index, *listing)
-    entries = (os.fsdecode(entry).partition("\t") for entry in output.split(b"\0")[:-1])
+    entries = (entry.partition("\t") for entry in nul_split(users_index(*listing)))
     # Of one in conflict, the last one counts.
     return {path: meta.rpartition(" ")[0] for meta, _tab, path in entries}

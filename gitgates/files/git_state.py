@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 
 from gitgates.core.record import Record
-from gitgates.files.held import git_files, hold_commits, link_objects
-from gitgates.git.index import SETTINGS, cached_tree, copy_index
-from gitgates.git.object_store import quoted
-from gitgates.git.repo import Git, nul_split
+from gitgates.files.facts import identity
+from gitgates.files.held import hold_commits, link_objects
+from gitgates.git.index import cached_tree, copy_index
+from gitgates.git.repo import nul_split
 from gitgates.store.files import read_cached, read_or_empty, remove_file, replace_cached
 
 TYPE_CHECKING = False
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.files.memory import Memory
+    from gitgates.git.repo import Git, Repo
 
 _VERSION = 2
 # What git keeps of a command that waits to be continued. Source: refs.c, sequencer.c.
@@ -26,6 +27,7 @@ WAITING = (
     *("MERGE_HEAD", "MERGE_MSG", "MERGE_MODE", "CHERRY_PICK_HEAD", "REVERT_HEAD", "SQUASH_MSG"),
     *("rebase-merge", "rebase-apply", "sequencer"),
 )
+_OF_REFS = ("packed-refs", "refs/stash", "logs/refs/stash", "reftable/tables.list", "shallow")
 _LARGEST = 1 << 16  # bytes of one such file
 _REFS = ("refs/heads", "refs/stash")
 
@@ -50,7 +52,7 @@ def read_git_state(memory: Memory) -> GitState:
     key = _VERSION, memory.identity()
     is_known = isinstance(cached, tuple) and cached[:2] == key
     files, plain, linked, held = cached[2:] if is_known else ((), (), {}, [])
-    now = git_files(memory)
+    now = _git_files(memory.repo)
     if plain and now == files:
         return GitState(*plain)
     all_linked = link_objects(memory, linked)
@@ -66,7 +68,7 @@ def read_git_state(memory: Memory) -> GitState:
 
 
 def _read(memory: Memory, before: GitState) -> GitState:
-    repo, git = memory.repo, _users_git(memory)
+    repo, git = memory.repo, memory.users_git()
     refs = {}
     listing = git.ask("for-each-ref", "--format=%(objectname) %(refname)", *_REFS).stdout
     for line in os.fsdecode(listing).split("\n")[:-1]:
@@ -100,7 +102,7 @@ def _read(memory: Memory, before: GitState) -> GitState:
         return state
     with open(index_abs, "rb") as file:
         content = file.read()
-    staged = _staged(memory, git, content, listing)
+    staged = _staged(memory, content, listing)
     return state._replace(index_blob=memory.write("blob", content), entries=entries, staged=staged)
 
 
@@ -135,7 +137,7 @@ def read_waiting(git_dir_abs: str) -> dict[str, str]:
     return waiting
 
 
-def _staged(memory: Memory, git: Git, index: bytes, listing: bytes) -> str:
+def _staged(memory: Memory, index: bytes, listing: bytes) -> str:
     """Return a tree that names all objects of the index."""
     stage = len("H 100644 ") + len(memory.nothing) + 1
     entries = listing.split(b"\0")[:-1]
@@ -149,20 +151,22 @@ def _staged(memory: Memory, git: Git, index: bytes, listing: bytes) -> str:
     copy_abs = f"{memory.repo.state_abs}/files.index.{os.getpid()}"
     try:
         copy_index(f"{memory.repo.git_dir_abs}/index", copy_abs)
-        objects = {
-            "GIT_OBJECT_DIRECTORY": f"{memory.folder_abs}/objects",
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(memory.users_objects_abs),
-            "GIT_INDEX_FILE": copy_abs,
-        }
-        git = git.with_settings(SETTINGS)
-        written = git._replace(env={**git.env, **objects}).ask("write-tree")
+        written = memory.users_git(copy_abs).ask("write-tree")
         return "" if written.exit_status else written.stdout.decode().strip()
     finally:
         remove_file(copy_abs)
 
 
-def _users_git(memory: Memory) -> Git:
-    repo = memory.repo
-    env = {name: value for name, value in repo.env.items() if name != "GIT_INDEX_FILE"}
-    env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
-    return Git(cwd_abs=repo.root_abs, env=env)
+def _git_files(repo: Repo) -> tuple[tuple[object, ...], ...]:
+    """Return what `stat` says of the files that keep what `GitState` has."""
+    common_abs, git_dir_abs = repo.common_dir_abs, repo.git_dir_abs
+    places = [f"{git_dir_abs}/{name}" for name in ("index", "HEAD", *WAITING)]
+    places += [f"{common_abs}/{name}" for name in _OF_REFS]
+    folders = [f"{common_abs}/refs/heads"]
+    for folder_abs in folders:  # grows during the iteration
+        try:
+            for entry in os.scandir(folder_abs):
+                (folders if entry.is_dir(follow_symlinks=False) else places).append(entry.path)
+        except OSError:
+            continue
+    return tuple((place, *identity(place)) for place in sorted(places))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.files.facts import identity
 from gitgates.store.files import make_folder, read_or_empty, replace_file
 
 TYPE_CHECKING = False
@@ -105,10 +104,16 @@ def hold_commits(memory: Memory, commits: Iterable[str], *, copied: bool) -> Non
     share_shallow(memory)
     for start in range(0, len(new), _MOST_PARENTS):
         parents = [*([before] if before else []), *new[start : start + _MOST_PARENTS]]
-        before = memory.write_commit(
-            memory.write_tree([]), parents, name="gitgates", message="held", time_s=0.0
-        )
-        memory.write_ref(memory.held_ref, before)
+        before = name_commits(memory, parents)
+
+
+def name_commits(memory: Memory, commits: list[str]) -> str:
+    """Have the ref of what is held name these commits alone; return its own. Raises: OSError."""
+    held = memory.write_commit(
+        memory.write_tree([]), commits, name="gitgates", message="held", time_s=0.0
+    )
+    memory.write_ref(memory.held_ref, held)
+    return held
 
 
 def share_shallow(memory: Memory, cuts: Iterable[str] | None = None) -> None:
@@ -130,23 +135,3 @@ def share_shallow(memory: Memory, cuts: Iterable[str] | None = None) -> None:
             replace_file(shallow_abs, pack_names)
         else:
             os.unlink(shallow_abs)
-
-
-def git_files(memory: Memory) -> tuple[tuple[object, ...], ...]:
-    """Return what `stat` says of the files that keep what `GitState` has."""
-    repo = memory.repo
-    common_abs, git_dir_abs = repo.common_dir_abs, repo.git_dir_abs
-    places = [f"{git_dir_abs}/index", f"{git_dir_abs}/HEAD", f"{common_abs}/packed-refs"]
-    places += [f"{common_abs}/refs/stash", f"{common_abs}/logs/refs/stash"]
-    places += [f"{common_abs}/reftable/tables.list", f"{common_abs}/shallow"]
-    places += [f"{git_dir_abs}/{name}" for name in ("MERGE_HEAD", "MERGE_MSG", "REVERT_HEAD")]
-    places += [f"{git_dir_abs}/{name}" for name in ("CHERRY_PICK_HEAD", "SQUASH_MSG", "sequencer")]
-    places += [f"{git_dir_abs}/{name}" for name in ("rebase-merge", "rebase-apply")]
-    folders = [f"{common_abs}/refs/heads"]
-    for folder_abs in folders:  # grows during the iteration
-        try:
-            for entry in os.scandir(folder_abs):
-                (folders if entry.is_dir(follow_symlinks=False) else places).append(entry.path)
-        except OSError:
-            continue
-    return tuple((place, *identity(place)) for place in sorted(places))

@@ -26,6 +26,7 @@ import time
 
 from gitgates.core.errors import GitgatesError, LockError, StateError
 from gitgates.core.record import lazy
+from gitgates.git.index import SETTINGS
 from gitgates.git.object_store import quoted
 from gitgates.git.repo import Git
 from gitgates.proc.call import communicate, kill_program, start_program
@@ -167,6 +168,23 @@ class Memory:
         # Without an index, which a command might take for what is there.
         env = {**self.env, "GIT_INDEX_FILE": f"{self.folder_abs}/index"}
         return Git(cwd_abs=self.repo.root_abs, env=env)
+
+    def users_git(self, index_abs: str = "") -> Git:
+        """Return git in the user's repository, on its index, or on a copy of that.
+
+        What it stores goes to the memory.
+        """
+        env = {name: text for name, text in self.repo.env.items() if name != "GIT_INDEX_FILE"}
+        env |= {
+            "GIT_DIR": self.repo.git_dir_abs,
+            "GIT_WORK_TREE": self.repo.root_abs,
+            "GIT_OBJECT_DIRECTORY": f"{self.folder_abs}/objects",
+            _ALTERNATES: self.env[_ALTERNATES],
+        }
+        git = Git(cwd_abs=self.repo.root_abs, env=env)
+        if not index_abs:
+            return git
+        return git._replace(env={**env, "GIT_INDEX_FILE": index_abs}).with_settings(SETTINGS)
 
     def exists(self) -> bool:
         """Return whether anything was ever stored."""

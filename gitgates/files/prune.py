@@ -11,7 +11,7 @@ import sys
 import time
 
 from gitgates.core.errors import GitgatesError, StateError
-from gitgates.files.held import link_objects, share_shallow
+from gitgates.files.held import link_objects, name_commits, share_shallow
 from gitgates.files.memory import TREES, Memory, TimeOver, time_over, unstorable
 from gitgates.files.points import points, state_of
 from gitgates.store.files import (
@@ -219,9 +219,7 @@ class _Pruning:
         lines = check.stdout.decode().splitlines()
         there = [line.split(" ")[0] for line in lines if line.endswith(" commit")]
         if there:
-            tree = memory.write_tree([])
-            held = memory.write_commit(tree, there, name="gitgates", message="held", time_s=0.0)
-            memory.write_ref(memory.held_ref, held)
+            name_commits(memory, there)
 
     def _hold_present(self) -> None:
         """Name the trees that the indexes of worktrees stand for: no point may name them yet."""

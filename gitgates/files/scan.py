@@ -160,7 +160,7 @@ class Scan:
             from gitgates.files.forced import compare  # something has changed
 
             anew = anew or facts.forced is None
-            away, files = compare(self._repo, self.index, facts, {*untracked}, anew=anew)
+            away, files = compare(self._memory, self.index, facts, {*untracked}, anew=anew)
             self._remove(away)
             facts.users = users
         else:

@@ -15,8 +15,8 @@ from gitgates.files.facts import facts_of
 from gitgates.files.index import UnseenError
 from gitgates.files.permissions import SETTLED_S
 from gitgates.files.rules import attribute_files
-from gitgates.git.index import SETTINGS, copy_index
-from gitgates.git.repo import Git, nul_ended
+from gitgates.git.index import copy_index
+from gitgates.git.repo import nul_ended
 from gitgates.proc.call import spawn
 from gitgates.store.files import remove_file
 
@@ -87,6 +87,7 @@ class Seed:
             )
         self._drop(self._filtered())
         flagged = self._flagged_modules
+        # Even if nothing is: the user's may be split, or sparse.
         self._out(*_REMOVE, stdin=nul_ended((*self.dropped, *flagged)))
         if flagged:
             lines = "".join(f"{meta}\t{path}\0" for path, meta in flagged.items())
@@ -188,8 +189,5 @@ class Seed:
 
     def _out(self, *args: str, stdin: bytes = b"") -> bytes:
         """Run git in the user's repository, on the copy."""
-        repo = self._repo
-        git = Git(cwd_abs=repo.root_abs, env=repo.env).with_settings(SETTINGS)
-        env = {**git.env, "GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
-        env["GIT_INDEX_FILE"] = self._new_abs
-        return self._index.output_of(args, git._replace(env=env).ask(*args, stdin=stdin))
+        git = self._memory.users_git(self._new_abs)
+        return self._index.output_of(args, git.ask(*args, stdin=stdin))

@@ -10,15 +10,16 @@ keeps what a sparse checkout has left out. Otherwise, a raw tree is the tree of 
 from __future__ import annotations
 
 import os
+import stat
 
 from gitgates.files.facts import LookFacts, identity
 from gitgates.files.index import Index
 from gitgates.files.look import NO_DEADLINE, lock, look
 from gitgates.files.memory import Memory, unstorable
 from gitgates.files.rules import attribute_files, config_files
-from gitgates.git.index import SETTINGS, copy_index, update_index
-from gitgates.git.object_store import quoted
-from gitgates.git.repo import Git, nul_ended
+from gitgates.files.versions import RAW, read_changes
+from gitgates.git.index import copy_index, update_index
+from gitgates.git.repo import nul_ended
 from gitgates.store.files import read_cached, remove_file, replace_cached
 
 TYPE_CHECKING = False
@@ -26,12 +27,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.files.look import Look
+    from gitgates.files.versions import Changes
     from gitgates.git.repo import Repo
 
 _ATTRIBUTES = ("text", "eol", "crlf", "filter", "ident", "working-tree-encoding")
-_DIFFERENCES = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev")
-_FILES = ("100644", "100755")
-_VERSION = 1
+_VERSION = 2
 _SETTINGS = r"^core\.(autocrlf|attributesfile|sparsecheckout)$"
 _OFF = (b"unspecified", b"unset")
 
@@ -105,7 +105,6 @@ class _Stored:
         self._memory = memory
         self._repo = memory.repo
         self._tree = tree_look.tree
-        self._flagged: set[str] = set()
         self._index = Index(memory, LookFacts(f"{memory.repo.state_abs}/files.facts"), until_s)
         self._cache_abs = f"{memory.repo.state_abs}/files.stored"
 
@@ -121,20 +120,22 @@ class _Stored:
         if any(path.rpartition("/")[2] == ".gitattributes" for path in changed) and was:
             was, stored, changed = "", {}, self._changed("")
         stored = {path: both for path, both in stored.items() if path not in changed}
-        files = {path: both for path, both in changed.items() if both[0] in _FILES}
+        files = {
+            path: version
+            for path, (_before, version) in changed.items()
+            if version and stat.S_ISREG(version.mode)
+        }
         converted = self._converted(list(files))
-        unchanged = self._users_entries() if converted else {}
-        hashed = [path for path in converted if path not in unchanged]
-        ids = {**unchanged, **self._add(hashed)}
+        ids = self._add(converted) if converted else {}
         for path in converted:
             mode, raw = files[path]
             if ids[path] != raw:
-                stored[path] = mode, ids[path]
+                stored[path] = f"{mode:o}", ids[path]
         lines = self._sparse_entries()
         lines += "".join(f"{mode} {blob}\t{path}\0" for path, (mode, blob) in stored.items())
         result = self._index.replaced(os.fsencode(lines)) if lines else self._tree
         # What has changed since the look is not what was looked at.
-        if not (hashed and set(self._index.look().changed) & set(hashed)):
+        if not (converted and set(self._index.look().changed) & set(converted)):
             replace_cached(
                 self._cache_abs, (_VERSION, rules, self._tree, stored, result), sync=False
             )
@@ -145,33 +146,20 @@ class _Stored:
         ask = ("config", "--type=bool", "--get", "core.sparseCheckout")
         if self._repo.git.ask(*ask).stdout.strip() != b"true":
             return ""
-        lines = ""
-        for entry in self._users_git().names("ls-files", "-z", "-v", "--stage"):
-            meta, _tab, path = entry.partition("\t")
-            flag, mode, blob, _stage = meta.split(" ")
-            if flag == "S" and not os.path.lexists(f"{self._repo.root_abs}/{path}"):
-                lines += f"{mode} {blob}\t{path}\0"
-        return lines
+        return "".join(
+            f"{mode} {blob}\t{path}\0"
+            for tag, mode, blob, path in self._entries()
+            if tag == "S" and not os.path.lexists(f"{self._repo.root_abs}/{path}")
+        )
 
-    def _changed(self, was: str) -> dict[str, tuple[str, str]]:
-        """Return path → mode and raw object of each file that differs from a tree; "": of all."""
-        git, raw = self._memory.reading, dict[str, tuple[str, str]]()
-        if not was:
-            entries_output = git.out("ls-tree", "-r", "-z", "--full-tree", self._tree)
-            for entry in entries_output.split(b"\0")[:-1]:
-                meta, _tab, name = entry.partition(b"\t")
-                mode, _kind, object_id = meta.decode().split(" ")
-                raw[os.fsdecode(name)] = mode, object_id
-            return raw
-        fields = git.out(*_DIFFERENCES, was, self._tree).split(b"\0")
-        for meta, name in zip(fields[::2], fields[1::2], strict=False):
-            _old, mode, _was, object_id, _kind = meta.decode().split(" ")
-            raw[os.fsdecode(name)] = mode, object_id
-        return raw
+    def _changed(self, was: str) -> Changes:
+        """Return path → change of each file that differs from a tree; "": of all."""
+        before = was or self._memory.write_tree([])
+        return read_changes(self._memory.reading.out(*RAW, before, self._tree))
 
     def _converted(self, paths: list[str]) -> list[str]:
         """Return the files that git may convert."""
-        git = self._users_git()
+        git = self._memory.users_git()
         autocrlf = git.ask("config", "core.autocrlf").stdout.strip().lower()
         if autocrlf in {b"true", b"input"}:
             return paths
@@ -191,56 +179,29 @@ class _Stored:
         places = tuple(map(identity, files))
         return self._memory.identity(), places, self._repo.git.ask(*ask).stdout
 
-    def _users_entries(self) -> dict[str, str]:
-        """Return path → object, of the files that are as in the user's index: git has said so."""
-        git = self._users_git()
-        entries = self._entries(git)
-        listing = ("diff-files", "--name-only", "-z", "--no-renames", "--ignore-submodules=all")
-        for path in git.names(*listing):
-            entries.pop(path, None)
-        # Flagged ones: git was told not to look.
-        self._flagged = {name[2:] for name in git.names("ls-files", "-z", "-v") if name[0] != "H"}
-        return {path: blob for path, blob in entries.items() if path not in self._flagged}
-
     def _add(self, paths: list[str]) -> dict[str, str]:
-        """Return path → object that `git add` would store of files, beside the user's index.
+        """Return path → object that `git add` would store of files, in a copy of the user's index.
 
-        That index counts: line ends that are in it already are not converted. Raises: GitError.
+        That index counts: line ends that are in it already are not converted, and what is as it
+        says is not read. Raises: GitError.
         """
-        if not paths:
-            return {}
         users_abs = f"{self._repo.git_dir_abs}/index"
         copy_abs = f"{self._repo.state_abs}/files.index.{os.getpid()}"
-        env = {
-            "GIT_OBJECT_DIRECTORY": f"{self._memory.folder_abs}/objects",
-            "GIT_ALTERNATE_OBJECT_DIRECTORIES": quoted(self._memory.users_objects_abs),
-            "GIT_INDEX_FILE": copy_abs,
-        }
-        git = self._users_git().with_settings((*SETTINGS, ("core.safecrlf", "false")))
-        git = git._replace(env={**git.env, **env})
+        git = self._memory.users_git(copy_abs).with_settings((("core.safecrlf", "false"),))
         try:
             if os.path.exists(users_abs):
                 copy_index(users_abs, copy_abs)
-                update_index(git, self._flagged & set(paths), "--force-remove")
+            # Flagged ones: git was told not to look.
+            flagged = {path for tag, _mode, _blob, path in self._entries() if tag != "H"}
+            update_index(git, flagged & set(paths), "--force-remove")
             update_index(git, paths, "--add", "--replace")
-            entries = self._entries(git)
+            entries = {path: blob for _tag, _mode, blob, path in self._entries(copy_abs)}
         finally:
             remove_file(copy_abs)
         return {path: entries[path] for path in paths}
 
-    @staticmethod
-    def _entries(git: Git) -> dict[str, str]:
-        """Return path → object of the entries of an index."""
-        entries = dict[str, str]()
-        for entry in git.out("ls-files", "-z", "--stage").split(b"\0")[:-1]:
-            meta, _tab, name = entry.partition(b"\t")
-            _mode, object_id, stage = meta.split(b" ")
-            if stage == b"0":
-                entries[os.fsdecode(name)] = object_id.decode()
-        return entries
-
-    def _users_git(self) -> Git:
-        repo = self._repo
-        env = {name: value for name, value in repo.env.items() if name != "GIT_INDEX_FILE"}
-        env |= {"GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": repo.root_abs}
-        return Git(cwd_abs=repo.root_abs, env=env)
+    def _entries(self, index_abs: str = "") -> list[tuple[str, str, str, str]]:
+        """Return tag, mode, object and path of the entries of the user's index, or of a copy."""
+        lines = self._memory.users_git(index_abs).names("ls-files", "-z", "-v", "--stage")
+        fields = (entry.replace("\t", " ", 1).split(" ", 4) for entry in lines)
+        return [(tag, mode, blob, path) for tag, mode, blob, _stage, path in fields]

@@ -41,6 +41,13 @@ def read_change(meta: bytes) -> Change:
     return Change(_version(old_mode[1:], old_id), _version(mode, object_id))
 
 
+def read_changes(raw: bytes) -> Changes:
+    """Return path → change of what `RAW` has printed of two trees."""
+    fields = raw.split(b"\0")
+    pairs = zip(fields[::2], fields[1::2], strict=False)
+    return {os.fsdecode(name): read_change(meta) for meta, name in pairs}
+
+
 def _version(mode: str, object_id: str) -> Version | None:
     number = int(mode, 8)
     return Version(mode=number, blob=object_id) if number else None
@@ -49,11 +56,8 @@ def _version(mode: str, object_id: str) -> Version | None:
 def contents_after(git: Git, base: str, commit: str) -> set[Content]:
     """Return what differs in a commit, with the versions there; `--root`: from its parent."""
     done = git.ask(*RAW, "--no-commit-id", base, commit, "--")
-    fields = [] if done.exit_status else done.stdout.split(b"\0")
-    return {
-        (os.fsdecode(name), read_change(meta).after)
-        for meta, name in zip(fields[::2], fields[1::2], strict=False)
-    }
+    raw = b"" if done.exit_status else done.stdout
+    return {(path, change.after) for path, change in read_changes(raw).items()}
 
 
 def new_contents(by_path: Mapping[str, Change]) -> set[Content]:
