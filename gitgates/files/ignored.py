@@ -9,7 +9,7 @@ import time
 from gitgates.files.facts import facts_of
 from gitgates.files.index import Index, why_not
 from gitgates.files.memory import time_over
-from gitgates.files.others import OURS, is_own, nested_kind
+from gitgates.files.others import OURS, nested_kind, own_folders
 from gitgates.store.files import remove_file
 
 TYPE_CHECKING = False
@@ -52,6 +52,7 @@ class Ignored:
 
     def __init__(self, memory: Memory, facts: LookFacts, limits: Limits, until_s: float) -> None:
         self._repo = memory.repo
+        self._own = own_folders(memory.repo)
         self._root_abs = memory.repo.root_abs
         self._facts = facts
         self._limits = limits
@@ -115,7 +116,8 @@ class Ignored:
                 if kind != OURS:
                     self._left_out[folder] = "a repository of its own"
                 continue
-            if is_own(self._repo, folder) or can_be_made(folder_abs, {e.name for e in entries}):
+            is_own = f"{folder}/".startswith(self._own)
+            if is_own or can_be_made(folder_abs, {entry.name for entry in entries}):
                 continue
             for entry in entries:
                 path = f"{folder}/{entry.name}"
@@ -125,7 +127,10 @@ class Ignored:
                     self._note(path)
 
     def _note(self, path: str) -> None:
-        if path.endswith(_ENDINGS) or path in self._others or len(self.stored_stats) > _MOST_FILES:
+        if path.endswith(_ENDINGS) or path in self._others:
+            return
+        if len(self.stored_stats) > _MOST_FILES:
+            self._left_out[os.path.dirname(path) or path] = "one of very many ignored files"
             return
         path_abs = f"{self._root_abs}/{path}"
         try:

@@ -39,6 +39,11 @@ class Look(Record):
     notes: tuple[str, ...] = ()  # what a person should know: that the memory was damaged
 
     @property
+    def all_left_out(self) -> dict[str, str]:
+        """Return path → why it is in no tree, of files that git ignores, too."""
+        return {**self.left_out, **self.ignored_out}
+
+    @property
     def is_whole(self) -> bool:
         """Return whether the same tree means that gates see the same content."""
         return not (self.unseen or self.left_out or self.is_stashed)

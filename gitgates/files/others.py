@@ -38,10 +38,13 @@ def classify(repo: Repo, index: Index, facts: LookFacts, others: list[str]) -> l
         if not nested_kind(repo, item):
             del kinds[item]
     new = [item for item in others if item not in kinds]
-    for item in list(new):
-        if kind := _own_kind(repo, item):
+    own = own_folders(repo)
+    for item in new:
+        if item.startswith(own):
+            kinds[item] = OURS
+        elif item.endswith("/") and (kind := nested_kind(repo, item)):
             kinds[item] = kind
-            new.remove(item)
+    new = [item for item in new if item not in kinds]
     open_items = [*new, *(item for item, kind in kinds.items() if kind == OPEN)]
     open_items = [item for item in open_items if not (item.endswith("/") and _is_empty(repo, item))]
     untracked_items = list_untracked(index, open_items) if open_items else []
@@ -56,7 +59,7 @@ def classify(repo: Repo, index: Index, facts: LookFacts, others: list[str]) -> l
     facts.kinds = kinds
     files = [item for item, kind in kinds.items() if kind == FILE]
     inside = [path for path in untracked_items if path not in kinds]
-    return [path for path in (*files, *inside) if not is_own(repo, path)]
+    return [path for path in (*files, *inside) if not path.startswith(own)]
 
 
 def list_untracked(index: Index, items: list[str]) -> list[str]:
@@ -65,13 +68,10 @@ def list_untracked(index: Index, items: list[str]) -> list[str]:
     return nul_split(index.out(*_LISTING, "--", *paths))
 
 
-def is_own(repo: Repo, path: str) -> bool:
-    """Return whether a path is in the git folder, where that is called something else than .git."""
-    for git_dir_abs in {repo.git_dir_abs, repo.common_dir_abs}:
-        inside = os.path.relpath(git_dir_abs, repo.root_abs)
-        if f"{path.rstrip('/')}/".startswith(f"{inside}/"):
-            return True
-    return False
+def own_folders(repo: Repo) -> tuple[str, ...]:
+    """Return where git's folders are, which may have another name than .git; with a slash."""
+    folders = {repo.git_dir_abs, repo.common_dir_abs}
+    return tuple(f"{os.path.relpath(folder, repo.root_abs)}/" for folder in folders)
 
 
 def nested_kind(repo: Repo, folder: str) -> str:
@@ -96,12 +96,6 @@ def nested_kind(repo: Repo, folder: str) -> str:
     except OSError:
         pass
     return NESTED
-
-
-def _own_kind(repo: Repo, item: str) -> str:
-    if is_own(repo, item):
-        return OURS
-    return nested_kind(repo, item) if item.endswith("/") else ""
 
 
 def _is_empty(repo: Repo, folder: str) -> bool:

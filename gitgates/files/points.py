@@ -205,7 +205,7 @@ def _state(tree_look: Look, git: GitState) -> State:
         modes=_sorted(tree_look.modes),
         folders=_sorted(tree_look.folders),
         owners=_sorted(tree_look.owners),
-        left_out=_sorted({**tree_look.left_out, **tree_look.ignored_out}),
+        left_out=_sorted(tree_look.all_left_out),
         unseen=tree_look.unseen,
         waiting=_sorted(git.waiting),
     )

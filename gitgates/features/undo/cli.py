@@ -15,9 +15,8 @@ from gitgates.features.undo import put_back, undoing
 from gitgates.features.undo.git_back import Wish
 from gitgates.features.undo.moments import Moments, changed_folders, recorded, undoable
 from gitgates.features.undo.rows import row_of
-from gitgates.features.undo.selection import Selection, selected
+from gitgates.features.undo.selection import Selection, current_turn, selected
 from gitgates.features.undo.settings import repository_limits
-from gitgates.features.undo.turn import current_turn
 from gitgates.files.points import latest, record
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.session.approval import require_person
@@ -36,7 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from gitgates.features.undo.turn import OwnTurn
+    from gitgates.features.undo.selection import OwnTurn
     from gitgates.files.look import Limits
     from gitgates.files.points import Point
     from gitgates.git.repo import Repo

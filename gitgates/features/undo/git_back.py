@@ -93,39 +93,34 @@ class GitBack:
 
         What somebody else has moved since stays, and what another worktree has checked out.
         """
-        moved: dict[str, tuple[str, str]] = {}  # ref → what the points have left, and had found
-        for before, after in self._steps:
-            for ref in before.state.refs.keys() | after.state.refs.keys():
-                old, new = before.state.refs.get(ref, ""), after.state.refs.get(ref, "")
-                if old != new and moved.get(ref, (new, new))[1] == new:
-                    moved[ref] = moved.get(ref, (new, new))[0], old
-        ask = ("for-each-ref", "--format=%(objectname) %(refname) %(worktreepath)", "refs/heads")
-        fields = (line.split(" ", 2) for line in self._repo.git.lines(*ask))
-        present = {each[1]: (each[0], each[2]) for each in fields if each[2:]}
-        notes = []
-        for ref, (left, commit) in moved.items():
-            current, used_abs = present.get(ref, ("", ""))
-            if commit and current != commit:
-                notes += self._branch(ref, left=left, commit=commit, now=current, used_abs=used_abs)
+        ask = ("for-each-ref", "--format=%(refname) %(objectname) %(worktreepath)", "refs/heads")
+        present, used, notes = dict[str, str](), dict[str, str](), list[str]()
+        for ref, commit, used_abs in (line.split(" ", 2) for line in self._repo.git.lines(*ask)):
+            present[ref], used[ref] = commit, used_abs or self._repo.root_abs
+        wanted, others = self._before(present, lambda moment: moment.state.refs)
+        for ref, commit in wanted.items():
+            name, now = ref.removeprefix("refs/heads/"), present.get(ref, "")
+            if ref in others:
+                left = self._steps[0][1].state.refs.get(ref, "")
+                commits = self._commits_between(left, now) if left else ""
+                what = f" has got {commits}" if commits else " was moved"
+                notes.append(f"`{name}`{what} since, and stays at {now[:_SHOWN]}")
+            elif now != commit:
+                self._bring([commit])
+                notes += self._move(ref, commit, now, used.get(ref, ""))
         return notes
 
-    def _branch(self, ref: str, *, left: str, commit: str, now: str, used_abs: str) -> list[str]:
+    def _move(self, ref: str, commit: str, now: str, used_abs: str) -> list[str]:
+        """Make a branch again, or move it back if it is wished; return notes."""
         git, name = self._repo.git, ref.removeprefix("refs/heads/")
-        own_abs = os.path.realpath(self._repo.root_abs)
         if not now:
-            self._bring([commit])
             git.out("update-ref", ref, commit, "0" * len(commit))
             return [f"the branch `{name}` is back at {commit[:_SHOWN]}"]
-        self._bring([commit])
         if not self._wish.with_branch:
             commits = self._commits_between(commit, now)
             return [f"`{name}` keeps {commits}; to move it back: --branch"] if commits else []
-        if os.path.realpath(used_abs or own_abs) != own_abs:
+        if os.path.realpath(used_abs) != os.path.realpath(self._repo.root_abs):
             return [f"`{name}` stays: it is checked out in {used_abs}"]
-        if now != left:
-            commits = self._commits_between(left, now) if left else ""
-            what = f" has got {commits}" if commits else " was moved"
-            return [f"`{name}`{what} since, and stays at {now[:_SHOWN]}"]
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         kept = f"{UNDONE_REFS}/{stamp}-{now[:_SHOWN]}/{name}"
         git.out("update-ref", kept, now)
@@ -197,8 +192,9 @@ class GitBack:
         now = _by_path(nul_split(git.out("ls-files", "--stage", "-z")))
         committed = self._committed_since()
         wanted, others = self._before(now, self._entries, but=committed)
-        for before, _after in self._steps:
-            self._bring_blobs(before)
+        self._bring(
+            self._memory.reading.resolve(f"{m.point.id}:staged") for m, _after in self._steps
+        )
         lines = list[str]()
         for path in (path for path in {**now, **wanted} if now.get(path) != wanted.get(path)):
             lines += [f"0 {self._memory.nothing}\t{path}\0"]
@@ -234,32 +230,19 @@ class GitBack:
 
     # Objects
 
-    def _bring_blobs(self, moment: Moment) -> None:
-        """Give the objects that an index names back to the user's repository."""
-        entries = self._entries(moment).values()
-        ids = {fields[1] for entry in entries for line in entry if (fields := line.split(" "))}
-        check = self._repo.git.ask("cat-file", "--batch-check", stdin=_lines(ids)).stdout
-        lost = [line.split()[0] for line in check.decode().splitlines() if line.endswith("missing")]
-        here = self._memory.reading.ask("cat-file", "--batch-check", stdin=_lines(lost)).stdout
-        kept = [line.split()[0] for line in here.decode().splitlines() if " blob " in line]
-        self._unpack(("pack-objects", "--stdout", "-q"), kept)
-
-    def _bring(self, commits: list[str]) -> None:
-        """Give commits, with all that they need, back to the user's repository."""
+    def _bring(self, names: Iterable[str]) -> None:
+        """Give commits, or trees, with all that they need, back to the user's repository."""
         git = self._repo.git
         missing = [
-            c
-            for c in commits
-            if git.ask("rev-list", "--objects", c, "--not", "--all", "--quiet").exit_status
+            name
+            for name in dict.fromkeys(filter(None, names))
+            if git.ask("rev-list", "--objects", name, "--not", "--all", "--quiet").exit_status
         ]
         if missing:
             heads = git.out("for-each-ref", "--format=^%(objectname)", "refs/heads").decode()
-            self._unpack(("pack-objects", "--stdout", "-q", "--revs"), [*missing, *heads.split()])
-
-    def _unpack(self, pack_objects: tuple[str, ...], names: list[str]) -> None:
-        if names:
-            pack = self._memory.reading.out(*pack_objects, stdin=_lines(names))
-            self._repo.git.out("unpack-objects", "-q", stdin=pack)
+            stdin = "".join(f"{name}\n" for name in (*missing, *heads.split())).encode()
+            pack = self._memory.reading.out("pack-objects", "--stdout", "-q", "--revs", stdin=stdin)
+            git.out("unpack-objects", "-q", stdin=pack)
 
 
 def _head(moment: Moment) -> dict[str, str]:
@@ -272,10 +255,6 @@ def _by_path(lines: Iterable[str]) -> dict[str, tuple[str, ...]]:
         meta, _, path = line.partition("\t")
         by_path[path] = (*by_path.get(path, ()), meta)
     return by_path
-
-
-def _lines(names: Iterable[str]) -> bytes:
-    return "".join(f"{name}\n" for name in names).encode()
 
 
 def _remove_folder(folder_abs: str) -> None:

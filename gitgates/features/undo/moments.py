@@ -168,18 +168,19 @@ def changed_folders(
     `paths` are the files that come back. Raises: StateError.
     """
     wanted = dict[str, int]()
-    above = {folder for path in paths for folder in _above(path)}
+    parents = {folder for path in paths for folder in above(path)}
     for point in sorted(undone, key=lambda point: -point.number):
         before, after = moments.before(point).state, moments.of(point).state
         for folder in {*before.folders, *after.folders}:
             if before.folders.get(folder) != after.folders.get(folder):
                 usual_mode = usual(stat.S_IFDIR, before.umask)
                 wanted[folder] = before.folders.get(folder, usual_mode)
-            elif folder in above:
+            elif folder in parents:
                 wanted[folder] = before.folders[folder]
     return wanted
 
 
-def _above(path: str) -> Iterable[str]:
+def above(path: str) -> Iterator[str]:
+    """Yield the folders that a path is in, the innermost first."""
     while path := os.path.dirname(path):
         yield path

@@ -10,21 +10,19 @@ undo.journal   of one worktree, as long as an undo is under way
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 import time
 from contextlib import contextmanager
 
 from gitgates.core.errors import GitError, StateError
-from gitgates.core.limits import parse_json
 from gitgates.core.record import Record
 from gitgates.features.undo.git_back import GitBack, Wish
 from gitgates.features.undo.moments import Moments
 from gitgates.features.undo.undoing import Target
 from gitgates.files.memory import Memory
 from gitgates.files.points import UNDO, Author, Facts, Point, point_at, record
-from gitgates.store.files import make_folder, read_state, remove_file, replace_file, sync_files
+from gitgates.store.files import make_folder, read_cached, remove_file, replace_cached, sync_files
 from gitgates.store.rescue import move_aside, move_into_place
 from gitgates.worktree.isolate import pause_point
 from gitgates.worktree.locks import Lock
@@ -43,11 +41,11 @@ _ATTEMPTS = 20  # against a writer that writes the same path again and again
 class Undo(Record):
     """An undo: what it is for, and what is to be done. The fields of its journal."""
 
-    undone: tuple[str, ...]  # the commits of the points
-    numbers: tuple[int, ...]  # that are undone by it; none if only a part of them is
-    session: str  # that undoes; empty: a person
-    what: str  # in the list
-    targets: Mapping[str, Target]
+    undone: tuple[str, ...] = ()  # the commits of the points
+    numbers: tuple[int, ...] = ()  # that are undone by it; none if only a part of them is
+    session: str = ""  # that undoes; empty: a person
+    what: str = ""  # in the list
+    targets: Mapping[str, Target] = {}
     folders: Mapping[str, int] = {}  # → permissions
     owners: Mapping[str, tuple[int, int]] = {}  # file → user, group
     wish: Wish = Wish()
@@ -58,8 +56,9 @@ def put_back(repo: Repo, limits: Limits, undo: Undo) -> tuple[Point | None, list
 
     Raises: StateError that names what could not be put back, when all else is; GitError, OSError.
     """
-    plain = json.dumps(undo._asdict(), ensure_ascii=False)  # records become arrays
-    replace_file(_journal_abs(repo), os.fsencode(plain))
+    targets = {path: tuple(target) for path, target in undo.targets.items()}
+    plain = undo._replace(targets=targets, wish=tuple(undo.wish))  # type: ignore[arg-type]
+    replace_cached(_journal_abs(repo), tuple(plain))
     return _finish(repo, limits, undo)
 
 
@@ -84,24 +83,17 @@ def is_under_way(repo: Repo) -> bool:
 
 def finish(repo: Repo, limits: Limits) -> list[str]:
     """Finish an undo that was killed; return notes. Raises: as `put_back`."""
-    content = read_state(_journal_abs(repo))
-    if content is None:
+    if not is_under_way(repo):
         return []
-    try:
-        plain = parse_json(os.fsdecode(content))
-        plain |= {name: tuple(plain[name]) for name in ("undone", "numbers")}
-        owners = {path: (user, group) for path, (user, group) in plain["owners"].items()}
-        targets = {
-            path: Target(now and (now[0], now[1]), version and (version[0], version[1]), *flags)
-            for path, (now, version, *flags) in plain["targets"].items()
-        }
-        plain |= {"targets": targets, "owners": owners}
-        undo = Undo(**{**plain, "wish": Wish(*plain["wish"])})
-    except (ValueError, TypeError, KeyError) as error:
+    fields = read_cached(_journal_abs(repo))
+    if not isinstance(fields, tuple) or len(fields) != len(Undo()):
         raise StateError(
-            f"{_journal_abs(repo)}: is damaged: {error}",
+            f"{_journal_abs(repo)}: is damaged",
             f"Look at the files, then remove it: rm '{_journal_abs(repo)}'",
-        ) from error
+        )
+    undo = Undo(*fields)
+    targets = {path: Target(*target) for path, target in undo.targets.items()}
+    undo = undo._replace(targets=targets, wish=Wish(*undo.wish))
     _point, notes = _finish(repo, limits, undo)
     return ["an undo was interrupted, and is finished now", *notes]
 

@@ -1,4 +1,4 @@
-"""Which points an undo is about."""
+"""Which points an undo is about, and which of them are of the turn of the agent that calls."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ from gitgates.core.errors import UsageError
 from gitgates.core.record import Record
 from gitgates.features.undo.moments import agent_of, is_agents, session_of, undoable
 from gitgates.files.points import PERSON, UNDO
+from gitgates.session import facts
+from gitgates.session.caller import identify
+from gitgates.store.log import file_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.files.points import Point
+    from gitgates.git.repo import Repo
 
 
 class Selection(Record):
@@ -97,3 +101,26 @@ def _since_id(points: list[Point], point_id: int) -> list[Point]:
         for point in can
         if point.number >= point_id and is_agents(point) and session_of(point) == session_of(first)
     ]
+
+
+class OwnTurn(Record):
+    """A session, and the number of its prompt."""
+
+    session: str
+    prompt: int
+
+    def has(self, point: Point) -> bool:
+        """Return whether a point is a change of this turn."""
+        return (file_name(session_of(point)), point.facts.prompt) == (self.session, self.prompt)
+
+
+def current_turn(repo: Repo, nonce: str) -> OwnTurn | None:
+    """Return the turn of the caller, by what the command was given before it ran; None: unknown.
+
+    Raises: UsageError, StateError as `identify`.
+    """
+    caller = identify(repo, repo.env, nonce=nonce)
+    if caller is None:
+        return None
+    prompt = facts.SESSION.fold(caller.facts[0]).prompt
+    return OwnTurn(session=caller.session, prompt=int(prompt) if prompt.isdecimal() else 0)

@@ -70,7 +70,7 @@ def _unsaved_file(call: Call, look: Look | None) -> Verdict | None:
     is_edit = look and call.payload.tool_kind == "writes"
     if not is_edit or setting_of(call.config, "lost_work") == "off":
         return None
-    left_out = {**look.left_out, **look.ignored_out} if look else {}
+    left_out = look.all_left_out if look else {}
     for path in call.edited_paths or ():
         inside = (folder for folder in left_out if path == folder or path.startswith(f"{folder}/"))
         place = next(inside, "")
@@ -119,16 +119,12 @@ def _large_files(call: Call, look: Look | None) -> Verdict:
     """Tell the person once in a session which files are too large to be saved."""
     if look is None or any(note.startswith(_NOT_SAVED) for note in call.session.notes):
         return Verdict()
-    large = [
-        path
-        for path, why in {**look.left_out, **look.ignored_out}.items()
-        if why.startswith(_LARGE)
-    ]
+    large = [path for path, why in look.all_left_out.items() if why.startswith(_LARGE)]
     if not large:
         return Verdict()
     from gitgates.core.clean import first_few, plain_line  # seldom needed
 
-    names = [plain_line(os.fspath(path)) for path in sorted(large)]
+    names = [plain_line(path) for path in sorted(large)]
     text = f"{_NOT_SAVED}{first_few(names, _MOST_SHOWN)}. The limit is `max_file`, or half of"
     text += " `max_size`, in [tool.gitgates.undo]."
     return Verdict(WARN, to_person=text, entries=(NoteEntry(text),))

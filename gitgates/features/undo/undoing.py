@@ -12,15 +12,15 @@ import stat
 import tempfile
 
 from gitgates.core.record import Record
-from gitgates.features.undo.moments import Moments
+from gitgates.features.undo.moments import above
+from gitgates.files.ignored import can_be_made
 from gitgates.files.memory import Memory
-from gitgates.git.repo import nul_ended, nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gitgates.features.undo.moments import Moment, PathChange, Version
+    from gitgates.features.undo.moments import Moment, Moments, PathChange, Version
     from gitgates.files.points import Point
     from gitgates.git.repo import Repo
 
@@ -58,7 +58,7 @@ def plan(
     for point in sorted(undone, key=lambda point: -point.number):
         changes = moments.changes(point)
         left_out = moments.before(point).state.left_out
-        stays = _ignored_before(moments, point, changes)
+        stays = _made_again(moments.repo.root_abs, changes)
         unknown = (*left_out, *stays)  # what they were before, nothing tells
         about |= {*changes, *left_out} if paths else set()
         wanted = {
@@ -68,7 +68,11 @@ def plan(
             and not (each.before is None and unknown and _is_in(path, unknown))
         }
         notes |= _left(moments, point, left_out, paths)
-        notes |= {f"`{path}`: stays: git ignores it then" for path in stays if _is_in(path, paths)}
+        notes |= {
+            f"`{path}`: stays: it may be ignored then, and can be made again"
+            for path in stays
+            if _is_in(path, paths)
+        }
         missing = wanted.keys() - by_path.keys()
         by_path |= {
             path: Target(now=version, version=version)
@@ -97,31 +101,22 @@ def _left(
     return notes
 
 
-def _ignored_before(moments: Moments, point: Point, changes: Mapping[str, PathChange]) -> set[str]:
-    """Return the new files that git will ignore again: they may have been there before.
+def _made_again(root_abs: str, changes: Mapping[str, PathChange]) -> set[str]:
+    """Return the new files that were there before, if git has ignored them then.
 
-    A point has no ignored files that can be made again. Raises: GitError.
+    They can be made again, so that no point has them while they are ignored.
     """
-    rules = [path for path in changes if os.path.basename(path) == _IGNORE_FILE]
-    new = [path for path, change in changes.items() if change.before is None]
-    if not (rules and new):
+    if not any(os.path.basename(path) == _IGNORE_FILE for path in changes):
         return set()
-    repo = moments.repo
-    before, memory = moments.before(point), Memory(repo)
-    names = nul_split(
-        memory.reading.out("ls-tree", "-r", "-z", "--name-only", "--full-tree", before.point.tree)
-    )
-    rules = [path for path in names if os.path.basename(path) == _IGNORE_FILE]
-    with tempfile.TemporaryDirectory(prefix="gitgates-undo-") as folder_abs:
-        for path, version in moments.versions(before, rules).items():
-            if version and stat.S_ISREG(version[0]):
-                os.makedirs(os.path.dirname(f"{folder_abs}/{path}"), exist_ok=True)
-                with open(f"{folder_abs}/{path}", "wb") as file:
-                    file.write(memory.reading.out("cat-file", "blob", version[1]))
-        env = {**repo.env, "GIT_DIR": repo.git_dir_abs, "GIT_WORK_TREE": folder_abs}
-        git = repo.git._replace(cwd_abs=folder_abs, env=env)
-        ask = ("--no-literal-pathspecs", "check-ignore", "-z", "--no-index", "--stdin")
-        return {*nul_split(git.ask(*ask, stdin=nul_ended(new)).stdout)}
+    new = [path for path, change in changes.items() if change.before is None]
+    is_made = {"": False}
+    for path in new:
+        for folder in reversed([path, *above(path)]):
+            folder_abs = f"{root_abs}/{folder}"
+            names = os.listdir(folder_abs) if os.path.isdir(folder_abs) else ()
+            inside = is_made[os.path.dirname(folder)]
+            is_made.setdefault(folder, inside or can_be_made(folder_abs, names))
+    return {path for path in new if is_made[path]}
 
 
 def _is_in(path: str, paths: tuple[str, ...]) -> bool:

@@ -68,7 +68,7 @@ class Search:
         self._git_dirs = {os.path.realpath(f"{self._root_abs}/.git"), git_dir_abs, self._common_abs}
         look = place.look
         self._ignored = look.ignored_out if look else {}
-        self._left_out = {**look.left_out, **look.ignored_out} if look else {}
+        self._left_out = look.all_left_out if look else {}
         for doubt in look.unseen if look else ():
             if doubt.startswith("submodules"):
                 modules = doubt.partition(": ")[2].split(", ")
