@@ -29,7 +29,7 @@ from gitgates.core.record import lazy
 from gitgates.git.index import SETTINGS
 from gitgates.git.object_store import quoted
 from gitgates.git.repo import Git
-from gitgates.proc.call import communicate, kill_program, start_program
+from gitgates.proc.call import call_all
 from gitgates.store.files import (
     is_shared,
     lock_file,
@@ -273,20 +273,13 @@ class Memory:
         env: Mapping[str, str] | None = None,
     ) -> list[CompletedProcess]:
         """Run several at once, each with its input. Raises: as `ask`."""
-        running, completed = [], []
+        start = ("git", "-C", self.repo.root_abs, "--literal-pathspecs")
+        commands = [((*start, *args), stdin) for args, stdin in calls]
+        limit_s = min(until_s - time.monotonic(), _LONGEST_S)
         try:
-            for args, _stdin in calls:
-                argv = ("git", "-C", self.repo.root_abs, "--literal-pathspecs", *args)
-                running.append(start_program(argv, env or self.env, apart=True))
-            for _args, stdin in calls:
-                limit_s = min(max(until_s - time.monotonic(), 0.001), _LONGEST_S)
-                completed.append(communicate(running.pop(0), stdin, limit_s, whole_group=True))
+            return call_all(commands, env or self.env, limit_s, apart=True)
         except TimeoutError as error:
             raise time_over(self.repo.root_abs) from error
-        finally:
-            for process in running:
-                kill_program(process, whole_group=True)  # or it goes on holding our locks
-        return completed
 
     # Objects
 

@@ -14,15 +14,7 @@ import os
 
 from gitgates.core.errors import GitError, OwnershipError
 from gitgates.core.record import Record
-from gitgates.proc.call import (
-    CompletedProcess,
-    RunningProcess,
-    call,
-    call_detached,
-    communicate,
-    kill_program,
-    start_program,
-)
+from gitgates.proc.call import CompletedProcess, call, call_all, call_detached
 from gitgates.store.files import follow_sharing
 
 TYPE_CHECKING = False
@@ -71,21 +63,12 @@ class Git(Record):
 
         Raises: GitError where git does not exist or does not end.
         """
+        start = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX)
         env = {**self.env, "LC_ALL": "C"}
-        running: list[RunningProcess] = []
-        completed: list[CompletedProcess] = []
         try:
-            for args in commands:
-                argv = ("git", "-C", self.cwd_abs, *_NO_HOOKS, *_PREFIX, *args)
-                running.append(start_program(argv, env, apart=self.apart))
-            while running:
-                completed.append(communicate(running.pop(0), b""))
+            return call_all([((*start, *args), b"") for args in commands], env, apart=self.apart)
         except OSError as error:
             raise _not_run(error) from error
-        finally:
-            for process in running:
-                kill_program(process)
-        return completed
 
     def configured(self, *args: str) -> CompletedProcess:
         """Run a git command that starts no hooks, with core.hooksPath as configured.

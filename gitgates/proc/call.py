@@ -16,7 +16,7 @@ from gitgates.core.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, TypeAlias
 
     Actions: TypeAlias = Sequence[tuple[Any, ...]]  # as os.posix_spawn takes them
@@ -26,6 +26,7 @@ else:
     import _signal
 
 _DEADLINE_S = 120.0
+_SHORTEST_S = 0.001  # that each of several programs gets
 # Python ignores these; a program expects their defaults.
 _RESET = [number for name in ("SIGPIPE", "SIGXFSZ") if (number := int(getattr(_signal, name, 0)))]
 
@@ -68,6 +69,30 @@ def call(
     is such a limit; TimeoutError after two minutes.
     """
     return communicate(start_program(argv, env, apart=apart), stdin, most_bytes=most_bytes)
+
+
+def call_all(
+    commands: Iterable[tuple[tuple[str, ...], bytes]],
+    env: Mapping[str, str],
+    limit_s: float = _DEADLINE_S,
+    *,
+    apart: bool = False,
+) -> list[CompletedProcess]:
+    """Run several programs in parallel, each with its input, as `call` does.
+
+    None may write what another one reads. Raises: as `call`; then none of them runs on.
+    """
+    running, completed, until_s = [], [], time.monotonic() + limit_s
+    try:
+        for argv, stdin in commands:
+            running.append((start_program(argv, env, apart=apart), stdin))
+        while running:
+            left_s = max(until_s - time.monotonic(), _SHORTEST_S)
+            completed.append(communicate(*running.pop(0), left_s, whole_group=apart))
+    finally:
+        for process, _stdin in running:
+            kill_program(process, whole_group=apart)  # or it goes on holding our locks
+    return completed
 
 
 def call_detached(

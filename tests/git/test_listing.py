@@ -8,7 +8,7 @@ import pytest
 from conftest import Repo
 
 from gitgates.git import repo as repository
-from gitgates.git.listing import Listing, list_changed, list_paths
+from gitgates.git.listing import list_changed, list_others
 
 FILES = ("changed", "conflict", "gone", "told", "sparse", "sparse-gone", "same", "staged")
 
@@ -47,15 +47,9 @@ def odd(repo: Repo) -> Repo:
     return repo
 
 
-def test_paths_of_all_kinds(odd: Repo) -> None:
-    tracked = dict.fromkeys((".gitignore", "announced", *FILES), "100644")
-    others = ("? mark", "H 100644 0 0\ttab", "caf\udce9", "line\nend", "own/", "two words")
-    found = list_paths(where(odd))
-    assert found == Listing(
-        tracked={**tracked, "sub": "160000"}, others=others, flagged=("sparse", "told")
-    )
-    assert found.submodules == ["sub"]
-    assert sorted(found.paths) == sorted([*tracked, *others[:4], "two words"])
+def test_others_are_what_is_neither_tracked_nor_ignored(odd: Repo) -> None:
+    others = ["? mark", "H 100644 0 0\ttab", "caf\udce9", "line\nend", "own/", "two words"]
+    assert list_others(where(odd)) == others
 
 
 def test_changed_is_what_differs_from_head(odd: Repo) -> None:
@@ -75,9 +69,7 @@ def test_before_the_first_commit_everything_staged_is_changed(repo: Repo) -> Non
     repo.write("untracked", "x\n")
     repo.git("add", "new")
     assert list_changed(where(repo)) == ["new"]
-    assert list_paths(where(repo)) == Listing(
-        tracked={"new": "100644"}, others=("untracked",), flagged=()
-    )
+    assert list_others(where(repo)) == ["untracked"]
 
 
 @pytest.mark.parametrize("name", ["sha1", "sha256"])

@@ -23,7 +23,7 @@ from gitgates.features.headless.outcomes import HOOK, OUTCOMES, HeadlessOptions
 from gitgates.features.headless.recovery import recover
 from gitgates.features.headless.resume import find_conversation
 from gitgates.features.headless.turn import require_outermost
-from gitgates.git.listing import list_changed, list_paths
+from gitgates.git.listing import list_changed, list_others
 from gitgates.hosts.headless import CLIENTS, any_client, client, refused_option
 from gitgates.report.artifacts import PAGE, RESULT
 from gitgates.report.documents import error_document
@@ -150,7 +150,7 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     if note:
         console.message(note)
     if not (settings.in_place or settings.uncommitted) and (
-        list_changed(repo) or list_paths(repo).others
+        list_changed(repo) or list_others(repo).others
     ):
         how = "for that: --include-uncommitted"
         console.message(f"your uncommitted changes are not part of the run; {how}")
