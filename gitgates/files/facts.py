@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # Mode, size, inode, mtime and ctime in ns, owner and group.
     Stat: TypeAlias = tuple[int, ...]
 
-_VERSION = 1
+_VERSION = 2
 _FIELDS = (
     *("memory", "limits", "index", "users", "config", "settings", "rules", "kinds", "forced"),
     *(
@@ -67,7 +67,7 @@ class LookFacts:
         # Git compares times by the second: changes of these may look like none.
         self.recent: dict[str, Stat] = {}
         self.left_out: dict[str, str] = {}
-        self.folders: list[str] | None = None  # with stored files
+        self.folders: dict[str, None] | None = None  # with stored files
         self.ignored: dict[str, Stat] = {}  # that are stored
         self.ignored_tree = ""
         self.ignored_out: dict[str, str] = {}

@@ -69,8 +69,8 @@ class Permissions:
         }
         for path in stats:
             self.forget_modes(path)
-            if facts.folders is not None:
-                self._note_folder(path)
+        if facts.folders is not None:
+            facts.folders.update(_folders_of(stats))
         modes, owners = self.unusual_of(stats)
         facts.modes.update(modes)
         facts.owners.update(owners)
@@ -109,36 +109,33 @@ class Permissions:
                 changed.append(path)
         return changed
 
-    def _note_folder(self, path: str) -> None:
-        folders, folder = self._facts.folders, path.rpartition("/")[0]
-        while folders is not None and folder and folder not in folders:
-            folders.append(folder)
-            folder = folder.rpartition("/")[0]
-
     def unusual_folders(self, paths: Iterable[str]) -> dict[str, int]:
         """Return folder → permissions, of those with other ones than usual.
 
-        `paths` are those of all files; they are only needed if the folders are not known.
+        `paths` are those of files that were not noted; of all, if no folder is known.
         """
         facts = self._facts
-        if facts.folders is None:
-            parents = dict[str, None]()
-            for path in paths:
-                folder = path.rpartition("/")[0]
-                while folder and folder not in parents:
-                    parents[folder] = None
-                    folder = folder.rpartition("/")[0]
-            facts.folders = list(parents)
-        unusual, there, expected = dict[str, int](), [], 0o777 & ~self.umask
-        for folder in facts.folders:
+        known = {**(facts.folders or {}), **_folders_of(paths)}
+        unusual, there, expected = dict[str, int](), dict[str, None](), 0o777 & ~self.umask
+        for folder in known:
             try:
                 mode = os.lstat(f"{self._root_abs}/{folder}").st_mode
             except OSError:
                 continue
             if stat.S_ISDIR(mode):
-                there.append(folder)
+                there[folder] = None
                 if stat.S_IMODE(mode) != expected:
                     unusual[folder] = stat.S_IMODE(mode)
-        if len(there) != len(facts.folders):
-            facts.folders = there
+        facts.folders = there
         return unusual
+
+
+def _folders_of(paths: Iterable[str]) -> dict[str, None]:
+    """Return the folders that files are in, and those above."""
+    folders = dict[str, None]()
+    for path in paths:
+        folder = path.rpartition("/")[0]
+        while folder and folder not in folders:
+            folders[folder] = None
+            folder = folder.rpartition("/")[0]
+    return folders

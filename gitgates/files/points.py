@@ -195,19 +195,15 @@ def _known_parent(memory: Memory) -> str:
 
 
 def _state(tree_look: Look, git: GitState) -> State:
+    fields = {name: value for name, value in git._asdict().items() if name in State._fields}
     return State(
-        branch=git.branch,
-        refs=git.refs,
-        stash=git.stash,
-        index_blob=git.index_blob,
-        entries=git.entries,
+        **fields,
         umask=tree_look.umask,
         modes=_sorted(tree_look.modes),
         folders=_sorted(tree_look.folders),
         owners=_sorted(tree_look.owners),
         left_out=_sorted(tree_look.all_left_out),
         unseen=tree_look.unseen,
-        waiting=_sorted(git.waiting),
     )
 
 

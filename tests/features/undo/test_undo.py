@@ -12,6 +12,8 @@ from conftest import Repo
 from points_support import CONFIG, MOST, files_of, record, undo
 from template_support import copy_of
 
+from gitgates.files import ignored
+
 ODD = (
     "ü",
     "new\nline",
@@ -170,6 +172,22 @@ def test_what_was_ignored_stays(begun: Repo) -> None:
     assert (begun.path / ".env").read_bytes() == b"secret\n"
     assert not (begun.path / "new").exists()
     assert (begun.path / ".gitignore").read_bytes() == b".env\n"
+
+
+@pytest.mark.parametrize("folder", ["data", "node_modules"])
+def test_what_was_ignored_and_not_saved_stays(
+    begun: Repo, folder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ignored, "_MOST_FILES", 1)
+    paths = [begun.write(f"{folder}/{number}", "1\n") for number in range(5)]
+    begun.write(".gitignore", f"{folder}/\n")
+    record(begun)
+    begun.write(".gitignore", "")
+    begun.write("new", "1\n")
+    record(begun, "s")
+    undo(begun, "--last")
+    assert all(path.exists() for path in paths)
+    assert not (begun.path / "new").exists()
 
 
 @pytest.mark.parametrize("content", [b"small\n", None])
