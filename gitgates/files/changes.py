@@ -228,15 +228,14 @@ def trees_of(repo: Repo, by_path: Changes) -> tuple[str, str]:
     """
     from gitgates.files.facts import LookFacts  # only where something has changed
     from gitgates.files.index import Index
-    from gitgates.files.memory import NO_DEADLINE, unstorable
+    from gitgates.files.memory import NO_DEADLINE, Storing
 
     memory = Memory(repo)
-    index = Index(memory, LookFacts(f"{repo.state_abs}/files.facts"), NO_DEADLINE)
+    settings = LookFacts(f"{repo.state_abs}/files.facts").settings
+    index = Index(memory, settings, NO_DEADLINE)
     sides = ({path: change[at] for path, change in by_path.items()} for at in (0, 1))
-    try:
+    with Storing(memory):
         before, after = (index.replaced(_lines(memory, side)) for side in sides)
-    except OSError as error:
-        raise unstorable(memory, error) from error
     return before, after
 
 

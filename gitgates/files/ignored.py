@@ -57,7 +57,7 @@ class Ignored:
         self._facts = facts
         self._limits = limits
         self._until_s = until_s
-        self._index = Index(memory, facts, until_s, f"{memory.index_abs}.ignored")
+        self._index = Index(memory, facts.settings, until_s, f"{memory.index_abs}.ignored")
         self.stored_stats: dict[str, Stat] = {}  # that are stored
         self._left_out: dict[str, str] = {}
 

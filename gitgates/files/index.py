@@ -20,10 +20,12 @@ from gitgates.store.files import remove_file
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import TypeAlias
 
-    from gitgates.files.facts import LookFacts
     from gitgates.files.memory import Memory
     from gitgates.proc.call import CompletedProcess
+
+    Settings: TypeAlias = tuple[tuple[str, str], ...]  # of git
 
 _DIFFERENCES = ("diff-files", "--raw", "-z", "--no-renames", "--ignore-submodules=none")
 _OTHERS = ("ls-files", "-z", "--others", "--directory")
@@ -57,20 +59,20 @@ class Index:
     """Git on one index."""
 
     def __init__(
-        self, memory: Memory, facts: LookFacts, until_s: float, path_abs: str = ""
+        self, memory: Memory, settings: Settings, until_s: float, path_abs: str = ""
     ) -> None:
         self._memory = memory
         self._until_s = until_s
         self.path_abs = path_abs or memory.index_abs
         self._root_abs = memory.repo.root_abs
-        self.settings = facts.settings
+        self.settings = settings
 
     @property
     def env(self) -> Mapping[str, str]:
         """The environment of git on it."""
         return self._env(())
 
-    def _env(self, settings: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+    def _env(self, settings: Settings) -> Mapping[str, str]:
         git = Git(cwd_abs=self._root_abs, env=self._memory.env)
         git = git.with_settings((*self.settings, *settings))
         return {**git.env, "GIT_INDEX_FILE": self.path_abs}
@@ -166,18 +168,13 @@ class Index:
         from gitgates.git.index import copy_index  # seldom needed
 
         other_abs = f"{self.path_abs}.{os.getpid()}"
-        env = {**self.env, "GIT_INDEX_FILE": other_abs}
+        other = Index(self._memory, self.settings, self._until_s, other_abs)
         try:
             copy_index(self.path_abs, other_abs)
-            for args, stdin in (
-                (("update-index", "-z", "--index-info"), lines),
-                (("write-tree",), b""),
-            ):
-                completed = self._memory.ask(*args, stdin=stdin, until_s=self._until_s, env=env)
-                output = self.output_of(args, completed)
+            other.put(lines)
+            return other.tree()
         finally:
             remove_file(other_abs)
-        return output.decode().strip()
 
     def modules(self) -> list[str]:
         """Return the paths of submodules. Raises: as `out`."""

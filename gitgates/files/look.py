@@ -11,7 +11,7 @@ import time
 from gitgates.core.errors import LockError
 from gitgates.files.index import UnseenError
 from gitgates.files.looked import DEFAULT, Limits, Look
-from gitgates.files.memory import NO_DEADLINE, Memory, TimeOver, time_over, unstorable
+from gitgates.files.memory import NO_DEADLINE, Memory, Storing, TimeOver, time_over
 from gitgates.files.scan import Scan
 from gitgates.files.stashed import find_stashed
 
@@ -43,25 +43,31 @@ def look(
     can be stored, for lack of space for example; LockError where another look does not end.
     """
     memory = Memory(repo)
-    try:
-        fd = lock(memory, deadline_s)
+    with Locked(memory, deadline_s):
+        return look_locked(memory, limits, ignored=ignored, until_s=deadline_s)
+
+
+class Locked(Storing):
+    """Locks a worktree while something is stored. Raises: TimeOver, LockError, StateError."""
+
+    def __init__(self, memory: Memory, until_s: float = NO_DEADLINE) -> None:
+        super().__init__(memory)
+        self._until_s = until_s
+
+    def __enter__(self) -> None:
+        left_s = self._until_s - time.monotonic()
         try:
-            return look_locked(memory, limits, ignored=ignored, until_s=deadline_s)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise unstorable(memory, error) from error
+            with Storing(self._memory):
+                wait_s = max(min(left_s, _WAIT_S), 0.0)
+                self._fd = self._memory.lock("files.lock", wait_s=wait_s)
+        except LockError as error:
+            if left_s >= _WAIT_S:
+                raise
+            raise TimeOver(error.message, error.hint) from error
 
-
-def lock(memory: Memory, until_s: float) -> int:
-    """Lock the worktree; return the descriptor. Raises: TimeOver, LockError, OSError."""
-    left_s = until_s - time.monotonic()
-    try:
-        return memory.lock("files.lock", wait_s=max(min(left_s, _WAIT_S), 0.0))
-    except LockError as error:
-        if left_s >= _WAIT_S:
-            raise
-        raise TimeOver(error.message, error.hint) from error
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        os.close(self._fd)
+        super().__exit__(kind, error, traceback)
 
 
 def look_locked(memory: Memory, limits: Limits | None, *, ignored: bool, until_s: float) -> Look:

@@ -364,12 +364,22 @@ class Memory:
         return fd
 
 
-def unstorable(memory: Memory, error: OSError) -> StateError:
-    """Return the error for what cannot be stored."""
-    return StateError(
-        f"{error.filename or memory.folder_abs}: files cannot be saved: {error.strerror or error}",
-        "Free some disk space, or make the folder writable.",
-    )
+class Storing:
+    """Raises StateError in the place of OSError: where something cannot be stored."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, OSError):
+            place, why = error.filename or self._memory.folder_abs, error.strerror or error
+            raise StateError(
+                f"{place}: files cannot be saved: {why}",
+                "Free some disk space, or make the folder writable.",
+            ) from error
 
 
 # Where it is

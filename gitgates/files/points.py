@@ -21,8 +21,8 @@ from gitgates.core.lean_json import dumps, loads
 from gitgates.core.record import Record
 from gitgates.files.git_state import GitState, read_git_state
 from gitgates.files.held import hold_commits, link_objects
-from gitgates.files.look import DEFAULT, NO_DEADLINE, Limits, Look, lock, look_locked
-from gitgates.files.memory import Memory, unstorable
+from gitgates.files.look import DEFAULT, NO_DEADLINE, Limits, Locked, Look, look_locked
+from gitgates.files.memory import Memory
 from gitgates.store.files import read_cached, read_state, remove_file, replace_cached, replace_file
 
 TYPE_CHECKING = False
@@ -128,16 +128,10 @@ def look_and_record(
 ) -> Recorded:
     """Do the same; return also what was seen, if nothing has changed, too. Raises: as `look`."""
     memory = Memory(repo)
-    try:
-        fd = lock(memory, deadline_s)
-        try:
-            tree_look = look_locked(memory, limits, ignored=True, until_s=deadline_s)
-            point = _record_locked(memory, tree_look, author, facts)
-            return Recorded(point, tree_look._replace(notes=tuple(memory.notes)))
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise unstorable(memory, error) from error
+    with Locked(memory, deadline_s):
+        tree_look = look_locked(memory, limits, ignored=True, until_s=deadline_s)
+        point = _record_locked(memory, tree_look, author, facts)
+        return Recorded(point, tree_look._replace(notes=tuple(memory.notes)))
 
 
 def _record_locked(memory: Memory, tree_look: Look, author: Author, facts: Facts) -> Point | None:
@@ -324,13 +318,7 @@ def hold(repo: Repo, commits: Iterable[str]) -> None:
     Raises: StateError, GitError.
     """
     memory = Memory(repo)
-    try:
+    with Locked(memory):
         memory.prepare()
-        fd = memory.lock("files.lock")
-        try:
-            all_linked = link_objects(memory, {})
-            hold_commits(memory, commits, copied=not all_linked)
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise unstorable(memory, error) from error
+        all_linked = link_objects(memory, {})
+        hold_commits(memory, commits, copied=not all_linked)

@@ -12,7 +12,7 @@ import time
 
 from gitgates.core.errors import GitgatesError, StateError
 from gitgates.files.held import link_objects, name_commits, share_shallow
-from gitgates.files.memory import TREES, Memory, TimeOver, time_over, unstorable
+from gitgates.files.memory import TREES, Memory, Storing, TimeOver, time_over
 from gitgates.files.points import points, state_of
 from gitgates.store.files import (
     lock_file,
@@ -68,21 +68,20 @@ def prune(
     if not (is_due and memory.exists()):
         return ""
     try:
-        fd = memory.lock("prune.lock", wait_s=0.0 if not at_once else 10.0)
-        try:
-            replace_file(mark_abs, b"", sync=False)
-            _remove_abandoned(memory, now_s - keep_s)
-            has_forgotten = _forget_trees(memory, now_s - _KEEP_TREES_S)
-            if keep_s == _FOREVER_S and not has_forgotten:
-                return ""
-            pruning = _Pruning(memory, limit_s)
-            return pruning.run(now_s - keep_s, max_size, at_once=has_forgotten or at_once)
-        finally:
-            os.close(fd)
+        with Storing(memory):
+            fd = memory.lock("prune.lock", wait_s=0.0 if not at_once else 10.0)
+            try:
+                replace_file(mark_abs, b"", sync=False)
+                _remove_abandoned(memory, now_s - keep_s)
+                has_forgotten = _forget_trees(memory, now_s - _KEEP_TREES_S)
+                if keep_s == _FOREVER_S and not has_forgotten:
+                    return ""
+                pruning = _Pruning(memory, limit_s)
+                return pruning.run(now_s - keep_s, max_size, at_once=has_forgotten or at_once)
+            finally:
+                os.close(fd)
     except TimeOver:
         return ""
-    except OSError as error:
-        raise unstorable(memory, error) from error
 
 
 def prune_trees(repo: Repo, now_s: float) -> None:

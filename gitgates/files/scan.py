@@ -41,7 +41,7 @@ class Scan:
         self._limits = known if limits is None else limits
         self._permissions = Permissions(self._root_abs, self.facts)
         self._has_other_rules = self._prepare()
-        self.index = Index(memory, self.facts, until_s)
+        self.index = Index(memory, self.facts.settings, until_s)
         self._is_seeded = False  # just now, from the user's index
         self._seeded_folders: list[str] | None = None  # of all that, with slashes
         self._stored: list[str] = []

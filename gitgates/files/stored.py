@@ -14,8 +14,8 @@ import stat
 
 from gitgates.files.facts import LookFacts, identity
 from gitgates.files.index import Index
-from gitgates.files.look import NO_DEADLINE, lock, look
-from gitgates.files.memory import Memory, unstorable
+from gitgates.files.look import NO_DEADLINE, Locked, look
+from gitgates.files.memory import Memory, Storing
 from gitgates.files.rules import attribute_files, config_files
 from gitgates.files.versions import RAW, read_changes
 from gitgates.git.index import copy_index, update_index
@@ -49,10 +49,8 @@ def look_as_stored(
     if tree_look is None:
         tree_look = look(repo, None, deadline_s=deadline_s)
     tree, memory = committed_tree(repo, tree_look, deadline_s=deadline_s), Memory(repo)
-    try:
+    with Storing(memory):
         memory.keep_tree(tree)
-    except OSError as error:
-        raise unstorable(memory, error) from error
     return tree_look._replace(tree=tree)
 
 
@@ -66,16 +64,11 @@ def committed_tree(repo: Repo, tree_look: Look, *, deadline_s: float = NO_DEADLI
     Raises: as `look`, and GitError where a filter that is required is missing.
     """
     memory = Memory(repo)
-    try:
+    with Storing(memory):
         if not _converts(repo, memory, tree_look.tree):
             return tree_look.tree
-        fd = lock(memory, deadline_s)
-        try:
-            return _Stored(memory, tree_look, deadline_s).tree()
-        finally:
-            os.close(fd)
-    except OSError as error:
-        raise unstorable(memory, error) from error
+    with Locked(memory, deadline_s):
+        return _Stored(memory, tree_look, deadline_s).tree()
 
 
 def _converts(repo: Repo, memory: Memory, tree: str) -> bool:
@@ -105,7 +98,8 @@ class _Stored:
         self._memory = memory
         self._repo = memory.repo
         self._tree = tree_look.tree
-        self._index = Index(memory, LookFacts(f"{memory.repo.state_abs}/files.facts"), until_s)
+        facts = LookFacts(f"{memory.repo.state_abs}/files.facts")
+        self._index = Index(memory, facts.settings, until_s)
         self._cache_abs = f"{memory.repo.state_abs}/files.stored"
 
     def tree(self) -> str:

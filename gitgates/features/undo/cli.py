@@ -13,14 +13,24 @@ from gitgates.core.clean import counted, first_few, plain_line, visible_line
 from gitgates.core.record import Record
 from gitgates.features.undo import put_back, undoing
 from gitgates.features.undo.git_back import Wish
-from gitgates.features.undo.moments import Moments, changed_folders, recorded, undoable
-from gitgates.features.undo.rows import row_of
+from gitgates.features.undo.moments import (
+    Moments,
+    agent_of,
+    changed_folders,
+    is_agents,
+    recorded,
+    session_of,
+    undoable,
+)
 from gitgates.features.undo.selection import Selection, current_turn, selected
 from gitgates.features.undo.settings import repository_limits
-from gitgates.files.points import latest, record
+from gitgates.files.memory import Memory
+from gitgates.files.points import UNDO, latest, record
+from gitgates.git.repo import nul_split
 from gitgates.hosts import calling_session, is_called_by_agent
 from gitgates.session.approval import require_person
 from gitgates.session.recorder import writer
+from gitgates.store.log import utc
 from gitgates.store.proofs import age
 from gitgates.verbs.output import dump, format_option, print_json, table
 from gitgates.verbs.repository import current_repo
@@ -29,12 +39,15 @@ from gitgates.worktree.locks import WAIT_S
 _VERSION = 1
 _SHOWN = 30
 _LONGEST, _LONGEST_PROMPT = 60, 30
+AGENT, OTHERS = "agent", "others"
 _DIGITS = 18  # of an ID: no point has a longer one
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
 
+    from gitgates.features.undo.moments import Moment
     from gitgates.features.undo.selection import OwnTurn
     from gitgates.files.look import Limits
     from gitgates.files.points import Point
@@ -258,7 +271,7 @@ def _list(repo: Repo, fmt: str, *, shows_all: bool = False) -> int:
     can, moments = {point.id for point in undoable(listed)}, Moments(repo)
     listed.reverse()
     shown = listed if shows_all else listed[:_SHOWN]
-    rows = [row_of(moments, point, is_undone=point.id not in can) for point in shown]
+    rows = [_row(moments, point, is_undone=point.id not in can) for point in shown]
     if fmt == "json":
         print_json({"version": _VERSION, "points": rows})
         return errors.OK
@@ -275,3 +288,66 @@ def _list(repo: Repo, fmt: str, *, shows_all: bool = False) -> int:
     if len(shown) < len(listed):
         click.echo(f"{len(listed) - len(shown)} older ones: gitgates undo --all")
     return errors.OK
+
+
+def _row(moments: Moments, point: Point, *, is_undone: bool) -> dict[str, Any]:
+    """Return a point as it is shown, also one whose objects are damaged."""
+    author, facts, session = point.author, point.facts, session_of(point)
+    names: Iterable[str] = ()
+    added = removed = 0
+    try:
+        before, after = moments.before(point), moments.of(point)
+        names = moments.changes(point)
+        added, removed = _counted_lines(moments.repo, before, after)
+        parts = [counted(len(names), "file")] if names else []
+        parts += [f"+{added} −{removed}"] if added or removed else []
+        parts += _other_parts(before, after)
+    except (errors.StateError, errors.GitError):
+        parts = ["damaged"]
+    what, who, by = "", "somebody else", OTHERS
+    if is_agents(point):
+        what = f"{facts.tool}: {facts.what}" if facts.what else facts.tool
+        who, by = f"session {session[:8]}" if session else "agent", AGENT
+    elif author.kind == UNDO:
+        what, who, by = f"undo {facts.what}", "undo", UNDO
+    prompt = f"prompt {facts.prompt}" if facts.prompt else ""
+    return {
+        "id": point.number,
+        "time": utc(point.time_s),
+        "by": by,
+        "who": ", ".join(filter(None, (who, prompt, agent_of(point)))),
+        "session": session or (author.name if by == UNDO else ""),
+        "agent": agent_of(point),
+        "prompt": facts.prompt,
+        "prompt_text": facts.prompt_text,
+        "tool": facts.tool,
+        "what": what,
+        "changed": ", ".join(parts),
+        "files": sorted(names),
+        "lines_added": added,
+        "lines_removed": removed,
+        "undone": by == AGENT and is_undone,
+    }
+
+
+def _other_parts(before: Moment, after: Moment) -> list[str]:
+    others: list[tuple[str, Any]] = [
+        ("index", lambda moment: moment.state.entries),
+        ("HEAD", lambda moment: (moment.point.head, moment.state.branch)),
+        ("branches", lambda moment: moment.state.refs),
+        ("stash", lambda moment: moment.state.stash),
+    ]
+    return [name for name, of in others if of(before) != of(after)]
+
+
+def _counted_lines(repo: Repo, before: Moment, after: Moment) -> tuple[int, int]:
+    """Return how many lines were added and removed, ignored files aside."""
+    if before.point.tree == after.point.tree:
+        return 0, 0
+    ask = ("diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv")
+    numbers = Memory(repo).reading.out(*ask, before.point.tree, after.point.tree, "--")
+    fields = [entry.split("\t", 2) for entry in nul_split(numbers)]
+    return (
+        sum(int(more) for more, _less, _path in fields if more.isdecimal()),
+        sum(int(less) for _more, less, _path in fields if less.isdecimal()),
+    )

@@ -11,14 +11,13 @@ from gitgates.files.changes import changes_to
 from gitgates.files.memory import Memory
 from gitgates.files.permissions import usual
 from gitgates.files.points import GATE, SESSION, UNDO, Point, State, point_at, points, state_of
-from gitgates.git.repo import nul_split
+from gitgates.files.versions import Version as Stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import TypeAlias
 
-    from gitgates.files.versions import Version as Stored
     from gitgates.git.repo import Repo
 
     # Type and permissions, and the blob; None: there is nothing.
@@ -97,30 +96,18 @@ class Moments:
 
     def versions(self, moment: Moment, paths: Iterable[str]) -> dict[str, Version]:
         """Return what paths were at a moment. Raises: GitError."""
-        from gitgates.files.versions import Version as Stored
-
         by_path: dict[str, Version] = dict.fromkeys(paths)
-        git = Memory(self.repo).reading
+        # In the order of trees: in another one, git leaves some out.
+        names, git = sorted(by_path, key=os.fsencode), Memory(self.repo).reading
         for tree in filter(None, (moment.point.ignored, moment.point.tree)):
-            for path, mode, blob in entries(git.out, tree, by_path):
-                if path in by_path and mode != _SUBMODULE:
-                    by_path[path] = moment.version(path, Stored(mode, blob))
+            for start in range(0, len(names), _MOST_ARGS):  # arguments have a limit
+                part = names[start : start + _MOST_ARGS]
+                for entry in git.names("ls-tree", "-z", "--full-tree", tree, "--", *part):
+                    meta, _, path = entry.partition("\t")
+                    mode, kind, blob = meta.split(" ")
+                    if kind == "blob":
+                        by_path[path] = moment.version(path, Stored(int(mode, 8), blob))
         return by_path
-
-
-def entries(
-    out: Callable[..., bytes], tree: str, paths: Iterable[str]
-) -> Iterator[tuple[str, int, str]]:
-    """Yield path, mode and object of each of the paths that a tree has; `out` runs git."""
-    # In the order of trees: in another one, git leaves some out.
-    names = sorted(paths, key=os.fsencode)
-    for start in range(0, len(names), _MOST_ARGS):  # arguments have a limit
-        part = names[start : start + _MOST_ARGS]
-        for entry in nul_split(out("ls-tree", "-z", "--full-tree", tree, "--", *part)):
-            meta, _, path = entry.partition("\t")
-            mode, kind, object_id = meta.split(" ")
-            if kind != "tree":
-                yield path, int(mode, 8), object_id
 
 
 def recorded(repo: Repo) -> list[Point]:
