@@ -17,7 +17,6 @@ from gitgates.files.index import Index
 from gitgates.files.look import NO_DEADLINE, Locked, look
 from gitgates.files.memory import Memory, Storing
 from gitgates.files.rules import attribute_files, config_files
-from gitgates.files.versions import RAW, read_changes
 from gitgates.git.index import copy_index, update_index
 from gitgates.git.repo import nul_ended
 from gitgates.store.files import read_cached, remove_file, replace_cached
@@ -148,6 +147,8 @@ class _Stored:
 
     def _changed(self, was: str) -> Changes:
         """Return path → change of each file that differs from a tree; "": of all."""
+        from gitgates.files.versions import RAW, read_changes  # in many repositories, nothing is
+
         before = was or self._memory.write_tree([])
         return read_changes(self._memory.reading.out(*RAW, before, self._tree))
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import os
 
+from gitgates.core.errors import GitgatesError
 from gitgates.core.guarded import has_rules, setting_of
 from gitgates.core.policy import Need
-from gitgates.core.types import BLOCK, Verdict
+from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.undo.settings import file_limits, settings_of
 from gitgates.session.needs import is_guardable
 
@@ -62,7 +63,12 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
         "before-tool": tool_call.before,
         **dict.fromkeys(_AFTER, tool_call.after),
     }
-    return so_far.joined(decided[call.kind](call)) if call.kind in decided else so_far
+    if call.kind not in decided:
+        return so_far
+    try:
+        return so_far.joined(decided[call.kind](call))
+    except GitgatesError as error:
+        return so_far.joined(Verdict(WARN, to_person=f"gitgates: no save point: {error}"))
 
 
 def _is_nothing(call: Call) -> bool:

@@ -25,19 +25,12 @@ _MOST_SHOWN = 5
 
 def begin(call: Call) -> Verdict:
     """Look at what there is when a session begins; say what is too large to be saved."""
-    try:
-        observed = recorder.begin(call)
-    except GitgatesError as error:
-        return _unsaved(error)
-    return _large_files(call, observed.look)
+    return _large_files(call, recorder.begin(call).look)
 
 
 def settle(call: Call) -> Verdict:
     """Note the prompt, and that the calls before it are over."""
-    try:
-        recorder.observe(call)
-    except GitgatesError as error:
-        return _unsaved(error)
+    recorder.observe(call)
     return Verdict()
 
 
@@ -49,20 +42,18 @@ def before(call: Call) -> Verdict:
             look = recorder.observe(call).look
         except GitgatesError as problem:
             error = problem
-    answer = _answer(call, look)
-    if answer and error is not None:
-        answer = answer._replace(text=f"{answer.text}\n{error}")
-    if answer and answer.action == "deny":
-        return Verdict(BLOCK, to_agent=answer.text, final=True)
-    if answer:
-        return Verdict(ask=True, to_agent=answer.text)
+    if answer := _answer(call, look):
+        text = answer.text if error is None else f"{answer.text}\n{error}"
+        if answer.action == "deny":
+            return Verdict(BLOCK, to_agent=text, final=True)
+        return Verdict(ask=True, to_agent=text)
     if error is None:
         return _unsaved_file(call, look) or _large_files(call, look)
     if isinstance(error, TimeOver) and setting_of(call.config, "lost_work") != "off":
         text = f"gitgates: guard rule `lost_work`: there is no save point yet: {error.message}."
         hint = "Allow it if nothing can be lost by it, or try again when the look has finished."
         return Verdict(ask=True, to_agent=f"{text}\n{hint}")
-    return _unsaved(error)
+    raise error
 
 
 def _unsaved_file(call: Call, look: Look | None) -> Verdict | None:
@@ -99,20 +90,13 @@ def _answer(call: Call, look: Look | None) -> Answer | None:
 
 def after(call: Call) -> Verdict:
     """Take a save point after a tool; say how what it has destroyed comes back."""
-    try:
-        point = recorder.observe(call).point
-        if not (point and point.parent and recorder.may_write(call.payload)):
-            return Verdict()
-        from gitgates.features.undo.told import told  # most calls change nothing
+    point = recorder.observe(call).point
+    if not (point and point.parent and recorder.may_write(call.payload)):
+        return Verdict()
+    from gitgates.features.undo.told import told  # most calls change nothing
 
-        text = told(call.repo, point, is_command=call.payload.tool_kind == "shell")
-    except GitgatesError as error:
-        return _unsaved(error)
+    text = told(call.repo, point, is_command=call.payload.tool_kind == "shell")
     return Verdict(WARN, to_agent=text, to_person=text) if text else Verdict()
-
-
-def _unsaved(error: GitgatesError) -> Verdict:
-    return Verdict(WARN, to_person=f"gitgates: no save point: {error}")
 
 
 def _large_files(call: Call, look: Look | None) -> Verdict:
