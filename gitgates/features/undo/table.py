@@ -52,8 +52,8 @@ ROWS = (
     Row("find", REMOVES, SEARCH, needs="-delete", deep=EVER),
     Row("tar", REMOVES, needs="--remove-files", valued=_PACKED, deep=EVER),
     Row("zip", REMOVES, needs="-m --move", valued="-b -t -x --exclude", deep=EVER),
-    Row("rsync", REMOVES, needs="--remove-source-files", valued=_SYNCED, deep=EVER),
-    Row("rsync", REMOVES, LAST, f"{_DELETING} --delete-excluded", valued=_SYNCED, deep=EVER),
+    Row("rsync", REMOVES, ALL, "--remove-source-files", "-n", valued=_SYNCED, deep=EVER),
+    Row("rsync", REMOVES, LAST, f"{_DELETING} --delete-excluded", "-n", valued=_SYNCED, deep=EVER),
     Row("mv", REMOVES, needs="/dev/null", deep=EVER),
     Row("cp|mv", OVERWRITES, GOALS, unless="-b --backup -n --no-clobber", valued=_COPIED),
     Row("install", OVERWRITES, GOALS, unless="-b --backup", valued=f"{_COPIED} -m -o -g --mode"),
@@ -74,7 +74,7 @@ ROWS = (
     Row("git clean", REMOVES, unless="-n -X", valued="-e --exclude", takes=(UNTRACKED,)),
     Row("git clean", REMOVES, ALL, "-x -X", "-n", valued="-e --exclude", takes=(IGNORED,)),
     Row("git clean", REMOVES, ALL, "-ff", "-n", valued="-e --exclude", takes=(NESTED,)),
-    Row("git rm", REMOVES, needs="-f --force", unless="--cached", takes=(TRACKED, MODULES)),
+    Row("git rm", REMOVES, needs="-f --force", unless="-n --cached", takes=(TRACKED, MODULES)),
     Row("git reset", DISCARDS, WORKTREE, needs="--hard --merge", takes=(TRACKED,)),
     Row("git reset", DISCARDS, WORKTREE, unless="--soft", takes=(INDEX,)),
     Row("git restore", DISCARDS, WORKTREE, needs="-W --worktree", takes=(TRACKED,)),
@@ -105,7 +105,7 @@ ROWS = (
     Row("git tag|git update-ref", DISCARDS, needs="-d --delete --stdin", takes=(REFS,)),
     Row("git filter-branch|git stash drop|git stash clear|git stash pop", DISCARDS, takes=(REFS,)),
     Row("git gc", DISCARDS, needs="--prune", takes=(OBJECTS,)),
-    Row("git prune|git reflog expire|git reflog delete", DISCARDS, takes=(OBJECTS,)),
+    Row("git prune|git reflog expire|git reflog delete", DISCARDS, unless="-n", takes=(OBJECTS,)),
     Row("git filter-repo", DISCARDS, takes=(HISTORY,)),
 )
 _PROGRAMS = frozenset(name for row in ROWS for name in row.commands.split("|"))

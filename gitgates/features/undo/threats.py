@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _MOST_COMMANDS = 500
 _MOST_ALIAS = 100  # letters of a name
-_HELP = ("--help", "--version", "-n", "--dry-run")
+_HELP = ("--help", "--version", "--dry-run")
 _PLACE = "{}"
 _GIT_NAMES = ("HEAD", "config", "index", "objects", "refs", "packed-refs", "0" * 38)
 _CHOICES, _NOT = ("-o", "-or", ","), ("!", "-not")

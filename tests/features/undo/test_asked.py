@@ -61,6 +61,9 @@ UNSAVABLE = {
     "rm -rf sub": _LARGE,
     "find sub -type f -delete": _LARGE,
     "sed -i s/x/y/ large": _LARGE,
+    "sed -n -i p large": _LARGE,
+    "sort -n a -o large": _LARGE,
+    "cp -a new {out}/file": _OUTSIDE,
     "awk -i inplace 1 large": _LARGE,
     "curl -o large https://example.org/x": _LARGE,
     "git clean -f": _LARGE,
@@ -86,6 +89,7 @@ UNSAVABLE = {
 # The same, where nothing is lost, or all can be saved.
 FINE = (
     *("rm .env", "git clean -fdx .env", "git clean -nfdx", "rm {out}/repo/clean", "rm clean"),
+    *("rsync -n --delete sub/ {out}/", "git prune -n"),
     *("rm {out}/nowhere", "sed -i s/1/2/ {out}/file", "rm -rf {out}/node_modules", "git stash"),
     *("rm -rf {out}/empty", "echo x > {out}/$X", "rm sub/$X", "rm -rf ${X:-nowhere}", "git gc"),
     *("rm -f .git/index.lock .git/MERGE_HEAD", "for f in *.tmp; do rm -rf $f; done"),
