@@ -252,14 +252,8 @@ def _remove_abandoned(memory: Memory, before_s: float) -> None:
         return
     for entry in os.scandir(os.path.dirname(memory.folder_abs)):
         owner = os.fsdecode(read_or_empty(f"{entry.path}/of"))
-        is_gone = owner and not os.path.exists(owner)
-        is_damaged = ".damaged-" in entry.name
-        try:
-            used_s = max(os.stat(f"{entry.path}/{name}").st_mtime for name in ("of", "refs"))
-            number_abs = f"{entry.path}/number"
-            if os.path.exists(number_abs):
-                used_s = max(used_s, os.stat(number_abs).st_mtime)
-        except OSError:
-            continue
-        if (is_gone or is_damaged) and used_s < before_s:
+        is_gone = (owner and not os.path.exists(owner)) or ".damaged-" in entry.name
+        places = [f"{entry.path}/{name}" for name in ("of", "refs", "number")]
+        used_s = [os.stat(place).st_mtime for place in places if os.path.exists(place)]
+        if is_gone and used_s and max(used_s) < before_s:
             remove_tree(entry.path)

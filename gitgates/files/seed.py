@@ -10,14 +10,11 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.core.types import Command
 from gitgates.files.facts import facts_of
-from gitgates.files.index import UnseenError
 from gitgates.files.permissions import SETTLED_S
 from gitgates.files.rules import attribute_files
 from gitgates.git.index import copy_index
 from gitgates.git.repo import nul_ended
-from gitgates.proc.call import spawn
 from gitgates.store.files import remove_file
 
 TYPE_CHECKING = False
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
 
 _LISTING = ("ls-files", "-z", "--stage", "-v")
 _REMOVE = ("update-index", "--force-write-index", "--force-remove", "-z", "--stdin")
+_SIZES = ("cat-file", "--batch-check=%(objectsize)", "--buffer")
 _FILTERS = ("filter", "working-tree-encoding")
 # Source: git-ls-files(1), -v: assume-unchanged is lower case, skip-worktree is S. What `git add -N`
 # announced has the empty blob.
@@ -67,24 +65,13 @@ class Seed:
         remove_file(f"{self._new_abs}.lock")
         copy_index(users_abs, self._new_abs)
         self._read_entries()
-        sizes_abs = f"{self._index.path_abs}.sizes"
-        try:
-            pid = self._start_sizes(sizes_abs)
-            lengths = self._look()
-            _pid, status = os.waitpid(pid, 0)
-            with open(sizes_abs, "rb") as file:
-                sizes = file.read().split(b"\n")[:-1]
-        finally:
-            remove_file(sizes_abs)
-            remove_file(f"{sizes_abs}.in")
-        if status or len(sizes) != len(lengths):
-            raise UnseenError(f"git cat-file failed in {self._repo.root_abs}")
-        if list(map(b"%d".__mod__, lengths)) != sizes:
-            self._drop(
-                path
-                for path, length, size in zip(self._paths, lengths, sizes, strict=True)
-                if b"%d" % length != size
-            )
+        ids = b"\n".join([*self._ids, b""])
+        lengths, sizes = self._look(), self._index.out(*_SIZES, stdin=ids).split(b"\n")[:-1]
+        self._drop(
+            path
+            for path, length, size in zip(self._paths, lengths, sizes, strict=True)
+            if b"%d" % length != size
+        )
         self._drop(self._filtered())
         flagged = self._flagged_modules
         # Even if nothing is: the user's may be split, or sparse.
@@ -127,24 +114,6 @@ class Seed:
             else:
                 dropped[path] = None
         self.dropped = list(dropped)
-
-    def _start_sizes(self, sizes_abs: str) -> int:
-        """Have git say how large objects are, while we look at the files; return its process."""
-        with open(f"{sizes_abs}.in", "wb") as file:
-            file.write(b"\n".join([*self._ids, b""]))
-        fd = os.open(sizes_abs, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        try:
-            return spawn(
-                Command(
-                    argv=("git", "cat-file", "--batch-check=%(objectsize)", "--buffer"),
-                    env=self._memory.env,
-                    cwd_abs=self._repo.root_abs,
-                    stdin_abs=f"{sizes_abs}.in",
-                ),
-                fd,
-            )
-        finally:
-            os.close(fd)
 
     def _look(self) -> list[int]:
         """Return how many bytes each file has, or a link; -1 where there is none."""
