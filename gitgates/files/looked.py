@@ -30,6 +30,7 @@ class Look(Record):
     ignored: str = ""  # the tree of ignored files that cannot be made again; empty: none, not asked
     left_out: Mapping[str, str] = {}  # path, which may be a folder → why it is in no tree
     ignored_out: Mapping[str, str] = {}  # the same of ignored files
+    dirty: tuple[str, ...] = ()  # submodules with uncommitted changes
     unseen: tuple[str, ...] = ()  # why the same trees may have different content
     modes: Mapping[str, int] = {}  # path → permissions, where they are not those of the umask
     folders: Mapping[str, int] = {}  # the same of folders; only where ignored files were asked for

@@ -63,7 +63,7 @@ class Scan:
         dropped = self._begin()
         difference = self.index.look()
         self._update(difference, dropped)
-        dirty = self._look_at_modules(difference.modules)
+        dirty, doubts = self._look_at_modules(difference.modules)
         if not facts.tree:
             facts.tree = self.index.tree()
             link_objects(memory, facts.linked)  # those that only the user's repository has
@@ -84,7 +84,8 @@ class Scan:
             ignored=ignored,
             left_out={**facts.left_out, **difference.unreadable},
             ignored_out=facts.ignored_out if with_ignored else {},
-            unseen=dirty,
+            dirty=dirty,
+            unseen=doubts,
             modes=modes,
             folders=folders,
             owners=owners,
@@ -212,9 +213,9 @@ class Scan:
             self.index.remove(paths)
             self._permissions.forget(paths)
 
-    def _look_at_modules(self, differing: list[str]) -> tuple[str, ...]:
-        """Note the commits of submodules; return what of them no tree tells."""
-        facts, doubts = self.facts, []
+    def _look_at_modules(self, differing: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Note the commits of submodules; return those that are dirty, and what no tree tells."""
+        facts, dirty, doubts = self.facts, list[str](), list[str]()
         there = [path for path in differing if nested_kind(self._repo, path)]
         if there:
             before = identity(self.index.path_abs)
@@ -228,7 +229,7 @@ class Scan:
             is_plain = os.path.isdir(folder_abs) and not nested_kind(self._repo, path)
             if is_plain and os.listdir(folder_abs):
                 doubts.append(f"`{path}` has files, but not those of the submodule")
-        return tuple(doubts)
+        return tuple(dirty), tuple(doubts)
 
     def _look_at_ignored(self) -> dict[str, Stat]:
         """Store what git ignores; return path → what `lstat` says."""

@@ -68,11 +68,8 @@ class Search:
         self._git_dirs = {os.path.realpath(f"{self._root_abs}/.git"), git_dir_abs, self._common_abs}
         look = place.look
         self._ignored = look.ignored_out if look else {}
-        self._left_out = look.all_left_out if look else {}
-        for doubt in look.unseen if look else ():
-            if doubt.startswith("submodules"):
-                modules = doubt.partition(": ")[2].split(", ")
-                self._left_out |= dict.fromkeys(modules, _DIRTY)
+        modules = dict.fromkeys(look.dirty, _DIRTY) if look else {}
+        self._left_out = {**look.all_left_out, **modules} if look else {}
 
     def of(self, threat: Threat, cwd_abs: str) -> Iterator[Unsavable]:
         """Yield what cannot be saved of what a command destroys that runs in a folder."""
