@@ -138,12 +138,11 @@ class Search:
             yield Unsavable("all commits", _COMMITS)
         if table.OBJECTS in takes and self._has_commits("--reflog", "--not", "--all"):
             yield Unsavable("commits that only the reflog names", _UNNAMED)
-        if table.REFS in takes and threat.words[1] in ("tag", "update-ref"):
-            for name in threat.paths:
-                ref = name if name.startswith("refs/") else f"refs/tags/{name}"
-                is_saved = ref.startswith("refs/heads/")
-                if not is_saved and self._has_commits(ref, "--not", f"--exclude={ref}", "--all"):
-                    yield Unsavable(ref, "a save point has branches and the stash only")
+        for name in threat.paths if table.REFS in takes else ():  # tags, and other refs
+            ref = name if name.startswith("refs/") else f"refs/tags/{name}"
+            is_saved = ref.startswith("refs/heads/")
+            if not is_saved and self._has_commits(ref, "--not", f"--exclude={ref}", "--all"):
+                yield Unsavable(ref, "a save point has branches and the stash only")
         if table.BROUGHT in takes:
             yield from self._brought()
         yield from self._in_worktree(threat, folder_abs)

@@ -83,6 +83,7 @@ UNSAVABLE = {
     "rm ../linked/other": _OTHER,
     "git worktree remove --force ../linked": _OTHER,
     "git tag -d lost": "a save point has branches",
+    "git -C . update-ref -d refs/tags/lost": "a save point has branches",
     "git gc --prune=now": "no branch",
     "git reflog expire --expire=now --all": "no branch",
 }
