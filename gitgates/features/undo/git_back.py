@@ -101,6 +101,7 @@ class GitBack:
         for ref, commit in wanted.items():
             name, now = ref.removeprefix("refs/heads/"), present.get(ref, "")
             if ref in others:
+                self._bring([self._steps[-1][0].state.refs.get(ref, "")])
                 left = self._steps[0][1].state.refs.get(ref, "")
                 commits = self._commits_between(left, now) if left else ""
                 what = f" has got {commits}" if commits else " was moved"
