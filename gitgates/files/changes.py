@@ -9,6 +9,7 @@ more.
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 
 from gitgates.core.record import Record, lazy
 from gitgates.files.memory import Memory
@@ -50,6 +51,29 @@ def changed_by(repo: Repo, points: Iterable[Point], is_author: Callable[[Author]
     return History(repo, [*points], lambda point: is_author(point.author)).changes()
 
 
+def made_of(
+    repo: Repo, points: Sequence[Point], is_author: Callable[[Author], bool], paths: Collection[str]
+) -> Changes:
+    """Return what an author has made of some files, as `changed_by`, wherever it has it from.
+
+    Raises: GitError.
+    """
+    pairs = _pairs(points)
+    every = _changes_to(Memory(repo), pairs, ignored=True)
+    stretches = [
+        Stretch(
+            point.time_s, is_author(point.author), {p: by_path[p] for p in paths if p in by_path}
+        )
+        for (_before, point), by_path in zip(pairs, every, strict=True)
+    ]
+    return fold(stretches, has_branches=False)[0]
+
+
+def _pairs(points: Sequence[Point]) -> list[tuple[Point, Point]]:
+    """Return each point with the one before it, if that is known."""
+    return [(before, point) for before, point in pairwise(points) if point.parent == before.id]
+
+
 class Stretch(Record):
     """What changed from one point to the next."""
 
@@ -85,11 +109,7 @@ class History:
     def stretches(self) -> tuple[Stretch, ...]:
         """Return what has changed from each point to the next."""
         memory = Memory(self._repo)
-        pairs = [
-            (before, point)
-            for before, point in zip(self._points, self._points[1:], strict=False)
-            if point.parent == before.id  # else it is not known what was there before
-        ]
+        pairs = _pairs(self._points)
         stretches: list[Stretch] = []
         older = None
         for (before, point), by_path in zip(

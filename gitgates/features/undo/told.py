@@ -6,7 +6,7 @@ import stat
 
 from gitgates.core.clean import first_few, plain_line
 from gitgates.features.undo.moments import Moments
-from gitgates.files.changes import changed_by, changes
+from gitgates.files.changes import changes, made_of
 from gitgates.files.memory import Memory
 from gitgates.files.origins import found_at
 from gitgates.files.points import points
@@ -95,7 +95,8 @@ def _not_own(repo: Repo, point: Point, lost: Mapping[str, Version]) -> list[str]
     def is_own(author: Author) -> bool:
         return (author.kind, author.name) == (point.author.kind, point.author.name)
 
-    own = changed_by(repo, [each for each in points(repo) if each.number < point.number], is_own)
+    earlier = [each for each in points(repo) if each.number < point.number]
+    own = made_of(repo, earlier, is_own, lost)
     not_own = []
     for path, version in lost.items():
         change = own.get(path)
