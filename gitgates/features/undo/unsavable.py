@@ -116,13 +116,15 @@ class Search:
         """Yield what the last look has left out at a path, or below it."""
         for path, why in self._left_out.items():
             left_abs, is_nested = f"{self._root_abs}/{path}", why in (_REPOSITORY, _DIRTY)
-            if not (_is_below(left_abs, path_abs) if threat.deep else left_abs == path_abs):
+            is_in = _is_below(path_abs, left_abs) and not is_nested and os.path.lexists(path_abs)
+            if not is_in and not (threat.deep and _is_below(left_abs, path_abs)):
                 continue
             if is_nested:
                 is_hit = threat.deep and self._holds_own(left_abs, *_patterns(threat.names))
             else:
                 name, names = os.path.basename(path), threat.names
-                is_hit = not names or any(fnmatchcase(name, pattern) for pattern in names)
+                is_hit = not names or os.path.isdir(left_abs)
+                is_hit = is_hit or any(fnmatchcase(name, pattern) for pattern in names)
             if is_hit:
                 yield Unsavable(path, f"it is {why}")
 

@@ -12,6 +12,7 @@ from undo_support import begin, place_of
 
 from gitgates.core.types import Config
 from gitgates.features.undo.answer import answer
+from gitgates.files import ignored
 from gitgates.files.look import Limits
 
 if TYPE_CHECKING:
@@ -166,6 +167,20 @@ def test_what_is_ignored_and_another_commit_has_is_asked_about(work: Repo) -> No
     work.write("data/big", "y" * 1001)
     for command in (*commands, "git restore --source=big data/big"):
         assert _LARGE in asked(work, command), command
+
+
+def test_what_is_beyond_the_number_of_ignored_files_is_asked_about(
+    work: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ignored, "_MOST_FILES", 0)
+    work.write("data/new/1", "1\n")
+    for command in (
+        *("rm data/users.csv", "rm -rf data", "cp new data/new/1", "git clean -fdx"),
+        "find . -name '*.csv' -delete",
+    ):
+        assert "very many ignored files" in asked(work, command), command
+    for command in ("rm .env", "cp new data/other", "git clean -fd .env"):
+        assert "very many" not in asked(work, command), command
 
 
 def test_what_is_temporary_is_not_asked_about(work: Repo) -> None:
