@@ -150,7 +150,7 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     if note:
         console.message(note)
     if not (settings.in_place or settings.uncommitted) and (
-        list_changed(repo) or list_others(repo).others
+        list_changed(repo) or list_others(repo)
     ):
         how = "for that: --include-uncommitted"
         console.message(f"your uncommitted changes are not part of the run; {how}")
