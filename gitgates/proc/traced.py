@@ -23,7 +23,8 @@ def command_has_ended(strace_pid: int) -> bool:
     Source: proc(5), /proc/PID/task/TID/children: what else it traces are no children of its own.
     """
     path = f"/proc/{strace_pid}/task/{strace_pid}/children"
-    return not read_or_empty(path).strip() and bool(left_running(strace_pid))
+    left = left_running(strace_pid)  # before its children: the command may be starting just now
+    return bool(left) and not read_or_empty(path).strip()
 
 
 def left_running(strace_pid: int) -> set[int]:
