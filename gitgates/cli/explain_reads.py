@@ -44,7 +44,7 @@ class GateReads(Record):
 def reads_of(repo: Repo, config: Config, gate: Gate) -> GateReads:
     """Run a gate on all files that it is about, and return what it has read.
 
-    Raises: StateError where it did not end in time.
+    Raises: StateError where it could not be started, or did not end in time.
     """
     hook = next((each for each in config.hooks if gate.name in each.gates), Hook(name="manual"))
     paths = tuple(repo.git.names("ls-files", "-z"))
@@ -76,6 +76,9 @@ def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
         except TimeoutError as error:
             what = f"gate `{gate.name}` did not end in {gate.timeout_s:g} s"
             raise StateError(what, "Set a longer `timeout` for the gate.") from error
+        if not os.path.exists(output_abs):
+            why = visible_line(os.fsdecode(done.stderr).strip() or f"status {done.exit_status}")
+            raise StateError(f"gate `{gate.name}` could not be started: {why}")
         with open(output_abs, encoding="utf-8", errors="surrogateescape") as lines:
             return read_output(lines, command.cwd_abs), done.exit_status
 
@@ -106,8 +109,8 @@ def _joined(repo: Repo, nothing: GateReads, observations: list[Observation]) -> 
 
 
 def _shown(repo: Repo, path: str) -> str:
-    path_abs = os.path.normpath(path)
-    return path_abs.removeprefix(f"{repo.root_abs}/")
+    path_abs = os.path.normpath(path).removeprefix(f"{repo.root_abs}/")
+    return path_abs.removeprefix(f"{os.path.realpath(repo.root_abs)}/")  # as strace names it
 
 
 def reads_document(reads: GateReads) -> dict[str, Any]:

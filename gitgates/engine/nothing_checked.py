@@ -57,7 +57,7 @@ _WORK = rb"""(?mx)
     | \b(?:[Rr]an|[Rr]unning|[Cc]hecked|[Cc]hecking)\ [1-9]\d*\ (?:tests?|files?|source)\b
     | ^(?:\#|\xe2\x84\xb9)\ (?:pass|fail|cancelled)\ [1-9]\d*$
     | ^(?!s+\ )[a-zA-Z.]+\ +\[\ *\d+%\]$
-    | \ was\ successful\.$
+    | ^nox\ >\ Session\ \S+\ was\ successful\.$
     | ^ok\ +\t\S+\t(?!.*\[no\ tests\ to\ run\])
     | \ in\ [1-9]\d*\ source\ files?\b
     | \b[1-9]\d*\ files?\ (?:already\ formatted|would\ be\ left\ unchanged|left\ unchanged)

@@ -104,14 +104,14 @@ def record(
     repo: Repo,
     author: Author,
     facts: Facts = NO_FACTS,
-    limits: Limits = DEFAULT,
+    limits: Limits | None = DEFAULT,
     *,
     deadline_s: float = NO_DEADLINE,
 ) -> Point | None:
     """Look, and record what has changed since the previous point as changed by an author.
 
     Return None where nothing has. The first point of a worktree has no parent: it is what was
-    there, and nobody's change.
+    there, and nobody's change. `limits`: None for those of the last look.
 
     Raises: as `look`.
     """
@@ -122,7 +122,7 @@ def look_and_record(
     repo: Repo,
     author: Author,
     facts: Facts = NO_FACTS,
-    limits: Limits = DEFAULT,
+    limits: Limits | None = DEFAULT,
     *,
     deadline_s: float = NO_DEADLINE,
 ) -> Recorded:

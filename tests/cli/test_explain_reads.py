@@ -16,6 +16,9 @@ command = "cat a.txt sub/b.txt /etc/hostname; ls sub; test -e none.txt || echo 1
 [gates.slow]
 command = "sleep 30"
 timeout = "1s"
+[gates.gone]
+command = "true"
+working_dir = "no-such-folder"
 [hooks.pre-commit]
 gates = ["look"]
 """
@@ -60,6 +63,14 @@ def test_a_gate_that_does_not_end_in_time(looked_at: Repo) -> None:
     done = looked_at.gitgates("explain", "--reads", "slow")
     assert done.returncode == 73
     assert b"gate `slow` did not end in 1 s\n  Set a longer `timeout`" in done.stderr
+
+
+@needs_strace
+def test_a_gate_that_cannot_be_started(looked_at: Repo) -> None:
+    done = looked_at.gitgates("explain", "--reads", "gone")
+    assert done.returncode == 73
+    assert b"gate `gone` could not be started: " in done.stderr
+    assert b"no-such-folder" in done.stderr
 
 
 def test_what_cannot_be_observed_says_why(looked_at: Repo, tmp_path: Path) -> None:

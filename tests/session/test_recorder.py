@@ -254,7 +254,7 @@ def test_a_session_does_not_wait_for_the_first_look_at_a_large_repository(
     with monkeypatch.context() as patched:
         patched.setattr(recorder, "look_and_record", late)
         agent.prompt()
-        agent.pre("Read", "seed.py")
+        assert agent.pre("Read", "seed.py") == {}
     assert (agent.state().base, agent.state().no_base) == ("", "")
     agent.pre("Read", "seed.py")
     assert agent.stop() == {}

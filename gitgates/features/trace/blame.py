@@ -70,7 +70,7 @@ def blame(
     attributions: list[tuple[int, str, str]] = [(-1, "", "")] * len(lines)  # place, how, until
     memory = Memory(repo)
     if memory.exists() and memory.read_ref(memory.ref):
-        record(repo, *recorder.writer(repo))  # what is there now
+        record(repo, *recorder.writer(repo), None)  # what is there now
         sources = _sources(memory, path)
         by_source = {source: _writer(repo, source, writers) for source, _number in sources}
         for at, (source, _number) in enumerate(sources[: len(lines)]):

@@ -223,9 +223,11 @@ def _differing(git: Git, points: tuple[Point, Point]) -> tuple[set[str], dict[st
 def _left_by_gates(call: Call, by_path: Changes, point: Point) -> Changes:
     """Return what gates of this event have made of a session's files since a point."""
     from gitgates.files.changes import changes
+    from gitgates.files.memory import Memory
     from gitgates.files.points import GATE, latest
 
-    last = latest(call.repo)
+    memory = Memory(call.repo)
+    last = latest(call.repo) if memory.read_ref(memory.ref) != point.id else None
     if not (last and last.parent == point.id and last.author.kind == GATE):
         return {}
     left = changes(call.repo, point.tree, last.tree)
