@@ -31,9 +31,9 @@ gates = ["all", "py"]
 trust = {trust}
 allowed_signers = ".gitgates-signers"
 """
-TREE, DEFINITION, KEY, TOOL = "1" * 40, "2" * 64, "3" * 64, "4" * 64
+TREE, DEFINITION, KEY = "1" * 40, "2" * 64, "3" * 64
 GATE = GateProof(
-    gate="all", status="passed", definition=DEFINITION, tool=TOOL, keys=(KEY,), time_s=1e9
+    gate="all", status="passed", definition=DEFINITION, is_exact=True, keys=(KEY,), time_s=1e9
 )
 
 

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.types import Command, Decision, Gate, GateResult, Plan, Step
-    from gitgates.engine.portable import Description
     from gitgates.engine.visible_content import FileState
     from gitgates.git.repo import Repo
 
@@ -371,30 +370,24 @@ class Reuse:
                 env |= {name: self._repo.env[name]} if name in self._repo.env else {}
         return command._replace(env=env)
 
-    def _conditions(
-        self, gate: Gate, commands: Sequence[Command], by: Description | None = None
-    ) -> Iterator[str]:
-        """Yield all that a result depends on, but the content; `by`: as on any machine."""
+    def _conditions(self, gate: Gate, commands: Sequence[Command]) -> Iterator[str]:
+        """Yield all that a result depends on, but the content."""
         root_abs = (self._checkout or self._repo).root_abs
         system = os.uname()
-        yield by.platform if by else f"{system.sysname} {system.machine}"
+        yield f"{system.sysname} {system.machine}"
         yield repr((gate.env, gate.git_env, gate.writes))
         for command in commands:
-            argv = tuple(map(by.text, command.argv)) if by else command.argv
-            yield repr((argv, os.path.relpath(command.cwd_abs, root_abs)))
-        first, program, packages, file = commands[0], signature, self._packages, signature
-        if by:
-            program, packages, file = by.program, by.packages, by.file
+            yield repr((command.argv, os.path.relpath(command.cwd_abs, root_abs)))
+        first = commands[0]
 
         def describe(program_abs: str) -> str:
-            return self._of_content(program_abs) or program(program_abs)
+            return self._of_content(program_abs) or signature(program_abs)
 
-        yield from identity(first, root_abs, describe, known=packages, file=file)
+        yield from identity(first, root_abs, describe, known=self._packages)
         # Many tools leave out what git does, tracked or not.
-        exclude_abs = f"{self._repo.common_dir_abs}/info/exclude"
-        yield by.patterns(exclude_abs) if by else signature(exclude_abs)
-        yield from surroundings(gate, first, self._repo, self._checkout, by=by)
-        if gate.remote and self.remote and not by:  # no pass of a server counts on any machine
+        yield signature(f"{self._repo.common_dir_abs}/info/exclude")
+        yield from surroundings(gate, first, self._repo, self._checkout)
+        if gate.remote and self.remote:
             if gate.name not in self._packages:
                 self._packages[gate.name] = [self.remote.conditions(gate)]
             yield from self._packages[gate.name]

@@ -7,8 +7,8 @@ from gitgates.core.types import BLOCK, Config, Decision, Plan
 from gitgates.engine.admission import reuse_of
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import REUSE, is_reusable, looks_up
-from gitgates.engine.portable import commands_for
 from gitgates.engine.reuse import TOO_FEW
+from gitgates.engine.signed_keys import commands_for
 from gitgates.engine.walk import describe
 from gitgates.git.repo import Repo
 

@@ -231,16 +231,14 @@ def _for_others(
     call: HookCall, results: Mapping[str, GateResult], *, saw_more: bool
 ) -> dict[str, dict[str, str]]:
     """Return gate → what is recorded of its end for other machines."""
-    from gitgates.engine.portable import maker_of, tools_of  # only where proofs are signed
+    from gitgates.engine.signed_keys import maker_of  # only where proofs are signed
 
-    plan = call.plan
-    # Where they saw more, none are told: then nobody believes that they have checked this tree.
-    tools = tools_of(plan, call.repo) if plan and not saw_more else {}
     maker = maker_of(call.event, call.env)
     return {
         name: {
             "shared": result.shared,
-            "tool": "" if result.action_digest else tools.get(name, ""),  # not what ran there
+            # Who signs has not run what a server ran.
+            "exact": "" if saw_more or result.action_digest else "1",
             "maker": maker if result.maker is None else result.maker,
         }
         for name, result in results.items()

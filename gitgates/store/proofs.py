@@ -62,10 +62,12 @@ class Proof(Record):
     config: str = ""  # the configuration's digest, if the hook let the tree be committed
     numbers: Mapping[str, float] = {}  # that it has measured
     failures: tuple[tuple[str, str], ...] = ()  # fingerprint and title; empty: not known
-    # Keys of the pass that mean the same on any machine, between spaces; of one that somebody else
-    # has proved, a digest of who was believed.
+    # A key of the pass that means the same on any machine (of an earlier version some, between
+    # spaces); of one that somebody else has proved, a digest of who was believed.
     shared: str = ""
-    tool: str = ""  # a digest of the programs and packages, the same on any machine
+    # Not empty: it saw exactly the tree, on this machine, so that others may believe it. Earlier
+    # versions had a digest of the programs here.
+    exact: str = ""
     # agent: it ran in a session of one; ci; BELIEVED and an identity: it ran on the machine of that
     # signer, and is not to be signed again; empty: a person, or not known.
     maker: str = ""

@@ -1,18 +1,18 @@
 """What trusted signers have signed of one gate, as evidence like that of this clone.
 
-It counts where the gate is configured as it was for them, and runs the same programs. Only this is
-asked here: whose statements are read at all is for the feature that lends them.
+It counts where the gate is configured as it was for them, and their system is the same. Only this
+is asked here: whose statements are read at all is for the feature that lends them.
 """
 
 from __future__ import annotations
 
 from gitgates.core.errors import GitgatesError
-from gitgates.engine.portable import definition_sha256
+from gitgates.engine.signed_keys import definition_sha256, platform
 from gitgates.features.evidence.checked_tree import CheckedTree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from typing import Any
 
     from gitgates.core.types import Gate
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 class Believed:
     """The statements about a gate that count, who has signed them, and why others do not.
 
-    `lent` reads statements by tree or patch; `tool` returns a digest of the programs of the gate
-    here, empty if it is not known, and why.
+    `lent` reads statements by tree or patch.
     """
 
-    def __init__(self, lent: Any, gate: Gate, tool: Callable[[], tuple[str, str]]) -> None:  # noqa: ANN401 - of a feature, which is above
-        self._lent, self._gate, self._tool = lent, gate, tool
+    def __init__(self, lent: Any, gate: Gate) -> None:  # noqa: ANN401 - of a feature, which is above
+        self._lent, self._gate = lent, gate
         self._definition = definition_sha256(gate)
         self.signers: dict[str, None] = {}
         self.refused: dict[str, None] = {}
@@ -64,14 +63,11 @@ class Believed:
         return checked_trees
 
     def _require(self, statement: Any, *, has_run: bool) -> None:  # noqa: ANN401 - as above
-        """Raise the error that says what differs. A gate that has not run has used no program."""
+        """Raise the error that says what differs. A gate that has not run, has on no system."""
         name = self._gate.name
         proof = statement.require(name, definition=self._definition)
-        if proof.why_not:
-            raise GitgatesError(f"{statement.title}: gate `{name}`: {proof.why_not}")
-        if has_run:
-            tool, why_not = self._tool()
-            if not tool:
-                text = f"gate `{name}`: its programs are not known: {why_not}"
-                raise GitgatesError(f"{statement.title}: {text}")
-            statement.require(name, tool=tool)
+        why_not = proof.why_not
+        if has_run and statement.platform != platform():
+            why_not = why_not or f"it ran on {statement.platform}, and this is {platform()}"
+        if why_not:
+            raise GitgatesError(f"{statement.title}: gate `{name}`: {why_not}")

@@ -6,15 +6,12 @@ that plan without a record is missing.
 
 from __future__ import annotations
 
-from functools import partial
-
 from gitgates.config.load import load
 from gitgates.core.errors import ConfigError
 from gitgates.core.policy import lenders
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Config, Event, Hook
 from gitgates.engine.plan import find_hook, has_types, make_plan
-from gitgates.engine.portable import tools_of
 from gitgates.features.evidence.believed import Believed
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
@@ -36,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.core.types import Gate, Plan
+    from gitgates.core.types import Plan
     from gitgates.engine.listener import Listener
     from gitgates.git.commits import Commit
     from gitgates.git.repo import Repo
@@ -83,7 +80,6 @@ class Verifier:
         self._lent = next((lend(repo, config, say) for lend in lenders(config, _LENT)), None)
         if self._lent:
             clone_evidence.trust_digest = lambda: self._lent.trust_digest if self._lent else ""
-        self._tools: dict[Gate, tuple[str, str]] = {}
 
     def read(self, commits: list[Commit]) -> None:
         """Read what others have signed about commits at once."""
@@ -111,24 +107,13 @@ class Verifier:
             gates[gate.name] = state = self._clone_evidence.find(gate, change, step.paths)
             if not self._lent or state == GATED:
                 continue
-            believed = Believed(self._lent, gate, partial(self._tool, gate, plan))
+            believed = Believed(self._lent, gate)
             better = self._clone_evidence.find(gate, change, step.paths, believed)
             if _BEST_FIRST.index(better) < _BEST_FIRST.index(state):
                 gates[gate.name], signers[gate.name] = better, ", ".join(believed.signers)
             else:
                 refused |= believed.refused
         return VerifiedCommit(commit, event, config, gates, signers=signers, refused=tuple(refused))
-
-    def _tool(self, gate: Gate, plan: Plan) -> tuple[str, str]:
-        """Return a digest of the programs of a gate as it would run here, or why there is none."""
-        if gate not in self._tools:
-            why_not: dict[str, str] = {}
-            tools = tools_of(plan, self._repo, why_not)
-            names = {step.gate: step.gate.name for step in plan.steps}
-            self._tools |= {
-                each: (tools.get(name, ""), why_not.get(name, "")) for each, name in names.items()
-            }
-        return self._tools[gate]
 
 
 def asks_others(repo: Repo) -> bool:

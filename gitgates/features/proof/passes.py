@@ -10,7 +10,7 @@ import time
 from gitgates.core.errors import Interrupted
 from gitgates.core.policy import lenders
 from gitgates.core.record import lazy
-from gitgates.engine.portable import FoundPass, definition_sha256
+from gitgates.engine.signed_keys import FoundPass, definition_sha256
 from gitgates.features.proof.notes import ProofNotes
 from gitgates.features.proof.signing import signed
 from gitgates.features.proof.statement import GateProof, RefusedError, Statement
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from gitgates.features.proof.trust import Trust
     from gitgates.git.repo import Repo
 
-    # The gate that has passed, how, and the digest of its tools.
-    NewPass: TypeAlias = tuple[Gate, GateResult, str]
+    NewPass: TypeAlias = tuple[Gate, GateResult]
 
 _LIMIT_S = 2.0  # of verifying in one run: somebody may have written any number of proofs
 _MOST_SAID = 3
@@ -54,28 +53,22 @@ class SignedPasses:
         for cache in self._caches:
             cache.close()
 
-    def find(self, whole: Mapping[str, Gate], files: Mapping[str, Gate]) -> dict[str, FoundPass]:
-        """Return key → the pass that is believed; keys without one are missing.
-
-        `whole`: key → gate, of steps; the cache has only these. `files`: of single files.
-        """
+    def find(self, gates: Mapping[str, Gate]) -> dict[str, FoundPass]:
+        """Return key → the pass that is believed, for keys of gates; those without are missing."""
         passes: dict[str, FoundPass] = {}
         try:
-            self._find_noted(passes, whole, files)
-            self._find_cached(passes, whole)
+            self._find_noted(passes, gates)
+            self._find_cached(passes, gates)
         except Interrupted:
             raise
         except Exception as error:  # noqa: BLE001 - no proof is worth a failed run
             self._tell(f"signed passes cannot be read: {error}")
         return passes
 
-    def _find_noted(
-        self, passes: dict[str, FoundPass], whole: Mapping[str, Gate], files: Mapping[str, Gate]
-    ) -> None:
+    def _find_noted(self, passes: dict[str, FoundPass], gates: Mapping[str, Gate]) -> None:
         notes, until_s = ProofNotes(self._repo), time.monotonic() + _LIMIT_S
-        gates = {**whole, **files}
         notes.read(gates)
-        if not all(map(notes.has, whole)):
+        if not all(map(notes.has, gates)):
             for cache in self._caches:
                 cache.start()  # while whom to trust is read
         for key, gate in gates.items():
@@ -84,15 +77,15 @@ class SignedPasses:
                 return
             self._take(passes, key, gate, notes.with_key(key))
 
-    def _find_cached(self, passes: dict[str, FoundPass], whole: Mapping[str, Gate]) -> None:
+    def _find_cached(self, passes: dict[str, FoundPass], gates: Mapping[str, Gate]) -> None:
         for cache in self._caches:
-            missing = [key for key in whole if key not in passes]
+            missing = [key for key in gates if key not in passes]
             if missing and not self.trust.signers:
                 why_not = self.trust.why_nobody or f"nobody is trusted, at {self.trust.source}"
                 self.refusals |= {key: why_not for key in missing if key not in self.refusals}
             elif missing:
                 for key, envelope in cache.get(missing).items():
-                    self._take(passes, key, whole[key], [envelope])
+                    self._take(passes, key, gates[key], [envelope])
 
     def put(self, hook: str, content: str, passes: Mapping[str, NewPass]) -> None:
         """Sign passes of this run, key → what has passed, and write them to the cache.
@@ -105,13 +98,13 @@ class SignedPasses:
                 gate=gate.name,
                 status="passed",
                 definition=definition_sha256(gate),
-                tool=tool,
+                is_exact=True,
                 keys=(key,),
                 maker=result.maker or "",
                 time_s=round(now, 3),
                 duration_s=round(result.duration_s, 3),
             )
-            for key, (gate, result, tool) in passes.items()
+            for key, (gate, result) in passes.items()
         )
         try:
             (envelope,) = signed(self._repo, [Statement(content=content, hook=hook, gates=proofs)])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from gitgates.config.load import checked
 from gitgates.core.errors import ConfigError
-from gitgates.engine.portable import definition_sha256
+from gitgates.engine.signed_keys import definition_sha256, platform
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.features.proof.envelope import Envelope
 from gitgates.features.proof.ssh_keys import sign, signing_key
@@ -37,13 +36,12 @@ def signed(repo: Repo, statements: Sequence[Statement]) -> list[bytes]:
     if not statements:
         return []
     key = signing_key(repo, trust_at(repo).allowed_signers)
-    system = os.uname()
     envelopes = []
     for statement in statements:
         whole = statement._replace(
             signer=key.identity,
             time_s=round(time.time(), 3),
-            platform=f"{system.sysname} {system.machine}",
+            platform=platform(),
         )
         envelope = Envelope(to_payload(whole), b"", key.fingerprint)
         signature = sign(repo, key.settings, envelope.signed)
@@ -120,7 +118,7 @@ def _gate_proof(row: Proof, gate: Gate | None) -> GateProof | None:
         gate=row.gate,
         status=row.status,
         definition=definition_sha256(gate),
-        tool=row.tool,
+        is_exact=bool(row.exact),
         keys=() if is_believed else tuple(row.shared.split()),
         origin=row.maker.removeprefix(proofs.BELIEVED) if is_believed else "",
         maker="" if is_believed else row.maker,

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
-VERSION = 1
+VERSION = 2
+_EARLIER = 1  # it had `tool`, a digest of programs, empty if others were not to believe it
 _RUN = "gitgates"  # the resource of the run, before those of its gates
 _ID_LENGTHS = (40, 64)
 _SHA256_LENGTH = 64
@@ -47,7 +48,7 @@ class GateProof(Record):
     gate: str
     status: str  # as in the log of proofs
     definition: str  # sha256 of what the gate does, as it is configured
-    tool: str = ""  # sha256 of programs and packages; empty: not known
+    is_exact: bool = False  # whether it saw exactly that tree, and ran where it was signed
     keys: tuple[str, ...] = ()  # of the pass, the same on any machine
     origin: str = ""  # the signer whose pass was believed; empty: it ran on the signer's machine
     maker: str = ""  # agent: in a session of one; ci; empty: a person, or not known
@@ -63,8 +64,8 @@ class GateProof(Record):
         # A person there has let a failure through, or skipped it; elsewhere, nobody has.
         if self.status not in ("passed", "unmatched"):
             return f"{self.status}, not passed"
-        if self.status == "passed" and not self.tool:
-            return "it ran on other files than the commit has, or its programs are not known"
+        if self.status == "passed" and not self.is_exact:
+            return "it ran on other files than the commit has, or on a server"
         return ""
 
 
@@ -97,7 +98,7 @@ class Statement(Record):
     def require(self, gate: str, **wanted: str) -> GateProof:
         """Return the proof of a gate, if it is about what is wanted.
 
-        `wanted`: the `tree`, `content`, `definition`, `tool` or `key` that it has to have.
+        `wanted`: the `tree`, `content`, `definition` or `key` that it has to have.
 
         Raises: RefusedError, which says what differs.
         """
@@ -109,11 +110,10 @@ class Statement(Record):
             raise RefusedError(f"{self.title}: it says nothing about the gate `{gate}`")
         if proof.origin:
             raise RefusedError(f"{self.title}: gate `{gate}`: {proof.why_not}")
-        for field in ("definition", "tool"):
-            if field in wanted and getattr(proof, field) != wanted[field]:
-                raise RefusedError(f"{self.title}: gate `{gate}`: it had another {field}")
+        if "definition" in wanted and proof.definition != wanted["definition"]:
+            raise RefusedError(f"{self.title}: gate `{gate}`: it had another definition")
         if "key" in wanted and wanted["key"] not in proof.keys:
-            raise RefusedError(f"{self.title}: gate `{gate}`: it ran in another environment")
+            raise RefusedError(f"{self.title}: gate `{gate}`: it is about another pass")
         return proof
 
 
@@ -175,7 +175,7 @@ def _resource(proof: GateProof) -> dict[str, Any]:
         "digest": {"sha256": proof.definition},
         "annotations": {
             "status": proof.status,
-            "tool": proof.tool,
+            "exact": proof.is_exact,
             "keys": [*proof.keys],
             "from": proof.origin,
             "maker": proof.maker,
@@ -189,7 +189,7 @@ def _resource(proof: GateProof) -> dict[str, Any]:
 def read_payload(payload: bytes) -> Statement:
     """Return the statement in a payload.
 
-    Raises: RefusedError where it is not exactly one of this version.
+    Raises: RefusedError where it is not exactly one of this version, or of the earlier one.
     """
     try:
         document = loads_strictly(payload)
@@ -200,16 +200,28 @@ def read_payload(payload: bytes) -> Statement:
         raise RefusedError(f"its payload is not a statement of gitgates: {_why(error)}") from error
     if kinds != (TYPE, PREDICATE):
         raise RefusedError(f"its statement is of another type or version: {kinds!r:.200}")
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in (_EARLIER, VERSION):
         what = f"its statement is of version {version!r:.20}, and not {VERSION}"
         raise RefusedError(f"{what}: use the same version of gitgates")
     try:
+        if version == _EARLIER:
+            _upgrade(run, resources)
         statement = _statement(document["subject"], run, resources)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise RefusedError(f"its payload is not a statement of gitgates: {_why(error)}") from error
     if _document(statement) != document:
         raise RefusedError("its payload has fields that are not of a statement of gitgates")
     return statement
+
+
+def _upgrade(run: Any, resources: list[Any]) -> None:  # noqa: ANN401 - JSON
+    """Turn a statement of the earlier version into one of this version."""
+    run["annotations"]["v"] = VERSION
+    for notes in (resource["annotations"] for resource in resources):
+        tool = notes.pop("tool")
+        if "exact" in notes:
+            raise ValueError("its version had no `exact`")
+        notes["exact"] = tool != "" and bool(_hex(tool))
 
 
 def _statement(subject: Any, run: Any, resources: list[Any]) -> Statement:  # noqa: ANN401 - JSON
@@ -249,7 +261,7 @@ def _gate(resource: Any) -> GateProof:  # noqa: ANN401 - JSON
         gate=_text(resource["name"]),
         status=_text(notes["status"]),
         definition=_hex(resource["digest"]["sha256"]),
-        tool=notes["tool"] and _hex(notes["tool"]),
+        is_exact=_flag(notes["exact"]),
         keys=tuple(map(_hex, notes["keys"])),
         origin=_text(notes["from"]),
         maker=_text(notes["maker"]),
@@ -270,6 +282,12 @@ def identity(value: object) -> str:
 def _text(value: object) -> str:
     if type(value) is not str or len(value) > _LONGEST or not (value.isprintable()):
         raise ValueError(f"{value!r:.100} is not text of one line")
+    return value
+
+
+def _flag(value: object) -> bool:
+    if type(value) is not bool:
+        raise TypeError(f"{value!r:.100} is neither true nor false")
     return value
 
 

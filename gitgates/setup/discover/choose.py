@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from gitgates.config.keys import RESERVED_GATE_NAMES
 from gitgates.core.clean import plain_line
 from gitgates.core.record import Record
-from gitgates.engine.tools import CHOOSERS
 from gitgates.setup.discover.project import Task
 from gitgates.setup.discover.words import (
     DATA,
@@ -30,8 +29,13 @@ from gitgates.setup.discover.words import (
 
 USUAL = ("pre-commit", "pre-push", "manual")
 _LONGEST = 40  # of a command in a note
-# What these have installed, or run in, cannot be told.
-_UNTOLD = CHOOSERS | {"bun", "bunx", "docker", "podman"}
+# Which version these start, and what they have installed, or run in, cannot be told.
+_UNTOLD = frozenset(
+    (
+        *("asdf", "hatch", "mise", "pipx", "pyenv", "uvx", "volta", "volta-shim"),
+        *("bun", "bunx", "docker", "podman"),
+    )
+)
 _OTHER = Word("", (), "", "5m")  # what a hook manager runs has no word of ours
 
 

@@ -32,7 +32,7 @@ STATEMENT = statement(
     gates=(
         GATE._replace(numbers={"coverage": 91.5}, maker="ci"),
         GATE._replace(gate="lint", status="failed", duration_s=0.25),
-        GATE._replace(gate="types", status="skipped", tool="", keys=()),
+        GATE._replace(gate="types", status="skipped", is_exact=False, keys=()),
         GATE._replace(gate="tests", origin="bob@example.com"),
     ),
 )

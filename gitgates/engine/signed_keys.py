@@ -1,0 +1,128 @@
+"""What a signed pass is about: a gate by its definition, and files by SHA-256. Cold.
+
+Of the machine, only its system is a part of that. What is installed there, and whether to believe
+whoever signs, is a question of trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from gitgates.core.environ import is_ci
+from gitgates.core.record import Record
+from gitgates.core.types import BY_FILE
+from gitgates.engine.command import gate_env, make_commands, with_hook
+from gitgates.engine.visible_content import UnknownContentError
+from gitgates.hosts import is_called_by_agent
+from gitgates.proc.call import argument_limit
+from gitgates.store.proofs import definition
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from gitgates.core.types import Command, Event, Gate, Plan, Step
+    from gitgates.engine.visible_content import VisibleContent
+    from gitgates.git.repo import Repo
+
+_VERSION = "gitgates 1"
+# They decide what is installed, whatever `inputs` a gate declares.
+_LOCKS = (
+    *("pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock"),
+    *("requirements*.txt", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
+    *("yarn.lock", "bun.lock", "bun.lockb", "Cargo.lock", "go.sum", "composer.lock"),
+    "Gemfile.lock",
+)
+
+
+class FoundPass(Record):
+    """A pass that somebody trusted has signed."""
+
+    signer: str  # the identity
+    time_s: float  # when the gate ran, since the epoch
+
+
+def digest(*parts: bytes | str) -> str:
+    """Return the SHA-256 of some texts, in this order, as hex digits."""
+    texts = [
+        part.encode("utf-8", "surrogateescape") if isinstance(part, str) else part for part in parts
+    ]
+    return hashlib.sha256(b"".join(b"%d:%b" % (len(text), text) for text in texts)).hexdigest()
+
+
+def definition_sha256(gate: Gate) -> str:
+    """Return a digest of what decides how a gate ends on a content, the same on any machine."""
+    return digest(_VERSION, ascii(definition(gate)))
+
+
+def platform() -> str:
+    """Return the system and the architecture of this machine."""
+    system = os.uname()
+    return f"{system.sysname} {system.machine}"
+
+
+def key_of(step: Step, commands: Sequence[Command], root_abs: str, content: VisibleContent) -> str:
+    """Return the key of a pass of a step, the same on any machine of this system.
+
+    `commands`: those without paths. Raises: GitgatesError or OSError if the content is not known.
+    """
+    gate = step.gate
+    passes = gate.pass_files or gate.pre_commit is not None
+    # Where a program is, is a matter of the machine.
+    calls = [
+        ((os.path.basename(each.argv[0]), *each.argv[1:]), os.path.relpath(each.cwd_abs, root_abs))
+        for each in commands
+    ]
+    return digest(
+        *("pass", gate.name, definition_sha256(gate), platform()),
+        ascii((calls, step.paths if passes else ())),
+        # A linter of imports looks whether a module is there, not what is in it.
+        content.names if gate.reuse == BY_FILE else "",
+        content.identity_of(_about(step, content)),
+    )
+
+
+def _about(step: Step, content: VisibleContent) -> list[str]:
+    """Return the files that a pass is about. Raises: GitgatesError or OSError."""
+    gate = step.gate
+    if any(path not in content.states for path in step.paths):
+        raise UnknownContentError("git ignores a file that is passed")
+    if not gate.inputs:
+        return [*content.states]
+    for pattern in () if gate.reuse == BY_FILE else gate.inputs:
+        if not (pattern.startswith("!") or content.select((pattern,))):
+            # A misspelt one would hide what it was to name.
+            raise UnknownContentError(f"no file matches `{pattern}` of `inputs`")
+    if not (about := {*content.select(gate.inputs), *step.paths}):  # as for `!docs/` alone
+        raise UnknownContentError("no file matches `inputs`")
+    folders = {"/", "/" if gate.working_dir == "." else f"/{gate.working_dir}/"}
+    locks = content.select(tuple(f"{folder}{name}" for folder in folders for name in _LOCKS))
+    return sorted(about.union(locks))
+
+
+def maker_of(event: Event, env: Mapping[str, str]) -> str:
+    """Return who makes the passes of an event, as in a Proof."""
+    if event.payload or is_called_by_agent(env):
+        return "agent"
+    return "ci" if is_ci(env) else ""
+
+
+def commands_for(plan: Plan, repo: Repo) -> Callable[[Step], list[Command]]:
+    """Return a function that makes the commands of a step as a run would."""
+    hook_env = with_hook(repo.env, plan.event.name, repo.git_dir_abs)
+
+    def commands_of(step: Step) -> list[Command]:
+        env = gate_env(
+            hook_env,
+            plan.event,
+            step.gate,
+            git_dir_abs="" if repo.found_by_folder else repo.git_dir_abs,
+            root_abs=repo.root_abs,
+        )
+        limit = argument_limit(env)
+        return make_commands(
+            step, plan.event, root_abs=repo.root_abs, env=env, stdin_abs="", limit=limit
+        )
+
+    return commands_of
