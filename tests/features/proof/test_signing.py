@@ -107,6 +107,16 @@ def test_what_somebody_else_has_run_is_signed_as_theirs(gated: Repo) -> None:
         statement.require("py")
 
 
+@pytest.mark.parametrize("recorded", ["4" * 64, ""])
+def test_what_an_earlier_version_has_recorded_is_signed(gated: Repo, recorded: str) -> None:
+    """It had a digest of programs there, and none for what had seen other files."""
+    commit(gated, "a.py")
+    state = str(gated.path / ".git/gitgates")
+    proofs.append(state, [row._replace(exact=recorded) for row in proofs.read_all(state)])
+    (statement,) = of_head(gated)
+    assert {proof.is_exact for proof in statement.gates} == {bool(recorded)}
+
+
 def test_a_commit_with_wrong_settings_is_not_signed(gated: Repo) -> None:
     commit(gated, "a.py")
     gated.config("[gates.all]\ncommand = 7\n")
