@@ -12,12 +12,12 @@ from run_support import Heard, config_of, results, run_gates
 from gitgates.core.types import Event, Gate, GateResult
 from gitgates.engine.run import RunOptions
 
-# It fails where a file that git does not ignore has BAD in it, or of its arguments, if it has any.
+# It fails where a file has BAD in it, or of its arguments, if it has any.
 PROBE = """\
 #!/bin/sh
 echo "$*" >> "$OUT/log"
 [ -z "$MEANWHILE" ] || sh -c "$MEANWHILE"
-! grep -qs BAD $(git ls-files -co --exclude-standard)
+! grep -qrs --exclude=.git --exclude-dir=.git BAD .
 """
 PROBE_FILES = """\
 #!/bin/sh
@@ -33,6 +33,7 @@ class Checker:
         self.repo, self.out = repo, out
         self.bin = out.parent / "bin"
         self.bin.mkdir()
+        self.path = os.environ["PATH"]
         self.messages = Heard()
         self.tool("probe", PROBE)
         self.tool("probe-files", PROBE_FILES)
@@ -57,7 +58,7 @@ class Checker:
         root_abs = str(root or self.repo.path)
         config = config_of(gates, "manual", 1, strategy="collect")
         event = Event(host="manual", name="manual", root_abs=root_abs, paths=paths)
-        path = f"{self.bin}{os.pathsep}{os.environ['PATH']}"
+        path = f"{self.bin}{os.pathsep}{self.path}"
         options = RunOptions(checkout=checkout)
         env = {**os.environ, "PATH": path, **env}
         return results(run_gates(config, event, self.messages, env=env, options=options))

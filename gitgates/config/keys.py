@@ -263,22 +263,27 @@ GATE_KEYS: tuple[Key, ...] = (
         "In a headless run: if the gate does not pass, the run ends immediately; no agent is "
         "asked to fix it."
     ),
-    Key("reuse", v.REUSE, weaker=("by-file", "auto", True), missing=False).means(
-        "Reuse a pass for the same content, instead of running the gate again. "
-        '`"by-file"`, with `pass_files`: for each file; only files without a pass are passed. '
-        "For a known command that checks each file on its own, such as `ruff check`, `true` with "
-        '`pass_files` means `"by-file"`. Default: `true` for known commands, otherwise `false`.'
+    Key("reuse", v.REUSE, weaker=("declared", "by-file", True), missing=False).means(
+        "Reuse a pass while all that the gate has read is as it was, instead of running the gate "
+        "again. What it reads is observed with strace, on Linux; where it cannot be, the gate "
+        'runs. `"declared"`: there, what is declared counts instead. `"by-file"`, with '
+        "`pass_files`: for each file; only files without a pass are passed."
+    ),
+    Key("scratch", v.PATTERNS, "[]", weaker="more").means(
+        "With `reuse`: patterns of files that the gate itself writes and reads, and that decide "
+        'nothing, such as `[".coverage"]`. They do not count.'
     ),
     Key("inputs", v.PATTERNS, "[]", weaker="any").means(
-        "With `reuse` and `remote`: patterns of the files that the gate depends on, in place of "
-        "all files that git does not ignore."
+        "Patterns of the files that the gate depends on, in place of all files that git does not "
+        'ignore: with `reuse = "declared"` where it cannot be observed, with `remote`, and in '
+        "signed passes. Lock files in the root always count."
     ),
     Key("env_inputs", v.NAMES, "[]", weaker="fewer").means(
-        "With `reuse` and `remote`: environment variables that the gate depends on, and gets on "
-        "another machine. `NAME*` means all whose names begin with it."
+        'With `reuse = "declared"` and `remote`: environment variables that the gate depends on, '
+        "and gets on another machine. `NAME*` means all whose names begin with it."
     ),
     Key("reads", v.NAMES, "[]", weaker="fewer").means(
-        "With `reuse`: files or folders outside the repository that the gate depends on: "
+        'With `reuse = "declared"`: files or folders outside the repository that the gate reads: '
         "`/path`, `~/path`, or `../name` for a file of that name in any folder above the root."
     ),
     Key("examples", v.EXAMPLES, weaker="fewer", missing=()).means(

@@ -11,7 +11,6 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 
 from gitgates.config import FILES, LOCAL_FILE
-from gitgates.config.file_tools import with_defaults
 from gitgates.config.keys import POLICY_NAMES
 from gitgates.config.members import with_members
 from gitgates.config.read import Document, Settings, read_settings
@@ -111,10 +110,7 @@ def _build(merged: Settings, sources: tuple[str, ...]) -> Config:
         tuned=tuple(
             name for name, table in features.items() if name in by_table or table != defaults(name)
         ),
-        gates=tuple(
-            Gate(name=name, **with_defaults(table))
-            for name, table in merged.tables_of("gates").items()
-        ),
+        gates=tuple(Gate(name=name, **table) for name, table in merged.tables_of("gates").items()),
         hooks=tuple(
             Hook(name=name, **{**_DEFAULTS.get(name, {}), **table})
             for name, table in merged.tables_of("hooks").items()

@@ -396,8 +396,8 @@ def _baseline(value: object) -> bool | str:
 
 
 def _reuse(value: object) -> bool | str:
-    if not isinstance(value, bool) and value != "by-file":
-        raise BadValue('true, false or "by-file"')
+    if not isinstance(value, bool) and value not in ("by-file", "declared"):
+        raise BadValue('true, false, "by-file" or "declared"')
     return value
 
 
@@ -476,7 +476,7 @@ EXAMPLES = ValueType(
 )
 RATCHET = ValueType(_ratchet, {"anyOf": [{"type": "boolean"}, {"enum": ["measure"]}]})
 BASELINE = ValueType(_baseline, {"anyOf": [{"type": "boolean"}, {"enum": ["file"]}]})
-REUSE = ValueType(_reuse, {"anyOf": [{"type": "boolean"}, {"enum": ["by-file"]}]})
+REUSE = ValueType(_reuse, {"anyOf": [{"type": "boolean"}, {"enum": ["by-file", "declared"]}]})
 BREAKER = ValueType(
     _breaker, numbers_schema({"type": "integer", "minimum": 1}, "prompt", "session")
 )

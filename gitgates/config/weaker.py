@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from gitgates.config.file_tools import without_defaults
 from gitgates.config.keys import GATE_KEYS, HOOK_KEYS, TOP_KEYS, Key, Table
 from gitgates.config.tables import tables
 from gitgates.core.policy import is_kept
@@ -25,8 +24,8 @@ def weaker(before: Config, after: Config) -> list[str]:
     texts = [*_compare(TOP_KEYS, before._asdict(), after._asdict(), "")]
     for gate in before.gates:
         if gate.name in gates:
-            new = without_defaults(gates[gate.name])
-            texts += _compare(GATE_KEYS, without_defaults(gate), new, f"gates.{gate.name}.")
+            new = gates[gate.name]._asdict()
+            texts += _compare(GATE_KEYS, gate._asdict(), new, f"gates.{gate.name}.")
         else:
             texts.append(f"gates.{gate.name}: removed")
     for hook in before.hooks:

@@ -26,6 +26,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("GIT_DIR", "git", "the repository, if not found from the current folder"),
     ("GIT_WORK_TREE", "git", "the root, if not found from the current folder"),
     ("GIT_INDEX_FILE", "git", "the index being committed"),
+    ("GIT_EXEC_PATH", "git", "the folder of its own programs, which gates do not find first"),
     ("GIT_OBJECT_DIRECTORY", "git", "the objects of the repository, if they are elsewhere"),
     ("GIT_CONFIG_GLOBAL", "you", "the user settings of git, instead of those in the home folder"),
     (
@@ -75,6 +76,11 @@ NAMES: tuple[tuple[str, str, str], ...] = (
         "for gates in a private checkout: disables the linked `.venv`",
     ),
     ("GITGATES_RUN", "gitgates", "for each gate: the run, so it can be ended with it"),
+    (
+        "GITGATES_STRACE",
+        "gitgates",
+        "for each command of a gate that is observed: so it can be ended with its processes",
+    ),
     ("GITGATES_HEADLESS", "gitgates", "for an agent: the headless run it is part of"),
     ("GITGATES_ACTIVE", "gitgates", "the running hooks, to prevent recursion"),
 )

@@ -34,7 +34,7 @@ STOP: Level = 3
 VERDICTS = ("allow", "warn", "block", "stop")
 ACTIONS = ("CONTINUE", "BLOCK", "STOP")
 # How passes of a gate are reused: for each file; so, too, but only where that saves time.
-BY_FILE, AUTO = "by-file", "auto"
+BY_FILE, DECLARED = "by-file", "declared"
 PRIORITIES = ("critical", "high", "normal", "low")
 
 
@@ -135,7 +135,8 @@ class Gate(Record):
     ratchet: bool | str = False  # "measure": the base is run where nothing is recorded for it
     tolerance: float = 0.0  # by how much a number may be worse, in its own unit
     terminal: bool = False
-    reuse: bool | str = False  # or BY_FILE or AUTO
+    reuse: bool | str = False  # or BY_FILE or DECLARED
+    scratch: tuple[str, ...] = ()  # patterns of files that never count: it writes and reads them
     inputs: tuple[str, ...] = ()  # patterns of what it can see; empty: everything
     env_inputs: tuple[str, ...] = ()  # variables that it depends on; `NAME*`: all that begin so
     reads: tuple[str, ...] = ()  # files outside of the repository that it depends on

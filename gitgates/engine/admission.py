@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gitgates.engine.remote import RemoteRun
     from gitgates.engine.reuse import Candidate, Reuse
     from gitgates.git.repo import Repo
+    from gitgates.observed.unchanged import Dependencies
 
 _WAIT_S = 0.02  # for another run that is computing the same
 _FEWEST = 4  # paths of a process of a parallel gate, as in the pre-commit framework
@@ -208,10 +209,10 @@ class Admissions:
         else:
             release(slots)
 
-    def ended(self, admission: Admission, result: GateResult) -> None:
-        """Record what a gate that has run has proved."""
+    def ended(self, admission: Admission, result: GateResult, depends: Dependencies | None) -> None:
+        """Record what a gate that has run has proved, by what it depended on, if that is known."""
         if self._reuse:
-            self._reuse.ended(admission.candidate, result)
+            self._reuse.ended(admission.candidate, result, depends)
 
     def close(self) -> None:
         """Give up what is waited for."""
@@ -223,7 +224,7 @@ class Admissions:
             if candidate and self._reuse:
                 self._reuse.give_up(candidate)
         if self._reuse:
-            self._reuse.record()
+            self._reuse.close()
 
     def _look_up(
         self, step: Step, make_commands: Callable[[Step], list[Command]]

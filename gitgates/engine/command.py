@@ -203,7 +203,12 @@ def gate_env(
 
 def without_git(env: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without what git sets for its own hooks."""
-    return {name: value for name, value in env.items() if name not in GIT_LOCAL}
+    kept = {name: value for name, value in env.items() if name not in GIT_LOCAL}
+    # Git puts the folder of its own programs first.
+    exec_abs, path = env.get("GIT_EXEC_PATH", ""), env.get("PATH", "")
+    while exec_abs and path.startswith(f"{exec_abs}:"):
+        path = kept["PATH"] = path.removeprefix(f"{exec_abs}:")
+    return kept
 
 
 def with_hook(env: Mapping[str, str], hook: str, git_dir_abs: str) -> dict[str, str]:

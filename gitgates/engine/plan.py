@@ -6,7 +6,6 @@ from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.core.types import (
     ACTIONS,
-    AUTO,
     PRIORITIES,
     Config,
     Decision,
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has it audited
 REMOTE = "GITGATES_REMOTE"  # that switches the server off with 0, or with 1 has it used first
 AUDIT = "audit"
-_FEW_PATHS = 20  # on which a quick gate takes less time than to look at all files
 RUN_BY_FRAMEWORK = "pre-commit runs its hooks itself here"
 _AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
 
@@ -275,11 +273,7 @@ def record_skips(plan: Plan, repo: Repo, skips: Mapping[str, str]) -> None:
 
 def looks_up(steps: Iterable[Step]) -> bool:
     """Return whether a run looks for passes of its gates at all."""
-    return any(
-        is_reusable(step.gate) and (step.gate.reuse != AUTO or len(step.paths) >= _FEW_PATHS)
-        for step in steps
-        if not step.skip
-    )
+    return any(is_reusable(step.gate) for step in steps if not step.skip)
 
 
 def is_reusable(gate: Gate) -> bool:

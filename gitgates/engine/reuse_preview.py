@@ -6,8 +6,7 @@ from gitgates.core.clean import counted
 from gitgates.core.types import BLOCK, Config, Decision, Plan
 from gitgates.engine.admission import reuse_of
 from gitgates.engine.listener import Listener
-from gitgates.engine.plan import REUSE, is_reusable, looks_up
-from gitgates.engine.reuse import TOO_FEW
+from gitgates.engine.plan import REUSE, is_reusable
 from gitgates.engine.signed_keys import commands_for
 from gitgates.engine.walk import describe
 from gitgates.git.repo import Repo
@@ -25,10 +24,9 @@ def preview_reuse(plan: Plan, config: Config, repo: Repo) -> dict[str, str]:
         return {step.gate.name: f"never, because of {REUSE}=0" for step in steps}
     commands_of = commands_for(plan, repo)
     reuse = reuse_of(plan, config, repo, None, say=Listener().message)
-    looks = looks_up(plan.steps)
     texts = {}
     for step in steps:
-        text = reuse.preview(step, commands_of) if looks else TOO_FEW
+        text = reuse.preview(step, commands_of)
         texts[step.gate.name] = text if is_reusable(step.gate) else _NEVER
     return texts
 

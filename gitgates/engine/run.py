@@ -34,6 +34,7 @@ from gitgates.engine.plan import (
 from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
+from gitgates.proc.traced import STRACE
 from gitgates.store import runs
 from gitgates.store.files import remove_file
 from gitgates.worktree.isolate import Isolation
@@ -51,10 +52,12 @@ if TYPE_CHECKING:
     from gitgates.engine.remote import RemoteRun
     from gitgates.git.checkout import Checkout
     from gitgates.git.repo import Repo
+    from gitgates.observed.unchanged import Dependencies
     from gitgates.proc.watchdog import Watchdog
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
 _EDITED = "the configuration has uncommitted changes, which do not apply"
+_STRACE_BYTES = 4096  # of arguments in front of those of a gate that is observed
 _NOTABLE_S = 0.1  # a gate that takes less starts in any order
 
 
@@ -176,6 +179,8 @@ class _Job:
         self.reused = ""  # where the result comes from, if it has not run there now
         self.before = b""  # the output of the commands before this one
         self.baseline: KnownFailures | None = None  # of a gate that failed
+        self.observer = admission.candidate.observer if admission.candidate else None
+        self.depends: Dependencies | None = None  # what it depended on, if that was seen
         self.head_result: GateResult | None = None  # while it runs on what it is compared with
         self.checkout: Checkout | None = None  # of that
         self.shell = commands[0].shell
@@ -386,8 +391,7 @@ class _Run:
         limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
         capture = Capture(limit, log_abs, log_limit, self._make_folder)
         changes = self.detector.begin(gate, step.paths, is_remote=is_remote)
-        parts = split(step, admission.at_once) if admission.at_once > 1 else [step]
-        commands = [command for part in parts for command in self._commands(part)]
+        commands = self._commands_at_once(step, admission.at_once)
         job = _Job(due, commands, capture=capture, changes=changes, admission=admission)
         job.measurement = measurement
         if self.remote and not is_remote:
@@ -406,6 +410,10 @@ class _Run:
         if deadline and not deadline.left_s():
             return f"the {deadline.limit_s:g} s limit for all gates was reached before it started"
         return self.detector.why_none_starts()
+
+    def _commands_at_once(self, step: Step, at_once: int) -> list[Command]:
+        parts = split(step, at_once) if at_once > 1 else [step]
+        return [command for part in parts for command in self._commands(part)]
 
     def _commands(self, step: Step, base: Checkout | None = None) -> list[Command]:
         repo, index = self.repo, self.detector.index
@@ -432,7 +440,7 @@ class _Run:
             root_abs=(checkout or repo).root_abs,
             env=env,
             stdin_abs=self.stdin_abs,
-            limit=argument_limit(env),
+            limit=argument_limit(env) - _STRACE_BYTES * bool(step.gate.reuse),
         )
 
     def _next_command(self, job: _Job, group: Group) -> None:
@@ -448,7 +456,8 @@ class _Run:
                     job.step, command, root_abs=root_abs, run_abs=self.run_abs, within_s=left_s
                 )
                 job.before = job.capture.captured()[0]
-            child = group.start(command, left_s, self._capture_of_next(job))
+            command, strace = self._traced(job, command)
+            child = group.start(command, left_s, self._capture_of_next(job), strace=strace)
             if not isinstance(child, str):
                 job.children.append(child)
                 if self.isolation.rescue:
@@ -467,6 +476,19 @@ class _Run:
             self.admissions.give_back(job.slots[kept:])
             del job.slots[kept:]
 
+    def _traced(self, job: _Job, command: Command) -> tuple[Command, str]:
+        """Return the command of a gate as it is started, and the file of strace, if it has one."""
+        if job.observer is None or job.is_remote or job.head_result:
+            return command, ""
+        try:
+            traced = job.observer.traced(command)
+        except OSError as error:
+            self.listener.message(f"{job.gate.name} is not observed: {error.strerror}")
+            job.observer.discard()
+            job.observer = None
+            return command, ""
+        return traced, traced.env[STRACE]
+
     def _capture_of_next(self, job: _Job) -> Capture:
         """Return what takes the output of the next command: its own, where several run at once."""
         if job.at_once == 1 and not job.parts:
@@ -480,6 +502,10 @@ class _Run:
         job = next(job for job in self.jobs if child in job.children)
         job.children.remove(child)
         ending = child.ending()
+        if child.strace and (ending.signal or ending.timed_out or ending.ended_by_us):
+            from gitgates.proc.descendants import Descendants  # where strace may be gone
+
+            Descendants(f"{STRACE}={child.strace}").end()
         if self.watch and not job.asks:
             self.watch.remove(child.pid)
         if not self._note_ending(job, ending):
@@ -512,7 +538,34 @@ class _Run:
         self.jobs.remove(job)
         self.admissions.stays(job.admission)
 
+    def _runs_again(self, job: _Job, group: Group) -> bool:
+        """Note what an observed gate depended on; run it again where that changed its result."""
+        observer, candidate = job.observer, job.admission.candidate
+        job.observer = None
+        if not (observer and candidate and self.reuse) or group.handle_signals():
+            return False
+        if any(end.timed_out or end.ended_by_us or end.not_started for end in job.endings):
+            observer.discard()
+            return False
+        job.depends = self.reuse.depends(candidate)
+        if job.depends is None or not job.depends.spoilt:
+            return False
+        job.depends = None
+        job.endings = []
+        job.commands = self._commands_at_once(job.step, job.at_once)
+        log_abs = runs.log_abs(self.logs_abs, job.gate.name, job.due.generation)
+        limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
+        job.capture, job.parts = Capture(limit, log_abs, log_limit, self._make_folder), []
+        job.started = time.monotonic()
+        self._next_command(job, group)
+        return True
+
     def _finish(self, job: _Job, group: Group) -> None:
+        if not self._runs_again(job, group):
+            self._judge(job, self._result_of(job, group), group)
+
+    def _result_of(self, job: _Job, group: Group) -> GateResult:
+        """Return how a gate has ended, before anybody judges it."""
         for part in job.parts:
             job.capture.take(part)
         job.capture.close()
@@ -531,6 +584,10 @@ class _Run:
             result = result._replace(reason=self._limit(job, result.duration_s))
         if self.is_cancelled and result.reason == ENDED and not group.handle_signals():
             result = result._replace(status="not-run", signal=None, reason=CANCELLED)
+        return result
+
+    def _judge(self, job: _Job, result: GateResult, group: Group) -> None:
+        """Judge how a gate has ended, and conclude it; or run it on its base, too."""
         if job.head_result:
             result = self._judge_with_base(job, job.head_result, result, group)
         else:
@@ -557,7 +614,7 @@ class _Run:
             found = failures_of(job.gate, result, root_abs, self.listener.note)
             result = result._replace(failures=found)
         self.jobs.remove(job)
-        self.admissions.ended(job.admission, result)
+        self.admissions.ended(job.admission, result, job.depends)
         self.admissions.give_back(job.slots, is_remote=job.is_remote)
         result = result._replace(reused=job.admission.reused or job.reused)
         self._conclude(job.due, result)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 
 from gitgates.core.errors import GitgatesError
+from gitgates.engine.declared import Declarations
 from gitgates.engine.plan import is_reusable
 from gitgates.engine.reuse import Candidate, Reuse
 from gitgates.engine.signed_keys import digest, key_of, maker_of
@@ -44,7 +45,6 @@ class SharedReuse(Reuse):
     ) -> None:
         self._plan, self._signed = plan, signed
         self._maker = maker_of(plan.event, repo.env)
-        self._makers = (self._maker,)  # whoever signs a pass on all files has to have made each
         self._keys: dict[tuple[str, tuple[str, ...]], str] = {}  # as long as nothing has run
         self._found: dict[str, FoundPass | None] = {}  # by key
         self._has_asked = False  # for all steps at once
@@ -119,7 +119,12 @@ class SharedReuse(Reuse):
             # A believed pass has no key of this machine.
             self._proved[step.gate.name] = self._signed.trust.digest, f"{BELIEVED}{found.signer}"
             return Candidate(reused=reused)
-        return candidate._replace(shared=key, maker=self._maker)
+        is_agents = candidate.reused and candidate.maker == "agent"  # some of the files
+        declared = candidate.declared
+        if key and not declared:
+            declared = Declarations.of_content(step, self._content)
+        maker = candidate.maker if is_agents else self._maker
+        return candidate._replace(shared=key, maker=maker, declared=declared)
 
     def _believed(self, step: Step, make_commands: MakeCommands) -> FoundPass | None:
         """Return the pass of somebody else on a step; the first time, ask for those of all."""

@@ -13,7 +13,7 @@ from gitgates.core.environ import is_ci
 from gitgates.core.record import Record
 from gitgates.core.types import BY_FILE
 from gitgates.engine.command import gate_env, make_commands, with_hook
-from gitgates.engine.visible_content import UnknownContentError
+from gitgates.engine.declared import seen_paths
 from gitgates.hosts import is_called_by_agent
 from gitgates.proc.call import argument_limit
 from gitgates.store.proofs import definition
@@ -27,13 +27,6 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 _VERSION = "gitgates 1"
-# They decide what is installed, whatever `inputs` a gate declares.
-_LOCKS = (
-    *("pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock", "pylock.toml", "Pipfile.lock"),
-    *("requirements*.txt", "package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml"),
-    *("yarn.lock", "bun.lock", "bun.lockb", "Cargo.lock", "go.sum", "composer.lock"),
-    "Gemfile.lock",
-)
 
 
 class FoundPass(Record):
@@ -79,26 +72,8 @@ def key_of(step: Step, commands: Sequence[Command], root_abs: str, content: Visi
         ascii((calls, step.paths if passes else ())),
         # A linter of imports looks whether a module is there, not what is in it.
         content.names if gate.reuse == BY_FILE else "",
-        content.identity_of(_about(step, content)),
+        content.identity_of(seen_paths(step, content)),
     )
-
-
-def _about(step: Step, content: VisibleContent) -> list[str]:
-    """Return the files that a pass is about. Raises: GitgatesError or OSError."""
-    gate = step.gate
-    if any(path not in content.states for path in step.paths):
-        raise UnknownContentError("git ignores a file that is passed")
-    if not gate.inputs:
-        return [*content.states]
-    for pattern in () if gate.reuse == BY_FILE else gate.inputs:
-        if not (pattern.startswith("!") or content.select((pattern,))):
-            # A misspelt one would hide what it was to name.
-            raise UnknownContentError(f"no file matches `{pattern}` of `inputs`")
-    if not (about := {*content.select(gate.inputs), *step.paths}):  # as for `!docs/` alone
-        raise UnknownContentError("no file matches `inputs`")
-    folders = {"/", "/" if gate.working_dir == "." else f"/{gate.working_dir}/"}
-    locks = content.select(tuple(f"{folder}{name}" for folder in folders for name in _LOCKS))
-    return sorted(about.union(locks))
 
 
 def maker_of(event: Event, env: Mapping[str, str]) -> str:

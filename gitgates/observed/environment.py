@@ -15,11 +15,14 @@ else:
 # Where somebody sits and which session it is. The reference of `reuse` shows these.
 VOLATILE = frozenset(
     (
-        *("_", "COLUMNS", "LINES", "OLDPWD", "PWD", "SHLVL", "MAKELEVEL", "WINDOWID"),
-        *("GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN"),
+        *("_", "AI_AGENT", "COLUMNS", "COREPACK_ENABLE_AUTO_PIN", "GIT_EXEC_PATH", "LINES"),
+        *("MAKELEVEL", "NoDefaultCurrentDirectoryInExePath", "OLDPWD", "PWD"),
+        *("PYTEST_CURRENT_TEST", "SHELL", "SHLVL", "WINDOWID"),
     )
 )
-VOLATILE_STARTS = ("SSH_", "TMUX", "XDG_SESSION_")
+INDEX = "GIT_INDEX_FILE"  # counts where a run has read an index
+ANY = ""  # the state of a variable that may have any value, or none
+VOLATILE_STARTS = ("CLAUDE", "GITGATES_", "SSH_", "TMUX", "XDG_SESSION_")
 VOLATILE_ENDS = ("_SESSION_ID", "_SESSION", "_PID", "_RUN_ID", "_THREAD_ID", "_TOOL_CALL_ID")
 _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - others make theirs there
 _DIGEST_BYTES = 16
@@ -48,7 +51,7 @@ def temporary_folders(env: Mapping[str, str]) -> tuple[str, ...]:
 
 def environment_difference(was: Mapping[str, str], now: Mapping[str, str]) -> str:
     """Return the first difference, as a text; empty where there is none."""
-    for name in sorted({*was, *now}):
+    for name in sorted(name for name in {*was, *now} if was.get(name) != ANY):
         if name not in now:
             return f"the variable {name} is not set any more"
         if name not in was:

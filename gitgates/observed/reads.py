@@ -19,7 +19,7 @@ from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, THERE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from gitgates.observed.lines import NamedPath, SystemCall
 
@@ -48,6 +48,23 @@ def read_output(lines: Iterable[str], cwd_abs: str) -> Observation:
     for call in calls(lines):
         reads.take(call)
     return reads.observation()
+
+
+def joined(observations: Sequence[Observation]) -> Observation:
+    """Return what was seen of several commands, of which none relies on another."""
+    if len(observations) == 1:
+        return observations[0]
+    reads: dict[str, int] = {}
+    for observation in observations:
+        for path, how in observation.reads.items():
+            reads[path] = reads.get(path, 0) | how
+    return Observation(
+        reads=reads,
+        written=frozenset().union(*(each.written for each in observations)),
+        made=frozenset().union(*(each.made for each in observations)),
+        unreusable=next(filter(None, (each.unreusable for each in observations)), ""),
+        spoilt=next(filter(None, (each.spoilt for each in observations)), ""),
+    )
 
 
 def is_below(path: str, tops: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ import os
 from gitgates.observed.command import privileged
 from gitgates.observed.programs import interpreters
 from gitgates.observed.reads import is_below
-from gitgates.observed.state import ABSENT_STATE, SPECIAL
+from gitgates.observed.state import ABSENT_STATE, SPECIAL, is_index
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM, THERE
 from gitgates.observed.unchanged import Dependencies
 
@@ -52,6 +52,8 @@ class _EndedRun:
         self._caches: dict[str, bool] = {}
         self._spoilt, self._unreusable = seen.spoilt, seen.unreusable
         self._states: dict[str, str] = {}
+        # Git's index may keep which files a folder had at which time: then it only looks at that.
+        self._asks_git = any(map(is_index, seen.reads))
         self._changed: list[str] = []
         # Folders in which it may have made or removed something; and those where that remains so.
         self._touched = {os.path.dirname(path) for path in seen.written}
@@ -82,9 +84,10 @@ class _EndedRun:
     def _add(self, path: str, how: int) -> None:
         """Take a path as something that the run depends on; note where that cannot be known."""
         key = self._reader.key(path)
-        names = bool(how & LISTED) or self._reader.is_source(key)
+        names = bool(how & LISTED) or (self._asks_git and self._reader.is_source(key))
         names = names and not (path in self._touched and self._reader.is_temporary(path))
-        state = self._states[key] = self._reader.state(path, names=names)
+        is_git = os.path.basename(path) == ".git" and not how & (CONTENT | LISTED)
+        state = self._states[key] = self._reader.state(path, names=names, is_git=is_git)
         if how & CONTENT and state.rpartition(" to ")[2].startswith(SPECIAL):
             self._unreusable = self._unreusable or f"it reads {key}, which is no file"
         changed_ns = self._reader.changed_ns(path, names=names)

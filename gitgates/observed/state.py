@@ -28,6 +28,7 @@ _MOST_DIGESTS = 100_000
 # A file that changes again within the resolution of its times looks the same.
 _SETTLED_NS = 2 * 10**9
 NAMES = " names:"
+GIT = "git"  # that a path is there which is the folder of git
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 
 
@@ -56,10 +57,15 @@ class Reader:
         inside = path_abs.removeprefix(f"{self.root_abs}/")
         return "." if path_abs == self.root_abs else inside
 
-    def state(self, path_abs: str, *, names: bool = False) -> str:
-        """Return the state of a path; `names`: what is in it counts, if it is a folder."""
+    def state(self, path_abs: str, *, names: bool = False, is_git: bool = False) -> str:
+        """Return the state of a path; `names`: what is in it counts, if it is a folder.
+
+        `is_git`: whether it is the folder of git or, in a linked worktree, a file, does not.
+        """
         try:
             status = os.lstat(path_abs)
+            if is_git and stat.S_IFMT(status.st_mode) in (stat.S_IFDIR, stat.S_IFREG):
+                return GIT
             if not stat.S_ISLNK(status.st_mode):
                 return self._state_of(path_abs, status, names=names)
             text = f"link {os.readlink(path_abs)!r} to "
@@ -73,7 +79,7 @@ class Reader:
     def again(self, key: str, state: str) -> str:
         """Return the state of a path now, as comparable with one that is known."""
         path_abs = key if key.startswith("/") else f"{self.root_abs}/{key}".removesuffix("/.")
-        return self.state(path_abs, names=NAMES in state)
+        return self.state(path_abs, names=NAMES in state, is_git=state == GIT)
 
     def changed_ns(self, path_abs: str, *, names: bool) -> int:
         """Return when the state of a path has changed last, if it has one that can."""
@@ -89,7 +95,10 @@ class Reader:
 
     def _state_of(self, path_abs: str, status: os.stat_result, *, names: bool) -> str:
         kind = stat.S_IFMT(status.st_mode)
-        text = f"{_KINDS.get(kind, SPECIAL)} {stat.S_IMODE(status.st_mode):o}"
+        mode = stat.S_IMODE(status.st_mode)
+        if self.key(path_abs) == ".":  # a private checkout is nobody else's
+            mode = 0
+        text = f"{_KINDS.get(kind, SPECIAL)} {mode:o}"
         if kind == stat.S_IFREG:
             return f"{text} {self._digest(path_abs, status)}"
         if kind == stat.S_IFDIR and names:
@@ -156,12 +165,21 @@ class Reader:
         return not key.startswith("/") and ".git" not in key.split("/")
 
 
+def is_index(path: str) -> bool:
+    """Return whether a path is an index of git, or our copy of one."""
+    folder, _, name = path.rpartition("/")
+    is_one = name == "index" or name.startswith("index-")
+    return is_one and any(part.endswith(".git") for part in folder.split("/"))
+
+
 def _identity(status: os.stat_result) -> str:
     of_file = f"{status.st_dev} {status.st_ino} {status.st_size}"
     return f"{of_file} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def _kind(entry: os.DirEntry[str]) -> str:
+    if entry.name == ".git":  # of a linked worktree, it is a file
+        return ""
     if entry.is_symlink():
         return "link"
     return "folder" if entry.is_dir() else "file" if entry.is_file() else SPECIAL

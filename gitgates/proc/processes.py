@@ -13,6 +13,7 @@ import time
 
 from gitgates.core.types import Ending
 from gitgates.proc.call import describe_start_error, spawn
+from gitgates.proc.traced import command_has_ended, end_left
 from gitgates.store.files import make_folder, open_state, remove_file
 
 TYPE_CHECKING = False
@@ -42,10 +43,15 @@ _PARENT_S = 0.25  # to see that who started us is gone
 class Child:
     """One running process and its state."""
 
-    def __init__(self, pid: int, fd: int, timeout_s: float, capture: Capture) -> None:
+    def __init__(
+        self, pid: int, fd: int, timeout_s: float, capture: Capture, *, strace: str = ""
+    ) -> None:
         self.pid = pid
         self.fd = fd  # the read end of its output; -1 when closed
         self.capture = capture
+        self.strace = strace  # where strace writes what it reads; empty: it is not observed
+        self.left_since = 0.0  # that strace waits for what the process has left running
+        self.next_look = 0.0
         self.phase = "running"  # running, settling, terminating, killing, over
         self.deadline = time.monotonic() + timeout_s  # the end of this phase
         self.wait_status: int | None = None
@@ -100,8 +106,10 @@ class Group:
         while self._children:
             self.wait()
 
-    def start(self, command: Command, timeout_s: float, capture: Capture) -> Child | str:
-        """Start a process. Return it, or why it could not be started."""
+    def start(
+        self, command: Command, timeout_s: float, capture: Capture, *, strace: str = ""
+    ) -> Child | str:
+        """Start a process. Return it, or why it could not be started. `strace`: see Child."""
         try:
             read_fd, write_fd = os.pipe()
         except OSError as error:
@@ -114,7 +122,7 @@ class Group:
         finally:
             os.close(write_fd)
         os.set_blocking(read_fd, False)
-        child = Child(pid, read_fd, timeout_s, capture)
+        child = Child(pid, read_fd, timeout_s, capture, strace=strace)
         self._children.append(child)
         self._poll.register(read_fd, select.POLLIN)
         return child
@@ -211,6 +219,8 @@ class Group:
             return
         late = time.monotonic() >= child.deadline
         match child.phase:
+            case "running" if child.strace and not (child.is_gone or late):
+                _end_left(child)
             case "running" if child.is_gone:
                 child.enter("settling", SETTLE_S)
             case "running" if late:
@@ -236,6 +246,21 @@ class Group:
         self._close(child)
         child.capture.close()
         child.phase = "over"
+
+
+def _end_left(child: Child) -> None:
+    """End what an observed process has left running: strace would wait for it."""
+    now = time.monotonic()
+    if now < child.next_look:
+        return
+    child.next_look = now + _PARENT_S
+    if not command_has_ended(child.pid):
+        child.left_since = 0.0
+    elif not child.left_since:
+        child.left_since = now
+    else:
+        is_late = now - child.left_since > GRACE_S
+        end_left(child.pid, _signal.SIGKILL if is_late else _signal.SIGTERM)
 
 
 def group_lives(pid: int) -> bool:

@@ -10,6 +10,8 @@ import os
 
 from gitgates.store.files import read_or_empty
 
+STRACE = "GITGATES_STRACE"  # the variable that marks the processes of one observed command
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal as _signal
@@ -23,6 +25,8 @@ def command_has_ended(strace_pid: int) -> bool:
     Source: proc(5), /proc/PID/task/TID/children: what else it traces are no children of its own.
     """
     path = f"/proc/{strace_pid}/task/{strace_pid}/children"
+    if read_or_empty(path).strip():
+        return False  # the usual case, told by one file
     left = left_running(strace_pid)  # before its children: the command may be starting just now
     return bool(left) and not read_or_empty(path).strip()
 
@@ -34,10 +38,10 @@ def left_running(strace_pid: int) -> set[int]:
     return {int(name) for name in names if mark in read_or_empty(f"/proc/{name}/status")}
 
 
-def end_left(strace_pid: int) -> None:
-    """Kill what the command has left running; strace ends then as the command has ended."""
+def end_left(strace_pid: int, number: int = int(_signal.SIGKILL)) -> None:
+    """Signal what the command has left running; strace ends then as the command has ended."""
     for pid in left_running(strace_pid):
         try:
-            os.kill(pid, _signal.SIGKILL)
+            os.kill(pid, number)
         except OSError:  # it has ended
             continue

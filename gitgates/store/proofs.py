@@ -118,12 +118,10 @@ def append(shared_state_abs: str, proofs: Sequence[Proof]) -> None:
 
 
 def find_pass(shared_state_abs: str, gate: str, content: str, key: str) -> Proof | None:
-    """Return the newest pass of a gate on a content that may be reused; None if there is none."""
-    wanted = (gate, key, "passed")
-    for proof in reversed(_read(shared_state_abs, content)):
-        if (proof.gate, proof.key, proof.status) == wanted:
-            return proof
-    return None
+    """Return the pass of a gate on a content that may be reused; None where it has failed since."""
+    of_gate = (proof for proof in reversed(_read(shared_state_abs, content)) if proof.gate == gate)
+    newest = next((proof for proof in of_gate if proof.key == key), None)
+    return newest if newest and newest.status == "passed" else None
 
 
 def of_content(shared_state_abs: str, content: str) -> list[Proof]:

@@ -60,13 +60,11 @@ note: gate `hooks` is required: SKIP does not skip it
    command   ruff check
    timeout   2 min
    also      gets the paths
-   reuse     not for so few files, which it checks faster than they are compared
    on pass   CONTINUE
    on fail   → fix: runs always
       command   ruff check --fix 'a b'
       timeout   5 min
       also      may change files, so it runs alone
-      reuse     not for so few files, which it checks faster than they are compared
       on pass   → tell: skipped: named in SKIP
          command   notify
          timeout   90 s
@@ -257,7 +255,7 @@ def test_json(project: Repo) -> None:
         "priority": "normal",
         "writes": False,
         "required": False,
-        "reuse": "not for so few files, which it checks faster than they are compared",
+        "reuse": None,
     }
 
 

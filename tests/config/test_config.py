@@ -132,7 +132,8 @@ BAD: list[tuple[str, str, str]] = [
     ("ratchet", "1", 'got 1, expected true, false or "measure"'),
     ("tolerance", "-1", "got -1, expected a number from 0 to 1,000,000,000"),
     ("terminal", "0", "got 0, expected true or false, without quotes"),
-    ("reuse", '"by-files"', 'got "by-files", expected true, false or "by-file"'),
+    ("reuse", '"by-files"', 'got "by-files", expected true, false, "by-file" or "declared"'),
+    ("scratch", '".coverage"', 'got ".coverage", expected an array of strings. Try [".coverage"].'),
     ("inputs", '"src/"', 'got "src/", expected an array of strings. Try ["src/"].'),
     (
         "inputs",

@@ -105,9 +105,6 @@ def test_gates_of_members_have_their_folder() -> None:
         exclude=("/web/**/vendor/",),
         pass_files=True,
         on_fail="web:explain",
-        reuse=True,  # eslint is known
-        env_inputs=gates["web:lint"].env_inputs,
-        reads=gates["web:lint"].reads,
     )
     assert gates["web:explain"].working_dir == "web/tools"
     assert gates["web:explain"].after == ("web:lint", "packages/ui:test")

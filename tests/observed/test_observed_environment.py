@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from gitgates.observed.environment import (
+    INDEX,
+    VOLATILE,
+    VOLATILE_ENDS,
+    VOLATILE_STARTS,
     environment_difference,
     environment_state,
     temporary_folders,
@@ -56,3 +63,9 @@ def test_values_are_not_kept() -> None:
 def test_folders_for_temporary_files() -> None:
     usual = ("/tmp", "/var/tmp", "/dev/shm")
     assert temporary_folders({"TMPDIR": "/t", "TMP": "", "TEMP": "relative"}) == ("/t", *usual)
+
+
+def test_the_page_names_what_does_not_count() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/reuse.md").read_text()
+    shown = {*re.findall(r"`([A-Za-z_]+)`", page[page.index("## Variables that do not") :])}
+    assert {*VOLATILE, *VOLATILE_STARTS, *VOLATILE_ENDS, INDEX} <= shown

@@ -152,9 +152,13 @@ def test_the_interpreter_of_a_program_counts(place: Place) -> None:
 
 
 def test_a_folder_in_the_root_counts_by_its_names(place: Place) -> None:
-    """As the time of it stands for them, in git's index and for whoever watches files."""
+    """Where the index was read: there, the time of a folder may stand for them."""
     (place.root / ".git").mkdir()
+    (place.root / ".git" / "index").write_text("")
     found = place.run({"sub": THERE, ".git": THERE, "OUT": THERE})
+    (place.root / "sub" / "first").write_text("")
+    assert place.difference(found) == ""
+    found = place.run({".git/index": READ, "sub": THERE, ".git": THERE, "OUT": THERE})
     (place.root / ".git" / "COMMIT_EDITMSG").write_text("")
     (place.out / "new").write_text("")
     assert place.difference(found) == ""

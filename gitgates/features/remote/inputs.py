@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 
-from gitgates.config.file_tools import without_defaults
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import GitgatesError
 from gitgates.engine.command import without_git
@@ -73,12 +72,6 @@ def secret_variables(gate: Gate, env: Mapping[str, str]) -> list[InputsError]:
         InputsError(f"the variable `{name}` looks like a secret, and is not sent", hint)
         for name in refused
     ]
-
-
-def written_inputs(gate: Gate) -> tuple[str, ...]:
-    """Return `inputs` of a gate; none where they are only what is known of its command."""
-    patterns: tuple[str, ...] = without_defaults(gate)["inputs"]
-    return patterns
 
 
 class Inputs:

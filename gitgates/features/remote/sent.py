@@ -7,7 +7,7 @@ import os
 from gitgates.core.clean import utf8, visible_line
 from gitgates.engine.match import select
 from gitgates.features.remote.gates import declared_env, local_keys
-from gitgates.features.remote.inputs import Inputs, InputsError, secret_variables, written_inputs
+from gitgates.features.remote.inputs import Inputs, InputsError, secret_variables
 from gitgates.features.remote.tree import root_of
 from gitgates.git.repo import nul_split
 
@@ -32,7 +32,7 @@ def sent_inputs(repo: Repo, config: Config, gate: Gate) -> dict[str, Any]:
     """
     not_secret = config.tables["remote"]["not_secret"]
     more = gate.ignored_inputs
-    patterns = written_inputs(gate)
+    patterns = gate.inputs
     inputs = Inputs(repo, repo.root_abs, patterns, more, not_secret=not_secret)
     variables = declared_env(gate, {"GITGATES_HOOK": "", **repo.env, **dict(gate.env)})
     root, problems = root_of(inputs), [*secret_variables(gate, variables), *inputs.problems]

@@ -20,7 +20,7 @@ from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.core.types import Config, Gate
 from gitgates.features.remote.gates import GateRequest, RemoteEnd
-from gitgates.features.remote.inputs import InputsError, secret_variables, written_inputs
+from gitgates.features.remote.inputs import InputsError, secret_variables
 from gitgates.features.remote.tree import input_root
 from gitgates.git.repo import find_repo
 from gitgates.proc.helper import FD_BYTES
@@ -128,7 +128,7 @@ class _Shared:
         Raises: InputsError where something is not sent; GitgatesError, OSError.
         """
         asked_s = time.monotonic()
-        inputs = written_inputs(gate)
+        inputs = gate.inputs
         paths = request.paths if inputs else ()
         selection = request.root_abs, inputs, gate.ignored_inputs, paths
         with self._lock:

@@ -29,13 +29,7 @@ from gitgates.setup.discover.words import (
 
 USUAL = ("pre-commit", "pre-push", "manual")
 _LONGEST = 40  # of a command in a note
-# Which version these start, and what they have installed, or run in, cannot be told.
-_UNTOLD = frozenset(
-    (
-        *("asdf", "hatch", "mise", "pipx", "pyenv", "uvx", "volta", "volta-shim"),
-        *("bun", "bunx", "docker", "podman"),
-    )
-)
+_DAEMONS = ("docker", "podman")  # what these run cannot be observed
 _OTHER = Word("", (), "", "5m")  # what a hook manager runs has no word of ours
 
 
@@ -61,19 +55,11 @@ class Proposal(Record):
         keys |= {"command": task.command} if task.command else {}
         keys |= {"timeout": self.word.timeout, **task.keys}
         keys |= {"writes": True} if self.writes else {}
-        keys |= {"reuse": True} if self._is_reusable(keys) else {}
+        words = {*task.command.split(), *task.body.split()}
+        is_slow = self.runs_tests and "command" in keys and words.isdisjoint(_DAEMONS)
+        if is_slow and not keys.keys() & {"writes", "pass_hook_input"}:
+            keys["reuse"] = True
         return keys
-
-    def _is_reusable(self, keys: dict[str, object]) -> bool:
-        """Return whether its pass is worth reusing, and the programs that it starts are known."""
-        programs = (program.split()[0] for program in self.programs)
-        words = {*self.task.command.split(), *self.task.body.split(), *programs}
-        return (
-            self.runs_tests
-            and "command" in keys
-            and not words & _UNTOLD
-            and not keys.keys() & {"writes", "pass_hook_input"}
-        )
 
 
 # `run-s lint test:*`

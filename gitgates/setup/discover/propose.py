@@ -28,7 +28,7 @@ from gitgates.setup.discover.project import (
 )
 
 # Of a gate whose passes are reused.
-REUSE_REMARK = "while files are the same; not seen: network, clock, services, ignored files"
+REUSE_REMARK = "while everything it reads is unchanged"
 _RULES_FILE = "AGENTS.md"  # which most agents read
 # Folders of programs, and how deep they are looked into.
 _PROGRAMS = (

@@ -20,6 +20,7 @@ from gitgates.core.types import Config, Gate
 from gitgates.engine.match import selects_any
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
+from gitgates.observed.command import why_not_here
 from gitgates.proc.call import find_runner, which
 from gitgates.proc.pool import VARIABLE, open_pool, pool_folder
 from gitgates.setup.doctor.agents import check_agents
@@ -44,6 +45,7 @@ _SHELL = (
     ". : [ break case cd command continue echo eval exec exit export false for if printf read "
     "return set shift source test time trap true type ulimit umask unset until wait while"
 )
+_INSTALLERS = ("apt-get install", "dnf install", "apk add", "pacman -S", "zypper install")
 NO_GATES = "it declares no gates, so nothing is checked"
 _FEW_FILES = 2  # on one line
 _GITS = ("objects", "checkouts", "kept", "restored")  # with modes of their own
@@ -153,6 +155,27 @@ def check_gates(subject: Subject) -> Iterator[Finding]:
 
 
 _MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
+
+
+def check_reuse(subject: Subject) -> Iterator[Finding]:
+    """Check that what gates read can be seen, if passes of any are reused by that."""
+    config = subject.config or Config()
+    gates = [gate.name for gate in config.gates if gate.reuse]
+    if gates and (why_not := why_not_here(subject.repo.env)):
+        what = f"passes of {first_few(gates, _FEW_FILES)} are not reused: {why_not}"
+        fix = _install("strace", subject.repo.env) if "no strace" in why_not else ""
+        yield Finding("note", "reuse", "strace", what, fix)
+
+
+def _install(package: str, env: Mapping[str, str]) -> str:
+    """Return the command of this system that installs a package; empty if it is not known."""
+    for command in _INSTALLERS:
+        try:
+            which(command.split()[0], env.get("PATH", os.defpath))
+        except OSError:
+            continue
+        return f"{command} {package}"
+    return ""
 
 
 def has_gates(config: Config) -> bool:
@@ -353,6 +376,7 @@ CHECKS: tuple[Check, ...] = (
     check_agents,
     check_hosts,
     check_gates,
+    check_reuse,
     check_features,
     check_owners,
     check_leftovers,

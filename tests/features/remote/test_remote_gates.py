@@ -369,12 +369,13 @@ def test_a_pass_counts_as_long_as_ignored_inputs_are_the_same(repo: Repo) -> Non
     assert not run(repo, BUSY, goes)["goes"].reused
 
 
-def test_passes_of_files_there_are_not_recorded(repo: Repo) -> None:
-    repo.write("a.txt", "text\n")
+def test_a_pass_of_files_there_counts_for_all_of_them(repo: Repo) -> None:
     goes = gate("goes", reuse="by-file", pass_files=True, files=("*.txt",))
-    for _time in range(2):
-        result = run(repo, BUSY, goes, paths=["a.txt"])["goes"]
-        assert (result.where, result.reused) == (PLACE, "")
+    repo.write("a.txt", "text\n")
+    assert run(repo, BUSY, goes, paths=["a.txt"])["goes"].where == PLACE
+    assert run(repo, BUSY, goes, paths=["a.txt"])["goes"].reused
+    repo.write("b.txt", "text\n")
+    assert not run(repo, BUSY, goes, paths=["a.txt", "b.txt"])["goes"].reused
 
 
 def test_a_pass_of_the_servers_cache_is_told(repo: Repo) -> None:

@@ -16,7 +16,6 @@ from conftest import Repo
 from reapi_stub import Stub, operation, result_of, token_of
 from remote_client_support import Client
 
-from gitgates.config.file_tools import with_defaults
 from gitgates.core.types import Gate
 from gitgates.features.remote import worker
 from gitgates.features.remote.connection import Connection
@@ -172,15 +171,6 @@ def test_what_a_gate_is_passed_has_to_be_sent(
         roots.root("new.py", "ignored.py", inputs=inputs)
     named = roots.root("ignored.py", inputs=inputs, ignored_inputs=("ignored.py",))
     assert digest_of(b"1") in named.files
-
-
-def test_what_is_known_of_a_command_does_not_select(
-    project: Repo, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    roots = _Roots(project, monkeypatch)
-    known = with_defaults({"command": "ruff check", "pass_files": True})
-    assert known["inputs"]
-    assert roots.root("b/0.txt", **known).digest == roots.root().digest
 
 
 def test_gates_that_wait_for_a_tree_share_the_next_one(

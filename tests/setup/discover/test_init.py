@@ -82,7 +82,7 @@ timeout = "2m"
 description = "Tests"
 command = "make test"
 timeout = "10m"
-reuse = true # while files are the same; not seen: network, clock, services, ignored files
+reuse = true # while everything it reads is unchanged
 
 [tool.gitgates.hooks.pre-commit]
 gates = ["format", "lint"]
@@ -113,8 +113,7 @@ def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
         FOUND
         + "pyproject.toml: added 3 gates: format, lint, test; "
         + "added 3 hooks: pre-commit, pre-push, manual\n"
-        + "passes of test are reused while files are the same; "
-        + "not seen: network, clock, services, ignored files\n"
+        + "passes of test are reused while everything it reads is unchanged\n"
         + "next: gitgates install-hooks, and try the gates now: gitgates run\n",
         "",
     )
@@ -135,7 +134,7 @@ def test_a_dry_run_prints_a_diff_that_git_applies(project: Project) -> None:
         files = project.files()
         status, diff, said = project.init("--dry-run")
         assert (status, project.files()) == (0, files)
-        assert said.endswith("not seen: network, clock, services, ignored files\n")
+        assert said.endswith("passes of test are reused while everything it reads is unchanged\n")
         (project.root / "p.diff").write_bytes(project.gitgates("init", "--dry-run").stdout)
         assert project.run("git", "apply", "p.diff").stderr == ""
         (project.root / "p.diff").unlink()

@@ -1,0 +1,116 @@
+"""The last runs of gates that strace has observed, with what each depended on.
+
+KEY/TIME   one run of a gate; KEY stands for the gate as it is defined, and TIME is in ns
+digests    what lstat(2) said of files, and the digests of their bytes
+
+Hooks load this. A file that is damaged, or of another version, is no run.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.core.record import Record
+from gitgates.observed.unchanged import Dependencies
+from gitgates.store.files import make_folder, read_cached, remove_file, replace_cached
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_VERSION = 1
+_DIGESTS = "digests"
+_MOST_RUNS = 8  # of one gate, such as those on different branches
+_MOST_GATES = 200
+
+
+class ObservedRun(Record):
+    """One run of a gate, which has passed, or cannot be reused."""
+
+    time_s: float  # since the epoch, when it had ended
+    duration_s: float
+    hook: str
+    maker: str  # as in a Proof
+    environment: Mapping[str, str]
+    depends: Dependencies
+    # By file: `PATH NUL STATE` of the files that have passed so, beside what `depends` has.
+    files: frozenset[str]
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether it has passed, and all that it depends on is known."""
+        return not (self.depends.unreusable or self.depends.spoilt)
+
+
+class ObservedRuns:
+    """The runs of one gate as it is defined."""
+
+    def __init__(self, folder_abs: str, key: str) -> None:
+        self._folder_abs = f"{folder_abs}/{key}"
+
+    def newest_first(self) -> Iterator[tuple[str, ObservedRun]]:
+        """Yield the names of the runs, and the runs."""
+        for name in self._names():
+            if run := _read(f"{self._folder_abs}/{name}"):
+                yield name, run
+
+    def add(self, run: ObservedRun) -> None:
+        """Add a run; drop the oldest, and older ones that cannot be reused. Raises: OSError."""
+        if not os.path.isdir(self._folder_abs):
+            make_folder(self._folder_abs)
+            _make_room(os.path.dirname(self._folder_abs))
+        kept = 1
+        for name, other in self.newest_first():
+            kept += other.is_reusable
+            if not other.is_reusable or kept > _MOST_RUNS:
+                self.remove(name)
+        fields = {**run._asdict(), "depends": run.depends[:]}
+        value = (_VERSION, *fields.values())
+        replace_cached(f"{self._folder_abs}/{int(run.time_s * 1e9):020}", value, sync=False)
+
+    def remove(self, name: str) -> None:
+        """Remove a run."""
+        remove_file(f"{self._folder_abs}/{name}")
+
+    def _names(self) -> list[str]:
+        try:
+            names = os.listdir(self._folder_abs)
+        except OSError:
+            return []
+        return sorted((name for name in names if name.isdigit()), reverse=True)
+
+
+def read_digests(folder_abs: str) -> dict[str, str]:
+    """Return the digests that are kept."""
+    version, digests = read_cached(f"{folder_abs}/{_DIGESTS}") or (0, {})
+    return digests if version == _VERSION else {}
+
+
+def keep_digests(folder_abs: str, digests: dict[str, str]) -> None:
+    """Keep digests for the next time. Raises: OSError."""
+    make_folder(folder_abs)
+    replace_cached(f"{folder_abs}/{_DIGESTS}", (_VERSION, digests), sync=False)
+
+
+def _read(path_abs: str) -> ObservedRun | None:
+    try:
+        version, *fields = read_cached(path_abs) or (0,)
+        if version != _VERSION:
+            return None
+        run = ObservedRun(*fields)
+        return run._replace(depends=Dependencies(*run.depends))
+    except (TypeError, ValueError):
+        return None
+
+
+def _make_room(folder_abs: str) -> None:
+    """Remove the gates that have not run for longest, where there are too many."""
+    with os.scandir(folder_abs) as entries:
+        folders = sorted(
+            (entry for entry in entries if entry.is_dir(follow_symlinks=False)),
+            key=lambda entry: entry.stat().st_mtime,
+        )
+    for folder in folders[: max(len(folders) - _MOST_GATES, 0)]:
+        for name in os.listdir(folder.path):
+            remove_file(f"{folder.path}/{name}")
+        os.rmdir(folder.path)
