@@ -12,7 +12,7 @@ import os
 from gitgates.observed.command import privileged
 from gitgates.observed.programs import interpreters
 from gitgates.observed.reads import is_below
-from gitgates.observed.state import ABSENT_STATE, SPECIAL, is_index
+from gitgates.observed.state import ABSENT_STATE, CACHE_MARK, SPECIAL, in_cache, is_index
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM, THERE
 from gitgates.observed.unchanged import Dependencies
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gitgates.observed.reads import Observation
     from gitgates.observed.state import Reader
 
-_CACHE_MARK = "CACHEDIR.TAG"  # Source: https://bford.info/cachedir/
 _DECIDE = ("lastfailed", "stepwise")  # in a cache of pytest: which tests run at all
 _EXISTENCE = THERE | ABSENT
 
@@ -49,7 +48,7 @@ class _EndedRun:
         self._reader = reader
         self._before = before
         self._began_ns = began_ns
-        self._caches: dict[str, bool] = {}
+        self._caches: dict[str, str] = {}  # path → the cache folder that it is in
         self._spoilt, self._unreusable = seen.spoilt, seen.unreusable
         self._states: dict[str, str] = {}
         # Git's index may keep which files a folder had at which time: then it only looks at that.
@@ -57,6 +56,10 @@ class _EndedRun:
         self._changed: list[str] = []
         # Folders in which it may have made or removed something; and those where that remains so.
         self._touched = {os.path.dirname(path) for path in seen.written}
+        # A folder with the mark of a cache that is only read, such as an environment, is none.
+        self._own_caches = {
+            self._cache_of(path) for path in seen.written if not reader.is_left_out(path)
+        }
         self._refilled = {os.path.dirname(path) for path in seen.written if self._is_new(path)}
 
     def dependencies(self) -> Dependencies:
@@ -84,10 +87,14 @@ class _EndedRun:
     def _add(self, path: str, how: int) -> None:
         """Take a path as something that the run depends on; note where that cannot be known."""
         key = self._reader.key(path)
+        cache = self._cache_of(path)
         names = bool(how & LISTED) or (self._asks_git and self._reader.is_source(key))
         names = names and not (path in self._touched and self._reader.is_temporary(path))
-        is_git = os.path.basename(path) == ".git" and not how & (CONTENT | LISTED)
+        # Git makes and removes files directly in its folder all the time.
+        is_git = os.path.basename(path) == ".git" and not (how & CONTENT and os.path.isfile(path))
         state = self._states[key] = self._reader.state(path, names=names, is_git=is_git)
+        if cache in self._own_caches and not self._must_settle(path):
+            self._states[key] = in_cache(self._reader.key(cache), state)
         if how & CONTENT and state.rpartition(" to ")[2].startswith(SPECIAL):
             self._unreusable = self._unreusable or f"it reads {key}, which is no file"
         changed_ns = self._reader.changed_ns(path, names=names)
@@ -105,7 +112,8 @@ class _EndedRun:
         """Return whether something is there now and was not before, or the reverse, or may be."""
         existence = self._seen.reads.get(path, 0) & _EXISTENCE
         is_same = existence in (THERE, ABSENT) and (existence == THERE) == os.path.lexists(path)
-        return not (is_same or self._reader.is_left_out(path))
+        is_unlisted = self._reader.is_left_out(path) or self._cache_of(path) == path
+        return not (is_same or is_unlisted)
 
     def _is_own_change(self, path: str, changed_ns: int) -> bool:
         if self._is_written(path):
@@ -119,21 +127,22 @@ class _EndedRun:
         return path in self._seen.written or is_below(path, self._seen.made)
 
     def _must_settle(self, path: str) -> bool:
-        return os.path.basename(path) in _DECIDE or not self._is_in_cache(path)
+        return os.path.basename(path) in _DECIDE or not self._cache_of(path)
 
-    def _is_in_cache(self, path: str) -> bool:
-        """Return whether a path is a cache folder, or in one."""
+    def _cache_of(self, path: str) -> str:
+        """Return the cache folder that a path is, or is in; empty if it is in none."""
         if path not in self._caches:
             above = os.path.dirname(path)
-            is_one = os.path.lexists(f"{path}/{_CACHE_MARK}")
-            self._caches[path] = is_one or (above != path and self._is_in_cache(above))
+            cache = self._cache_of(above) if above != path else ""
+            is_one = not cache and os.path.lexists(f"{path}/{CACHE_MARK}")
+            self._caches[path] = path if is_one else cache
         return self._caches[path]
 
     def _state_before(self, path: str, how: int, state: str) -> str | None:
         """Return the state before the run; None where nobody knows."""
         key = self._reader.key(path)
         if key in self._before:
-            return self._before[key]
+            return self._before[key].rpartition("\0")[2]
         if how & _EXISTENCE == ABSENT:
             return ABSENT_STATE
         both = {path, os.path.realpath(path)}

@@ -28,6 +28,8 @@ _MOST_DIGESTS = 100_000
 # A file that changes again within the resolution of its times looks the same.
 _SETTLED_NS = 2 * 10**9
 NAMES = " names:"
+CACHE = "cache "  # then a folder, NUL, and the state of what is in it
+CACHE_MARK = "CACHEDIR.TAG"  # Source: https://bford.info/cachedir/
 GIT = "git"  # that a path is there which is the folder of git
 _KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "link"}
 
@@ -79,6 +81,10 @@ class Reader:
     def again(self, key: str, state: str) -> str:
         """Return the state of a path now, as comparable with one that is known."""
         path_abs = key if key.startswith("/") else f"{self.root_abs}/{key}".removesuffix("/.")
+        if state.startswith(CACHE):
+            cache, _, inner = state[len(CACHE) :].partition("\0")
+            is_there = os.path.lexists(os.path.join(self.root_abs, cache))
+            return in_cache(cache, self.again(key, inner)) if is_there else state
         return self.state(path_abs, names=NAMES in state, is_git=state == GIT)
 
     def changed_ns(self, path_abs: str, *, names: bool) -> int:
@@ -129,7 +135,7 @@ class Reader:
                 names = sorted(
                     f"{entry.name}\0{_kind(entry)}\0"
                     for entry in entries
-                    if not self.is_left_out(entry.path)
+                    if not (self.is_left_out(entry.path) or _is_cache(entry))
                 )
         except OSError as error:
             return _of_error(error)
@@ -165,6 +171,11 @@ class Reader:
         return not key.startswith("/") and ".git" not in key.split("/")
 
 
+def in_cache(cache: str, state: str) -> str:
+    """Return the state of what is in a cache, which may be emptied without any difference."""
+    return f"{CACHE}{cache}\0{state}"
+
+
 def is_index(path: str) -> bool:
     """Return whether a path is an index of git, or our copy of one."""
     folder, _, name = path.rpartition("/")
@@ -175,6 +186,10 @@ def is_index(path: str) -> bool:
 def _identity(status: os.stat_result) -> str:
     of_file = f"{status.st_dev} {status.st_ino} {status.st_size}"
     return f"{of_file} {status.st_mtime_ns} {status.st_ctime_ns}"
+
+
+def _is_cache(entry: os.DirEntry[str]) -> bool:
+    return entry.is_dir(follow_symlinks=False) and os.path.lexists(f"{entry.path}/{CACHE_MARK}")
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

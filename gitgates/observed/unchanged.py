@@ -75,6 +75,7 @@ def _differences(
 
 def _describe(key: str, was: str, now: str, *, is_program: bool) -> str:
     name = f"the program {key}" if is_program else key
+    was, now = was.rpartition("\0")[2], now.rpartition("\0")[2]
     if was == ABSENT_STATE:
         return f"{name} is there now"
     if now == ABSENT_STATE:

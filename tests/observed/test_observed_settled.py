@@ -253,6 +253,42 @@ def test_in_a_cache_the_state_after_the_run_counts(place: Place) -> None:
     assert decides.unreusable == "it changes sub/lastfailed, which it has read"
 
 
+def test_a_cache_that_is_not_there_makes_no_difference(place: Place) -> None:
+    """But for one that is only read, such as an environment, and for what decides what runs."""
+    for cache in ("own", "env"):
+        (place.root / cache).mkdir()
+        for name in ("CACHEDIR.TAG", "data", "lastfailed"):
+            (place.root / cache / name).write_text("x")
+    reads = {".": LISTED, "own/data": READ, "own": THERE}
+    found = place.run(reads, changed=("own/data",))
+    (place.root / "own" / "data").write_text("y")
+    assert place.difference(found) == "own/data changed"
+    shutil.rmtree(place.root / "own")
+    assert place.difference(found) == ""
+    found = place.run({"env/data": READ})
+    (place.root / "own").mkdir()
+    assert place.difference(found) == ""
+    shutil.rmtree(place.root / "env")
+    assert place.difference(found) == "env/data is gone"
+    (place.root / "own" / "CACHEDIR.TAG").write_text("")
+    (place.root / "own" / "lastfailed").write_text("")
+    found = place.run({"own/lastfailed": READ}, changed=("own/data",))
+    shutil.rmtree(place.root / "own")
+    assert place.difference(found) == "own/lastfailed is gone"
+
+
+def test_the_folder_of_git_counts_by_what_is_read_in_it(place: Place) -> None:
+    (place.root / ".git").mkdir()
+    found = place.run({".git": READ | LISTED, ".": LISTED})
+    (place.root / ".git" / "index.lock").write_text("")
+    assert place.difference(found) == ""
+    shutil.rmtree(place.root / ".git")
+    (place.root / ".git").write_text("gitdir: elsewhere")  # of a linked worktree
+    assert place.difference(found) == ""
+    (place.root / ".git").unlink()
+    assert place.difference(found) == ".git is gone"
+
+
 def test_what_a_cache_only_has_counts_as_anything(place: Place) -> None:
     (place.root / "sub" / "CACHEDIR.TAG").write_text("")  # uv makes one in an environment
     found = place.run({"sub/b": READ})
