@@ -19,11 +19,11 @@ from gitgates.hosts import git as githook
 from gitgates.observed.command import observed, why_not, why_not_here
 from gitgates.observed.reads import Observation, read_output
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM
-from gitgates.proc.call import call_detached
+from gitgates.proc.processes import Capture, Group, SignalPipe
 
 _VERSION = 1
 _FEW, _MOST_FOLDERS = 10, 12
-_IN_FOLDER = ("sh", "-c", 'cd "$1" && shift && exec "$@"', "sh")
+_MOST_OUTPUT = 4096  # bytes of it, for why a gate could not be started
 _TEMPORARY = (tempfile.gettempdir() + "/",)
 
 
@@ -70,17 +70,21 @@ def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
     """Run a command; return what was seen, and its exit status."""
     with tempfile.TemporaryDirectory(prefix="gitgates-reads-") as folder_abs:
         output_abs = f"{folder_abs}/strace"
-        argv = (*_IN_FOLDER, command.cwd_abs, *observed(command, output_abs).argv)
-        try:
-            done = call_detached(argv, command.env, b"", gate.timeout_s)
-        except TimeoutError as error:
+        traced, capture = observed(command, output_abs), Capture(_MOST_OUTPUT)
+        with SignalPipe() as signals, Group(signals) as group:
+            child = group.start(traced, gate.timeout_s, capture, strace=output_abs)
+            if not isinstance(child, str):
+                group.wait()
+        if isinstance(child, str) or not os.path.exists(output_abs):
+            said = child if isinstance(child, str) else os.fsdecode(capture.captured()[0])
+            raise StateError(f"gate `{gate.name}` could not be started: {visible_line(said)}")
+        ending = child.ending()
+        if ending.timed_out:
             what = f"gate `{gate.name}` did not end in {gate.timeout_s:g} s"
-            raise StateError(what, "Set a longer `timeout` for the gate.") from error
-        if not os.path.exists(output_abs):
-            why = visible_line(os.fsdecode(done.stderr).strip() or f"status {done.exit_status}")
-            raise StateError(f"gate `{gate.name}` could not be started: {why}")
+            raise StateError(what, "Set a longer `timeout` for the gate.")
         with open(output_abs, encoding="utf-8", errors="surrogateescape") as lines:
-            return read_output(lines, command.cwd_abs), done.exit_status
+            status = -ending.signal if ending.signal else ending.exit_status or 0
+            return read_output(lines, command.cwd_abs), status
 
 
 def _joined(repo: Repo, nothing: GateReads, observations: list[Observation]) -> GateReads:

@@ -30,7 +30,7 @@ _CALLS = (
 # The arguments that `verbose` names are structures; those of other calls need not be read. PATH_MAX
 # is 4096.
 _OPTIONS = (
-    "-f --seccomp-bpf -q -y -I 3 -s 4096 -e signal=none"
+    "-f --seccomp-bpf -q -y -I 3 -s 4096"
     " -e verbose=connect,bind,getsockname,sendto,sendmsg,sendmmsg,openat2,clone3"
     f" -e trace={','.join(_CALLS)}"
 ).split()

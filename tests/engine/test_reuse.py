@@ -193,6 +193,16 @@ def test_what_a_gate_leaves_settles(at: Checker) -> None:
     assert ran(at, gate) == 1
 
 
+def test_what_a_gate_kills_and_what_it_leaves_running(at: Checker) -> None:
+    gate = WHOLE._replace(
+        command="sleep 300 & kill -9 $!; setsid sleep 300 & echo $! > $OUT/pid; probe"
+    )
+    proven(at, gate)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((at.out / "pid").read_text()), 0)
+    assert os.listdir(at.repo.path / ".git/gitgates/strace") == []
+
+
 def test_scratch(at: Checker) -> None:
     gate = WHOLE._replace(
         command="echo >> $OUT/log; cat a.txt data.log; date +%N > data.log", scratch=("data.log",)
