@@ -56,7 +56,7 @@ class Observatory:
     @lazy
     def agents_variables(self) -> frozenset[str]:
         """Return the variables that agents set for what they start, and their own secrets."""
-        from gitgates.hosts import AGENTS, agent_host  # git's own hooks load none of them
+        from gitgates.hosts import AGENTS, agent_host  # of a dozen modules, where something differs
 
         each = [agent_host(agent).ENVIRONMENT for agent in AGENTS]
         return frozenset(
@@ -77,9 +77,7 @@ class Observatory:
         """Return a new file for the output of strace. Raises: OSError."""
         make_folder(self.outputs_abs)
         for name in os.listdir(self.outputs_abs):
-            path_abs = f"{self.outputs_abs}/{name}"
-            if time.time() - os.lstat(path_abs).st_mtime > _LEFT_S:
-                remove_file(path_abs)
+            _remove_old(f"{self.outputs_abs}/{name}")
         path_abs = f"{self.outputs_abs}/{os.getpid()}-{time.monotonic_ns()}"
         os.close(open_state(path_abs, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
         before_ns, until = os.stat(path_abs).st_mtime_ns, time.monotonic() + _MOST_TICK_S
@@ -90,6 +88,15 @@ class Observatory:
         return path_abs
 
 
+def _remove_old(path_abs: str) -> None:
+    try:
+        is_old = time.time() - os.lstat(path_abs).st_mtime > _LEFT_S
+    except OSError:
+        return  # whoever has made it has removed it
+    if is_old:
+        remove_file(path_abs)
+
+
 class GateObserver:
     """One gate with the commands that it would run; by file: without the paths."""
 
@@ -98,9 +105,7 @@ class GateObserver:
         root_abs, command = place.root_abs, commands[0]
         words = [(each.argv, os.path.relpath(each.cwd_abs, root_abs)) for each in commands]
         self.key = digest(gate.name, repr((definition(gate), gate.scratch, words)))
-        self._environment = environment_state(
-            command.env, root_abs, named=repr(gate.command), others=place.agents_variables
-        )
+        self._environment = environment_state(command.env, root_abs, repr(gate.command))
         self._temporary = temporary_folders(command.env)
         self._runs = ObservedRuns(place.folder_abs, self.key)
         self._outputs: list[tuple[str, str]] = []  # file, and the folder of its command
@@ -149,9 +154,13 @@ class GateObserver:
         most_s = self.gate.max_age_s
         if most_s and not 0 <= time.time() - run.time_s <= most_s:
             return f"its pass of {age(run.time_s)} is too old"
-        return environment_difference(run.environment, self._environment) or first_difference(
-            run.depends, reader
-        )
+        different = environment_difference(run.environment, self._environment, self._ignored)
+        return different or first_difference(run.depends, reader)
+
+    def _ignored(self) -> list[str]:
+        """Return the variables of agents, but for those that the command names."""
+        command = repr(self.gate.command)
+        return [name for name in self._place.agents_variables if name not in command]
 
     def passed_files(self, paths: Sequence[str]) -> frozenset[str]:
         """Return the files that have passed as they are, by the run that was found."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _blake2 import blake2b
-    from collections.abc import Mapping
+    from collections.abc import Callable, Collection, Mapping
 else:
     from _blake2 import blake2b  # hashlib takes longer to import than this to use
 
@@ -28,18 +28,16 @@ _TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - others make theirs
 _DIGEST_BYTES = 16
 
 
-def environment_state(
-    env: Mapping[str, str], root_abs: str, named: str = "", others: frozenset[str] = frozenset()
-) -> dict[str, str]:
+def environment_state(env: Mapping[str, str], root_abs: str, named: str = "") -> dict[str, str]:
     """Return the variables that count, with a digest of each value.
 
-    One that `named`, the text of the command, contains counts always; `others` do not count, such
-    as those by which an agent marks its processes. The root may be another one next time.
+    One that `named`, the text of the command, contains counts always. The root may be another one
+    next time.
     """
     return {
         name: _digest(_without_root(value, root_abs))
         for name, value in env.items()
-        if (name in named and name != "_") or not (_is_volatile(name) or name in others)
+        if (name in named and name != "_") or not _is_volatile(name)
     }
 
 
@@ -49,15 +47,21 @@ def temporary_folders(env: Mapping[str, str]) -> tuple[str, ...]:
     return (*sorted(named), *_TEMPORARY)
 
 
-def environment_difference(was: Mapping[str, str], now: Mapping[str, str]) -> str:
-    """Return the first difference, as a text; empty where there is none."""
-    for name in sorted(name for name in {*was, *now} if was.get(name) != ANY):
+def environment_difference(
+    was: Mapping[str, str],
+    now: Mapping[str, str],
+    ignored: Callable[[], Collection[str]] = tuple,
+) -> str:
+    """Return the first difference, as a text; empty where there is none.
+
+    `ignored` is asked, if anything differs, which variables do not count, such as those that an
+    agent sets for what it starts.
+    """
+    different = {name for name in {*was, *now} if was.get(name) not in (now.get(name), ANY)}
+    for name in sorted(different.difference(ignored()) if different else ()):
         if name not in now:
             return f"the variable {name} is not set any more"
-        if name not in was:
-            return f"the variable {name} is set now"
-        if was[name] != now[name]:
-            return f"the variable {name} has another value"
+        return f"the variable {name} {'has another value' if name in was else 'is set now'}"
     return ""
 
 

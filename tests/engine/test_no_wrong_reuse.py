@@ -25,7 +25,7 @@ END = """
     sys.exit("BAD" in see(list(zip(words[::2], words[1::2]))) + os.environ.get("WHICH", ""))
 """
 MAIN = GATE.replace(GATE[GATE.index("    print(see(") :], END).replace("BAD", BAD)
-SETTLED_NS = 30_000_000  # so that some digests are kept
+SETTLED_NS = 200_000_000  # so that some digests are kept
 
 
 class Oracle:

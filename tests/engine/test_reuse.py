@@ -198,8 +198,8 @@ def test_what_a_gate_kills_and_what_it_leaves_running(at: Checker) -> None:
         command="sleep 300 & kill -9 $!; setsid sleep 300 & echo $! > $OUT/pid; probe"
     )
     proven(at, gate)
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((at.out / "pid").read_text()), 0)
+    left = Path("/proc", (at.out / "pid").read_text().strip(), "cmdline")
+    assert not left.exists() or not left.read_bytes()  # nobody may wait for it here
     assert os.listdir(at.repo.path / ".git/gitgates/strace") == []
 
 

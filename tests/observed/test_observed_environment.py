@@ -40,8 +40,9 @@ def test_a_variable_that_is_gone() -> None:
 def test_what_says_who_sits_where_does_not_count() -> None:
     other = {"PWD": "/x", "_": "x", "COLUMNS": "9", "SSH_CLIENT": "y", "A_SESSION_ID": "2"}
     assert environment_state(ENV, "/w") == environment_state(ENV | other, "/w")
-    marked = environment_state({**ENV, "AGENT": "1"}, "/w", others=frozenset(("AGENT",)))
-    assert marked == environment_state(ENV, "/w")
+    was, marked = environment_state(ENV, "/w"), environment_state({**ENV, "AGENT": "1"}, "/w")
+    assert environment_difference(was, marked) == "the variable AGENT is set now"
+    assert environment_difference(was, marked, lambda: ["AGENT"]) == ""
 
 
 def test_what_the_command_names_counts() -> None:

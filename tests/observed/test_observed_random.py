@@ -20,7 +20,7 @@ STEPS, EACH = 2000, 20  # in all, and between two runs
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_changes(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gitgates.observed.state._SETTLED_NS", 30_000_000)  # so that some are kept
+    monkeypatch.setattr("gitgates.observed.state._SETTLED_NS", 200_000_000)  # some are kept
     for name in ("bin", "own"):
         (tmp_path / name).mkdir()
     gate = tmp_path / "bin" / "gate.py"
