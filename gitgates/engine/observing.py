@@ -168,8 +168,11 @@ class GateObserver:
         reader = self._reader()
         return frozenset(path for path in paths if _file(path, reader.again(path, "")) in files)
 
-    def traced(self, command: Command) -> Command:
-        """Return the command as it is started now. Raises: OSError where nothing can be written."""
+    def traced(self, command: Command) -> tuple[Command, str]:
+        """Return the command as it is started now, and the file that strace writes.
+
+        Raises: OSError where nothing can be written.
+        """
         output_abs = self._place.new_output()
         if not self._outputs:
             self._began_ns = os.stat(output_abs).st_mtime_ns
@@ -178,7 +181,7 @@ class GateObserver:
         self._outputs.append((output_abs, command.cwd_abs))
         # Shells look at this folder, whatever it is.
         env = {**command.env, STRACE: output_abs, "PWD": command.cwd_abs}
-        return observed(command._replace(env=env), output_abs)
+        return observed(command._replace(env=env), output_abs), output_abs
 
     def is_traced(self) -> bool:
         """Return whether a command of it was started under strace."""

@@ -34,7 +34,6 @@ from gitgates.engine.plan import (
 from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe
-from gitgates.proc.traced import STRACE
 from gitgates.store import runs
 from gitgates.store.files import remove_file
 from gitgates.worktree.isolate import Isolation
@@ -481,13 +480,12 @@ class _Run:
         if job.observer is None or job.is_remote or job.head_result:
             return command, ""
         try:
-            traced = job.observer.traced(command)
+            return job.observer.traced(command)
         except OSError as error:
             self.listener.message(f"{job.gate.name} is not observed: {error.strerror}")
             job.observer.discard()
             job.observer = None
             return command, ""
-        return traced, traced.env[STRACE]
 
     def _capture_of_next(self, job: _Job) -> Capture:
         """Return what takes the output of the next command: its own, where several run at once."""
@@ -504,6 +502,7 @@ class _Run:
         ending = child.ending()
         if child.strace and (ending.signal or ending.timed_out or ending.ended_by_us):
             from gitgates.proc.descendants import Descendants  # where strace may be gone
+            from gitgates.proc.traced import STRACE
 
             Descendants(f"{STRACE}={child.strace}").end()
         if self.watch and not job.asks:

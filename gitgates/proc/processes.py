@@ -13,7 +13,6 @@ import time
 
 from gitgates.core.types import Ending
 from gitgates.proc.call import describe_start_error, spawn
-from gitgates.proc.traced import command_has_ended, end_left
 from gitgates.store.files import make_folder, open_state, remove_file
 
 TYPE_CHECKING = False
@@ -253,6 +252,8 @@ def _end_left(child: Child) -> None:
     now = time.monotonic()
     if now < child.next_look:
         return
+    from gitgates.proc.traced import command_has_ended, end_left  # few gates are observed
+
     child.next_look = now + _PARENT_S
     if not command_has_ended(child.pid):
         child.left_since = 0.0
