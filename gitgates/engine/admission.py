@@ -11,7 +11,7 @@ import os
 from gitgates.core.policy import lenders
 from gitgates.core.record import Record
 from gitgates.engine.command import ACTIVE
-from gitgates.engine.plan import is_reusable
+from gitgates.engine.plan import OFF, REUSE, is_reusable
 from gitgates.proc.pool import open_pool, release
 
 TYPE_CHECKING = False
@@ -47,7 +47,7 @@ def reuse_of(
     plan: Plan, config: Config, repo: Repo, checkout: Repo | None, *, say: Callable[[str], None]
 ) -> Reuse:
     """Return what a run may reuse: also passes of others, where these are configured."""
-    if signed := lenders(config, "signed_passes"):
+    if (signed := lenders(config, "signed_passes")) and repo.env.get(REUSE) != OFF:
         from gitgates.engine.shared_reuse import SharedReuse  # no other run pays for it
 
         reuse: Reuse = SharedReuse(plan, repo, checkout, say, signed=signed[0](repo, config, say))

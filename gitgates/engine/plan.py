@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has it audited
 REMOTE = "GITGATES_REMOTE"  # that switches the server off with 0, or with 1 has it used first
-AUDIT = "audit"
+AUDIT, OFF = "audit", "0"
 RUN_BY_FRAMEWORK = "pre-commit runs its hooks itself here"
 _AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
 

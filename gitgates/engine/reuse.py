@@ -15,7 +15,7 @@ from gitgates.core.types import BY_FILE, DECLARED
 from gitgates.engine.command import OWN_ENVIRONMENT
 from gitgates.engine.declared import Declarations
 from gitgates.engine.observing import GateObserver, Observatory
-from gitgates.engine.plan import AUDIT, REUSE
+from gitgates.engine.plan import AUDIT, OFF, REUSE
 from gitgates.engine.visible_content import VisibleContent
 from gitgates.observed.runs import ObservedRun
 from gitgates.store import proofs
@@ -66,6 +66,7 @@ class Reuse:
         self._is_stale = False  # whether a gate has run since the content was looked at
         self._passed: list[tuple[Candidate, GateResult]] = []  # to be recorded
         self._is_audit = repo.env.get(REUSE) == AUDIT
+        self._is_off = repo.env.get(REUSE) == OFF  # then only failures count
         self._awaited: dict[str, tuple[str, float]] = {}  # gate → lock of another run, until when
         self._overdue: set[str] = set()  # gates that were waited for long enough
         self._explained: set[str] = set()  # gates whose passes cannot be reused
@@ -76,6 +77,8 @@ class Reuse:
         Where another process is running the same, its result is waited for, as long as the gate
         may take.
         """
+        if self._is_off:
+            return self._for_a_failure(step, make_commands)
         self.record()  # whoever waits for those may be the one that is waited for
         if self._is_awaited(step.gate):
             return Candidate(rest=step, waits=True)
@@ -134,6 +137,8 @@ class Reuse:
         if not candidate:
             return
         is_pass = result.status == "passed" and not result.changed_paths
+        if self._is_off and is_pass:
+            return
         try:
             if is_pass and depends and not result.action_digest:
                 self._keep(candidate, depends, result.duration_s)
@@ -235,6 +240,18 @@ class Reuse:
         if candidate.rest and not (candidate.observer or candidate.declared):
             self._explain(step.gate, "cannot be reused", candidate.why_not)
         return candidate
+
+    def _for_a_failure(
+        self, step: Step, make_commands: Callable[[Step], list[Command]]
+    ) -> Candidate:
+        """Return what tells which passes a failure ends, of a step that runs in any case."""
+        try:
+            commands = make_commands(step._replace(paths=()) if is_by_file(step) else step)
+            observer = GateObserver(step.gate, commands, self._place)
+            candidate = Candidate(rest=step, observer=observer)
+            return self._declared(step, candidate, commands) if observer.why_not else candidate
+        except (GitgatesError, OSError):
+            return Candidate(rest=step)
 
     def _observed(self, step: Step, commands: list[Command]) -> Candidate:
         """Return the pass of a run that was observed, if all is as it was."""

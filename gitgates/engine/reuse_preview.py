@@ -6,7 +6,7 @@ from gitgates.core.clean import counted
 from gitgates.core.types import BLOCK, Config, Decision, Plan
 from gitgates.engine.admission import reuse_of
 from gitgates.engine.listener import Listener
-from gitgates.engine.plan import REUSE, is_reusable
+from gitgates.engine.plan import OFF, REUSE, is_reusable
 from gitgates.engine.signed_keys import commands_for
 from gitgates.engine.walk import describe
 from gitgates.git.repo import Repo
@@ -20,7 +20,7 @@ def preview_reuse(plan: Plan, config: Config, repo: Repo) -> dict[str, str]:
     Nothing is run.
     """
     steps = [step for step in plan.steps if step.gate.reuse and not (step.skip or step.fault)]
-    if repo.env.get(REUSE) == "0":
+    if repo.env.get(REUSE) == OFF:
         return {step.gate.name: f"never, because of {REUSE}=0" for step in steps}
     commands_of = commands_for(plan, repo)
     reuse = reuse_of(plan, config, repo, None, say=Listener().message)

@@ -24,6 +24,7 @@ from gitgates.engine.command import (
 )
 from gitgates.engine.plan import (
     AUDIT,
+    OFF,
     REMOTE,
     REUSE,
     choose_view,
@@ -219,7 +220,7 @@ class _Run:
             plan, repo, isolation, checkout=options.checkout, began_ns=options.began_ns
         )
         self.reuse = None
-        if repo.env.get(REUSE) != "0" and looks_up(plan.steps):
+        if looks_up(plan.steps):
             self.reuse = reuse_of(plan, config, repo, options.checkout, say=listener.message)
         self.remote = _remote(plan, config, repo, listener, is_urgent=options.is_urgent)
         self.admissions = Admissions(
@@ -477,7 +478,8 @@ class _Run:
 
     def _traced(self, job: _Job, command: Command) -> tuple[Command, str]:
         """Return the command of a gate as it is started, and the file of strace, if it has one."""
-        if job.observer is None or job.is_remote or job.head_result:
+        is_off = self.repo.env.get(REUSE) == OFF
+        if job.observer is None or job.is_remote or job.head_result or is_off:
             return command, ""
         try:
             return job.observer.traced(command)
