@@ -37,6 +37,8 @@ class Oracle:
         repo.git("worktree", "add", "-q", "-b", "other", "../wt2")
         self.world = World((repo.path, repo.path.parent / "wt2"), seed)
         self.at = Checker(repo, out)
+        self.at.out = out.parent / "runs"  # the gate looks into `out`
+        self.at.out.mkdir()
         self.script = out.parent / "gate.py"
         self.versions = [f"{MAIN}# {number}\n" for number in range(2)]
         self.script.write_text(self.versions[0])
@@ -64,7 +66,7 @@ class Oracle:
         changed = self.change() if self.world.random.random() < 0.7 else "nothing"
         root = self.world.roots[self.world.random.random() < 0.3]
         words = " ".join(word for step in self.steps for word in step)
-        command = f"echo >> $OUT/log; {sys.executable} -SEs {self.script} {words}"
+        command = f"echo >> {self.at.out}/log; {sys.executable} -SEs {self.script} {words}"
         gate = Gate(name="gate", command=command, reuse=True)
         seen = see(root, self.steps)
         state = (words, self.which, self.version, seen)
