@@ -269,9 +269,10 @@ GATE_KEYS: tuple[Key, ...] = (
         'runs. `"declared"`: there, what is declared counts instead. `"by-file"`, with '
         "`pass_files`: for each file; only files without a pass are passed."
     ),
-    Key("scratch", v.PATTERNS, "[]", weaker="more").means(
+    Key("scratch", v.SCRATCH, "[]", weaker="more").means(
         "With `reuse`: patterns of files that the gate itself writes and reads, and that decide "
-        'nothing, such as `[".coverage"]`. They do not count.'
+        'nothing, such as `[".coverage"]`, or `["~/.npm/_logs"]` in the home folder. They do not '
+        "count."
     ),
     Key("inputs", v.PATTERNS, "[]", weaker="any").means(
         "Patterns of the files that the gate depends on, in place of all files that git does not "

@@ -247,6 +247,14 @@ def _patterns(value: object) -> tuple[str, ...]:
     return patterns
 
 
+def _scratch(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return _patterns(value)
+    names = _names(value)
+    _patterns([name.removeprefix("~/") for name in names])
+    return names
+
+
 def _command(value: object) -> str | tuple[str, ...]:
     expected = "a shell command in quotes, or an array of a program and its arguments"
     if is_filled(value):
@@ -429,6 +437,7 @@ NAMES = ValueType(_names, _TEXTS)
 _SELECTED = {"type": "string", "allOf": [FILLED, {"pattern": r"^(?!\s*!)(?!.*\|\s*!)"}]}
 SELECTED = ValueType(_selected, {"type": "array", "items": _SELECTED})
 PATTERNS = ValueType(_patterns, _TEXTS)
+SCRATCH = ValueType(_scratch, _TEXTS)
 TAGS = ValueType(_tags, _TEXTS)
 ANY_TAGS = ValueType(_any_tags, _TEXTS)
 FOLDER = ValueType(parse_folder, FILLED)

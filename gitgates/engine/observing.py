@@ -7,7 +7,7 @@ import time
 
 from gitgates.core.record import lazy
 from gitgates.engine.match import matches, parse
-from gitgates.observed.command import observed, why_not, why_not_here
+from gitgates.observed.command import found_program, observed, why_not, why_not_here
 from gitgates.observed.environment import (
     ANY,
     INDEX,
@@ -34,6 +34,7 @@ _NO_LONGER_S = 86_400.0  # after which a gate that could not be observed is obse
 _LEFT_S = 86_400.0  # after which the output of strace for a run that was killed is removed
 _MOST_FILES = 50_000  # that have passed by file, in all their versions
 _MOST_TICK_S, _POLL_S = 0.02, 0.001  # of the clock of the file system
+_HOME = "~/"  # of what `scratch` names there
 _SETTLES = "it changes "  # what the next run may find settled
 
 
@@ -104,7 +105,10 @@ class GateObserver:
         self.gate, self._place = gate, place
         root_abs, command = place.root_abs, commands[0]
         words = [(each.argv, os.path.relpath(each.cwd_abs, root_abs)) for each in commands]
-        self.key = digest(gate.name, repr((definition(gate), gate.scratch, words)))
+        # strace looks for the program itself, so nobody sees in which folders it is not.
+        program = found_program(command).removeprefix(f"{root_abs}/")
+        conditions = program, os.geteuid(), os.getegid()
+        self.key = digest(gate.name, repr((definition(gate), gate.scratch, words, conditions)))
         self._environment = environment_state(command.env, root_abs, repr(gate.command))
         self._temporary = temporary_folders(command.env)
         self._runs = ObservedRuns(place.folder_abs, self.key)
@@ -120,16 +124,22 @@ class GateObserver:
         self._passed: ObservedRun | None = None  # one that holds
 
     def _reader(self) -> Reader:
-        patterns = [parse(pattern) for pattern in self.gate.scratch]
+        scratch = self.gate.scratch
+        patterns = [parse(name) for name in scratch if not name.startswith(_HOME)]
+        at_home = [parse(name[1:]) for name in scratch if name.startswith(_HOME)]
+        home_abs = f"{self._env.get('HOME', '').rstrip('/')}/"
 
         def is_scratch(path: str) -> bool:
-            return matches(path, patterns)
+            is_at_home = path.startswith(home_abs)
+            return (is_at_home and matches(path.removeprefix(home_abs), at_home)) or (
+                not path.startswith("/") and matches(path, patterns)
+            )
 
         return Reader(
             self._place.root_abs,
             self._place.digests,
             self._temporary,
-            is_scratch if patterns else None,
+            is_scratch if scratch else None,
         )
 
     def find(self) -> ObservedRun | None:

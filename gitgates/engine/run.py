@@ -543,9 +543,10 @@ class _Run:
         """Note what an observed gate depended on; run it again where that changed its result."""
         observer, candidate = job.observer, job.admission.candidate
         job.observer = None
-        if not (observer and candidate and self.reuse) or group.handle_signals():
+        if not (observer and candidate and self.reuse):
             return False
-        if any(end.timed_out or end.ended_by_us or end.not_started for end in job.endings):
+        is_cut = any(end.timed_out or end.ended_by_us or end.not_started for end in job.endings)
+        if is_cut or group.handle_signals():
             observer.discard()
             return False
         job.depends = self.reuse.depends(candidate)

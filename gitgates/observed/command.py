@@ -27,10 +27,12 @@ _CALLS = (
     *("connect", "bind", "getsockname", "sendto", "sendmsg", "sendmmsg"),
     *("io_uring_setup", "ptrace", "seccomp"),
 )
+# With `signal=none`, strace would not write either which processes end by a signal. These end none.
+_HARMLESS = "SIGCHLD,SIGURG,SIGWINCH,SIGCONT"
 # The arguments that `verbose` names are structures; those of other calls need not be read. PATH_MAX
 # is 4096.
 _OPTIONS = (
-    "-f --seccomp-bpf -q -y -I 3 -s 4096"
+    f"-f --seccomp-bpf -q -y -I 3 -s 4096 -e signal=!{_HARMLESS}"
     " -e verbose=connect,bind,getsockname,sendto,sendmsg,sendmmsg,openat2,clone3"
     f" -e trace={','.join(_CALLS)}"
 ).split()
@@ -65,6 +67,16 @@ def why_not(command: Command) -> str:
     except OSError:
         return f"`{command.argv[0]}` cannot be run"  # as whoever starts it will say
     return privileged(os.path.join(command.cwd_abs, program))
+
+
+def found_program(command: Command) -> str:
+    """Return the file of the program where it is looked for in PATH; else, nothing."""
+    if "/" in command.argv[0]:
+        return ""
+    try:
+        return which(command.argv[0], command.env.get("PATH", os.defpath))
+    except OSError:
+        return ""
 
 
 def why_not_here(env: Mapping[str, str]) -> str:

@@ -327,11 +327,12 @@ class _Reads:
 
 
 def _is_left_out(path: str) -> bool:
-    return f"{path}/".startswith(_LEFT_OUT) and not path.startswith(_COUNTS)
+    leads_out = path.startswith(_COUNTS) or "/../" in path
+    return f"{path}/".startswith(_LEFT_OUT) and not leads_out
 
 
 def _tidy(path: str) -> str:
-    """Return a path without `//` and `/./`; `..` stays, as links may come before it."""
+    """Return a path without `//` and `.`; `..` stays, as links may come before it."""
     while "//" in path or "/./" in path:
         path = path.replace("//", "/").replace("/./", "/")
-    return path
+    return path[:-1] if path.endswith("/.") else path

@@ -8,6 +8,7 @@ left there counts instead.
 from __future__ import annotations
 
 import os
+import stat
 
 from gitgates.observed.command import privileged
 from gitgates.observed.programs import interpreters
@@ -49,6 +50,7 @@ class _EndedRun:
         self._before = before
         self._began_ns = began_ns
         self._caches: dict[str, str] = {}  # path → the cache folder that it is in
+        self._above: set[str] = set()  # folders on the way to what was read
         self._spoilt, self._unreusable = seen.spoilt, seen.unreusable
         self._states: dict[str, str] = {}
         # Git's index may keep which files a folder had at which time: then it only looks at that.
@@ -69,12 +71,14 @@ class _EndedRun:
             if self._is_own_temporary(path) or self._reader.is_left_out(path):
                 continue
             self._add(path, how)
+            self._look_above(path)
             if how & PROGRAM:
                 self._spoilt = self._spoilt or privileged(path)
                 files = (path, *interpreters(path))
                 programs.update(map(self._reader.key, files))
                 for program in files[1:]:
-                    self._add(program, THERE)
+                    self._add_interpreter(program)
+        self._add_folders_of_outputs()
         return Dependencies(
             root_abs=self._reader.root_abs,
             states=self._states,
@@ -93,7 +97,8 @@ class _EndedRun:
         # Git makes and removes files directly in its folder all the time.
         is_git = os.path.basename(path) == ".git" and not (how & CONTENT and os.path.isfile(path))
         state = self._states[key] = self._reader.state(path, names=names, is_git=is_git)
-        if cache in self._own_caches and not self._must_settle(path):
+        is_own = cache and cache in self._own_caches
+        if is_own and os.path.basename(path) not in _DECIDE:
             self._states[key] = in_cache(self._reader.key(cache), state)
         if how & CONTENT and state.rpartition(" to ")[2].startswith(SPECIAL):
             self._unreusable = self._unreusable or f"it reads {key}, which is no file"
@@ -105,8 +110,42 @@ class _EndedRun:
         elif changed_ns >= self._began_ns or not _is_consistent(how, state):
             self._unreusable = self._unreusable or f"{key} changed while it ran"
 
+    def _look_above(self, path: str) -> None:
+        """Note a folder on the way that was put in place of another one meanwhile.
+
+        The files in it may be old. What is made or removed in a folder changes both of its times.
+        """
+        while (path := os.path.dirname(path)) not in self._above and path != "/":
+            self._above.add(path)
+            try:
+                status = os.lstat(path)
+            except OSError:
+                continue
+            is_moved = stat.S_ISLNK(status.st_mode) or status.st_mtime_ns != status.st_ctime_ns
+            is_own = self._is_written(path) or self._reader.is_temporary(path)
+            if is_moved and status.st_ctime_ns >= self._began_ns and not is_own:
+                why = f"{self._reader.key(path)} changed while it ran"
+                self._unreusable = self._unreusable or why
+
+    def _add_interpreter(self, path: str) -> None:
+        if path.startswith("/"):
+            self._add(path, THERE)
+        else:  # in the folder of the process
+            self._unreusable = self._unreusable or f"runs a script whose interpreter is {path}"
+
+    def _add_folders_of_outputs(self) -> None:
+        """Take the folders in which the run makes something: it fails without them."""
+        for folder in self._touched:
+            key = self._reader.key(folder)
+            is_own = is_below(folder, self._seen.made) or self._reader.is_left_out(folder)
+            if not (is_own or key in self._states) and os.path.isdir(folder):
+                self._states[key] = self._reader.state(folder)
+
     def _is_own_temporary(self, path: str) -> bool:
-        return self._is_written(path) and self._reader.is_temporary(path)
+        """Return whether a path is the run's own, which nobody else's bytes were read from."""
+        how = self._seen.reads[path]
+        is_read = how & CONTENT and not how & LISTED
+        return self._is_written(path) and self._reader.is_temporary(path) and not is_read
 
     def _is_new(self, path: str) -> bool:
         """Return whether something is there now and was not before, or the reverse, or may be."""
@@ -127,7 +166,8 @@ class _EndedRun:
         return path in self._seen.written or is_below(path, self._seen.made)
 
     def _must_settle(self, path: str) -> bool:
-        return os.path.basename(path) in _DECIDE or not self._cache_of(path)
+        is_cache = self._cache_of(path) or self._reader.is_temporary(path)
+        return os.path.basename(path) in _DECIDE or not is_cache
 
     def _cache_of(self, path: str) -> str:
         """Return the cache folder that a path is, or is in; empty if it is in none."""

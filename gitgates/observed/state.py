@@ -102,9 +102,9 @@ class Reader:
     def _state_of(self, path_abs: str, status: os.stat_result, *, names: bool) -> str:
         kind = stat.S_IFMT(status.st_mode)
         mode = stat.S_IMODE(status.st_mode)
-        if self.key(path_abs) == ".":  # a private checkout is nobody else's
+        if self.key(path_abs).rstrip("/") in ("", "."):  # a private checkout is nobody else's
             mode = 0
-        text = f"{_KINDS.get(kind, SPECIAL)} {mode:o}"
+        text = f"{_KINDS.get(kind, SPECIAL)} {mode:o}{_owner(status)}"
         if kind == stat.S_IFREG:
             return f"{text} {self._digest(path_abs, status)}"
         if kind == stat.S_IFDIR and names:
@@ -190,6 +190,12 @@ def _identity(status: os.stat_result) -> str:
 
 def _is_cache(entry: os.DirEntry[str]) -> bool:
     return entry.is_dir(follow_symlinks=False) and os.path.lexists(f"{entry.path}/{CACHE_MARK}")
+
+
+def _owner(status: os.stat_result) -> str:
+    """Return whose a file is, where it is not ours."""
+    is_ours = (status.st_uid, status.st_gid) == (os.geteuid(), os.getegid())
+    return "" if is_ours else f" of {status.st_uid}:{status.st_gid}"
 
 
 def _kind(entry: os.DirEntry[str]) -> str:

@@ -134,6 +134,14 @@ BAD: list[tuple[str, str, str]] = [
     ("terminal", "0", "got 0, expected true or false, without quotes"),
     ("reuse", '"by-files"', 'got "by-files", expected true, false, "by-file" or "declared"'),
     ("scratch", '".coverage"', 'got ".coverage", expected an array of strings. Try [".coverage"].'),
+    (
+        "scratch[1]",
+        '["~/x", "/home/me/x"]',
+        (
+            'got "/home/me/x", expected a pattern as in .gitignore. '
+            'Write it relative to the root of the repository, such as "src/x.py".'
+        ),
+    ),
     ("inputs", '"src/"', 'got "src/", expected an array of strings. Try ["src/"].'),
     (
         "inputs",

@@ -123,6 +123,16 @@ def test_outside_of_the_repository(at: Checker, command: str) -> None:
     assert ran(at, gate) == 1
 
 
+def test_a_program_before_it_in_the_path(at: Checker) -> None:
+    gate = WHOLE._replace(command=("probe",))
+    before = at.out / "before"
+    before.mkdir()
+    at.path, at.bin = f"{at.bin}{os.pathsep}{at.path}", before
+    proven(at, gate)
+    at.tool("probe", PROBE)
+    proven(at, gate)
+
+
 OTHERS = {
     "argument": WHOLE._replace(command="probe x"),
     "folder": WHOLE._replace(working_dir="sub"),
@@ -210,6 +220,17 @@ def test_scratch(at: Checker) -> None:
     at.repo.write("a.txt", "1st\n")
     assert ran(at, gate) == 1
     assert [ran(at, gate._replace(scratch=())) for _ in range(3)] == [1, 1, 1]
+
+
+def test_scratch_in_the_home_folder(at: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As npm does."""
+    monkeypatch.setattr("gitgates.observed.environment._TEMPORARY", ())
+    env = {"HOME": str(at.out), "TMPDIR": ""}
+    log = 'mkdir -p "$HOME/.npm/logs"; date +%N > "$HOME/.npm/logs/$$"; ls "$HOME/.npm/logs"'
+    gate = WHOLE._replace(command=f"echo >> $OUT/log; {log}")
+    assert [ran(at, gate, **env) for _ in range(3)] == [1, 1, 1]
+    gate = gate._replace(scratch=("~/.npm/logs",))
+    assert [ran(at, gate, **env) for _ in range(2)] == [1, 0]
 
 
 MEANWHILE = {

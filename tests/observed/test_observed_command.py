@@ -99,6 +99,12 @@ def test_what_it_leaves_running_is_ended(tmp_path: Path) -> None:
         assert not command_has_ended(strace.pid)
 
 
+@needs_strace
+def test_a_process_that_is_killed_is_seen_to_end(tmp_path: Path) -> None:
+    found = Observer(tmp_path, tmp_path).run("sh", "-c", "yes | head -1; sh -c 'kill -9 $$'; :")
+    assert (found.unreusable, found.spoilt) == ("", "")
+
+
 def test_why_a_command_cannot_be_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "bin").mkdir()
     env = {"PATH": str(tmp_path / "bin")}
@@ -170,9 +176,22 @@ def test_interpreters(tmp_path: Path) -> None:
         [True],
     )
     assert "ld" in loaders[0]
+    outer.write_text("#!sub/tool\n")
+    assert [*interpreters(str(outer))] == ["sub/tool"]
     assert [*interpreters(str(tmp_path / "no"))] == []
-    outer.write_bytes(b"\x7fELF\x02\x01" + b"\xff" * 600)
-    assert [*interpreters(str(outer))] == []
+    for head in (b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 600):
+        outer.write_bytes(head)
+        assert [*interpreters(str(outer))] == []
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_loader_of_any_name(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int main(void) { return 0; }\n")
+    loader = f"{tmp_path}/loader"
+    argv = ["gcc", f"-Wl,--dynamic-linker={loader}", "-o", "a", "a.c"]
+    subprocess.run(argv, cwd=tmp_path, check=True)
+    assert [*interpreters(str(tmp_path / "a"))] == [loader]
 
 
 @needs_strace

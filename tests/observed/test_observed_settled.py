@@ -28,6 +28,7 @@ class Place:
 
     def __init__(self, top: Path) -> None:
         self.root, self.out, self.temporary = top / "root", top / "out", top / "tmp"
+        self.since_ns = top.stat().st_ctime_ns
         for folder in (self.root / "sub", self.out, self.temporary):
             folder.mkdir(parents=True)
         (self.root / "a").write_text("a")
@@ -62,7 +63,7 @@ class Place:
         )
         reader = self.reader()
         before = states_before(last, reader) if last else {}
-        return dependencies(seen, reader, before, began_ns)
+        return dependencies(seen, reader, before, max(began_ns, self.since_ns))
 
     def difference(self, was: Dependencies) -> str:
         return first_difference(was, self.reader())
@@ -308,6 +309,53 @@ def test_temporary_files_of_its_own_are_left_out(place: Place) -> None:
     assert place.difference(found) == ""  # it has changed the listing itself
     (place.temporary / "others").write_text("changed")
     assert place.difference(found) == f"{place.path('TMP/others')} changed"
+
+
+def test_temporary_files_of_others_that_it_changes_count(place: Place) -> None:
+    (place.temporary / "state").write_text("1")
+    found = place.run({"TMP/state": READ}, changed=("TMP/state",))
+    assert (found.unreusable, place.difference(found)) == ("", "")
+    (place.temporary / "state").write_text("2")
+    assert place.difference(found) == f"{place.path('TMP/state')} changed"
+
+
+def test_the_folder_of_what_it_makes_counts(place: Place) -> None:
+    found = place.run({}, made=("new", "new/a", "sub/report"))
+    assert {*found.states} == {".", "sub"}
+    (place.root / "sub" / "b").unlink()
+    (place.root / "sub").rmdir()
+    assert place.difference(found) == "sub is gone"
+
+
+@pytest.mark.parametrize("path", ["sub/b", "link/b"])
+def test_a_folder_in_place_of_another_one(place: Place, path: str) -> None:
+    """While it runs, by somebody else: the file in it is as old as before."""
+    assert place.run({"sub/b": READ}).unreusable == ""
+    began_ns = max(path.stat().st_ctime_ns for path in (place.root, place.root / "sub" / "b")) + 1
+    while time.time_ns() < began_ns + 20_000_000:
+        time.sleep(0.001)
+    if path == "link/b":
+        _without(place.root / "link").symlink_to("sub")
+    else:
+        (place.root / "sub").rename(place.root / "sub2")
+        (place.root / "sub2").rename(place.root / "sub")
+    found = place.run({path: READ}, began_ns=began_ns)
+    assert found.unreusable == f"{path[:-2]} changed while it ran"
+    own = place.run({path: READ, path[:-2]: 0}, changed=(path[:-2],), began_ns=began_ns)
+    assert own.unreusable != found.unreusable
+
+
+def test_a_relative_interpreter_is_not_known(place: Place) -> None:
+    (place.root / "tool").write_text("#!sub/b\n")
+    found = place.run({"tool": READ | PROGRAM})
+    assert found.unreusable == "runs a script whose interpreter is sub/b"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files to others")
+def test_the_owner_of_a_file_counts(place: Place) -> None:
+    found = place.run({"a": THERE})
+    os.chown(place.root / "a", 1, -1)
+    assert place.difference(found) == "a changed"
 
 
 def test_a_root_among_temporary_files_counts(tmp_path: Path) -> None:
