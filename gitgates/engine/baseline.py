@@ -17,7 +17,8 @@ from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.engine.accepted import read_accepted
 from gitgates.engine.base import Base, checked_tree, find_base, merged_into
 from gitgates.engine.command import without_git
-from gitgates.engine.failures import MOST_FAILURES, MOST_RECOGNISED, recognise
+from gitgates.engine.completeness import read_signs, why_incomplete, why_stopped
+from gitgates.engine.failures import MOST_FAILURES, MOST_RECOGNISED, number, recognise
 from gitgates.engine.plan import REUSE, is_given_paths
 from gitgates.engine.walk import describe
 from gitgates.store.files import read_or_empty
@@ -33,20 +34,6 @@ if TYPE_CHECKING:
 
 _LAST_OF_TOOLS = 125  # exit status; a shell adds 128 to a signal
 _GAP = re.compile(rb"\[\.\.\. \d+ bytes left out \.\.\.\]")  # ours, see proc/processes.py
-# What tools print that have not looked at everything: behind known failures may be new ones.
-_ENDED_EARLY = re.compile(
-    r"!!! (?:stopping after \d+ failures|Interrupted: |_pytest\.outcomes\.Exit)"  # pytest
-    r"|errors prevented further checking"  # mypy
-    r"|Diagnostics not shown: |were hidden, use --max|too many errors"  # biome, golangci-lint, go
-    r"|^error: (?:doc)?test failed, to rerun",  # cargo, without --no-fail-fast
-    re.MULTILINE,
-)
-# How many errors a tool says that it has found: where fewer are recognised, as in a file whose name
-# has a colon, the others may be new.
-_SAY_HOW_MANY = ("ruff", "mypy", "tsc")
-_HOW_MANY = re.compile(
-    r"^Found (\d+) errors?(?: \(\d+ fixed, (\d+) remaining\))?(?:\.| in )", re.MULTILINE
-)
 
 
 class KnownFailures:
@@ -186,23 +173,25 @@ def failures_in(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure,
     output = read_or_empty(result.log_abs) if result.dropped_bytes else result.output
     if not output or _GAP.search(output):
         return "its output is longer than its log (`max_log`)" if output else "it printed nothing"
-    text = plain(output)
-    if match := _ENDED_EARLY.search(text):
-        return f"it ended early, says its output: `{match[0].strip('! ')}`"
     try:
-        failures = recognise(text, gate, root_abs)
+        return _recognised(gate, plain(output), root_abs, result.exit_status)
     except TimeoutError:
         return "its pattern `failures` takes too long"
+
+
+def _recognised(
+    gate: Gate, text: str, root_abs: str, exit_status: int
+) -> tuple[Failure, ...] | str:
+    signs = read_signs()
+    if why := why_stopped(gate, text, signs):
+        return why
+    failures = recognise(text, gate, root_abs)
+    if not failures:
+        return "no failure is recognised in its output"
     if len(failures) >= MOST_RECOGNISED:
         return f"there are more than {MOST_RECOGNISED:,}"
-    too_few = _too_few(text, gate, len(failures)) if failures else "no failure is"
-    return f"{too_few} recognised in its output" if too_few else failures
-
-
-def _too_few(text: str, gate: Gate, recognised: int) -> str:
-    said = sum(int(remaining or found) for found, remaining in _HOW_MANY.findall(text))
-    is_known = gate.failures in _SAY_HOW_MANY and said > recognised
-    return f"only {recognised} of {said} errors are" if is_known else ""
+    why = why_incomplete(gate, signs, text, failures=failures, exit_status=exit_status)
+    return why or number(failures, gate)
 
 
 def recorded_failures(gate: Gate, repo: Repo, content: str) -> tuple[tuple[str, str], ...] | None:

@@ -117,25 +117,32 @@ def split(
         document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
         found = _recognise_json(document, pattern, root_abs, counts_warnings=counts_warnings)
     else:
-        text_of_lines = _LONG_LINE.sub(r"\1", text)
-        found = _find(text_of_lines, pattern, MOST_FAILURES, counts_warnings=counts_warnings)
+        found = _find(short_lines(text), pattern, MOST_FAILURES, counts_warnings=counts_warnings)
     failures = list(islice(found, MOST_FAILURES))
     return tuple(_number(failures, gate, folder)) or (_whole(text, gate),)
 
 
-def recognise(text: str, gate: Gate, root_abs: str) -> tuple[Failure, ...]:
-    """Return the failures in the plain output of a gate that its pattern finds; there may be none.
-
-    Those that are among the first 1,000 are as `split` returns them, with warnings.
+def recognise(text: str, gate: Gate, root_abs: str) -> list[ParsedFailure]:
+    """Return what the pattern of a gate finds in its plain output, warnings too; it may be nothing.
 
     Raises: TimeoutError where the regular expression takes too long.
     """
     if _is_json(gate.failures):
         found = _recognise_json(text, gate.failures, root_abs, counts_warnings=True)
     else:
-        text = _LONG_LINE.sub(r"\1", _below(text, root_abs))
+        text = short_lines(_below(text, root_abs))
         found = _find(text, gate.failures, MOST_RECOGNISED, counts_warnings=True)
-    return tuple(_number(list(islice(found, MOST_RECOGNISED)), gate.name, gate.working_dir))
+    return list(islice(found, MOST_RECOGNISED))
+
+
+def number(parsed: list[ParsedFailure], gate: Gate) -> tuple[Failure, ...]:
+    """Return them as `split` does: each once."""
+    return tuple(_number(parsed, gate.name, gate.working_dir))
+
+
+def short_lines(text: str) -> str:
+    """Return a text without the ends of lines that are longer than any message."""
+    return _LONG_LINE.sub(r"\1", text)
 
 
 def _is_preset(pattern: str) -> bool:

@@ -78,7 +78,7 @@ def _of_text(table: dict[str, Any], text: str) -> Iterator[dict[str, str]]:
     if header:
         patterns = [*patterns, f"^(?P<header>{header})$"]
     context: dict[str, str] = {}
-    for match in re.finditer(_either(patterns), text, re.MULTILINE):
+    for match in re.finditer(either(patterns), text, re.MULTILINE):
         groups = match.groupdict().items()
         fields = {name.rstrip(_DIGITS): value for name, value in groups if value is not None}
         if "header" in fields:
@@ -91,7 +91,7 @@ def _of_text(table: dict[str, Any], text: str) -> Iterator[dict[str, str]]:
             yield fields
 
 
-def _either(patterns: list[str]) -> str:
+def either(patterns: list[str]) -> str:
     """Join patterns as alternatives, in which each group has the number of its own behind it."""
     return "|".join(
         re.sub(r"\(\?P<(\w+)>", rf"(?P<\g<1>{number}>", pattern)

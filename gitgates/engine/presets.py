@@ -280,6 +280,12 @@ PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
 OF_JSON = frozenset({"sarif", *(name for name, table in _TABLES.items() if "lines" in table)})
 
 
+def patterns_of(name: str) -> list[str]:
+    """Return the patterns of a tool's failures; none where a function finds them."""
+    patterns: list[str] = _TABLES.get(name, {}).get("patterns", [])
+    return patterns
+
+
 def preset_of(name: str, *, counts_warnings: bool) -> Callable[[str], Iterable[ParsedFailure]]:
     """Return the function that finds failures. `counts_warnings`: also where there are errors."""
     table = _TABLES.get(name, {})

@@ -9,6 +9,7 @@ import json
 import re
 from urllib.parse import unquote
 
+from gitgates.core.clean import plain_line
 from gitgates.engine.preset_tables import ParsedFailure, broken_rule, find_in
 
 TYPE_CHECKING = False
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 _BEGIN = re.compile(r"^\s*(?=\{)", re.MULTILINE)
 _TRIES = 5  # of finding where the log begins: a tool may print something else before it
+_RUNS = '"runs"'  # of another log
+_NOTIFICATIONS = ("toolExecutionNotifications", "toolConfigurationNotifications")
+_SHOWN = 100
 _PLACE = ("physicalLocation", "artifactLocation")
 _REGION = ("physicalLocation", "region")
 
@@ -31,17 +35,50 @@ def find_results(text: str) -> Iterator[ParsedFailure]:
                 yield broken_rule(_fields(run, result))
 
 
+def why_log_incomplete(text: str) -> str:
+    """Return why a log does not have all results, by what it says itself; empty: it has.
+
+    Invocations and notifications may be absent; a tool that gives them says how it went.
+    """
+    log, around = _log_and_rest(text)
+    if _RUNS in around:
+        return "there is more than one log in its output"
+    for run in _list(log, "runs"):
+        if not isinstance(find_in(run, ["results"]), list):
+            return "a run in its log has no results"
+        if find_in(run, ["externalPropertyFileReferences", "results"]):
+            return "results of its log are in other files"
+        for invocation in _list(run, "invocations"):
+            if why := _why_unsuccessful(run, invocation):
+                return why
+    return ""
+
+
+def _why_unsuccessful(run: object, invocation: object) -> str:
+    for note in (note for key in _NOTIFICATIONS for note in _list(invocation, key)):
+        if find_in(note, ["level"]) == "error":
+            text = _message(run, None, find_in(note, ["message"]))
+            return f"its log has an error of the tool: `{plain_line(text, _SHOWN)}`"
+    is_successful = find_in(invocation, ["executionSuccessful"]) is True
+    return "" if is_successful else "its log does not say `executionSuccessful: true`"
+
+
 def _log(text: str) -> Any:  # noqa: ANN401 - any JSON
+    return _log_and_rest(text)[0]
+
+
+def _log_and_rest(text: str) -> tuple[Any, str]:
+    """Return the first log in an output, and what is before and behind it."""
     for number, match in enumerate(_BEGIN.finditer(text)):
         if number == _TRIES:
             break
         try:
-            document, _end = json.JSONDecoder().raw_decode(text, match.end())
+            document, end = json.JSONDecoder().raw_decode(text, match.end())
         except (ValueError, RecursionError):
             continue
         if find_in(document, ["runs"]):
-            return document
-    return None
+            return document, text[: match.end()] + text[end:]
+    return None, ""
 
 
 def _is_suppressed(result: object) -> bool:

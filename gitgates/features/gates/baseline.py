@@ -12,7 +12,6 @@ from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.engine.baseline import failures_in, recorded_failures
 from gitgates.engine.command import without_git
-from gitgates.engine.failures import failures_of, whole_output
 from gitgates.engine.plan import is_given_paths, takes_paths
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.session.facts import Baseline, BaselineEntry
@@ -56,6 +55,11 @@ def suppress_baseline(
     learnt: list[BaselineEntry] = []
     while result := _next(run, decision, baselines):
         gate = run.gates[result.gate]
+        now = failures_in(gate, result, run.call.repo.root_abs)
+        if isinstance(now, str):
+            note = f"What it found before this session counts as well: {now}."
+            baselines[gate.name] = BaselineFailures(note=note)
+            continue
         key = f"{gate.name}:{definition_of(gate)}:{session.base}{_paths_digest(run, gate)}"
         before = session.baselines.get(key)
         if gate.baseline == "file":
@@ -64,7 +68,7 @@ def suppress_baseline(
         if before is None:
             before = _recorded(run, session, gate) or _run_baseline(run, session, gate.name)
             learnt.append(BaselineEntry(definition=key, **before._asdict()))
-        compared = _compare(run, gate, result, before)
+        compared = _compare(result, now, before)
         baselines[gate.name] = compared if is_first else compared._replace(person_note="")
         if compared.excused:
             accepted = tuple(failure.fingerprint for failure in compared.failures)
@@ -123,7 +127,9 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
     if why_not := _NO_VERDICT.get(result.status):
         return Baseline(name, why_not=f"{why_not} on the session's first snapshot")
     passed = result.status == "passed"
-    failures = () if passed else failures_of(step.gate, result, checkout.root_abs, call.say)
+    failures = () if passed else failures_in(step.gate, result, checkout.root_abs)
+    if isinstance(failures, str):
+        return Baseline(name, why_not=f"on the session's first snapshot, {failures}")
     if not takes_paths(step.gate):
         run.record(decision, session.base, {name: failures})
     return Baseline(name, tuple(failure[:2] for failure in failures))
@@ -140,30 +146,21 @@ def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> Decision:
     return run_plan(plan, run.call.config, run.call.repo, run, options=options)
 
 
-def _compare(run: GateRun, gate: Gate, result: GateResult, before: Baseline) -> BaselineFailures:
+def _compare(result: GateResult, now: tuple[Failure, ...], before: Baseline) -> BaselineFailures:
     """Return which failures are in the baseline, and whether all are."""
     if before.why_not:
         why = f"It is not known whether it failed before this session ({before.why_not}), so "
         do = "Fix what you have caused; report the rest with cannot-fix as not yours."
         return BaselineFailures(note=f"{why}everything counts. {do}")
-    root_abs = run.call.repo.root_abs
-    found = failures_in(gate, result, root_abs) if gate.failures else ()
-    if isinstance(found, str):
-        return BaselineFailures(note=f"What it found before this session counts as well: {found}.")
     earlier = {*dict(before.failures), *result.accepted}
-    now = found or failures_of(gate, result, root_abs, run.call.say)
     old = tuple(failure for failure in now if failure.fingerprint in earlier)
-    if len(old) < len(now) or not old:
+    if len(old) < len(now):
         return BaselineFailures(failures=old)
-    # Where it names a file of the session, the session may have a part in it.
-    output = b"" if gate.failures else whole_output(result)
-    paths = run.plan.event.paths or ()
-    if changed := next((path for path in paths if os.fsencode(path) in output), ""):
-        why = f"Its output was the same before this session, but it names `{changed}`, which this "
-        return BaselineFailures(note=f"{why}session has changed, so it counts.")
     titles = "; ".join(failure.title for failure in old[:_SHOWN])
     titles += "; …" if len(old) > _SHOWN else ""
-    text = f"not caused by this session: `{gate.name}` failed in the same way before it ({titles})"
+    text = (
+        f"not caused by this session: `{result.gate}` failed in the same way before it ({titles})"
+    )
     return BaselineFailures(
         failures=old, excused="the same failures existed before the session", person_note=text
     )

@@ -62,18 +62,22 @@ def test_the_gates_after_an_excused_one_run(repo: Repo) -> None:
     assert agent.runs() == 2
 
 
-def test_without_a_pattern_the_same_output_is_excused(repo: Repo) -> None:
+def test_without_a_pattern_everything_counts(repo: Repo) -> None:
+    """The same output may be that of a tool that has ended early."""
     agent = session(repo, WHOLE)
     agent.write("new.py", "good\n")
-    assert "decision" not in agent.stop()
-
-
-def test_without_a_pattern_a_named_file_of_the_session_counts(repo: Repo) -> None:
-    agent = session(repo, WHOLE)
-    agent.write("old.py", "BAD old\n# touched\n")
     reason = agent.stop()["reason"]
-    assert "`old.py`" in reason
-    assert "counts" in reason
+    assert "counts as well: `failures` does not say how to tell them apart" in reason
+    assert agent.runs() == 1
+
+
+def test_a_snapshot_that_was_not_looked_at_in_full_excuses_nothing(repo: Repo) -> None:
+    stops = "grep -q STOP *.py && echo '!!! stopping after 1 failures !!!'"
+    config = BY_LINE.replace("! grep -n BAD", f"{stops}; ! grep -n BAD")
+    agent = session(repo, config, old="BAD old\nSTOP\n")
+    agent.write("old.py", "BAD old\n")
+    reason = agent.stop()["reason"]
+    assert "(on the session's first snapshot, it has not looked at everything: `stopping" in reason
 
 
 def test_it_looks_at_the_first_snapshot_not_at_head(repo: Repo) -> None:

@@ -1,0 +1,161 @@
+"""Whether a tool has looked at everything, by what it prints itself. Cold and pure.
+
+Behind a known failure may be new ones: a tool that ends at the first error, or skips the rest of a
+file, has not found them. So each tool has to say that it has looked at everything, and how much it
+has found; completeness.toml has the signs of each.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from gitgates.core.clean import plain_line
+from gitgates.core.record import Record
+from gitgates.engine.failures import short_lines
+from gitgates.engine.preset_tables import either
+from gitgates.engine.sarif_results import why_log_incomplete
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Any
+
+    from gitgates.core.types import Gate
+    from gitgates.engine.preset_tables import ParsedFailure
+
+_SHOWN = 100
+_DIGITS = 9  # of a number of failures
+_OF_MAKE = re.compile(r"^\w*make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error (\d+)$", re.MULTILINE)
+_STATUS_OF_MAKE = 2
+_ECHO = re.compile(r"^[>$] [^\n]*", re.MULTILINE)
+# What these print does not come from anything else: an own pattern may be that of any tool.
+_WELL_KNOWN = ("pytest", "go-test", "cargo", "mypy", "biome", "golangci-lint")
+# What programs that only start others print beside them: make, npm, pnpm, yarn, just.
+_WRAPPERS = (
+    r"^\w*make(?:\[\d+\])?: (?:\*\*\* \[[^\n]*\] Error \d+|(?:Entering|Leaving) directory [^\n]*)$",
+    r"^(?:[>$] |npm (?:error|ERR!|notice)|info Visit |yarn run v)[^\n]*$",
+    r"^\W?ELIFECYCLE\W[^\n]*$|^error Command failed with exit code \d+\.$",
+    r"^error: [Rr]ecipe [^\n]* failed [^\n]*$",
+)
+
+
+class Signs(Record):
+    """How a tool tells that it has looked at everything: a table of completeness.toml."""
+
+    statuses: tuple[int, ...] = ()
+    stops: str = ""
+    options: str = ""
+    needs: tuple[str, ...] = ()
+    hides: str = ""
+    counts: str = ""
+    example: str = ""
+    lines: tuple[str, ...] | None = None
+    ends: tuple[tuple[str, str], ...] = ()
+    why: str = ""
+
+
+def read_signs() -> dict[str, Signs]:
+    """Return the signs of each preset, by its name."""
+    import tomllib  # where there is no preset, nothing reads the table
+
+    with open(os.path.join(os.path.dirname(__file__), "completeness.toml"), "rb") as file:
+        return {name: Signs(**table) for name, table in tomllib.load(file).items()}
+
+
+def why_stopped(gate: Gate, text: str, signs: dict[str, Signs]) -> str:
+    """Return why an output is not that of a look at everything, by what it says; empty: it is."""
+    known = signs.get(gate.failures)
+    stops = [each.stops for each in ([known] if known else map(signs.__getitem__, _WELL_KNOWN))]
+    match = _search("|".join(filter(None, stops)), short_lines(text))
+    if known and not match:
+        match = _search(known.options, _asked(gate, text))
+    return f"it has not looked at everything: `{_shown(match[0].strip('! '))}`" if match else ""
+
+
+def why_incomplete(
+    gate: Gate,
+    signs: dict[str, Signs],
+    text: str,
+    *,
+    failures: Sequence[ParsedFailure],
+    exit_status: int,
+) -> str:
+    """Return why others may be behind the failures that were found; empty: none are.
+
+    Whoever gives an own pattern knows the tool.
+    """
+    known = signs.get(gate.failures)
+    if not known:
+        return ""
+    if gate.failures == "sarif" and (why := why_log_incomplete(text)):
+        return why
+    text = short_lines(text)
+    return (
+        _why_not_ended(gate, known, text, exit_status)
+        or _why_hidden(known, failures)
+        or _why_not_counted(gate, known, text, len(failures))
+    )
+
+
+def _why_not_ended(gate: Gate, signs: Signs, text: str, exit_status: int) -> str:
+    status = exit_status
+    if status == _STATUS_OF_MAKE and (made := _OF_MAKE.search(text)):
+        status = int(made[1][:_DIGITS])
+    if signs.statuses and status not in signs.statuses:
+        usual = " or ".join(map(str, signs.statuses))
+        return f"it ended with exit status {status}, and with failures only, it is {usual}"
+    asked = _asked(gate, text)
+    is_asked = all(_search(need, asked) for need in signs.needs)
+    is_ended = all(_search(end, text) for begin, end in signs.ends if _search(begin, text))
+    return "" if is_asked and is_ended else signs.why
+
+
+def _why_hidden(signs: Signs, failures: Sequence[ParsedFailure]) -> str:
+    hides = re.compile(signs.hides, re.MULTILINE) if signs.hides else None
+    for failure in failures:
+        if hides and hides.search(f"{failure.identity}\n{failure.message}"):
+            return f"others may be behind `{_shown(failure.title)}`"
+    return ""
+
+
+def _why_not_counted(gate: Gate, signs: Signs, text: str, recognised: int) -> str:
+    numbers = list(_numbers(signs.counts, text)) if signs.counts else []
+    if numbers:
+        total = sum(numbers)
+        differs = (
+            f"it says that it has found {total}, and {recognised} are recognised in its output"
+        )
+        return "" if total == recognised else differs
+    if signs.lines is None:
+        return f"it does not say how many it has found, as in `{signs.example}`"
+    from gitgates.engine.presets import patterns_of  # it has compiled the patterns of all tools
+
+    known = either([*patterns_of(gate.failures), *signs.lines, *_WRAPPERS])
+    rest = re.sub(known, "", text, flags=re.MULTILINE).strip()
+    line = _shown(rest.partition("\n")[0])
+    return f"what this means is not known: `{line}`" if rest else ""
+
+
+def _numbers(pattern: str, text: str) -> Iterator[int]:
+    for match in re.finditer(pattern, text, re.MULTILINE):
+        for group in match.groups():
+            if group is not None:
+                yield int(group[:_DIGITS]) if group.isdecimal() else 1
+
+
+def _asked(gate: Gate, text: str) -> str:
+    """Return what a gate runs, as far as that is seen: npm and others print what they start."""
+    command: Any = gate.command or ""
+    words = command if isinstance(command, str) else " ".join(command)
+    return "\n".join(
+        [*(f"{name}={value}" for name, value in gate.env), words, *_ECHO.findall(text)]
+    )
+
+
+def _search(pattern: str, text: str) -> re.Match[str] | None:
+    return re.search(pattern, text, re.MULTILINE) if pattern else None
+
+
+def _shown(text: str) -> str:
+    return plain_line(text, _SHOWN)
