@@ -47,6 +47,9 @@ NPM_MANAGERS = husky@9.1.7 simple-git-hooks@2.14.0 lefthook@2.2.2 lint-staged@16
 NGINX = .venv/nginx/ready
 BUILDBOX = .venv/buildbox/ready
 BUILDGRID = .venv/buildgrid/ready
+NPM_CHECKERS = typescript@5.9.3 eslint@9.39.5 @microsoft/eslint-formatter-sarif@3.1.0 prettier@3.10.1 @biomejs/biome@2.6.8 markdownlint-cli2@0.22.1
+# By a number, as their names are too long for that of a file.
+CHECKERS = .venv/checkers/ready-$(firstword $(shell echo '$(NPM_CHECKERS)' | cksum))
 MANAGERS = .venv/managers/ready-$(subst $() ,+,$(NPM_MANAGERS))
 
 .DEFAULT_GOAL = help
@@ -80,7 +83,7 @@ e2e: $(DEV)/ready ## Run with the real clients of Claude Code and Codex; HOSTS=v
 
 servers: $(NGINX) $(BUILDBOX) $(if $(ALL),$(BUILDGRID)) ## Install the real servers that some tests need, else these are skipped; HOSTS=all: BuildGrid, too
 
-thorough: $(DEV)/ready ## Run what make test leaves out: all cases, more examples of Hypothesis
+thorough: $(DEV)/ready $(CHECKERS) ## Run what make test leaves out: all cases, more examples of Hypothesis
 	@$(ON_DISK) $(DEV)/bin/python -m pytest -q -n auto --dist worksteal \
 	    --hypothesis-profile=thorough -m '(thorough or hypothesis) and not nightly'
 
@@ -267,6 +270,14 @@ $(BUILDGRID): .requirements/buildgrid.txt
 	rm -rf $(@D) && $(PYTHON) -m venv $(@D) && $(@D)/bin/python -m pip install --quiet --no-deps \
 	    --no-compile --only-binary=:all: --require-hashes -r .requirements/buildgrid.txt && touch $@ || \
 	    echo '!!! BuildGrid could not be had: the tests with it are NOT run.' >&2
+
+# Tools that gates run, for the tests of what they print. Biome's program is in a package of its own.
+$(CHECKERS):
+	@echo 'installing $(NPM_CHECKERS) in $(@D) (once, 180 MB)' >&2; \
+	rm -rf $(@D) && mkdir -p $(@D) && \
+	npm install --prefix $(@D) --ignore-scripts --no-audit --no-fund --loglevel=error \
+	    $(NPM_CHECKERS) && touch $@ || \
+	    echo '!!! npm could not install these: the tests with them are NOT run, but those in PATH.' >&2
 
 # Other hook managers, for tests beside them. Without scripts: those would install hooks here.
 $(MANAGERS):

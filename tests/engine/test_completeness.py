@@ -42,6 +42,8 @@ STATUSES = {
     "tflint-compact-documented": 2,
     "tflint-documented": 2,
     "tsc": 2,
+    "tsc-build": 1,
+    "tsc-build-stop": 1,
 }
 # How many failures each tool has found that has looked at everything.
 WHOLE = {
@@ -71,6 +73,7 @@ WHOLE = {
     "shellcheck-colon": 3,
     "shellcheck-gcc": 2,
     "tsc": 2,
+    "tsc-build": 2,
     "tsc-npm": 2,
     "tsc-paths": 4,
     "yamllint": 3,
@@ -95,6 +98,7 @@ EARLIER = {
 }
 # Why nothing is accepted of the others.
 PART = {
+    "biome-missing": "others may be behind `nonesuch: fs/cantRead Cannot read file.`",
     "biome-most": "it has not looked at everything: `Diagnostics not shown: 2`",
     "biome-parse": "others may be behind `src/b.js:1:1: parse Illegal use of reserved keyword",
     "cargo-abort": "it has not looked at everything: `process didn't exit successfully`",
@@ -102,7 +106,7 @@ PART = {
     "cargo-fmt-syntax": "it has not looked at everything: `error: this file contains",
     "cargo-test": "without `--no-fail-fast`, cargo stops behind the first target that fails",
     "cargo-test-filter": "it has not looked at everything: `1 filtered out`",
-    "clippy-deny": 'it has not looked at everything: `{"reason":"build-finished","success":false}`',
+    "clippy-deny": "cargo skips what depends on code with an error; let clippy only warn",
     "eslint-oops": "it has not looked at everything: `Oops! Something went wrong! :(`",
     "eslint-parse": "others may be behind `b.js:1:1: Parsing error: The keyword 'let' is reserved`",
     "hadolint-colon": "what this means is not known: `D:2:1 DL3006 warning: Always tag",
@@ -137,6 +141,7 @@ PART = {
     "shellcheck-missing": "it ended with exit status 2, and with failures only, it is 1",
     "shellcheck-syntax": "others may be behind `b.sh:2:4: SC1073 Couldn't parse this test",
     "terraform-early": "terraform does not look at what depends on an error",
+    "tsc-build-stop": "it has not looked at everything: `Skipping build of project",
     "tsc-js": "others may be behind `src/b.js:1:10: TS8010 Type annotations can only be used",
     "tsc-jsx": "others may be behind `src/b.tsx:1:12: TS17008 JSX element 'p' has no",
     "tsc-option": "others may be behind `tsconfig.json:1:2: TS5110 Option 'module' must be set",
@@ -233,15 +238,20 @@ ASKED: list[tuple[str, str, str]] = [
     ("golangci-lint-documented", "golangci-lint run", "golangci-lint leaves issues out without"),
     ("pytest-q", "pytest -q --lf", "it has not looked at everything: `pytest -q --lf`"),
     ("pytest-q", "PYTEST_ADDOPTS=--last-failed make", "it has not looked at everything: `PYTEST_"),
-    ("pytest-q", "pytest -q --ff", "7"),
+    ("pytest-q", "pytest -q --ff --last-failed-no-failures=none", "7"),
     ("tsc", "npx tsc -b", "it has not looked at everything: `tsc -b`"),
+    ("tsc", "npx vue-tsc --build src", "it has not looked at everything: `tsc --build`"),
+    ("tsc", "tsc --noEmit a-b.ts", "5"),
+    ("whole/tsc-build", "tsc -b --verbose", "2"),
+    ("sarif-ruff", "golangci-lint run", "it has not looked at everything: `golangci-lint run`"),
 ]
 
 
 def test_an_option_of_which_the_tool_says_nothing_decides() -> None:
     for name, command, expected in ASKED:
         output = (OUTPUTS / f"{name}.txt").read_bytes()
-        said = _judged(output, _preset(name), command=command)
+        preset = _preset(name.rpartition("/")[2])
+        said = _judged(output, preset, status=1, command=command)
         assert str(said).startswith(expected), (command, said)
     echoed = (OUTPUTS / "whole/tsc-npm.txt").read_bytes().replace(b"> tsc", b"> tsc --build")
     assert _judged(echoed, "tsc") == "it has not looked at everything: `tsc --build`"
