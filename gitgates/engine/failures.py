@@ -222,7 +222,7 @@ def _number(failures: list[ParsedFailure], gate: str, folder: str) -> Iterator[F
     places: dict[tuple[str, str], list[str]] = {}
     for item in failures:
         key = (item.identity, normalise(item.message))
-        place = f"{item.place}\n{without_volatile(item.message)}"
+        place = "\n".join([item.target, item.path, item.place, without_volatile(item.message)])
         same_kind = places.setdefault(key, [])
         if place in same_kind:
             continue

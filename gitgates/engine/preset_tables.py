@@ -29,6 +29,7 @@ class ParsedFailure(Record):
     identity: str = ""  # a test's name; a file and a rule
     # These are not part of a fingerprint.
     place: str = ""  # line and column; distinguishes duplicates within one output
+    target: str = ""  # what was run, by its number, where the identity may lack it; the same
     path: str = ""  # as it is printed
     rule: str = ""
     severity: str = "error"  # or warning, note

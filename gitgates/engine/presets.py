@@ -150,7 +150,7 @@ def _cargo_other_errors(text: str) -> Iterator[ParsedFailure]:
 def _cargo_tests(text: str) -> Iterator[ParsedFailure]:
     """Yield the tests that each target lists as failed; the reasons precede the list."""
     begin = 0
-    for summary in _CARGO_LIST.finditer(text):
+    for number, summary in enumerate(_CARGO_LIST.finditer(text)):
         above = text[begin : summary.start()]
         begin = summary.end()
         targets = _CARGO_TARGET.findall(above)
@@ -167,6 +167,7 @@ def _cargo_tests(text: str) -> Iterator[ParsedFailure]:
                 identity=f"{target}\n{name}",
                 path=fields.get("path") or "",
                 place=fields.get("place") or "",
+                target=str(number),
                 shown=title,
             )
 

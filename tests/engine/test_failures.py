@@ -290,6 +290,18 @@ def test_what_is_said_twice_is_one_failure() -> None:
     assert len(split(_read("cargo-build") * 2, "cargo")) == 3
 
 
+def test_tests_of_one_name_in_two_targets_are_two_failures() -> None:
+    """With `-q`, cargo does not name the target."""
+    targets = [
+        f"---- unit stdout ----\nError: {why}\n\nfailures:\n    unit\n" for why in ("a", "a", "b")
+    ]
+    assert [each.title for each in split("\n".join(targets).encode(), "cargo")] == [
+        "unit: Error: a",
+        "unit: Error: a (number 2 of this kind)",
+        "unit: Error: b",
+    ]
+
+
 def test_gates_do_not_share_fingerprints() -> None:
     assert split(b"error", "", "a")[0].fingerprint != split(b"error", "", "b")[0].fingerprint
 
