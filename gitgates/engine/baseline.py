@@ -20,6 +20,7 @@ from gitgates.engine.command import without_git
 from gitgates.engine.completeness import read_signs, why_incomplete, why_stopped
 from gitgates.engine.failures import MOST_FAILURES, MOST_RECOGNISED, number, recognise
 from gitgates.engine.plan import REUSE, is_given_paths
+from gitgates.engine.single_tool import why_several
 from gitgates.engine.walk import describe
 from gitgates.store.files import read_or_empty
 from gitgates.store.proofs import append, definition_of, digest, of_content, proof_of
@@ -183,7 +184,7 @@ def _recognised(
     gate: Gate, text: str, root_abs: str, exit_status: int
 ) -> tuple[Failure, ...] | str:
     signs = read_signs()
-    if why := why_stopped(gate, text, signs):
+    if why := why_several(gate, text) or why_stopped(gate, text, signs):
         return why
     failures = recognise(text, gate, root_abs)
     if not failures:

@@ -15,6 +15,7 @@ from gitgates.core.record import Record
 from gitgates.engine.failures import short_lines
 from gitgates.engine.preset_tables import either
 from gitgates.engine.sarif_results import why_log_incomplete
+from gitgates.engine.single_tool import echoed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ _SHOWN = 100
 _DIGITS = 9  # of a number of failures
 _OF_MAKE = re.compile(r"^\w*make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error (\d+)$", re.MULTILINE)
 _STATUS_OF_MAKE = 2
-_ECHO = re.compile(r"^[>$] [^\n]*", re.MULTILINE)
 # What these print does not come from anything else: an own pattern may be that of any tool.
 _WELL_KNOWN = ("pytest", "go-test", "cargo", "mypy", "biome", "golangci-lint")
 # What programs that only start others print beside them: make, npm, pnpm, yarn, just.
@@ -148,9 +148,7 @@ def _asked(gate: Gate, text: str) -> str:
     """Return what a gate runs, as far as that is seen: npm and others print what they start."""
     command: Any = gate.command or ""
     words = command if isinstance(command, str) else " ".join(command)
-    return "\n".join(
-        [*(f"{name}={value}" for name, value in gate.env), words, *_ECHO.findall(text)]
-    )
+    return "\n".join([*(f"{name}={value}" for name, value in gate.env), words, *echoed(text)])
 
 
 def _search(pattern: str, text: str) -> re.Match[str] | None:

@@ -261,6 +261,38 @@ def test_an_option_of_which_the_tool_says_nothing_decides() -> None:
     assert why == "it has not looked at everything: `GOFLAGS=-failfast`"
 
 
+SEVERAL = {
+    "ruff check . && mypy .": "`ruff`, `mypy`",
+    "ruff check .\nmypy .": "`ruff`, `mypy`",
+    "ruff check . & mypy . & wait": "`ruff`, `mypy`",
+    "(cd a && ruff check .) && cd b && ruff check .": "`ruff`, `ruff`",
+    "X=1 ruff check . || rc=1; uv run mypy; exit $rc": "`ruff`, `uv`",
+}
+SINGLE = (
+    "cd web && npm ci && ruff check . | tee log",
+    ". venv/bin/activate && X=1 ruff check -k 'a && b; c' > out 2>&1; cat out",
+    "for f in *; do ruff check $f || rc=1; done; exit $rc",
+    "set -e\n# lint\nruff check . \\\n  --quiet\n",
+    "ruff check 'not closed && mypy",
+)
+
+
+def test_what_a_known_failure_keeps_from_running_is_not_looked_at() -> None:
+    output = (OUTPUTS / "whole/ruff.txt").read_bytes()
+    why = "its command runs more than one tool: "
+    for command, tools in SEVERAL.items():
+        assert _judged(output, "ruff", command=command) == why + tools
+    assert [_judged(output, "ruff", command=command) for command in SINGLE] == [2] * len(SINGLE)
+    npm = b"> demo@1.0.0 lint\n> ruff check . && tsc\n" + output
+    assert _judged(npm, "ruff", command="npm run lint") == why + "`ruff`, `tsc`"
+    shell = Gate(name="g", command=("/bin/bash", "-c", "ruff; mypy"), failures="ruff")
+    result = FAILED._replace(exit_status=1, output=output)
+    assert failures_in(shell, result, ROOT) == why + "`ruff`, `mypy`"
+    hooks = b"ruff" + 20 * b"." + b"Failed\n" + output
+    assert _judged(hooks + b"mypy" + 9 * b"." + b"Failed\n", "ruff") == "2 hooks have failed"
+    assert _judged(hooks, "ruff") == 2
+
+
 def test_another_exit_status_is_that_of_another_ending() -> None:
     output = (OUTPUTS / "whole/ruff.txt").read_bytes()
     why = "it ended with exit status {}, and with failures only, it is 1"
