@@ -27,13 +27,14 @@ from gitgates.store.proofs import append, definition_of, digest, of_content, pro
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
     from gitgates.core.failure import Failure
     from gitgates.core.types import Gate, GateResult, Plan, Step
     from gitgates.git.repo import Repo
 
 _LAST_OF_TOOLS = 125  # exit status; a shell adds 128 to a signal
+_OPTIONS = ("PYTEST_ADDOPTS", "GOFLAGS")  # variables with options of tools
 _GAP = re.compile(rb"\[\.\.\. \d+ bytes left out \.\.\.\]")  # ours, see proc/processes.py
 
 
@@ -54,7 +55,7 @@ class KnownFailures:
     def judge(self, result: GateResult) -> GateResult:
         """Return the result of a gate that failed: excused where none of its failures is new."""
         gate, root_abs = self._step.gate, (self._checkout or self._repo).root_abs
-        now = failures_in(gate, result, root_abs)
+        now = failures_in(gate, result, root_abs, self._repo.env)
         if isinstance(now, str):
             return _unknown(result, now)
         if result.changed_paths:
@@ -89,7 +90,9 @@ class KnownFailures:
         """Return the same, with the result of the gate on the base, and where it ran."""
         self.is_due = False
         gate = self._step.gate
-        before = () if at_base.status == "passed" else failures_in(gate, at_base, base_root_abs)
+        passed = at_base.status == "passed"
+        env = self._repo.env
+        before = () if passed else failures_in(gate, at_base, base_root_abs, env)
         if isinstance(before, str):
             return self._compare(result, (), f"there, {before}")
         pairs = tuple((failure.fingerprint, failure.title) for failure in before)
@@ -163,7 +166,9 @@ def _unknown(result: GateResult, why: str) -> GateResult:
     return result._replace(reason=f"no baseline: {why}")
 
 
-def failures_in(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure, ...] | str:
+def failures_in(
+    gate: Gate, result: GateResult, root_abs: str, env: Mapping[str, str]
+) -> tuple[Failure, ...] | str:
     """Return all failures of a gate that failed in `root_abs`; or why they are not known."""
     if result.status != "failed" or not result.exit_status:
         return f"it {describe(result)}"
@@ -174,6 +179,8 @@ def failures_in(gate: Gate, result: GateResult, root_abs: str) -> tuple[Failure,
     output = read_or_empty(result.log_abs) if result.dropped_bytes else result.output
     if not output or _GAP.search(output):
         return "its output is longer than its log (`max_log`)" if output else "it printed nothing"
+    options = tuple((name, env[name]) for name in _OPTIONS if name in env)
+    gate = gate._replace(env=(*options, *gate.env))  # of what it was run with
     try:
         return _recognised(gate, plain(output), root_abs, result.exit_status)
     except TimeoutError:

@@ -31,6 +31,10 @@ _OF_MAKE = re.compile(r"^\w*make(?:\[\d+\])?: \*\*\* \[[^\n]*\] Error (\d+)$", r
 _STATUS_OF_MAKE = 2
 # What these print does not come from anything else: an own pattern may be that of any tool.
 _WELL_KNOWN = ("pytest", "go-test", "cargo", "mypy", "biome", "golangci-lint")
+_OF_OTHERS = (  # flake8, pylint, ESLint, tsc, Jest, Vitest
+    r"\bE999 \w+Error|\bE902 |\(syntax-error\)$|Parsing error: |error TS(?:[15]\d{3}|2688)\b"
+    r"|Test suite failed to run|Failed Suites \d+|^Test Suites: [^\n]* of \d+ total$"
+)
 # What programs that only start others print beside them: make, npm, pnpm, yarn, just.
 _WRAPPERS = (
     r"^\w*make(?:\[\d+\])?: (?:\*\*\* \[[^\n]*\] Error \d+|(?:Entering|Leaving) directory [^\n]*)$",
@@ -66,8 +70,8 @@ def read_signs() -> dict[str, Signs]:
 def why_stopped(gate: Gate, text: str, signs: dict[str, Signs]) -> str:
     """Return why an output is not that of a look at everything, by what it says; empty: it is."""
     known = signs.get(gate.failures)
-    stops = [each.stops for each in ([known] if known else map(signs.__getitem__, _WELL_KNOWN))]
-    match = _search("|".join(filter(None, stops)), short_lines(text))
+    of_any = "|".join([*(signs[name].stops for name in _WELL_KNOWN), _OF_OTHERS])
+    match = _search(known.stops if known else of_any, short_lines(text))
     if known and not match:
         match = _search(known.options, _asked(gate, text))
     return f"it has not looked at everything: `{_shown(match[0].strip('! '))}`" if match else ""

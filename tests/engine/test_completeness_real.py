@@ -158,7 +158,7 @@ def test_a_real_tool_tells_how_much_it_has_looked_at(case: Case, tmp_path: Path)
     )
     gate = Gate(name="g", command=case.command, failures=case.preset)
     result = GateResult(gate="g", status="failed", exit_status=done.returncode, output=done.stdout)
-    known = failures_in(gate, result, str(tmp_path))
+    known = failures_in(gate, result, str(tmp_path), {})
     if isinstance(case.expected, int):
         assert not isinstance(known, str), (known, done.stdout.decode())
         assert len(known) == case.expected

@@ -283,8 +283,8 @@ UNKNOWN: dict[str, GateResult] = {
 
 def test_a_gate_that_crashes_has_no_known_failures() -> None:
     gate = Gate(name="g", command="x", failures="BAD \\w+")
-    assert len(failures_in(gate, FAILED, "/")) == 1
-    assert [failures_in(gate, result, "/") for result in UNKNOWN.values()] == [*UNKNOWN]
+    assert len(failures_in(gate, FAILED, "/", {})) == 1
+    assert [failures_in(gate, result, "/", {}) for result in UNKNOWN.values()] == [*UNKNOWN]
 
 
 @pytest.mark.samples(2)

@@ -55,7 +55,7 @@ def suppress_baseline(
     learnt: list[BaselineEntry] = []
     while result := _next(run, decision, baselines):
         gate = run.gates[result.gate]
-        now = failures_in(gate, result, run.call.repo.root_abs)
+        now = failures_in(gate, result, run.call.repo.root_abs, run.call.env)
         if isinstance(now, str):
             note = f"What it found before this session counts as well: {now}."
             baselines[gate.name] = BaselineFailures(note=note)
@@ -127,7 +127,7 @@ def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
     if why_not := _NO_VERDICT.get(result.status):
         return Baseline(name, why_not=f"{why_not} on the session's first snapshot")
     passed = result.status == "passed"
-    failures = () if passed else failures_in(step.gate, result, checkout.root_abs)
+    failures = () if passed else failures_in(step.gate, result, checkout.root_abs, call.env)
     if isinstance(failures, str):
         return Baseline(name, why_not=f"on the session's first snapshot, {failures}")
     if not takes_paths(step.gate):

@@ -211,7 +211,7 @@ def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
         if result.status == "skipped":
             failures[result.gate] = {}
             continue
-        titles = _failures(gates[result.gate], result, repo.root_abs)
+        titles = _failures(gates[result.gate], result, repo)
         if isinstance(titles, str):
             troubles[result.gate] = titles
         else:
@@ -227,12 +227,12 @@ def _plain(gate: Gate) -> Gate:
     return alone._replace(baseline=False, metrics=(), ratchet=False)
 
 
-def _failures(gate: Gate, result: GateResult, root_abs: str) -> dict[str, str] | str:
+def _failures(gate: Gate, result: GateResult, repo: Repo) -> dict[str, str] | str:
     if result.status == "passed":
         return {}
     if result.status != "failed":
         return f"it {describe(result)}"
-    failures = failures_in(gate, result, root_abs)
+    failures = failures_in(gate, result, repo.root_abs, repo.env)
     if isinstance(failures, str):
         return failures
     return {failure.fingerprint: failure.title for failure in failures}
