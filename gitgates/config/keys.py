@@ -239,7 +239,8 @@ GATE_KEYS: tuple[Key, ...] = (
         "Failures that are not new do not count: those at the merge base with the default branch "
         "or with `--from-ref`, when an agent stops those at the start of the session, and those "
         "in `.gitgates-baseline.json`. Where it is not recorded how the gate ended on that "
-        "content, a gate that fails also runs there, in a private checkout. Needs `failures`. "
+        "content, a gate that fails also runs there, in a private checkout. Needs `failures`, and "
+        "a tool that says that it has looked at everything: behind known failures may be new ones. "
         '`"file"`: only those in that file.'
     ),
     Key("metrics", v.METRICS, "{}", weaker="fewer").means(
