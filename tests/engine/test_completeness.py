@@ -31,6 +31,7 @@ STATUSES = {
     "clippy": 1,  # of what looks for warnings in its output
     "clippy-deny": 101,
     "eslint-oops": 2,
+    "go-test-build": 2,
     "make-hadolint": 2,
     "make-ruff": 2,
     "make-ruff-rule": 2,
@@ -53,6 +54,9 @@ WHOLE = {
     "clippy": 2,
     "eslint": 3,
     "eslint-quiet": 2,
+    "go-test": 3,
+    "go-test-cover": 2,
+    "go-test-folder": 2,
     "hadolint": 3,
     "make-hadolint": 3,
     "make-ruff": 2,
@@ -108,6 +112,12 @@ PART = {
     "clippy-deny": "cargo skips what depends on code with an error; let clippy only warn",
     "eslint-oops": "it has not looked at everything: `Oops! Something went wrong! :(`",
     "eslint-parse": "others may be behind `b.js:1:1: Parsing error: The keyword 'let' is reserved`",
+    "go-test-build": "it ended with exit status 2, and with failures only, it is 1",
+    "go-test-exit": "it has not looked at everything: `e_test.go:8: one FAIL example.com/m/e",
+    "go-test-exit-folder": "it has not looked at everything: `e_test.go:8: one exit status 1",
+    "go-test-fatal": "it has not looked at everything: `2026/11/29 18:56:02 boom FAIL",
+    "go-test-panic": "it has not looked at everything: `/home/user/project/f/f_test.go:7 +0x4a",
+    "go-test-timeout": "it has not looked at everything: `/usr/lib/go/src/testing/testing.go",
     "hadolint-colon": "what this means is not known: `D:2:1 DL3006 warning: Always tag",
     "hadolint-missing": "no failure is recognised in its output",
     "hadolint-syntax": "others may be behind `D2:2:1: unexpected 'f' expecting",
@@ -192,7 +202,7 @@ def test_each_preset_has_signs_and_an_output_of_either_kind() -> None:
     assert {*PRESETS} - known == {"terraform", "actionlint"}
     # Of these, no real output without a look at everything could be recorded.
     hidden = {_preset(name) for name in PART}
-    assert {*PRESETS} - hidden == {"actionlint", "go-test", "golangci-lint", "tflint"}
+    assert {*PRESETS} - hidden == {"actionlint", "golangci-lint", "tflint"}
     for signs in SIGNS.values():
         says_how_many = bool(signs.counts and signs.example) or signs.lines is not None
         assert says_how_many
@@ -206,9 +216,13 @@ ENDINGS: list[tuple[str, str, str]] = [
     ("actionlint", "a.yml:1:1: unknown [events]\nx: cannot be read", OTHER),
     ("cargo", "Diff in a.rs:1:\n-a\n+b\nx: cannot be read", OTHER),
     ("go-test", "--- FAIL: TestA (0.1s)\nFAIL\nFAIL\tm/a\t0.1s\nFAIL", "1"),
-    ("go-test", "--- FAIL: TestA (0.1s)\nFAIL\tm/a\t0.1s", "go test does not end with `FAIL`"),
+    (
+        "go-test",
+        "--- FAIL: TestA (0.1s)\nFAIL\tm/a\t0.1s",
+        "it has not looked at everything: `--- F",
+    ),
     ("go-test", "--- FAIL: TestA (0.1s)\nFAIL", "others may be behind `TestA`"),
-    ("go-test", "FAIL\tm/a\t0.1s\nFAIL", "others may be behind `m/a: failed`"),
+    ("go-test", "FAIL\tm/a\t0.1s\nFAIL", "it has not looked at everything: `FAIL m/a 0.1s`"),
     ("go-test", "FAIL\tm/a [build failed]\nFAIL", "others may be behind `m/a: build failed`"),
     ("golangci-lint", "a.go:1: x (typecheck)\n1 issues:", "others may be behind"),
     ("golangci-lint", "a.go:1: x (vet)", "it does not say how many it has found, as in `2 iss"),
