@@ -147,8 +147,8 @@ def test_the_passes_of_a_tool(repo: Repo, out: Path, name: str) -> None:
     gate = Gate(name=name, command=command, reuse=True, scratch=tool.scratch)
     for changed in ("", tool.source, tool.settings, tool.package):
         if changed:
-            with path(changed).open("a") as file:
-                file.write(tool.comment if not changed.endswith(".json") else "\n")
+            with path(changed).open("a") as changed_file:
+                changed_file.write(tool.comment if not changed.endswith(".json") else "\n")
         statuses = {at.run(gate)[0].status for _ in range(3)}
         runs = len(at.log())
         assert (statuses, runs in (1, 2)) == ({"passed"}, True), (changed, runs, at.messages.texts)
