@@ -142,7 +142,7 @@ class _Reads:
         if not self._started:
             self._spoil("it could not be started under strace")
         elif self._cwds or self._held:
-            self._spoil("strace has ended before it")
+            self._spoil("strace has ended before it: it was killed, or the disk is full")
         return Observation(
             reads=self._reads,
             written=frozenset(self._written | self._made),
@@ -180,13 +180,14 @@ class _Reads:
             if _MAGIC.match(path):
                 self._refuse(f"reads through {path}")
             return
-        path = self._through_own_links(path)
+        path = self._without_own_folders(self._through_own_links(path))
         if not is_below(path, self._made):
             self._reads[path] = self._reads.get(path, 0) | how
             self._limit()
 
     def _change(self, path: str, *, anew: bool) -> None:
         """Note that the run has changed a path; `anew`: has made it, or removed it."""
+        path = self._without_own_folders(path)
         if path.startswith("/") and not _is_left_out(path) and not is_below(path, self._made):
             (self._made if anew else self._written).add(path.rstrip("/"))
             if "/../" in path:
@@ -210,6 +211,14 @@ class _Reads:
             if not head:
                 break
             path = _tidy(self._links[head] + rest)
+        return path
+
+    def _without_own_folders(self, path: str) -> str:
+        """Return a path without `FOLDER/..`, for a folder that the run has made itself."""
+        head, mark, rest = f"{path}/".partition("/../")
+        while mark and is_below(head, self._made) and head not in self._links:
+            path = f"{head.rpartition('/')[0]}/{rest}".rstrip("/") or "/"
+            head, mark, rest = f"{path}/".partition("/../")
         return path
 
     # Calls with paths.
@@ -286,10 +295,17 @@ class _Reads:
         if call.error or "RENAME_EXCHANGE" in call.args:
             self._look(new, 0)
         if not call.error:
-            if old in self._links:
-                self._links[new] = self._links.pop(old)
+            self._rename_links(old, new)
             self._change(old, anew=is_new)
             self._change(new, anew=is_new)
+
+    def _rename_links(self, old: str, new: str) -> None:
+        """Take a new name of a link, or of a folder with links in it."""
+        for link in [link for link in self._links if is_below(link, (old,))]:
+            target = self._links.pop(link)
+            if link != old and target.startswith(f"{old}/"):
+                target = new + target.removeprefix(old)
+            self._links[new + link.removeprefix(old)] = target
 
     # Processes, and whom they ask.
 

@@ -13,7 +13,7 @@ import stat
 from gitgates.observed.command import privileged
 from gitgates.observed.programs import interpreters
 from gitgates.observed.reads import is_below
-from gitgates.observed.state import ABSENT_STATE, CACHE_MARK, SPECIAL, in_cache, is_index
+from gitgates.observed.state import ABSENT_STATE, CACHE_MARK, NAMES, SPECIAL, in_cache, is_index
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM, THERE
 from gitgates.observed.unchanged import Dependencies
 
@@ -182,7 +182,8 @@ class _EndedRun:
         """Return the state before the run; None where nobody knows."""
         key = self._reader.key(path)
         if key in self._before:
-            return self._before[key].rpartition("\0")[2]
+            before = self._before[key].rpartition("\0")[2]
+            return before if NAMES in state else before.partition(NAMES)[0]
         if how & _EXISTENCE == ABSENT:
             return ABSENT_STATE
         both = {path, os.path.realpath(path)}

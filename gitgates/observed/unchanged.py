@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.record import Record
-from gitgates.observed.state import ABSENT_STATE, NAMES
+from gitgates.observed.state import ABSENT_STATE, GIT, NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +29,15 @@ class Dependencies(Record):
 
 
 def states_before(last: Dependencies, reader: Reader) -> dict[str, str]:
-    """Return the state of what the last run has changed, to be compared after the next one."""
-    return {key: reader.again(key, last.states[key]) for key in last.changed}
+    """Return the state of what the last run has changed, to be compared after the next one.
+
+    Folders have their names, which the next run may list though the last one has not.
+    """
+    before = {}
+    for key in last.changed:
+        was = last.states[key]
+        before[key] = reader.again(key, was if was == GIT else was + NAMES)
+    return before
 
 
 def first_difference(was: Dependencies, reader: Reader) -> str:

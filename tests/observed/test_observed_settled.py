@@ -222,6 +222,31 @@ def test_what_it_makes_where_nothing_was_has_to_settle(place: Place) -> None:
     assert second.unreusable == ""
 
 
+def test_a_folder_that_it_removes_and_makes_settles_with_the_second_run(place: Place) -> None:
+    """As does `rm -rf build; mkdir build`: only the second one finds something to list."""
+    first = place.run({"sub": ABSENT}, made=("sub",))
+    assert first.unreusable == "it changes sub, which it has read"
+    second = place.run({"sub": THERE | LISTED}, made=("sub",), last=first)
+    assert second.unreusable == ""
+    third = place.run({"sub": THERE}, made=("sub",), last=second)
+    assert third.unreusable == ""
+    before = states_before(third, place.reader())
+    (place.root / "sub" / "c").write_text("")
+    seen = Observation(
+        {place.path("sub"): THERE | LISTED}, frozenset(), frozenset({place.path("sub")}), "", ""
+    )
+    found = dependencies(seen, place.reader(), before, LONG_AGO)
+    assert found.unreusable == "it changes sub, which it has read"
+
+
+def test_the_folder_of_git_settles(place: Place) -> None:
+    """As `git status` writes its index, and a lock for it."""
+    (place.root / ".git").mkdir()
+    for last in (None, place.run({".git": THERE}, made=(".git/index.lock",), began_ns=SINCE_EVER)):
+        found = place.run({".git": THERE}, changed=(".git/index",), last=last, began_ns=SINCE_EVER)
+    assert (found.unreusable, found.states) == ("", {".git": "git"})
+
+
 def test_a_new_log_in_a_folder_that_it_lists_has_to_settle(place: Place) -> None:
     found = place.run({"OUT": LISTED}, changed=("OUT/c",), began_ns=SINCE_EVER)
     assert found.unreusable == f"it changes {place.out}, which it has read"
