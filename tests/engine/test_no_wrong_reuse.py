@@ -36,9 +36,9 @@ class Oracle:
         repo.commit_all("first")
         repo.git("worktree", "add", "-q", "-b", "other", "../wt2")
         self.world = World((repo.path, repo.path.parent / "wt2"), seed)
-        self.at = Checker(repo, out)
-        self.at.out = out.parent / "runs"  # the gate looks into `out`
-        self.at.out.mkdir()
+        logs = out.parent / "logs"  # in none of the folders that a gate may list
+        logs.mkdir()
+        self.at = Checker(repo, logs)
         self.script = out.parent / "gate.py"
         self.versions = [f"{MAIN}# {number}\n" for number in range(2)]
         self.script.write_text(self.versions[0])
@@ -70,7 +70,7 @@ class Oracle:
         gate = Gate(name="gate", command=command, reuse=True)
         seen = see(root, self.steps)
         state = (words, self.which, self.version, seen)
-        (result,) = self.at.run(gate, root=root, WHICH=self.which)
+        (result,) = self.at.run(gate, root=root, WHICH=self.which, OUT=str(self.at.out))
         was_reused = not self.at.log()
         expected = "failed" if BAD in f"{seen}{self.which}" else "passed"
         assert result.status == expected, (changed, state)
