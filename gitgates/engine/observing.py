@@ -225,7 +225,8 @@ class GateObserver:
         `paths`: by file, those that it was about. Raises: OSError.
         """
         reader, changed = self._reader(), run.depends.changed
-        files = frozenset(_file(path, reader.again(path, "")) for path in paths)
+        known = run.depends.states  # what it has read: it may be something else by now
+        files = frozenset(_file(path, known.get(path) or reader.again(path, "")) for path in paths)
         alone = {*paths} - {*changed}
         states = {key: state for key, state in run.depends.states.items() if key not in alone}
         if paths and (passed := self._passed) and run.is_reusable:

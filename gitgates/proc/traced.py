@@ -23,19 +23,27 @@ def command_has_ended(strace_pid: int) -> bool:
     """Return whether the command itself has ended, and strace waits for what it has left running.
 
     Source: proc(5), /proc/PID/task/TID/children: what else it traces are no children of its own.
+    Not all kernels have that file.
     """
     path = f"/proc/{strace_pid}/task/{strace_pid}/children"
     if read_or_empty(path).strip():
         return False  # the usual case, told by one file
-    left = left_running(strace_pid)  # before its children: the command may be starting just now
-    return bool(left) and not read_or_empty(path).strip()
+    left = _statuses(strace_pid)  # before its children: the command may be starting just now
+    is_running = any(b"\nPPid:\t%d\n" % strace_pid in status for status in left.values())
+    return bool(left) and not (is_running or read_or_empty(path).strip())
 
 
 def left_running(strace_pid: int) -> set[int]:
-    """Return the processes that strace observes. Source: proc(5), /proc/PID/status."""
+    """Return the processes that strace observes."""
+    return {*_statuses(strace_pid)}
+
+
+def _statuses(strace_pid: int) -> dict[int, bytes]:
+    """Return the processes that strace observes → what proc(5), /proc/PID/status, says of each."""
     mark = b"\nTracerPid:\t%d\n" % strace_pid
     names = [name for name in os.listdir("/proc") if name.isdigit()]
-    return {int(name) for name in names if mark in read_or_empty(f"/proc/{name}/status")}
+    statuses = {int(name): read_or_empty(f"/proc/{name}/status") for name in names}
+    return {pid: status for pid, status in statuses.items() if mark in status}
 
 
 def end_left(strace_pid: int, number: int = int(_signal.SIGKILL)) -> None:

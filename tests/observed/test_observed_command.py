@@ -18,6 +18,7 @@ from gitgates.observed.programs import interpreters
 from gitgates.observed.reads import read_output
 from gitgates.proc.processes import Capture, Child, Group, SignalPipe, group_lives
 from gitgates.proc.traced import command_has_ended, end_left, left_running
+from gitgates.store.files import read_or_empty
 
 needs_compiler = pytest.mark.skipif(not shutil.which("gcc"), reason="gcc is not installed")
 
@@ -83,6 +84,20 @@ def test_a_killed_strace_leaves_no_process(tmp_path: Path) -> None:
         assert group.wait() is child
     assert child.ending().signal == signal.SIGKILL
     assert not group_lives(child.pid)
+
+
+@needs_strace
+def test_it_is_known_to_run_where_the_kernel_has_no_list_of_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(path: str) -> bytes:
+        return b"" if path.endswith("/children") else read_or_empty(path)
+
+    monkeypatch.setattr("gitgates.proc.traced.read_or_empty", read)
+    with SignalPipe() as signals, Group(signals) as group:
+        child = _start(group, ": >started; exec sleep 300", tmp_path)
+        assert left_running(child.pid)
+        assert not command_has_ended(child.pid)
 
 
 @needs_strace
