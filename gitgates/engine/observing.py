@@ -148,9 +148,8 @@ class GateObserver:
         for _name, run in self._runs.newest_first():
             if self._last is None and run.depends.root_abs == self._place.root_abs:
                 self._last = run
-                spoilt = run.depends.spoilt
-                if spoilt and 0 <= time.time() - run.time_s < _NO_LONGER_S:
-                    self.why_not = self.why_not or spoilt
+                if 0 <= time.time() - run.time_s < _NO_LONGER_S:
+                    self.why_not = self.why_not or run.why_not_again
             difference = self._difference(run, reader)
             if not difference:
                 self._passed = run

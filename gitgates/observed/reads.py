@@ -47,6 +47,9 @@ def read_output(lines: Iterable[str], cwd_abs: str) -> Observation:
     reads = _Reads(cwd_abs)
     for call in calls(lines):
         reads.take(call)
+        if reads.are_too_many:
+            why = f"reads and writes more than {_MOST_PATHS:,} files"
+            return Observation({}, frozenset(), frozenset(), why, "")
     return reads.observation()
 
 
@@ -90,6 +93,7 @@ class _Reads:
         self._names: dict[str, set[str]] = {}  # file → other names that it was opened by
         self._sockets: set[str] = set()  # addresses of the run itself, but for files
         self._unreusable = self._spoilt = ""
+        self.are_too_many = False  # paths: the rest need not be read
         self._takes: dict[str, Callable[[SystemCall], None]] = {
             **dict.fromkeys(("open", "openat", "openat2", "creat"), self._take_open),
             **dict.fromkeys(("rename", "renameat", "renameat2"), self._take_rename),
@@ -197,9 +201,7 @@ class _Reads:
     def _limit(self) -> None:
         paths_of = (self._reads, self._made, self._written, self._names)
         if sum(map(len, paths_of)) > _MOST_PATHS:
-            self._refuse(f"reads and writes more than {_MOST_PATHS:,} files")
-            for each in paths_of:
-                each.clear()
+            self.are_too_many = True
 
     def _through_own_links(self, path: str) -> str:
         """Return where a path leads, through links that the run has made itself."""

@@ -37,6 +37,12 @@ class ObservedRun(Record):
     files: frozenset[str]
 
     @property
+    def why_not_again(self) -> str:
+        """Why the gate is not to be observed again soon; empty: it is."""
+        is_huge = self.depends.unreusable and not self.depends.states
+        return self.depends.spoilt or (self.depends.unreusable if is_huge else "")
+
+    @property
     def is_reusable(self) -> bool:
         """Whether it has passed, and all that it depends on is known."""
         return not (self.depends.unreusable or self.depends.spoilt)

@@ -116,3 +116,15 @@ def test_explain(repo: Repo) -> None:
     no_strace = "impossible: there is no strace: install the package `strace`"
     assert explained(repo, PATH=str(tools))["test"] == no_strace
     assert explained(repo, GITGATES_REUSE="0")["test"] == "never, because of GITGATES_REUSE=0"
+
+
+def test_a_gate_that_reads_too_many_files(at: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gitgates.observed.reads._MOST_PATHS", 10)
+    for _ in range(2):
+        assert at.run(WHOLE)[0].status == "passed"
+    why = "reads and writes more than 10 files"
+    assert at.messages.texts == [f"the pass of whole cannot be reused: {why}"] * 2
+    outputs = at.repo.path / ".git/gitgates/strace"
+    monkeypatch.setattr("gitgates.engine.observing.observed", None)  # it is not observed again
+    assert at.run(WHOLE)[0].status == "passed"
+    assert list(outputs.iterdir()) == []

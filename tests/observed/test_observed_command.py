@@ -72,7 +72,8 @@ def test_it_ends_as_it_wants_when_it_is_asked_to(
         child = _start(group, script, tmp_path)
         group.end_all()
         assert group.wait() is child
-    assert (child.ending().exit_status, child.capture.captured()[0]) == (5, b"asked\n")
+    # How strace itself ends then does not matter: it was asked to.
+    assert (child.ending().ended_by_us, child.capture.captured()[0]) == (True, b"asked\n")
 
 
 @needs_strace
