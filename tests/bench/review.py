@@ -37,9 +37,11 @@ class Scene:
         self._make()
         self.stop("SessionStart")
         self.base = self._first_snapshot()
+        self.stop("PreToolUse")
         for number in range(0, self.files, ONE_IN):
             with self._file(number).open("a") as file:
                 file.write("more = 1\n" * 3)
+        self.stop("PostToolUse")
         self._plain_env = self._prepare_plain()
         self.stop("Stop")
         self.plain()
@@ -80,6 +82,8 @@ class Scene:
         """Send an event; return how long its answer took. Each stop is one of its own."""
         payload = {"session_id": "s", "cwd": str(self.folder), "hook_event_name": event}
         own = {"prompt_id": "p", "stop_hook_active": True, "last_assistant_message": str(turn)}
+        if "ToolUse" in event:  # what changes between the two is the session's own
+            own |= {"tool_name": "Bash", "tool_use_id": "t", "tool_input": {"command": "sh edit"}}
         argv = (str(self.bench.bin / "gitgates"), "agent-hook", "claude")
         raw = json.dumps({**payload, **own}).encode()
         start = time.perf_counter()
