@@ -258,7 +258,11 @@ def test_verify_reads_what_others_have_proved(repo: Repo, out: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("agent")
-def test_headless_attempts(repo: Repo, out: Path) -> None:
+def test_headless_attempts(
+    repo: Repo, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path_factory.mktemp("out")  # beside the repository, it would count as what is there
+    monkeypatch.setenv("OUT", str(out))
     repo.config(f'{CONFIG}[hooks.headless]\ngates = ["check"]\n')
     repo.commit("headless", "-a", "--no-verify")
     repo.write("a.txt", "proved\n")
