@@ -2,7 +2,8 @@
 
 Source: strace(1), "DESCRIPTION" and -y; strace 6.1 for what it does not say: a call of a process
 that another one interrupts is in two lines, `<unfinished ...>` and `<... NAME resumed>`; names have
-octal escapes, and in `<…>` also for `<` and `>`.
+octal escapes, and in `<…>` also for `<` and `>`; a call in which a process was killed before strace
+has heard which one it is, and which so was not made, has the name `???`, and no result.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 ENDED = "+++"  # in place of the name of a call: the process has ended
-NOT_READ = "???"  # the line is not understood
+NOT_READ = "not read"  # the line is not understood
 
 _MOST_LOOKS = 100_000
 _UNFINISHED = " <unfinished ...>"
-_START = re.compile(r"(\d+) +(?:(\w+)\(|<\.\.\. (\w+) resumed>(?:, )?|(\+\+\+|---|strace:))")
+_START = re.compile(
+    r"(\d+) +(?:(\w+|\?\?\?)\(|<\.\.\. (\w+|\?\?\?) resumed>(?:, )?|(\+\+\+|---|strace:))"
+)
 # The error, or what a number means, has no quotes: an argument that looks like a result has.
 _RESULT = re.compile(
     r"\) += (-?\d+|\?|0x[0-9a-f]+)(?:<([^<>]*)>(\(deleted\))?)?"
