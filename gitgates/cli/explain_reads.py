@@ -9,7 +9,7 @@ from collections import Counter
 from typing import Any
 
 from gitgates.core.clean import counted, utf8, visible_line
-from gitgates.core.errors import StateError
+from gitgates.core.errors import Interrupted, StateError
 from gitgates.core.record import Record
 from gitgates.core.types import Command, Config, Gate, Hook
 from gitgates.engine.plan import make_plan
@@ -19,7 +19,9 @@ from gitgates.hosts import git as githook
 from gitgates.observed.command import observed, why_not, why_not_here
 from gitgates.observed.reads import Observation, read_output
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM
+from gitgates.proc.descendants import Descendants
 from gitgates.proc.processes import Capture, Group, SignalPipe
+from gitgates.proc.traced import STRACE
 
 _VERSION = 1
 _FEW, _MOST_FOLDERS = 10, 12
@@ -70,7 +72,8 @@ def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
     """Run a command; return what was seen, and its exit status."""
     with tempfile.TemporaryDirectory(prefix="gitgates-reads-") as folder_abs:
         output_abs = f"{folder_abs}/strace"
-        traced, capture = observed(command, output_abs), Capture(_MOST_OUTPUT)
+        marked = command._replace(env={**command.env, STRACE: output_abs})
+        traced, capture = observed(marked, output_abs), Capture(_MOST_OUTPUT)
         with SignalPipe() as signals, Group(signals) as group:
             child = group.start(traced, gate.timeout_s, capture, strace=output_abs)
             if not isinstance(child, str):
@@ -79,6 +82,10 @@ def _observe(command: Command, gate: Gate) -> tuple[Observation, int]:
             said = child if isinstance(child, str) else os.fsdecode(capture.captured()[0])
             raise StateError(f"gate `{gate.name}` could not be started: {visible_line(said)}")
         ending = child.ending()
+        if ending.timed_out or ending.ended_by_us:
+            Descendants(f"{STRACE}={output_abs}").end()
+        if signals.received:
+            raise Interrupted(f"interrupted by signal {signals.received[0]}")
         if ending.timed_out:
             what = f"gate `{gate.name}` did not end in {gate.timeout_s:g} s"
             raise StateError(what, "Set a longer `timeout` for the gate.")

@@ -17,7 +17,7 @@ from gitgates.observed.environment import (
 )
 from gitgates.observed.runs import ObservedRun, ObservedRuns, keep_digests, read_digests
 from gitgates.observed.state import Reader, is_index
-from gitgates.observed.unchanged import first_difference, states_before
+from gitgates.observed.unchanged import CHANGES, first_difference, states_before
 from gitgates.proc.traced import STRACE
 from gitgates.store.files import make_folder, open_state, remove_file
 from gitgates.store.proofs import FOLDER, age, definition, digest
@@ -35,11 +35,10 @@ _LEFT_S = 86_400.0  # after which the output of strace for a run that was killed
 _MOST_FILES = 50_000  # that have passed by file, in all their versions
 _MOST_TICK_S, _POLL_S = 0.02, 0.001  # of the clock of the file system
 _HOME = "~/"  # of what `scratch` names there
-_SETTLES = "it changes "  # what the next run may find settled
 
 
-class Observatory:
-    """What the observed gates of one run share."""
+class ObserverContext:
+    """What the observers of one run share."""
 
     def __init__(self, repo: Repo, checkout: Repo | None) -> None:
         self.root_abs = os.path.realpath((checkout or repo).root_abs)
@@ -101,7 +100,7 @@ def _remove_old(path_abs: str) -> None:
 class GateObserver:
     """One gate with the commands that it would run; by file: without the paths."""
 
-    def __init__(self, gate: Gate, commands: Sequence[Command], place: Observatory) -> None:
+    def __init__(self, gate: Gate, commands: Sequence[Command], place: ObserverContext) -> None:
         self.gate, self._place = gate, place
         root_abs, command = place.root_abs, commands[0]
         words = [(each.argv, os.path.relpath(each.cwd_abs, root_abs)) for each in commands]
@@ -240,7 +239,7 @@ class GateObserver:
         self._runs.add(run._replace(depends=depends, environment=environment, files=files))
         why = depends.spoilt or depends.unreusable
         is_first = self._last is None or self._last.is_reusable
-        return "" if why.startswith(_SETTLES) and is_first else why
+        return "" if why.startswith(CHANGES) and is_first else why
 
     def has_failed(self, paths: Sequence[str] = ()) -> None:
         """Forget what has passed and fails now; `paths`: by file, those that it ran on.

@@ -14,7 +14,7 @@ from gitgates.core.record import Record
 from gitgates.core.types import BY_FILE, DECLARED
 from gitgates.engine.command import OWN_ENVIRONMENT
 from gitgates.engine.declared import Declarations
-from gitgates.engine.observing import GateObserver, Observatory
+from gitgates.engine.observing import GateObserver, ObserverContext
 from gitgates.engine.plan import AUDIT, OFF, REUSE
 from gitgates.engine.visible_content import VisibleContent
 from gitgates.observed.runs import ObservedRun
@@ -62,7 +62,7 @@ class Reuse:
     ) -> None:
         self._hook, self._repo, self._checkout, self._say = plan.event.name, repo, checkout, say
         self._content = self._look()
-        self._place = Observatory(repo, checkout)
+        self._place = ObserverContext(repo, checkout)
         self._is_stale = False  # whether a gate has run since the content was looked at
         self._passed: list[tuple[Candidate, GateResult]] = []  # to be recorded
         self._is_audit = repo.env.get(REUSE) == AUDIT

@@ -111,12 +111,18 @@ def _read(path_abs: str) -> ObservedRun | None:
 
 def _make_room(folder_abs: str) -> None:
     """Remove the gates that have not run for longest, where there are too many."""
+    changed: dict[str, float] = {}
     with os.scandir(folder_abs) as entries:
-        folders = sorted(
-            (entry for entry in entries if entry.is_dir(follow_symlinks=False)),
-            key=lambda entry: entry.stat().st_mtime,
-        )
-    for folder in folders[: max(len(folders) - _MOST_GATES, 0)]:
-        for name in os.listdir(folder.path):
-            remove_file(f"{folder.path}/{name}")
-        os.rmdir(folder.path)
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    changed[entry.path] = entry.stat().st_mtime
+            except OSError:
+                continue  # another run has removed it
+    for path_abs in sorted(changed, key=changed.__getitem__)[: max(len(changed) - _MOST_GATES, 0)]:
+        try:
+            for name in os.listdir(path_abs):
+                remove_file(f"{path_abs}/{name}")
+            os.rmdir(path_abs)
+        except OSError:
+            continue  # another run has removed it, or writes to it

@@ -15,7 +15,7 @@ from gitgates.observed.programs import interpreters
 from gitgates.observed.reads import is_below
 from gitgates.observed.state import ABSENT_STATE, CACHE_MARK, NAMES, SPECIAL, in_cache, is_index
 from gitgates.observed.syscalls import ABSENT, CONTENT, LISTED, PROGRAM, THERE
-from gitgates.observed.unchanged import Dependencies
+from gitgates.observed.unchanged import CHANGES, Dependencies
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class _EndedRun:
         if self._is_own_change(path, changed_ns):
             self._changed.append(key)
             if self._must_settle(path) and state != self._state_before(path, how, state):
-                self._unreusable = self._unreusable or f"it changes {key}, which it has read"
+                self._unreusable = self._unreusable or f"{CHANGES}{key}, which it has read"
         elif changed_ns >= self._began_ns or not _is_consistent(how, state):
             self._unreusable = self._unreusable or f"{key} changed while it ran"
 

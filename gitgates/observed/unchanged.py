@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from gitgates.observed.state import Reader
 
 
+# How the reason begins why a pass is not recorded, where the next run may find it settled.
+CHANGES = "it changes "
+
+
 class Dependencies(Record):
     """What a pass depends on. Paths are relative to the root where they are inside."""
 

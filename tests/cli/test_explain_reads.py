@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ CONFIG = """
 [gates.look]
 command = "cat a.txt sub/b.txt /etc/hostname; ls sub; test -e none.txt || echo 1 > out.txt; exit 3"
 [gates.slow]
-command = "sleep 30"
+command = "setsid sleep 300 & echo $! > pid; sleep 300"
 timeout = "1s"
 [gates.gone]
 command = "true"
@@ -63,6 +67,25 @@ def test_a_gate_that_does_not_end_in_time(looked_at: Repo) -> None:
     done = looked_at.gitgates("explain", "--reads", "slow")
     assert done.returncode == 73
     assert b"gate `slow` did not end in 1 s\n  Set a longer `timeout`" in done.stderr
+    assert not is_running(looked_at)
+
+
+@needs_strace
+def test_an_interrupted_run_leaves_nothing(looked_at: Repo) -> None:
+    program = (sys.executable, "-m", "gitgates", "explain", "--reads", "slow")
+    child = subprocess.Popen(program, cwd=looked_at.path, stderr=subprocess.PIPE)
+    while not (looked_at.path / "pid").exists():
+        time.sleep(0.01)
+    child.send_signal(signal.SIGINT)
+    _out, said = child.communicate(timeout=30)
+    assert (child.returncode, b"interrupted by signal 2" in said) == (130, True)
+    assert not is_running(looked_at)
+
+
+def is_running(repo: Repo) -> bool:
+    """Return whether what the gate has started in a session of its own runs."""
+    left = Path("/proc", (repo.path / "pid").read_text().strip(), "cmdline")
+    return left.exists() and bool(left.read_bytes())  # nobody may wait for it here
 
 
 @needs_strace

@@ -29,7 +29,6 @@ from gitgates.setup.discover.words import (
 
 USUAL = ("pre-commit", "pre-push", "manual")
 _LONGEST = 40  # of a command in a note
-_DAEMONS = ("docker", "podman")  # what these run cannot be observed
 _OTHER = Word("", (), "", "5m")  # what a hook manager runs has no word of ours
 
 
@@ -55,8 +54,7 @@ class Proposal(Record):
         keys |= {"command": task.command} if task.command else {}
         keys |= {"timeout": self.word.timeout, **task.keys}
         keys |= {"writes": True} if self.writes else {}
-        words = {*task.command.split(), *task.body.split()}
-        is_slow = self.runs_tests and "command" in keys and words.isdisjoint(_DAEMONS)
+        is_slow = self.runs_tests and "command" in keys
         if is_slow and not keys.keys() & {"writes", "pass_hook_input"}:
             keys["reuse"] = True
         return keys

@@ -547,7 +547,7 @@ def test_a_project_gets_what_its_people_would_write(
     ("name", "text", "reuses"),
     [
         ("Makefile", "test:\n\tpytest\n", True),
-        ("Makefile", "test:\n\tdocker compose run --rm app pytest\n", False),
+        ("Makefile", "test:\n\tdocker compose run --rm app pytest\n", True),
         ("Makefile", "test:\n\tuvx pytest\n", True),
         ("Makefile", "check:\n\truff check\n\tpytest\n", True),
         ("Makefile", "check:\n\truff check\n", False),
