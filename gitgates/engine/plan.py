@@ -32,6 +32,7 @@ REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has 
 REMOTE = "GITGATES_REMOTE"  # that switches the server off with 0, or with 1 has it used first
 AUDIT, OFF = "audit", "0"
 RUN_BY_FRAMEWORK = "pre-commit runs its hooks itself here"
+NO_COMMIT = "no commit is pushed"
 _AGAIN = {"staged": "commit", "pushed": "push", "caller": "run"}
 
 
@@ -219,17 +220,27 @@ def action_to_repeat(event: Event) -> str:
     return "run" if event.host == "manual" else _AGAIN[scope]
 
 
-def split_push(event: Event) -> tuple[tuple[str, Event], ...]:
-    """Return each pushed commit or tag with the event of its refs alone, in git's order.
+def split_push(event: Event, commits: Mapping[str, str]) -> tuple[tuple[str, Event], ...]:
+    """Return each pushed commit with the event of its refs alone, in git's order.
 
-    Deletions push nothing; together they are one event, with an empty id.
+    `commits`: pushed id → commit. An annotated tag may lead to the tip of a branch.
     """
     events: dict[str, Event] = {}
     for ref in event.refs:
-        tip = ref.local_id if ref.local_id.strip("0") else ""
-        part = events.get(tip, event._replace(refs=()))
-        events[tip] = part._replace(refs=(*part.refs, ref))
+        commit = commits[ref.local_id]
+        part = events.get(commit, event._replace(refs=()))
+        events[commit] = part._replace(refs=(*part.refs, ref))
     return tuple(events.items())
+
+
+def without_content(plan: Plan) -> Plan:
+    """Return the plan of a push of no commit: only gates that read what git says of it run."""
+    return plan._replace(
+        steps=tuple(
+            step if step.skip or step.gate.pass_hook_input else step._replace(skip=NO_COMMIT)
+            for step in plan.steps
+        )
+    )
 
 
 def joined_plan(plan: Plan, other: Plan) -> Plan:
@@ -248,8 +259,8 @@ def join_decisions(decisions: tuple[Decision, ...]) -> Decision:
 
 
 def describe_refs(event: Event) -> str:
-    """Return the pushed refs for display: `main, v1`."""
-    names = (ref.local_ref or ref.remote_ref for ref in event.refs)
+    """Return the refs that a push changes, for display: `main, v1`."""
+    names = (ref.remote_ref or ref.local_ref for ref in event.refs)
     return ", ".join(name.removeprefix("refs/heads/").removeprefix("refs/tags/") for name in names)
 
 

@@ -25,12 +25,15 @@ if TYPE_CHECKING:
 
 _BRANCH_CHECKOUT = "1"
 _REGULAR = (b"100644", b"100755", b"100664")
+_ANY_REMOTE = ("--remotes",)
 _DIFF = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-relative", "--no-abbrev")
 _STAGED = ("diff", "--cached", "--ignore-submodules=all", *_DIFF)
 
 
 def with_paths(event: Event, repo: Repo) -> Event:
     """Return the event with its paths, if any."""
+    if HOOK_POINTS[event.name].scope == "pushed":
+        return _with_pushed(event, repo.git)
     if (paths := _paths_of(event, repo)) is None:
         return event
     return event._replace(paths=paths[0], deleted=paths[1])
@@ -44,8 +47,6 @@ def _paths_of(event: Event, repo: Repo) -> Paths | None:
             return staged_paths(repo, merging=merging)
         case "message" if event.message_file_abs:
             return (os.path.relpath(event.message_file_abs, repo.root_abs),), ()
-        case "pushed":
-            return pushed_paths(git, event.refs, event.argv[0] if event.argv else "")
         case "head":
             # Against the first parent.
             args = ("--root", "-r", "--no-commit-id", "--diff-merges=first-parent", *_DIFF)
@@ -72,17 +73,19 @@ def pushed_id(git: Git) -> str:
     return git.resolve(branch)
 
 
-def is_as_committed(git: Git, tip: str) -> bool:
-    """Return whether the working tree equals the commit `tip`, without untracked files.
+def pushed_commits(repo: Repo, refs: tuple[RefUpdate, ...]) -> dict[str, str]:
+    """Return pushed id → commit; of what leads to none, such as a tag of a tree, nothing."""
+    head, commits = repo.head, dict[str, str]()
+    for tip in dict.fromkeys(ref.local_id for ref in refs if _is_id(ref.local_id)):
+        commits[tip] = tip if tip == head else repo.git.resolve(f"{tip}^{{commit}}")
+    return commits
 
-    A tag of something that is no commit has no content of its own to check: True.
-    """
-    commit = git.resolve(f"{tip}^{{commit}}")
-    if not commit:
-        return True
-    if git.resolve("HEAD") != commit:
+
+def is_as_committed(repo: Repo, commit: str) -> bool:
+    """Return whether the working tree equals a commit, without untracked files."""
+    if repo.head != commit:
         return False
-    return not git.out("status", "--porcelain", "-z", "--untracked-files=normal")
+    return not repo.git.out("status", "--porcelain", "-z", "--untracked-files=normal")
 
 
 def staged_paths(repo: Repo, *, merging: bool) -> Paths:
@@ -145,30 +148,48 @@ def tree_paths(git: Git, old: str, new: str) -> Paths:
     return _sorted(*raw_paths(git.out("diff-tree", "-r", *_DIFF, old, new, "--")))
 
 
-def pushed_paths(git: Git, refs: tuple[RefUpdate, ...], remote: str) -> Paths:
-    """Return what the pushed commits change that the remote does not have yet, for every ref.
+def known_to(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...]:
+    """Return the revisions that a remote has, as far as is known here.
 
-    A new branch is measured against what is known of the remote's branches; a forced push against
-    what both sides have; the deletion of a ref changes nothing. What the pushed tip no longer holds
-    is deleted.
+    Of one that nothing is known of (it is new, or named by its URL) those of all remotes, as
+    _ANY_REMOTE: what others have is not new.
     """
-    remote_tips = [ref.remote_id for ref in refs if _is_id(ref.remote_id)]
+    remote_ids = [ref.remote_id for ref in refs if ref.remote_id.strip("0")]
+    is_known = any(git.resolve(f"{commit_id}^{{commit}}") for commit_id in remote_ids)
+    if is_known or git.out("for-each-ref", "--count=1", f"refs/remotes/{remote}"):
+        return (*remote_ids, f"--remotes={remote}")
+    return _ANY_REMOTE
+
+
+def _with_pushed(event: Event, git: Git) -> Event:
+    """Return a push with what its commits change that the remote does not have yet.
+
+    A new branch is compared with what is known of the remote's branches; a forced push with what
+    both sides have. What a pushed tip no longer holds is deleted.
+    """
+    remote = event.argv[0] if event.argv else ""
+    edges = known_to(event.refs, remote, git) if event.refs else ()
     files: set[str] = set()
     deleted: set[str] = set()
-    for tip in sorted({ref.local_id for ref in refs if _is_id(ref.local_id)}):
-        if not git.resolve(f"{tip}^{{commit}}"):
-            continue  # a tag of a tree or a blob
+    for tip in sorted({ref.local_id for ref in event.refs}):
         touched = git.names(
             *("log", "--format=", "--name-only", "-z", "--no-renames", "--diff-merges=combined"),
             *("--no-ext-diff", "--no-relative", "--ignore-missing", "--ignore-submodules=all"),
-            *(tip, "--not", *remote_tips, f"--remotes={remote}"),
+            *(tip, "--not", *edges),
         )
         names = {name.lstrip("\n") for name in touched}
         entries = git.out("ls-tree", "-r", "-z", "--full-tree", tip).split(b"\0")
         modes = {os.fsdecode(e.partition(b"\t")[2]): e[:6] for e in entries}
         files |= {name for name in names if modes.get(name) in _REGULAR}
         deleted |= names - modes.keys()
-    return _sorted(files, deleted)
+    if edges == _ANY_REMOTE:
+        with_what = "with the branches of other remotes"
+        if not git.out("for-each-ref", "--count=1", "refs/remotes"):
+            with_what = "with no other remote either: all its commits count as new"
+        note = f"it is not known what `{remote}` has; the push was compared {with_what}"
+        event = event._replace(note="; ".join(filter(None, (event.note, note))))
+    paths = _sorted(files, deleted)
+    return event._replace(paths=paths[0], deleted=paths[1])
 
 
 def raw_paths(raw: bytes) -> tuple[set[str], set[str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.errors import UsageError
+from gitgates.git.paths import known_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,13 +20,9 @@ def pushed(refs: tuple[RefUpdate, ...], remote: str, git: Git) -> tuple[str, ...
         for ref in refs
         if ref.local_id.strip("0") and ref.has_code
     ]
-    remote_ids = [ref.remote_id for ref in refs if ref.remote_id.strip("0")]
     commit_ids = [tip for tip in dict.fromkeys(tips) if tip]
-    return (
-        ("--ignore-missing", *commit_ids, "--not", *remote_ids, f"--remotes={remote}")
-        if commit_ids
-        else ()
-    )
+    edges = known_to(refs, remote, git)
+    return ("--ignore-missing", *commit_ids, "--not", *edges) if commit_ids else ()
 
 
 def unpushed(git: Git) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from gitgates.engine.plan import (
     record_skips,
     split_push,
     wants_paths,
+    without_content,
 )
 from gitgates.engine.run import run_plan
 from gitgates.git.index import named_index
@@ -40,10 +41,10 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     event, hook = call.event, call.hook
     if not hook.gates or call.is_dry:
         return so_far
-    if choose_view(event, hook) != "checkout":
-        call.decision = _run_here(call, event, as_committed=True)
-    elif event.name == "pre-push":
+    if event.name == "pre-push" and event.refs:
         call.decision = _run_push(call)
+    elif choose_view(event, hook) != "checkout":
+        call.decision = _run_here(call, event, as_committed=True)
     else:
         call.decision = run_in_checkout(call, event)
     return so_far.joined(Verdict(call.decision.verdict))
@@ -72,17 +73,24 @@ def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> De
 
 def _run_push(call: HookCall) -> Decision:
     """Check each pushed commit: in the working tree if that is equal, else in a checkout."""
-    from gitgates.git.paths import is_as_committed  # not needed before a commit
+    from gitgates.git.paths import is_as_committed, pushed_commits  # not needed before a commit
 
     decisions: list[Decision] = []
-    parts = split_push(call.event)
+    commits = pushed_commits(call.repo, call.event.refs)
+    event = call.event._replace(refs=tuple(r for r in call.event.refs if commits.get(r.local_id)))
+    if not event.refs and event.host == "git":
+        call.plan = without_content(_plan(call, event))
+        return run_plan(call.plan, call.config, call.repo, call.listener, options=call.options)
+    if choose_view(event, call.hook) != "checkout":  # or all files are named, and no commit
+        return _run_here(call, event, as_committed=True)
+    parts = split_push(event, commits)
     for tip, part in parts[:1] if call.is_once else parts:
-        if not tip or is_as_committed(call.repo.git, tip):
+        if is_as_committed(call.repo, tip):
             decisions.append(_run_here(call, part))
         else:
             call.say(f"checking what is pushed to {describe_refs(part)} in a private checkout")
             decisions.append(run_in_checkout(call, part, tip))
-        if decisions[-1].verdict < BLOCK and tip and is_lent(call.config, SIGNED):
+        if decisions[-1].verdict < BLOCK and is_lent(call.config, SIGNED):
             from gitgates.session.push_record import record_push  # only where proofs are signed
 
             record_push(call, tip, part, decisions[-1])

@@ -10,7 +10,7 @@ import forked
 import pytest
 from conftest import Repo
 from each_case import each_case
-from test_githook import arm, change, seen
+from test_githook import RECORD, arm, change, seen
 
 _PREPARED: list[Path] = []
 
@@ -84,18 +84,64 @@ def test_push_of_a_tag(pushing: Repo, out: Path) -> None:
     assert seen(out) == ["released"]
 
 
-def test_push_of_a_tag_on_a_blob_is_about_no_path(pushing: Repo, out: Path) -> None:
+@pytest.mark.parametrize("unstaged", ["", "unstaged = 'keep'\n"])
+def test_a_push_of_no_commit_checks_nothing(pushing: Repo, out: Path, unstaged: str) -> None:
+    pushing.git("push", "-q", "--no-verify", "origin", "main:doomed")
+    gates = "[gates.asked]\ncommand = 'cat >$OUT/asked; true'\npass_hook_input = true\n"
+    hook = f"[hooks.pre-push]\ngates = ['record', 'always', 'asked']\n{unstaged}"
+    pushing.config(RECORD + gates + hook)
     pushing.git("tag", "blob", "HEAD:base")
-    pushing.git("push", "-q", "origin", "blob")
-    assert (seen(out), seen(out, "always")) == (None, ["ran"])
+    pushing.git("tag", "tree", "HEAD^{tree}")
+    done = pushing.ask("git", "push", "origin", ":doomed", "blob", "tree")
+    assert done.returncode == 0
+    assert b"always  skipped      no commit is pushed\n" in done.stderr
+    assert (seen(out), seen(out, "always")) == (None, None)
+    # What git says of the push is there to be checked, for a gate that asks for it.
+    asked = seen(out, "asked") or []
+    assert [line.split()[2] for line in asked] == [
+        "refs/heads/doomed",
+        "refs/tags/blob",
+        "refs/tags/tree",
+    ]
 
 
-def test_deleting_a_branch_runs_gates_that_take_no_paths(pushing: Repo, out: Path) -> None:
-    pushing.git("push", "-q", "origin", "main:doomed")
-    seen(out)
-    seen(out, "always")
-    pushing.git("push", "-q", "origin", ":doomed")
-    assert (seen(out), seen(out, "always")) == (None, ["ran"])
+def test_a_commit_and_a_tag_on_it_are_checked_once(pushing: Repo, out: Path) -> None:
+    change(pushing, "released")
+    pushing.git("tag", "-am", "v1", "v1")
+    pushing.git("push", "-q", "--follow-tags", "origin", "main")
+    assert (seen(out), seen(out, "always")) == (["released"], ["ran"])
+    # Another commit is checked by itself, and what is deleted beside it adds nothing.
+    pushing.git("push", "-q", "--no-verify", "origin", "main:doomed")
+    pushing.git("branch", "old", "HEAD~1")
+    change(pushing, "next")
+    pushing.git("push", "-q", "origin", "main", "old:refs/heads/older", ":doomed")
+    assert seen(out, "always") == ["ran", "ran"]
+
+
+@pytest.mark.parametrize("by_url", [False, True])
+def test_what_any_remote_has_is_not_new_to_an_unknown_one(
+    pushing: Repo, out: Path, *, by_url: bool
+) -> None:
+    change(pushing, "mine")
+    pushing.git("init", "-q", "--bare", "../mirror.git")
+    pushing.git("remote", "add", "mirror", "../mirror.git")
+    done = pushing.ask("git", "push", "../mirror.git" if by_url else "mirror", "main")
+    assert seen(out) == ["mine"]
+    assert b"the push was compared with the branches of other remotes\n" in done.stderr
+    # What is known of the remote itself counts, also where others have more.
+    pushing.git("push", "-q", "--no-verify", "origin", "main")
+    change(pushing, "more")
+    pushing.git("push", "-q", "--no-verify", "origin", "main")
+    done = pushing.ask("git", "push", "../mirror.git" if by_url else "mirror", "main")
+    assert seen(out) == ["more"]
+    assert b"was compared" not in done.stderr
+
+
+def test_a_push_is_named_by_the_branch_that_it_changes(pushing: Repo) -> None:
+    change(pushing, "one")
+    pushing.write("untracked", "x")
+    done = pushing.ask("git", "push", "origin", "HEAD:main")
+    assert b"checking what is pushed to main in a private checkout\n" in done.stderr
 
 
 def test_nothing_to_push_runs_nothing(pushing: Repo, out: Path) -> None:

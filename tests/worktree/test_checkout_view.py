@@ -129,13 +129,6 @@ def test_keep_checks_the_working_tree(pushing: Repo, out: Path) -> None:
     assert said(out, "where") == [str(pushing.path)]
 
 
-def test_a_deletion_needs_no_checkout(pushing: Repo, out: Path) -> None:
-    pushing.git("push", "-q", "--no-verify", "origin", "main:doomed")
-    pushing.write("forgotten", "x")
-    pushing.git("push", "-q", "origin", ":doomed")
-    assert said(out, "where") == [str(pushing.path)]
-
-
 def test_why_jest_finds_no_test_there_is_said(pushing: Repo) -> None:
     """In the words of Jest 30, which leaves out all paths with `/.git/` in them."""
     jest = "case $PWD in */.git/*) echo No tests found, exiting with code 1; exit 1; esac"
