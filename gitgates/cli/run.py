@@ -13,7 +13,14 @@ from click.core import ParameterSource
 
 from gitgates.config.values import PATTERNS, BadValue
 from gitgates.core import environ
-from gitgates.core.errors import ConfigError, GitgatesError, UsageError, unwritable
+from gitgates.core.errors import (
+    UNTESTABLE,
+    ConfigError,
+    GitgatesError,
+    Interrupted,
+    UsageError,
+    unwritable,
+)
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import lenders
 from gitgates.core.types import Config, Decision, Hook, Plan
@@ -73,14 +80,14 @@ _OPTIONS = (
         metavar="A",
         default="",
         callback=_not_empty,
-        help="Check the changes since commit A …",
+        help="Check what the branch at B changes since it left A (`git diff A...B`) …",
     ),
     click.option(
         "--to-ref",
         metavar="B",
         default="",
         callback=_not_empty,
-        help="… up to commit B (default HEAD).",
+        help="… where B is HEAD by default. Gates read the working tree: check out B before.",
     ),
     click.option(
         "--directory",
@@ -156,11 +163,23 @@ def _select_all(options: Mapping[str, Any], repo: Repo) -> facts.Paths:
         case ["--glob"]:
             return _match_globs(options["globs"], repo), ()
         case ["--from-ref"] if from_ref:
-            return facts.range_paths(repo.git, from_ref, to_ref or "HEAD")
+            return facts.branch_paths(repo.git, from_ref, to_ref or "HEAD")
         case ["--from-ref"]:
             raise UsageError("--to-ref needs --from-ref", "Specify both: --from-ref A --to-ref B")
         case conflicting:
             raise UsageError(f"{' and '.join(conflicting)} cannot be given together", "Choose one.")
+
+
+def _not_checked_out(options: Mapping[str, Any], repo: Repo) -> str:
+    """Return how what gates read differs from the commit that was named, if it does."""
+    tip = options["to_ref"] or "HEAD"
+    if not options["from_ref"]:
+        return ""
+    if repo.git.resolve(f"{tip}^{{commit}}") != repo.head:
+        return f"`{tip}` is not checked out: the gates have read the working tree as it is"
+    if repo.git.out("status", "--porcelain", "--untracked-files=no"):
+        return "the gates have read the working tree, with its uncommitted changes"
+    return ""
 
 
 def _names_from(source: str) -> tuple[str, ...]:
@@ -259,6 +278,12 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     is_flag=True,
     help="Run gates with `remote` on the server even where there is room here.",
 )
+@click.option(
+    "--bisect",
+    is_flag=True,
+    help="For `git bisect run`: exit status 125, which skips a commit, where it cannot be judged: "
+    "it has no such configuration, a gate cannot start, or nothing was checked.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Show only what did not pass.")
 @click.option("-v", "--verbose", is_flag=True, help="Also show the output of gates that passed.")
 def command(
@@ -268,6 +293,7 @@ def command(
     fmt: str,
     quiet: bool,
     verbose: bool,
+    bisect: bool,
     **options: Any,  # noqa: ANN401 - click's
 ) -> int:
     """Run the gates of HOOK now (default: manual if it is configured, else pre-commit).
@@ -307,8 +333,19 @@ def command(
             write_junit(files["junit"], error.decision, error.plan.event.name)
         if expected_error and not isinstance(listener, Console):
             terminal.write(listener.failed(expected_error))
+        if bisect and expected_error and not isinstance(error, Interrupted):
+            click.echo(f"gitgates: {expected_error}", err=True)
+            return UNTESTABLE
         raise
-    return githook.encode(call.decision)
+    return _bisected(call.decision) if bisect else githook.encode(call.decision)
+
+
+def _bisected(decision: Decision | None) -> int:
+    """Return the exit status for `git bisect run`: of good, bad, or of what cannot be judged."""
+    statuses = {visit.result.status for visit in decision.visits} if decision else set()
+    has_failed = not statuses.isdisjoint(("failed", "timed-out", "killed"))
+    status = githook.encode(decision)
+    return status if has_failed or (not status and "passed" in statuses) else UNTESTABLE
 
 
 def _write_reports(
@@ -378,7 +415,11 @@ def _run(
             event = event._replace(note=note)
     else:
         event = githook.decode_by_hand(hook.name, paths, deleted, (repo.root_abs, repo.git_dir_abs))
-        event = event._replace(base=options["from_ref"], with_untracked=not any(options.values()))
+        event = event._replace(
+            base=options["from_ref"],
+            note=_not_checked_out(options, repo),
+            with_untracked=not any(options.values()),
+        )
     call = handle(event, repo, listener, hook.gates if gates or directory else (), skips=skips)
     if call.note and not call.plan:
         # A gate that calls us would pass by that, and has checked nothing.

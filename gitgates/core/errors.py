@@ -14,6 +14,7 @@ _OWN = "gitgates"  # in the name of each file of ours
 
 OK = 0
 BLOCKED = 1
+UNTESTABLE = 125  # for git-bisect(1): skip this commit
 
 EXIT_STATUSES: tuple[tuple[int, str], ...] = (
     (0, "ok: every gate passed, was skipped, or only warned"),
@@ -25,6 +26,7 @@ EXIT_STATUSES: tuple[tuple[int, str], ...] = (
     (74, "git failed, or this is not a git repository"),
     (75, "another gitgates run holds the lock"),
     (78, "the configuration has errors, or is missing where it is required"),
+    (125, "`gitgates run --bisect` only: this commit cannot be judged"),
     (130, "interrupted by a signal (unless it is ignored, as under nohup); the gates were ended"),
 )
 

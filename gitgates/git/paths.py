@@ -140,6 +140,20 @@ def range_paths(git: Git, old: str, new: str) -> Paths:
     return _sorted(*raw_paths(git.out("diff", *_DIFF, old, new, "--")))
 
 
+def branch_paths(git: Git, base: str, tip: str) -> Paths:
+    """Return existing and deleted paths that a branch changes, since its merge base with `base`.
+
+    Raises: GitError where one of them is no commit, or they have none in common.
+    """
+    common = git.ask("merge-base", base, tip)
+    if common.exit_status == 1:
+        raise GitError(
+            f"`{base}` and `{tip}` have no common commit here",
+            "In a shallow clone: git fetch --unshallow",
+        )
+    return range_paths(git, common.stdout.decode().strip() or base, tip)
+
+
 def tree_paths(git: Git, old: str, new: str) -> Paths:
     """Return existing and deleted paths that differ between two trees.
 

@@ -87,6 +87,63 @@ def test_options_that_choose_paths(echo: Repo) -> None:
     assert found == CHOSEN
 
 
+def test_a_range_is_what_the_branch_changes(echo: Repo) -> None:
+    echo.git("checkout", "-qb", "topic")
+    echo.write("topic.txt", "x")
+    echo.commit_all("topic")
+    echo.git("checkout", "-q", "main")
+    echo.write("main.txt", "x")
+    echo.commit_all("main")
+    echo.git("checkout", "-q", "topic")
+    done = echo.gitgates("run", "-v", "--from-ref", "main", "--to-ref", "topic")
+    assert paths(done) == ["topic.txt"]
+    assert b"gates have read" not in done.stdout
+    # A gate sees no other content than that of the working tree.
+    echo.write("a.txt", "edited")
+    edited = echo.gitgates("run", "-v", "--from-ref", "main")
+    assert b"gates have read the working tree, with its uncommitted changes\n" in edited.stdout
+    elsewhere = echo.gitgates("run", "-v", "--from-ref", "topic", "--to-ref", "main")
+    assert paths(elsewhere) == ["main.txt"]
+    assert b"`main` is not checked out: the gates have read the working tree" in elsewhere.stdout
+    echo.git("checkout", "-q", "--orphan", "alone")
+    echo.git("commit", "-qm", "alone")
+    unrelated = echo.gitgates("run", "--from-ref", "main")
+    assert unrelated.returncode == 74
+    assert b"`main` and `HEAD` have no common commit here\n" in unrelated.stderr
+
+
+def test_bisect_skips_commits_that_cannot_be_judged(repo: Repo) -> None:
+    gate = "[gates.a]\ncommand = '{}'\n[hooks.manual]\ngates = ['a']\n"
+    configs = {
+        "none": None,
+        "good": gate.format("true"),
+        "another gate": "[gates.b]\ncommand = 'true'\n",
+        "bad": gate.format("false"),
+        "no program": gate.format("no-such-program"),
+        "invalid": "[gates.a]\ncommand = 7\n",
+        "still bad": gate.format("false"),
+        "nothing": gate.format("echo no tests ran in 0.01s"),
+    }
+    for name, config in configs.items():
+        repo.write("version", name)
+        repo.write("pyproject.toml") if config is None else repo.config(config)
+        repo.commit_all(name)
+    judge = (sys.executable, "-m", "gitgates", "run", "--gate", "a", "--bisect")
+    statuses = {}
+    for name, commit in zip(
+        configs, repo.git("rev-list", "--reverse", "main").split(), strict=True
+    ):
+        repo.git("checkout", "-q", commit)
+        statuses[name] = repo.gitgates(*judge[3:]).returncode
+    judged = {name: status for name, status in statuses.items() if status != 125}
+    assert judged == {"good": 0, "bad": 1, "still bad": 1}
+    repo.git("bisect", "start", "main", "main~6")
+    found = repo.ask("git", "bisect", "run", *judge).stdout
+    # Between good and bad is one that cannot be judged.
+    both = {repo.git("rev-parse", name).encode() for name in ("main~4", "main~5")}
+    assert set(found.partition(b"first bad commit could be any of:\n")[2].split()[:2]) == both
+
+
 def test_names_of_any_bytes_from_a_list(echo: Repo) -> None:
     odd = [b"-dash.txt", b"new\nline.txt", b"raw\xff.txt", b"sp ace.txt"]
     for name in odd:
