@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from gitgates.core.errors import Interrupted
+from gitgates.core.lifecycle import HOOK_POINTS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from gitgates.core.errors import GitgatesError
     from gitgates.report.text import Console, Terminal
     from gitgates.session.git_hooks import HookCall
 
@@ -27,4 +31,14 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
             terminal.write(save_run(call.decision, call.plan, call.config, began_s))
     if call.errors:
         raise call.errors[0]
-    return encode(call.decision)
+    return encode(call.decision) if HOOK_POINTS[call.event.name].can_block else 0
+
+
+def status_of(error: GitgatesError, hook: str, otherwise: int = 0) -> int:
+    """Return the exit status of a hook for an error; `otherwise`: where it is too late to block.
+
+    Git hands on that of some hooks by which it is too late: `git bisect start` would end half-way.
+    """
+    point = HOOK_POINTS.get(hook)
+    is_too_late = point and not point.can_block and not isinstance(error, Interrupted)
+    return otherwise if is_too_late else error.exit_status

@@ -14,7 +14,7 @@ from gitgates.core import environ
 from gitgates.core.errors import GitgatesError, UsageError
 from gitgates.core.lifecycle import HOOK_POINTS, KEPT_SUFFIX
 from gitgates.engine.command import is_running_here, with_hook
-from gitgates.entry import finish
+from gitgates.entry import finish, status_of
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
 from gitgates.report.text import Console, Terminal, as_bytes, escaped_line, open_terminal
@@ -59,14 +59,18 @@ def run(args: list[str]) -> int:
     if has_kept and not stand_in:
         kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
     console = Console(terminal)
-    event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
-    if any(env.get(name) for name in _LEGACY) and os.path.exists(f"{shim}.legacy"):
-        event = event._replace(within_framework=True)
     began_s = time.time()
-    call = handle(event, repo, console)
-    if stand_in and not _has_run(call, stand_in):
-        kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
-    return finish(call, console, terminal, began_s) or kept_status
+    try:
+        event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
+        if any(env.get(name) for name in _LEGACY) and os.path.exists(f"{shim}.legacy"):
+            event = event._replace(within_framework=True)
+        call = handle(event, repo, console)
+        if stand_in and not _has_run(call, stand_in):
+            kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
+        return finish(call, console, terminal, began_s) or kept_status
+    except GitgatesError as error:
+        error.exit_status = status_of(error, hook, kept_status)
+        raise
 
 
 def _stand_in(shim: str, hook: str, repo: Repo) -> str:

@@ -6,9 +6,9 @@ import os
 import time
 
 from gitgates.core import environ
-from gitgates.core.errors import UsageError
+from gitgates.core.errors import GitgatesError, UsageError
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.entry import finish
+from gitgates.entry import finish, status_of
 from gitgates.git.paths import pushed_id
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import precommit as host
@@ -36,9 +36,13 @@ def run(args: list[str]) -> int:
     event_env = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), event_env, (repo.root_abs, cwd_abs))
     began_s = time.time()
-    call = handle(event, repo._replace(env=_original_env(env)), console)
-    # The framework shows stdout where we fail, or where it is asked to.
-    return finish(call, console, terminal, began_s)
+    try:
+        call = handle(event, repo._replace(env=_original_env(env)), console)
+        # The framework shows stdout where we fail, or where it is asked to.
+        return finish(call, console, terminal, began_s)
+    except GitgatesError as error:
+        error.exit_status = status_of(error, stage)
+        raise
 
 
 def _original_env(env: Mapping[str, str]) -> dict[str, str]:

@@ -438,6 +438,33 @@ def test_a_hook_that_comes_too_late_says_so(repo: Repo) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("'false'", b"too late to block: gate `a` failed"), ("7", b"gates.a.command: got 7")],
+)
+def test_what_fails_too_late_breaks_no_command_of_git(
+    repo: Repo, command: str, said: bytes
+) -> None:
+    repo.config(f"[gates.a]\ncommand = {command}\n[hooks.post-checkout]\ngates = ['a']\n")
+    repo.write("a", "1")
+    repo.commit_all("one")
+    repo.write("a", "2")
+    repo.commit_all("two")
+    repo.write("a", "3")
+    repo.commit_all("three")
+    repo.shim("post-checkout")
+    done = repo.ask("git", "worktree", "add", "-q", "-b", "other", "../other")
+    assert (done.returncode, said in done.stderr) == (0, True)
+    repo.git("bisect", "start", "HEAD", "HEAD~2")
+    assert repo.git("rev-parse", "HEAD") == repo.git("rev-parse", "main~1")
+    # By hand, and of a hook that was there before, the exit status is what it was.
+    repo.git("checkout", "-q", "main")
+    assert repo.gitgates("run", "post-checkout").returncode in (1, 78)
+    kept = repo.write(".git/hooks/post-checkout.before-gitgates", "#!/bin/sh\nexit 1\n")
+    kept.chmod(0o755)
+    assert repo.ask("git", "checkout", "-q", "main~1").returncode == 1
+
+
 def test_skips_are_said_and_required_gates_cannot_be_skipped(repo: Repo) -> None:
     repo.config(
         "[gates.a]\ncommand = 'true'\n[gates.b]\ncommand = 'true'\nrequired = true\n"

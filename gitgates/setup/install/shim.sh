@@ -42,4 +42,7 @@ gitgates $hook: nothing was checked: the gitgates that this hook was installed w
   Or leave the gates out this once: GITGATES=0 git ...
   Or take the hook out for good: rm '$0'
 MESSAGE
+case $hook in
+    *post-*) exit 0 ;; # git has done already what it is about
+esac
 exit 69
