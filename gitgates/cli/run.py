@@ -177,7 +177,7 @@ def _not_checked_out(options: Mapping[str, Any], repo: Repo) -> str:
         return ""
     if repo.git.resolve(f"{tip}^{{commit}}") != repo.head:
         return f"`{tip}` is not checked out: the gates have read the working tree as it is"
-    if repo.git.out("status", "--porcelain", "--untracked-files=no"):
+    if repo.git.out_of_files("status", "--porcelain", "--untracked-files=no"):
         return "the gates have read the working tree, with its uncommitted changes"
     return ""
 

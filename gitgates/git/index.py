@@ -12,7 +12,7 @@ import stat
 import time
 
 from gitgates.core.errors import GitError
-from gitgates.git.repo import nul_ended
+from gitgates.git.repo import nul_ended, nul_split
 from gitgates.store.files import open_state, remove_file
 
 TYPE_CHECKING = False
@@ -54,6 +54,7 @@ class Unstaged:
         self.modified: dict[str, str] = {}  # path → the blob that the index has there
         self.unseen: list[str] = []  # announced with `git add -N`, not part of the commit
         self.submodules: list[str] = []
+        self.unreadable: list[str] = []  # submodules whose git folder is gone
 
     def __bool__(self) -> bool:
         return bool(self.modified or self.unseen)
@@ -66,7 +67,11 @@ def find_unstaged(git: Git) -> Unstaged:
     """
     unstaged = Unstaged()
     args = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
-    for line in git.out(*args).split(b"\0"):
+    completed = git.ask(*args)
+    if completed.exit_status:
+        unstaged.unreadable = _without_folder(git)
+    output = git.out_of_files(*args) if completed.exit_status else completed.stdout
+    for line in output.split(b"\0"):
         if line[:2] != b"1 ":
             continue  # what is unmerged cannot be committed
         _one, status, _sub, _in_head, mode, _worktree, _head_blob, blob, name = line.split(b" ", 8)
@@ -82,6 +87,19 @@ def find_unstaged(git: Git) -> Unstaged:
         else:
             unstaged.modified[path] = blob.decode("ascii")
     return unstaged
+
+
+def _without_folder(git: Git) -> list[str]:
+    """Return the submodules whose git folder is gone: what they hold, git cannot tell."""
+    entries = git.names("ls-files", "-z", "--stage")
+    names = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000 ")]
+    lost: list[str] = []
+    for name in names:
+        folder = f"{git.cwd_abs}/{name}"
+        asked = git._replace(cwd_abs=folder).ask("rev-parse", "--git-dir")
+        if os.path.lexists(f"{folder}/.git") and asked.exit_status:
+            lost.append(name)
+    return lost
 
 
 class WatchedFiles:
@@ -170,7 +188,7 @@ class Contents:
 
 def _unstaged_names(git: Git) -> frozenset[str]:
     args = ("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--no-renames")
-    return frozenset(git.names(*args))
+    return frozenset(nul_split(git.out_of_files(*args)))
 
 
 def restage(repo: Repo, paths: tuple[str, ...]) -> tuple[str, ...]:

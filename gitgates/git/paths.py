@@ -85,7 +85,7 @@ def is_as_committed(repo: Repo, commit: str) -> bool:
     """Return whether the working tree equals a commit, without untracked files."""
     if repo.head != commit:
         return False
-    return not repo.git.out("status", "--porcelain", "-z", "--untracked-files=normal")
+    return not repo.git.out_of_files("status", "--porcelain", "-z", "--untracked-files=normal")
 
 
 def staged_paths(repo: Repo, *, merging: bool) -> Paths:

@@ -117,6 +117,20 @@ class Git(Record):
         """
         return self._checked(args, self.ask(*args, stdin=stdin))
 
+    def out_of_files(self, *args: str) -> bytes:
+        """Return the output of a command that looks at the working tree.
+
+        Without submodules, where git ends because it cannot look into one.
+
+        Raises: GitError where it fails.
+        """
+        completed = self.ask(*args)
+        if completed.exit_status:
+            others = (arg for arg in args[1:] if not arg.startswith("--ignore-submodules"))
+            without = self.ask(args[0], "--ignore-submodules=all", *others)
+            completed = completed if without.exit_status else without
+        return self._checked(args, completed)
+
     def out_all(self, *commands: tuple[str, ...]) -> list[bytes]:
         """Run several git commands in parallel, as `ask_all` does, and return their outputs.
 

@@ -181,7 +181,7 @@ def _saw_more(call: HookCall) -> bool:
     if view == "checkout" or not is_lent(call.config, SIGNED):
         return False
     status = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
-    entries = nul_split(call.repo.git.out(*status))
+    entries = nul_split(call.repo.git.out_of_files(*status))
     return any(entry[1] == "?" or (view == "keep" and entry[1] != " ") for entry in entries)
 
 
@@ -262,7 +262,7 @@ def committed_config(git: Git, config: Config) -> Config | None:
     """
     diff = ("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--")
     files = () if config.members else (*FILES, *config.sources)
-    changed = settings_among(git.names(*diff, *files), config)
+    changed = settings_among(nul_split(git.out_of_files(*diff, *files)), config)
     if not changed:
         return None
     if not changed.isdisjoint(FILES):  # they may lead to others now

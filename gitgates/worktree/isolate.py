@@ -117,6 +117,11 @@ class Isolation:
     def _find_unstaged(self) -> Unstaged:
         unstaged = find_unstaged(self._git)
         self.staged = tuple(unstaged.staged)
+        for name in unstaged.unreadable:
+            self.notes.append(
+                f"submodule `{name}` could not be looked at: its git folder is missing; to clone "
+                f"it again: mv '{name}' '{name}.old' && git submodule update --init '{name}'"
+            )
         return unstaged
 
     def _stash(self, unstaged: Unstaged, git_locks: Mapping[str, int]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -308,6 +309,31 @@ def test_submodules_are_left_alone_and_said(armed: Repo, tmp_path: Path) -> None
     armed.write("a", "unstaged")
     said = commit_and_compare(armed)
     assert "gitgates: submodules are left unchanged: sub\n" in said
+
+
+def test_a_submodule_whose_git_folder_is_gone_stops_no_commit(armed: Repo, tmp_path: Path) -> None:
+    other = Repo.init(tmp_path / "other")
+    other.write("f", "x")
+    other.commit_all("other")
+    armed.git("submodule", "add", "-q", str(other.path), "sub")
+    armed.git("commit", "-qm", "add")
+    shutil.rmtree(armed.path / ".git/modules/sub")
+    armed.write("a", "staged\n")
+    armed.git("add", "a")
+    armed.write("a", "unstaged\n")  # is hidden as ever
+    done = armed.commit()
+    assert done.returncode == 0
+    said = b"gitgates: submodule `sub` could not be looked at: its git folder is missing; "
+    assert said in done.stderr
+    assert armed.git("show", "HEAD:a") == "staged"
+    assert (armed.path / "a").read_text() == "unstaged\n"
+    armed.git("commit", "-qm", "all", "a")
+    (armed.path / "sub").rename(tmp_path / "sub.old")
+    armed.git("submodule", "update", "-q", "--init", "sub")
+    assert armed.git("status", "--porcelain") == ""
+    # What git itself cannot do is an error as before.
+    (armed.path / ".git/index").write_bytes(b"no index")
+    assert armed.gitgates("run", "--staged").returncode == 74
 
 
 def test_with_nothing_unstaged_nothing_is_touched(armed: Repo) -> None:
