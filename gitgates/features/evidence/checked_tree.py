@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
+_FAILED = ("failed", "timed-out", "killed", "not-started")
 
 
 class CheckedTree(Record):
@@ -29,10 +30,11 @@ class CheckedTree(Record):
         lost = [gate for gate, then in self.believed.items() if then != trust_digest]
         return self._replace(gates={**self.gates, **dict.fromkeys(lost, "not-run")})
 
-    def has_run(self, gate: str) -> bool:
-        """Return whether a gate has run, and so did not block the commit."""
-        return self.gates.get(gate, "not-run") not in _NOT_RUN
+    def has_run(self, gate: str, *, let_pass: bool = False) -> bool:
+        """Return whether a gate has passed; `let_pass`: or its failure did not block the commit."""
+        status = self.gates.get(gate, "not-run")
+        return status not in _NOT_RUN and (let_pass or status not in _FAILED)
 
-    def covers(self, gate: str) -> bool:
-        """Return whether a gate has run, or had no path to run on."""
-        return self.gates.get(gate) == "unmatched" or self.has_run(gate)
+    def covers(self, gate: str, *, let_pass: bool = False) -> bool:
+        """Return whether a gate has so run, or had no path to run on."""
+        return self.gates.get(gate) == "unmatched" or self.has_run(gate, let_pass=let_pass)

@@ -13,6 +13,7 @@ from gitgates.engine.listener import Listener
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
     GATED,
+    LET_PASS,
     SKIPPED,
     SQUASHED,
     UNCHECKED,
@@ -50,6 +51,8 @@ gated                    its gates passed on this content; in parentheses: of wh
 gated on another base    its gates passed on the same patch (rebase, cherry-pick), or
                          on the same content of these files
 squash of gated commits  it squashes a branch whose commits all passed
+let pass                 a gate failed, which does not block by its configuration, as
+                         with `on_fail = "CONTINUE"`
 skipped                  a person skipped some gates, with SKIP or GITGATES_SKIP
 bypassed the gates       there is no evidence that its gates ran
 failed                   a missing gate has run now, and failed
@@ -174,14 +177,15 @@ def _state(verified: VerifiedCommit, missing: tuple[str, ...]) -> str:
         is_idle = missing and all(verified.gates[name] == UNCHECKED for name in missing)
         return UNCHECKED if is_idle else _BYPASSED
     ends = verified.gates.values()
-    worst_first = (SKIPPED, SQUASHED, ELSEWHERE, GATED)
+    worst_first = (SKIPPED, LET_PASS, SQUASHED, ELSEWHERE, GATED)
     return next((end for end in worst_first if end in ends), "nothing to check")
 
 
 def why_of(row: dict[str, Any]) -> str:
     """Return what determines the state of a commit: gates, or a problem."""
-    skipped = [name for name, end in row["gates"].items() if end == SKIPPED == row["state"]]
-    return ", ".join(row["missing"] or skipped) or plain_line(row["problem"])
+    decisive = row["state"] if row["state"] in (SKIPPED, LET_PASS) else None
+    named = [name for name, end in row["gates"].items() if end == decisive]
+    return ", ".join(row["missing"] or named) or plain_line(row["problem"])
 
 
 def _print(rows: list[dict[str, Any]]) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 GATED = "gated"
 ELSEWHERE = "gated on another base"
 SQUASHED = "squash of gated commits"
+LET_PASS = "let pass"
 SKIPPED = "skipped"
 MISSING = "missing"
 UNCHECKED = "nothing was checked"
@@ -122,29 +123,56 @@ class CommitEvidence:
         this gate; files that they have checked in other trees count as not checked.
         """
         base, tree = change
+        if state := self._passed(gate, change, believed):
+            return state
         evidence = self._of(tree, believed)
-        if not takes_paths(gate) and any(e.has_run(gate.name) for e in evidence):
-            return GATED
-        steps = self._steps(gate.name, change, believed)
-        if steps[-1] == (base, True):
-            return GATED
-        for at, has_run in steps[:_MOST_AMENDS]:
-            for e in self._with_patch(base, at, believed):
-                if e.covers(gate.name) and (has_run or e.has_run(gate.name)):
-                    return ELSEWHERE
         if takes_paths(gate) and self._has_checked(gate, base, tree, paths):
             # A revert, for example. Files that were never in one tree count as on another base.
             return GATED if any(e.covers(gate.name) for e in evidence) else ELSEWHERE
+        if self._passed(gate, change, believed, let_pass=True):
+            return LET_PASS
         ends = {e.gates.get(gate.name) for e in evidence}
         if "unchecked" in ends:
             return UNCHECKED
         return SKIPPED if "skipped" in ends else MISSING
 
+    def _passed(
+        self,
+        gate: Gate,
+        change: tuple[str, str],
+        believed: Believed | None,
+        *,
+        let_pass: bool = False,
+    ) -> str:
+        """Return GATED or ELSEWHERE; `let_pass`: for a gate that has failed, too. Empty: neither.
+
+        It has passed on this content, or for this change on any base.
+        """
+        base, tree = change
+        evidence = self._of(tree, believed)
+        runs = (e.has_run(gate.name, let_pass=let_pass) for e in evidence)
+        if not takes_paths(gate) and any(runs):
+            return GATED
+        steps = self._steps(gate.name, change, believed, let_pass=let_pass)
+        if steps[-1] == (base, True):
+            return GATED
+        for at, has_run in steps[:_MOST_AMENDS]:
+            for e in self._with_patch(base, at, believed):
+                runs_now = e.has_run(gate.name, let_pass=let_pass)
+                if e.covers(gate.name, let_pass=let_pass) and (has_run or runs_now):
+                    return ELSEWHERE
+        return ""
+
     def _of(self, tree: str, believed: Believed | None) -> list[CheckedTree]:
         return [*self.of(tree), *(believed.of_tree(tree) if believed else ())]
 
     def _steps(
-        self, gate: str, change: tuple[str, str], believed: Believed | None
+        self,
+        gate: str,
+        change: tuple[str, str],
+        believed: Believed | None,
+        *,
+        let_pass: bool,
     ) -> list[tuple[str, bool]]:
         """Return the trees from one back to that its paths were compared with, and so on to `base`.
 
@@ -156,8 +184,8 @@ class CommitEvidence:
         visited = set(steps)
         for at, has_run in steps:  # grows during the iteration
             for e in self._of(at, believed):
-                step = e.base, has_run or e.has_run(gate)
-                if e.covers(gate) and step not in visited:
+                step = e.base, has_run or e.has_run(gate, let_pass=let_pass)
+                if e.covers(gate, let_pass=let_pass) and step not in visited:
                     visited.add(step)
                     steps.append(step)
                     if step == (base, True):

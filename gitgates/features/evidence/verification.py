@@ -16,6 +16,7 @@ from gitgates.features.evidence.believed import Believed
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
     GATED,
+    LET_PASS,
     MISSING,
     SKIPPED,
     SQUASHED,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 _SHORT = 7
 _LENT = "signed_evidence"
-_BEST_FIRST = (GATED, ELSEWHERE, SKIPPED, UNCHECKED, MISSING)
+_BEST_FIRST = (GATED, ELSEWHERE, LET_PASS, SKIPPED, UNCHECKED, MISSING)
 
 
 class VerifiedCommit(Record):
@@ -59,7 +60,7 @@ class VerifiedCommit(Record):
         return tuple(
             name
             for name, end in self.gates.items()
-            if end in (MISSING, UNCHECKED) or (strict and end != GATED)
+            if end in (MISSING, UNCHECKED) or (strict and end not in (GATED, LET_PASS))
         )
 
     @property
@@ -181,16 +182,15 @@ def _squash_of(
     judged = _judge(repo, commits, verifier)
     if any(branch_commit.problem or branch_commit.missing() for branch_commit in judged):
         return None
-    gated = {
-        name
-        for branch_commit in judged
-        for name, end in branch_commit.gates.items()
-        if end != SKIPPED
-    }
+    ends = [pair for branch_commit in judged for pair in branch_commit.gates.items()]
+    gated = {name for name, end in ends if end != SKIPPED}
+    let_pass = {name for name, end in ends if end == LET_PASS}
     for branch_commit in judged:  # a gate of that name may be another one since
         gated &= _same_gates(verified.config, branch_commit.config)
     gates = {
-        name: SQUASHED if end == MISSING and name in gated else end
+        name: (LET_PASS if name in let_pass else SQUASHED)
+        if end == MISSING and name in gated
+        else end
         for name, end in verified.gates.items()
     }
     signers = dict(verified.signers)

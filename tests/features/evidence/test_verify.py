@@ -468,3 +468,40 @@ def test_a_gate_that_looked_at_no_step_of_an_amend_is_missing(gated: Repo) -> No
     gated.config(CONFIG)
     gated.git("commit", "-qa", "--amend", "--no-edit")  # nor one of what this adds
     assert verified(gated) == ["bypassed the gates: py first"]
+
+
+def test_a_failure_that_does_not_block_is_no_pass(gated: Repo) -> None:
+    gate = "command = '! grep -n bad'\npass_files = true\nfiles = ['*.py']\n"
+    weak = f"[gates.weak]\n{gate}on_fail = 'CONTINUE'\n"
+    trial = f"[gates.trial]\n{gate}observe = true\n"
+    gated.config(f"{weak}{trial}[hooks.pre-commit]\ngates = ['weak', 'trial']\n")
+    gated.commit_all("configure", no_verify=True)
+    gated.git("tag", "-f", "base")
+    change(gated, "fine")
+    change(gated, "bad", text="bad\n", name="b.py")
+    change(gated, "other", name="other")
+    gated.write("more", "x")
+    gated.git("add", "more")
+    gated.git("commit", "-q", "--amend", "--no-edit")
+    expected = ["gated fine", "let pass: weak, trial bad", "nothing to check other"]
+    assert verified(gated) == verified(gated, "--strict") == expected
+    # The same patch elsewhere is no pass either, and neither is an amend that leaves it.
+    gated.git("checkout", "-qb", "picked", "base")
+    change(gated, "before", name="README")
+    gated.git("cherry-pick", "main~1")
+    change(gated, "round", "--no-verify")
+    assert verified(gated)[1:] == [
+        "let pass: weak, trial bad",
+        "bypassed the gates: weak, trial round",
+    ]
+
+
+def test_a_client_that_names_no_index_has_run_the_gates(gated: Repo) -> None:
+    append(gated, "client = 1\n")
+    gated.git("add", "a.py")
+    hook = gated.ask(str(gated.path / ".git/hooks/pre-commit"))
+    assert hook.returncode == 0
+    tree, parent = gated.git("write-tree"), gated.head()
+    made = gated.git("commit-tree", "-m", "client", "-p", parent, tree)
+    gated.git("update-ref", "refs/heads/main", made)
+    assert verified(gated) == ["gated client"]
