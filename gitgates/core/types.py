@@ -166,6 +166,11 @@ class Hook(Record):
     verify: bool = False
     fail_fast: bool = False
 
+    @property
+    def attempts(self) -> int:
+        """How often an agent may try at most: once, and after each of its retries."""
+        return self.max_retries + 1
+
 
 class Config(Record):
     """All settings of one repository, checked."""

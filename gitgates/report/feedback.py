@@ -329,7 +329,7 @@ def _next_steps(report: EventReport) -> list[str]:
     if not gates:
         return ["There are no attempts left. End your turn, and tell the person what fails."]
     lines = ["Fix what is reported above, then end your turn again; the gates will run again."]
-    if report.attempt >= report.attempts:
+    if report.attempt + 1 >= report.attempts:
         lines.append(
             "If gates still fail then, there is no further attempt, and the person is told which."
         )

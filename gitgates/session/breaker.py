@@ -83,7 +83,7 @@ def rule(
     elif is_reported_unable(attempt.deciding, blocked):
         outcome, how = COULD_NOT_RUN, "because it was already told once what is missing"
     elif len(blocked) >= most:
-        outcome, how = EXHAUSTED, f"after {most} attempt{'s' if most > 1 else ''}"
+        outcome, how = EXHAUSTED, f"after {hook.attempts} attempts"
     elif attempt.diverges:
         outcome, how = NOT_CONVERGING, f"because {attempt.diverges}"
     else:

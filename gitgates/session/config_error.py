@@ -55,7 +55,7 @@ def _decide_ending(call: Call, message: str) -> Verdict:
         return Verdict(WARN, to_person=text, entries=(entry,))
     text = (
         "The gate configuration could not be read, so nothing was checked (attempt"
-        f" {ruling.attempt} of {call.hook.max_retries}).\n\n{message}\n\n"
+        f" {ruling.attempt} of {call.hook.attempts}).\n\n{message}\n\n"
         "Fix that part of the file, then run: gitgates check\n"
         "If somebody else is editing it right now, do not touch the file, and end your turn "
         "again: after the last attempt you may stop, and the person is told."

@@ -72,7 +72,7 @@ def test_a_task_is_not_completed_while_a_gate_fails(tmp_path: Path) -> None:
     told = run.told(3)
     assert told.startswith("TaskCompleted hook feedback:\n1 of 1 gate did not let this pass")
     assert "BAD-IS-THERE" in told
-    assert "This was attempt 1 of 3." in told
+    assert "This was attempt 1 of 4." in told
     assert "Updated task #1 status" in run.told(5)
     assert scene.ran() == 2
 

@@ -19,8 +19,8 @@ def test_two_hooks_at_once_count_an_attempt_once(tmp_path: Path) -> None:
     grow = bash("echo y >> bad.txt")
     # The agent says the same each time, so that no stop differs from the one before.
     run = scene.run(write(scene.at("bad.txt"), "x"), "same", grow, "same", grow, "same", "never")
-    assert "attempt 1 of 2" in run.told(2)
-    assert "attempt 2 of 2" in run.told(4)
+    assert "attempt 1 of 3" in run.told(2)
+    assert "attempt 2 of 3" in run.told(4)
     assert (run.turns, scene.ran()) == (6, 3)
 
 
@@ -37,7 +37,7 @@ def test_two_sessions_in_one_worktree_are_both_checked(tmp_path: Path) -> None:
             pool.submit(other.run, [write(scene.at("b.txt"), "x"), "1", "2"], cwd=scene.path),
         )
     for run in runs:
-        assert "attempt 1 of 1" in run.result().told(2)
+        assert "attempt 1 of 2" in run.result().told(2)
 
 
 def test_a_commit_of_the_agent_runs_gits_hooks(tmp_path: Path) -> None:
@@ -56,7 +56,7 @@ def test_all_of_a_long_output_is_not_told(tmp_path: Path) -> None:
     scene = Scene(tmp_path, f'[gates.check]\ncommand = "{command}"\n{STOP}max_retries = 1\n')
     run = scene.run(write(scene.at("a.txt"), "x"), "1", "2")
     told = run.told(2)
-    assert "attempt 1 of 1" in told
+    assert "attempt 1 of 2" in told
     assert "LAST-LINE" in told
     assert "gitgates cannot-fix" in told
     assert "persisted-output" not in told
@@ -118,7 +118,7 @@ def test_a_hook_that_the_client_gives_up_on_leaves_nothing_running(tmp_path: Pat
         prompts=("one", "two"),
     )
     assert run.results[0]["result"] == "1"
-    assert "attempt 1 of 3" in run.told(4)
+    assert "attempt 1 of 4" in run.told(4)
     assert run.end["orphans"] == 0
 
 

@@ -70,7 +70,7 @@ def test_a_failure_there_blocks_and_a_fix_lets_go(tmp_path: Path, casd: Casd) ->
 def test_used_up_retries_let_go(tmp_path: Path, casd: Casd) -> None:
     scene, options = scene_of(tmp_path, casd)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", "3", options=options)
-    assert "attempt 1 of 1" in run.told(2)
+    assert "attempt 1 of 2" in run.told(2)
     assert run.results[0]["result"] == "2"
     assert "check" in run.person
     assert places(scene) == [("failed", casd.url)] * 2

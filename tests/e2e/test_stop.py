@@ -17,7 +17,7 @@ def test_a_failing_gate_blocks_and_a_fix_lets_go(tmp_path: Path) -> None:
     told = run.told(2)
     assert "check" in told
     assert "failed" in told
-    assert "attempt 1 of 3" in told
+    assert "attempt 1 of 4" in told
     assert "BAD-IS-THERE" in told
     assert "gitgates cannot-fix" in told
     assert (run.turns, run.ends, scene.ran()) == (4, ["completed"], 2)
@@ -53,7 +53,7 @@ def test_a_gate_that_changes_a_file_is_told_with_the_next_prompt(tmp_path: Path)
 def test_what_is_mended_outside_of_the_repository_is_noticed(tmp_path: Path) -> None:
     scene = Scene(tmp_path, f"[gates.check]\ncommand = 'test -e ../mended'\n{STOP}")
     run = scene.run(write(scene.at("a.txt"), "x"), "same", bash("touch ../mended"), "same", "3")
-    assert "attempt 1 of 3" in run.told(2)
+    assert "attempt 1 of 4" in run.told(2)
     assert (run.turns, run.ends) == (4, ["completed"])
 
 
@@ -61,7 +61,7 @@ def test_what_is_mended_outside_of_the_repository_is_noticed(tmp_path: Path) -> 
 def test_an_agent_that_does_nothing_is_told_so(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", "2", bash("mv bad.txt good.txt"), "3")
-    assert "attempt 2 of 3" in run.told(3)
+    assert "attempt 2 of 4" in run.told(3)
     assert "BAD-IS-THERE" in run.told(3)
     assert (scene.ran(), run.results[0]["result"]) == (3, "3")
 
@@ -70,8 +70,8 @@ def test_an_agent_that_does_nothing_is_told_so(tmp_path: Path) -> None:
 def test_each_attempt_is_counted(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", bash("echo y >> bad.txt"), "2", "3")
-    assert "attempt 1 of 3" in run.told(2)
-    assert "attempt 2 of 3" in run.told(4)
+    assert "attempt 1 of 4" in run.told(2)
+    assert "attempt 2 of 4" in run.told(4)
 
 
 def test_used_up_retries_let_go_and_the_next_prompt_starts_afresh(tmp_path: Path) -> None:
@@ -79,11 +79,11 @@ def test_used_up_retries_let_go_and_the_next_prompt_starts_afresh(tmp_path: Path
     first = (write(scene.at("bad.txt"), "x"), "1", "2")
     second = (write(scene.at("other.txt"), "x"), "3", bash("mv bad.txt good.txt"), "4")
     run = scene.run(*first, *second, prompts=("one", "two"))
-    assert "attempt 1 of 1" in run.told(2)
+    assert "attempt 1 of 2" in run.told(2)
     assert [r["result"] for r in run.results] == ["2", "4"]
     assert "check" in run.person
     assert "check" in run.told(3)  # with the prompt: what the agent left behind
-    assert "attempt 1 of 1" in run.told(5)
+    assert "attempt 1 of 2" in run.told(5)
     assert run.end["turns_left"] == {}
 
 
@@ -149,7 +149,7 @@ def test_attempts_are_our_own_count_whatever_other_hooks_block(tmp_path: Path) -
     scene.add_hook("cat said 2>/dev/null; rm -f said", "Stop")
     run = scene.run("1", write(scene.at("bad.txt"), "x"), "2", bash("mv bad.txt good.txt"), "3")
     assert "SOMEBODY-ELSE" in run.told(1)
-    assert "attempt 1 of 3" in run.told(3)
+    assert "attempt 1 of 4" in run.told(3)
     assert run.results[0]["result"] == "3"
 
 
@@ -300,7 +300,7 @@ def test_two_hooks_at_once_run_the_gates_once(tmp_path: Path) -> None:
     run = scene.run(write(scene.at("bad.txt"), "x"), "1", bash("mv bad.txt good.txt"), "2")
     one, other = run.answers("Stop")
     assert one == other
-    assert "attempt 1 of 3" in run.told(2)
+    assert "attempt 1 of 4" in run.told(2)
     assert (run.turns, scene.ran(), len(run.hooks("Stop"))) == (4, 2, 4)
 
 
@@ -354,7 +354,7 @@ def test_background_agents_defer_at_most_three_times(tmp_path: Path) -> None:
     )
     answers = [hook.answer.get("decision") for hook in run.hooks("Stop")]
     assert answers[:4] == [None, None, None, "block"]
-    assert "attempt 1 of 3" in run.told(6)
+    assert "attempt 1 of 4" in run.told(6)
 
 
 def test_a_killed_hook_leaves_a_usable_journal(tmp_path: Path) -> None:
@@ -366,7 +366,7 @@ def test_a_killed_hook_leaves_a_usable_journal(tmp_path: Path) -> None:
         prompts=("one", "two"),
     )
     assert [r["result"] for r in run.results] == ["1", "3"]
-    assert "attempt 1 of 1" in run.told(4)
+    assert "attempt 1 of 2" in run.told(4)
     assert any(fact.get("outcome") == "blocked" for fact in scene.journal(run.session))
 
 

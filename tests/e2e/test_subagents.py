@@ -22,7 +22,7 @@ def test_a_sub_agent_of_the_type_is_gated(tmp_path: Path) -> None:
     )
     told = run.told(2, "agent WORD")
     assert "check" in told
-    assert "attempt 1 of 3" in told
+    assert "attempt 1 of 4" in told
     assert "BAD-IS-THERE" in told
     assert "BAD-IS-THERE" not in run.told_ever()
     assert "REPORT" in run.told(1)

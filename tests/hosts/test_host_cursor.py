@@ -70,12 +70,12 @@ def test_a_turn_is_held_to_its_gates(repo: Repo) -> None:
     assert "BAD-IS-THERE" in said["additional_context"]
     said = send(repo, "stop", status="completed", loop_count=0)
     assert [*said] == ["followup_message"]
-    assert "attempt 1 of 3" in said["followup_message"]
+    assert "attempt 1 of 4" in said["followup_message"]
     # That comes back as a prompt, which is not the person's.
     back = said["followup_message"]
     assert send(repo, "beforeSubmitPrompt", prompt=back, generation_id="g2") == {}
     said = send(repo, "stop", status="completed", loop_count=1, generation_id="g2")
-    assert "attempt 2 of 3" in said["followup_message"]
+    assert "attempt 2 of 4" in said["followup_message"]
     (repo.path / "bad.txt").unlink()
     assert send(repo, "stop", status="completed", loop_count=2, generation_id="g2") == {}
 

@@ -94,7 +94,7 @@ def test_the_example_is_held_to_the_gates(repo: Repo, monkeypatch: pytest.Monkey
     assert "gitgates checks the work in this repository." in first
     assert "rule `no_verify`" in refused
     assert "BAD-IS-THERE" in edited
-    assert "This was attempt 1 of 3." in stopped
+    assert "This was attempt 1 of 4." in stopped
     assert removed == "''"
     assert not (repo.path / "bad.txt").exists()
 

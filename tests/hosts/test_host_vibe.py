@@ -77,9 +77,9 @@ def test_equal_ends_are_several_and_each_turn_begins_anew(repo: Repo) -> None:
     for name in ("bad.txt", "b.txt"):
         vibe.write(name)
         told = [vibe.stop() for _ in range(3)]
-        assert "This was attempt 1 of 2." in told[0]
-        assert "This was attempt 2 of 2." in told[1]
-        assert told[2].startswith("gitgates let the agent stop after 2 attempts")
+        assert "This was attempt 1 of 3." in told[0]
+        assert "This was attempt 2 of 3." in told[1]
+        assert told[2].startswith("gitgates let the agent stop after 3 attempts")
     (repo.path / "bad.txt").unlink()
     vibe.write("c.txt")
     assert vibe.stop() == ""
@@ -91,7 +91,7 @@ def test_the_end_of_a_sub_agent_is_none_of_the_turn(repo: Repo) -> None:
     vibe = Vibe(repo)
     vibe.write("bad.txt")
     assert vibe.stop(session_id="child-1", parent_session_id=SESSION) == ""
-    assert "This was attempt 1 of 2." in vibe.stop()
+    assert "This was attempt 1 of 3." in vibe.stop()
 
 
 def test_what_the_first_tool_of_a_session_writes_is_to_be_reviewed(repo: Repo) -> None:

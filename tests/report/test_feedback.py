@@ -55,7 +55,7 @@ STOP = EventReport(
     hook="Stop",
     root_abs="/home/user/project",
     attempt=1,
-    attempts=3,
+    attempts=4,
     findings=(GateReport(result=TEST, description="All tests pass"),),
     passed=("lint",),
 )
@@ -225,7 +225,7 @@ def test_the_person_is_told_why_everything_ends() -> None:
         ended._replace(findings=(GateReport(result=TEST), GateReport(result=TYPES)))
     ) == (
         "gitgates stopped the agent at Stop. 2 of 3 gates did not let this pass: 1 failed "
-        "(`test`), 1 could not run (`types`). This was attempt 1 of 3.\n"
+        "(`test`), 1 could not run (`types`). This was attempt 1 of 4.\n"
         "- `test` failed (exit status 1); full log: .git/gitgates/runs/7/logs/test.log\n"
         "- `types` could not be started (command not found); "
         "full log: .git/gitgates/runs/7/logs/types.log"

@@ -296,7 +296,7 @@ class StopAttempt:
             lines = "\n".join(f"gitgates: {line}" for line in (*report.observed, *report.notes))
             return Verdict(to_person=lines, entries=later)
         if ruling.outcome == BLOCKED:
-            report = report._replace(attempt=ruling.attempt, attempts=self._call.hook.max_retries)
+            report = report._replace(attempt=ruling.attempt, attempts=self._call.hook.attempts)
             return Verdict(BLOCK, to_agent=feedback(report), to_person=observed)
         if ruling.verdict == STOP:
             report = report._replace(leads_to=STOP)

@@ -391,7 +391,7 @@ class Executor:
         save(attempt, self.run_abs, max_retries=retries, keep_runs=keep_runs)
 
     def _phase(self, text: str, attempt: int) -> None:
-        self.listener.phase(f"attempt {attempt} of {self.hook.max_retries + 1}: {text}")
+        self.listener.phase(f"attempt {attempt} of {self.hook.attempts}: {text}")
 
 
 def decision_of(run_abs: str) -> Decision:

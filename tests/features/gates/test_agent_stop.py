@@ -36,7 +36,7 @@ def test_a_failing_gate_blocks_and_a_fix_lets_go(agent: Agent) -> None:
     said = agent.stop()
     assert said.keys() == {"decision", "reason"}
     assert said["decision"] == "block"
-    for part in ("check", "failed", "exit status 1", "a.py:1:BAD", "ttempt 1 of 3", WAY_OUT):
+    for part in ("check", "failed", "exit status 1", "a.py:1:BAD", "ttempt 1 of 4", WAY_OUT):
         assert part in said["reason"], said["reason"]
     agent.write("a.py", "good\n")
     assert agent.stop(again=True) == {}
@@ -120,25 +120,27 @@ def test_paths_are_what_the_session_changed(repo: Repo) -> None:
 def test_retries_are_used_up_and_the_next_prompt_starts_afresh(agent: Agent) -> None:
     for number in (1, 2, 3):
         agent.write("a.py", f"BAD {number}\n")
-        assert f"ttempt {number} of 3" in agent.stop(again=number > 1)["reason"]
+        assert f"ttempt {number} of 4" in agent.stop(again=number > 1)["reason"]
     agent.write("a.py", "BAD 4\n")
     said = agent.stop(again=True)
     assert said.keys() == {"systemMessage"}
-    for part in ("check", "after 3 attempts", ".git/gitgates/runs/"):
+    for part in ("check", "after 4 attempts", ".git/gitgates/runs/"):
         assert part in said["systemMessage"]
     assert agent.outcomes() == ["blocked", "blocked", "blocked", "exhausted"]
+    shown = agent.repo.gitgates("runs", "show", "latest").stdout
+    assert b"**Total Attempts:** 4 of 4 allowed\n" in shown
     told = agent.prompt("go on")
     assert "check" in told["hookSpecificOutput"]["additionalContext"]
-    assert "ttempt 1 of 3" in agent.stop()["reason"]
+    assert "ttempt 1 of 4" in agent.stop()["reason"]
 
 
 def test_the_count_restarts_when_the_gates_pass(agent: Agent) -> None:
     agent.write("a.py", "BAD\n")
-    assert "ttempt 1 of 3" in agent.stop()["reason"]
+    assert "ttempt 1 of 4" in agent.stop()["reason"]
     agent.write("a.py", "good\n")
     assert agent.stop(again=True) == {}
     agent.write("a.py", "BAD again\n")
-    assert "ttempt 1 of 3" in agent.stop(again=True)["reason"]
+    assert "ttempt 1 of 4" in agent.stop(again=True)["reason"]
 
 
 def test_on_exhausted_stop(repo: Repo) -> None:
@@ -161,7 +163,7 @@ def test_an_agent_that_is_stopped_was_not_let_go(repo: Repo, changed: str) -> No
     if changed:
         agent.write("a.py", changed)
     said = agent.stop(again=True)["stopReason"]
-    assert "stopped after 1 attempt" in said or "stopped the agent after 1 attempt" in said
+    assert "stopped after 2 attempts" in said or "stopped the agent after 2 attempts" in said
     assert "let go" not in said
     assert "let the agent stop" not in said
 
@@ -209,12 +211,12 @@ def test_breaker_of_a_session(repo: Repo) -> None:
 
 def test_gates_that_failed_run_again_though_nothing_came_between(agent: Agent) -> None:
     agent.write("a.py", "BAD\n")
-    assert "ttempt 1 of 3" in agent.stop()["reason"]
+    assert "ttempt 1 of 4" in agent.stop()["reason"]
     second = agent.stop(again=True)["reason"]
-    assert "attempt 2 of 3" in second
+    assert "attempt 2 of 4" in second
     assert "a.py:1:BAD" in second
     third = agent.stop(again=True, last_assistant_message="still done")["reason"]
-    assert third.count("ttempt 3 of 3") == third.count("ttempt ") - third.count("since attempt 1")
+    assert third.count("ttempt 3 of 4") == third.count("ttempt ") - third.count("since attempt 1")
     assert "no further attempt" in third
     assert agent.stop(again=True, last_assistant_message="really").keys() == {"systemMessage"}
     assert agent.runs() == 4
@@ -238,7 +240,7 @@ def test_a_failure_is_sent_in_full_once(repo: Repo) -> None:
     agent.write("out.txt", failing("a", "b"))
     assert "E  a is wrong" in agent.stop()["reason"]
     agent.write("a.py", "tried\n")
-    head = "1 of 1 gate did not let this pass: 1 failed (`check`). This was attempt {} of 4.\n\n"
+    head = "1 of 1 gate did not let this pass: 1 failed (`check`). This was attempt {} of 5.\n\n"
     unchanged = (
         "## `check` failed (exit status 1)\nUnchanged since attempt 1:\n"
         "- FAILED a\n- FAILED b\nFull log: .git/gitgates/runs/RUN/logs/attempt-{}/check.log\n\n"
@@ -296,7 +298,7 @@ def test_what_is_new_and_gone_is_said(repo: Repo) -> None:
     reason = agent.stop(again=True)["reason"]
     assert "BAD one" in reason  # gone
     assert "BAD three" in reason  # new
-    assert "ttempt 2 of 3" in reason
+    assert "ttempt 2 of 4" in reason
 
 
 @pytest.mark.parametrize("gate", ["no-such-program-xyz", "./missing.sh"])
@@ -370,7 +372,7 @@ def test_a_task_notification_is_no_new_prompt(agent: Agent) -> None:
     agent.stop()
     agent.prompt("<task-notification>\n<task-id>x</task-id>")
     agent.write("a.py", "BAD 2\n")
-    assert "ttempt 2 of 3" in agent.stop()["reason"]
+    assert "ttempt 2 of 4" in agent.stop()["reason"]
 
 
 def test_a_warning_reaches_the_agent_with_the_next_prompt(repo: Repo) -> None:
@@ -433,7 +435,7 @@ def test_broken_settings_block_until_they_are_mended(agent: Agent) -> None:
     agent.write("pyproject.toml", good + "\n[tool.gitgates.hooks.Stop\n")
     reason = agent.stop()["reason"]
     assert reason.startswith(
-        "The gate configuration could not be read, so nothing was checked (attempt 1 of 3).\n\n"
+        "The gate configuration could not be read, so nothing was checked (attempt 1 of 4).\n\n"
         "pyproject.toml"
     )
     assert reason.endswith(

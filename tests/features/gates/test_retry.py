@@ -63,7 +63,7 @@ LIMITS = Limits(retries=3, per_prompt=10, per_session=30)
 FAILED = (("check", "failed"),)
 MISSING = (("check", "not-started"),)
 TRY = Try(hook="Stop", prompt="1", agent="", gates="check", verdict=BLOCK, deciding=FAILED)
-ATTEMPTS_USED_UP = "after 3 attempts"
+ATTEMPTS_USED_UP = "after 4 attempts"
 SAYS_SO = "because it reported that it cannot fix this"
 SAID_ONCE = "because it was already told once what is missing"
 
@@ -123,7 +123,7 @@ def test_a_stop_is_a_stop_whatever_was_before() -> None:
         (3, 3, let_go(EXHAUSTED, ATTEMPTS_USED_UP, 3)),
         (3, 4, let_go(EXHAUSTED, ATTEMPTS_USED_UP, 4)),
         (1, 0, sent_back(1)),
-        (1, 1, let_go(EXHAUSTED, "after 1 attempt", 1)),
+        (1, 1, let_go(EXHAUSTED, "after 2 attempts", 1)),
         (0, 0, let_go(EXHAUSTED, "at once, because max_retries is 0", 0)),
         (99, 9, sent_back(10)),
         (99, 10, let_go(BREAKER, "after 10 blocks in this prompt, the maximum", 10)),
