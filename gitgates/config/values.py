@@ -50,7 +50,8 @@ class ValueType(Record):
     unit: str = ""  # what the record's field is called beside the key's name
 
 
-_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
+_NUMBER = r"(\d+(?:\.\d+)?) *"  # a blank may be before a unit and behind it, in no number
+_DURATION = re.compile(rf" *(?:{_NUMBER}h *)?(?:{_NUMBER}m *)?(?:{_NUMBER}s *)?")
 _DAYS = re.compile(r"(\d{1,4})\s*d")
 _SIZE = re.compile(r"(\d{1,15})\s*(B|KiB|MiB|GiB|KB|MB|GB|k|M|G)?", re.IGNORECASE)
 _UNITS = {"": 1, "b": 1, "kib": 1024, "k": 1024, "mib": 1024**2, "m": 1024**2}
@@ -117,7 +118,7 @@ def parse_duration(value: object) -> float:
     hint = 'Try "30s".'
     if is_number(value):
         seconds = min(value, _LONGEST_S + 1)
-    elif isinstance(value, str) and (match := _DURATION.fullmatch(value.replace(" ", ""))):
+    elif isinstance(value, str) and (match := _DURATION.fullmatch(value)):
         hours, minutes, rest = (float(part or 0) for part in match.groups())
         seconds = hours * 3600 + minutes * 60 + rest
     else:

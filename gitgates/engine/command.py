@@ -57,8 +57,9 @@ GIT_LOCAL = (
 # The worst of a gate's runs decides for all of them.
 _WORSE: tuple[Status, ...] = ("passed", "failed", "killed", "timed-out", "not-started")
 # Exit statuses of a POSIX shell for a command that it could not run. Source: sh(1), EXIT STATUS.
+NOT_FOUND = "command not found"
 _SHELL_CANNOT = {
-    127: "command not found",
+    127: NOT_FOUND,
     126: "not executable",
 }
 # Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,

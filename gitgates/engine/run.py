@@ -13,6 +13,7 @@ from gitgates.core.types import ALLOW, Command, Config, Decision, Ending, GateRe
 from gitgates.engine.admission import Admission, Admissions, reuse_of
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
+    NOT_FOUND,
     OWN_ENVIRONMENT,
     gate_env,
     is_running_here,
@@ -583,7 +584,11 @@ class _Run:
             remote_failure=self.remote.attempt(job.due).reason if self.remote else "",
         )
         if result.status == "timed-out":
-            result = result._replace(reason=self._limit(job, result.duration_s))
+            result = result._replace(reason=self._limit(job))
+        if result.status == "not-started" and result.reason.startswith(NOT_FOUND):
+            from gitgates.engine.missing_program import with_program  # it compiles a pattern
+
+            result = with_program(result, job.gate, self.env)
         if self.is_cancelled and result.reason == ENDED and not group.handle_signals():
             result = result._replace(status="not-run", signal=None, reason=CANCELLED)
         return result
@@ -679,10 +684,13 @@ class _Run:
             reason = f"nothing was compared: metrics cannot be recorded: {error.strerror}"
             return result._replace(status="unchecked", reason=reason)
 
-    def _limit(self, job: _Job, took_s: float) -> str:
-        """Return which limit a gate that timed out has reached."""
+    def _limit(self, job: _Job) -> str:
+        """Return the limit of a gate that timed out: the nearer one, however long it took to end.
+
+        Until it has ended, the other one may have passed as well.
+        """
         deadline = self.options.deadline
-        if deadline and took_s < job.gate.timeout_s:
+        if deadline and deadline.at < job.started + job.gate.timeout_s:
             return f"limit {deadline.limit_s:g} s for all gates of the hook"
         return f"limit {job.gate.timeout_s:g} s"
 

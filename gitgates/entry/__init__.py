@@ -29,6 +29,11 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
             from gitgates.report.artifacts import save_run  # where all passed, nothing is saved
 
             terminal.write(save_run(call.decision, call.plan, call.config, began_s))
+        point = HOOK_POINTS[call.event.name]
+        if call.event.host == "git" and call.is_refused and point.can_block:
+            from gitgates.session.refusal import next_steps  # most are not refused
+
+            terminal.write(next_steps(call))
     if call.errors:
         raise call.errors[0]
     return encode(call.decision) if HOOK_POINTS[call.event.name].can_block else 0

@@ -277,8 +277,8 @@ def test_one_json_document(repo: Repo) -> None:
     assert document == {**saved, **attempt}
     assert (document["verdict"], document["asked"]) == ("could-not-run", "missing")
     assert document["reason"] == (
-        "gate `missing` could not be started (command not found); gate `array` could not "
-        "be started (command not found: no-such-program-here)"
+        "gate `missing` could not be started (command not found: no-such-program-here); gate "
+        "`array` could not be started (command not found: no-such-program-here)"
     )
     assert [(gate["name"], gate["status"], gate["verdict"]) for gate in document["results"]] == [
         ("good", "passed", "allow"),

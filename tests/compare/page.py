@@ -31,7 +31,8 @@ _CHANGING = (
 _NOISE = re.compile(
     r"$|- hook id|- duration|[╭╰─]|lefthook +v|┃|summary:|✓|> git|Checking"
     r"|error: (while|patch|a\.txt)|line \d+$|gate +(passed|killed)"
-    r"|gitgates pre-\w+: 1 gate passed|Check the log|- exit code|- files were modified"
+    r"|gitgates pre-\w+: 1 gate passed|gitgates: to see more: "
+    r"|Check the log|- exit code|- files were modified"
 )
 
 

@@ -238,6 +238,7 @@ BAD: list[tuple[str, str, str]] = [
         'got { A= = "b" }, expected environment names without `=`. "A=" is not a valid name.',
     ),
     ("timeout", '"fast"', 'got "fast", expected seconds or "30s". Try "30s".'),
+    ("timeout", '"3 0s"', 'got "3 0s", expected seconds or "30s". Try "30s".'),
     ("timeout", "true", 'got true, expected seconds or "30s". Try "30s".'),
     ("timeout", "0", 'got 0, expected a time greater than zero, at most one week. Try "30s".'),
     ("timeout", '""', 'got "", expected a time greater than zero, at most one week. Try "30s".'),

@@ -104,6 +104,14 @@ def test_a_gates_own_limit_is_named_where_it_was_the_nearer(repo: Repo) -> None:
     assert statuses(decision) == [("slow", "timed-out", "limit 0.1 s")]
 
 
+@pytest.mark.slow
+def test_the_limit_that_was_nearer_is_named_though_the_other_passed_too(repo: Repo) -> None:
+    clings = gate("slow", "trap '' TERM; sleep 60 & wait; wait", timeout_s=0.4)
+    decision, _heard = run(repo, clings, left_s=0.2)
+    assert decision.visits[0].result.duration_s > 0.4  # with the grace of ending it
+    assert statuses(decision) == [("slow", "timed-out", "limit 7 s for all gates of the hook")]
+
+
 def test_results_that_stand_are_not_made_again(repo: Repo) -> None:
     stands = GateResult(gate="a", status="failed", exit_status=1, excused="was so before")
     decision, heard = run(repo, gate("a", "touch ran"), gate("b"), earlier={("a", 0): stands})

@@ -144,7 +144,7 @@ def test_a_base_that_has_no_number_when_measured_is_nothing_to_fall_behind(gated
     ("command", "why"),
     [
         ("test -e new && cat report.txt || exec sleep 60", "timed out (limit 1 s)"),
-        ("./run", "could not be started (command not found)"),
+        ("./run", "could not be started (command not found: ./run)"),
     ],
 )
 def test_a_base_that_cannot_be_measured_is_no_pass(gated: Repo, command: str, why: str) -> None:

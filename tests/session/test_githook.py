@@ -546,6 +546,8 @@ def test_a_fixer_that_changes_files_fails_the_commit(repo: Repo) -> None:
         "gitgates: review the fixes (git diff), stage them (git add) and commit again; with "
         "`restage = true` the gate stages it\n"
         "gitgates pre-commit: blocked: gate `fix` changed 1 file: a.txt\n"
+        "gitgates: to see more: gitgates runs show latest; "
+        "to skip this once: GITGATES_SKIP=fix git commit\n"
     )
     repo.git("add", ".")
     assert repo.commit().returncode == 0
@@ -566,3 +568,32 @@ def test_after_a_fixer_a_gate_met_again_runs_again(repo: Repo, out: Path) -> Non
     assert (out / "order").read_text().split() == ["check", "fix", "verify", "check"]
     assert done.returncode == 0
     assert b"but `fix` passed" in done.stdout
+
+
+def test_a_refusal_ends_with_what_can_be_done(repo: Repo) -> None:
+    gates = "[gates.a]\ncommand = 'false'\n[gates.b]\ncommand = 'nonesuch'\n"
+    repo.config(f"{gates}[hooks.pre-commit]\ngates = ['a', 'b']\nstrategy = 'collect'\n")
+    repo.write("f")
+    repo.git("add", ".")
+    repo.shim("pre-commit")
+
+    def last(**env: str) -> str:
+        done = repo.ask("git", "commit", "-m", "x", env=env)
+        assert done.returncode == 1
+        return done.stderr.decode().splitlines()[-1]
+
+    see = (
+        "gitgates: to see more: gitgates runs show latest; to see what gates lack: gitgates doctor"
+    )
+    assert last() == f"{see}; to skip this once: GITGATES_SKIP=a,b git commit"
+    # A person decides that, and no agent.
+    assert last(CLAUDECODE="1") == see
+    repo.config(f"{gates}required = true\n[hooks.pre-commit]\ngates = ['b']\n")
+    repo.git("add", ".")
+    assert last() == f"{see}; to skip this once: git commit --no-verify"
+    repo.config("[hooks.pre-commit]\ngates = ['undefined']\n")
+    repo.git("add", ".")
+    assert last().endswith("gitgates doctor; to skip this once: git commit --no-verify")
+    repo.config("[gates.a]\ncommand = 'true'\n[hooks.pre-commit]\ngates = ['a']\n")
+    repo.git("add", ".")
+    assert repo.commit().stderr.splitlines()[-1] == b"gitgates pre-commit: 1 gate passed"

@@ -12,6 +12,7 @@ import pytest
 from conftest import Repo, timeless
 from process_support import wait_for
 
+SEE = "gitgates: to see more: gitgates runs show latest"
 SAYS = "gates that fix files need `writes = true`"
 EACH = [(), ("-a",), ("--", "a.txt")]
 
@@ -42,6 +43,7 @@ def test_a_fixer_that_does_not_say_so_fails_the_commit(
         f"g  failed         0.00 s  it changed 1 file: a.txt; {SAYS}\n"
         "gitgates: review the changes (git diff), stage them (git add) and commit again\n"
         f"gitgates pre-commit: blocked: gate `g` failed (it changed 1 file: a.txt; {SAYS})\n"
+        f"{SEE}; to skip this once: GITGATES_SKIP=g git commit\n"
     )
     assert (repo.path / "a.txt").read_text() == "good\n"
     repo.git("add", "a.txt")
@@ -134,7 +136,8 @@ def test_a_change_blocks_where_the_gate_may_not(repo: Repo, keys: str, end: str)
     done = repo.commit()
     assert done.returncode == 1
     assert b"h  passed" in done.stderr
-    assert done.stderr.endswith(b"blocked: a.txt changed while it was checked; commit again\n")
+    assert b"blocked: a.txt changed while it was checked; commit again\n" in done.stderr
+    assert done.stderr.decode().endswith(f"{SEE}\n")  # and not how to skip what need not be
 
 
 def test_of_gates_side_by_side_all_are_named(repo: Repo) -> None:
@@ -196,6 +199,7 @@ def test_what_somebody_writes_before_gates_read_it(repo: Repo, tmp_path: Path) -
     assert timeless(done.stderr) == (
         "g  not run        0.00 s  a.txt changed while it was checked; commit again\n"
         "gitgates pre-commit: blocked: a.txt changed while it was checked; commit again\n"
+        f"{SEE}\n"
     )
 
 

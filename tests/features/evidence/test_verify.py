@@ -396,6 +396,8 @@ def test_a_push_with_a_commit_that_does_not_pass_is_refused(pushing: Repo) -> No
         "all  not run      the run ended at `py`\n"
         "gitgates: 0123456 round: not pushed\n"
         "gitgates pre-commit: blocked: gate `py` failed (exit status 1)\n"
+        "gitgates: to see more: gitgates runs show latest; "
+        "to skip this once: git push --no-verify\n"
     )
     assert pushing.git("rev-parse", "origin/main") == pushing.git("rev-parse", "base")
 

@@ -89,7 +89,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
     ran = repo.path / "ran"
     return (
         done.returncode,
-        timeless(done.stderr),
+        timeless(done.stderr).partition("gitgates: to see ")[0],  # and how to skip that
         ran.read_text().split() if ran.exists() else [],
     )
 
