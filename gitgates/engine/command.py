@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 
+from gitgates.core.lifecycle import KEPT_SUFFIX
 from gitgates.core.types import Command, Ending, Event, Gate, GateResult, Step
 from gitgates.engine.walk import ENDED
 from gitgates.proc.call import find_runner
@@ -225,7 +226,7 @@ def is_running_here(env: Mapping[str, str], git_dir_abs: str, hook: str = "") ->
 
 
 def _active_pids(active: str, git_dir_abs: str, hook: str) -> list[int]:
-    """Return the ancestor processes that run this hook of this worktree (empty: any hook).
+    """Return the ancestor processes that run this hook of this worktree (empty: any hook of ours).
 
     They may have ended: what a gate leaves running keeps the variable for ever.
     """
@@ -233,7 +234,8 @@ def _active_pids(active: str, git_dir_abs: str, hook: str) -> list[int]:
     for line in active.split("\n"):
         pid, _, rest = line.partition(" ")
         name, _, hook_git_dir_abs = rest.partition(" ")
-        if hook_git_dir_abs == git_dir_abs and hook in ("", name) and pid.isdigit():
+        is_meant = name == hook if hook else not name.endswith(KEPT_SUFFIX)
+        if hook_git_dir_abs == git_dir_abs and is_meant and pid.isdigit():
             pids.append(int(pid))
     return pids
 

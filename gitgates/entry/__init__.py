@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from gitgates.core.errors import Interrupted
-from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.lifecycle import HOOK_POINTS, KEPT_SUFFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.errors import GitgatesError
+    from gitgates.git.repo import Repo
     from gitgates.report.text import Console, Terminal
     from gitgates.session.git_hooks import HookCall
 
@@ -19,6 +20,7 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
     """
     from gitgates.hosts.git import encode  # an agent's entry loads neither
 
+    point = HOOK_POINTS[call.event.name]
     if call.note:
         from gitgates.report.text import as_bytes, escaped_line
 
@@ -29,17 +31,32 @@ def finish(call: HookCall, console: Console, terminal: Terminal, began_s: float)
             from gitgates.report.artifacts import save_run  # where all passed, nothing is saved
 
             terminal.write(save_run(call.decision, call.plan, call.config, began_s))
-        point = HOOK_POINTS[call.event.name]
         if call.event.host == "git" and call.is_refused and point.can_block:
             from gitgates.session.refusal import next_steps  # most are not refused
 
             terminal.write(next_steps(call))
     if call.errors:
         raise call.errors[0]
-    return encode(call.decision) if HOOK_POINTS[call.event.name].can_block else 0
+    # The pre-commit framework shows nothing of a hook that succeeds.
+    tells = point.can_block or call.event.host == "pre-commit"
+    return encode(call.decision) if tells else 0
 
 
-def status_of(error: GitgatesError, hook: str, otherwise: int = 0) -> int:
+def is_called_back(hook: str, repo: Repo, terminal: Terminal) -> bool:
+    """Return whether we run this hook here already, or the one that was there before; say so.
+
+    The latter may run gates by `gitgates run`, as it did, but not those that follow it.
+    """
+    from gitgates.engine.command import is_running_here  # an agent's entry has its own
+
+    git_dir_abs = repo.git_dir_abs
+    if any(is_running_here(repo.env, git_dir_abs, name) for name in (hook, hook + KEPT_SUFFIX)):
+        terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
+        return True
+    return False
+
+
+def status_of(error: GitgatesError, hook: str, otherwise: int) -> int:
     """Return the exit status of a hook for an error; `otherwise`: where it is too late to block.
 
     Git hands on that of some hooks by which it is too late: `git bisect start` would end half-way.

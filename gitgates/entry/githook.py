@@ -13,8 +13,8 @@ from gitgates.config.load import load
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError, UsageError
 from gitgates.core.lifecycle import HOOK_POINTS, KEPT_SUFFIX
-from gitgates.engine.command import is_running_here, with_hook
-from gitgates.entry import finish, status_of
+from gitgates.engine.command import with_hook
+from gitgates.entry import finish, is_called_back, status_of
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
 from gitgates.report.text import Console, Terminal, as_bytes, escaped_line, open_terminal
@@ -43,8 +43,7 @@ def run(args: list[str]) -> int:
         raise UsageError(f"`{hook}` is not a hook of git", "For a list, see: git help hooks")
     terminal = open_terminal(2, env)
     repo = find_repo(current_folder(), env)
-    if is_running_here(env, repo.git_dir_abs, hook):
-        terminal.write(b"gitgates: %s is running here already\n" % hook.encode())
+    if is_called_back(hook, repo, terminal):
         return 0
     if shim in _BY_CONFIG:
         from gitgates.entry.config_hook import is_wanted  # most have files
@@ -55,7 +54,7 @@ def run(args: list[str]) -> int:
     kept_status = 0
     has_kept = os.path.isfile(shim + KEPT_SUFFIX)
     stand_in = _stand_in(shim, hook, repo) if has_kept else ""
-    kept_env = with_hook(env, hook, repo.git_dir_abs) if has_kept else env
+    kept_env = with_hook(env, hook + KEPT_SUFFIX, repo.git_dir_abs) if has_kept else env
     if has_kept and not stand_in:
         kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
     console = Console(terminal)

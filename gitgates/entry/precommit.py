@@ -6,9 +6,9 @@ import os
 import time
 
 from gitgates.core import environ
-from gitgates.core.errors import GitgatesError, UsageError
+from gitgates.core.errors import UsageError
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.entry import finish, status_of
+from gitgates.entry import finish, is_called_back
 from gitgates.git.paths import pushed_id
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import precommit as host
@@ -32,17 +32,15 @@ def run(args: list[str]) -> int:
     cwd_abs = current_folder()
     repo = find_repo(cwd_abs, env)
     terminal = open_terminal(1, env)
+    if is_called_back(stage, repo, terminal):
+        return 0
     console = Console(terminal._replace(live=False))
     event_env = {**env, host.TO_REF: pushed_id(repo.git)} if stage == "pre-push" else env
     event = host.decode(stage, tuple(files), event_env, (repo.root_abs, cwd_abs))
     began_s = time.time()
-    try:
-        call = handle(event, repo._replace(env=_original_env(env)), console)
-        # The framework shows stdout where we fail, or where it is asked to.
-        return finish(call, console, terminal, began_s)
-    except GitgatesError as error:
-        error.exit_status = status_of(error, stage)
-        raise
+    call = handle(event, repo._replace(env=_original_env(env)), console)
+    # The framework shows stdout where we fail, or where it is asked to.
+    return finish(call, console, terminal, began_s)
 
 
 def _original_env(env: Mapping[str, str]) -> dict[str, str]:

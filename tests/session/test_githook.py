@@ -522,6 +522,33 @@ def test_a_gate_that_calls_its_own_hook_does_not_loop(repo: Repo) -> None:
     assert repo.git("log", "--format=%s") == "inner\nconfigure"
 
 
+def test_the_previous_hook_may_run_the_gates_itself(repo: Repo, out: Path) -> None:
+    repo.config(
+        "[gates.a]\ncommand = 'echo ran >>$OUT/always; cat f >>$OUT/paths'\n"
+        "[hooks.pre-commit]\ngates = ['a']\n"
+    )
+    previous = repo.write(
+        ".git/hooks/pre-commit",
+        "#!/bin/sh\ngitgates run --staged pre-commit || exit 1\necho went on >>$OUT/went\n"
+        # What would lead back to the gates that follow is told so, and ends.
+        'gitgates git-hook --via=own pre-commit "$@" && gitgates pre-commit-hook pre-commit\n',
+    )
+    previous.chmod(0o755)
+    repo.git("add", ".")
+    assert repo.gitgates("install-hooks").returncode == 0
+    repo.write("f", "staged\n")
+    repo.git("add", "f")
+    repo.write("f", "unstaged\n")
+    done = repo.commit()
+    assert (done.returncode, seen(out, "went")) == (0, ["went on"])
+    assert seen(out, "always") == ["ran"] * 2  # there, and after it
+    assert seen(out) == ["staged"] * 2  # unstaged work is hidden there, too
+    assert (done.stderr + done.stdout).count(b"pre-commit is running here already\n") == 2
+    repo.config("[gates.a]\ncommand = 'false'\n[hooks.pre-commit]\ngates = ['a']\n")
+    repo.git("add", ".")
+    assert (repo.commit().returncode, seen(out, "went")) == (1, None)
+
+
 def test_what_a_gate_leaves_running_gets_no_free_pass(repo: Repo) -> None:
     repo.config("[gates.a]\ncommand = 'false'\n[hooks.pre-commit]\ngates = ['a']\n")
     repo.shim("pre-commit")
