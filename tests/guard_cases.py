@@ -509,6 +509,29 @@ SHELL: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ),
         ("echo x >> .gitignore", "cat .git/info/exclude", "git ls-files --exclude=x > /tmp/y"),
     ),
+    "worktree": (
+        (
+            "git worktree remove .",
+            'git worktree remove --force "$PWD"',
+            "git worktree remove -f -f $(git rev-parse --show-toplevel)",
+            "cd sub && git worktree remove --force ..",
+            "git -C sub worktree remove ..",
+            "git worktree move . ../elsewhere",
+            "git worktree remove --force repo",
+            "git worktree remove $WHERE",
+        ),
+        (
+            "git worktree remove --force ../other",
+            "git worktree remove sub",
+            "git worktree move ../other ../repo-2",
+            "git worktree add . main",
+            "git worktree list",
+            "git worktree prune",
+            "git worktree unlock .",
+            "git remote remove repo",
+            "echo git worktree remove .",
+        ),
+    ),
     "hidden_files": (
         (
             "git update-index --skip-worktree a.py",

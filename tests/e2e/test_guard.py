@@ -110,6 +110,19 @@ def test_guarded_files_are_not_written_and_others_are(tmp_path: Path) -> None:
     assert scene.at("a.txt").read_text() == "a"
 
 
+def test_the_worktree_of_the_session_is_not_removed_unasked(tmp_path: Path) -> None:
+    scene = begin(tmp_path)
+    linked, other = tmp_path / "linked", tmp_path / "other"
+    for path in (linked, other):
+        scene.repo.git("worktree", "add", "-q", str(path), "-b", path.name)
+    gone = bash(f"git worktree remove {other}")
+    own = (bash("git worktree remove ."), bash("git worktree remove --force ."))
+    run = scene.run(*own, gone, "end", cwd=linked)
+    assert rules(run).count("worktree") == 2
+    assert answers(run) == ["deny", "deny"]  # nobody is there to be asked
+    assert (linked.exists(), other.exists()) == (True, False)
+
+
 @pytest.mark.nightly
 def test_what_a_rule_answers_is_configured(tmp_path: Path) -> None:
     guard = '[guard]\nno_verify = "warn"\nhidden_files = "off"\n'

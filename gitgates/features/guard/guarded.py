@@ -90,6 +90,14 @@ RULES = (
         instead=_BY_A_PERSON,
     ),
     Rule(
+        name="worktree",
+        answer="ask",
+        meaning="`git worktree remove` and `git worktree move` of the worktree that the session "
+        "is in.",
+        why="The session's hooks end with it.",
+        instead="Leave it, and say that it is not needed any more.",
+    ),
+    Rule(
         name="git_exclude",
         answer="ask",
         meaning="Changing `.git/info/exclude`, or setting `core.excludesFile`.",

@@ -28,7 +28,7 @@ _WORDS = (
     *("no-veri", "hookspath", "hook.", "git_config", "husky", "lefthook", "overcommit", "skip"),
     *("gitgates=", "gitgates_", "uninstall", "approve", "notes", "update-ref", "core."),
     *("gpg.", "symbolic-ref", "set-head", "remotes/"),
-    *("assume-unchanged", "fixup", "remove", "which", "command", "bin/gitgates"),
+    *("assume-unchanged", "fixup", "remove", "worktree", "which", "command", "bin/gitgates"),
     "-packages/gitgates",
     *AGENTS,
     "@factory/",
@@ -174,6 +174,7 @@ def _in_command(call: Call) -> Iterable[Violation]:
     cwd_abs = call.payload.cwd_abs
     context = Context(
         cwd_abs=cwd_abs,
+        root_abs=call.repo.root_abs,
         common_dir_abs=call.repo.common_dir_abs,
         places=resolved(places),
         env=call.env,

@@ -14,7 +14,7 @@ from gitgates.core.record import Record
 from gitgates.features.guard.places import Place, Violation, find_places, linked, touched
 from gitgates.shell.known import TEMPORARY
 from gitgates.shell.no_verify import skips_hooks
-from gitgates.shell.repositories import Repositories, git_call
+from gitgates.shell.repositories import GitCall, Repositories, git_call
 from gitgates.shell.starters import HOMES
 from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, printed, read_command_line
 
@@ -76,6 +76,7 @@ class Context(Record):
     """What is known about the place in which a command runs."""
 
     cwd_abs: str
+    root_abs: str = ""  # of the worktree; empty: unknown
     common_dir_abs: str = ""  # of the repository; empty: whatever is done is about it
     places: tuple[Place, ...] = ()
     env: Mapping[str, str] = {}
@@ -291,12 +292,27 @@ def _of_git(words: list[str], command: SimpleCommand, context: Context) -> Itera
         yield from _of_git_config(rest, context)
     elif verb == "update-index" and any(word in _HIDING for word in rest):
         yield "hidden_files"
+    elif verb == "worktree" and _ends_worktree(call, command.cwd, context):
+        yield "worktree"
     elif _writes_evidence(verb, rest):
         yield "state_folder"
     elif _moves_base(verb, rest):
         yield "signers"
     elif text := context.alias(verb):
         yield from _of_alias(text, rest, command, context)
+
+
+def _ends_worktree(call: GitCall, cwd: str, context: Context) -> bool:
+    """Return whether a command removes or moves the worktree that the session is in.
+
+    Git takes the last parts of its path, too. Source: git-worktree(1).
+    """
+    verb, path, *_ = (*(word for word in call.rest if not word.startswith("-")), "", "")
+    if verb not in ("remove", "move") or not (path and context.root_abs):
+        return False
+    whole, root_abs = os.path.join(context.cwd_abs, cwd, call.folder, path), context.root_abs
+    is_it = UNKNOWN in whole or os.path.realpath(whole) == os.path.realpath(root_abs)
+    return is_it or f"{root_abs}/".endswith(f"/{path.strip('/')}/")
 
 
 def _writes_evidence(verb: str, words: list[str]) -> bool:
