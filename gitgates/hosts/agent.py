@@ -116,6 +116,7 @@ class Files(Record):
     home_variable: str = ""  # which names that folder
     home_parent_variable: str = ""  # which names the folder that it is in, instead of HOME
     settings: dict[str, str] = {}  # scope → the settings in these folders
+    start_only: tuple[str, ...] = ()  # scopes that are read where it is started, and not above
     older_settings: str = ""  # beside them; its `hooks` count at events where those have none
     agents: tuple[str, ...] = ()  # what defines a sub-agent `{}` there
     skills: tuple[str, ...] = ()  # what defines a skill

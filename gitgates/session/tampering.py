@@ -122,7 +122,8 @@ def answer_lost(payload: Payload, why: str) -> Verdict:
     folder = payload.cwd_abs
     while folder not in ("", "/"):
         journal = session_journal(f"{folder}/.git/gitgates", payload.session)
-        facts = journal.read()
+        # A file is of a worktree, whose journal was in what is gone, or of a bare repository.
+        facts = journal.read() if os.path.isdir(f"{folder}/.git") else []
         if facts and not of_kind(facts, LostEntry):
             journal.append(fact_of(LostEntry()))
             return Verdict(WARN, to_person=f"gitgates: nothing is checked from now on: {why}")

@@ -3,7 +3,8 @@
 Gates are commands of a repository, and run without anybody being asked. The person has trusted the
 folder that the session was started in, and no other: a repository that the agent has cloned, or
 wandered into, runs nothing of its own here. Where that is a folder of repositories, those are meant
-that were there when the session began.
+that were there when the session began; where it is that of a bare repository, the worktrees of that
+in which the session works.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import os
 
 from gitgates.core.errors import GitError
-from gitgates.git.repo import Repo, current_folder, find_repo
+from gitgates.git.repo import Git, Repo, current_folder, find_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ _OF_THE_SESSION = ("session-start", "prompt", "turn-end")
 _BEGINNINGS = ("session-start", "prompt")
 _GOING = ("cd", "pushd", "-C")
 _SIGNS = str.maketrans("'\"\\;&|()\n", " " * 9)
+_JOINTS = str.maketrans("<>=:`", " " * 5)  # beside which a path may stand
 _MOST_READ, _MOST_NAMED = 1 << 14, 8
 APPROVED = "approved-gates"  # in the state folder, which no clone brings along
 _HEAD = 1 << 16  # bytes of a transcript, in which the first record with a time is
@@ -49,8 +51,18 @@ def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     if not home:  # a folder of repositories, maybe: a command may be about another one
         folders += _folders_named(payload, cwd_abs, env)
     repos = [repo for folder in folders if (repo := _repo(folder, env))]
-    trusted = [repo for repo in repos if _is_trusted(repo, home, project_abs, payload)]
-    is_several = not home and payload.kind == "before-tool"
+    # Git is asked only where the session was started in no working tree.
+    is_outside = not home and (project_abs or not repos)
+    worktrees = _worktrees(project_abs or cwd_abs, env) if is_outside else []
+    siblings = {os.path.realpath(repo.common_dir_abs) for repo in worktrees}
+    trusted = [
+        repo
+        for repo in repos
+        if os.path.realpath(repo.common_dir_abs) in siblings
+        or _is_trusted(repo, home, project_abs, payload)
+    ]
+    trusted += [repo for repo in worktrees if _is_worked_in(repo, payload, cwd_abs)]
+    is_several = not home and (payload.kind == "before-tool" or bool(worktrees))
     several = list({repo.git_dir_abs: repo for repo in trusted}.values())
     chosen = (several if is_several else trusted[:1]) or ([home] if home else [])
     if home and payload.kind in _OF_THE_SESSION and home.git_dir_abs != chosen[0].git_dir_abs:
@@ -109,6 +121,27 @@ def _repo(folder: str, env: Mapping[str, str]) -> Repo | None:
         return find_repo(folder, env)
     except GitError:
         return None
+
+
+def _worktrees(folder: str, env: Mapping[str, str]) -> list[Repo]:
+    """Return the worktrees of the bare repository that a folder is in, such as `proj/.bare`."""
+    process = Git(folder, env).ask("worktree", "list", "--porcelain")
+    lines = [] if process.exit_status else os.fsdecode(process.stdout).split("\n")
+    if "bare" not in lines:
+        return []
+    paths = (line.removeprefix("worktree ") for line in lines if line.startswith("worktree "))
+    return [repo for path in paths if os.path.isdir(path) and (repo := _repo(path, env))]
+
+
+def _is_worked_in(repo: Repo, payload: Payload, cwd_abs: str) -> bool:
+    """Return whether the session has been in a worktree, or a command names it."""
+    from gitgates.store.log import session_journal  # cold, as `_existed_at_start`
+
+    if os.path.exists(session_journal(repo.state_abs, payload.session).path_abs):
+        return True
+    words = payload.command[:_MOST_READ].translate(_SIGNS).translate(_JOINTS).split()
+    roots = repo.root_abs, os.path.relpath(repo.root_abs, cwd_abs)
+    return any(f"{word}/".startswith(f"{root}/") for word in words for root in roots)
 
 
 def _is_trusted(repo: Repo, home: Repo | None, project_abs: str, payload: Payload) -> bool:

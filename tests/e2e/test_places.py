@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,35 @@ def test_a_session_in_a_linked_worktree(tmp_path: Path) -> None:
     assert run.results[0]["result"] == "2"
     assert scene.journal(run.session, ".git/worktrees/linked")
     assert not scene.at(".git/gitgates/sessions").exists()
+
+
+def test_started_in_a_subfolder_only_some_settings_are_read(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.repo.write("sub/seed.txt", "seed\n")
+    scene.commit()
+    sub = scene.at("sub")
+    assert silent(scene.run(write(scene.at("bad.txt"), "x"), "1", cwd=sub))
+    doctor = Repo(sub).gitgates("doctor").stdout.decode()
+    assert "Claude Code runs no hooks if it is started here, in `sub`: it reads" in doctor
+    fix = ("install-hooks", "--agent", "claude", "--scope", "local")
+    assert f"or: gitgates {' '.join(fix)}\n" in doctor
+    assert scene.repo.gitgates(*fix).returncode == 0
+    run = scene.run(bash("echo x > ../bad.txt"), "1", bash("rm ../bad.txt"), "2", cwd=sub)
+    assert "BAD-IS-THERE" in run.told(2)
+    assert "started here" not in Repo(sub).gitgates("doctor").stdout.decode()
+
+
+def test_a_session_above_the_worktrees_of_a_bare_repository(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    folder = tmp_path / "proj"
+    scene.repo.git("clone", "-q", "--bare", ".", str(folder / ".bare"))
+    (folder / ".git").write_text("gitdir: ./.bare\n")
+    Repo(folder).git("worktree", "add", "-q", "main")
+    shutil.copytree(scene.at(".claude"), folder / ".claude")
+    run = scene.run(*(bash("echo x > main/bad.txt"), "1", bash("rm main/bad.txt"), "2"), cwd=folder)
+    assert f"In {folder}/main: " in run.told(2)
+    assert "BAD-IS-THERE" in run.told(2)
+    assert run.results[0]["result"] == "2"
 
 
 @pytest.mark.nightly

@@ -128,3 +128,52 @@ def test_where_nobody_tells_when_the_session_began_only_its_first_events_are_ans
     agent.send("UserPromptSubmit", cwd=str(other.path), prompt="go")
     agent.post(tool_input={"file_path": str(other.path / "x.py")})
     assert (other.path / "evil-ran").exists()
+
+
+@pytest.mark.parametrize("start", ["", "main"])
+def test_worktrees_of_a_bare_repository_from_above_and_from_within(
+    repo: Repo, tmp_path: Path, start: str
+) -> None:
+    repo.config("[gates.a]\ncommand = 'test ! -e bad'\n[hooks.Stop]\ngates = ['a']\n")
+    repo.commit_all("first")
+    folder = tmp_path / "proj"
+    repo.git("clone", "-q", "--bare", ".", str(folder / ".bare"))
+    (folder / ".git").write_text("gitdir: ./.bare\n")
+    above = Repo(folder)
+    for name in ("main", "other", "third"):
+        above.git("worktree", "add", "-q", "-f", name, "main", *(("-b", name) * (name != "main")))
+    agent = Agent(Repo(folder))
+    agent.env["CLAUDE_PROJECT_DIR"] = str(folder / start)
+    at = {"cwd": str(folder / start)}
+    agent.send("SessionStart", source="startup", **at)
+    agent.send("UserPromptSubmit", prompt="go", **at)
+    assert agent.send("Stop", stop_hook_active=False, **at) == {}
+    # By a tool that names the file, and by a command that names it, wherever they are run.
+    named = {"file_path": str(folder / "main/bad")}
+    agent.pre("Write", "", tool_input=named, **at)
+    (folder / "main/bad").touch()
+    agent.post("Write", "", tool_input=named, **at)
+    said = agent.send("Stop", stop_hook_active=False, **at)
+    assert said["decision"] == "block"
+    assert said["reason"].startswith(f"In {folder}/main: " if not start else "1 of 1 gate")
+    (folder / "main/bad").unlink()
+    assert agent.send("Stop", stop_hook_active=True, **at) == {}
+    commit = {"command": f"git -C {folder}/other commit --no-verify -m x"}
+    refused = agent.pre("Bash", "", tool_input=commit, **at)["hookSpecificOutput"]
+    assert refused["permissionDecision"] == "deny"
+    if not start:  # else another worktree's gates run where a file in it is named, as ever
+        with agent.call(f"touch {folder}/other/bad >{folder}/other/log", **at):
+            (folder / "other/bad").touch()
+        (folder / "third/bad").touch()  # by somebody else
+        blocked = agent.send("Stop", stop_hook_active=False, **at)
+        assert blocked["reason"].startswith(f"In {folder}/other: 1 of 1 gate")
+    assert not any("Traceback" in line for line in agent.said)
+
+
+def test_a_worktree_whose_repository_is_gone_is_no_bug(repo: Repo, tmp_path: Path) -> None:
+    agent = begin(repo, MARK)
+    repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    (repo.path / ".git").rename(tmp_path / "gone")
+    assert agent.send("Stop", stop_hook_active=False, cwd=str(tmp_path / "linked")) == {}
+    assert "Traceback" not in "".join(agent.said)
+    assert "git cannot read this repository" in agent.said[-1]

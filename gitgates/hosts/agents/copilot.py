@@ -104,6 +104,7 @@ class Copilot(AgentHost):
         home=".copilot",
         home_variable="COPILOT_HOME",
         settings={"project": "hooks/gitgates.json", "user": "hooks/gitgates.json"},
+        start_only=("project",),
         agents=("agents/{}.md", "agents/{}.agent.md"),
         skills=("skills/{}/SKILL.md",),
     )

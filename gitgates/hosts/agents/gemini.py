@@ -91,6 +91,7 @@ class Gemini(AgentHost):
         folder=".gemini",
         home_parent_variable="GEMINI_CLI_HOME",
         settings={"project": "settings.json", "user": "settings.json"},
+        start_only=("project",),
         agents=("agents/{}.md",),
         skills=("skills/{}/SKILL.md",),
     )

@@ -101,6 +101,7 @@ class Qwen(AgentHost):
         folder=".qwen",
         home_variable="QWEN_HOME",
         settings={"project": "settings.json", "user": "settings.json"},
+        start_only=("project",),
         agents=("agents/{}.md",),
         skills=("skills/{}/SKILL.md",),
     )

@@ -55,6 +55,7 @@ class Subject(Record):
     config: Config | None  # as far as it can be read
     worktrees: tuple[Worktree, ...]  # the current one first
     missing: tuple[str, ...]  # worktrees that git lists, and that do not exist
+    folder: str = "."  # that the command is called in, relative to the root
 
     @property
     def current(self) -> Worktree:
@@ -72,7 +73,8 @@ def survey(repo: Repo) -> Subject:
     except ConfigError:
         config = None
     worktrees, missing = list_worktrees(repo)
-    return Subject(repo, config, tuple(worktrees), tuple(missing))
+    folder = repo.relative(".")
+    return Subject(repo, config, tuple(worktrees), tuple(missing), folder)
 
 
 def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:

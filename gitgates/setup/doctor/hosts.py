@@ -34,6 +34,7 @@ def check_hosts(subject: Subject) -> Iterator[Finding]:
         for source in sources:
             yield from _trust(source, subject)
             yield from _off(source, subject)
+        yield from _elsewhere(sources, subject)
     yield from _unread(subject)
     config = subject.config
     if config is None or not needed_events(config):
@@ -102,6 +103,23 @@ def _off(source: Source, subject: Subject) -> Iterator[Finding]:
             of = "of this project" if scope == "project" else "of yours, in any project,"
             what = f"`{host.OFF.key}` is {host.OFF.value}: {host.TITLE} runs no hooks {of}"
             yield source.problem(what, f"take `{host.OFF.key}` out of it")._replace(where=location)
+
+
+def _elsewhere(sources: list[Source], subject: Subject) -> Iterator[Finding]:
+    """Find hooks that a client does not run if it is started in the current folder."""
+    source = next(iter(sources), None)
+    if source is None or subject.folder == ".":
+        return
+    host, root_abs = agent_host(source.agent), subject.repo.root_abs
+    if any(other.scope not in host.FILES.start_only for other in sources):
+        return
+    others = [scope for scope in host.FILES.settings if scope not in host.FILES.start_only]
+    yield source.note(
+        f"{host.TITLE} runs no hooks if it is started here, in `{subject.folder}`: it reads these "
+        "settings only in the folder that it is started in",
+        f"cd {shlex.quote(root_abs)}, and start it there\n"
+        f"or: gitgates install-hooks --agent {source.agent} --scope {others[0]}",
+    )
 
 
 def _read(source: Source, path_abs: str) -> HookSettings:

@@ -143,6 +143,7 @@ class Claude(AgentHost):
             "local": "settings.local.json",
             "user": "settings.json",
         },
+        start_only=("project",),
         agents=("agents/{}.md",),
         skills=("skills/{}/SKILL.md", "commands/{}.md"),
     )
