@@ -197,10 +197,10 @@ def _with_pushed(event: Event, git: Git) -> Event:
         files |= {name for name in names if modes.get(name) in _REGULAR}
         deleted |= names - modes.keys()
     if edges == _ANY_REMOTE:
-        with_what = "with the branches of other remotes"
+        what = "the push was compared with the branches of other remotes"
         if not git.out("for-each-ref", "--count=1", "refs/remotes"):
-            with_what = "with no other remote either: all its commits count as new"
-        note = f"it is not known what `{remote}` has; the push was compared {with_what}"
+            what = "all commits of the push count as new"
+        note = f"nothing is known of what `{remote}` has: {what}"
         event = event._replace(note="; ".join(filter(None, (event.note, note))))
     paths = _sorted(files, deleted)
     return event._replace(paths=paths[0], deleted=paths[1])

@@ -128,6 +128,7 @@ def test_what_any_remote_has_is_not_new_to_an_unknown_one(
     done = pushing.ask("git", "push", "../mirror.git" if by_url else "mirror", "main")
     assert seen(out) == ["mine"]
     assert b"the push was compared with the branches of other remotes\n" in done.stderr
+    assert b"gitgates: nothing is known of what `" in done.stderr
     # What is known of the remote itself counts, also where others have more.
     pushing.git("push", "-q", "--no-verify", "origin", "main")
     change(pushing, "more")

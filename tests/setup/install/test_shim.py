@@ -145,6 +145,16 @@ def test_without_any_gitgates_nothing_is_decided(repo: Repo, tmp_path: Path, on_
     assert log(repo) == []
 
 
+def test_without_any_gitgates_no_command_of_git_is_broken_too_late(
+    repo: Repo, tmp_path: Path
+) -> None:
+    install(repo, "post-checkout")
+    break_interpreter(repo, "post-checkout")
+    hook = repo.run(".git/hooks/post-checkout", PATH=path_with(tmp_path))
+    assert hook.returncode == 0
+    assert hook.stderr.startswith("gitgates post-checkout: nothing was checked: ")
+
+
 HOME = subprocess.run(
     [sys.executable, "-c", "import gitgates,os;print(os.path.dirname(gitgates.__path__[0]))"],
     capture_output=True,
