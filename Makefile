@@ -128,6 +128,8 @@ bench: $(DEV)/ready ## Measure what an installed hook costs, beside other hook m
 	@echo
 	@$(DEV)/bin/python tests/bench/proofs.py
 	@echo
+	@$(DEV)/bin/python tests/bench/checkouts.py
+	@echo
 	@$(DEV)/bin/python tests/bench/observed.py
 	@echo
 	@$(DEV)/bin/python tests/bench/remote.py

@@ -148,7 +148,11 @@ def _remarks(inspection: Inspection, edit: Edit) -> str:
         return f"{edit.file}: nothing to add\n"
     added = [proposal for proposal in inspection.proposals if proposal.name in edit.gates]
     names = ", ".join(proposal.name for proposal in added if "reuse" in proposal.table())
-    return f"passes of {names} are reused {REUSE_REMARK}\n" if names else ""
+    remarks = f"passes of {names} are reused {REUSE_REMARK}\n" if names else ""
+    if edit.others:
+        commands = " and ".join(f"`{text}`" for text in inspection.setup)
+        remarks += f"gates that run on a pushed commit, not in the working tree, get {commands}\n"
+    return remarks
 
 
 def _next_step(hooks: Iterable[str], managers: tuple[str, ...], agents: list[str]) -> str:

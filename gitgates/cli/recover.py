@@ -16,8 +16,11 @@ from gitgates.git.repo import Repo, current_folder, find_repo
 from gitgates.store.files import open_regular
 from gitgates.store.owners import require_access
 from gitgates.store.rescue import Rescue
+from gitgates.store.slots import kept_slots
 from gitgates.verbs.output import dump
 from gitgates.verbs.repository import current_repo
+from gitgates.worktree.cache import cache_path
+from gitgates.worktree.checkouts import FOLDER
 from gitgates.worktree.gc import collect
 from gitgates.worktree.isolate import recover
 from gitgates.worktree.restored import Restored, bring_back, list_missing
@@ -156,6 +159,7 @@ _WORDS = {
     "journals": ("session journal", "session journals"),
     "runs": ("run", "runs"),
     "checkouts": ("private checkout", "private checkouts"),
+    "orphans": ("cache of a repository that is gone", "caches of repositories that are gone"),
     "kept": ("folder of kept files", "folders of kept files"),
     "restored": ("folder of restored files", "folders of restored files"),
     "objects": ("stored object", "stored objects"),
@@ -163,12 +167,13 @@ _WORDS = {
 
 
 # \b: click leaves the lines that follow as they are.
-_HELP = """Remove old state of this worktree.
+_HELP = """Remove old state of this worktree, and list the private checkouts that stay.
 
 \b
 session journals      without an entry for 30 days
 runs                  beyond the newest `keep_runs` (default: 50)
-private checkouts     not used for 14 days, or beyond 4
+private checkouts     not used for 14 days, beyond 4, or beyond 20 GiB
+caches                of repositories that are gone
 kept files            after 30 days, with their refs (gitgates recover --list)
 restored files        after a day: their additional links
 stored objects        of git, not used for 30 days, of all worktrees
@@ -180,7 +185,7 @@ still add an attempt. Hooks of agents also do this automatically, once a day.
 
 @click.command("gc", help=_HELP)
 def gc() -> int:
-    """Remove old state of this worktree."""
+    """Remove old state of this worktree, and list the private checkouts that stay."""
     repo = current_repo()
     config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
     for line in (line for part in feature_parts("recovery") for line in part.recover(repo)):
@@ -190,4 +195,7 @@ def gc() -> int:
         f"{number} {_WORDS[what][number != 1]}" for what, number in numbers.items() if number
     ]
     click.echo(f"removed {', '.join(removed)}" if removed else "nothing to remove")
+    for slot in kept_slots(f"{cache_path(repo)}/{FOLDER}"):
+        size, days = slot.size_bytes / (1 << 20), slot.age_s / 86_400
+        click.echo(f"kept {slot.folder_abs}: {size:.0f} MiB, used {days:.0f} days ago")
     return errors.OK

@@ -33,10 +33,11 @@ Tables: TypeAlias = Mapping[str, Mapping[str, object]]  # name → key → value
 
 
 class Addition(Record):
-    """The gates and hooks that the configuration should have."""
+    """The gates, hooks and other tables that the configuration should have."""
 
     gates: Tables
     hooks: Tables
+    others: Tables = {}  # tables of the top
     comments: tuple[str, ...] = ()  # lines above the first table that is added
     remarks: Mapping[str, str] = {}  # key → a comment behind it
 
@@ -49,6 +50,7 @@ class Edit(Record):
     after: bytes = b""
     gates: tuple[str, ...] = ()  # added
     hooks: tuple[str, ...] = ()  # added
+    others: tuple[str, ...] = ()  # other tables that were added
     extended: tuple[tuple[str, tuple[str, ...]], ...] = ()  # hook, the gates appended to its list
     conflicts: tuple[str, ...] = ()  # locations of other values, which stay
     problems: tuple[Problem, ...] = ()  # deferred ones of the new configuration
@@ -56,7 +58,7 @@ class Edit(Record):
     @property
     def adds(self) -> bool:
         """Return whether it changes anything."""
-        return bool(self.gates or self.hooks or self.extended)
+        return bool(self.gates or self.hooks or self.others or self.extended)
 
 
 def make_edit(raw: Raw, addition: Addition) -> Edit:
@@ -106,7 +108,7 @@ def _line_end(content: bytes) -> str:
 
 def _compare(current: Config, addition: Addition, file: str) -> Edit:
     """Find missing parts and conflicts, by parsed values."""
-    tables = {"gates": addition.gates, "hooks": addition.hooks}
+    tables = {"gates": addition.gates, "hooks": addition.hooks, **addition.others}
     document = Document(file, PREFIXES[file], tables)
     added, problems = parse((document,))
     load.refuse(problems, "Nothing was written.")
@@ -129,6 +131,7 @@ def _compare(current: Config, addition: Addition, file: str) -> Edit:
         file=file,
         gates=tuple(gate.name for gate in added.gates if gate.name not in gates),
         hooks=tuple(hook.name for hook in added.hooks if hook.name not in hooks),
+        others=tuple(name for name in addition.others if name not in current.tuned),
         extended=tuple(extended),
         conflicts=tuple(conflicts),
     )
@@ -145,6 +148,9 @@ def _write(old: str, edit: Edit, addition: Addition) -> str:
             text = to_toml((*prefix, section), tables, addition.remarks)
             blocks.append(comments + text)
             at(expected, (*prefix, section)).update(tables)
+    for name in edit.others:
+        blocks.append(to_toml((*prefix, name), addition.others[name]))
+        at(expected, prefix)[name] = addition.others[name]
     lists = {(*prefix, "hooks", hook): gates for hook, gates in edit.extended}
     for path, gates in lists.items():
         at(expected, path).setdefault("gates", []).extend(gates)
@@ -235,7 +241,7 @@ def difference(edit: Edit) -> bytes:
 
 def summary(edit: Edit) -> str:
     """Return what an edit adds, on one line."""
-    added = (("gate", edit.gates), ("hook", edit.hooks))
+    added = (("gate", edit.gates), ("hook", edit.hooks), ("table", edit.others))
     parts = [f"added {counted(len(new), noun)}: {', '.join(new)}" for noun, new in added if new]
     parts += [f"added to {hook}: {', '.join(gates)}" for hook, gates in edit.extended]
     return "; ".join(parts)

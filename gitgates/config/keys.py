@@ -114,10 +114,6 @@ TOP_KEYS: tuple[Key, ...] = (
         "How much of a gate's output its log file contains. Longer output is truncated: the "
         "log has the head, the number of omitted bytes, and half of `max_output` from the tail."
     ),
-    Key("link", v.NAMES, '[".venv", "venv", "node_modules"]').means(
-        "Ignored files and folders that gates need: linked into every private checkout if the "
-        "working tree has them."
-    ),
     Key("breaker", v.BREAKER, "{ prompt = 10, session = 30 }", weaker="each").means(
         "The maximum number of times that gitgates blocks an agent from stopping, per prompt "
         "and per session. After that, the agent may stop, and the person is told."

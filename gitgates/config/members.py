@@ -9,7 +9,7 @@ from __future__ import annotations
 from gitgates.config.read import Settings
 from gitgates.core.lifecycle import GATES_OWN_TIME, HOOK_POINTS, STANDS_IN_FOR, TOOL_EVENTS
 from gitgates.core.policy import policy_gates
-from gitgates.core.types import ACTIONS, Config, Problem
+from gitgates.core.types import ACTIONS, Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-_TOP_FIELDS = ("requires", "root", "members", "extends", "link")  # `members` is refused elsewhere
+_TOP_FIELDS = ("requires", "root", "members", "extends")  # `members` is refused elsewhere
 _WITHOUT_PATHS = ("none", "message")
 _SPECIAL = "\\*?["
 
@@ -28,7 +28,6 @@ def with_members(root: Settings, members: list[Settings], problems: list[Problem
     A member's document has its folder: `web:lint` is the gate `lint` of `web`.
     """
     tables, origins = {**root.tables}, {**root.origins}
-    links = [*tables[()].get("link", Config().link)]
     all_hooks = [root.tables_of("hooks")]
     for part in members:
         problems += _misplaced(root, part)
@@ -50,8 +49,6 @@ def with_members(root: Settings, members: list[Settings], problems: list[Problem
             origins.setdefault(("hooks", hook), document)
             origins |= {("hooks", hook, "gates", name): document for name in listed}
         all_hooks.append(hooks)
-        links += [f"{member}/{name}" for name in part.tables[()].get("link", Config().link)]
-    tables[()] = {**tables[()], "link": tuple(dict.fromkeys(links))}
     tables |= {("hooks", name): table for name, table in _joined(all_hooks)}
     return root._replace(tables=tables, origins=origins)
 

@@ -36,6 +36,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ),
     ("HOME", "you", "the home folder, with user settings of git and agents; ignored if relative"),
     ("XDG_CONFIG_HOME", "you", "the same, if set"),
+    ("XDG_CACHE_HOME", "you", "where private checkouts and headless runs are; default: `~/.cache`"),
     ("XDG_STATE_HOME", "you", "where the memory of files is; `~/.local/state`, if it is not set"),
     ("TMPDIR", "you", "a folder for temporary files: removing these is no loss of work"),
     ("GITHEAD_*", "git", "the parents of a merge, while it runs pre-merge-commit"),
@@ -70,11 +71,7 @@ NAMES: tuple[tuple[str, str, str], ...] = (
     ("GITHUB_ACTIONS", "CI", "`true`: `gitgates run` annotates failures on their lines"),
     ("GITGATES_PAUSE_AT", "you", "for gitgates' own tests: a step to pause at"),
     ("GITGATES_HOOK", "gitgates", "for each gate: the hook"),
-    (
-        "UV_PROJECT_ENVIRONMENT",
-        "gitgates",
-        "for gates in a private checkout: disables the linked `.venv`",
-    ),
+    ("GITGATES_CHECKOUT", "gitgates", "for each process in a private checkout: so it can be ended"),
     ("GITGATES_RUN", "gitgates", "for each gate: the run, so it can be ended with it"),
     (
         "GITGATES_STRACE",

@@ -162,6 +162,17 @@ POLICIES: tuple[Policy, ...] = (
         kinds=AGENT_KINDS,
         passive=True,
     ),
+    # Before the gates: they need what is installed.
+    Policy(
+        name="worktree",
+        priority="high",
+        module="gitgates.features.worktree.policy",
+        table="worktree",
+        by_table=True,
+        keeps_settings=True,
+        kinds=("session-start", "subagent-start", "turn-end", "subagent-end"),
+        joins=True,
+    ),
     Policy(
         name="gates",
         module="gitgates.features.gates.policy",

@@ -182,7 +182,6 @@ class Config(Record):
     jobs: int = 0  # 0: one per CPU
     max_output_bytes: int = 65536
     max_log_bytes: int = 16 << 20
-    link: tuple[str, ...] = (".venv", "venv", "node_modules")
     breaker: tuple[int, int] = (10, 30)  # blocks of an agent, in one prompt and in one session
     keep_runs: int = 50
     artifacts_dir: str = ""  # where results are copied to, relative to the root; empty: nowhere

@@ -14,6 +14,7 @@ import os
 from gitgates.core.lifecycle import KEPT_SUFFIX
 from gitgates.core.types import Command, Ending, Event, Gate, GateResult, Step
 from gitgates.engine.walk import ENDED
+from gitgates.git.repo import without_git
 from gitgates.proc.call import find_runner
 from gitgates.worktree.locks import is_alive
 
@@ -29,32 +30,6 @@ _MESSAGE_STAGES = ("commit-msg", "prepare-commit-msg")
 
 ACTIVE = "GITGATES_ACTIVE"  # the hooks that are running already: process, name, git folder
 
-# Source: `git rev-parse --local-env-vars`, git 2.39 to 2.54, and what `git commit` exports.
-GIT_LOCAL = (
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CONFIG",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_GRAFT_FILE",
-    "GIT_INDEX_FILE",
-    "GIT_NO_REPLACE_OBJECTS",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_INTERNAL_SUPER_PREFIX",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_REFLOG_ACTION",
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_AUTHOR_DATE",
-)
-
 # The worst of a gate's runs decides for all of them.
 _WORSE: tuple[Status, ...] = ("passed", "failed", "killed", "timed-out", "not-started")
 # Exit statuses of a POSIX shell for a command that it could not run. Source: sh(1), EXIT STATUS.
@@ -63,9 +38,6 @@ _SHELL_CANNOT = {
     127: NOT_FOUND,
     126: "not executable",
 }
-# Of gates in a private checkout. `uv run` there would install the project anew, from the checkout,
-# into the `.venv` that is linked: the user's. A relative name is one in the root of each project.
-OWN_ENVIRONMENT = {"UV_PROJECT_ENVIRONMENT": ".venv-gitgates"}
 
 
 def make_commands(
@@ -201,16 +173,6 @@ def gate_env(
     if gate.pre_commit is not None and "SKIP" in base and env["SKIP"] != base["SKIP"]:
         env["SKIP"] += f",{base['SKIP']}"  # what a person skips comes on top
     return env
-
-
-def without_git(env: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment without what git sets for its own hooks."""
-    kept = {name: value for name, value in env.items() if name not in GIT_LOCAL}
-    # Git puts the folder of its own programs first.
-    exec_abs, path = env.get("GIT_EXEC_PATH", ""), env.get("PATH", "")
-    while exec_abs and path.startswith(f"{exec_abs}:"):
-        path = kept["PATH"] = path.removeprefix(f"{exec_abs}:")
-    return kept
 
 
 def with_hook(env: Mapping[str, str], hook: str, git_dir_abs: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from gitgates.engine.walk import first_names
 from gitgates.observed.state import Reader
 from gitgates.store import proofs
 from gitgates.store.proofs import definition, digest
+from gitgates.worktree.lock_files import LOCK_FILES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,13 +27,6 @@ if TYPE_CHECKING:
     from gitgates.store.proofs import Proof
 
 _CONFIG = "~/.config/"  # XDG_CONFIG_HOME names another place
-# What decides which packages there are is always an input.
-_LOCKS = (
-    *("pyproject.toml", "uv.lock", "poetry.lock", "pdm.lock", "pylock*.toml", "Pipfile.lock"),
-    *("requirements*.txt", "package.json", "package-lock.json", "npm-shrinkwrap.json"),
-    *("pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "Cargo.lock", "go.mod", "go.sum"),
-    *("composer.lock", "Gemfile.lock", "mix.lock"),
-)
 
 
 class Declaration(Record):
@@ -131,7 +125,7 @@ def seen_paths(step: Step, content: VisibleContent) -> tuple[str, ...]:
         raise UnknownContentError("no file matches `inputs`")
     folder = step.gate.working_dir
     folders = ("/",) if folder == "." else ("/", f"/{folder}/")
-    locks = tuple(f"{folder}{name}" for folder in folders for name in _LOCKS)
+    locks = tuple(f"{folder}{name}" for folder in folders for name in LOCK_FILES)
     return tuple(sorted({*content.select((*inputs, *locks)), *step.paths}))
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from gitgates.core.clean import plain
 from gitgates.core.errors import GitgatesError
 from gitgates.engine.base import checked_tree, find_base, merged_into
-from gitgates.engine.command import without_git
+from gitgates.git.repo import without_git
 from gitgates.proc.bounded import LIMIT_S, compute
 from gitgates.store.proofs import append, proof_of
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from gitgates.core.clean import plain_line
-from gitgates.engine.command import NOT_FOUND, without_git
+from gitgates.engine.command import NOT_FOUND
+from gitgates.git.repo import without_git
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ import time
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.core.types import BY_FILE, DECLARED
-from gitgates.engine.command import OWN_ENVIRONMENT
 from gitgates.engine.declared import Declarations
 from gitgates.engine.observing import GateObserver, ObserverContext
 from gitgates.engine.plan import AUDIT, OFF, REUSE
@@ -229,8 +228,6 @@ class Reuse:
     def _find(self, step: Step, make_commands: Callable[[Step], list[Command]]) -> Candidate:
         try:
             commands = make_commands(step._replace(paths=()) if is_by_file(step) else step)
-            if self._checkout:
-                commands = [*map(self._as_for_users, commands)]
             candidate = self._observed(step, commands)
             if candidate.rest and (step.gate.remote or not candidate.observer):
                 candidate = self._declared(step, candidate, make_commands(step))
@@ -283,8 +280,6 @@ class Reuse:
         """Return the pass by what is declared, for where a gate is not observed."""
         if not (step.gate.remote or step.gate.reuse in (DECLARED, BY_FILE)):
             return observed
-        if self._checkout:
-            commands = [*map(self._as_for_users, commands)]
         declared = self._declarations.of(step, commands, self._content)
         proof = self._declarations.find(step.gate, declared)
         # A gate that runs here is believed by what was seen, where it can be.
@@ -358,15 +353,6 @@ class Reuse:
             action_digest=result.action_digest,
         )
         proofs.append(self._repo.shared_state_abs, [proof])
-
-    def _as_for_users(self, command: Command) -> Command:
-        """Return a command of a private checkout as in the user's tree: its passes count, too."""
-        env = {**command.env}
-        for name, own in OWN_ENVIRONMENT.items():
-            if env.get(name) == own:
-                del env[name]
-                env |= {name: self._repo.env[name]} if name in self._repo.env else {}
-        return command._replace(env=env)
 
 
 def is_by_file(step: Step) -> bool:

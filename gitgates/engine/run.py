@@ -14,14 +14,12 @@ from gitgates.engine.admission import Admission, Admissions, reuse_of
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
     NOT_FOUND,
-    OWN_ENVIRONMENT,
     gate_env,
     is_running_here,
     make_commands,
     make_result,
     split,
     with_hook,
-    without_git,
 )
 from gitgates.engine.plan import (
     AUDIT,
@@ -51,10 +49,10 @@ if TYPE_CHECKING:
     from gitgates.engine.listener import Listener
     from gitgates.engine.metrics import Measurement
     from gitgates.engine.remote import RemoteRun
-    from gitgates.git.checkout import Checkout
     from gitgates.git.repo import Repo
     from gitgates.observed.unchanged import Dependencies
     from gitgates.proc.watchdog import Watchdog
+    from gitgates.worktree.checkouts import Checkout
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
 _EDITED = "the configuration has uncommitted changes, which do not apply"
@@ -215,7 +213,7 @@ class _Run:
         self.is_cancelled = False  # by a gate that has blocked or stopped the run
         self.waits_since = 0.0  # that nothing runs, by the monotonic clock; 0: something does
         self.has_reported_wait = False
-        self.env = with_hook(repo.env, plan.event.name, repo.git_dir_abs)
+        self.env = with_hook((options.checkout or repo).env, plan.event.name, repo.git_dir_abs)
         self.watch = _watch() if plan.event.payload else None
         self.detector = ChangeDetector(
             plan, repo, isolation, checkout=options.checkout, began_ns=options.began_ns
@@ -420,11 +418,10 @@ class _Run:
         repo, index = self.repo, self.detector.index
         env, checkout = self.env, self.options.checkout
         if base:
-            env, checkout, index = without_git(env), base.repo, None
+            checkout, index = base.repo, None
+            env = with_hook(checkout.env, self.plan.event.name, repo.git_dir_abs)
             existing = (path for path in step.paths if os.path.lexists(f"{base.root_abs}/{path}"))
             step = step._replace(paths=tuple(existing))
-        if checkout:
-            env = {**env, **OWN_ENVIRONMENT}
         by_folder = repo.found_by_folder or checkout
         env = gate_env(
             env,
@@ -641,13 +638,17 @@ class _Run:
         base = _base_to_run(job)
         if base is None or group.handle_signals():
             return False
-        from gitgates.git.checkout import check_out  # once for each base
+        from gitgates.worktree.checkouts import check_out  # once for each base
+        from gitgates.worktree.setup import worktree_settings
 
         job.head_result = result
         what = "failed; runs on" if job.baseline else "measures"
         self.listener.message(f"{job.gate.name}: {what} {base.name}")
         try:
-            job.checkout = check_out(self.repo, base.commit, self.config.link)
+            settings = worktree_settings(self.config)
+            left_s = self.options.deadline.left_s() if self.options.deadline else 0.0
+            say = self.listener.message
+            job.checkout = check_out(self.repo, base.commit, settings, say, limit_s=left_s)
         except GitgatesError as error:
             job.endings = [Ending(not_started=error.message)]
         else:

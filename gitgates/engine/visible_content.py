@@ -17,9 +17,8 @@ import time
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import lazy
-from gitgates.engine.command import without_git
 from gitgates.engine.match import select
-from gitgates.git.repo import Git, nul_split
+from gitgates.git.repo import Git, nul_split, without_git
 from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
 from gitgates.store.proofs import digest
 

@@ -1,8 +1,8 @@
-"""Private checkouts: a commit, a tree or an index checked out into a private folder.
+"""A commit, a tree or an index laid out in a folder, with a repository of its own.
 
-Laid out by git, so filters, line endings, modes and links are as in any checkout; kept, so
-that the next one writes only what differs. The user's files, index, refs and stash are not touched.
-Why it is no linked worktree: docs/adr/0004-private-checkouts.md.
+Laid out by git, so filters, line endings, modes and links are as in any checkout. The user's files,
+index, refs and stash are not touched. Why it is no linked worktree:
+docs/adr/0004-private-checkouts.md.
 
 The repository that gates find in it is complete to look at, and nobody else's. It borrows the
 user's objects, and has a copy of the refs and settings: `git log`, `git diff main` and `git status`
@@ -13,17 +13,18 @@ fetch) stays in there. Everything but the objects is written anew each time.
 from __future__ import annotations
 
 import os
-import stat
+import re
 
 from gitgates.core.errors import GitError, StateError
 from gitgates.git.index import SETTINGS, copy_index, write_tree
 from gitgates.git.object_store import quoted, reading_git, sources
-from gitgates.git.repo import Repo
+from gitgates.git.repo import Repo, without_git
 from gitgates.store.files import make_folder, open_state, read_or_empty, remove_tree
-from gitgates.store.slots import prune_slots, take_slot
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gitgates.git.repo import Git
     from gitgates.store.slots import Slot
 
@@ -48,75 +49,150 @@ _OWN_CONFIG = """\
 	auto = false
 """
 # Of one worktree only, or not for a gate to find.
-_NOT_COPIED = (b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/", b"refs/stash")
+_NOT_COPIED = (
+    *(b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/", b"refs/stash", b"refs/replace/"),
+)
 
 
-class Checkout:
-    """A folder that holds exactly one tree, leased to this process until `close`.
+class Layout:
+    """A folder in which git writes one tree after another."""
 
-    The repository in it is found from the folder, so gates need no variable of git's.
-    """
+    def __init__(self, repo: Repo, slot: Slot) -> None:
+        repo = repo.as_stored
+        self.folder_abs = slot.folder_abs
+        self._repo, self._slot = repo, slot
+        self._git = _git_inside(repo, slot)
+        self.settings = _checkout_settings(repo)
 
-    def __init__(self, repo: Repo, slot: Slot, notes: list[str]) -> None:
-        self.root_abs = slot.folder_abs
-        self.repo = repo  # its own
-        self.notes = tuple(notes)  # what a person should know
-        self._slot = slot
+    def fill(self, tree: str) -> None:
+        """Write a tree into an empty folder. Raises: GitError, StateError, OSError."""
+        self._slot.empty()
+        make_folder(self.folder_abs, exist_ok=False)
+        self.reset(tree)
 
-    def __enter__(self) -> Checkout:
-        return self
+    def update(self, previous_tree: str, tree: str, kept: Iterable[str] = ()) -> bool:
+        """Remove what gates left, but for `kept`, and write what differs.
 
-    def __exit__(self, *exc: object) -> None:
-        self.close()
+        Return whether that could be done; if not, everything is to be written.
+        """
+        differs = self._git.ask(
+            *("diff-tree", "-r", "-z", "--name-only", "--no-renames", previous_tree, tree)
+        )
+        names = {name.rpartition(b"/")[2] for name in differs.stdout.split(b"\0")}
+        # Other attributes: files that are the same to git are to be written in another way.
+        if differs.exit_status or b".gitattributes" in names:
+            return False
+        try:
+            self.clean(kept)
+            self.reset(tree)
+        except (GitError, OSError):
+            return False
+        return True
 
-    def close(self) -> None:
-        """Release the folder."""
-        self._slot.release()
-        prune_slots(os.path.dirname(self.root_abs))
+    def clean(self, kept: Iterable[str] = ()) -> None:
+        """Remove all that is not in the index, but for `kept`. Raises: GitError."""
+        self._empty_submodules()
+        excluded = [word for name in kept for word in ("-e", ignore_line(name))]
+        self._git.out("clean", "-ffdxq", *excluded)
+
+    def reset(self, tree: str) -> None:
+        """Write what is not as in a tree. Raises: GitError, OSError."""
+        alone = ("--no-recurse-submodules", "--no-sparse-checkout")
+        self._git.out("read-tree", "--reset", "-u", *alone, tree)
+        self._empty_submodules()
+
+    def _empty_submodules(self) -> None:
+        """Remove what is in the folders of submodules, which git does not clean."""
+        for name in self.submodules():
+            folder_abs = f"{self.folder_abs}/{name}"
+            if os.path.isdir(folder_abs) and os.listdir(folder_abs):
+                remove_tree(folder_abs)
+                os.mkdir(folder_abs)
+
+    def submodules(self) -> list[str]:
+        """Return the paths of submodules, which are empty folders here."""
+        entries = self._git.names("ls-files", "--stage", "-z")
+        return [entry.partition("\t")[2] for entry in entries if entry.startswith("160000")]
+
+    def has(self, name: str) -> bool:
+        """Return whether the tree has a path, or something below it."""
+        return bool(self._git.names("ls-files", "-z", "--", name))
+
+    def entries(self, patterns: Iterable[str]) -> list[str]:
+        """Return mode, object and name of each file that matches one of the patterns."""
+        words = [f"--exclude={pattern}" for pattern in patterns]
+        ask = ("ls-files", "--stage", "-z", "--cached", "--ignored")
+        return self._git.names(*ask, *words) if words else []
+
+    def changed(self) -> list[str]:
+        """Return the paths of files of the tree that are not as they were written."""
+        self._git.ask("update-index", "-q", "--refresh")
+        return self._git.names("diff-files", "-z", "--name-only", "--ignore-submodules")
+
+    def added(self) -> list[str]:
+        """Return what is not in the tree; of a folder with nothing else, only its name."""
+        return self._git.names("ls-files", "-z", "--others", "--directory")
+
+    def open_repository(self, commit: str, ignored: Iterable[str]) -> Repo:
+        """Make a repository in it, in place of any other, and return it.
+
+        `commit`: what HEAD is; empty: what it is for the user. `ignored`: paths that git ignores
+        there, too. It is found from the folder, so its environment has no variable of git's, and
+        what leads into the user's working tree leads into the folder.
+
+        Raises: GitError where git does not tell what it needs; OSError where it cannot be written.
+        """
+        repo = _make_repository(self._repo, self._slot, commit, ignored)
+        return repo._replace(env=env_in(self.folder_abs, self._repo))
 
 
-def check_out(repo: Repo, treeish: str, link: tuple[str, ...] = ()) -> Checkout:
-    """Check out a commit, tag or tree, and link ignored folders such as `.venv` into it.
-
-    `link`: names relative to the root; linked where the user has them, git ignores them and the
-    tree has nothing there.
-
-    Raises: GitError where there is no such tree or git cannot lay it out, StateError where nothing
-    can be written, LockError where far too many are in use.
-    """
-    git = reading_git(repo)
-    commit = git.resolve(f"{treeish}^{{commit}}")
+def resolve(repo: Repo, treeish: str) -> tuple[str, str]:
+    """Return the commit, or "", and the tree of a commit, a tag or a tree. Raises: GitError."""
+    git = reading_git(repo.as_stored)
     tree = git.resolve(f"{treeish}^{{tree}}")
     if not tree:
         raise GitError(
             f"`{treeish}` is neither a commit nor a tree", "See: git log --oneline --all"
         )
-    slot = take_slot(f"{repo.state_abs}/checkouts")
-    try:
-        submodules = _populate(slot, _git_inside(repo, slot), tree, _checkout_settings(repo))
-        linked, notes = _make_links(repo, slot.folder_abs, link)
-        if submodules:
-            notes.append(f"submodules are not checked out: {', '.join(submodules)}")
-        private_repo = _make_repository(repo, slot, commit, linked)
-        return Checkout(private_repo, slot, notes)
-    except BaseException as error:
-        slot.release()
-        if isinstance(error, OSError):
-            why = f"{slot.folder_abs}: a private checkout cannot be created: {error.strerror}"
-            raise StateError(why) from error
-        raise
+    return git.resolve(f"{treeish}^{{commit}}"), tree
 
 
-def check_out_index(repo: Repo, index_abs: str, link: tuple[str, ...] = ()) -> Checkout:
-    """Check out what would be committed from an index, which is only read.
+def tree_of_index(repo: Repo, index_abs: str) -> str:
+    """Return the tree that would be committed from an index, which is only read.
 
-    Raises: as `check_out`; GitError, too, where the index has conflicts.
+    Raises: GitError where it has conflicts; StateError where the tree cannot be stored.
     """
     try:
-        tree = write_tree(repo, index_abs)
+        return write_tree(repo, index_abs)
     except OSError as error:
         raise StateError(f"{repo.state_abs}: cannot be written: {error.strerror}") from error
-    return check_out(repo, tree, link)
+
+
+def ignore_line(name: str) -> str:
+    """Return the pattern of .gitignore that matches one path, or a folder if it ends in `/`."""
+    escaped = "".join(f"\\{char}" if char in "*?[\\ " else char for char in name)
+    return f"/{escaped}"
+
+
+def env_in(folder_abs: str, repo: Repo) -> dict[str, str]:
+    """Return the environment for a folder that stands in for the user's working tree.
+
+    It has none of git's variables, and paths in the working tree lead into the folder. An
+    environment that is active there, say, would be used, and its packages with it. In a home
+    that is itself the working tree, programs may lie anywhere in it.
+    """
+    env, root_abs = without_git(repo.env), os.path.realpath(repo.root_abs)
+    if f"{os.path.realpath(env.get('HOME') or '/')}/".startswith(f"{root_abs}/"):
+        return env
+    in_root = re.compile(rf"{re.escape(repo.root_abs)}(?=[/:\s\"',;]|$)")
+
+    def moved(part: str) -> str:
+        path = os.path.realpath(part) if part.startswith("/") else ""
+        if f"{path}/".startswith(f"{root_abs}/"):
+            return folder_abs + path.removeprefix(root_abs)
+        return in_root.sub(lambda _found: folder_abs, part)
+
+    return {name: ":".join(map(moved, value.split(":"))) for name, value in env.items()}
 
 
 def _git_inside(repo: Repo, slot: Slot) -> Git:
@@ -129,45 +205,6 @@ def _git_inside(repo: Repo, slot: Slot) -> Git:
     }
     git = reading_git(repo._replace(env=env)).with_settings(_SETTINGS)
     return git._replace(cwd_abs=slot.folder_abs)
-
-
-def _populate(slot: Slot, git: Git, tree: str, settings: bytes) -> list[str]:
-    """Make the folder equal to a tree; return its submodules."""
-    match slot.state():
-        case (2, str(previous), bytes(used)) if used == settings and _update(
-            slot, git, previous, tree
-        ):
-            pass
-        case _:
-            slot.empty()
-            make_folder(slot.folder_abs, exist_ok=False)
-            _read_tree(git, tree)
-    entries = git.names("ls-files", "--stage", "-z")
-    submodules = [entry.partition("\t")[2] for entry in entries if entry.startswith("160000")]
-    if not submodules:  # which git does not clean
-        slot.end(2, tree, settings)  # 2: the version of this
-    return submodules
-
-
-def _update(slot: Slot, git: Git, previous_tree: str, tree: str) -> bool:
-    """Remove what gates left, and write what differs; False if everything is to be written."""
-    differs = git.ask("diff-tree", "-r", "-z", "--name-only", "--no-renames", previous_tree, tree)
-    names = {name.rpartition(b"/")[2] for name in differs.stdout.split(b"\0")}
-    # Other attributes: files that are the same to git are to be written in another way.
-    if differs.exit_status or b".gitattributes" in names:
-        return False
-    slot.begin()
-    try:
-        git.out("clean", "-ffdxq")
-        _read_tree(git, tree)
-    except (GitError, OSError):
-        return False
-    return True
-
-
-def _read_tree(git: Git, tree: str) -> None:
-    alone = ("--no-recurse-submodules", "--no-sparse-checkout")
-    git.out("read-tree", "--reset", "-u", *alone, tree)
 
 
 def _checkout_settings(repo: Repo) -> bytes:
@@ -186,65 +223,7 @@ def _checkout_settings(repo: Repo) -> bytes:
     return b"\0\0".join((settings, *map(read_or_empty, files)))
 
 
-def _make_links(repo: Repo, folder_abs: str, names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """Link `names` of the user's root into `folder_abs`; return those linked, and messages.
-
-    `names` are relative to the root. One that the user does not have is passed over in silence;
-    one that git does not ignore, or that the tree has itself, is not linked, and that is said. A
-    folder that ignores itself, by a `.gitignore` of its own, counts: uv and venv write such ones.
-
-    Raises: OSError where nothing can be written.
-    """
-    linked: list[str] = []
-    notes: list[str] = []
-    plain = dict.fromkeys(os.path.normpath(name.strip("/")) for name in names)
-    present = [name for name in plain if os.path.lexists(os.path.join(repo.root_abs, name))]
-    # A name that leads out of the root is ignored by nobody.
-    inside = [name for name in present if name != "." and name.split("/")[0] != ".."]
-    ignored = set(repo.git.ignored(inside)) if inside else set()
-    ignored |= _ignoring_themselves(repo, [name for name in inside if name not in ignored])
-    for name in present:
-        if name not in ignored:
-            notes.append(f"`{name}` is not linked: git does not ignore it")
-        elif _link(repo.root_abs, folder_abs, name):
-            linked.append(name)
-        else:
-            notes.append(f"`{name}` is not linked: that path exists in the checked content")
-    return linked, notes
-
-
-def _ignoring_themselves(repo: Repo, names: list[str]) -> set[str]:
-    """Return which folders have a `.gitignore` of their own that ignores any new file in them."""
-    # Git refuses to look beyond a symbolic link.
-    folders = [name for name in names if os.path.isfile(f"{repo.root_abs}/{name}/.gitignore")]
-    folders = [name for name in folders if not os.path.islink(f"{repo.root_abs}/{name}")]
-    ignored = repo.git.ignored(f"{name}/any" for name in folders)
-    return {name.rpartition("/")[0] for name in ignored}
-
-
-def _link(source_abs: str, root_abs: str, name: str) -> bool:
-    """Create one link; False if the path is taken, or its folder is missing."""
-    folder_abs = root_abs
-    for part in name.split("/")[:-1]:
-        folder_abs = os.path.join(folder_abs, part)
-        if not os.path.lexists(folder_abs):
-            os.mkdir(folder_abs)
-        elif not stat.S_ISDIR(os.lstat(folder_abs).st_mode):
-            return False
-    try:
-        os.symlink(os.path.join(source_abs, name), os.path.join(root_abs, name))
-    except FileExistsError:
-        return False
-    return True
-
-
-def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: list[str]) -> Repo:
-    """Create or replace the repository of a private checkout.
-
-    `commit`: what HEAD is; empty: what it is for the user. `ignored`: names of links in it.
-
-    Raises: GitError where git does not tell what it needs; OSError where it cannot be written.
-    """
+def _make_repository(repo: Repo, slot: Slot, commit: str, ignored: Iterable[str]) -> Repo:
     git = repo.git
     git_dir_abs = f"{slot.folder_abs}/.git"
     if os.path.isdir(git_dir_abs) and not os.path.islink(git_dir_abs):
@@ -300,11 +279,9 @@ def _config(repo: Repo) -> bytes:
     return os.fsencode(f"{head}[include]\n{paths}{_OWN_CONFIG}")
 
 
-def _exclude(repo: Repo, ignored: list[str]) -> bytes:
-    """Return what is ignored: `.venv/` in the user's rules does not mean a link of that name."""
-    escaped = ("".join(f"\\{c}" if c in "*?[\\ " else c for c in name) for name in ignored)
-    lines = [f"/{name}" for name in escaped]
-    return read_or_empty(f"{repo.common_dir_abs}/info/exclude") + b"\n" + _lines(lines)
+def _exclude(repo: Repo, ignored: Iterable[str]) -> bytes:
+    lines = _lines([ignore_line(name) for name in ignored])
+    return read_or_empty(f"{repo.common_dir_abs}/info/exclude") + b"\n" + lines
 
 
 def _lines(lines: list[str]) -> bytes:

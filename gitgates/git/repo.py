@@ -41,6 +41,33 @@ _SHARED = {
 _DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
 
 
+# Source: `git rev-parse --local-env-vars`, git 2.39 to 2.54, and what `git commit` exports.
+GIT_LOCAL = (
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_CONFIG",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_GRAFT_FILE",
+    "GIT_INDEX_FILE",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_PREFIX",
+    "GIT_SHALLOW_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "GIT_REFLOG_ACTION",
+    "GIT_AUTHOR_NAME",
+    "GIT_AUTHOR_EMAIL",
+    "GIT_AUTHOR_DATE",
+)
+
+
 class Git(Record):
     """Git, run in one folder with one environment."""
 
@@ -392,6 +419,16 @@ def _may_move_worktree(config: bytes | None) -> bool:
     lines = [b"".join(line.split()) for line in config.splitlines()]
     bare = [line for line in lines if line.startswith(b"bare") and line != b"bare=false"]
     return bool(bare) or b"worktree=" in b"\n".join(lines)
+
+
+def without_git(env: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without what git sets for its own hooks."""
+    kept = {name: value for name, value in env.items() if name not in GIT_LOCAL}
+    # Git puts the folder of its own programs first.
+    exec_abs, path = env.get("GIT_EXEC_PATH", ""), env.get("PATH", "")
+    while exec_abs and path.startswith(f"{exec_abs}:"):
+        path = kept["PATH"] = path.removeprefix(f"{exec_abs}:")
+    return kept
 
 
 def _read_line(path_abs: str, prefix: str) -> str:

@@ -6,7 +6,6 @@ from gitgates.config.load import load
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.policy import is_lent
 from gitgates.core.types import BLOCK, Config, Decision, Event, Plan, Verdict
-from gitgates.engine.command import without_git
 from gitgates.engine.plan import (
     choose_view,
     describe_refs,
@@ -27,8 +26,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.policy import Need
     from gitgates.session.git_hooks import HookCall
-
-_JEST_FOUND_NOTHING = b"No tests found, exiting with code "
 
 
 def needs(_config: Config) -> tuple[Need, ...]:
@@ -102,14 +99,15 @@ def _run_push(call: HookCall) -> Decision:
 def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
     """Check a commit, or without one the index being committed, in a private checkout."""
     # Cold: only where the working tree is not what is to be checked.
-    from gitgates.git.checkout import check_out, check_out_index
+    from gitgates.worktree.checkouts import check_out, check_out_index
+    from gitgates.worktree.setup import worktree_settings
 
-    repo, link = call.repo, call.config.link
+    repo, settings = call.repo, worktree_settings(call.config)
     plan = _plan(call, event)
     checked_out = (
-        check_out(repo, tip, link=link)
+        check_out(repo, tip, settings, call.say)
         if tip
-        else check_out_index(repo, named_index(repo)[0], link=link)
+        else check_out_index(repo, named_index(repo)[0], settings, call.say)
     )
     with checked_out as checkout:
         for note in checkout.notes:
@@ -117,14 +115,13 @@ def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
         if has_types(plan):  # those of the files there
             files_abs = checkout.repo.root_abs
             plan = call.plan = plan_event(call, event._replace(files_abs=files_abs))
-        checkout_repo = checkout.repo._replace(env=without_git(repo.env))
-        options = call.options._replace(checkout=checkout_repo)
+        options = call.options._replace(checkout=checkout.repo)
         decision = run_plan(plan, call.config, repo, call.listener, options=options)
-    if any(_JEST_FOUND_NOTHING in visit.result.output for visit in decision.visits):
-        call.say(
-            "Jest finds no files below .git, where private checkouts are; to check the working "
-            f'tree instead, set unstaged = "keep" in the table hooks.{event.name}'
-        )
+        if decision.verdict >= BLOCK and not settings.setup:
+            from gitgates.worktree.missing import setup_hints  # nothing is missing in most
+
+            for hint in setup_hints(repo, call.config, event.name):
+                call.say(hint)
     return decision
 
 

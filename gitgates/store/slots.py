@@ -1,7 +1,8 @@
 """Numbered folders, each used by one run at a time and kept for the next.
 
 Beside the folder N lie N.lock (held by whoever uses it), N.index (git's index of what is in it),
-N.state (what is in it; not there while that changes, so a killed run is seen) and, where other
+N.state (what is in it; not there while that changes, so a killed run is seen), N.log (of what was
+installed there), N.mark (which whatever is started there has in its environment) and, where other
 machines count, N.content (digests of its files).
 """
 
@@ -11,18 +12,22 @@ import os
 import time
 
 from gitgates.core.errors import LockError, StateError
+from gitgates.core.record import Record
 from gitgates.store.files import (
     is_regular,
     lock_file,
     make_folder,
     read_cached,
+    read_state,
     remove_file,
     remove_tree,
     replace_cached,
+    replace_file,
 )
 
 KEPT_FREE = 4
 KEPT_S = 14 * 24 * 3600.0
+KEPT_BYTES = 20 << 30  # of all; the first one stays, whatever its size
 _MOST = 64
 
 
@@ -37,7 +42,9 @@ class Slot:
     def __init__(self, base_abs: str, lock_fd: int) -> None:
         self.folder_abs = base_abs
         self.index_abs = f"{base_abs}.index"
+        self.log_abs = f"{base_abs}.log"
         self._state_abs = f"{base_abs}.state"
+        self._mark_abs = f"{base_abs}.mark"
         self._fd = lock_fd
 
     def state(self) -> tuple[object, ...] | None:
@@ -51,7 +58,7 @@ class Slot:
         """Mark its content as changing."""
         remove_file(self._state_abs)
 
-    def end(self, *state: int | str | bytes) -> None:
+    def end(self, *state: object) -> None:
         """Record the state of its content."""
         replace_cached(self._state_abs, state, sync=False)
 
@@ -65,6 +72,7 @@ class Slot:
             remove_file(self.index_abs)
             remove_file(f"{self.index_abs}.lock")  # of a git that was killed
             remove_file(content_file(self.folder_abs))
+            remove_file(self.log_abs)
             if os.path.lexists(self.folder_abs):
                 remove_tree(self.folder_abs)
         except OSError as error:
@@ -73,9 +81,20 @@ class Slot:
                 f"Remove it with: rm -rf '{self.folder_abs}'",
             ) from error
 
+    def mark(self) -> str:
+        """Return a mark for what is started in it, which is kept until `release`."""
+        text = f"{os.getpid()}.{time.time_ns()}"
+        replace_file(self._mark_abs, text.encode(), sync=False)
+        return text
+
+    def left_mark(self) -> str:
+        """Return the mark of somebody who was killed, or whose machine was; empty: of nobody."""
+        return os.fsdecode(read_state(self._mark_abs) or b"")
+
     def release(self) -> None:
         """Release the lease."""
         if self._fd >= 0:
+            remove_file(self._mark_abs)
             os.close(self._fd)
             self._fd = -1
 
@@ -112,12 +131,12 @@ def _is_others(folder_abs: str, number: int) -> bool:
     return False
 
 
-def prune_slots(folder_abs: str) -> int:
-    """Remove unused folders that are too many or old; return how many.
+def prune_slots(folder_abs: str, kept: int = KEPT_FREE) -> int:
+    """Remove unused folders that are too many, too large or old; return how many.
 
-    What cannot be removed stays.
+    `kept`: how many may stay. What cannot be removed stays.
     """
-    unused = removed = 0
+    unused = removed = total = 0
     for number in range(1, _MOST + 1):
         lock_abs = f"{folder_abs}/{number}.lock"
         try:
@@ -129,8 +148,9 @@ def prune_slots(folder_abs: str) -> int:
             continue
         slot = Slot(f"{folder_abs}/{number}", lock_fd)
         unused += 1
+        total += size_of(slot.state())
         try:
-            if unused > KEPT_FREE or is_old:
+            if unused > kept or is_old or (unused > 1 and total > KEPT_BYTES):
                 slot.empty()
                 os.unlink(lock_abs)
                 removed += 1
@@ -139,3 +159,31 @@ def prune_slots(folder_abs: str) -> int:
         finally:
             slot.release()
     return removed
+
+
+class KeptSlot(Record):
+    """A folder that is there."""
+
+    folder_abs: str
+    size_bytes: int  # as it was recorded
+    age_s: float  # since it was last used
+
+
+def kept_slots(folder_abs: str) -> list[KeptSlot]:
+    """Return the folders that there are."""
+    slots = []
+    for number in range(1, _MOST + 1):
+        base_abs = f"{folder_abs}/{number}"
+        try:
+            used = os.stat(f"{base_abs}.lock").st_mtime
+        except OSError:
+            continue
+        state = read_cached(f"{base_abs}.state")
+        size = size_of(state if isinstance(state, tuple) else None)
+        slots.append(KeptSlot(base_abs, size, max(time.time() - used, 0.0)))
+    return slots
+
+
+def size_of(state: tuple[object, ...] | None) -> int:
+    """Return how many bytes a folder has, by what was recorded of it; 0 where that is not known."""
+    return state[-1] if state and isinstance(state[-1], int) else 0

@@ -32,6 +32,8 @@ def collect(
     """
     from gitgates.files.prune import prune_trees
     from gitgates.store.rescue import prune_restored
+    from gitgates.worktree.cache import cache_path, remove_orphans
+    from gitgates.worktree.checkouts import FOLDER
     from gitgates.worktree.restore import prune_kept  # this is done once a day
 
     now = time.time() if now_s is None else now_s
@@ -39,7 +41,9 @@ def collect(
     return {
         "journals": _prune_journals(f"{repo.state_abs}/sessions", now),
         "runs": runs.prune(repo.state_abs, config.keep_runs, most=most_runs),
-        "checkouts": prune_slots(f"{repo.state_abs}/checkouts"),
+        "checkouts": prune_slots(f"{cache_path(repo)}/{FOLDER}")
+        + prune_slots(f"{repo.state_abs}/checkouts", 0),  # where they were
+        "orphans": remove_orphans(repo.env),
         "kept": prune_kept(repo),
         "restored": prune_restored(repo.state_abs, now),
         "objects": object_store.prune(repo, now),

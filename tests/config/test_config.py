@@ -304,7 +304,7 @@ BAD: list[tuple[str, str, str]] = [
     ("gates", '"lint"', 'got "lint", expected an array of strings. Try ["lint"].'),
     ("gates[1]", '["a", 1]', "got 1, expected text in quotes"),
     ("unstaged", '"x"', 'got "x", expected one of hide, checkout, keep'),
-    ("link", '".venv"', 'got ".venv", expected an array of strings. Try [".venv"].'),
+    ("members", '"web"', 'got "web", expected an array of strings. Try ["web"].'),
     ("verify", "1", "got 1, expected true or false, without quotes"),
     ("restage", '"yes"', 'got "yes", expected true or false, without quotes'),
     ("fail_fast", "1", "got 1, expected true or false, without quotes"),
@@ -531,6 +531,10 @@ def test_foreign_keys_are_translated_in_hooks_too() -> None:
     parallel, fail_fast = said.splitlines()
     assert 'Write `strategy = "collect"` in the hook: its gates run side by side' in parallel
     assert "Write `fail_fast = true` in the hook" in fail_fast
+
+
+def test_a_key_that_has_ended_says_what_to_write() -> None:
+    assert "Say what private checkouts need in the table `worktree`" in fatal("link = ['deps']")
 
 
 def test_every_hook_is_known() -> None:

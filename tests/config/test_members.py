@@ -46,7 +46,6 @@ gates = ["lint", "secrets"]
 UI = """
 [tool.gitgates]
 root = false
-link = ["node_modules"]
 [tool.gitgates.gates.test]
 command = "pytest"
 [tool.gitgates.hooks.pre-commit]
@@ -123,10 +122,6 @@ def test_hooks_of_members_add_to_those_of_the_root() -> None:
     )
     assert config.members == ("web", "packages/*")
     assert config.sources == tuple(FILES)
-    assert config.link == (
-        *(".venv", "venv", "node_modules", "web/.venv", "web/venv", "web/node_modules"),
-        "packages/ui/node_modules",
-    )
 
 
 @pytest.mark.parametrize(

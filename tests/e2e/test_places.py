@@ -194,3 +194,17 @@ def test_in_a_folder_of_repositories_those_that_were_there_run_their_gates(tmp_p
     assert folder.at("near/ran").exists()
     assert folder.at("cloned/a.txt").exists()
     assert not folder.at("cloned/ran").exists()
+
+
+def test_a_worktree_of_an_agent_gets_what_gates_need(tmp_path: Path) -> None:
+    table = '[worktree]\nagents = true\nsetup = "sleep 1; mkdir deps; cp seed.txt deps/"\n'
+    gate = '[gates.deps]\ncommand = "grep seed deps/seed.txt"\n[hooks.Stop]\ngates = ["deps"]\n'
+    scene = Scene(tmp_path, table + gate)
+    scene.repo.write(".gitignore", "deps/\n")
+    scene.commit()
+    linked = tmp_path / "linked"
+    scene.repo.git("worktree", "add", "-q", str(linked), "-b", "other")
+    run = scene.run(write(linked / "good.txt", "x"), "1", "2", cwd=linked)
+    assert run.results[0]["result"] == "1"
+    assert (linked / "deps/seed.txt").read_text() == "seed\n"
+    assert not scene.at("deps").exists()

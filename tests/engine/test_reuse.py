@@ -13,9 +13,10 @@ from observed_support import needs_strace
 from reuse_support import BY_FILE, PROBE, WHOLE, Checker
 
 from gitgates.core.types import Gate
-from gitgates.git.checkout import check_out
 from gitgates.git.repo import find_repo
 from gitgates.store.proofs import durations
+from gitgates.worktree.checkouts import check_out
+from gitgates.worktree.setup import WorktreeSettings
 
 pytestmark = needs_strace
 
@@ -289,10 +290,13 @@ def test_worktrees_share_passes(at: Checker, tmp_path: Path) -> None:
 
 
 def _checked_out(at: Checker) -> Any:
-    return check_out(find_repo(str(at.repo.path), dict(os.environ)), "HEAD")
+    env = {**os.environ, "PATH": f"{at.bin}:{at.path}"}
+    return check_out(find_repo(str(at.repo.path), env), "HEAD", WorktreeSettings())
 
 
-def test_private_checkouts_share_passes(at: Checker) -> None:
+def test_private_checkouts_share_passes(at: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    # What is above the repository is then above them, too.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(at.out.parent / "cache"))
     proven(at)
     with _checked_out(at) as checkout:
         assert ran(at, checkout=checkout.repo) == 0

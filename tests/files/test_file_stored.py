@@ -17,12 +17,13 @@ from gitgates.files.memory import TREES, Memory
 from gitgates.files.prune import prune
 from gitgates.files.stored import look_as_stored
 from gitgates.git import object_store as own_objects
-from gitgates.git.checkout import check_out
 from gitgates.git.index import find_unstaged
 from gitgates.git.repo import Repo as Repository
 from gitgates.git.repo import find_repo, read_head
 from gitgates.store.rescue import Rescue, StashJournal
+from gitgates.worktree.checkouts import check_out
 from gitgates.worktree.restore import Restorer
+from gitgates.worktree.setup import WorktreeSettings
 from gitgates.worktree.stash import stash
 
 pytestmark = pytest.mark.slow
@@ -218,7 +219,7 @@ def test_gc_does_not_destroy_it(filled: Repo) -> None:
 
 def test_a_snapshot_can_be_laid_out(untouched: Repo) -> None:
     roots = where(untouched)
-    with check_out(roots, look_as_stored(roots).tree) as place:
+    with check_out(roots, look_as_stored(roots).tree, WorktreeSettings()) as place:
         inside = Repo(Path(place.root_abs))
         assert {name: (inside.path / name).read_text() for name in NOW} == NOW
         assert inside.git("status", "--porcelain") == "M  a\nD  b\nA  new"

@@ -34,6 +34,7 @@ NOT_COUNTED = {
     "proof",
     "remote",
     "undo",
+    "worktree",
 }  # common words, for other subjects, too
 # How else a feature is called.
 SYNONYMS = {"intent": "intents", **dict.fromkeys(("reviews", "reviewer", "reviewers"), "review")}

@@ -12,9 +12,11 @@ from conftest import Repo
 from worktree_state import where, whole
 
 from gitgates.core.errors import GitError
-from gitgates.git.checkout import Checkout, check_out, check_out_index
 from gitgates.git.repo import find_repo
 from gitgates.store.slots import KEPT_FREE, prune_slots
+from gitgates.worktree.cache import cache_path
+from gitgates.worktree.checkouts import Checkout, check_out, check_out_index
+from gitgates.worktree.setup import WorktreeSettings
 
 pytestmark = pytest.mark.slow
 
@@ -54,8 +56,11 @@ def untouched(filled: Repo) -> Iterator[Repo]:
     filled.git("fsck", "--strict")
 
 
-def out(repo: Repo, treeish: str = "HEAD", link: tuple[str, ...] = ()) -> Checkout:
-    return check_out(where(repo), treeish, link)
+PLAIN = WorktreeSettings()
+
+
+def out(repo: Repo, treeish: str = "HEAD", settings: WorktreeSettings = PLAIN) -> Checkout:
+    return check_out(where(repo), treeish, settings)
 
 
 def inside(place: Checkout) -> Repo:
@@ -96,12 +101,13 @@ def test_a_commit_with_modes_and_links(untouched: Repo) -> None:
         assert held(place) == FIRST
         assert inside(place).head() == untouched.head()
         assert place.notes == ()
-        assert place.root_abs == str(untouched.path / ".git/gitgates/checkouts/1")
+        assert place.root_abs == f"{cache_path(where(untouched))}/checkouts/1"
+        assert not place.root_abs.startswith(str(untouched.path))
 
 
 def test_the_index_is_laid_out_as_it_would_be_committed(untouched: Repo) -> None:
     roots = where(untouched)
-    with check_out_index(roots, f"{roots.git_dir_abs}/index") as place:
+    with check_out_index(roots, f"{roots.git_dir_abs}/index", PLAIN) as place:
         assert held(place) == {**FIRST, "a": "a staged"}
         assert inside(place).git("status", "--porcelain") == "M  a"
         assert inside(place).git("branch", "--show-current") == "main"
@@ -243,51 +249,6 @@ def test_a_missing_required_filter_is_an_error(filled: Repo) -> None:
         assert held(place)["x.loud"] == "hey"
 
 
-def test_links_to_what_git_ignores(filled: Repo) -> None:
-    filled.write(".gitignore", ".venv/\nnode_modules/\n/dir/c\n")
-    filled.write("web/package.json", "{}")
-    filled.write("tool/keep", "")
-    filled.commit_all("ignore")
-    filled.write(".venv/bin/python", "python")
-    filled.write("web/node_modules/x/index.js", "js")
-    filled.write("plain/x", "not ignored")
-    names = (".venv", "web/node_modules/", "plain", "none", "dir/c", "../repo", "/", "")
-    before = whole(filled)
-    for _time in range(2):
-        with out(filled, link=names) as place:
-            found = held(place)
-            assert found[".venv"] == f"-> {filled.path}/.venv"
-            assert found["web/node_modules"] == f"-> {filled.path}/web/node_modules"
-            assert (found["dir/c"], "plain" in found, "none" in found) == (
-                "dir/c first",
-                False,
-                False,
-            )
-            assert inside(place).git("status", "--porcelain") == ""
-            assert place.notes[0] == "`plain` is not linked: git does not ignore it"
-            inside(place).write(".venv/new", "through the link")
-    with out(filled) as place:
-        assert ".venv" not in held(place)
-    (filled.path / ".venv/new").unlink()
-    assert whole(filled) == before
-
-
-def test_a_folder_that_ignores_itself_is_linked(filled: Repo) -> None:
-    """Like an environment of uv, or of venv since Python 3.13."""
-    filled.write(".venv/.gitignore", "*\n")
-    filled.write(".venv/bin/python", "python")
-    filled.write("plain/.gitignore", "*.log\n")
-    (filled.path / "venv").symlink_to(".venv")
-    with out(filled, link=(".venv", "venv", "plain")) as place:
-        assert held(place)[".venv"] == f"-> {filled.path}/.venv"
-        assert "plain" not in held(place)
-        assert inside(place).git("status", "--porcelain") == ""
-        assert place.notes == (
-            "`venv` is not linked: git does not ignore it",
-            "`plain` is not linked: git does not ignore it",
-        )
-
-
 def test_submodules_are_left_empty_and_said(filled: Repo, tmp_path: Path) -> None:
     library = Repo.init(tmp_path / "library")
     library.write("x", "in the library")
@@ -358,7 +319,7 @@ def test_in_a_linked_worktree(filled: Repo, tmp_path: Path) -> None:
     with out(linked) as place:
         assert held(place) == {**FIRST, "a": "on the branch"}
         assert inside(place).git("branch", "--show-current") == "other"
-        assert place.root_abs.startswith(f"{filled.path}/.git/worktrees/linked/gitgates/")
+        assert place.root_abs == f"{cache_path(where(filled))}/checkouts/1"  # which they share
     assert (everything(linked), everything(filled)) == before
 
 
@@ -366,7 +327,7 @@ def test_before_the_first_commit(repo: Repo) -> None:
     repo.write("a", "staged")
     repo.git("add", "a")
     roots = where(repo)
-    with check_out_index(roots, f"{roots.git_dir_abs}/index") as place:
+    with check_out_index(roots, f"{roots.git_dir_abs}/index", PLAIN) as place:
         assert held(place) == {"a": "staged"}
         assert inside(place).git("status", "--porcelain") == "A  a"
     with pytest.raises(GitError, match="`HEAD` is neither a commit nor a tree"):
@@ -390,7 +351,7 @@ def test_the_variables_that_git_gives_its_hooks_do_no_harm(untouched: Repo) -> N
         "GIT_PREFIX": "dir/",
     }
     roots = where(untouched)._replace(env=env)
-    with check_out(roots, "HEAD") as place:
+    with check_out(roots, "HEAD", PLAIN) as place:
         assert held(place) == FIRST
 
 
@@ -428,4 +389,4 @@ def test_settings_of_one_worktree_and_of_another_place(filled: Repo) -> None:
         assert root.git("rev-parse", "--show-toplevel") == place.root_abs
         assert root.git("status", "--porcelain") == ""
         found = find_repo(place.root_abs, os.environ)
-        assert found == place.repo
+        assert found == place.repo._replace(env=found.env)

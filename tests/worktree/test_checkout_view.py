@@ -129,50 +129,37 @@ def test_keep_checks_the_working_tree(pushing: Repo, out: Path) -> None:
     assert said(out, "where") == [str(pushing.path)]
 
 
-def test_why_jest_finds_no_test_there_is_said(pushing: Repo) -> None:
-    """In the words of Jest 30, which leaves out all paths with `/.git/` in them."""
-    jest = "case $PWD in */.git/*) echo No tests found, exiting with code 1; exit 1; esac"
-    pushing.config(f"[gates.test]\ncommand = '{jest}'\n[hooks.pre-push]\ngates = ['test']\n")
+def test_what_a_gate_lacks_there_is_said_and_installed(pushing: Repo, out: Path) -> None:
+    """As a user meets it: a push from a dirty tree, the message, one line of configuration."""
+    tables = "[gates.tool]\ncommand = 'deps/tool'\n[hooks.pre-push]\ngates = ['tool']\n"
+    pushing.config(tables)
+    pushing.write(".gitignore", "deps/\n")
+    pushing.write("package-lock.json", "{}")
+    pushing.write("deps/tool", "#!/bin/sh\nexit 0\n").chmod(0o755)
     pushing.git("add", ".")
     change(pushing, "second\n")
     pushing.write("forgotten", "x")
     done = pushing.ask("git", "push", "origin", "main")
     assert done.returncode == 1
-    assert b"gitgates: Jest finds no files below .git, where private checkouts are;" in done.stderr
-    assert b'set unstaged = "keep" in the table hooks.pre-push\n' in done.stderr
-    (pushing.path / "forgotten").unlink()
-    done = pushing.ask("git", "push", "origin", "main")
-    assert done.returncode == 0
-    assert b"Jest" not in done.stderr
-
-
-def test_uv_installs_nothing_into_the_linked_environment(pushing: Repo) -> None:
-    """`uv run` installs the project from where it runs, into what this variable names."""
-    install = 'e=${UV_PROJECT_ENVIRONMENT:-.venv} && mkdir -p "$e" && pwd > "$e/project.pth"'
-    tables = f"[gates.test]\ncommand = '{install}'\n[gates.tool]\ncommand = '.venv/bin/tool'\n"
-    pushing.config(f"{tables}[hooks.pre-push]\ngates = ['test', 'tool']\n")
-    pushing.write(".gitignore", ".venv/\n")
-    pushing.write(".venv/bin/tool", "#!/bin/sh\nexit 0\n").chmod(0o755)
-    pushing.write(".venv/project.pth", str(pushing.path))
-    pushing.git("add", ".")
-    change(pushing, "second\n")
-    pushing.write("forgotten", "x")
-    done = pushing.ask("git", "push", "origin", "main")
-    assert done.returncode == 0, done.stderr
-    assert b"in a private checkout" in done.stderr
-    assert (pushing.path / ".venv/project.pth").read_text() == str(pushing.path)
-
-
-@pytest.mark.thorough
-def test_ignored_tools_are_linked(pushing: Repo) -> None:
-    pushing.config("[gates.tool]\ncommand = '.venv/bin/tool'\n[hooks.pre-push]\ngates = ['tool']\n")
-    pushing.write(".gitignore", ".venv/\n")
-    pushing.write(".venv/bin/tool", "#!/bin/sh\nexit 0\n").chmod(0o755)
-    pushing.git("add", ".")
-    change(pushing, "second\n")
-    pushing.write("forgotten", "x")
-    done = pushing.ask("git", "push", "origin", "main")
-    assert done.returncode == 0, done.stderr
+    assert b"has nothing that git ignores in the working tree: deps/" in done.stderr
+    assert b'[tool.gitgates.worktree] setup = "npm ci" in pyproject.toml; or commit' in done.stderr
+    setup = (
+        'mkdir -p deps && printf "#!/bin/sh\\n" > deps/tool && chmod +x deps/tool && echo >> $OUT/n'
+    )
+    pushing.config(f"{tables}[worktree]\nsetup = '{setup}'\n")
+    for number in range(2):
+        pushing.git("add", ".", ":!forgotten")
+        change(pushing, f"{number}\n")
+        done = pushing.ask("git", "push", "origin", "main")
+        assert done.returncode == 0, done.stderr
+        assert (b"private checkout: `mkdir" in done.stderr) is (number == 0)
+    assert (out / "n").read_text() == "\n"
+    pushing.git("rm", "-q", "package-lock.json")
+    pushing.config(tables.replace("deps/tool", "false"))
+    (pushing.path / ".gitignore").write_text("")
+    pushing.git("add", ".", ":!forgotten")
+    change(pushing, "third\n")
+    assert b"git ignores" not in pushing.ask("git", "push", "origin", "main").stderr
 
 
 def test_a_gate_that_stages_and_commits_there_touches_nothing_here(

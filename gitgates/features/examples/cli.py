@@ -38,14 +38,20 @@ def command(names: tuple[str, ...], *, fmt: str, verbose: bool) -> int:
     snapshot = look_as_stored(repo).tree
     outcomes: dict[str, list[Outcome]] = {}
     printed_notes: set[str] = set()
+
+    def say(text: str) -> None:
+        click.echo(f"gitgates: {text}", err=True)
+
     for gate in gates:
         outcomes[gate.name] = []
         for example in gate.examples:
-            outcome = run_example(repo, config, gate, snapshot=snapshot, example=example)
+            outcome = run_example(
+                *(repo, config, gate), snapshot=snapshot, example=example, say=say
+            )
             outcomes[gate.name].append(outcome)
             for note in outcome.notes:
                 if note not in printed_notes:
-                    click.echo(f"gitgates: {note}", err=True)
+                    say(note)
             printed_notes.update(outcome.notes)
             if fmt == "text":
                 _print(gate, outcome, shows_output=verbose or not outcome.is_expected)

@@ -15,18 +15,22 @@ from gitgates.core.errors import StateError, UsageError
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.core.types import Config, Gate, GateResult, Hook
-from gitgates.engine.command import OWN_ENVIRONMENT, without_git
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import REUSE, make_plan, reachable
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.engine.walk import describe
-from gitgates.git.checkout import check_out
 from gitgates.git.index import SETTINGS
 from gitgates.git.object_store import storing_git
 from gitgates.git.repo import Repo, nul_ended
 from gitgates.hosts.git import decode_by_hand
 from gitgates.store.files import remove_file
 from gitgates.verbs.directory import members_of
+from gitgates.worktree.checkouts import check_out
+from gitgates.worktree.setup import worktree_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 FAIL, PASS = "fail", "pass"
 # Exit statuses of shells, xargs and docker for a command that could not run, or was killed.
@@ -63,7 +67,13 @@ class Outcome(Record):
 
 
 def run_example(
-    repo: Repo, config: Config, gate: Gate, *, snapshot: str, example: tuple[str, str]
+    repo: Repo,
+    config: Config,
+    gate: Gate,
+    *,
+    snapshot: str,
+    example: tuple[str, str],
+    say: Callable[[str], None],
 ) -> Outcome:
     """Run a gate on one of its `examples`. `snapshot`: the tree that the working tree holds.
 
@@ -85,9 +95,8 @@ def run_example(
         metrics=(),
         ratchet=False,
     )
-    with check_out(repo, tree, link=config.link) as checkout:
-        env = {**without_git(repo.env), **OWN_ENVIRONMENT, REUSE: "0"}
-        checkout_repo = checkout.repo._replace(env=env)
+    with check_out(repo, tree, worktree_settings(config), say) as checkout:
+        checkout_repo = checkout.repo._replace(env={**checkout.repo.env, REUSE: "0"})
         event = decode_by_hand(hook, paths, (), (checkout_repo.root_abs, checkout_repo.git_dir_abs))
         settings = config._replace(gates=(alone,), hooks=())
         plan = make_plan(settings, Hook(hook, gates=(gate.name,)), event, {})

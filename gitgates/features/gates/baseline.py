@@ -11,7 +11,6 @@ import os
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.engine.baseline import failures_in, recorded_failures
-from gitgates.engine.command import without_git
 from gitgates.engine.plan import is_given_paths, takes_paths
 from gitgates.engine.run import RunOptions, run_plan
 from gitgates.session.facts import Baseline, BaselineEntry
@@ -108,13 +107,16 @@ def _recorded(run: GateRun, session: Session, gate: Gate) -> Baseline | None:
 
 def _run_baseline(run: GateRun, session: Session, name: str) -> Baseline:
     """Run a gate on the session's first snapshot."""
-    from gitgates.git.checkout import check_out  # cold: once a gate and session
+    from gitgates.worktree.checkouts import check_out  # cold: once a gate and session
+    from gitgates.worktree.setup import worktree_settings
 
     call, step = run.call, next(step for step in run.plan.steps if step.gate.name == name)
     if session.no_base or not session.base:
         return Baseline(name, why_not=session.no_base or "first snapshot not found")
     try:
-        with check_out(call.repo, session.base, link=call.config.link) as checkout:
+        settings = worktree_settings(call.config)
+        left_s = run.deadline.left_s()
+        with check_out(call.repo, session.base, settings, call.say, limit_s=left_s) as checkout:
             paths = tuple(
                 path for path in step.paths if os.path.isfile(os.path.join(checkout.root_abs, path))
             )
@@ -139,7 +141,7 @@ def _run_in_checkout(run: GateRun, step: Step, checkout: Repo) -> Decision:
     gate = step.gate._replace(on_pass="CONTINUE", on_fail="CONTINUE")  # noqa: S106 - an action
     plan = run.plan._replace(listed=(gate.name,), steps=(step._replace(gate=gate),))
     options = RunOptions(
-        checkout=checkout._replace(env=without_git(run.call.env)),
+        checkout=checkout,
         deadline=run.deadline,
         logs_abs=f"{run.logs_abs}/baseline",
     )

@@ -13,6 +13,8 @@ from gitgates.features.headless.run_state import RunState
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitgates.features.headless.outcomes import HeadlessOptions
     from gitgates.git.repo import Repo
 
@@ -22,11 +24,16 @@ def ground_of(home: Repo, state: RunState) -> Ground:
     return (InPlace if state.in_place else Ground)(home, state)
 
 
-def begin(home: Repo, run: str, options: HeadlessOptions, link: tuple[str, ...]) -> Ground:
+def begin(
+    home: Repo,
+    run: str,
+    options: HeadlessOptions,
+    say: Callable[[str], None],
+) -> Ground:
     """Make the place where a run works, whose lock is held.
 
-    Ignored files and folders that gates need (`link`) are linked into a worktree.
-    Raises: GitError, StateError, LockError.
+    What gates need is installed in a worktree, and `say` is told.
+    Raises: GitError, StateError, LockError, SetupError, Interrupted.
     """
     earlier, head = options.earlier, home.head
     if not head:
@@ -61,7 +68,7 @@ def begin(home: Repo, run: str, options: HeadlessOptions, link: tuple[str, ...])
     run_state.write(home, ground.state)
     try:
         shared.hold(home, run)
-        ground.make(link)
+        ground.make(options.worktree, say)
     except GitgatesError:
         ground.leave()
         ground.close()

@@ -31,6 +31,7 @@ from gitgates.report.text import Console, open_terminal
 from gitgates.store import runs
 from gitgates.verbs.output import format_option, print_json, write_junit, write_report
 from gitgates.verbs.repository import configuration, current_repo
+from gitgates.worktree.setup import worktree_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -143,6 +144,7 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
         in_place=earlier.root_abs == repo.root_abs if earlier else options["in_place"],
         uncommitted=options["include_uncommitted"],
         earlier=earlier,
+        worktree=worktree_settings(config),
     )
     _require_possible(repo, settings)
     if options["junit"]:
@@ -157,7 +159,7 @@ def _run(*, fmt: str, **options: Any) -> int:  # noqa: ANN401 - click's
     run = options["queued"] or os.path.basename(runs.new_run(""))
     lock = run_state.lock_new(repo, run)
     try:
-        ground = begin(repo, run, settings, config.link)
+        ground = begin(repo, run, settings, console.message)
         console.message(f"working in {ground.repo.root_abs}, on branch {ground.state.branch}")
         run_abs = f"{repo.state_abs}/runs/{run}"
         executor = Executor(ground, config, settings, run_abs=run_abs, listener=console)

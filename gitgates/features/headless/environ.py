@@ -2,7 +2,4 @@
 
 from __future__ import annotations
 
-NAMES = (
-    ("GITHUB_STEP_SUMMARY", "CI", "a file that the summary of a headless run is appended to"),
-    ("XDG_CACHE_HOME", "you", "where headless runs work; `~/.cache`, if it is not set"),
-)
+NAMES = (("GITHUB_STEP_SUMMARY", "CI", "a file that the summary of a headless run is appended to"),)

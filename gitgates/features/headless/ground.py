@@ -6,7 +6,6 @@ git, as far as git permits that without touching local changes. See in_place.py 
 
 from __future__ import annotations
 
-import hashlib
 import os
 from contextlib import contextmanager
 
@@ -15,9 +14,12 @@ from gitgates.core.errors import GitError, StateError
 from gitgates.features.headless import commit, run_state, shared
 from gitgates.features.headless.turn import run_git
 from gitgates.files.facts import stat_of
+from gitgates.git.checkout import env_in
 from gitgates.git.index import copy_index
 from gitgates.git.repo import find_repo
 from gitgates.store.files import lock_file, make_folder, remove_file, remove_tree, replace_file
+from gitgates.worktree.cache import cache_folder
+from gitgates.worktree.setup import set_up
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from gitgates.features.headless.commit import Staged
     from gitgates.features.headless.run_state import RunState
     from gitgates.git.repo import Repo
+    from gitgates.worktree.setup import WorktreeSettings
 
 BRANCHES = "gitgates/"  # of runs that nobody has named one for
 MOST_NAMED = 10
@@ -64,27 +67,22 @@ class Ground:
         if os.path.isdir(dot_git) and not os.path.islink(dot_git):
             os.rename(dot_git, f"{git_dir_abs}/replaced-{len(os.listdir(git_dir_abs))}")
         replace_file(dot_git, f"gitdir: {git_dir_abs}\n".encode(), mode=0o644, sync=False)
-        env = {n: value for n, value in self.home.env.items() if not n.startswith("GIT_DIR")}
-        return find_repo(folder_abs, env)
+        return find_repo(folder_abs, env_in(folder_abs, self.home))
 
-    def make(self, link: tuple[str, ...]) -> None:
-        """Add the worktree; ignored files that gates need (`link`) are links to those of `home`."""
+    def make(self, settings: WorktreeSettings, say: Callable[[str], None]) -> None:
+        """Add the worktree, and install there what gates need."""
         home, state, folder_abs = self.home, self.state, self.state.root_abs
         with _worktrees_lock(home):
             make_folder(os.path.dirname(folder_abs))
             how = ("-q", "--no-track", "-b", state.branch)
             home.git.out("worktree", "add", *how, folder_abs, state.start)
         self.repo = self.opened() or home
-        linked = []
-        for name in link:
-            source, target = os.path.join(home.root_abs, name), os.path.join(folder_abs, name)
-            if os.path.exists(source) and not os.path.lexists(target):
-                os.symlink(source, target)
-                linked.append(name)
-        self.note_known(linked)
-        self.state = state._replace(known=tuple(linked))
-        run_state.write(home, self.state)
         copy_index(f"{self.git_dir_abs}/index", self.index_abs)
+        log_abs = f"{run_state.folder_of(home, state.run)}/setup.log"
+        set_up(settings, self.repo, home, log_abs=log_abs, say=say)
+        self.note_known(commit.others_in(commit.git_with(self.repo, self.index_abs)))
+        self.state = state._replace(known=tuple(sorted(self.known)))
+        run_state.write(home, self.state)
 
     # What the run has made
 
@@ -222,12 +220,8 @@ class Ground:
 
 
 def folder_for(repo: Repo, run: str) -> str:
-    """Return where the worktree of a run is to be."""
-    home_abs = repo.env.get("HOME") or os.path.expanduser("~")
-    cache_abs = repo.env.get("XDG_CACHE_HOME", "")
-    cache_abs = cache_abs if os.path.isabs(cache_abs) else f"{home_abs}/.cache"
-    name = hashlib.sha256(os.fsencode(os.path.realpath(repo.common_dir_abs))).hexdigest()[:16]
-    return f"{cache_abs}/gitgates/{name}/headless/{run}"
+    """Return where the worktree of a run is to be. Raises: StateError."""
+    return f"{cache_folder(repo)}/headless/{run}"
 
 
 @contextmanager

@@ -25,8 +25,11 @@ from gitgates.store.files import remove_file, replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gitgates.files.versions import Version
     from gitgates.git.repo import Repo
+    from gitgates.worktree.setup import WorktreeSettings
 
 # What is removed from the git folder: a run begins without. Source: git's refs.c, bisect.c.
 _NONE_BEFORE = (
@@ -47,9 +50,9 @@ class InPlace(Ground):
         """Return the working tree."""
         return self.home
 
-    def make(self, link: tuple[str, ...]) -> None:
+    def make(self, settings: WorktreeSettings, say: Callable[[str], None]) -> None:
         """Record what there is, and switch to the branch of the run."""
-        del link  # everything is there
+        del settings, say  # everything is there
         home = self.home
         self._require_alone()  # also if another one has begun at the same time
         _require_clean(home)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gitgates.core.record import Record
+from gitgates.worktree.setup import WorktreeSettings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class HeadlessOptions(Record):
     in_place: bool = False
     uncommitted: bool = False  # the present state of the working tree is its first commit
     earlier: Conversation | None = None  # to go on with
+    worktree: WorktreeSettings = WorktreeSettings()  # what it needs where it works
 
 
 class Ended(Record):

@@ -7,12 +7,11 @@ import stat
 
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import GitgatesError
-from gitgates.engine.command import without_git
 from gitgates.engine.match import select
 from gitgates.engine.signed_keys import digest
 from gitgates.engine.visible_content import VisibleContent
 from gitgates.features.remote.secret_files import is_secret_variable, secret_named
-from gitgates.git.repo import find_repo
+from gitgates.git.repo import find_repo, without_git
 from gitgates.store.files import link_out
 
 TYPE_CHECKING = False

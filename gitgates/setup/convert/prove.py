@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from gitgates.config.edit import Edit
 from gitgates.core.errors import GitError, Interrupted, UsageError
 from gitgates.core.record import Record
-from gitgates.core.types import Command, Config
+from gitgates.core.types import Command
 from gitgates.git.repo import Git, Repo
 from gitgates.proc.call import find_runner
 from gitgates.proc.processes import Capture, Group, SignalPipe
@@ -24,11 +24,15 @@ from gitgates.setup.convert.conversion import Conversion
 from gitgates.setup.discover import lefthook, managers
 from gitgates.setup.discover.project import BadFile, Project, texts
 from gitgates.setup.install.managers import FRAMEWORK
+from gitgates.store.files import read_or_empty
+from gitgates.worktree.lock_files import install_commands
 
 # Hooks that making a commit fires.
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _LONGEST_S = 1800.0
 _MOST_BYTES = 64 << 10
+_MOST_SHOWN = 1000
+_INSTALLED = (".venv", "venv", "node_modules")
 _RAN = ("passed", "failed", "timed-out", "killed")
 # What names another repository, or turns hooks off.
 _DROPPED = ("GIT_", "GITGATES_", "PRE_COMMIT", "HUSKY", "LEFTHOOK", "SKIP", "PREK_SKIP")
@@ -92,6 +96,7 @@ class Prover:
         with open(f"{self._new.cwd_abs}/{edit.file}", "wb") as file:
             file.write(edit.after)
         self._install()
+        self._set_up()
 
     def replay(self, commits: Iterable[tuple[str, ...]]) -> Iterator[Replay]:
         """Yield each commit (id, subject) under both; those that change no file are left out."""
@@ -124,11 +129,6 @@ class Prover:
             "gc.auto": "0",
         }.items():
             git.out("config", key, value)
-        linked = [name for name in Config().link if os.path.isdir(f"{self._repo.root_abs}/{name}")]
-        for name in linked:
-            os.symlink(f"{self._repo.root_abs}/{name}", f"{folder_abs}/{name}")
-        with open(f"{folder_abs}/.git/info/exclude", "w", encoding="utf-8") as file:
-            file.write("".join(f"/{name}\n" for name in linked))
         return git
 
     def _entries(self, project: Project) -> bytes:
@@ -155,6 +155,23 @@ class Prover:
         status, output = self._run(argv, self._new.cwd_abs)
         if status != 0:
             raise GitError(f"the hooks cannot be installed in a copy: {output.strip()}")
+
+    def _set_up(self) -> None:
+        """Install in both copies what the project needs, where the working tree has it.
+
+        Raises: UsageError where that fails.
+        """
+        root_abs = self._repo.root_abs
+        if not any(os.path.isdir(f"{root_abs}/{name}") for name in _INSTALLED):
+            return
+        for git in (self._old, self._new):
+            git.out("checkout", "--quiet", "--force", "--detach", "HEAD")
+            yarn_lock = read_or_empty(f"{git.cwd_abs}/yarn.lock")
+            for text in install_commands(os.listdir(git.cwd_abs), yarn_lock):
+                status, output = self._run(("/bin/sh", "-c", text), git.cwd_abs)
+                if status != 0:
+                    why = f"`{text}` fails in a copy, so nothing can be compared there"
+                    raise UsageError(why, output.strip()[-_MOST_SHOWN:])
 
     def _commit(self, git: Git, base: str, tree: str, message: bytes) -> CommitResult:
         git.out("checkout", "--quiet", "--force", "--detach", base)

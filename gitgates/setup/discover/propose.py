@@ -26,6 +26,8 @@ from gitgates.setup.discover.project import (
     list_folder,
     read_files,
 )
+from gitgates.store.files import read_or_empty
+from gitgates.worktree.lock_files import install_commands
 
 # Of a gate whose passes are reused.
 REUSE_REMARK = "while everything it reads is unchanged"
@@ -50,6 +52,7 @@ class Inspection(Record):
     managers: tuple[str, ...] = ()  # of hooks, whose commands are known
     left_out: tuple[str, ...] = ()  # what, and why
     troubles: tuple[str, ...] = ()  # files that could not be read
+    setup: tuple[str, ...] = ()  # the commands that install what gates need elsewhere
 
 
 def read_project(root_abs: str, path: str = "") -> tuple[Project, list[str]]:
@@ -123,6 +126,7 @@ def inspect_project(
         ),
         left_out=(*by_hand, *unusable, *doubled),
         troubles=(*unreadable, *broken),
+        setup=install_commands(project.names, read_or_empty(os.path.join(root_abs, "yarn.lock"))),
     )
 
 
@@ -211,7 +215,11 @@ def _missing(inspection: Inspection, failed: dict[str, str], config: Config) -> 
     tables = {
         hook: {"gates": gates, "strategy": "collect"} for hook, gates in hooks.items() if gates
     }
-    return Addition(gates=new, hooks=tables, remarks={"reuse": REUSE_REMARK})
+    # Where gates run on what is pushed, that may be another content than that of the working tree.
+    is_pushed = "pre-push" in (*tables, *(hook.name for hook in config.hooks))
+    setup = inspection.setup[0] if len(inspection.setup) == 1 else [*inspection.setup]
+    others = {"worktree": {"setup": setup}} if is_pushed and setup else {}
+    return Addition(gates=new, hooks=tables, others=others, remarks={"reuse": REUSE_REMARK})
 
 
 def _with_agent(addition: Addition, config: Config) -> Addition:

@@ -11,8 +11,7 @@ from gitgates.core.errors import ConfigError, GitError
 from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.edit.user_file import display_path
-from gitgates.engine.command import GIT_LOCAL
-from gitgates.git.repo import Repo, find_repo
+from gitgates.git.repo import GIT_LOCAL, Repo, find_repo
 from gitgates.setup.install import config_hooks
 from gitgates.setup.install.config_hooks import ConfigHook
 from gitgates.setup.install.framework import Framework, read_framework

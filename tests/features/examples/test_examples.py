@@ -202,12 +202,13 @@ def test_it_is_the_working_tree_that_counts_and_examples_are_staged(project: Rep
     ]
 
 
-def test_linked_folders_of_the_user_are_not_written(project: Repo) -> None:
+def test_ignored_folders_are_copied_where_an_example_has_none(project: Repo) -> None:
     project.write(".gitignore", "node_modules\n")
     project.write("node_modules/tool", "of the user\n")
     project.write("gates/with/node_modules/tool", "of the example\n")
     project.git("add", "-f", "gates")
     project.config(
+        "[worktree]\ncopy = ['node_modules']\n"
         "[gates.g]\ncommand = 'cat node_modules/tool; grep -q user node_modules/tool'\n"
         "examples = { fail = ['gates/with'], pass = ['gates/good.txt'] }\n"
     )
@@ -215,7 +216,7 @@ def test_linked_folders_of_the_user_are_not_written(project: Repo) -> None:
     assert done.returncode == 0, done.stdout
     assert b"  | of the example\n" in done.stdout
     assert (project.path / "node_modules/tool").read_text() == "of the user\n"
-    assert b"`node_modules` is not linked: that path exists" in done.stderr
+    assert b"`node_modules` is not copied: that path exists" in done.stderr
 
 
 def test_a_gate_about_a_commit_message(project: Repo) -> None:

@@ -18,9 +18,10 @@ from gitgates.engine import visible_content
 from gitgates.features.remote.inputs import InputsError
 from gitgates.features.remote.protos import message
 from gitgates.features.remote.tree import Digest, InputRoot, digest_of, input_root
-from gitgates.git.checkout import check_out
 from gitgates.git.repo import Repo as FoundRepo
 from gitgates.git.repo import find_repo
+from gitgates.worktree.checkouts import check_out
+from gitgates.worktree.setup import WorktreeSettings
 
 KEY = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n"
 FILES = {
@@ -154,13 +155,13 @@ def test_a_private_checkout_is_read_once(project: Repo, read: list[str]) -> None
     expected = root_of(project)
     project.write("a.py", "unstaged")
     there = found(project)
-    with check_out(there, "HEAD") as checkout:
+    with check_out(there, "HEAD", WorktreeSettings()) as checkout:
         time.sleep(0.03)
         first = input_root(there, checkout.root_abs, ())
         assert first.directories == expected.directories
         assert first.files[digest_of(b"b")] == f"{checkout.root_abs}/a/b"
     read.clear()
-    with check_out(there, "HEAD") as checkout:
+    with check_out(there, "HEAD", WorktreeSettings()) as checkout:
         assert input_root(there, checkout.root_abs, ()).digest == first.digest
     assert read == []
 
@@ -312,7 +313,7 @@ def test_what_git_ignores_is_sent_where_it_is_named(project: Repo) -> None:
     (project.path / ".venv/lib").symlink_to("../../lib")
     assert "`.venv/lib` leads to a place outside" in refused(project, more=(".venv",))
     assert refused(project, more=(".cache",)) == "there is no `.cache`"
-    with check_out(found(project), "HEAD", ("node_modules",)) as checkout:
+    with check_out(found(project), "HEAD", WorktreeSettings(copy=("node_modules",))) as checkout:
         there = input_root(found(project), checkout.root_abs, ("a.py",), ("node_modules",))
     assert "/node_modules/one" in reachable(there)
     (project.path / "node_modules/out").symlink_to("../../else")
@@ -324,7 +325,7 @@ def test_what_git_does_not_ignore_is_sent_as_the_gate_sees_it(project: Repo) -> 
     project.write("a/made", "by a program")
     project.write("a/b", "of the user")
     project.write("a/new", "of the user")
-    with check_out(found(project), "HEAD") as checkout:
+    with check_out(found(project), "HEAD", WorktreeSettings()) as checkout:
         there = input_root(found(project), checkout.root_abs, (), ("a",))
     assert digest_of(b"by a program") in there.files
     assert digest_of(b"b") in there.files

@@ -160,6 +160,18 @@ def test_a_runner_that_is_asked_for_all_has_run_each(repo: Repo) -> None:
     assert hooks_of(repo) == {"pre-commit": ["lint"], "pre-push": ["check"], "manual": ["check"]}
 
 
+def test_what_gates_need_in_a_checkout_is_proposed(repo: Repo) -> None:
+    for name, text in scripts(test="vitest run").items():
+        repo.write(name, text)
+    repo.write("package-lock.json", "{}")
+    repo.write("uv.lock", "")
+    done = repo.gitgates("init")
+    assert b"get `uv sync --locked` and `npm ci`\n" in done.stdout
+    written = (repo.path / "gitgates.toml").read_text()
+    assert '[worktree]\nsetup = ["uv sync --locked", "npm ci"]\n' in written
+    assert b"nothing to add" in repo.gitgates("init").stdout
+
+
 @pytest.mark.parametrize(
     ("lock", "script", "runs"),
     [

@@ -1,0 +1,43 @@
+"""The table `[tool.gitgates.worktree]`."""
+
+from __future__ import annotations
+
+from gitgates.config import values as v
+from gitgates.config.keys import Key, Table
+from gitgates.worktree.lock_files import LOCK_FILES
+
+
+def _commands(value: object) -> tuple[str, ...]:
+    listed = value if isinstance(value, list) else [value]
+    if not all(map(v.is_filled, listed)):
+        raise v.BadValue("a command, or an array of commands")
+    return tuple(listed)
+
+
+_COMMANDS = v.ValueType(_commands, {"anyOf": [v.FILLED, {"type": "array", "items": v.FILLED}]})
+_KEYS = (
+    Key("setup", _COMMANDS, "[]", weaker="any").means(
+        'The command, or commands, that install what gates need: `"uv sync --locked"`. They are '
+        "run by `sh -c` in the root of a private checkout, when it is new or one of `inputs` has "
+        "changed there."
+    ),
+    Key("inputs", v.PATTERNS, f"[{', '.join(map(v.show, LOCK_FILES))}]", weaker="any").means(
+        "Patterns of the files that decide what `setup` installs."
+    ),
+    Key("copy", v.NAMES, "[]", weaker="any").means(
+        'Files and folders that git ignores and gates need: `[".env"]`. They are copied from the '
+        "working tree, or where that does not have them, from the main worktree."
+    ),
+    Key("timeout", v.DURATION, '"10m"').means("The time limit of all commands of `setup`."),
+    Key("agents", v.FLAG, "false").means(
+        "Whether `setup` and `copy` also apply to the linked worktrees that agents work in: when a "
+        "session begins there, in the background."
+    ),
+)
+
+TABLE = Table(
+    name="worktree",
+    keys=_KEYS,
+    meaning="What is installed in private checkouts, and in the worktrees of headless runs.",
+    example='setup = "npm ci"\ncopy = [".env"]',
+)

@@ -1,0 +1,43 @@
+"""The policy that prepares the linked worktree that an agent works in."""
+
+from __future__ import annotations
+
+from gitgates.core.policy import Need
+from gitgates.core.types import WARN, Verdict
+from gitgates.worktree.setup import worktree_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gitgates.core.lifecycle import EventKind
+    from gitgates.core.types import Config
+    from gitgates.session.call import Call
+
+_BEGINNINGS: tuple[EventKind, ...] = ("session-start", "subagent-start")
+_ENDS: tuple[EventKind, ...] = ("turn-end", "subagent-end")
+
+
+def needs(config: Config) -> tuple[Need, ...]:
+    """Return the events where that begins, and those where gates may wait for it."""
+    settings = worktree_settings(config)
+    if not settings.agents:
+        return ()
+    beginnings = [Need(kind=kind) for kind in _BEGINNINGS]
+    return (*beginnings, *(Need(kind=kind, more_s=settings.timeout_s) for kind in _ENDS))
+
+
+def decide(call: Call, so_far: Verdict) -> Verdict:
+    """Have what gates need installed, in the background; wait for it before gates run."""
+    settings = worktree_settings(call.config)
+    is_linked = call.repo.git_dir_abs != call.repo.common_dir_abs
+    if not (settings.agents and is_linked) or call.is_dry:
+        return so_far
+    from gitgates.worktree.background import ready, start  # only in worktrees of agents
+
+    if call.kind in _BEGINNINGS:
+        start(call.repo, call.env)
+        return so_far
+    why = ready(call.repo, settings.timeout_s)
+    if not why:
+        return so_far
+    text = f"the setup of this worktree has failed: {why}"
+    return so_far.joined(Verdict(WARN, to_agent=text, to_person=f"gitgates: {text}"))

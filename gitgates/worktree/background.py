@@ -1,0 +1,91 @@
+"""The setup of a linked worktree in the background, while an agent begins to work in it."""
+
+from __future__ import annotations
+
+import os
+
+from gitgates.config.load import load
+from gitgates.core import environ
+from gitgates.core.errors import GitgatesError
+from gitgates.git.repo import find_repo
+from gitgates.proc.call import start_unattended
+from gitgates.store.files import lock_file, make_folder, read_cached, replace_cached
+from gitgates.worktree.setup import set_up, setup_key, worktree_settings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gitgates.git.repo import Repo
+
+
+def start(repo: Repo, env: Mapping[str, str]) -> None:
+    """Have what gates need installed in a linked worktree. Raises: OSError."""
+    make_folder(repo.state_abs)
+    code = f"from gitgates.worktree.background import run; run({repo.root_abs!r})"
+    start_unattended(code, env)
+
+
+def ready(repo: Repo, limit_s: float) -> str:
+    """Wait until that is done, and do it if nobody has begun; return what went wrong, if any."""
+    make_folder(repo.state_abs)
+    fd = lock_file(_lock_of(repo), wait_s=limit_s)
+    if fd < 0:
+        return f"it goes on after {limit_s:g} s"
+    try:
+        match read_cached(_state_of(repo)):
+            case (str(), str(why)):
+                return why
+            case _:
+                return _record(repo)
+    finally:
+        os.close(fd)
+
+
+def run(root_abs: str) -> None:
+    """Do what `start` has asked for, unless somebody does it already."""
+    repo = find_repo(root_abs, environ.read())
+    fd = lock_file(_lock_of(repo))
+    if fd >= 0:
+        try:
+            _record(repo)
+        finally:
+            os.close(fd)
+
+
+def _record(repo: Repo) -> str:
+    """Install what gates need; return what went wrong, and keep it."""
+    key, why = "", ""
+    try:
+        key = _set_up(repo)
+    except GitgatesError as error:
+        why = error.full_message
+    replace_cached(_state_of(repo), (key, why))
+    return why
+
+
+def _lock_of(repo: Repo) -> str:
+    return f"{repo.state_abs}/setup.lock"
+
+
+def _state_of(repo: Repo) -> str:
+    return f"{repo.state_abs}/setup.state"
+
+
+def _set_up(repo: Repo) -> str:
+    """Install what is not there as it should be; return as what."""
+    config = load(repo.root_abs)
+    if config is None:
+        return ""
+    settings = worktree_settings(config)
+    words = [f"--exclude={pattern}" for pattern in settings.inputs]
+    inputs = repo.git.names("ls-files", "--stage", "-z", "--cached", "--ignored", *words)
+    key = setup_key(settings, inputs)
+    match read_cached(_state_of(repo)):
+        case (str(before), "") if before and before == key:
+            settings = settings._replace(setup=())
+        case _:
+            pass
+    main_repo = repo._replace(root_abs=os.path.dirname(repo.common_dir_abs))
+    set_up(settings, repo, main_repo, log_abs=f"{repo.state_abs}/setup.log", say=lambda _text: None)
+    return key

@@ -1,0 +1,224 @@
+"""What gates need in a private checkout is installed there, once, and nothing is a link."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Repo
+from process_support import is_running, wait_for
+from worktree_state import where, whole
+
+from gitgates.core.errors import StateError
+from gitgates.git.repo import find_repo
+from gitgates.store.slots import KEPT_BYTES, prune_slots, take_slot
+from gitgates.worktree.cache import cache_folder, cache_path, remove_orphans
+from gitgates.worktree.checkouts import Checkout, check_out
+from gitgates.worktree.lock_files import install_commands
+from gitgates.worktree.setup import SetupError, WorktreeSettings
+
+pytestmark = pytest.mark.slow
+
+# What `npm ci` does: it empties the folder first, through a link, too.
+INSTALL = 'rm -rf deps/*; mkdir -p deps; cat app.lock > deps/installed; echo x >> "$OUT/log"'
+SETUP = WorktreeSettings(setup=(INSTALL,), inputs=("*.lock",))
+
+
+@pytest.fixture(name="project")
+def _project(repo: Repo, out: Path) -> Repo:
+    assert out.exists()
+    repo.write(".gitignore", "deps/\n.env\n")
+    repo.write("app.lock", "1")
+    repo.write("a", "first")
+    repo.commit_all("first")
+    repo.write("deps/installed", "the user's")
+    return repo
+
+
+def out_of(repo: Repo, settings: WorktreeSettings = SETUP, treeish: str = "HEAD") -> Checkout:
+    return check_out(where(repo), treeish, settings)
+
+
+def text(place: Checkout, name: str) -> str:
+    return (Path(place.root_abs) / name).read_text()
+
+
+def installed(out: Path) -> int:
+    return len((out / "log").read_text().splitlines())
+
+
+def commit(repo: Repo, name: str, content: str) -> None:
+    repo.write(name, content)
+    repo.git("add", name)
+    repo.git("commit", "-qm", f"{name} {content}")
+
+
+def test_it_is_installed_once_and_again_when_its_inputs_change(project: Repo, out: Path) -> None:
+    before = whole(project)
+    with out_of(project) as place:
+        assert text(place, "deps/installed") == "1"
+        (Path(place.root_abs) / "left").touch()
+        (Path(place.root_abs) / "deps/by a gate").touch()
+    assert whole(project) == before
+    commit(project, "a", "second")
+    with out_of(project) as place:
+        assert (text(place, "a"), text(place, "deps/installed")) == ("second", "1")
+        assert not os.path.exists(f"{place.root_abs}/left")
+    assert installed(out) == 1
+    commit(project, "app.lock", "2")
+    with out_of(project) as place:
+        assert text(place, "deps/installed") == "2"
+        assert os.listdir(f"{place.root_abs}/deps") == ["installed"]
+    with out_of(project, SETUP._replace(setup=())) as place:
+        assert not os.path.exists(f"{place.root_abs}/deps")
+    assert installed(out) == 2
+
+
+def test_the_environment_leads_into_the_checkout(
+    project: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project.path
+    (tmp_path / "elsewhere").symlink_to(root / "deps")
+    monkeypatch.setenv("VIRTUAL_ENV", f"{root}/deps")
+    monkeypatch.setenv("PATH", f"{root}/deps/bin:{tmp_path}/elsewhere:{os.environ['PATH']}")
+    monkeypatch.setenv("OPTIONS", f"--at={root}/x --near={root}-other")
+    with check_out(find_repo(str(root), dict(os.environ)), "HEAD", SETUP) as place:
+        env, there = place.repo.env, place.root_abs
+        assert env["VIRTUAL_ENV"] == f"{there}/deps"
+        assert env["PATH"].split(":")[:2] == [f"{there}/deps/bin", f"{there}/deps"]
+        assert env["OPTIONS"] == f"--at={there}/x --near={root}-other"
+    at_home = {**os.environ, "HOME": str(root)}  # then programs are in it
+    with check_out(find_repo(str(root), at_home), "HEAD", SETUP) as place:
+        assert place.repo.env["PATH"].startswith(f"{root}/deps/bin:")
+
+
+def test_ignored_files_are_copied_each_time(project: Repo, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("1")
+    (project.path / ".env").symlink_to(tmp_path / "secret")
+    project.write("deps/sub/file", "x")
+    (project.path / "deps/inside").symlink_to("sub/file")
+    (project.path / "deps/out").symlink_to(project.path / "a")
+    settings = WorktreeSettings(copy=(".env", "deps/", "a", "none", "../secret"))
+    with out_of(project, settings) as place:
+        root = Path(place.root_abs)
+        assert (text(place, ".env"), (root / ".env").is_symlink()) == ("1", False)
+        assert (root / "deps/inside").readlink() == Path("sub/file")
+        assert not (root / "deps/out").is_symlink()
+        assert Repo(root).git("status", "--porcelain") == ""
+        assert place.notes == (
+            "`../secret` is not copied: it is not below the root",
+            f"{project.path}/deps/out is not copied: it leads out of {project.path}/deps",
+            "`a` is not copied: git does not ignore it",
+            "`none` is not copied: the working tree does not have it",
+        )
+        root.joinpath(".env").write_text("by a gate")
+    (tmp_path / "secret").write_text("2")
+    project.git("worktree", "add", "-q", str(tmp_path / "linked"))
+    with out_of(Repo(tmp_path / "linked"), settings) as place:
+        assert text(place, ".env") == "2"
+    assert (tmp_path / "secret").read_text() == "2"
+
+
+def test_what_fails_is_said_and_tried_again(project: Repo) -> None:
+    bad = WorktreeSettings(setup=("mkdir deps", "echo one; echo two >&2; exit 3"), inputs=())
+    for _time in range(2):
+        with pytest.raises(SetupError, match="failed with exit status 3: no gate can run") as told:
+            out_of(project, bad)
+        assert "\n    one\n    two" in told.value.message
+        log = told.value.hint.removeprefix("Its whole output: ")
+        assert Path(log).read_text() == "one\ntwo\n"
+    with pytest.raises(SetupError, match=r"did not end within the limit of 0\.2 s"):
+        check_out(where(project), "HEAD", WorktreeSettings(setup=("sleep 9",)), limit_s=0.2)
+    with out_of(project) as place:
+        assert text(place, "deps/installed") == "1"
+
+
+def test_what_it_changes_of_the_commit_is_put_back(project: Repo) -> None:
+    change = "echo 2 > app.lock; git config core.hooksPath evil; mkdir deps"
+    with out_of(project, WorktreeSettings(setup=(change,))) as place:
+        assert text(place, "app.lock") == "1"
+        assert Repo(Path(place.root_abs)).git("config", "core.hooksPath") == "/dev/null"
+        assert place.notes == ("`setup` has changed app.lock in the private checkout: put back",)
+
+
+@pytest.mark.parametrize("at", ["setup", "gate"])
+def test_what_is_left_of_a_killed_one_ends(project: Repo, out: Path, at: str) -> None:
+    wait = 'mkdir deps; echo $$ > "$OUT/pid"; while :; do echo >> deps/more; sleep 0.05; done'
+    settings = WorktreeSettings(setup=(wait if at == "setup" else "mkdir deps",), inputs=())
+    program = f"""
+import subprocess
+from gitgates.core import environ
+from gitgates.git.repo import find_repo
+from gitgates.worktree.checkouts import check_out
+from gitgates.worktree.setup import WorktreeSettings
+repo = find_repo({str(project.path)!r}, environ.read())
+place = check_out(repo, "HEAD", {settings!r})
+subprocess.run(("sh", "-c", {wait.removeprefix("mkdir deps; ")!r}), cwd=place.root_abs,
+    env=place.repo.env, start_new_session=True)
+"""
+    running = subprocess.Popen((sys.executable, "-c", program), env={**os.environ})
+    wait_for(out / "pid", running)
+    time.sleep(0.1)
+    running.send_signal(signal.SIGKILL)
+    running.wait()
+    left = int((out / "pid").read_text())
+    assert is_running(left)
+    with out_of(project) as place:
+        assert not is_running(left)
+        assert sorted(os.listdir(place.root_abs)) == [".git", ".gitignore", "a", "app.lock", "deps"]
+        assert os.listdir(f"{place.root_abs}/deps") == ["installed"]
+
+
+def test_an_object_is_what_its_id_says(project: Repo) -> None:
+    blob = project.git("rev-parse", "HEAD:a")
+    project.write("other", "replaced")
+    project.git("replace", blob, project.git("hash-object", "-w", "other"))
+    with out_of(project) as place:
+        assert text(place, "a") == "first"
+        assert Repo(Path(place.root_abs)).git("show", "HEAD:a") == "first"
+
+
+def test_the_cache_is_never_in_the_working_tree(
+    project: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", f"{project.path}/cache")
+    assert cache_path(where(project)).startswith(f"/tmp/gitgates-{os.geteuid()}/cache/")
+    monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
+    with pytest.raises(StateError, match="cannot be written"):
+        cache_folder(where(project))
+
+
+def test_what_is_of_no_repository_any_more_is_removed(project: Repo, tmp_path: Path) -> None:
+    other = Repo.init(tmp_path / "other")
+    kept, gone = cache_folder(where(project)), cache_folder(where(other))
+    slot = take_slot(f"{gone}/checkouts")
+    os.rename(other.path, tmp_path / "moved")
+    assert remove_orphans(where(project).env) == 0  # it is in use
+    slot.release()
+    assert remove_orphans(where(project).env) == 1
+    assert (os.path.exists(kept), os.path.exists(gone)) == (True, False)
+
+
+def test_large_ones_are_not_kept(project: Repo) -> None:
+    with out_of(project), out_of(project) as place:
+        folder = os.path.dirname(place.root_abs)
+    second = take_slot(folder), take_slot(folder)
+    second[1].end("", KEPT_BYTES + 1)
+    for slot in second:
+        slot.release()
+    assert prune_slots(folder) == 1
+    assert (os.path.exists(f"{folder}/1"), os.path.exists(f"{folder}/2")) == (True, False)
+
+
+def test_each_language_is_installed_once() -> None:
+    assert install_commands({"uv.lock", "requirements.txt", "package-lock.json"}) == (
+        "uv sync --locked",
+        "npm ci",
+    )
+    assert install_commands({"yarn.lock"}, b"# yarn lockfile v1\n")[0].endswith("--frozen-lockfile")
+    assert install_commands({"Cargo.lock", "go.sum"}) == ()
