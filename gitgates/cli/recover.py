@@ -187,7 +187,7 @@ still add an attempt. Hooks of agents also do this automatically, once a day.
 def gc() -> int:
     """Remove old state of this worktree, and list the private checkouts that stay."""
     repo = current_repo()
-    config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
+    config = load(repo.root_abs, repo.config_cache_abs) or Config()
     for line in (line for part in feature_parts("recovery") for line in part.recover(repo)):
         click.echo(line)
     numbers = collect(repo, config, most_runs=sys.maxsize)

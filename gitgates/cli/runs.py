@@ -144,7 +144,7 @@ def prune(keep: int | None) -> int:
     """
     repo = current_repo()
     if keep is None:
-        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
+        config = load(repo.root_abs, repo.config_cache_abs) or Config()
         keep = config.keep_runs
     removed = runs.prune(repo.state_abs, keep, most=sys.maxsize)
     remaining = len(runs.run_ids(repo.state_abs))

@@ -119,7 +119,7 @@ class Ratchet:
     def _signed(self, tree: str) -> Iterator[Any]:
         """Yield what trusted signers have measured with this gate on a tree."""
         repo = self._repo
-        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal") or Config()
+        config = load(repo.root_abs, repo.config_cache_abs) or Config()
         for lend in lenders(config, "signed_evidence"):
             for statement in lend(repo, config, lambda _text: None).of_tree(tree)[0]:
                 yield from [

@@ -18,7 +18,7 @@ from gitgates.entry import finish, is_called_back, status_of
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import git as host
 from gitgates.report.text import Console, Terminal, as_bytes, escaped_line, open_terminal
-from gitgates.session.git_hooks import cache_of, handle
+from gitgates.session.git_hooks import handle
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def _stand_in(shim: str, hook: str, repo: Repo) -> str:
     if not is_of_framework(shim, repo.root_abs):
         return ""
     try:
-        config = load(repo.root_abs, cache_of(repo))
+        config = load(repo.root_abs, repo.config_cache_abs)
     except GitgatesError:
         return ""
     return framework_gate(config, hook) if config else ""

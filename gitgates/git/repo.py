@@ -235,6 +235,11 @@ class Repo(Record):
         return f"{self.git_dir_abs}/gitgates"
 
     @property
+    def config_cache_abs(self) -> str:
+        """The file that keeps the parsed configuration of this worktree."""
+        return f"{self.state_abs}/config.marshal"
+
+    @property
     def states_abs(self) -> tuple[str, ...]:
         """Our state folders of all worktrees, that of this one first."""
         linked_abs = f"{self.common_dir_abs}/worktrees"

@@ -191,7 +191,7 @@ def _decide_all(calls: list[Call]) -> Verdict:
 def _decide_here(call: Call) -> Verdict:
     """Return the verdict on an event in one repository."""
     try:
-        config = load(call.repo.root_abs, f"{call.repo.state_abs}/config.marshal")
+        config = load(call.repo.root_abs, call.repo.config_cache_abs)
     except ConfigError as error:
         from gitgates.session import config_error
 

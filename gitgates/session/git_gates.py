@@ -20,7 +20,7 @@ from gitgates.engine.plan import (
 )
 from gitgates.engine.run import run_plan
 from gitgates.git.index import named_index
-from gitgates.session.git_hooks import SIGNED, cache_of
+from gitgates.session.git_hooks import SIGNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _run_here(call: HookCall, event: Event, *, as_committed: bool = False) -> De
     """Check the working tree. `as_committed`: with the configuration being committed."""
 
     def plan_again(note: str) -> tuple[Plan, Config]:
-        call.configure(load(event.root_abs, cache_of(call.repo)) or Config())
+        call.configure(load(event.root_abs, call.repo.config_cache_abs) or Config())
         noted_event = event._replace(note="; ".join(filter(None, (event.note, note))))
         call.plan = plan_event(call, noted_event)
         return call.plan, call.config

@@ -131,7 +131,7 @@ def handle(
         call.note = f"{event.name} is already running; not run again recursively"
         return call
     recover_and_report(repo, listener.message)
-    config = load(event.root_abs, cache_of(repo))
+    config = load(event.root_abs, repo.config_cache_abs)
     call.configure(config or Config())
     if event.host == "git" and event.name in BEFORE_A_COMMIT and not call.hook.gates:
         # Taken away in an edit that is not part of the commit, gates are still asked for by it.
@@ -251,11 +251,6 @@ def _end(result: GateResult) -> str:
         return "accepted"  # a baseline has its failures
     is_unmatched = result.status == "skipped" and result.reason != RUN_BY_FRAMEWORK
     return "unmatched" if is_unmatched else result.status
-
-
-def cache_of(repo: Repo) -> str:
-    """Return the file that keeps the parsed configuration of a worktree."""
-    return f"{repo.state_abs}/config.marshal"
 
 
 def committed_config(git: Git, config: Config) -> Config | None:

@@ -126,7 +126,7 @@ def configuration(repo: Repo) -> Config:
 
     Raises: ConfigError where it has problems, or if there is none.
     """
-    config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
+    config = load(repo.root_abs, repo.config_cache_abs)
     if config is None:
         raise no_configuration(repo.root_abs)
     ignore_local_settings(repo)

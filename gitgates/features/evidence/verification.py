@@ -27,7 +27,7 @@ from gitgates.features.evidence.commit_settings import configurations
 from gitgates.features.evidence.squash import gated_heads, merged_head
 from gitgates.git.commits import list_commits
 from gitgates.session.git_gates import run_in_checkout
-from gitgates.session.git_hooks import HookCall, cache_of, record
+from gitgates.session.git_hooks import HookCall, record
 from gitgates.store.proofs import definition
 
 TYPE_CHECKING = False
@@ -124,7 +124,7 @@ def asks_others(repo: Repo) -> bool:
 
 def _config_here(repo: Repo) -> Config:
     try:
-        return load(repo.root_abs, cache_of(repo)) or Config()
+        return load(repo.root_abs, repo.config_cache_abs) or Config()
     except ConfigError:
         return Config()  # nobody is believed; each commit is judged by its own
 

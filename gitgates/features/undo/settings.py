@@ -43,7 +43,7 @@ def repository_limits(repo: Repo) -> Limits:
     What has made it so may be what is to be undone.
     """
     try:
-        config = load(repo.root_abs, f"{repo.state_abs}/config.marshal")
+        config = load(repo.root_abs, repo.config_cache_abs)
     except ConfigError:
         config = None
     return _limits(config or Config())
