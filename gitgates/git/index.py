@@ -60,28 +60,41 @@ class Unstaged:
         return bool(self.modified or self.unseen)
 
 
+def full_status(git: Git, *args: str) -> tuple[list[bytes], bool]:
+    """Return the entries of `git status -z`, with each submodule that is at another commit.
+
+    Git names none that it is configured to ignore. Also whether it could look at all: where the
+    repository of one is missing, it fails unless it looks into none.
+    """
+    args = ("status", "-z", "--no-renames", *args)
+    plain = git.ask(*args)
+    if not plain.exit_status and not os.path.exists(f"{git.cwd_abs}/.gitmodules"):
+        return plain.stdout.split(b"\0"), True
+    output = b"" if plain.exit_status else plain.stdout
+    output += git.out_of_files(*args, "--ignore-submodules=dirty")
+    return list(dict.fromkeys(output.split(b"\0"))), not plain.exit_status
+
+
 def find_unstaged(git: Git) -> Unstaged:
     """Ask git, once, what is staged and what is unstaged.
 
     Source: git-status(1), "Porcelain Format Version 2".
     """
     unstaged = Unstaged()
-    args = ("status", "--porcelain=v2", "-z", "--untracked-files=no", "--no-renames")
-    completed = git.ask(*args)
-    if completed.exit_status:
-        unstaged.unreadable = _without_folder(git)
-    output = git.out_of_files(*args) if completed.exit_status else completed.stdout
-    for line in output.split(b"\0"):
+    entries, is_whole = full_status(git, "--porcelain=v2", "--untracked-files=no")
+    unstaged.unreadable = [] if is_whole else _without_folder(git)
+    for line in entries:
         if line[:2] != b"1 ":
             continue  # what is unmerged cannot be committed
-        _one, status, _sub, _in_head, mode, _worktree, _head_blob, blob, name = line.split(b" ", 8)
+        _one, status, sub, _in_head, mode, _worktree, _head_blob, blob, name = line.split(b" ", 8)
         path = os.fsdecode(name)
         if mode not in (_SUBMODULE, _NOTHING) and status[:1] != b".":
             unstaged.staged.append(path)
         if status[1:] == b".":
             continue
         if mode == _SUBMODULE:
-            unstaged.submodules.append(path)
+            if sub[1:3] != b".." and path not in unstaged.submodules:  # not untracked files alone
+                unstaged.submodules.append(path)
         elif mode == _NOTHING:
             unstaged.unseen.append(path)
         else:

@@ -117,6 +117,9 @@ class Isolation:
     def _find_unstaged(self) -> Unstaged:
         unstaged = find_unstaged(self._git)
         self.staged = tuple(unstaged.staged)
+        names = ", ".join(unstaged.submodules)
+        text = f"submodules are not as in the commit: {names}; gates see what is checked out there"
+        self.notes = [text] if names else []
         for name in unstaged.unreadable:
             self.notes.append(
                 f"submodule `{name}` could not be looked at: its git folder is missing; to clone "
@@ -130,8 +133,6 @@ class Isolation:
         from gitgates.worktree.stash import stash
 
         repo = self._repo
-        if unstaged.submodules:
-            self.notes.append(f"submodules are left unchanged: {', '.join(unstaged.submodules)}")
         self._step("guardian")
         self._guardian = Guardian(repo, git_locks, self._git_pid)
         draft = StashJournal(

@@ -308,7 +308,30 @@ def test_submodules_are_left_alone_and_said(armed: Repo, tmp_path: Path) -> None
     armed.git("add", "a")
     armed.write("a", "unstaged")
     said = commit_and_compare(armed)
-    assert "gitgates: submodules are left unchanged: sub\n" in said
+    assert "gitgates: submodules are not as in the commit: sub; gates see" in said
+
+
+@pytest.mark.samples(1)
+@pytest.mark.slow
+@pytest.mark.parametrize("ignored", ["all", "none"])
+def test_a_submodule_at_another_commit_is_named(armed: Repo, tmp_path: Path, ignored: str) -> None:
+    said = (
+        b"gitgates: submodules are not as in the commit: sub; gates see what is checked out there\n"
+    )
+    other = Repo.init(tmp_path / "other")
+    for text in ("1", "2"):
+        other.write("x", text)
+        other.commit_all(text)
+    armed.git("submodule", "add", "-q", str(other.path), "sub")
+    armed.git("config", "submodule.sub.ignore", ignored)
+    sub = Repo(armed.path / "sub")
+    sub.write("untracked", "as in the repository itself")
+    assert said not in armed.commit("as committed").stderr
+    sub.git("checkout", "-q", "HEAD^")
+    assert said in armed.commit("nothing else", "--allow-empty").stderr
+    armed.git("update-index", "--cacheinfo", f"160000,{sub.git('rev-parse', 'HEAD')},sub")
+    sub.git("checkout", "-q", "-")
+    assert said in armed.commit("only its id").stderr
 
 
 def test_a_submodule_whose_git_folder_is_gone_stops_no_commit(armed: Repo, tmp_path: Path) -> None:
