@@ -12,6 +12,7 @@ from agent_support import Agent, begin
 from conftest import Repo, timeless
 
 from gitgates.config.load import checked, load, read_files
+from gitgates.core.errors import ConfigError
 from gitgates.git.repo import find_repo
 from gitgates.git.settings import settings_in
 
@@ -126,6 +127,7 @@ def test_nor_does_one_by_which_no_gate_is_left(mono: Repo) -> None:
 def test_settings_of_a_commit_are_those_of_its_files(mono: Repo) -> None:
     git = find_repo(str(mono.path), {}).git
     (raw,) = settings_in(git, ["HEAD"])
+    assert not isinstance(raw, ConfigError)
     config = checked(raw)
     assert config == load(str(mono.path))
     assert config
@@ -138,6 +140,17 @@ def test_settings_of_a_commit_are_those_of_its_files(mono: Repo) -> None:
     assert before == config
     assert after
     assert [gate.name for gate in after.gates] == ["secrets", "web:lint"]
+
+
+def test_a_link_to_settings_of_a_member_is_refused_in_a_commit(mono: Repo) -> None:
+    git = find_repo(str(mono.path), {}).git
+    web = mono.path / "web/gitgates.toml"
+    web.rename(mono.path / "web.toml")
+    web.symlink_to("../web.toml")
+    mono.git("add", ".")
+    (raw,) = settings_in(git, [mono.git("write-tree")])
+    assert isinstance(raw, ConfigError)
+    assert raw.message == "web/gitgates.toml: is a symbolic link, or in a folder that is one"
 
 
 def test_verify_knows_the_gates_of_members(mono: Repo) -> None:

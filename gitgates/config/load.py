@@ -59,11 +59,13 @@ def load(root_abs: str, cache_abs: str = "") -> Config | None:
     return config
 
 
-def checked(raw: Raw) -> Config | None:
+def checked(raw: Raw | ConfigError) -> Config | None:
     """Return the configuration in the bytes of settings files; None if they have none.
 
-    Raises: ConfigError with every problem that is not deferred.
+    Raises: ConfigError with every problem that is not deferred, or why there are no such bytes.
     """
+    if isinstance(raw, ConfigError):
+        raise raw
     has_own = any(raw.get(name) is not None for name in (OWN_FILE, LOCAL_FILE))
     if not has_own and b"gitgates" not in (raw.get(PYPROJECT) or b""):
         return None

@@ -2,44 +2,88 @@
 
 from __future__ import annotations
 
+import os
+
 from gitgates.config import FILES
-from gitgates.config.load import leads_on
+from gitgates.config.load import checked, leads_on
+from gitgates.core.errors import ConfigError
+from gitgates.core.types import Config
 from gitgates.git.object_store import read_blobs
 from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from gitgates.config.sources import Raw
     from gitgates.git.repo import Git
 
 _LARGEST = 1 << 26  # bytes of a configuration
+_FOLLOW = "--follow-symlinks"
+# What git says of a link that leads to no file of the same tree.
+_BROKEN = (b"symlink", b"dangling", b"loop", b"notdir")
 
 
-def settings_in(git: Git, revisions: Iterable[str]) -> list[Raw]:
-    """Return the settings files in each commit or tree, as `read_files` does of a worktree.
+def configurations(git: Git, ids: Sequence[str]) -> list[Config | ConfigError]:
+    """Return the configuration in each commit or tree, or the error in it.
 
     Raises: GitError.
     """
-    ids = [*revisions]
-    names = {revision: [f"{revision}:{name}" for name in FILES] for revision in ids}
-    blobs = read_blobs(git, (name for of_one in names.values() for name in of_one), _LARGEST)
-    raws = (dict(zip(FILES, map(blobs.get, names[revision]), strict=True)) for revision in ids)
-    return [
-        _with_others(git, revision, raw) if leads_on(raw) else raw
-        for revision, raw in zip(ids, raws, strict=True)
-    ]
+    parsed: dict[object, Config | ConfigError] = {}
+    configs: list[Config | ConfigError] = []
+    for raw in settings_in(git, ids):
+        content = raw if isinstance(raw, ConfigError) else tuple(raw.items())
+        if content not in parsed:
+            try:
+                parsed[content] = checked(raw) or Config()
+            except ConfigError as error:
+                parsed[content] = error
+        configs.append(parsed[content])
+    return configs
+
+
+def settings_in(git: Git, revisions: Iterable[str]) -> list[Raw | ConfigError]:
+    """Return the settings files in each commit or tree, as `read_files` does of a worktree.
+
+    Or the error in it: a link that leads to no file of it.
+
+    Raises: GitError.
+    """
+    names = [[f"{revision}:{name}" for name in FILES] for revision in revisions]
+    blobs = _find(git, [name for in_root in names for name in in_root], _FOLLOW)
+    contents = read_blobs(git, [blob for blob in blobs.values() if blob], _LARGEST)
+    settings: list[Raw | ConfigError] = []
+    for in_root in names:
+        try:
+            for name in in_root:
+                if blobs[name] == "":
+                    raise _broken(git, name)
+            raw = {
+                file: contents.get(blobs[name] or "")
+                for file, name in zip(FILES, in_root, strict=True)
+            }
+            revision = in_root[0].partition(":")[0]
+            settings.append(_with_others(git, revision, raw) if leads_on(raw) else raw)
+        except ConfigError as error:
+            settings.append(error)
+    return settings
 
 
 def _with_others(git: Git, revision: str, raw: Raw) -> Raw:
+    """Return the root's files with those that they lead to. Raises: ConfigError for a link."""
     from gitgates.config.sources import gather  # most have one file
 
     folders: dict[str, list[str]] = {}
 
     def read(paths: list[str]) -> Raw:
-        blobs = read_blobs(git, (f"{revision}:{path}" for path in paths), _LARGEST)
-        return {path: blobs.get(f"{revision}:{path}") for path in paths}
+        names = {path: f"{revision}:{path}" for path in paths}
+        blobs, unfollowed = _find(git, names.values(), _FOLLOW), _find(git, names.values())
+        contents = read_blobs(git, [blob for blob in blobs.values() if blob], _LARGEST)
+        for path, name in names.items():
+            if blobs[name] and blobs[name] != unfollowed[name]:
+                message = f"{path}: is a symbolic link, or in a folder that is one"
+                raise ConfigError(message, "Name a file or folder of this repository itself.")
+        return {path: contents.get(blobs[name] or "") for path, name in names.items()}
 
     def subfolders(folder: str) -> list[str]:
         if folder not in folders:
@@ -49,3 +93,33 @@ def _with_others(git: Git, revision: str, raw: Raw) -> Raw:
         return folders[folder]
 
     return gather(raw, read, subfolders)
+
+
+def _find(git: Git, names: Iterable[str], *follow: str) -> dict[str, str | None]:
+    """Return name → id of a file's blob; None: there is none; "": a link leads to no file.
+
+    Source: git-cat-file(1), BATCH OUTPUT.
+    """
+    unique = list(dict.fromkeys(names))
+    stdin = b"".join([os.fsencode(name) + b"\n" for name in unique])
+    ask = ("cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer", *follow)
+    output, at = git.out(*ask, stdin=stdin), 0
+    blobs: dict[str, str | None] = {}
+    for name in unique:
+        end = output.index(b"\n", at)
+        first, _space, second = output[at:end].rpartition(b" ")
+        at = end + 1
+        if first in _BROKEN:
+            at += int(second) + 1
+            blobs[name] = ""
+        else:
+            blobs[name] = first.decode() if second == b"blob" else None
+    return blobs
+
+
+def _broken(git: Git, name: str) -> ConfigError:
+    target = os.fsdecode(git.ask("cat-file", "blob", name).stdout)
+    message = f"{name.partition(':')[2]}: is a symbolic link to `{target}`, which is no file there"
+    return ConfigError(
+        message, "A commit has the files of its own tree only: link to one of them, or copy it."
+    )

@@ -12,9 +12,9 @@ import os
 from gitgates.core.errors import ConfigError
 from gitgates.engine.plan import takes_paths
 from gitgates.features.evidence.checked_tree import CheckedTree
-from gitgates.features.evidence.commit_settings import configurations
 from gitgates.git.commits import changed_blobs, patch_digests, trees_of
 from gitgates.git.object_store import reading_git
+from gitgates.git.settings import configurations
 from gitgates.store.files import make_folder, read_cached, replace_cached
 from gitgates.store.proofs import BELIEVED, FOLDER, read_all
 

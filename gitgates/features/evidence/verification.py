@@ -23,9 +23,9 @@ from gitgates.features.evidence.commit_evidence import (
     UNCHECKED,
     CommitEvidence,
 )
-from gitgates.features.evidence.commit_settings import configurations
 from gitgates.features.evidence.squash import gated_heads, merged_head
 from gitgates.git.commits import list_commits
+from gitgates.git.settings import configurations
 from gitgates.session.git_gates import run_in_checkout
 from gitgates.session.git_hooks import HookCall, record
 from gitgates.store.proofs import definition

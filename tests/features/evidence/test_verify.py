@@ -57,6 +57,23 @@ def test_what_bypassed_the_gates_is_named(gated: Repo) -> None:
     )
 
 
+def test_a_configuration_behind_a_link_is_read_in_the_commit(gated: Repo) -> None:
+    settings = gated.path / "pyproject.toml"
+    settings.rename(gated.path / "shared.toml")
+    settings.symlink_to("shared.toml")
+    gated.git("add", ".")
+    gated.git("commit", "-qm", "link")
+    settings.unlink()
+    settings.symlink_to("../shared.toml")
+    gated.git("add", ".")
+    gated.git("commit", "-qm", "elsewhere", "--no-verify")
+    link, elsewhere = verified(gated)
+    assert link == "gated link"
+    assert elsewhere.startswith(
+        "bypassed the gates: pyproject.toml: is a symbolic link to `../shared.toml`, which is no"
+    )
+
+
 def test_switched_off_is_no_evidence_and_a_skip_is_one(
     gated: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:

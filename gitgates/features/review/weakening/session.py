@@ -104,8 +104,12 @@ def _pairs(git: Git, trees: Trees, review: Review) -> tuple[Pair, ...]:
     )
 
 
-def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Weakening]:
+def _local_gates(
+    root_abs: str, old: Raw | ConfigError, new: Raw | ConfigError
+) -> Iterable[Weakening]:
     """Yield what changed local settings weaken."""
+    if isinstance(old, ConfigError) or isinstance(new, ConfigError):
+        return
     try:
         local = load.read_files(root_abs)[LOCAL_FILE]
     except ConfigError:
@@ -121,13 +125,15 @@ def _local_gates(root_abs: str, old: Raw, new: Raw) -> Iterable[Weakening]:
         )
 
 
-def _shared(raw: Raw) -> Raw:
-    return {**raw, LOCAL_FILE: None}
+def _shared(raw: Raw | ConfigError) -> Raw | ConfigError:
+    return raw if isinstance(raw, ConfigError) else {**raw, LOCAL_FILE: None}
 
 
-def _parse(raw: Raw) -> tuple[Config | None, str]:
+def _parse(raw: Raw | ConfigError) -> tuple[Config | None, str]:
     """Return a configuration, or its first problem."""
     try:
+        if isinstance(raw, ConfigError):
+            raise raw
         config, problems = load.parse_files(raw)
     except ConfigError as error:
         return None, error.message
