@@ -54,6 +54,7 @@ class Repo(NamedTuple):
             f'[tool.gitgates.hooks.{hook}]\ngates = ["g"]\n{keep.get(hook, "")}' for hook in hooks
         ]
         (self.path / "pyproject.toml").write_text(gate + "".join(tables))
+        self.git("add", "pyproject.toml")  # what judges a commit is staged
 
     def write(self, name: str, content: str | bytes, mode: int = 0o644) -> Path:
         path = self.path / name

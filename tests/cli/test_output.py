@@ -129,10 +129,12 @@ def test_what_is_lost_on_standard_error_changes_no_status(repo: Repo, after: str
 @pytest.mark.parametrize("after", ["2>/dev/full", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_an_entry_keeps_its_status_without_its_streams(repo: Repo, after: str) -> None:
     repo.config(FINE + "strange = 1\n")
+    repo.git("add", ".")
     hook = ("git-hook", str(repo.path / "no-shim"))
     assert ended(repo, *hook, "pre-commit", after=after) == (78, b"")
     assert ended(repo, *hook, "nonsense", after=after) == (64, b"")
     repo.config(FAILING)
+    repo.git("add", ".")
     assert ended(repo, *hook, "pre-commit", after=after) == (1, b"")
     stage = ("pre-commit-hook", "pre-commit", "x")
     assert ended(repo, *stage, after=f">/dev/full {after}") == (1, b"")
@@ -140,6 +142,7 @@ def test_an_entry_keeps_its_status_without_its_streams(repo: Repo, after: str) -
 
 def test_a_file_does_not_take_the_place_of_a_closed_stream(repo: Repo) -> None:
     repo.config(FAILING)
+    repo.git("add", ".")
     before = {path: path.read_bytes() for path in (repo.path / ".git").glob("*") if path.is_file()}
     ended(repo, "git-hook", "no-shim", "pre-commit", after=">&- 2>&-")
     ended(repo, "run", after="<&- >&- 2>&-")

@@ -484,6 +484,7 @@ def test_a_signal_ends_the_gates_and_decides_nothing(
         f"[gates.slow]\ncommand = 'echo $$ > {tmp_path}/new; mv {tmp_path}/new {tmp_path}/pid; "
         "sleep 60'\n[hooks.pre-commit]\ngates = ['slow']\n"
     )
+    repo.git("add", ".")
     repo.shim("pre-commit")
     process = subprocess.Popen(
         [".git/hooks/pre-commit"], cwd=repo.path, stderr=subprocess.PIPE, start_new_session=True

@@ -111,6 +111,7 @@ def _rude(repo: Repo) -> Repo:
         "command = '''printf '\\033]0;t\\007\\033[31mred\\033[2J\\rall is well\\n'; exit 1'''\n"
         "[hooks.pre-commit]\ngates = ['rude']\n"
     )
+    repo.git("add", "pyproject.toml")
     return repo
 
 
@@ -215,12 +216,14 @@ def test_a_problem_of_the_configuration_shows_what_stands_there(repo: Repo) -> N
     assert not HIDDEN.search((done.stdout + done.stderr).decode())
     assert rb"\u202e" in done.stderr
     repo.write("pyproject.toml", f"[tool.gitgates]\nx = {EVIL}\n")
+    repo.git("add", "pyproject.toml")
     done = entry(repo, "git-hook", "none", "pre-commit")
     assert done.returncode == 78
     assert not HIDDEN.search((done.stdout + done.stderr).decode())
 
 
 def test_what_is_left_of_a_run(evil: Repo) -> None:
+    evil.git("add", "pyproject.toml")
     entry(evil, "git-hook", "none", "pre-commit")
     (summary,) = evil.path.glob(".git/gitgates/runs/*/summary.md")
     assert not HIDDEN.search(summary.read_text())

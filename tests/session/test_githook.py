@@ -470,6 +470,7 @@ def test_skips_are_said_and_required_gates_cannot_be_skipped(repo: Repo) -> None
         "[gates.a]\ncommand = 'true'\n[gates.b]\ncommand = 'true'\nrequired = true\n"
         "[hooks.pre-commit]\ngates = ['a', 'b']\n"
     )
+    repo.git("add", ".")
     repo.shim("pre-commit")
     for name in ("GITGATES_SKIP", "SKIP"):
         done = repo.ask(".git/hooks/pre-commit", env={name: "a, b"})
@@ -551,6 +552,7 @@ def test_the_previous_hook_may_run_the_gates_itself(repo: Repo, out: Path) -> No
 
 def test_what_a_gate_leaves_running_gets_no_free_pass(repo: Repo) -> None:
     repo.config("[gates.a]\ncommand = 'false'\n[hooks.pre-commit]\ngates = ['a']\n")
+    repo.git("add", ".")
     repo.shim("pre-commit")
     gone = f"999999999 pre-commit {repo.path}/.git"
     done = repo.ask(".git/hooks/pre-commit", env={"GITGATES_ACTIVE": gone})

@@ -162,6 +162,7 @@ def here(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> Repo:
 
 
 def git_hook(repo: Repo, hook: str) -> int:
+    repo.git("add", "pyproject.toml")
     return githook.run([f"{repo.path}/.git/hooks/{hook}", hook])
 
 

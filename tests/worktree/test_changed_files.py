@@ -335,6 +335,7 @@ def test_a_message_may_be_changed(repo: Repo) -> None:
         "[gates.id]\ncommand = 'echo Change-Id: 1 >> \"$1\"'\npass_files = true\n"
         "[hooks.commit-msg]\ngates = ['id']\n"
     )
+    repo.git("add", ".")
     repo.shim("commit-msg")
     done = repo.commit("subject")
     assert done.returncode == 0, done.stderr

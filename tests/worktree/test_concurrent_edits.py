@@ -39,8 +39,7 @@ def armed(repo: Repo) -> Repo:
 
 def commit_while(repo: Repo, command: str) -> str:
     """Commit while a gate does something to the files; return what was said."""
-    repo.write(".git/info/exclude", "pyproject.toml\n")
-    repo.config(f"[gates.g]\ncommand = '''{command}'''\n[hooks.pre-commit]\ngates = ['g']\n")
+    arm(repo, command)
     done = repo.commit()
     assert done.returncode == 0, done.stderr
     assert repo.git("stash", "list") == ""
@@ -155,9 +154,9 @@ def test_a_change_of_the_same_line_is_kept_beside(armed: Repo) -> None:
 
 
 def test_what_a_fixer_changed_where_the_person_did_is_said_to_be_its(armed: Repo) -> None:
-    armed.write(".git/info/exclude", "pyproject.toml\n")
     fix = "[gates.fix]\ncommand = 'sed -i \"s/line 2$/fixed/\" a'\nwrites = true\n"
-    armed.config(fix + "[hooks.pre-commit]\ngates = ['fix']\n")
+    arm(armed)
+    armed.write("gitgates.local.toml", fix + "[hooks.pre-commit]\ngates = ['fix']\n")
     done = armed.commit()
     assert done.returncode == 1
     assert (
@@ -260,8 +259,10 @@ def paused(repo: Repo, step: str, folder: Path, *args: str) -> subprocess.Popen[
 
 
 def arm(repo: Repo, command: str = "true") -> None:
-    repo.write(".git/info/exclude", "pyproject.toml\n")
-    repo.config(f"[gates.g]\ncommand = '''{command}'''\n[hooks.pre-commit]\ngates = ['g']\n")
+    """Have a gate, by local settings: they are part of no commit."""
+    repo.write(f"{repo.git('rev-parse', '--git-common-dir')}/info/exclude", "gitgates.local.toml\n")
+    gate = f"[gates.g]\ncommand = '''{command}'''\n"
+    repo.write("gitgates.local.toml", f"{gate}[hooks.pre-commit]\ngates = ['g']\n")
 
 
 @pytest.mark.samples(1)
@@ -311,7 +312,7 @@ def test_two_linked_worktrees_at_once(armed: Repo, tmp_path: Path) -> None:
     arm(armed)
     armed.git("worktree", "add", "-q", "../linked")
     linked = Repo(armed.path.parent / "linked")
-    linked.config("[gates.g]\ncommand = 'true'\n[hooks.pre-commit]\ngates = ['g']\n")
+    arm(linked)
     linked.write("a", "linked, unstaged\n")
     linked.write("c", "linked, staged\n")
     linked.git("add", "c")

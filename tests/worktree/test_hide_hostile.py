@@ -18,6 +18,8 @@ from conftest import Repo
 from test_concurrent_edits import LINES, MINE, arm, commit_while, kill_everything, paused
 from worktree_state import whole
 
+from gitgates.config import LOCAL_FILE
+
 needs_proc = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks into /proc")
 
 
@@ -287,7 +289,7 @@ def test_the_state_of_a_merge_stays(repo: Repo, kind: str) -> None:
     assert repo.ask("git", "commit", "--no-edit").returncode == 0
     parents = repo.git("rev-list", "--parents", "-1", "HEAD").split()[1:]
     assert len(parents) == (2 if kind == "merge" else 1)
-    assert whole(repo)[0] == before[0] | {"pyproject.toml": whole(repo)[0]["pyproject.toml"]}
+    assert whole(repo)[0] == before[0] | {LOCAL_FILE: whole(repo)[0][LOCAL_FILE]}
 
 
 def test_where_nothing_can_be_saved_nothing_moves(armed: Repo) -> None:

@@ -12,6 +12,7 @@ import pytest
 from conftest import Repo
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from test_concurrent_edits import arm
 from worktree_state import whole
 
 # Names that are files in one state and folders in another, and names that need care.
@@ -74,9 +75,8 @@ def test_identity(
 ) -> None:
     with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
         repo = Repo.init(Path(folder) / "repo")
-        repo.write(".git/info/exclude", "pyproject.toml\n")
         command = "find . -type f -exec cat {} + > /dev/null; " + ("false" if fails else "true")
-        repo.config(f"[gates.g]\ncommand = '{command}'\n[hooks.pre-commit]\ngates = ['g']\n")
+        arm(repo, command)
         apply(repo, committed)
         repo.git("add", "-A")
         repo.git("commit", "-qm", "base", "--allow-empty")

@@ -15,6 +15,8 @@ from conftest import Repo
 from test_concurrent_edits import LINES, MINE, arm, armed, kill_everything, needs_proc, paused
 from worktree_state import files
 
+from gitgates.config import LOCAL_FILE
+
 __all__ = ["armed"]  # the fixture
 
 HEAD = "'root_abs': {root!r}, 'pid': 1, 'started': '2026-11-21 11:37:06', "
@@ -69,7 +71,7 @@ def test_a_journal_of_each_version_is_read(armed: Repo, tmp_path: Path, form: st
     done = armed.gitgates("recover")
     assert (done.returncode, done.stderr) == (0, b""), done.stderr
     assert b"restored 1 file: a" in done.stdout
-    assert files(armed) == {**before, "pyproject.toml": files(armed)["pyproject.toml"]}
+    assert files(armed) == {**before, LOCAL_FILE: files(armed)[LOCAL_FILE]}
     assert armed.gitgates("recover").stdout == b"nothing to recover\n"
 
 

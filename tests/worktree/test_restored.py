@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 from process_support import wait_for
+from test_concurrent_edits import arm
 from worktree_state import files, whole
 
 COMMITTED = "".join(f"line {n}\n" for n in range(20))
@@ -96,8 +97,7 @@ def test_a_command_beside_that_goes_on_after_files_were_put_back(
     armed.git("reset", "-q", "n")
     armed.git("branch", "other", armed.git("commit-tree", "-m", "o", "-p", "HEAD", "HEAD^{tree}"))
     gate = 'touch "$OUT/gate"; for i in $(seq 1000); do [ -e "$OUT/go" ] && break; sleep .01; done'
-    armed.config(f"[gates.g]\ncommand = '''{gate}'''\n[hooks.pre-commit]\ngates = ['g']\n")
-    armed.git("update-index", "--assume-unchanged", "pyproject.toml")
+    arm(armed, gate)
     commit = start(armed, ["commit", "-qm", "x"], {})
     wait_for(out / "gate", commit)
     beside = start(armed, command.split(), {"HOLD_AT": str(number)})

@@ -83,6 +83,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
         command = f"echo {name} >> ran; echo {name} speaks; exit {status}"
         config = config.replace(f"${name.upper()}", command)
     repo.config(config)
+    repo.git("add", "pyproject.toml")
     repo.shim("pre-commit")
     done = repo.ask(".git/hooks/pre-commit")
     assert done.stdout == b""

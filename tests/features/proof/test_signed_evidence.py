@@ -109,8 +109,7 @@ def test_a_push_that_is_verified_believes_them(alice: Repo) -> None:
     publish(alice)
     bob = other(alice)
     bob.shim("pre-push")
-    config = bob.path / "pyproject.toml"
-    config.write_text(f"{config.read_text()}[tool.gitgates.hooks.pre-push]\nverify = true\n")
+    bob.write("gitgates.local.toml", "[hooks.pre-push]\nverify = true\n")
     for has_proofs in (True, False):
         bob.git("update-ref", "-d", "refs/remotes/origin/topic")
         if not has_proofs:

@@ -257,7 +257,9 @@ def test_notes_that_a_person_pushes_are_no_code(pushing: Repo) -> None:
     pushing.config(f"{CONFIG}[hooks.pre-push]\ngates = ['no']\n[gates.no]\ncommand = 'false'\n")
     stage = ("pre-commit-hook", "pre-push")
     assert pushing.gitgates(*stage, env=framework).returncode == 0
+    pushing.commit_all("configure", no_verify=True)
     framework["PRE_COMMIT_REMOTE_BRANCH"] = "refs/heads/main"
+    framework["PRE_COMMIT_TO_REF"] = pushing.head()
     assert pushing.gitgates(*stage, env=framework).returncode == 1
 
 

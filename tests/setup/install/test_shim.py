@@ -353,7 +353,6 @@ def test_another_manager_that_renames_the_shim(repo: Repo) -> None:
 
 def test_a_linked_worktree_and_a_bare_repository(repo: Repo, tmp_path: Path) -> None:
     install(repo, "pre-commit")
-    repo.git("add", "pyproject.toml")
     assert repo.run("git", "commit", "-qm", "a").returncode == 0
     repo.git("worktree", "add", "-q", tmp_path / "linked")
     linked = repo._replace(path=tmp_path / "linked")
@@ -363,7 +362,7 @@ def test_a_linked_worktree_and_a_bare_repository(repo: Repo, tmp_path: Path) -> 
     repo.git("init", "-q", "--bare", tmp_path / "dot.git")
     env = {"GIT_DIR": str(tmp_path / "dot.git"), "GIT_WORK_TREE": str(linked.path)}
     assert linked.gitgates("install-hooks", **env)[0] == 0
-    linked.git("add", "b", **env)
+    linked.git("add", "b", "pyproject.toml", **env)
     assert linked.run("git", "commit", "-qm", "b", **env).returncode == 0
     assert log(linked) == ["gate ran", "gate ran"]
 
@@ -375,6 +374,7 @@ def test_a_merge_runs_the_gates_of_pre_commit(repo: Repo) -> None:
     repo.git("switch", "-q", "main")
     repo.commit("c")
     install(repo, "pre-commit", gate=REFUSES)
+    repo.git("commit", "-qnm", "gate")
     done = repo.run("git", "merge", "-q", "--no-edit", "side")
     assert (done.returncode, log(repo)) == (1, ["gate ran"])
     assert "gitgates pre-merge-commit: blocked" in done.stderr
