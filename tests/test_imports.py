@@ -50,6 +50,7 @@ LEAN = {
         "gc",
         "genericpath",
     ),
+    "_sha1",  # by which an index says whether it has the settings files as they are
     *("marshal", "os", "posixpath", "select", "stat", "time"),
 }
 

@@ -6,7 +6,13 @@ from typing import Any
 
 import click
 
-from gitgates.cli.run import PathCommand, list_hooks_with_gates, path_options, select_paths
+from gitgates.cli.run import (
+    PathCommand,
+    configuration_for,
+    list_hooks_with_gates,
+    path_options,
+    select_paths,
+)
 from gitgates.core import environ
 from gitgates.core.clean import utf8, visible_line
 from gitgates.core.errors import OK, UsageError
@@ -25,7 +31,7 @@ from gitgates.session.needs import asked_besides
 from gitgates.verbs.completion import complete_gates, complete_hooks, unknown_gate, unknown_hook
 from gitgates.verbs.directory import folder_of, gates_below
 from gitgates.verbs.output import format_option, print_json, stdout
-from gitgates.verbs.repository import configuration, current_repo
+from gitgates.verbs.repository import current_repo
 
 # The answers at these depend on the tool, the prompt or the sub-agent.
 _DEPEND_ON_EVENT = (
@@ -92,7 +98,7 @@ def command(
     """
     _refuse_misuse(hook, for_agent=for_agent, gates={"--remote": remote, "--reads": reads})
     repo = current_repo()
-    config = configuration(repo)
+    config = configuration_for(repo, staged=options["staged"])
     if remote:
         return _show_sent(repo, config, remote, fmt)
     if reads:

@@ -34,7 +34,7 @@ from gitgates.hosts import git as githook
 from gitgates.report.artifacts import save_run
 from gitgates.report.documents import JsonDocument, JsonLines
 from gitgates.report.text import Console
-from gitgates.session.git_hooks import HookCall, handle
+from gitgates.session.git_hooks import HookCall, handle, judgements_of
 from gitgates.store.owners import denied
 from gitgates.verbs.completion import complete_gates, complete_names, unknown_gate, unknown_hook
 from gitgates.verbs.directory import folder_of, gates_below, paths_below
@@ -369,6 +369,19 @@ def _write_reports(
         click.echo(diagnostics.workflow_commands(), nl=False, err=True)
 
 
+def configuration_for(repo: Repo, *, staged: bool) -> Config:
+    """Return the configuration of the working tree, or of what is staged.
+
+    Raises: ConfigError where it has problems, or there is none.
+    """
+    if not staged:
+        return configuration(repo)
+    event = githook.decode("pre-commit", (), b"", repo.root_abs)
+    if config := judgements_of(event, repo)[0].config:
+        return config
+    raise ConfigError("no [tool.gitgates] is staged, so nothing was checked", "See: git status")
+
+
 def _variables(options: dict[str, Any]) -> dict[str, str]:
     """Return the variables that options stand for."""
     chosen = {REUSE: options.pop("reuse"), REMOTE: "1" if options["remote"] else ""}
@@ -393,7 +406,7 @@ def _run(
     repo = current_repo()
     repo = repo._replace(env={**repo.env, **_variables(options)})
     skips = options.pop("skips")  # the others select paths
-    config = configuration(repo)
+    config = configuration_for(repo, staged=options["staged"])
     if options.pop("remote"):
         _check_server(repo, config)
     name = names[0] if names and names[0] in HOOK_POINTS else ""

@@ -25,6 +25,13 @@ def expand(patterns: Iterable[str], subfolders: Subfolders) -> tuple[str, ...]:
     return tuple(folders)
 
 
+def names_in(folder: str, paths: Iterable[str]) -> set[str]:
+    """Return the names of the folders in one that paths are below."""
+    inside = f"{folder}/" if folder else ""
+    below = (path[len(inside) :] for path in paths if path.startswith(inside))
+    return {path.partition("/")[0] for path in below if "/" in path}
+
+
 def _matching(part: str, names: Iterable[str]) -> Iterable[str]:
     """Return the names that match a part of a pattern, which has one `*`; as in a shell."""
     before, _star, after = part.partition("*")

@@ -330,8 +330,9 @@ HOOK_KEYS: tuple[Key, ...] = (
         "What happens to unstaged changes while gates run. `hide` (the default before a "
         "commit): they are stashed; tracked files are as committed, untracked ones stay. "
         "`checkout` (the default before a push): gates run on exactly what is being committed "
-        "or pushed, in a "
-        "private checkout. `keep`: gates see the working tree unchanged."
+        "or pushed, in a private checkout. `keep`: gates see the working tree unchanged. Before a "
+        "push, `hide` needs what is pushed to be checked out and nothing staged; otherwise, there "
+        "is a checkout."
     ),
     Key("verify", v.FLAG, "false", weaker="off", only_in=("pre-push",)).means(
         "Each pushed commit must have passed the gates of its own `pre-commit` hook, or of "

@@ -15,6 +15,7 @@ import sys
 from gitgates import __version__
 from gitgates.config import FILES, LOCAL_FILE, OWN_FILE, PYPROJECT
 from gitgates.core.errors import ConfigError
+from gitgates.core.record import Record
 from gitgates.core.types import Config, Gate, Hook
 from gitgates.store.files import make_folder, open_regular, read_cached, replace_cached
 
@@ -24,13 +25,11 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from gitgates.config.sources import Raw
-    from gitgates.core.record import Record
     from gitgates.core.types import Problem
 
     Table = TypeVar("Table")  # the record of one
 
 _MOST_REPORTED = 100
-_NOTHING: Raw = {}
 _LEADS_ON = (b"members", b"extends")
 
 # Another version, interpreter or shape of the records makes another key.
@@ -43,6 +42,13 @@ _KEY = (
 )
 
 
+class SettingsFiles(Record):
+    """SettingsFiles files, and their configuration, if that is known."""
+
+    raw: Raw
+    config: Config | None = None
+
+
 def load(root_abs: str, cache_abs: str = "") -> Config | None:
     """Return the configuration of a root; None if it has none.
 
@@ -50,12 +56,26 @@ def load(root_abs: str, cache_abs: str = "") -> Config | None:
 
     Raises: ConfigError with every problem that is not deferred.
     """
-    if cache_abs and (cached := read_cache(cache_abs, root_abs)):
-        return cached
-    raw = read_files(root_abs)
-    config = checked(raw)
-    if config and cache_abs:
-        _write_cache(cache_abs, raw, config)
+    return config_of(settings_here(root_abs, cache_abs), cache_abs)
+
+
+def settings_here(root_abs: str, cache_abs: str = "") -> SettingsFiles:
+    """Return the settings files of a root.
+
+    Raises: ConfigError where one cannot be read.
+    """
+    cached = read_cache(cache_abs, root_abs) if cache_abs else None
+    return cached or SettingsFiles(read_files(root_abs))
+
+
+def config_of(here: SettingsFiles, cache_abs: str = "") -> Config | None:
+    """Return the configuration of the settings files of a root, and keep it; None if it has none.
+
+    Raises: ConfigError with every problem that is not deferred.
+    """
+    config = here.config or checked(here.raw)
+    if config and not here.config and cache_abs:
+        _write_cache(cache_abs, here.raw, config)
     return config
 
 
@@ -66,12 +86,17 @@ def checked(raw: Raw | ConfigError) -> Config | None:
     """
     if isinstance(raw, ConfigError):
         raise raw
-    has_own = any(raw.get(name) is not None for name in (OWN_FILE, LOCAL_FILE))
-    if not has_own and b"gitgates" not in (raw.get(PYPROJECT) or b""):
+    if not has_settings(raw):
         return None
     config, problems = parse_files(raw)
     refuse(problems, "To check it: gitgates check")
     return config
+
+
+def has_settings(raw: Raw) -> bool:
+    """Return whether settings files may have a configuration at all."""
+    has_own = any(raw.get(name) is not None for name in (OWN_FILE, LOCAL_FILE))
+    return has_own or b"gitgates" in (raw.get(PYPROJECT) or b"")
 
 
 def table_of(config: Config, name: str, kind: Callable[..., Table]) -> Table:
@@ -138,25 +163,23 @@ def describe(problems: list[Problem]) -> str:
     )
 
 
-def read_files(root_abs: str, instead: Raw = _NOTHING) -> Raw:
+def read_files(root_abs: str) -> Raw:
     """Return the bytes of each of `FILES`, of members and of extended files.
 
-    None for one that does not exist. `instead`: the content that counts for some of them.
+    None for one that does not exist.
 
     Raises: ConfigError where one cannot be read.
     """
 
     def read(paths: Iterable[str]) -> Raw:
-        return {path: instead[path] if path in instead else _read(root_abs, path) for path in paths}
+        return {path: _read(root_abs, path) for path in paths}
 
     raw = read(FILES)
     if not leads_on(raw):
         return raw
-    from gitgates.config.sources import gather, names_in  # most have one file
+    from gitgates.config.sources import gather  # most have one file
 
-    return gather(
-        raw, read, lambda folder: {*subfolders(root_abs, folder), *names_in(folder, instead)}
-    )
+    return gather(raw, read, lambda folder: subfolders(root_abs, folder))
 
 
 def leads_on(raw: Raw) -> bool:
@@ -188,6 +211,14 @@ def settings_among(paths: Iterable[str], config: Config) -> set[str]:
 def files_of(error: ConfigError) -> set[str]:
     """Return the files that an error in the configuration may come from: it names others."""
     return {*FILES, *(line.partition(": ")[0] for line in error.message.splitlines())}
+
+
+def read_local(root_abs: str) -> bytes | None:
+    """Return the local settings, which are part of no commit; None if there are none.
+
+    Raises: ConfigError where they cannot be read.
+    """
+    return _read(root_abs, LOCAL_FILE)
 
 
 def _read(root_abs: str, path: str) -> bytes | None:
@@ -233,7 +264,7 @@ def parse_files(raw: Raw) -> tuple[Config | None, tuple[Problem, ...]]:
     return parse(documents, problems) if documents else (None, ())
 
 
-def read_cache(path_abs: str, root_abs: str) -> Config | None:
+def read_cache(path_abs: str, root_abs: str) -> SettingsFiles | None:
     """Return the cached configuration, if it is of exactly the files that are there now.
 
     Raises: ConfigError where one of them cannot be read.
@@ -248,7 +279,7 @@ def read_cache(path_abs: str, root_abs: str) -> Config | None:
         gates = tuple(Gate(*gate) for gate in config.gates)
         hooks = tuple(Hook(*hook) for hook in config.hooks)
         tables = {**config.tables}  # records of features, where one asks
-        return config._replace(gates=gates, hooks=hooks, tables=tables)
+        return SettingsFiles(raw, config._replace(gates=gates, hooks=hooks, tables=tables))
     except (ValueError, TypeError, AttributeError):
         return None  # not there, or of another version
 

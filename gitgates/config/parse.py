@@ -305,10 +305,6 @@ def _misses_of_remote(gate: Gate) -> Iterator[tuple[str, str, str]]:
 def _wrong_in_hook(hook: Hook, gates: dict[str, Gate], merged: Settings) -> Iterator[Problem]:
     path = ("hooks", hook.name)
     point = HOOK_POINTS[hook.name]
-    if hook.name == "pre-push" and hook.unstaged == "hide":
-        hint = "Use `checkout` (the default) or `keep`."
-        message = "a push is about commits; stashing unstaged work does not check them out"
-        yield Problem(merged.location(*path, field="unstaged"), message, hint)
     location = merged.location(*path, field="gates")
     unknown = [name for name in hook.gates if name not in (*gates, *policy_gates())]
     for name in unknown[:_MOST_NAMED]:

@@ -9,7 +9,7 @@ import os
 from contextlib import suppress
 
 from gitgates.config import LOCAL_FILE, OWN_FILE, PREFIXES, PYPROJECT
-from gitgates.config.folders import expand
+from gitgates.config.folders import expand, names_in
 from gitgates.config.read import Document
 from gitgates.config.requires import refuse_unmet
 from gitgates.config.values import EXTENDS, MEMBERS, BadValue, ValueType, show
@@ -19,7 +19,7 @@ from gitgates.core.types import Problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any, TypeAlias
 
     from gitgates.config.folders import Subfolders
@@ -57,13 +57,6 @@ def documents_in(raw: Raw) -> tuple[tuple[Document, ...], list[Problem]]:
     walk = _Walk(raw.get, lambda folder: names_in(folder, raw))
     walk.from_root()
     return tuple(walk.documents), walk.problems
-
-
-def names_in(folder: str, paths: Iterable[str]) -> set[str]:
-    """Return the names of the folders in one that paths are below."""
-    inside = f"{folder}/" if folder else ""
-    below = (path[len(inside) :] for path in paths if path.startswith(inside))
-    return {path.partition("/")[0] for path in below if "/" in path}
 
 
 class _Walk:

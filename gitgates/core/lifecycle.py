@@ -130,6 +130,11 @@ HOOK_POINTS: dict[str, HookPoint] = {
     "manual": HookPoint("manual", "any", "caller", framework=True),
 }
 
+# Where a commit is being made, and its index says what it is.
+OF_A_COMMIT = (
+    *("pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg"),
+    *("applypatch-msg", "pre-applypatch"),
+)
 # Git runs these instead of the other; without gates of its own, such a hook runs the other's.
 STANDS_IN_FOR = {"pre-merge-commit": "pre-commit"}
 # The hook that was there before ours lies beside it, under its name with this at the end.

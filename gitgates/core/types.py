@@ -26,11 +26,18 @@ if TYPE_CHECKING:
     Action: TypeAlias = str
     # ALLOW < WARN < BLOCK < STOP: max() is the precedence.
     Level: TypeAlias = Literal[0, 1, 2, 3]
+    Place: TypeAlias = Literal["as-is", "as-committed", "hidden", "checked-out"]
 
 ALLOW: Level = 0
 WARN: Level = 1
 BLOCK: Level = 2
 STOP: Level = 3
+# Where gates run: in the working tree as it is, where it equals the commit, or where unstaged
+# changes are hidden; or in a private checkout.
+AS_IS: Place = "as-is"
+AS_COMMITTED: Place = "as-committed"
+HIDDEN: Place = "hidden"
+CHECKED_OUT: Place = "checked-out"
 VERDICTS = ("allow", "warn", "block", "stop")
 ACTIONS = ("CONTINUE", "BLOCK", "STOP")
 # How passes of a gate are reused: for each file; so, too, but only where that saves time.
@@ -199,6 +206,13 @@ class Config(Record):
     def verifies(self) -> bool:
         """Return whether a push is refused with commits that bypassed their gates."""
         return any(hook.verify for hook in self.hooks)
+
+
+class Counted(Record):
+    """The configuration that counts for something; None: it has none."""
+
+    config: Config | None
+    note: str = ""  # for people, if the working tree has another one
 
 
 class Problem(Record):

@@ -7,7 +7,7 @@ have those that ran beside it.
 from __future__ import annotations
 
 from gitgates.core.types import BLOCK
-from gitgates.engine.plan import action_to_repeat, choose_view
+from gitgates.engine.plan import action_to_repeat
 from gitgates.engine.walk import (
     BEFORE_A_COMMIT,
     changed_meanwhile,
@@ -40,7 +40,14 @@ class ChangeDetector:
     """Watches the files of one run, and the index that git commits from."""
 
     def __init__(
-        self, plan: Plan, repo: Repo, isolation: Isolation, *, checkout: Repo | None, began_ns: int
+        self,
+        plan: Plan,
+        repo: Repo,
+        isolation: Isolation,
+        *,
+        checkout: Repo | None,
+        as_committed: bool,
+        began_ns: int,
     ) -> None:
         self._plan = plan
         self._isolation = isolation
@@ -54,7 +61,7 @@ class ChangeDetector:
         self._strays: tuple[str, ...] = ()
         self.index: CommittedIndex | None = None  # if it is not simply the worktree's own
         if not checkout:  # which has an index of its own
-            if isolation.hides or choose_view(plan.event, plan.hook) == "checkout":
+            if as_committed:
                 # Then the files are as in the index, as git has just said.
                 self._strays = self._files.written_since(began_ns, isolation.hidden)
             self.index = self._committed_index(repo)

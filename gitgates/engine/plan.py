@@ -15,18 +15,15 @@ from gitgates.core.types import (
     Plan,
     Step,
 )
-from gitgates.engine.walk import BEFORE_A_COMMIT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Literal, TypeAlias
+    from typing import TypeAlias
 
     from gitgates.git.repo import Repo
 
     Selected: TypeAlias = dict[tuple[tuple[str, ...] | None, tuple[str, ...]], tuple[str, ...]]
-
-    View: TypeAlias = Literal["hide", "checkout", "keep"]
 
 REUSE = "GITGATES_REUSE"  # the variable that switches reuse off with 0, or has it audited
 REMOTE = "GITGATES_REMOTE"  # that switches the server off with 0, or with 1 has it used first
@@ -189,26 +186,6 @@ def _no_match(event: Event, gate: Gate) -> str:
     if gate.files == ():
         return "`files` is empty"
     return f"none of {len(event.paths)} paths match"
-
-
-def choose_view(event: Event, hook: Hook) -> View:
-    """Return what gates of this event see.
-
-    Only where git itself is about to commit or push is there anything else than the working tree:
-    under the pre-commit framework unstaged work is hidden already, and by hand nothing is
-    committed.
-    """
-    if event.host == "git" and event.name in BEFORE_A_COMMIT:
-        match hook.unstaged:
-            case "keep":
-                return "keep"
-            case "checkout":
-                return "checkout"
-            case _:
-                return "hide"
-    if event.name == "pre-push" and event.refs and hook.unstaged != "keep":
-        return "checkout"
-    return "keep"
 
 
 def action_to_repeat(event: Event) -> str:

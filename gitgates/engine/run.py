@@ -5,11 +5,21 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.config.load import settings_among
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.policy import lenders
 from gitgates.core.record import Record
-from gitgates.core.types import ALLOW, Command, Config, Decision, Ending, GateResult, Plan
+from gitgates.core.types import (
+    ALLOW,
+    AS_COMMITTED,
+    AS_IS,
+    HIDDEN,
+    Command,
+    Config,
+    Decision,
+    Ending,
+    GateResult,
+    Plan,
+)
 from gitgates.engine.admission import Admission, Admissions, reuse_of
 from gitgates.engine.change_detector import ChangeDetector
 from gitgates.engine.command import (
@@ -26,7 +36,6 @@ from gitgates.engine.plan import (
     OFF,
     REMOTE,
     REUSE,
-    choose_view,
     has_types,
     is_given_paths,
     looks_up,
@@ -42,7 +51,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gitgates.core.types import Step
+    from gitgates.core.types import Place, Step
     from gitgates.engine.base import Base
     from gitgates.engine.baseline import KnownFailures
     from gitgates.engine.change_detector import GateChanges
@@ -55,7 +64,6 @@ if TYPE_CHECKING:
     from gitgates.worktree.checkouts import Checkout
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
-_EDITED = "the configuration has uncommitted changes, which do not apply"
 _STRACE_BYTES = 4096  # of arguments in front of those of a gate that is observed
 _NOTABLE_S = 0.1  # a gate that takes less starts in any order
 
@@ -81,10 +89,9 @@ class RunOptions(Record):
     began_ns: int = 0  # when the event arrived, by the wall clock; 0: irrelevant
     earlier: Mapping[tuple[str, int], GateResult] = {}  # results that are already final
     is_urgent: bool = False  # a person waits for it: it is served before agents' runs
-    # Makes a new plan, with a note for people, where the configuration itself was among the hidden
-    # files: what is committed is checked by its own configuration, not by an edit that is not
-    # part of it. Also where the types of files may have changed by that.
-    as_committed: Callable[[str], tuple[Plan, Config]] | None = None
+    place: Place = AS_IS
+    # Makes a new plan, once files are hidden: of types that they may not have had before.
+    plan_again: Callable[[], Plan] | None = None
 
 
 class InterruptedRun(Interrupted):
@@ -111,7 +118,7 @@ def run_plan(
     options = options or RunOptions()
     is_nested = is_running_here(repo.env, repo.git_dir_abs)  # a run here waits for this one
     locks = options.locks and not (is_nested or options.checkout)
-    hides = locks and choose_view(plan.event, plan.hook) == "hide"
+    hides = locks and options.place == HIDDEN
     with SignalPipe() as signals:
 
         def look() -> None:
@@ -125,10 +132,8 @@ def run_plan(
         isolation = Isolation(repo, listener.message, look, hides=hides, locks=locks)
         try:
             with isolation:
-                hidden = isolation.hidden if options.as_committed else {}
-                note = _EDITED if settings_among(hidden, config) else ""
-                if options.as_committed and (note or (hidden and has_types(plan))):
-                    plan, config = options.as_committed(note)
+                if options.plan_again and isolation.hidden and has_types(plan):
+                    plan = options.plan_again()
                 listener.planned(plan)
                 run = _Run(plan, config, repo, options, listener=listener, isolation=isolation)
                 try:
@@ -216,7 +221,12 @@ class _Run:
         self.env = with_hook((options.checkout or repo).env, plan.event.name, repo.git_dir_abs)
         self.watch = _watch() if plan.event.payload else None
         self.detector = ChangeDetector(
-            plan, repo, isolation, checkout=options.checkout, began_ns=options.began_ns
+            plan,
+            repo,
+            isolation,
+            checkout=options.checkout,
+            as_committed=isolation.hides or options.place == AS_COMMITTED,
+            began_ns=options.began_ns,
         )
         self.reuse = None
         if looks_up(plan.steps):

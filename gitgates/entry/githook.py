@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import time
 
-from gitgates.config.load import load
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError, UsageError
 from gitgates.core.lifecycle import HOOK_POINTS, KEPT_SUFFIX
@@ -24,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gitgates.core.types import Event
     from gitgates.git.repo import Repo
     from gitgates.session.git_hooks import HookCall
 
@@ -53,14 +53,14 @@ def run(args: list[str]) -> int:
     stdin = read_stdin() if point.reads_stdin else None
     kept_status = 0
     has_kept = os.path.isfile(shim + KEPT_SUFFIX)
-    stand_in = _stand_in(shim, hook, repo) if has_kept else ""
-    kept_env = with_hook(env, hook + KEPT_SUFFIX, repo.git_dir_abs) if has_kept else env
-    if has_kept and not stand_in:
-        kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
     console = Console(terminal)
     began_s = time.time()
     try:
         event = host.decode(hook, tuple(argv), stdin or b"", repo.root_abs)
+        stand_in = _stand_in(shim, event, repo) if has_kept else ""
+        kept_env = with_hook(env, hook + KEPT_SUFFIX, repo.git_dir_abs) if has_kept else env
+        if has_kept and not stand_in:
+            kept_status = _run_kept(terminal, shim, argv=tuple(argv), stdin=stdin, env=kept_env)
         if any(env.get(name) for name in _LEGACY) and os.path.exists(f"{shim}.legacy"):
             event = event._replace(within_framework=True)
         call = handle(event, repo, console)
@@ -72,21 +72,22 @@ def run(args: list[str]) -> int:
         raise
 
 
-def _stand_in(shim: str, hook: str, repo: Repo) -> str:
+def _stand_in(shim: str, event: Event, repo: Repo) -> str:
     """Return the gate that runs what the previous hook would run: that is pre-commit's own.
 
     Empty where there is none, or where that cannot be told: then that hook runs.
     """
     from gitgates.engine.plan import framework_gate
     from gitgates.git.previous_hook import is_of_framework  # most repositories have none
+    from gitgates.session.git_hooks import judgements_of
 
     if not is_of_framework(shim, repo.root_abs):
         return ""
     try:
-        config = load(repo.root_abs, repo.config_cache_abs)
+        config = judgements_of(event, repo)[0].config
     except GitgatesError:
         return ""
-    return framework_gate(config, hook) if config else ""
+    return framework_gate(config, event.name) if config else ""
 
 
 def _has_run(call: HookCall, gate: str) -> bool:

@@ -17,7 +17,7 @@ from gitgates.store.files import open_state, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gitgates.git.repo import Git, Repo
 
@@ -36,6 +36,8 @@ SETTINGS = (
 
 _SUBMODULE = b"160000"
 _NOTHING = b"000000"
+_LONGEST_NAME = 0xFFF  # that an entry has the length of
+_PLAIN_VERSIONS = (b"\0\0\0\2", b"\0\0\0\3")  # with names in full; the second has more flags
 _LOCK_WAIT_S = 2.0
 _POLL_S = 0.05
 _KEPT_BITS = 0o170100  # the type, and whether the owner may execute it
@@ -377,6 +379,59 @@ def cached_tree(index: bytes) -> str:
         if at == end and root[:1] == b"\0" and root[1:].replace(b" ", b"", 1).isdigit():
             return rest[:id_length].hex()
     return ""
+
+
+def has_exactly(index: bytes, files: Mapping[str, bytes | None]) -> bool:
+    """Return whether an index has these files with this content; None: it does not have it.
+
+    Looked for are the last bytes of an entry: id, flags, name. False, too, where these do not tell:
+    names are shortened (version 4), or entries are in another file, or another content is not seen
+    to be the same (filters). Source: gitformat-index(5).
+    """
+    if index[4:8] not in _PLAIN_VERSIONS or b"link\0" in index:
+        return False
+    for path, content in files.items():
+        name = os.fsencode(path) + b"\0"
+        flags = min(len(name) - 1, _LONGEST_NAME).to_bytes(2, "big")
+        if content is None:
+            if flags[1:] + name in index or b"\0" + name in index:
+                return False
+        elif not any(blob_id + flags + name in index for blob_id in _blob_ids(content)):
+            return False
+    return True
+
+
+def _blob_ids(content: bytes) -> Iterator[bytes]:
+    """Yield the ids that a file may have in an index, the usual one first."""
+    if TYPE_CHECKING:
+        from hashlib import sha1
+    else:
+        try:
+            from _sha1 import sha1  # hashlib takes longer to import than this to use
+        except ImportError:
+            from hashlib import sha1
+    stored = content.replace(b"\r\n", b"\n")  # TOML takes the one for the other
+    blobs = [b"blob %d\0%b" % (len(one), one) for one in dict.fromkeys((content, stored))]
+    for blob in blobs:
+        yield sha1(blob, usedforsecurity=False).digest()
+    from hashlib import sha256
+
+    for blob in blobs:
+        yield sha256(blob).digest()
+
+
+def names_ending(index: bytes, end: str) -> set[str] | None:
+    """Return the names below folders that end in a file's name; None: entries do not tell."""
+    names, last, at = set[str](), b"/" + os.fsencode(end) + b"\0", 0
+    if index[4:8] != _PLAIN_VERSIONS[0]:
+        return None
+    while (at := index.find(last, at)) >= 0:
+        flags, at = index.rfind(b"\0", 0, at), at + len(last)
+        name = index[flags + 2 : at - 1]
+        if flags < 0 or index[flags : flags + 2] != len(name).to_bytes(2, "big"):
+            return None
+        names.add(os.fsdecode(name))
+    return names
 
 
 def write_tree(repo: Repo, index_abs: str) -> str:

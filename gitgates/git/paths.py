@@ -12,6 +12,7 @@ import stat
 
 from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.git.index import full_status
 from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     Paths: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 
 _BRANCH_CHECKOUT = "1"
+# Of sparse checkouts, and of `update-index --skip-worktree` and `--assume-unchanged`.
+HIDES = "git has been told not to look at "
+UNCOMMITTED = "something is not committed"
 _REGULAR = (b"100644", b"100755", b"100664")
 _ANY_REMOTE = ("--remotes",)
 _DIFF = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-relative", "--no-abbrev")
@@ -81,11 +85,48 @@ def pushed_commits(repo: Repo, refs: tuple[RefUpdate, ...]) -> dict[str, str]:
     return commits
 
 
-def is_as_committed(repo: Repo, commit: str) -> bool:
-    """Return whether the working tree equals a commit, without untracked files."""
+def difference(repo: Repo, commit: str) -> str:
+    """Return what keeps the working tree from being a commit, and nothing else; empty: nothing.
+
+    Git does not look at what is flagged in its index, nor at submodules that are configured so.
+    """
     if repo.head != commit:
-        return False
-    return not repo.git.out_of_files("status", "--porcelain", "-z", "--untracked-files=normal")
+        return "another commit is checked out"
+    entries, is_whole = full_status(repo.as_stored.git, "--porcelain", "--untracked-files=normal")
+    if not is_whole:
+        return "a submodule cannot be looked at"
+    if any(entries):
+        return UNCOMMITTED
+    flagged = unwatched(repo.git)
+    more = f" and {len(flagged) - 1} more" if flagged[1:] else ""
+    return f"{HIDES}`{flagged[0]}`{more}" if flagged else ""
+
+
+def differs_unstaged(repo: Repo) -> bool:
+    """Return whether the working tree differs from HEAD only by what can be hidden for a moment.
+
+    That are unstaged changes of files, and files that git does not track.
+    """
+    entries, is_whole = full_status(
+        repo.as_stored.git, "--porcelain=v2", "--untracked-files=normal"
+    )
+    hidable = (b"? ", b"1 .M N...", b"1 .D N...")
+    return is_whole and all(e.startswith(hidable) for e in entries if e) and not unwatched(repo.git)
+
+
+def not_checked_out(repo: Repo, paths: tuple[str, ...]) -> list[str]:
+    """Return which paths of the index are to be missing in the working tree: `skip-worktree`."""
+    absent = [path for path in paths if not os.path.lexists(f"{repo.root_abs}/{path}")]
+    flagged = {*unwatched(repo.git)} if absent else set[str]()
+    return [path for path in absent if path in flagged]
+
+
+def unwatched(git: Git) -> list[str]:
+    """Return the files that git has been told not to look at: it takes them for unchanged."""
+    entries = git.out("ls-files", "-v", "-z")
+    if entries.count(b"\0H ") + entries.startswith(b"H ") == entries.count(b"\0"):
+        return []
+    return [entry[2:] for entry in nul_split(entries) if entry[0] != "H"]
 
 
 def staged_paths(repo: Repo, *, merging: bool) -> Paths:

@@ -1,41 +1,97 @@
 """Handle a hook of git, of the pre-commit framework, or one that a person runs.
 
-`handle` reads the configuration, asks the policies that need the event, and puts what they say into
-one decision. There is no session and no journal. A hook of git fails closed: what goes wrong in a
-policy refuses the commit, once the others were asked.
+`judgements_of` alone says, for each event, which configuration counts and where gates run. A commit
+is judged by the configuration in its index, a push by that of each pushed commit, and anything else
+by that of the working tree; local settings apply on top. Where the working tree is something else
+than what is judged, gates run in a private checkout, or its unstaged changes are hidden.
+
+`handle` asks the policies that need the event, and puts what they say into one decision. There is
+no session and no journal. A hook of git fails closed: what goes wrong in a policy refuses the
+commit, once the others were asked.
 """
 
 from __future__ import annotations
 
+import os
 import time
 
-from gitgates.config import FILES
-from gitgates.config.load import checked, load, read_files, settings_among
+from gitgates.config import LOCAL_FILE, OWN_FILE, PYPROJECT
+from gitgates.config.load import SettingsFiles, config_of, leads_on, load, settings_here
 from gitgates.core.environ import skipped_gates
-from gitgates.core.errors import GitError
-from gitgates.core.lifecycle import HOOK_POINTS
+from gitgates.core.errors import ConfigError, GitError
+from gitgates.core.lifecycle import HOOK_POINTS, OF_A_COMMIT
 from gitgates.core.policy import ask, is_lent, policies_at
-from gitgates.core.types import ALLOW, BLOCK, Config, Decision, Event, Hook, Plan, Verdict
+from gitgates.core.record import Record
+from gitgates.core.types import (
+    ALLOW,
+    AS_COMMITTED,
+    AS_IS,
+    BLOCK,
+    CHECKED_OUT,
+    HIDDEN,
+    Config,
+    Counted,
+    Decision,
+    Event,
+    Hook,
+    Plan,
+    Verdict,
+)
 from gitgates.engine.command import is_running_here
-from gitgates.engine.plan import RUN_BY_FRAMEWORK, choose_view, find_hook
+from gitgates.engine.plan import (
+    RUN_BY_FRAMEWORK,
+    describe_refs,
+    find_hook,
+    join_decisions,
+    joined_plan,
+    split_push,
+    wants_paths,
+)
 from gitgates.engine.run import RunOptions
 from gitgates.engine.walk import BEFORE_A_COMMIT
-from gitgates.git.index import committed_tree
-from gitgates.git.repo import nul_split
+from gitgates.git.index import (
+    committed_tree,
+    full_status,
+    has_exactly,
+    named_index,
+    names_ending,
+)
 from gitgates.hosts import is_called_by_agent
+from gitgates.store.files import read_or_empty
 from gitgates.worktree.isolate import recover_and_report
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from gitgates.core.lifecycle import EventKind
     from gitgates.core.policy import PolicyModule
-    from gitgates.core.types import GateResult
+    from gitgates.core.types import GateResult, Place
     from gitgates.engine.listener import Listener
-    from gitgates.git.repo import Git, Repo
+    from gitgates.git.repo import Repo
 
 SIGNED = "signed_passes"  # lent where what gates have passed is signed for other machines
+_LOCK_WAIT_S = 1.0  # git may hold it for a moment, to write what it has found out
+_POLL_S = 0.05
+_SHORT = 7
+_NO_CONFIGURATION = "no [tool.gitgates] found; nothing was checked (gitgates init adds it)"
+
+
+class JudgedContent(Record):
+    """One content that is judged, and where."""
+
+    event: Event  # of its refs alone
+    place: Place = AS_IS
+    commit: str = ""  # that is pushed; empty: the index being committed, or the working tree
+    why: str = ""  # why in a checkout, where nobody would expect that
+
+
+class Judgement(Record):
+    """What one configuration judges."""
+
+    event: Event
+    config: Config | None  # None: there is none
+    contents: tuple[JudgedContent, ...]
 
 
 class HookCall:
@@ -57,6 +113,7 @@ class HookCall:
         # An agent's hook that is run by hand is no event of an agent.
         self.kind: EventKind = "other" if point.host == "agent" else point.kind
         self.event, self.repo, self.env = event, repo, repo.env
+        self.contents: tuple[JudgedContent, ...] = (JudgedContent(event),)
         self.listener, self.say = listener, listener.message
         self.is_dry = False  # a verb asks, and no event: no gate runs
         self.is_once = False  # a push is checked once, by its first commit, and not for each
@@ -87,8 +144,26 @@ class HookCall:
 
     def configure(self, config: Config) -> None:
         """Set the hook from a configuration."""
-        hook = find_hook(config, self.event.name) or Hook(name=self.event.name)
-        self.config, self.hook = config, hook._replace(gates=self.only) if self.only else hook
+        self.config, self.hook = config, hook_of(config, self.event.name, self.only)
+
+    def judge(self, judgement: Judgement) -> None:
+        """Ask the policies about what one configuration judges, beside what others have said."""
+        self.event, self.contents = judgement.event, judgement.contents
+        self.configure(judgement.config or Config())
+        if judgement.config is None:
+            self.note = judgement.event.note or _NO_CONFIGURATION
+            return
+        others = self.decision, self.plan
+        self.decision = self.plan = None
+        self.conclude(ask(self, _policies_at(judgement.config, self.kind), self.failed))
+        self._join(*others)
+
+    def _join(self, decision: Decision | None, plan: Plan | None) -> None:
+        if decision and self.decision:
+            self.decision = join_decisions((decision, self.decision))
+        if plan and self.plan:
+            self.plan = joined_plan(plan, self.plan)
+        self.decision, self.plan = self.decision or decision, self.plan or plan
 
     def failed(self, name: str, error: Exception) -> Verdict:
         """Record the error of a policy."""
@@ -108,6 +183,47 @@ class HookCall:
             self.decision = decision._replace(notes=(*decision.notes, *lines))
         if self.decision and not self.plan:
             self.plan = Plan(event=self.event, hook=self.hook, listed=(), steps=())
+
+    def record(self, tree: str, base: str, *, saw_more: bool = False) -> None:
+        """Record how the gates have ended on a tree, which it lets be committed.
+
+        `base` is the commit that paths were compared with. `saw_more`: not that tree alone.
+        `unmatched` by any path differs from `skipped` by a person. How hooks end that pre-commit
+        runs itself is not known yet: they are `skipped`, too.
+
+        Raises: OSError where it cannot be written.
+        """
+        if not (self.decision and self.plan):
+            return
+        from gitgates.store.proofs import append, proof_of  # other hooks record nothing
+
+        now, by_person = time.time(), self.skips
+        gates = {step.gate.name: step.gate for step in self.plan.steps}
+        visits = self.decision.visits
+        results = {visit.result.gate: visit.result for visit in visits}
+        ends = dict(results)
+        for visit in reversed(visits):  # a gate has looked if the one that it leads to has
+            if visit.called_by and ends[visit.result.gate].status == "unchecked":
+                ends[visit.called_by] = ends[visit.result.gate]
+        # What a gate has changed is in the commit, and others may have run before.
+        saw_more |= any(visit.result.changed_paths for visit in visits)
+        more = _for_others(self, results, saw_more=saw_more) if is_lent(self.config, SIGNED) else {}
+        proofs = [
+            proof_of(
+                gates[name],
+                result,
+                **more.get(name, {}),
+                status=ends[name].status if name in by_person else _end(ends[name]),
+                time_s=now,
+                content=tree,
+                hook=self.event.name,
+                root_abs=self.repo.root_abs,
+                base=base,
+                config=self.config.digest,
+            )
+            for name, result in results.items()
+        ]
+        append(self.repo.shared_state_abs, proofs)
 
 
 def handle(
@@ -131,26 +247,178 @@ def handle(
         call.note = f"{event.name} is already running; not run again recursively"
         return call
     recover_and_report(repo, listener.message)
-    config = load(event.root_abs, repo.config_cache_abs)
-    call.configure(config or Config())
-    if event.host == "git" and event.name in BEFORE_A_COMMIT and not call.hook.gates:
-        # Taken away in an edit that is not part of the commit, gates are still asked for by it.
-        config = committed_config(repo.git, config or Config()) or config
-        call.configure(config or Config())
-    if config is None:
-        call.note = "no [tool.gitgates] found; nothing was checked (gitgates init adds it)"
-    elif call.kind != "before-push" or event.refs or event.host == "manual":  # something is pushed
-        policies = _policies_at(config, call.kind)
-        call.conclude(ask(call, policies, call.failed))
-        if call.config is not config and not call.is_refused:  # it was edited, and not staged
-            more = [
-                policy for policy in _policies_at(call.config, call.kind) if policy not in policies
-            ]
-            call.conclude(ask(call, more, call.failed))
+    if call.kind == "before-push" and not event.refs and event.host != "manual":
+        return call  # nothing is pushed
+    for judgement in judgements_of(event, repo, only):
+        call.judge(judgement)
+        if call.is_refused and call.hook.strategy == "sequence":
+            break
     # Git sets GIT_INDEX_FILE, also where the framework runs us; other clients need not.
     if call.kind == "before-commit" and (event.host == "git" or "GIT_INDEX_FILE" in call.env):
         _record(call)
     return call
+
+
+def judgements_of(event: Event, repo: Repo, only: tuple[str, ...] = ()) -> tuple[Judgement, ...]:
+    """Return what an event is about, by each configuration that counts. `only`: as of `hook_of`.
+
+    Raises: ConfigError with every problem that is not deferred; GitError.
+    """
+    if event.host == "git" and event.name in OF_A_COMMIT:
+        return (_of_index(event, repo, only),)
+    if event.refs:
+        return _of_push(event, repo, only)
+    return (Judgement(event, load(event.root_abs, repo.config_cache_abs), (JudgedContent(event),)),)
+
+
+def hook_of(config: Config | None, name: str, only: tuple[str, ...] = ()) -> Hook:
+    """Return a hook as configured. `only`: these gates run, in place of its own."""
+    hook = (config and find_hook(config, name)) or Hook(name=name)
+    return hook._replace(gates=only) if only else hook
+
+
+def _of_index(event: Event, repo: Repo, only: tuple[str, ...]) -> Judgement:
+    _refuse_unnamed_index(repo)
+    config, note = _staged_config(repo)
+    event = _noted(event, note)
+    hook = hook_of(config, event.name, only)
+    if event.name not in BEFORE_A_COMMIT or hook.unstaged == "keep" or not config:
+        return Judgement(event, config, (JudgedContent(event),))
+    if hook.unstaged == "checkout":
+        return Judgement(event, config, (JudgedContent(event, CHECKED_OUT),))
+    content = JudgedContent(event, HIDDEN)
+    if wants_paths(config, hook):
+        from gitgates.git.paths import HIDES, not_checked_out, with_paths  # only then
+
+        content = content._replace(event=with_paths(event, repo))
+        if absent := not_checked_out(repo, content.event.paths or ()):
+            why = f"{HIDES}`{absent[0]}`, which is part of the commit"
+            content = content._replace(place=CHECKED_OUT, why=why)
+    return Judgement(content.event, config, (content,))
+
+
+def _of_push(event: Event, repo: Repo, only: tuple[str, ...]) -> tuple[Judgement, ...]:
+    from gitgates.git.paths import HIDES, difference, pushed_commits  # not needed before a commit
+
+    commits = pushed_commits(repo, event.refs)
+    event = event._replace(refs=tuple(ref for ref in event.refs if commits.get(ref.local_id)))
+    if not event.refs:  # deletions, tags of trees: there is no content
+        config = load(event.root_abs, repo.config_cache_abs)
+        return (Judgement(event, config, (JudgedContent(event),)),)
+    parts = split_push(event, commits)
+    whys = {commit: difference(repo, commit) for commit, _part in parts}
+    configs = _pushed_configs(repo, parts, whys)
+    judgements: dict[str, Judgement] = {}
+    for commit, part in parts:
+        config, note = configs[commit]
+        place: Place = CHECKED_OUT if whys[commit] else AS_COMMITTED
+        why = whys[commit] if whys[commit].startswith(HIDES) else ""
+        if hook_of(config, event.name, only).unstaged == "hide" and _can_hide(repo, whys[commit]):
+            place = HIDDEN
+        content = JudgedContent(_noted(part, note), place, commit, why)
+        key = config.digest if config else ""
+        first = Judgement(_noted(event._replace(refs=()), note), config, ())
+        judgement = judgements.get(key, first)
+        judgements[key] = judgement._replace(
+            event=judgement.event._replace(refs=(*judgement.event.refs, *part.refs)),
+            contents=(*judgement.contents, content),
+        )
+    return tuple(_kept_here(judgement, only) for judgement in judgements.values())
+
+
+def _pushed_configs(
+    repo: Repo, parts: Sequence[tuple[str, Event]], whys: Mapping[str, str]
+) -> dict[str, Counted]:
+    """Return commit → its configuration. `whys`: commit → why the working tree is not like it."""
+    names = {
+        commit: f"in the pushed commit {commit[:_SHORT]} ({describe_refs(part)})"
+        for commit, part in parts
+    }
+    elsewhere = {commit: names[commit] for commit, why in whys.items() if why}
+    configs: dict[str, Counted] = {}
+    if elsewhere:
+        from gitgates.session.committed_settings import counted_in  # most push what is here
+
+        configs = counted_in(repo, repo.as_stored.git, elsewhere, _settings_of(repo))
+    for commit in names.keys() - elsewhere.keys():
+        configs[commit] = _staged_config(repo, names[commit])
+    return configs
+
+
+def _can_hide(repo: Repo, why: str) -> bool:
+    """Return whether hiding unstaged changes makes the working tree what is pushed."""
+    from gitgates.git.paths import UNCOMMITTED, differs_unstaged
+
+    return why == UNCOMMITTED and differs_unstaged(repo)
+
+
+def _kept_here(judgement: Judgement, only: tuple[str, ...]) -> Judgement:
+    """Return a judgement on the working tree alone, where its hook says so."""
+    if hook_of(judgement.config, judgement.event.name, only).unstaged != "keep":
+        return judgement
+    return judgement._replace(contents=(JudgedContent(judgement.event),))
+
+
+def _refuse_unnamed_index(repo: Repo) -> None:
+    """Raise GitError if git commits from an index that it has not told us."""
+    lock_abs = f"{repo.git_dir_abs}/index.lock"
+    if "GIT_INDEX_FILE" in repo.env or not os.path.exists(lock_abs):
+        return
+    end = time.monotonic() + _LOCK_WAIT_S
+    while os.path.exists(lock_abs):
+        if time.monotonic() > end:
+            message = f"GIT_INDEX_FILE is not set, and git holds {lock_abs}"
+            hint = (
+                "So it is not known what is being committed (`git commit -a`, or another git "
+                "command), and nothing was checked. Whatever starts this hook has to pass that "
+                "variable of git on."
+            )
+            raise GitError(message, hint)
+        time.sleep(_POLL_S)
+
+
+def _staged_config(repo: Repo, place: str = "") -> Counted:
+    """Return the configuration in the index being committed. `place`: where it is, for people.
+
+    Raises: ConfigError, which says so if it is not that of the working tree; GitError.
+    """
+    files = _settings_of(repo)
+    index_abs, _is_other = named_index(repo)
+    if files and _is_in(read_or_empty(index_abs), files):
+        return Counted(config_of(files, repo.config_cache_abs))
+    # Cold: only where it is another one, or the index does not show that it is the same.
+    from gitgates.session.committed_settings import counted_in_index
+
+    return counted_in_index(repo, files, place)
+
+
+def _settings_of(repo: Repo) -> SettingsFiles | None:
+    """Return the settings files of the working tree; None where they cannot be read."""
+    try:
+        return settings_here(repo.root_abs, repo.config_cache_abs)
+    except ConfigError:  # of one that does not count, or else it is met again
+        return None
+
+
+def _is_in(index: bytes, files: SettingsFiles) -> bool:
+    """Return whether the index has the settings files of the working tree, as far as it tells."""
+    shared = {path: content for path, content in files.raw.items() if path != LOCAL_FILE}
+    if not has_exactly(index, shared):
+        return False
+    if not leads_on(files.raw):
+        return True
+    from gitgates.config.folders import expand, names_in  # most have one file
+
+    names = [names_ending(index, name) for name in (PYPROJECT, OWN_FILE)]
+    if not files.config or None in names:
+        return False
+    others = {path for some in names for path in some or () if path not in shared}
+    folders = expand(files.config.members, lambda folder: names_in(folder, others))
+    return not {os.path.dirname(path) for path in others} & {*folders}
+
+
+def _noted(event: Event, note: str) -> Event:
+    return event._replace(note="; ".join(filter(None, (event.note, note))))
 
 
 def _policies_at(config: Config, kind: EventKind) -> list[tuple[str, PolicyModule]]:
@@ -166,7 +434,7 @@ def _record(call: HookCall) -> None:
     if not decision or decision.verdict >= BLOCK or call.errors:
         return
     try:
-        record(call, committed_tree(repo), repo.head, saw_more=_saw_more(call))
+        call.record(committed_tree(repo), repo.head, saw_more=_saw_more(call))
     except (GitError, OSError) as error:
         from gitgates.store.owners import denied  # only where something is wrong
 
@@ -178,54 +446,16 @@ def _record(call: HookCall) -> None:
 
 def _saw_more(call: HookCall) -> bool:
     """Return whether gates saw files that are not in the commit, if others are to believe them."""
-    view = choose_view(call.event, call.hook)
-    if view == "checkout" or not is_lent(call.config, SIGNED):
+    place = call.contents[0].place
+    if place == CHECKED_OUT or not is_lent(call.config, SIGNED):
         return False
-    status = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=normal")
-    entries = nul_split(call.repo.git.out_of_files(*status))
-    return any(entry[1] == "?" or (view == "keep" and entry[1] != " ") for entry in entries)
+    from gitgates.git.paths import unwatched  # only where proofs are signed
 
-
-def record(call: HookCall, tree: str, base: str, *, saw_more: bool = False) -> None:
-    """Record how the gates of a call have ended on a tree, which it lets be committed.
-
-    `base` is the commit that paths were compared with. `saw_more`: not that tree alone. `unmatched`
-    by any path differs from `skipped` by a person. How hooks end that pre-commit runs itself is not
-    known yet: they are `skipped`, too.
-
-    Raises: OSError where it cannot be written.
-    """
-    if not (call.decision and call.plan):
-        return
-    from gitgates.store.proofs import append, proof_of  # other hooks record nothing
-
-    now, by_person = time.time(), call.skips
-    gates = {step.gate.name: step.gate for step in call.plan.steps}
-    visits = call.decision.visits
-    results = {visit.result.gate: visit.result for visit in visits}
-    ends = dict(results)
-    for visit in reversed(visits):  # a gate has looked if the one that it leads to has
-        if visit.called_by and ends[visit.result.gate].status == "unchecked":
-            ends[visit.called_by] = ends[visit.result.gate]
-    # What a gate has changed is in the commit, and others may have run before.
-    saw_more |= any(visit.result.changed_paths for visit in visits)
-    more = _for_others(call, results, saw_more=saw_more) if is_lent(call.config, SIGNED) else {}
-    proofs = [
-        proof_of(
-            gates[name],
-            result,
-            **more.get(name, {}),
-            status=ends[name].status if name in by_person else _end(ends[name]),
-            time_s=now,
-            content=tree,
-            hook=call.event.name,
-            root_abs=call.repo.root_abs,
-            base=base,
-            config=call.config.digest,
-        )
-        for name, result in results.items()
-    ]
-    append(call.repo.shared_state_abs, proofs)
+    lines, is_whole = full_status(call.repo.git, "--porcelain=v2", "--untracked-files=normal")
+    return bool(not is_whole or unwatched(call.repo.git)) or any(
+        line[:1] == b"?" or (line[3:4] not in b"." and (place == AS_IS or line[5:6] == b"S"))
+        for line in lines
+    )
 
 
 def _for_others(
@@ -251,24 +481,3 @@ def _end(result: GateResult) -> str:
         return "accepted"  # a baseline has its failures
     is_unmatched = result.status == "skipped" and result.reason != RUN_BY_FRAMEWORK
     return "unmatched" if is_unmatched else result.status
-
-
-def committed_config(git: Git, config: Config) -> Config | None:
-    """Return the configuration that is being committed, if it is not `config`, the working tree's.
-
-    Raises: ConfigError where that has problems.
-    """
-    diff = ("diff", "--name-only", "-z", "--no-ext-diff", "--no-relative", "--")
-    files = () if config.members else (*FILES, *config.sources)
-    changed = settings_among(nul_split(git.out_of_files(*diff, *files)), config)
-    if not changed:
-        return None
-    if not changed.isdisjoint(FILES):  # they may lead to others now
-        changed |= {*git.names(*diff)}
-    staged = {
-        name: blob.stdout
-        for name in changed
-        if name.endswith(".toml")
-        and not (blob := git.ask("cat-file", "blob", f":{name}")).exit_status
-    }
-    return checked(read_files(git.cwd_abs, staged))

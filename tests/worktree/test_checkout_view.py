@@ -124,9 +124,29 @@ def test_one_bad_branch_of_two_refuses_the_push(pushing: Repo) -> None:
 
 def test_keep_checks_the_working_tree(pushing: Repo, out: Path) -> None:
     pushing.config(CONFIG + 'unstaged = "keep"\n')
+    pushing.git("add", "pyproject.toml")
     change(pushing, "second\n")
+    pushing.write("forgotten", "x\n")
     pushing.git("push", "-q", "origin", "main")
     assert said(out, "where") == [str(pushing.path)]
+
+
+def test_unstaged_changes_may_be_hidden_for_a_push(pushing: Repo, out: Path) -> None:
+    pushing.config(CONFIG + 'unstaged = "hide"\n')
+    pushing.git("add", ".")
+    change(pushing, "second\n")
+    pushing.write("a", "not pushed\n")
+    before = whole(pushing)
+    done = pushing.ask("git", "push", "origin", "main")
+    assert done.returncode == 0, done.stderr
+    assert (said(out, "where"), said(out, "a")) == ([str(pushing.path)], ["second"])
+    assert whole(pushing) == before
+    pushing.git("add", "a")  # which cannot be hidden: the index would have to change
+    change(pushing, "x\n", "other")
+    pushing.write("a", "staged\n")
+    pushing.git("add", "a")
+    assert pushing.ask("git", "push", "origin", "main").returncode == 0
+    assert said(out, "where") != [str(pushing.path)]
 
 
 def test_what_a_gate_lacks_there_is_said_and_installed(pushing: Repo, out: Path) -> None:

@@ -384,7 +384,7 @@ def test_hard_links_and_times_stay(armed: Repo) -> None:
 def test_keep_leaves_everything(armed: Repo, out: Path) -> None:
     armed.config(CONFIG + "unstaged = 'keep'\n")
     armed.write("a", "staged")
-    armed.git("add", "a")
+    armed.git("add", "a", "pyproject.toml")
     armed.write("a", "unstaged")
     commit_and_compare(armed)
     assert seen(out)["a"] == "unstaged"

@@ -111,7 +111,7 @@ def decide_hook(call: git_hooks.HookCall) -> Verdict:
     """Run the advice of a hook of git beside its gates; return the verdict."""
     who = identify(call.env)
     advice_call = AdviceCall(call.event, call.repo, call.listener, trigger=call.kind, who=who)
-    advice_call.options = call.options
+    advice_call.options, advice_call.contents = call.options, call.contents
     advice_call.configure(call.config)
     if not advice_call.hooks or call.is_dry or call.only:
         return Verdict()

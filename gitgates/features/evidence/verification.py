@@ -27,7 +27,7 @@ from gitgates.features.evidence.squash import gated_heads, merged_head
 from gitgates.git.commits import list_commits
 from gitgates.git.settings import configurations
 from gitgates.session.git_gates import run_in_checkout
-from gitgates.session.git_hooks import HookCall, record
+from gitgates.session.git_hooks import HookCall
 from gitgates.store.proofs import definition
 
 TYPE_CHECKING = False
@@ -234,5 +234,5 @@ def run_missing(
     call.configure(verified.config)
     call.decision = run_in_checkout(call, verified.event, verified.commit.id)
     if call.decision.verdict < BLOCK:
-        record(call, verified.commit.tree, verified.commit.parents[0])
+        call.record(verified.commit.tree, verified.commit.parents[0])
     return call
