@@ -19,7 +19,7 @@ from gitgates.core.errors import GitError, StateError
 from gitgates.git.index import SETTINGS, copy_index, write_tree
 from gitgates.git.object_store import quoted, reading_git, sources
 from gitgates.git.repo import Repo, without_git
-from gitgates.store.files import make_folder, open_state, read_or_empty, remove_tree
+from gitgates.store.files import make_folder, no_folder_in, open_state, read_or_empty, remove_tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,14 +73,18 @@ class Layout:
     def update(self, previous_tree: str, tree: str, kept: Iterable[str] = ()) -> bool:
         """Remove what gates left, but for `kept`, and write what differs.
 
-        Return whether that could be done; if not, everything is to be written.
+        Return whether that could be done; if not, everything is to be written: what is to be kept
+        is not what it was where git has, or had, a file in it.
         """
         differs = self._git.ask(
             *("diff-tree", "-r", "-z", "--name-only", "--no-renames", previous_tree, tree)
         )
-        names = {name.rpartition(b"/")[2] for name in differs.stdout.split(b"\0")}
+        paths = [os.fsdecode(name).split("/") for name in differs.stdout.split(b"\0")]
         # Other attributes: files that are the same to git are to be written in another way.
-        if differs.exit_status or b".gitattributes" in names:
+        if differs.exit_status or any(parts[-1] == ".gitattributes" for parts in paths):
+            return False
+        touched = {"/".join(parts[:count]) for parts in paths for count in range(1, len(parts) + 1)}
+        if any(name.rstrip("/") in touched for name in kept):
             return False
         try:
             self.clean(kept)
@@ -98,13 +102,19 @@ class Layout:
     def reset(self, tree: str) -> None:
         """Write what is not as in a tree. Raises: GitError, OSError."""
         alone = ("--no-recurse-submodules", "--no-sparse-checkout")
+        self._empty_submodules()
         self._git.out("read-tree", "--reset", "-u", *alone, tree)
         self._empty_submodules()
 
     def _empty_submodules(self) -> None:
-        """Remove what is in the folders of submodules, which git does not clean."""
+        """Remove what is in the folders of submodules, which git does not clean.
+
+        A link on the way there may lead to somebody's files, which stay.
+        """
         for name in self.submodules():
             folder_abs = f"{self.folder_abs}/{name}"
+            if path_abs := no_folder_in(self.folder_abs, name):
+                os.unlink(path_abs)
             if os.path.isdir(folder_abs) and os.listdir(folder_abs):
                 remove_tree(folder_abs)
                 os.mkdir(folder_abs)

@@ -355,12 +355,26 @@ def remove_file(path_abs: str) -> None:
         return
 
 
+def no_folder_in(folder_abs: str, name: str) -> str:
+    """Return the first path from a folder to one below it that is a link or a file; empty: none."""
+    path_abs = folder_abs
+    for part in name.split("/") if name else ():
+        path_abs = f"{path_abs}/{part}"
+        if os.path.islink(path_abs) or os.path.isfile(path_abs):
+            return path_abs
+    return ""
+
+
 def remove_tree(folder_abs: str) -> None:
     """Remove a folder and its content, whatever the modes in there.
 
-    `shutil.rmtree` would load a dozen modules into a hook. Raises: OSError.
+    `shutil.rmtree` would load a dozen modules into a hook. Raises: OSError, also for a link, which
+    may lead to somebody's files.
     """
-    if os.lstat(folder_abs).st_mode & stat.S_IRWXU != stat.S_IRWXU:
+    mode = os.lstat(folder_abs).st_mode
+    if not stat.S_ISDIR(mode):
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), folder_abs)
+    if mode & stat.S_IRWXU != stat.S_IRWXU:
         os.chmod(folder_abs, 0o700)
     for entry in list(os.scandir(folder_abs)):
         if entry.is_dir(follow_symlinks=False):

@@ -132,13 +132,15 @@ class _Making:
             for names in (layout.submodules(),)
             if names
         ]
-        key = setup_key(settings, layout.entries(settings.inputs) if settings.setup else ())
-        if content.key != key and content.installed:
-            layout.clean()
-            content = content._replace(installed=(), key="")
-        self._slot.end(_VERSION, *content)
         root_abs = self._slot.folder_abs
         copied, more = copy_ignored(self._repo, settings.copy, root_abs, layout.has)
+        inputs = (*copied, *layout.entries(settings.inputs)) if settings.setup else ()
+        key = setup_key(settings, inputs)
+        is_whole = all(os.path.lexists(f"{root_abs}/{name}") for name in content.installed)
+        if content.installed and not (content.key == key and is_whole):
+            layout.clean(copied)
+            content = content._replace(installed=(), key="")
+        self._slot.end(_VERSION, *content)
         private_repo = layout.open_repository(commit, copied)
         env = {**private_repo.env, CHECKOUT: self._slot.mark()}
         private_repo = private_repo._replace(env=env)
@@ -179,7 +181,8 @@ class _Making:
         )
         changed = layout.changed()
         layout.reset(content.tree)
-        installed = tuple(name for name in layout.added() if name.rstrip("/") not in copied)
+        added = [name for name in layout.added() if name.rstrip("/") not in copied]
+        installed = (*added, *changed)
         notes = []
         if changed:
             names = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")  # noqa: PLR2004 - a few

@@ -18,7 +18,7 @@ from gitgates.core.record import Record
 from gitgates.core.types import Command
 from gitgates.git.checkout import env_in
 from gitgates.proc.processes import Capture, Group, SignalPipe
-from gitgates.store.files import remove_file, remove_tree
+from gitgates.store.files import no_folder_in, remove_file, remove_tree
 from gitgates.store.proofs import digest
 from gitgates.worktree.lock_files import LOCK_FILES
 
@@ -158,6 +158,8 @@ def copy_ignored(
             notes.append(f"`{name}` is not copied: git does not ignore it")
         elif is_there(name):
             notes.append(f"`{name}` is not copied: that path exists in the checked content")
+        elif path_abs := no_folder_in(folder_abs, os.path.dirname(name)):
+            notes.append(f"`{name}` is not copied: {path_abs} is no folder")
         else:
             os.makedirs(os.path.dirname(f"{folder_abs}/{name}"), exist_ok=True)
             notes += _copy(source_abs, f"{folder_abs}/{name}")
@@ -172,6 +174,7 @@ def _ignored(git: Git, names: list[str]) -> set[str]:
         f"{name}{end}": name
         for name in names
         # Git refuses to look beyond a link, and then tells of no other path either.
+        if not no_folder_in(git.cwd_abs, os.path.dirname(name))
         for end in (ends[:1] if os.path.islink(f"{git.cwd_abs}/{name}") else ends)
     }
     return {forms[form] for form in git.ignored(forms)} if names else set()

@@ -109,4 +109,7 @@ def test_a_tree_goes_whatever_its_modes_are_and_nothing_behind_its_links(tmp_pat
     (tree / "a").chmod(0o500)
     remove_tree(str(tree))
     assert os.listdir(tmp_path) == ["mine"]
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    with pytest.raises(NotADirectoryError):
+        remove_tree(str(tmp_path / "link"))
     assert os.listdir(tmp_path / "mine") == ["file"]

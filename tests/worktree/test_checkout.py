@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -265,6 +266,28 @@ def test_submodules_are_left_empty_and_said(filled: Repo, tmp_path: Path) -> Non
         inside(place).write("lib/left", "by a gate")
     with out(filled, "HEAD~1") as place:
         assert held(place) == FIRST
+
+
+@pytest.mark.parametrize("name", ["vendor", "vendor/lib"])
+@pytest.mark.parametrize("is_setup", [False, True])
+def test_what_a_link_for_a_submodule_leads_to_stays(
+    filled: Repo, tmp_path: Path, name: str, *, is_setup: bool
+) -> None:
+    library = Repo.init(tmp_path / "library")
+    library.write("x", "in the library")
+    library.commit_all("x")
+    filled.git("submodule", "--quiet", "add", str(library.path), "vendor/lib")
+    filled.git("commit", "-qm", "submodule")
+    filled.write("vendor/lib/x", "edited")
+    command = f"rm -rf {name} && ln -s {filled.path}/{name} {name}"
+    settings = PLAIN._replace(setup=(command,)) if is_setup else PLAIN
+    with out(filled, settings=settings) as place:
+        if is_setup:
+            assert held(place)["vendor/lib"] == "empty folder"
+        subprocess.run(command, shell=True, check=True, cwd=place.root_abs)  # as a gate might
+    with out(filled, settings=settings) as place:
+        assert held(place)["vendor/lib"] == "empty folder"
+    assert (filled.path / "vendor/lib/x").read_text() == "edited"
 
 
 def test_two_at_once_get_two_folders(untouched: Repo) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -122,6 +123,64 @@ def test_ignored_files_are_copied_each_time(project: Repo, tmp_path: Path) -> No
     with out_of(Repo(tmp_path / "linked"), settings) as place:
         assert text(place, ".env") == "2"
     assert (tmp_path / "secret").read_text() == "2"
+
+
+def test_nothing_is_copied_through_a_link(project: Repo, tmp_path: Path) -> None:
+    (tmp_path / "shared/cache").mkdir(parents=True)
+    (tmp_path / "shared/cache/file").write_text("shared")
+    (project.path / "data").symlink_to(tmp_path / "shared")
+    project.write("file", "in the place of a folder")
+    commit(project, ".gitignore", "cache\nlink\n.env\n")
+    project.git("add", "data", "file")
+    project.git("commit", "-qm", "linked")
+    for name in ("data", "file"):
+        (project.path / name).unlink()
+    project.write("data/cache/file", "the user's")
+    project.write("file/cache", "the user's")
+    project.write(".env", "copied")
+    (project.path / "link").symlink_to(tmp_path / "shared")
+    names = ("data/cache", "file/cache", "link/cache", ".env")
+    with out_of(project, WorktreeSettings(copy=names)) as place:
+        assert text(place, ".env") == "copied"
+        assert place.notes == (
+            f"`data/cache` is not copied: {place.root_abs}/data is no folder",
+            f"`file/cache` is not copied: {place.root_abs}/file is no folder",
+            "`link/cache` is not copied: git does not ignore it",
+        )
+    assert (tmp_path / "shared/cache/file").read_text() == "shared"
+
+
+def test_what_is_no_longer_copied_is_gone(project: Repo, out: Path) -> None:
+    project.write("deps/.env", "1")
+    settings = SETUP._replace(copy=("deps/.env",))
+    for content in "12":
+        project.write("deps/.env", content)
+        with out_of(project, settings) as place:
+            assert (text(place, "deps/.env"), text(place, "deps/installed")) == (content, "1")
+    assert installed(out) == 1
+    (project.path / "deps/.env").unlink()
+    with out_of(project, settings) as place:
+        assert os.listdir(f"{place.root_abs}/deps") == ["installed"]
+
+
+def test_what_a_gate_has_removed_is_installed_again(project: Repo, out: Path) -> None:
+    with out_of(project) as place:
+        shutil.rmtree(f"{place.root_abs}/deps")
+    with out_of(project) as place:
+        assert (text(place, "deps/installed"), installed(out)) == ("1", 2)
+
+
+def test_what_git_has_in_one_commit_is_installed_in_another(project: Repo) -> None:
+    settings = SETUP._replace(setup=(INSTALL, "echo made > deps/more; echo made > made"))
+    commit(project, ".gitignore", "")
+    with out_of(project, settings) as place:
+        assert (text(place, "made"), text(place, "deps/installed")) == ("made\n", "1")
+    commit(project, "made", "by hand")
+    commit(project, "deps/installed", "by hand")
+    for again in (settings, settings._replace(setup=(*settings.setup, "true"))):
+        for treeish, made, at in (("HEAD", "by hand", "by hand"), ("HEAD~2", "made\n", "1")):
+            with out_of(project, again, treeish) as place:
+                assert (text(place, "made"), text(place, "deps/installed")) == (made, at)
 
 
 def test_what_fails_is_said_and_tried_again(project: Repo) -> None:
