@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _SETTINGS = (*SETTINGS, ("core.sparseCheckout", "false"))
 _LAYOUT = r"^(core\.(autocrlf|eol|symlinks|filemode|attributesfile)|filter\.)"
+_AFTER_A_PATH = r"""\s:;,="'`&|<>(){}\[\]"""  # in a value that has more than a path
+_A_PATH = re.compile(rf"/[^{_AFTER_A_PATH}]+")
 # What names another repository, index or folder than the one that is meant.
 _NOT_OURS = ("GIT_PREFIX", "GIT_IMPLICIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX")
 # Of its repository. Later than what is included, so that these hold.
@@ -194,15 +196,19 @@ def env_in(folder_abs: str, repo: Repo) -> dict[str, str]:
     env, root_abs = without_git(repo.env), os.path.realpath(repo.root_abs)
     if f"{os.path.realpath(env.get('HOME') or '/')}/".startswith(f"{root_abs}/"):
         return env
-    in_root = re.compile(rf"{re.escape(repo.root_abs)}(?=[/:\s\"',;]|$)")
+    names = "|".join(map(re.escape, dict.fromkeys((repo.root_abs, root_abs))))
+    in_root = re.compile(rf"(?:{names})(?=[/{_AFTER_A_PATH}]|$)")
 
-    def moved(part: str) -> str:
-        path = os.path.realpath(part) if part.startswith("/") else ""
-        if f"{path}/".startswith(f"{root_abs}/"):
-            return folder_abs + path.removeprefix(root_abs)
-        return in_root.sub(lambda _found: folder_abs, part)
+    def moved(path: str) -> str:
+        real = os.path.realpath(path)
+        is_inside = f"{real}/".startswith(f"{root_abs}/")
+        return folder_abs + real.removeprefix(root_abs) if is_inside else path
 
-    return {name: ":".join(map(moved, value.split(":"))) for name, value in env.items()}
+    def all_moved(part: str) -> str:
+        text = in_root.sub(lambda _found: folder_abs, moved(part) if part[:1] == "/" else part)
+        return _A_PATH.sub(lambda found: moved(found[0]), text)
+
+    return {name: ":".join(map(all_moved, value.split(":"))) for name, value in env.items()}
 
 
 def _git_inside(repo: Repo, slot: Slot) -> Git:

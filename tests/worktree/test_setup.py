@@ -88,11 +88,15 @@ def test_the_environment_leads_into_the_checkout(
     monkeypatch.setenv("VIRTUAL_ENV", f"{root}/deps")
     monkeypatch.setenv("PATH", f"{root}/deps/bin:{tmp_path}/elsewhere:{os.environ['PATH']}")
     monkeypatch.setenv("OPTIONS", f"--at={root}/x --near={root}-other")
+    monkeypatch.setenv("TWO", f"{root}/x --at={root}&{tmp_path}/elsewhere/y")
+    monkeypatch.setenv("REQUIRED", f"--require={tmp_path}/elsewhere/x.js")
     with check_out(find_repo(str(root), dict(os.environ)), "HEAD", SETUP) as place:
         env, there = place.repo.env, place.root_abs
         assert env["VIRTUAL_ENV"] == f"{there}/deps"
         assert env["PATH"].split(":")[:2] == [f"{there}/deps/bin", f"{there}/deps"]
         assert env["OPTIONS"] == f"--at={there}/x --near={root}-other"
+        assert env["TWO"] == f"{there}/x --at={there}&{there}/deps/y"
+        assert env["REQUIRED"] == f"--require={there}/deps/x.js"
     at_home = {**os.environ, "HOME": str(root)}  # then programs are in it
     with check_out(find_repo(str(root), at_home), "HEAD", SETUP) as place:
         assert place.repo.env["PATH"].startswith(f"{root}/deps/bin:")
