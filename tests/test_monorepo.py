@@ -142,15 +142,28 @@ def test_settings_of_a_commit_are_those_of_its_files(mono: Repo) -> None:
     assert [gate.name for gate in after.gates] == ["secrets", "web:lint"]
 
 
-def test_a_link_to_settings_of_a_member_is_refused_in_a_commit(mono: Repo) -> None:
+def test_a_member_in_a_commit_may_have_any_name(mono: Repo) -> None:
+    mono.write("packages/a\nb/gitgates.toml", NOT_ROOT)
+    mono.commit_all("odd")
+    (raw,) = settings_in(find_repo(str(mono.path), {}).git, ["HEAD"])
+    assert not isinstance(raw, ConfigError)
+    assert checked(raw) == load(str(mono.path))
+    assert "packages/a\nb/gitgates.toml" in raw
+
+
+@pytest.mark.parametrize("name", ["web", "packages/a\nb"])
+@pytest.mark.parametrize("target", ["settings.toml", "/elsewhere/gitgates.toml"])
+def test_a_link_to_settings_of_a_member_is_refused_in_a_commit(
+    mono: Repo, name: str, target: str
+) -> None:
     git = find_repo(str(mono.path), {}).git
-    web = mono.path / "web/gitgates.toml"
-    web.rename(mono.path / "web.toml")
-    web.symlink_to("../web.toml")
+    mono.write(f"{name}/settings.toml", NOT_ROOT)
+    (mono.path / name / "gitgates.toml").unlink(missing_ok=True)
+    (mono.path / name / "gitgates.toml").symlink_to(target)
     mono.git("add", ".")
     (raw,) = settings_in(git, [mono.git("write-tree")])
     assert isinstance(raw, ConfigError)
-    assert raw.message == "web/gitgates.toml: is a symbolic link, or in a folder that is one"
+    assert raw.message == f"{name}/gitgates.toml: is a symbolic link, or in a folder that is one"
 
 
 def test_verify_knows_the_gates_of_members(mono: Repo) -> None:

@@ -13,7 +13,7 @@ from gitgates.git.repo import nul_split
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from gitgates.config.sources import Raw
     from gitgates.git.repo import Git
@@ -80,7 +80,7 @@ def _with_others(git: Git, revision: str, raw: Raw) -> Raw:
         blobs, unfollowed = _find(git, names.values(), _FOLLOW), _find(git, names.values())
         contents = read_blobs(git, [blob for blob in blobs.values() if blob], _LARGEST)
         for path, name in names.items():
-            if blobs[name] and blobs[name] != unfollowed[name]:
+            if blobs[name] == "" or blobs[name] != unfollowed[name]:
                 message = f"{path}: is a symbolic link, or in a folder that is one"
                 raise ConfigError(message, "Name a file or folder of this repository itself.")
         return {path: contents.get(blobs[name] or "") for path, name in names.items()}
@@ -95,16 +95,16 @@ def _with_others(git: Git, revision: str, raw: Raw) -> Raw:
     return gather(raw, read, subfolders)
 
 
-def _find(git: Git, names: Iterable[str], *follow: str) -> dict[str, str | None]:
+def _find(git: Git, names: Collection[str], *follow: str) -> dict[str, str | None]:
     """Return name → id of a file's blob; None: there is none; "": a link leads to no file.
 
     Source: git-cat-file(1), BATCH OUTPUT.
     """
-    unique = list(dict.fromkeys(names))
+    blobs = {name: _find_odd(git, name) for name in names if "\n" in name}
+    unique = [name for name in dict.fromkeys(names) if name not in blobs]
     stdin = b"".join([os.fsencode(name) + b"\n" for name in unique])
     ask = ("cat-file", "--batch-check=%(objectname) %(objecttype)", "--buffer", *follow)
     output, at = git.out(*ask, stdin=stdin), 0
-    blobs: dict[str, str | None] = {}
     for name in unique:
         end = output.index(b"\n", at)
         first, _space, second = output[at:end].rpartition(b" ")
@@ -115,6 +115,16 @@ def _find(git: Git, names: Iterable[str], *follow: str) -> dict[str, str | None]
         else:
             blobs[name] = first.decode() if second == b"blob" else None
     return blobs
+
+
+def _find_odd(git: Git, name: str) -> str | None:
+    """Return what `_find` does, of a name with a newline, and "" for each link."""
+    revision, _colon, path = name.partition(":")
+    entry = os.fsdecode(git.out("ls-tree", "-z", "--full-tree", revision, path))
+    mode, kind, blob = (*entry.partition("\t")[0].split(" "), "", "")[:3]
+    if kind != "blob":
+        return None
+    return blob if mode.startswith("100") else ""
 
 
 def _broken(git: Git, name: str) -> ConfigError:
