@@ -69,9 +69,11 @@ def full_status(git: Git, *args: str) -> tuple[list[bytes], bool]:
     repository of one is missing, it fails unless it looks into none.
     """
     args = ("status", "-z", "--no-renames", *args)
+    if not os.path.exists(f"{git.cwd_abs}/.gitmodules"):
+        plain = git.with_settings((("diff.ignoreSubmodules", "none"),)).ask(*args)
+        if not plain.exit_status:
+            return plain.stdout.split(b"\0"), True
     plain = git.ask(*args)
-    if not plain.exit_status and not os.path.exists(f"{git.cwd_abs}/.gitmodules"):
-        return plain.stdout.split(b"\0"), True
     output = b"" if plain.exit_status else plain.stdout
     output += git.out_of_files(*args, "--ignore-submodules=dirty")
     return list(dict.fromkeys(output.split(b"\0"))), not plain.exit_status

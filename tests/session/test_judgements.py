@@ -218,6 +218,17 @@ def test_a_push_with_a_submodule_at_another_commit_is_checked_out(
     assert "gitgates: submodules are not checked out: sub" in said
 
 
+def test_nor_is_a_repository_in_it_that_is_no_submodule_overlooked(repo: Repo) -> None:
+    inner = Repo.init(repo.path / "inner")
+    inner.git("commit", "--allow-empty", "-qm", "1")
+    repo.git("add", "inner")
+    repo.git("config", "diff.ignoreSubmodules", "all")
+    begin(repo, LAX)
+    assert IN_CHECKOUT not in push(repo)[1]
+    inner.git("commit", "--allow-empty", "-qm", "2")
+    assert IN_CHECKOUT in push(repo, "main:again")[1]
+
+
 def test_a_hook_that_is_not_told_the_index_refuses_a_commit_of_another_one(repo: Repo) -> None:
     begin(repo, GATE.format("! git diff --cached | grep bad") + BOTH, "pre-commit")
     hook = repo.path / ".git/hooks/pre-commit"
