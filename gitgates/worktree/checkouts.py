@@ -138,7 +138,9 @@ class _Making:
         key = setup_key(settings, inputs)
         is_whole = all(os.path.lexists(f"{root_abs}/{name}") for name in content.installed)
         if content.installed and not (content.key == key and is_whole):
-            layout.clean(copied)
+            if not layout.update(tree, tree, copied):  # folders without write permission, say
+                layout.fill(tree)
+                copied, more = copy_ignored(self._repo, settings.copy, root_abs, layout.has)
             content = content._replace(installed=(), key="")
         self._slot.end(_VERSION, *content)
         private_repo = layout.open_repository(commit, copied)

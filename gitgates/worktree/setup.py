@@ -148,7 +148,9 @@ def copy_ignored(
     copied, notes = [], list[str]()
     plain = dict.fromkeys(os.path.normpath(name.strip("/")) for name in names)
     inside = [name for name in plain if name != "." and name.split("/")[0] != ".."]
-    notes += [f"`{name}` is not copied: it is not below the root" for name in {*plain} - {*inside}]
+    notes += [
+        f"`{name}` is not copied: it is not below the root" for name in plain if name not in inside
+    ]
     ignored = _ignored(repo.git, inside)
     for name in inside:
         source_abs = _source(repo, name)
@@ -214,7 +216,8 @@ def _copy(source_abs: str, target_abs: str) -> list[str]:
                 is_kept = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
             if not is_kept:
                 refused.append(name)
-                notes.append(f"{path_abs} is not copied: it leads out of {source_abs}")
+                why = f"leads out of {source_abs}" if stat.S_ISLNK(mode) else "is no file"
+                notes.append(f"{path_abs} is not copied: it {why}")
         return refused
 
     shutil.copytree(source_abs, target_abs, symlinks=True, ignore=without)

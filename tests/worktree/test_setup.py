@@ -174,6 +174,31 @@ def test_what_a_gate_has_removed_is_installed_again(project: Repo, out: Path) ->
         assert (text(place, "deps/installed"), installed(out)) == ("1", 2)
 
 
+READ_ONLY = """
+import os
+from gitgates.git.repo import find_repo
+from gitgates.worktree.checkouts import check_out
+from gitgates.worktree.setup import WorktreeSettings
+
+command = "mkdir -p deps; cp app.lock deps/installed; chmod -R a-w deps"
+settings = WorktreeSettings(setup=(command,), inputs=("*.lock",), copy=(".env",))
+with check_out(find_repo(os.getcwd(), dict(os.environ)), "HEAD", settings) as place:
+    print(*(open(f"{place.root_abs}/{name}").read() for name in ("deps/installed", ".env")))
+"""
+
+
+def test_folders_that_it_has_made_read_only_are_removed(project: Repo) -> None:
+    is_root = os.geteuid() == 0
+    if is_root and not shutil.which("setpriv"):
+        pytest.skip("root may remove everything")
+    without = ("setpriv", "--bounding-set=-dac_override,-dac_read_search") if is_root else ()
+    project.write(".env", "copied")
+    for content in "234":
+        commit(project, "app.lock", content)
+        done = project.ask(*without, sys.executable, "-c", READ_ONLY)
+        assert (done.stdout, done.stderr) == (f"{content} copied\n".encode(), b"")
+
+
 def test_what_git_has_in_one_commit_is_installed_in_another(project: Repo) -> None:
     settings = SETUP._replace(setup=(INSTALL, "echo made > deps/more; echo made > made"))
     commit(project, ".gitignore", "")

@@ -30,6 +30,7 @@ from gitgates.session.git_hooks import HookCall
 from gitgates.store.proofs import BELIEVED
 from gitgates.verbs.output import format_option, print_json, stdout, table
 from gitgates.verbs.repository import current_repo
+from gitgates.worktree.setup import SetupError
 
 _VERSION = 1
 _SHORT = 7
@@ -92,7 +93,12 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
     if run_it and todo:
         listener = Console(stdout()) if fmt == "text" else Listener()
         for verified in todo:
-            call = _run(verified, listener, strict=strict)
+            try:
+                call = _run(verified, listener, strict=strict)
+            except (SetupError, errors.GitError) as error:  # others may well be laid out
+                _say(f"{verified.title}: {error.full_message}")
+                failed.add(verified.commit.id)
+                continue
             if not call.decision or call.decision.verdict >= BLOCK:
                 failed.add(verified.commit.id)
             if not call.decision:

@@ -304,6 +304,19 @@ def test_linked_worktrees_share_their_evidence(gated: Repo) -> None:
 
 
 @pytest.mark.slow
+def test_a_commit_without_what_gates_need_does_not_keep_others_from_being_run(gated: Repo) -> None:
+    config = gated.path.joinpath("pyproject.toml").read_text()
+    for name, command in (("old", "exit 4"), ("new", "true")):
+        gated.write("pyproject.toml", f'{config}[tool.gitgates.worktree]\nsetup = "{command}"\n')
+        gated.git("add", "pyproject.toml")
+        change(gated, name, "--no-verify")
+    done = gated.gitgates("verify", "base..HEAD", "--run-missing")
+    assert done.returncode == 1
+    assert b"`exit 4`, `setup` of [tool.gitgates.worktree], failed with" in done.stderr
+    assert verified(gated) == ["bypassed the gates: py, all old", "gated new"]
+
+
+@pytest.mark.slow
 def test_run_missing_runs_it_on_exactly_that_commit(gated: Repo) -> None:
     change(gated, "bad", "--no-verify", text="bad\n")
     change(gated, "mended", "--no-verify", text="")
