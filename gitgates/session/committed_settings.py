@@ -53,7 +53,9 @@ def counted_in(
         try:
             config = parsed[content] = parsed.get(content) or checked(whole)
         except ConfigError as error:
-            raise _in_place(error, place) from error
+            message = f"the configuration {place} has problems:\n{error.message}"
+            hint = error.hint if error is whole else _another(place)
+            raise ConfigError(message, hint) from error
         counted[treeish] = Counted(config, _note(config, place, files))
     return counted
 
@@ -78,10 +80,7 @@ def _content(raw: Raw) -> tuple[tuple[str, bytes], ...]:
     return tuple(sorted((p, c.replace(b"\r\n", b"\n")) for p, c in raw.items() if c is not None))
 
 
-def _in_place(error: ConfigError, place: str) -> ConfigError:
-    """Return an error that says which configuration is meant: there is more than one."""
-    message = f"the configuration {place} has problems:\n{error.message}"
+def _another(place: str) -> str:
+    """Return what to do if the configuration that counts has errors."""
     verb = "stage" if place == STAGED else "commit"
-    return ConfigError(
-        message, f"That of the working tree is another one: {verb} it, if it is right."
-    )
+    return f"That of the working tree is another one: {verb} it, if it is right."

@@ -163,6 +163,8 @@ def test_a_link_out_of_the_repository_is_no_configuration_of_a_commit(repo: Repo
     done = repo.commit()
     assert done.returncode == 1
     assert b"gitgates.toml: is a symbolic link to `../settings.toml`, which is no" in done.stderr
+    assert b"link to one of them, or copy it." in done.stderr
+    assert b"another one" not in done.stderr
 
 
 def test_only_the_staged_configuration_can_be_wrong(repo: Repo) -> None:
