@@ -9,8 +9,8 @@ from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
 from gitgates.git.repo import find_repo
 from gitgates.proc.call import start_unattended
-from gitgates.store.files import lock_file, make_folder, read_cached, replace_cached
-from gitgates.worktree.setup import set_up, setup_key, worktree_settings
+from gitgates.store.files import lock_file, make_folder, read_cached, remove_file, replace_cached
+from gitgates.worktree.setup import SetupError, set_up, setup_key, worktree_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 def start(repo: Repo, env: Mapping[str, str]) -> None:
     """Have what gates need installed in a linked worktree. Raises: OSError."""
     make_folder(repo.state_abs)
+    match read_cached(_state_of(repo)):
+        case (str(), str(why)) if why:
+            remove_file(_state_of(repo))  # it is tried again, and waited for
+        case _:
+            pass
     code = f"from gitgates.worktree.background import run; run({repo.root_abs!r})"
     start_unattended(code, env)
 
@@ -87,5 +92,21 @@ def _set_up(repo: Repo) -> str:
         case _:
             pass
     main_repo = repo._replace(root_abs=os.path.dirname(repo.common_dir_abs))
+    if settings.setup:
+        _refuse_links(repo, main_repo.root_abs)
     set_up(settings, repo, main_repo, log_abs=f"{repo.state_abs}/setup.log", say=lambda _text: None)
     return key
+
+
+def _refuse_links(repo: Repo, main_abs: str) -> None:
+    """Raise SetupError for a link into another working tree, through which `setup` would write."""
+    own, others = (f"{os.path.realpath(folder)}/" for folder in (repo.root_abs, main_abs))
+    for name in repo.git.names("ls-files", "-z", "--others", "--directory"):
+        path_abs = f"{repo.root_abs}/{name}"
+        target = f"{os.path.realpath(path_abs)}/"
+        if os.path.islink(path_abs) and target.startswith(others) and not target.startswith(own):
+            raise SetupError(
+                f"{path_abs} is a link to {target.rstrip('/')}, and `setup` of "
+                "[tool.gitgates.worktree] might write there: it was not run",
+                "Remove the link, or `setup` or `agents`.",
+            )

@@ -68,6 +68,26 @@ def test_what_fails_is_told(repo: Repo, out: Path) -> None:
         assert "failed with exit status 7" in text
 
 
+def test_nothing_is_written_through_a_link_to_another_worktree(repo: Repo, out: Path) -> None:
+    agent = linked_agent(repo, "rm -rf deps/*; touch deps/installed")
+    repo.write("deps/mine", "of the person")
+    (agent.repo.path / "deps").symlink_to(repo.path / "deps")
+    agent.start()
+    agent.prompt()
+    agent.write("a.py", "x = 1\n")
+    assert f"deps is a link to {repo.path}/deps, and `setup`" in agent.stop()["reason"]
+    assert (repo.path / "deps/mine").exists()
+    assert not (out / "log").exists()
+    (agent.repo.path / "deps").unlink()
+    (agent.repo.path / "inner").mkdir()
+    (agent.repo.path / "deps").symlink_to("inner")
+    agent = Agent(agent.repo, "s3")
+    agent.start()
+    agent.prompt()
+    agent.write("a.py", "x = 2\n")
+    assert agent.stop() == {}
+
+
 def test_the_main_worktree_is_left_alone(repo: Repo, out: Path) -> None:
     agent = linked_agent(repo, "mkdir deps; touch deps/installed")
     agent = Agent(repo)
