@@ -104,9 +104,13 @@ class Layout:
     def reset(self, tree: str) -> None:
         """Write what is not as in a tree. Raises: GitError, OSError."""
         alone = ("--no-recurse-submodules", "--no-sparse-checkout")
-        self._empty_submodules()
         self._git.out("read-tree", "--reset", "-u", *alone, tree)
         self._empty_submodules()
+
+    def put_back(self, tree: str) -> None:
+        """Write what is not as in the tree that is laid out. Raises: GitError, OSError."""
+        self._empty_submodules()  # git fails at a link on the way to one
+        self.reset(tree)
 
     def _empty_submodules(self) -> None:
         """Remove what is in the folders of submodules, which git does not clean.
@@ -190,19 +194,23 @@ def env_in(folder_abs: str, repo: Repo) -> dict[str, str]:
     """Return the environment for a folder that stands in for the user's working tree.
 
     It has none of git's variables, and paths in the working tree lead into the folder. An
-    environment that is active there, say, would be used, and its packages with it. In a home
-    that is itself the working tree, programs may lie anywhere in it.
+    environment that is active there, say, would be used, and its packages with it. A home in the
+    working tree stays; in one that is itself the working tree, programs may lie anywhere.
     """
     env, root_abs = without_git(repo.env), os.path.realpath(repo.root_abs)
-    if f"{os.path.realpath(env.get('HOME') or '/')}/".startswith(f"{root_abs}/"):
+    home_abs = os.path.realpath(env.get("HOME") or "/")
+    if home_abs == root_abs:
         return env
+    is_in, after = home_abs.startswith(f"{root_abs}/"), f"[/{_AFTER_A_PATH}]|$"
+    but = rf"(?!{re.escape(home_abs.removeprefix(root_abs))}(?:{after}))" if is_in else ""
     names = "|".join(map(re.escape, dict.fromkeys((repo.root_abs, root_abs))))
-    in_root = re.compile(rf"(?:{names})(?=[/{_AFTER_A_PATH}]|$)")
+    in_root = re.compile(rf"(?:{names}){but}(?={after})")
 
     def moved(path: str) -> str:
-        real = os.path.realpath(path)
-        is_inside = f"{real}/".startswith(f"{root_abs}/")
-        return folder_abs + real.removeprefix(root_abs) if is_inside else path
+        real = f"{os.path.realpath(path)}/"
+        if not real.startswith(f"{root_abs}/") or (is_in and real.startswith(f"{home_abs}/")):
+            return path
+        return folder_abs + real.removeprefix(root_abs)[:-1]
 
     def all_moved(part: str) -> str:
         text = in_root.sub(lambda _found: folder_abs, moved(part) if part[:1] == "/" else part)

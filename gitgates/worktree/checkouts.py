@@ -182,7 +182,7 @@ class _Making:
             limit_s=self._limit_s,
         )
         changed = layout.changed()
-        layout.reset(content.tree)
+        layout.put_back(content.tree)
         added = [name for name in layout.added() if name.rstrip("/") not in copied]
         installed = (*added, *changed)
         notes = []

@@ -97,6 +97,11 @@ def test_the_environment_leads_into_the_checkout(
         assert env["OPTIONS"] == f"--at={there}/x --near={root}-other"
         assert env["TWO"] == f"{there}/x --at={there}&{there}/deps/y"
         assert env["REQUIRED"] == f"--require={there}/deps/x.js"
+    inside = {**os.environ, "HOME": f"{root}/home", "IN_IT": f"--at={root}/home/x"}
+    with check_out(find_repo(str(root), inside), "HEAD", SETUP) as place:
+        env = place.repo.env
+        assert env["PATH"].startswith(f"{place.root_abs}/deps/bin:")
+        assert (env["HOME"], env["IN_IT"]) == (f"{root}/home", f"--at={root}/home/x")
     at_home = {**os.environ, "HOME": str(root)}  # then programs are in it
     with check_out(find_repo(str(root), at_home), "HEAD", SETUP) as place:
         assert place.repo.env["PATH"].startswith(f"{root}/deps/bin:")
