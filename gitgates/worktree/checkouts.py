@@ -133,10 +133,10 @@ class _Making:
             if names
         ]
         root_abs = self._slot.folder_abs
+        is_whole = all(os.path.lexists(f"{root_abs}/{name}") for name in content.installed)
         copied, more = copy_ignored(self._repo, settings.copy, root_abs, layout.has)
         inputs = (*copied, *layout.entries(settings.inputs)) if settings.setup else ()
         key = setup_key(settings, inputs)
-        is_whole = all(os.path.lexists(f"{root_abs}/{name}") for name in content.installed)
         if content.installed and not (content.key == key and is_whole):
             if not layout.update(tree, tree, copied):  # folders without write permission, say
                 layout.fill(tree)

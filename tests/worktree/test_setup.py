@@ -173,9 +173,11 @@ def test_what_is_no_longer_copied_is_gone(project: Repo, out: Path) -> None:
 
 
 def test_what_a_gate_has_removed_is_installed_again(project: Repo, out: Path) -> None:
-    with out_of(project) as place:
+    project.write("deps/.env", "copied")  # makes the folder anew
+    settings = SETUP._replace(copy=("deps/.env",))
+    with out_of(project, settings) as place:
         shutil.rmtree(f"{place.root_abs}/deps")
-    with out_of(project) as place:
+    with out_of(project, settings) as place:
         assert (text(place, "deps/installed"), installed(out)) == ("1", 2)
 
 
