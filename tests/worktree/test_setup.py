@@ -317,3 +317,38 @@ def test_each_language_is_installed_once() -> None:
     )
     assert install_commands({"yarn.lock"}, b"# yarn lockfile v1\n")[0].endswith("--frozen-lockfile")
     assert install_commands({"Cargo.lock", "go.sum"}) == ()
+
+
+@pytest.mark.thorough
+def test_whenever_it_is_killed_the_next_one_is_whole(project: Repo, out: Path) -> None:
+    """Two commits in turn, with other lock files, each killed at a moment that grows."""
+    commit(project, "app.lock", "2")
+    commits = [project.git("rev-parse", "HEAD~1"), project.git("rev-parse", "HEAD")]
+    install = "mkdir deps; for i in 1 2 3 4; do sleep 0.02; echo x >> deps/part; done; cat app.lock"
+    settings = WorktreeSettings(setup=(f"{install} > deps/installed",), inputs=("*.lock",))
+    program = f"""
+import sys
+from gitgates.core import environ
+from gitgates.git.repo import find_repo
+from gitgates.worktree.checkouts import check_out
+from gitgates.worktree.setup import WorktreeSettings
+repo = find_repo({str(project.path)!r}, environ.read())
+print(flush=True)
+for treeish in {commits!r} * 9:
+    with check_out(repo, treeish, {settings!r}):
+        pass
+"""
+    for moment in range(40):
+        running = subprocess.Popen((sys.executable, "-c", program), stdout=subprocess.PIPE)
+        assert running.stdout
+        running.stdout.readline()
+        time.sleep(moment * 0.017)
+        running.kill()
+        running.communicate()
+        lock = "12"[moment % 2]
+        with out_of(project, settings, commits[moment % 2]) as place:
+            root = Path(place.root_abs)
+            assert (text(place, "deps/installed"), text(place, "app.lock")) == (lock, lock)
+            assert text(place, "deps/part") == "x\n" * 4
+            assert Repo(root).git("status", "--porcelain", "--ignored") == "!! deps/"
+    assert out.exists()
