@@ -5,6 +5,7 @@
                               and links to that which the user's may lose (`held.py`)
     refs/points/WORKTREE      the last point of each worktree
     refs/trees/TREE           what sessions and runs have seen, for a month
+    id                        by which it is told from another one at the same place
     of                        the common git folder of the repository that it belongs to
 
 It lies in `$XDG_STATE_HOME/gitgates/files/`, where `rm -rf .git`, or a script that empties the
@@ -232,6 +233,7 @@ class Memory:
             ("config", config.encode()),
             ("of", os.fsencode(self.repo.common_dir_abs)),
             ("number", b"0"),
+            ("id", os.urandom(16).hex().encode()),
         ):
             replace_file(f"{new_abs}/{name}", content, sync=False)
         try:
@@ -242,9 +244,13 @@ class Memory:
                 raise
 
     def identity(self) -> tuple[object, ...]:
-        """Return what tells this memory from one that was begun anew."""
+        """Return what tells this memory from one that was begun anew.
+
+        A file system may give the number of a folder that is gone to the next one.
+        """
         now = os.stat(f"{self.folder_abs}/objects")
-        return self.folder_abs, now.st_dev, now.st_ino
+        own_id = read_state(f"{self.folder_abs}/id") or b""
+        return self.folder_abs, now.st_dev, now.st_ino, own_id
 
     def forget_index(self) -> None:
         """Remove the indexes of this worktree; they are made again. Raises: OSError."""

@@ -291,6 +291,24 @@ def test_a_damaged_memory_is_begun_anew_and_says_so(filled: Repo, missing: str) 
     assert _is_whole(filled, done.point, present(filled))
 
 
+def test_a_new_memory_with_the_inode_of_the_old_one_lacks_nothing(
+    filled: Repo, tmp_path: Path
+) -> None:
+    """As some file systems give a folder the number of one that is gone."""
+    recorded(filled, PERSON)
+    memory = Memory(repository(filled))
+    objects, aside = Path(memory.folder_abs) / "objects", tmp_path / "objects"
+    objects.rename(aside)
+    shutil.rmtree(memory.folder_abs)
+    memory.prepare()
+    objects.rmdir()
+    for folder in aside.iterdir():
+        shutil.rmtree(folder)
+    aside.rename(objects)
+    point = recorded(filled, PERSON)
+    assert _is_whole(filled, point, present(filled))
+
+
 @pytest.mark.parametrize("part", ["commits", "all objects", "index", "facts"])
 def test_damaged_objects_are_written_again(filled: Repo, part: str) -> None:
     filled.write("new", "new\n")
