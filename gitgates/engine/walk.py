@@ -26,7 +26,7 @@ from gitgates.core.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from gitgates.core.types import Level
 
@@ -78,8 +78,20 @@ class _Walker:
         self.visits: list[Visit] = []
 
     def walk(self) -> Walk:
+        verdict, is_over = self.visit_all(self.plan.listed)
+        if is_over or (verdict == BLOCK and self.plan.hook.fail_fast):
+            return self.over(verdict)
+        if not self.due and verdict < BLOCK:
+            verdict = max(verdict, self.check_again())
+        due = tuple(dict.fromkeys(self.due))
+        return Walk(due=due, verdict=verdict, visits=tuple(self.visits), not_run=())
+
+    def visit_all(self, names: Iterable[str]) -> tuple[Level, bool]:
+        """Visit gates, one after the other unless they may run at once.
+
+        Return what they mean, and whether no other gate may run.
+        """
         collect = self.plan.hook.strategy == "collect"
-        names = self.plan.listed
         unfinished: set[str] = set()
         verdict: Level = ALLOW
         for name in names:
@@ -91,20 +103,13 @@ class _Walker:
                 continue
             verdict = max(verdict, level)
             if verdict == STOP or (verdict == BLOCK and not collect):
-                return self.over(verdict)
-        if verdict == BLOCK and self.plan.hook.fail_fast:
-            return self.over(verdict)
-        if not self.due and verdict < BLOCK:
-            verdict = max(verdict, self.check_again())
-        due = tuple(dict.fromkeys(self.due))
-        return Walk(due=due, verdict=verdict, visits=tuple(self.visits), not_run=())
+                return verdict, True
+        return verdict, False
 
     def check_again(self) -> Level:
         """Visit gates again that have passed on files which another gate changed later."""
-        verdict: Level = ALLOW
-        for name in self.stale():
-            verdict = max(verdict, self.visit(name) or ALLOW)
-        if not self.due and (circular := self.stale()):
+        verdict, is_over = self.visit_all(self.stale())
+        if not (self.due or is_over) and (circular := self.stale()):
             reason = f"{', '.join(f'`{name}`' for name in circular)} would have to run again"
             result = GateResult(gate=circular[0], status="failed", reason=f"{reason}: {_CIRCLE}")
             self.visits.append(Visit(result=result, verdict=BLOCK, action="BLOCK"))

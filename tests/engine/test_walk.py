@@ -364,3 +364,18 @@ def test_gates_that_keep_changing_what_they_check_are_an_error() -> None:
     assert (walk.due, walk.verdict) == ((), BLOCK)
     reason = "`other` would have to run again: gates keep changing what it has checked"
     assert walk.visits[-1].result.reason == reason
+
+
+def test_gates_that_are_checked_again_run_as_their_hook_says() -> None:
+    """One after the other in a sequence; what writes, alone."""
+    checks = (Gate(name="a", command="x"), Gate(name="b", command="x", on_fail="d"))
+    fixers = (Gate(name="c", command="x", writes=True), Gate(name="d", command="x", writes=True))
+    for strategy, due in (("sequence", ["a"]), ("collect", ["a", "b"])):
+        hook = Hook(name="manual", gates=("a", "b", "c"), strategy=strategy)  # type: ignore[arg-type]
+        plan = make_plan(Config(gates=(*checks, *fixers)), hook, EVENT, {})
+        results = {(name, 0): GateResult(gate=name, status="passed") for name in "ab"}
+        results["c", 0] = GateResult(gate="c", status="passed", changed_paths=("f",))
+        walk = advance(plan, results)
+        assert [one.step.gate.name for one in walk.due] == due
+        results["b", 1] = GateResult(gate="b", status="failed")
+        assert [one.step.gate.name for one in advance(plan, results).due] == ["a"]
