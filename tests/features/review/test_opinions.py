@@ -104,7 +104,7 @@ def test_what_fails_is_no_opinion(repo: Repo, out: Path) -> None:
     told = json.loads(done.stdout)["opinions"]
     assert [(one["name"], one["status"], one["reason"]) for one in told] == [
         ("echo 1", "failed", "it failed: exit status 1"),
-        ("nonesuch", "not-started", "it could not be started: command not found"),
+        ("nonesuch", "not-started", "it could not be started: command not found: nonesuch"),
         ("true", "silent", "it printed nothing"),
         ("kill", "killed", "it was killed by signal 9"),
         ("echo 2", "answered", ""),
