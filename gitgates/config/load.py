@@ -43,7 +43,7 @@ _KEY = (
 
 
 class SettingsFiles(Record):
-    """SettingsFiles files, and their configuration, if that is known."""
+    """The settings files of a root, and their configuration, if that is known."""
 
     raw: Raw
     config: Config | None = None

@@ -31,6 +31,6 @@ def with_program(result: GateResult, gate: Gate, env: Mapping[str, str]) -> Gate
     if programs:
         program = b"".join(programs[-1])  # of the groups, one has matched
         reason = f"{reason}: {plain_line(program.decode('utf-8', 'replace'))}"
-    if _BARE.issuperset(folder for folder in path.split(":") if folder):
+    if path and _BARE.issuperset(path.split(":")):
         reason += f"; PATH is only {path}, as in a client that was not started from a terminal"
     return result._replace(reason=reason)

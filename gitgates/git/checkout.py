@@ -135,10 +135,8 @@ class Layout:
         return bool(self._git.names("ls-files", "-z", "--", name))
 
     def entries(self, patterns: Iterable[str]) -> list[str]:
-        """Return mode, object and name of each file that matches one of the patterns."""
-        words = [f"--exclude={pattern}" for pattern in patterns]
-        ask = ("ls-files", "--stage", "-z", "--cached", "--ignored")
-        return self._git.names(*ask, *words) if words else []
+        """Return what `matching_entries` does, of the tree."""
+        return matching_entries(self._git, patterns)
 
     def changed(self) -> list[str]:
         """Return the paths of files of the tree that are not as they were written."""
@@ -160,6 +158,13 @@ class Layout:
         """
         repo = _make_repository(self._repo, self._slot, commit, ignored)
         return repo._replace(env=env_in(self.folder_abs, self._repo))
+
+
+def matching_entries(git: Git, patterns: Iterable[str]) -> list[str]:
+    """Return mode, object and name of each file in an index that matches one of the patterns."""
+    words = [f"--exclude={pattern}" for pattern in patterns]
+    ask = ("ls-files", "--stage", "-z", "--cached", "--ignored")
+    return git.names(*ask, *words) if words else []  # git takes no patterns for a mistake
 
 
 def resolve(repo: Repo, treeish: str) -> tuple[str, str]:

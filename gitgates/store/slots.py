@@ -134,26 +134,27 @@ def _is_others(folder_abs: str, number: int) -> bool:
 def prune_slots(folder_abs: str, kept: int = KEPT_FREE) -> int:
     """Remove unused folders that are too many, too large or old; return how many.
 
-    `kept`: how many may stay. What cannot be removed stays.
+    `kept`: how many may stay. Only those that are to go are locked, as whoever finds one locked
+    takes another one. What cannot be removed stays.
     """
-    unused = removed = total = 0
-    for number in range(1, _MOST + 1):
-        lock_abs = f"{folder_abs}/{number}.lock"
+    removed = total = 0
+    for count, each in enumerate(kept_slots(folder_abs), 1):
+        total += each.size_bytes
+        is_large = count > 1 and total > KEPT_BYTES
+        if count <= kept and not is_large and each.age_s <= KEPT_S:
+            continue
+        lock_abs = f"{each.folder_abs}.lock"
         try:
-            is_old = time.time() - os.stat(lock_abs).st_mtime > KEPT_S
             lock_fd = lock_file(lock_abs, flags=os.O_RDWR)
         except OSError:
             continue
         if lock_fd < 0:
             continue
-        slot = Slot(f"{folder_abs}/{number}", lock_fd)
-        unused += 1
-        total += size_of(slot.state())
+        slot = Slot(each.folder_abs, lock_fd)
         try:
-            if unused > kept or is_old or (unused > 1 and total > KEPT_BYTES):
-                slot.empty()
-                os.unlink(lock_abs)
-                removed += 1
+            slot.empty()
+            os.unlink(lock_abs)
+            removed += 1
         except (OSError, StateError):
             continue
         finally:
@@ -179,11 +180,6 @@ def kept_slots(folder_abs: str) -> list[KeptSlot]:
         except OSError:
             continue
         state = read_cached(f"{base_abs}.state")
-        size = size_of(state if isinstance(state, tuple) else None)
+        size = state[-1] if isinstance(state, tuple) and isinstance(state[-1], int) else 0
         slots.append(KeptSlot(base_abs, size, max(time.time() - used, 0.0)))
     return slots
-
-
-def size_of(state: tuple[object, ...] | None) -> int:
-    """Return how many bytes a folder has, by what was recorded of it; 0 where that is not known."""
-    return state[-1] if state and isinstance(state[-1], int) else 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import stat
 
 from gitgates.core.errors import StateError
 from gitgates.store.files import lock_file, make_folder, read_or_empty, remove_tree, replace_file
@@ -27,7 +28,10 @@ def cache_path(repo: Repo) -> str:
     common_abs = os.path.realpath(repo.common_dir_abs)
     name = hashlib.sha256(os.fsencode(common_abs)).hexdigest()[:16]
     folder_abs = f"{_base(repo.env)}/{name}"
-    return f"{_temporary()}/{name}" if _is_in(folder_abs, repo.root_abs) else folder_abs
+    main_abs, git_folder = os.path.split(common_abs)
+    trees = (repo.root_abs, main_abs) if git_folder == ".git" else (repo.root_abs,)
+    is_inside = any(_is_in(folder_abs, root_abs) for root_abs in trees)
+    return f"{_temporary()}/{name}" if is_inside else folder_abs
 
 
 def cache_folder(repo: Repo) -> str:
@@ -35,8 +39,9 @@ def cache_folder(repo: Repo) -> str:
     common_abs, folder_abs = os.path.realpath(repo.common_dir_abs), cache_path(repo)
     try:
         make_folder(folder_abs)
-        if folder_abs.startswith(_temporary()):
-            _refuse_others(os.path.dirname(_temporary()))
+        above_abs = os.path.dirname(_temporary())
+        if folder_abs.startswith(above_abs) and not _is_ours(above_abs):
+            raise PermissionError(errno.EACCES, "another user may write to it", above_abs)
         if not os.path.exists(f"{folder_abs}/{_OWNER}"):
             replace_file(f"{folder_abs}/{_OWNER}", os.fsencode(common_abs), sync=False)
     except OSError as error:
@@ -54,6 +59,8 @@ def remove_orphans(env: Mapping[str, str]) -> int:
     """
     removed = 0
     for base_abs in (_base(env), _temporary()):
+        if base_abs == _temporary() and not _is_ours(os.path.dirname(base_abs)):
+            continue
         for name in _names(base_abs):
             folder_abs = f"{base_abs}/{name}"
             owner = os.fsdecode(read_or_empty(f"{folder_abs}/{_OWNER}"))
@@ -75,14 +82,20 @@ def _base(env: Mapping[str, str]) -> str:
 
 
 def _temporary() -> str:
-    return f"/tmp/gitgates-{os.geteuid()}/cache"  # noqa: S108 - where _is_in has no other place
+    return f"/tmp/gitgates-{os.geteuid()}/cache"  # noqa: S108 - `_is_ours` looks whose it is
 
 
-def _refuse_others(folder_abs: str) -> None:
-    """Raise PermissionError where another user may have made a folder, or may write to it."""
-    status = os.lstat(folder_abs)
-    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
-        raise PermissionError(errno.EACCES, "it is not ours alone", folder_abs)
+def _is_ours(folder_abs: str) -> bool:
+    """Return whether a folder is ours alone: no other user has made it, or may write to it."""
+    try:
+        status = os.lstat(folder_abs)
+    except OSError:
+        return False
+    return (
+        stat.S_ISDIR(status.st_mode)
+        and status.st_uid == os.geteuid()
+        and not status.st_mode & 0o022
+    )
 
 
 def _is_in(path_abs: str, root_abs: str) -> bool:

@@ -1,7 +1,8 @@
 """Private checkouts: commits and trees that gates run on, in folders that are kept for the next.
 
 They lie outside of the working tree and of `.git`. One is what git says, and what `setup` has
-installed there; whatever else gates have left is removed when it is handed out.
+installed there. When it is handed out, whatever gates have left is removed, but for what they have
+left inside of that.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from gitgates.git.checkout import Layout, resolve, tree_of_index
 from gitgates.proc.descendants import Descendants
 from gitgates.store.slots import prune_slots, take_slot
 from gitgates.worktree.cache import cache_folder
-from gitgates.worktree.setup import copy_ignored, install, setup_key
+from gitgates.worktree.setup import WorktreeSettings, copy_ignored, install, setup_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from gitgates.git.repo import Repo
     from gitgates.store.slots import Slot
-    from gitgates.worktree.setup import WorktreeSettings
 
 FOLDER = "checkouts"
 CHECKOUT = "GITGATES_CHECKOUT"
@@ -67,14 +67,15 @@ class Checkout:
 def check_out(
     repo: Repo,
     treeish: str,
-    settings: WorktreeSettings,
+    settings: WorktreeSettings | None,
     say: Callable[[str], None] = lambda _text: None,
     *,
     limit_s: float = 0.0,
 ) -> Checkout:
     """Check out a commit, tag or tree, with what gates need there.
 
-    `say`: told that something is being installed. `limit_s`: how long that may take, if there is
+    `settings`: None where no gate is to run; then what is installed stays as it is. `say`: told
+    that something is being installed. `limit_s`: how long that may take, if there is
     such a limit.
 
     Raises: GitError where there is no such tree or git cannot lay it out; StateError where nothing
@@ -114,11 +115,12 @@ class _Making:
         repo: Repo,
         slot: Slot,
         *,
-        settings: WorktreeSettings,
+        settings: WorktreeSettings | None,
         say: Callable[[str], None],
         limit_s: float,
     ) -> None:
-        self._repo, self._slot, self._settings = repo, slot, settings
+        self._repo, self._slot, self._settings = repo, slot, settings or WorktreeSettings()
+        self._is_kept = settings is None
         self._say, self._limit_s = say, limit_s
         self._layout = Layout(repo, slot)
 
@@ -136,8 +138,8 @@ class _Making:
         is_whole = all(os.path.lexists(f"{root_abs}/{name}") for name in content.installed)
         copied, more = copy_ignored(self._repo, settings.copy, root_abs, layout.has)
         inputs = (*copied, *layout.entries(settings.inputs)) if settings.setup else ()
-        key = setup_key(settings, inputs)
-        if content.installed and not (content.key == key and is_whole):
+        key = content.key if self._is_kept else setup_key(settings, inputs)
+        if content.installed and not (content.key == key and (is_whole or self._is_kept)):
             if not layout.update(tree, tree, copied):  # folders without write permission, say
                 layout.fill(tree)
                 copied, more = copy_ignored(self._repo, settings.copy, root_abs, layout.has)

@@ -1,10 +1,8 @@
-"""The files that say which packages a project has, and the commands that install these. Pure."""
+"""The files that say which packages a project has, and the commands that install these."""
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Container
+import os
 
 # Not Cargo.lock and go.sum: those tools fetch what they need when they build.
 INSTALL_COMMANDS = {
@@ -35,12 +33,20 @@ _NODE = ("pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "package-lock.j
 _FIRST_YARN = b"# yarn lockfile v1"  # its command has another option for the same
 
 
-def install_commands(names: Container[str], yarn_lock: bytes = b"") -> tuple[str, ...]:
-    """Return the commands for a project that has these files in its root; of a language, one."""
+def install_commands(root_abs: str) -> tuple[str, ...]:
+    """Return the commands for the files in the root of a project; of a language, one."""
+    from gitgates.store.files import read_or_empty  # the schema is made without POSIX, too
+
+    names = os.listdir(root_abs)
     python = [name for name in _PYTHON if name in names]
     node = [name for name in (*_NODE, "npm-shrinkwrap.json") if name in names]
     others = [n for n in INSTALL_COMMANDS if n not in (*_PYTHON, *_NODE, *node) and n in names]
     commands = [INSTALL_COMMANDS[name] for name in (*python[:1], *node[:1], *others)]
-    if _FIRST_YARN in yarn_lock:
+    if _FIRST_YARN in read_or_empty(f"{root_abs}/yarn.lock"):
         commands = [text.replace("--immutable", "--frozen-lockfile") for text in commands]
     return tuple(commands)
+
+
+def as_setting(commands: tuple[str, ...]) -> str | list[str]:
+    """Return commands as the value of `setup`, in the shortest form."""
+    return commands[0] if len(commands) == 1 else [*commands]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 
 from gitgates.core.clean import first_few, visible_line
-from gitgates.store.files import read_or_empty
-from gitgates.worktree.lock_files import install_commands
+from gitgates.worktree.lock_files import as_setting, install_commands
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,15 +22,11 @@ def setup_hints(repo: Repo, config: Config, hook: str) -> tuple[str, ...]:
 
     Nothing, where the working tree has no more than git has, and no lock file.
     """
-    ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    ignored = [name for name in repo.git.names(*ask) if not name.endswith(_CACHES)]
-    commands = install_commands(
-        os.listdir(repo.root_abs), read_or_empty(f"{repo.root_abs}/yarn.lock")
-    )
+    ignored, commands = ignored_in(repo), install_commands(repo.root_abs)
     if not (ignored or commands):
         return ()
     has = f": {first_few(ignored, _MOST_NAMED)}" if ignored else ""
-    setup = json.dumps(commands[0] if len(commands) == 1 else [*commands] or _ANY)
+    setup = json.dumps(as_setting(commands) or _ANY)
     source = next(iter(config.sources), "pyproject.toml")
     table = "tool.gitgates.worktree" if source.endswith("pyproject.toml") else "worktree"
     place, others = f"[{table}] setup = {setup} in {source}", "commit or stash your changes first"
@@ -41,3 +35,9 @@ def setup_hints(repo: Repo, config: Config, hook: str) -> tuple[str, ...]:
         f"a private checkout has nothing that git ignores in the working tree{visible_line(has)}",
         f"if gates need it, have it installed there: {ways}",
     )
+
+
+def ignored_in(repo: Repo) -> list[str]:
+    """Return what git ignores in a working tree, but for caches; of a folder, only its name."""
+    ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+    return [name for name in repo.git.names(*ask) if not name.endswith(_CACHES)]

@@ -16,8 +16,10 @@ from process_support import is_running, wait_for
 from worktree_state import where, whole
 
 from gitgates.core.errors import StateError
+from gitgates.git.checkout import matching_entries
 from gitgates.git.repo import find_repo
 from gitgates.store.slots import KEPT_BYTES, prune_slots, take_slot
+from gitgates.worktree import cache
 from gitgates.worktree.cache import cache_folder, cache_path, remove_orphans
 from gitgates.worktree.checkouts import Checkout, check_out
 from gitgates.worktree.lock_files import install_commands
@@ -279,10 +281,12 @@ def test_an_object_is_what_its_id_says(project: Repo) -> None:
 
 
 def test_the_cache_is_never_in_the_working_tree(
-    project: Repo, monkeypatch: pytest.MonkeyPatch
+    project: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    project.git("worktree", "add", "-q", str(tmp_path / "linked"))
     monkeypatch.setenv("XDG_CACHE_HOME", f"{project.path}/cache")
-    assert cache_path(where(project)).startswith(f"/tmp/gitgates-{os.geteuid()}/cache/")
+    for repo in (project, Repo(tmp_path / "linked")):
+        assert cache_path(where(repo)).startswith(f"/tmp/gitgates-{os.geteuid()}/cache/")
     monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
     with pytest.raises(StateError, match="cannot be written"):
         cache_folder(where(project))
@@ -299,6 +303,43 @@ def test_what_is_of_no_repository_any_more_is_removed(project: Repo, tmp_path: P
     assert (os.path.exists(kept), os.path.exists(gone)) == (True, False)
 
 
+@pytest.mark.parametrize("mode", [0o700, 0o777])
+def test_a_folder_that_others_may_write_to_is_not_used(
+    project: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: int
+) -> None:
+    shared = tmp_path / "shared"
+    (shared / "cache/gone").mkdir(parents=True)
+    (shared / "cache/gone/repository").write_text("/nowhere")
+    shared.chmod(mode)
+    monkeypatch.setattr(cache, "_temporary", lambda: f"{shared}/cache")
+    assert remove_orphans(where(project).env) == (mode == 0o700)
+    monkeypatch.setenv("XDG_CACHE_HOME", f"{project.path}/cache")
+    if mode == 0o700:
+        assert cache_folder(where(project)).startswith(f"{shared}/cache/")
+        return
+    with pytest.raises(StateError, match="another user may write to it"):
+        cache_folder(where(project))
+
+
+def test_who_only_looks_leaves_what_is_installed(project: Repo, out: Path) -> None:
+    with out_of(project):
+        pass
+    commit(project, "a", "second")
+    with check_out(where(project), "HEAD", None) as place:
+        assert text(place, "a") == "second"
+    with out_of(project):
+        assert installed(out) == 1
+
+
+def test_of_no_patterns_no_file_is_an_input(project: Repo, out: Path) -> None:
+    assert matching_entries(where(project).git, ()) == []
+    for content in ("1", "2"):
+        commit(project, "app.lock", content + content)
+        with out_of(project, SETUP._replace(inputs=())):
+            pass
+    assert installed(out) == 1
+
+
 def test_large_ones_are_not_kept(project: Repo) -> None:
     with out_of(project), out_of(project) as place:
         folder = os.path.dirname(place.root_abs)
@@ -310,13 +351,20 @@ def test_large_ones_are_not_kept(project: Repo) -> None:
     assert (os.path.exists(f"{folder}/1"), os.path.exists(f"{folder}/2")) == (True, False)
 
 
-def test_each_language_is_installed_once() -> None:
-    assert install_commands({"uv.lock", "requirements.txt", "package-lock.json"}) == (
+def test_each_language_is_installed_once(tmp_path: Path) -> None:
+    def commands(*names: str) -> tuple[str, ...]:
+        for old in tmp_path.iterdir():
+            old.unlink()
+        for name in names:
+            (tmp_path / name).write_text("# yarn lockfile v1\n")
+        return install_commands(str(tmp_path))
+
+    assert commands("uv.lock", "requirements.txt", "package-lock.json") == (
         "uv sync --locked",
         "npm ci",
     )
-    assert install_commands({"yarn.lock"}, b"# yarn lockfile v1\n")[0].endswith("--frozen-lockfile")
-    assert install_commands({"Cargo.lock", "go.sum"}) == ()
+    assert commands("yarn.lock")[0].endswith("--frozen-lockfile")
+    assert commands("Cargo.lock", "go.sum") == ()
 
 
 @pytest.mark.thorough

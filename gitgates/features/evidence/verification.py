@@ -210,11 +210,9 @@ def _plan(repo: Repo, commit: Commit, config: Config, event: Event) -> Plan:
     plan = make_plan(config, hook, event, {})
     if not has_types(plan):
         return plan
-    # Only to look at types of files.
-    from gitgates.worktree.checkouts import check_out
-    from gitgates.worktree.setup import WorktreeSettings
+    from gitgates.worktree.checkouts import check_out  # only to look at types of files
 
-    with check_out(repo, commit.id, WorktreeSettings()) as checkout:
+    with check_out(repo, commit.id, None) as checkout:
         files_abs = checkout.repo.root_abs
         return make_plan(config, hook, event._replace(files_abs=files_abs), {})._replace(
             event=event

@@ -31,7 +31,7 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     is_linked = call.repo.git_dir_abs != call.repo.common_dir_abs
     if not (settings.agents and is_linked) or call.is_dry:
         return so_far
-    from gitgates.worktree.background import ready, start  # only in worktrees of agents
+    from gitgates.features.worktree.background import ready, start  # only in worktrees of agents
 
     if call.kind in _BEGINNINGS:
         start(call.repo, call.env)

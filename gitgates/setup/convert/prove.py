@@ -24,15 +24,14 @@ from gitgates.setup.convert.conversion import Conversion
 from gitgates.setup.discover import lefthook, managers
 from gitgates.setup.discover.project import BadFile, Project, texts
 from gitgates.setup.install.managers import FRAMEWORK
-from gitgates.store.files import read_or_empty
 from gitgates.worktree.lock_files import install_commands
+from gitgates.worktree.missing import ignored_in
 
 # Hooks that making a commit fires.
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _LONGEST_S = 1800.0
 _MOST_BYTES = 64 << 10
 _MOST_SHOWN = 1000
-_INSTALLED = (".venv", "venv", "node_modules")
 _RAN = ("passed", "failed", "timed-out", "killed")
 # What names another repository, or turns hooks off.
 _DROPPED = ("GIT_", "GITGATES_", "PRE_COMMIT", "HUSKY", "LEFTHOOK", "SKIP", "PREK_SKIP")
@@ -159,15 +158,13 @@ class Prover:
     def _set_up(self) -> None:
         """Install in both copies what the project needs, where the working tree has it.
 
-        Raises: UsageError where that fails.
+        That is where git ignores anything there. Raises: UsageError where that fails.
         """
-        root_abs = self._repo.root_abs
-        if not any(os.path.isdir(f"{root_abs}/{name}") for name in _INSTALLED):
+        if not ignored_in(self._repo):
             return
         for git in (self._old, self._new):
             git.out("checkout", "--quiet", "--force", "--detach", "HEAD")
-            yarn_lock = read_or_empty(f"{git.cwd_abs}/yarn.lock")
-            for text in install_commands(os.listdir(git.cwd_abs), yarn_lock):
+            for text in install_commands(git.cwd_abs):
                 status, output = self._run(("/bin/sh", "-c", text), git.cwd_abs)
                 if status != 0:
                     why = f"`{text}` fails in a copy, so nothing can be compared there"

@@ -26,8 +26,7 @@ from gitgates.setup.discover.project import (
     list_folder,
     read_files,
 )
-from gitgates.store.files import read_or_empty
-from gitgates.worktree.lock_files import install_commands
+from gitgates.worktree.lock_files import as_setting, install_commands
 
 # Of a gate whose passes are reused.
 REUSE_REMARK = "while everything it reads is unchanged"
@@ -126,7 +125,7 @@ def inspect_project(
         ),
         left_out=(*by_hand, *unusable, *doubled),
         troubles=(*unreadable, *broken),
-        setup=install_commands(project.names, read_or_empty(os.path.join(root_abs, "yarn.lock"))),
+        setup=install_commands(root_abs),
     )
 
 
@@ -217,7 +216,7 @@ def _missing(inspection: Inspection, failed: dict[str, str], config: Config) -> 
     }
     # Where gates run on what is pushed, that may be another content than that of the working tree.
     is_pushed = "pre-push" in (*tables, *(hook.name for hook in config.hooks))
-    setup = inspection.setup[0] if len(inspection.setup) == 1 else [*inspection.setup]
+    setup = as_setting(inspection.setup)
     others = {"worktree": {"setup": setup}} if is_pushed and setup else {}
     return Addition(gates=new, hooks=tables, others=others, remarks={"reuse": REUSE_REMARK})
 

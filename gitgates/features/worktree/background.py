@@ -7,6 +7,7 @@ import os
 from gitgates.config.load import load
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
+from gitgates.git.checkout import matching_entries
 from gitgates.git.repo import find_repo
 from gitgates.proc.call import start_unattended
 from gitgates.store.files import lock_file, make_folder, read_cached, remove_file, replace_cached
@@ -27,7 +28,7 @@ def start(repo: Repo, env: Mapping[str, str]) -> None:
             remove_file(_state_of(repo))  # it is tried again, and waited for
         case _:
             pass
-    code = f"from gitgates.worktree.background import run; run({repo.root_abs!r})"
+    code = f"from gitgates.features.worktree.background import run; run({repo.root_abs!r})"
     start_unattended(code, env)
 
 
@@ -83,9 +84,7 @@ def _set_up(repo: Repo) -> str:
     if config is None:
         return ""
     settings = worktree_settings(config)
-    words = [f"--exclude={pattern}" for pattern in settings.inputs]
-    inputs = repo.git.names("ls-files", "--stage", "-z", "--cached", "--ignored", *words)
-    key = setup_key(settings, inputs)
+    key = setup_key(settings, matching_entries(repo.git, settings.inputs))
     match read_cached(_state_of(repo)):
         case (str(before), "") if before and before == key:
             settings = settings._replace(setup=())
