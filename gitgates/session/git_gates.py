@@ -57,7 +57,13 @@ def _run(call: HookCall, content: JudgedContent) -> Decision:
     if content.commit or content.why:
         why = f": {content.why}" if content.why else ""
         call.say(f"checking what {what} in a private checkout{why}")
-    return run_in_checkout(call, content.event, content.commit)
+    decision = run_in_checkout(call, content.event, content.commit)
+    if decision.verdict >= BLOCK:
+        from gitgates.worktree.missing import setup_hints  # nothing is missing in most
+
+        for hint in setup_hints(call.repo, call.config, content.event.name):
+            call.say(hint)
+    return decision
 
 
 def _plan(call: HookCall, event: Event, place: Place) -> Plan:
@@ -100,13 +106,7 @@ def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
             files_abs = checkout.repo.root_abs
             plan = call.plan = plan_event(call, event._replace(files_abs=files_abs), CHECKED_OUT)
         options = call.options._replace(checkout=checkout.repo, place=CHECKED_OUT)
-        decision = run_plan(plan, call.config, repo, call.listener, options=options)
-        if decision.verdict >= BLOCK and not settings.setup:
-            from gitgates.worktree.missing import setup_hints  # nothing is missing in most
-
-            for hint in setup_hints(repo, call.config, event.name):
-                call.say(hint)
-    return decision
+        return run_plan(plan, call.config, repo, call.listener, options=options)
 
 
 def plan_event(call: HookCall, event: Event, place: Place) -> Plan:

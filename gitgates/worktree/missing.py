@@ -6,6 +6,7 @@ import json
 
 from gitgates.core.clean import first_few, visible_line
 from gitgates.worktree.lock_files import as_setting, install_commands
+from gitgates.worktree.setup import worktree_settings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,11 +18,14 @@ _ANY = "make deps"  # where no lock file tells
 _CACHES = ("__pycache__/", "_cache/")
 
 
-def setup_hints(repo: Repo, config: Config, hook: str) -> tuple[str, ...]:
-    """Return why the gates of a hook may have missed something, and the ways to change that.
+def setup_hints(repo: Repo, config: Config, hook: str = "") -> tuple[str, ...]:
+    """Return why gates may have missed something in a checkout, and the ways to change that.
 
-    Nothing, where the working tree has no more than git has, and no lock file.
+    Nothing if `setup` is declared, or if the working tree has no more than git has, and no lock
+    file. With a `hook`, also the ways that do without a checkout.
     """
+    if worktree_settings(config).setup:
+        return ()
     ignored, commands = ignored_in(repo), install_commands(repo.root_abs)
     if not (ignored or commands):
         return ()
@@ -29,8 +33,10 @@ def setup_hints(repo: Repo, config: Config, hook: str) -> tuple[str, ...]:
     setup = json.dumps(as_setting(commands) or _ANY)
     source = next(iter(config.sources), "pyproject.toml")
     table = "tool.gitgates.worktree" if source.endswith("pyproject.toml") else "worktree"
-    place, others = f"[{table}] setup = {setup} in {source}", "commit or stash your changes first"
-    ways = f'{place}; or {others}; or write unstaged = "hide" in the table of {hook}'
+    ways = f"[{table}] setup = {setup} in {source}"
+    if hook:
+        ways += "; or commit or stash your changes first; "
+        ways += f'or write unstaged = "hide" in the table of {hook}'
     return (
         f"a private checkout has nothing that git ignores in the working tree{visible_line(has)}",
         f"if gates need it, have it installed there: {ways}",

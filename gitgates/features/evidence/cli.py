@@ -30,6 +30,7 @@ from gitgates.session.git_hooks import HookCall
 from gitgates.store.proofs import BELIEVED
 from gitgates.verbs.output import format_option, print_json, stdout, table
 from gitgates.verbs.repository import current_repo
+from gitgates.worktree.missing import setup_hints
 from gitgates.worktree.setup import SetupError
 
 _VERSION = 1
@@ -92,18 +93,7 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
     results: list[GateResult] = []
     if run_it and todo:
         listener = Console(stdout()) if fmt == "text" else Listener()
-        for verified in todo:
-            try:
-                call = _run(verified, listener, strict=strict)
-            except (SetupError, errors.GitError) as error:  # others may well be laid out
-                _say(f"{verified.title}: {error.full_message}")
-                failed.add(verified.commit.id)
-                continue
-            if not call.decision or call.decision.verdict >= BLOCK:
-                failed.add(verified.commit.id)
-            if not call.decision:
-                continue
-            results += {v.result.gate: v.result for v in call.decision.visits}.values()
+        failed, results = _run_all(todo, listener, strict=strict)
         verified_commits = verify(repo, commit_range, _say)
     rows = [
         {
@@ -150,6 +140,29 @@ def _summary(
 
 def _say(text: str) -> None:
     click.echo(f"gitgates: {text}", err=True)
+
+
+def _run_all(
+    todo: list[VerifiedCommit], listener: Console | Listener, *, strict: bool
+) -> tuple[set[str], list[GateResult]]:
+    """Run the missing gates of all; return the IDs of the commits that failed, and the results."""
+    failed: dict[str, VerifiedCommit] = {}
+    results: list[GateResult] = []
+    for verified in todo:
+        try:
+            call = _run(verified, listener, strict=strict)
+        except (SetupError, errors.GitError) as error:  # others may well be laid out
+            _say(f"{verified.title}: {error.full_message}")
+            failed[verified.commit.id] = verified
+            continue
+        if not call.decision or call.decision.verdict >= BLOCK:
+            failed[verified.commit.id] = verified
+        if call.decision:
+            results += {v.result.gate: v.result for v in call.decision.visits}.values()
+    if failed:
+        for hint in setup_hints(current_repo(), [*failed.values()][-1].config):
+            _say(hint)
+    return set(failed), results
 
 
 def _run(verified: VerifiedCommit, listener: Console | Listener, *, strict: bool) -> HookCall:

@@ -24,6 +24,7 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
     # Cold: `needs` alone loads none of it.
     from gitgates.features.evidence.verification import run_missing, verify
     from gitgates.git.ranges import pushed
+    from gitgates.worktree.missing import setup_hints
 
     event, repo = call.event, call.repo
     revisions = pushed(event.refs, event.argv[0] if event.argv else "", repo.git)
@@ -37,6 +38,8 @@ def decide(call: HookCall, so_far: Verdict) -> Verdict:
         rerun = run_missing(verified, repo, call.listener)
         if rerun.decision and rerun.decision.verdict >= BLOCK:
             call.plan, call.config, call.decision = rerun.plan, rerun.config, rerun.decision
+            for hint in setup_hints(repo, rerun.config, event.name):
+                call.say(hint)
             return so_far.joined(Verdict(BLOCK, to_person=f"{verified.title}: not pushed"))
         if rerun.decision and (idle := unchecked_gates(rerun.decision)):
             text = f"{verified.title}: not pushed: nothing was checked by `{'`, `'.join(idle)}`"

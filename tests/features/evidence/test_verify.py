@@ -317,6 +317,19 @@ def test_a_commit_without_what_gates_need_does_not_keep_others_from_being_run(ga
 
 
 @pytest.mark.slow
+def test_what_a_checkout_lacks_is_said_once(gated: Repo) -> None:
+    gated.path.joinpath(".git/info/exclude").write_text("deps/\n")
+    gated.write("deps/lib.py", "")
+    for name in ("one", "two"):
+        change(gated, name, "--no-verify", text="bad\n")
+    done = gated.gitgates("verify", "base..HEAD", "--run-missing")
+    said = done.stderr.decode().splitlines()
+    assert len(said) == 2
+    assert said[0].endswith("has nothing that git ignores in the working tree: deps/")
+    assert said[1].endswith('[tool.gitgates.worktree] setup = "make deps" in pyproject.toml')
+
+
+@pytest.mark.slow
 def test_run_missing_runs_it_on_exactly_that_commit(gated: Repo) -> None:
     change(gated, "bad", "--no-verify", text="bad\n")
     change(gated, "mended", "--no-verify", text="")
