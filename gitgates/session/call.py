@@ -208,7 +208,10 @@ class Call:
     @property
     def prompt(self) -> str:
         """The person's prompt that this event belongs to."""
-        return self.session.prompt_of(self.payload.prompt_id)
+        session, payload = self.session, self.payload
+        if payload.again and session.rounds and payload.prompt_id not in session.prompts:
+            return session.rounds[-1].prompt  # the host's own id for our reason, as a new prompt
+        return session.prompt_of(payload.prompt_id)
 
     # The event.
 

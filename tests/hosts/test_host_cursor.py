@@ -116,6 +116,21 @@ def test_the_event_of_a_shell_is_understood_too_and_may_ask(repo: Repo) -> None:
     assert asked == {"permission": "ask", "user_message": "May it?", "agent_message": "May it?"}
 
 
+def test_stops_without_events_of_prompts_are_one_turn(repo: Repo) -> None:
+    repo.config(CONFIG)
+    send(repo, "sessionStart")
+    repo.write("bad.txt", "bad\n")
+    answers = [send(repo, "stop", status="completed", loop_count=0)]
+    for loop in range(1, 8):
+        stop = {"status": "completed", "loop_count": loop, "generation_id": f"g{loop + 1}"}
+        answers.append(send(repo, "stop", **stop))
+    blocked = [bool(answer.get("followup_message")) for answer in answers]
+    assert blocked[0]
+    assert not any(blocked[4:])
+    new = send(repo, "stop", status="completed", loop_count=0, generation_id="another")
+    assert new.get("followup_message"), "a new prompt of the person has all its attempts"
+
+
 def test_a_prompt_and_a_sub_agent_are_refused_in_their_forms() -> None:
     for event, form in (
         ("beforeSubmitPrompt", {"continue": False, "user_message": "why"}),
@@ -134,7 +149,7 @@ def test_its_settings_hold_what_it_knows_and_nothing_else(repo: Repo) -> None:
     settings = json.loads((repo.path / ".cursor/hooks.json").read_text())
     assert settings["version"] == 1
     command = {"type": "command", "command": "gitgates agent-hook cursor"}
-    assert settings["hooks"]["stop"] == [{**command, "timeout": 115, "loop_limit": None}]
+    assert settings["hooks"]["stop"] == [{**command, "timeout": 115, "loop_limit": 50}]
     (before,) = settings["hooks"]["preToolUse"]
     assert {*before} == {*command, "timeout", "matcher"}
     assert {*settings["hooks"]} <= {*HOST.PROTOCOL.events}

@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.core.lifecycle import EventKind
 
+_MOST_BLOCKS = 50
 _MANAGED = {"darwin": "/Library/Application Support/Cursor/hooks.json"}
 
 
@@ -29,9 +30,10 @@ class CursorSettings(AgentSettings):
     def more_of(self, kind: EventKind) -> dict[str, Any]:
         """Return the further keys of a hook for an event.
 
-        It would take no more than five blocks in a conversation; how many there are, we decide.
+        Cursor's own limit is 5. How often it is blocked, our limits decide; this one ends a loop
+        if they can't be read.
         """
-        return {"loop_limit": None} if kind in ENDINGS else {}
+        return {"loop_limit": _MOST_BLOCKS} if kind in ENDINGS else {}
 
     def settings_of(self, table: dict[str, Any]) -> HookSettings:
         """Return what the table of a settings file says."""
