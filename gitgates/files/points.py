@@ -140,9 +140,14 @@ def _record_locked(memory: Memory, tree_look: Look, author: Author, facts: Facts
     text = dumps(_state(tree_look, git)._asdict())
     cache_abs = f"{memory.repo.state_abs}/files.last"
     key = (tree_look.tree, tree_look.ignored, git.head, text)
-    if parent and read_cached(cache_abs) == (_VERSION, parent, key):
+    cached = read_cached(cache_abs)
+    if parent and cached == (_VERSION, parent, key):
         return None
     state = memory.write("blob", os.fsencode(text))
+    if not (isinstance(cached, tuple) and cached[:2] == (_VERSION, parent)):
+        last = point_at(memory.repo, parent)  # whoever recorded it was killed before the cache
+        if last and (last.tree, last.ignored, last.head, last.state) == (*key[:3], state):
+            return None
     point = Point(
         id="",
         number=_next_number(memory) if parent else 0,

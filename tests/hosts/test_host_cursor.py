@@ -122,8 +122,8 @@ def test_stops_without_events_of_prompts_are_one_turn(repo: Repo) -> None:
     repo.write("bad.txt", "bad\n")
     answers = [send(repo, "stop", status="completed", loop_count=0)]
     for loop in range(1, 8):
-        stop = {"status": "completed", "loop_count": loop, "generation_id": f"g{loop + 1}"}
-        answers.append(send(repo, "stop", **stop))
+        stop: dict[str, Any] = {"status": "completed", "loop_count": loop}
+        answers.append(send(repo, "stop", **stop, generation_id=f"g{loop + 1}"))
     blocked = [bool(answer.get("followup_message")) for answer in answers]
     assert blocked[0]
     assert not any(blocked[4:])

@@ -21,7 +21,7 @@ from gitgates.features.undo.git_back import GitBack, Wish
 from gitgates.features.undo.moments import Moments
 from gitgates.features.undo.undoing import Target
 from gitgates.files.memory import Memory
-from gitgates.files.points import UNDO, Author, Facts, Point, point_at, record
+from gitgates.files.points import UNDO, Author, Facts, Point, latest, point_at, record
 from gitgates.store.files import make_folder, read_cached, remove_file, replace_cached, sync_files
 from gitgates.store.rescue import move_aside, move_into_place
 from gitgates.worktree.isolate import pause_point
@@ -118,11 +118,23 @@ def _finish(repo: Repo, limits: Limits, undo: Undo) -> tuple[Point | None, list[
         what = "not everything could be put back:\n  " + "\n  ".join(failed)
         hint = f"Fix that, and run: gitgates recover. To leave it: rm '{_journal_abs(repo)}'"
         raise StateError(what, hint).with_notes(notes)
-    facts = Facts(what=undo.what, undoes=undo.numbers)
-    point = record(repo, Author(UNDO, undo.session), facts, limits)
+    point = _own_point(repo, undo)
+    if not point:
+        facts = Facts(what=undo.what, undoes=undo.numbers)
+        point = record(repo, Author(UNDO, undo.session), facts, limits)
     files.step("forget")
     remove_file(_journal_abs(repo))
     return point, notes
+
+
+def _own_point(repo: Repo, undo: Undo) -> Point | None:
+    """Return the point of an undo that was killed after it was recorded; a redo is about that."""
+    last, began_s = latest(repo), os.stat(_journal_abs(repo)).st_mtime
+    own = (UNDO, undo.session, undo.what, undo.numbers)
+    if last is None or last.time_s < began_s:
+        return None
+    of_last = (last.author.kind, last.author.name, last.facts.what, last.facts.undoes)
+    return last if of_last == own else None
 
 
 class _Files:

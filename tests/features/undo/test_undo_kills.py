@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Repo
@@ -24,6 +25,7 @@ from gitgates.files import points
 from gitgates.files.memory import Memory
 
 FILES = 6
+SIGINT_STATUS = 130
 LONGEST_S = 0.15  # from the journal on, an undo of these files takes less
 _OURS = "import os, sys, time; from gitgates.git.repo import find_repo; "
 _OURS += "from gitgates.files import points, prune; from points_support import LIMITS; "
@@ -122,6 +124,25 @@ def test_an_undo_is_killed_at_a_step(
     process = begin(worked, "-m", "gitgates", "undo", "--last", **env)
     wait_for(tmp_path / "reached", process)
     kill(process, whole=False)
+    assert put_back.is_under_way(found(worked))
+    check_finished(worked, expected, now)
+
+
+def test_an_undo_is_killed_while_its_point_is_recorded(
+    worked: Repo, expected: dict[str, tuple[int, bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = files_of(worked.path)
+    with monkeypatch.context() as patched:
+
+        def killed(*_args: object, **_kwargs: object) -> None:
+            raise KeyboardInterrupt
+
+        def record_and_die(*args: Any, **kwargs: Any) -> None:
+            patched.setattr(points, "replace_cached", killed)
+            points.record(*args, **kwargs)
+
+        patched.setattr(put_back, "record", record_and_die)
+        assert worked.gitgates("undo", "--last").returncode == SIGINT_STATUS
     assert put_back.is_under_way(found(worked))
     check_finished(worked, expected, now)
 
