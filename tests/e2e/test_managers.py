@@ -225,6 +225,7 @@ def test_what_is_pushed_is_checked_not_what_is_checked_out(repo: Repo, name: str
     far = repo.path.parent / "far.git"
     repo.git("init", "-q", "--bare", far)
     repo.git("remote", "add", "origin", far)
+    repo.git("add", "pyproject.toml")  # the configuration that is pushed is the one that counts
     assert repo.commit("a").returncode == 0
     repo.git("push", "-qu", "origin", "main")
     repo.git("checkout", "-qb", "other")

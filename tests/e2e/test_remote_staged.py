@@ -43,7 +43,7 @@ def saw(done: subprocess.CompletedProcess[bytes]) -> str:
     """Return what a gate has seen that has kept git from going on."""
     assert done.returncode != 0
     (line,) = [line for line in done.stderr.decode().splitlines() if "| saw" in line]
-    assert "here" not in done.stderr.decode()
+    assert "| here" not in done.stderr.decode()
     return line.partition("saw ")[2]
 
 
