@@ -155,7 +155,8 @@ pictures: $(DEV)/ready $(CLIENT) ## Make docs/pictures/ anew from real runs (npm
 	@$(DEV)/bin/python docs/pictures.py
 
 # Not with --quiet, which would hide warnings from --strict. The notice is about a later MkDocs.
-site: $(SITE)/locked ## Build the documentation as a site, in site/
+site: $(SITE)/locked $(DEV)/ready ## Build the documentation as a site, in site/
+	@$(DEV)/bin/python docs/generate.py --site $(SITE)/pages
 	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --strict
 	@echo 'site/index.html is the front page; to search: python3 -m http.server -d site'
 

@@ -1,15 +1,14 @@
-"""Write docs/reference/ from the code: `make docs`. tests/test_docs.py fails if it is outdated."""
+"""Write docs/reference/ from the code: `make docs`. tests/test_docs.py fails if it is outdated.
+
+`pages` are in the repository; `site_only_pages` are made when `make site` builds the site.
+"""
 
 from __future__ import annotations
 
-import copy
+import shutil
 import sys
 from pathlib import Path
 
-import click
-
-from gitgates.cli import VERBS, load_verb
-from gitgates.cli import main as gitgates
 from gitgates.config import FILES, keys
 from gitgates.config.tables import tables
 from gitgates.core import environ, errors, limits
@@ -26,22 +25,18 @@ from gitgates.features.headless.tasks import TASK_KEYS
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
 from gitgates.report import result
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    pass
-
 _HERE = Path(__file__).resolve().parent
 # The table of what works in each agent is that of the tests, which verify it.
 sys.path += [str(_HERE), str(_HERE.parent / "tests/client")]
 
+from commands_page import commands_pages  # noqa: E402 - from there
 from guard_page import guard_page  # noqa: E402 - from there
-from hosts_page import hosts_page  # noqa: E402 - from there
+from hosts_page import answers_page, hosts_page  # noqa: E402 - from there
 from journal_page import journal_page  # noqa: E402 - from there
 from markdown_page import page, table  # noqa: E402 - from there
 
 REFERENCE = _HERE / "reference"
 MEASURED = "benchmarks.md"  # by `make bench-docs`
-_WIDTH = 90
 
 _SCOPES = {
     "staged": "what the commit adds, copies, modifies or renames",
@@ -62,12 +57,19 @@ def pages() -> dict[str, str]:
         "hooks.md": _hooks(),
         "tasks.md": _tasks(),
         "hosts.md": hosts_page(),
-        "guard.md": guard_page(),
-        "commands.md": _commands(),
         "result-json.md": _result_json(),
-        "journal.md": journal_page(),
         "environment.md": _environment(),
         "exit-statuses.md": _exit_statuses(),
+    }
+
+
+def site_only_pages() -> dict[str, str]:
+    """Return file name → text of every page that only the site has."""
+    return {
+        **commands_pages(),
+        "guard.md": guard_page(),
+        "agent-answers.md": answers_page(),
+        "journal.md": journal_page(),
     }
 
 
@@ -244,34 +246,6 @@ def _yes(fact: bool) -> str:  # noqa: FBT001 - one cell
     return "yes" if fact else ""
 
 
-def _commands() -> str:
-    parts = []
-    for verb in VERBS:
-        command = load_verb(verb)
-        parts += [f"## `gitgates {verb}`", _help(command, f"gitgates {verb}")]
-        if isinstance(command, click.Group):
-            for name, below in command.commands.items():
-                parts += [f"### `gitgates {verb} {name}`", _help(below, f"gitgates {verb} {name}")]
-    return page(
-        "Commands",
-        "the help texts in `gitgates/cli/`",
-        _help(gitgates, "gitgates"),
-        "Hosts call three more commands: `gitgates git-hook` (from the shim that "
-        "`gitgates install-hooks` writes), `gitgates pre-commit-hook` (from "
-        "`.pre-commit-hooks.yaml`) and `gitgates agent-hook` (from an agent's settings).",
-        *parts,
-    )
-
-
-def _help(command: click.Command, name: str) -> str:
-    settings = {**command.context_settings, "help_option_names": ["-h", "--help"]}
-    settings |= {"terminal_width": _WIDTH, "max_content_width": _WIDTH}
-    command = copy.copy(command)
-    command._help_option = None  # noqa: SLF001 - click keeps the one of its first context
-    with click.Context(command, info_name=name, **settings) as context:
-        return f"```text\n{command.get_help(context)}\n```"
-
-
 def _result_json() -> str:
     objects = (
         ("## A run", result.RUN),
@@ -333,14 +307,22 @@ def _exit_statuses() -> str:
 
 
 def main() -> None:
-    """Write every page, and remove outdated ones."""
-    REFERENCE.mkdir(exist_ok=True)
+    """Write every page, and remove outdated ones; with `--site FOLDER`, those of the site."""
+    if sys.argv[1:2] == ["--site"]:
+        shutil.rmtree(sys.argv[2], ignore_errors=True)
+        _write(Path(sys.argv[2]), site_only_pages())
+        return
     made = pages()
-    for name, text in made.items():
-        (REFERENCE / name).write_text(text, encoding="utf-8")
+    _write(REFERENCE, made)
     for path in REFERENCE.glob("*.md"):
         if path.name not in (*made, MEASURED):
             path.unlink()
+
+
+def _write(folder: Path, made: dict[str, str]) -> None:
+    for name, text in made.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The page about coding agents: the answer to each event, and what works, as tests show."""
+"""The pages about coding agents: what works, as tests show, and the answer to each event."""
 
 from __future__ import annotations
 
@@ -50,7 +50,16 @@ def hosts_page() -> str:
                 if agent in AGENTS
             ),
         ),
-        "## Answers",
+        "The site (`make site`) lists, for each agent, the fields of its answers, and what "
+        "disables all of its hooks.",
+    )
+
+
+def answers_page() -> str:
+    """Return the page about what each agent receives for each verdict."""
+    return page(
+        "Answers to agents",
+        "`gitgates/hosts/` (each verdict at each event, encoded)",
         "What an agent receives for each verdict. If an event has a field for it, the text is for "
         "the agent (`additionalContext`, or the reason of a decision), otherwise for the person "
         "(`systemMessage`, which not every client shows). `as warn`, `as block`: the event cannot "
@@ -89,7 +98,7 @@ def _answers(agent: str) -> list[str]:
         )
         notes.append(f"- Time limit of {most_s} s: {names}")
     answers = table(("event", "warn", "block", "stop"), rows)
-    return [f"### {host.TITLE}", answers, *(["\n".join(notes)] if notes else [])]
+    return [f"## {host.TITLE}", answers, *(["\n".join(notes)] if notes else [])]
 
 
 def _switches(agent: str) -> str:

@@ -1,11 +1,13 @@
 """A hook of MkDocs for our pages: `make site`.
 
 The README of the repository is the front page, and files outside of docs/ that pages link to are
-pages, too; links are rewritten. The navigation is made from docs/README.md.
+pages, too; links are rewritten. Some pages of the reference, such as one for each verb, are made
+here from the code and are not in the repository. The navigation is made from docs/README.md.
 """
 
 from __future__ import annotations
 
+import functools
 import logging
 import posixpath
 import re
@@ -28,6 +30,8 @@ MOVED = {
     "CHANGELOG.md": "changelog.md",
     "AGENTS.md": "developing.md",
 }
+# By `generate.py --site`, which `make site` runs first: the site's environment lacks our packages.
+MADE = ROOT / ".venv/site/pages"
 # A link or picture, but for one in a line of code or to an address.
 _LINK = re.compile(r"(?<!`)(\]\()(?![a-z]+:|#)([^)\s#]*)(#[^)\s]*)?\)")
 _LOADED = re.compile(
@@ -40,6 +44,10 @@ _LOG = logging.getLogger("mkdocs.plugins.site_pages")
 def on_config(config: MkDocsConfig) -> None:
     """Make the navigation from the list of all pages."""
     sections = navigation((ROOT / "docs/README.md").read_text(encoding="utf-8"))
+    made = {name: f"reference/{name}" for name in made_pages()}
+    verbs = [path for name, path in made.items() if name.startswith("commands/")]
+    rest = [path for path in made.values() if path not in verbs]
+    sections["Reference"] += [{"Commands": verbs}, *rest]
     decisions = sorted(p.name for p in (ROOT / "docs/adr").glob("0*.md"))
     sections["Decisions"] = ["adr/README.md", *(f"adr/{name}" for name in decisions)]
     project = [{"All pages": "contents.md"}, {"Changelog": "changelog.md"}, "developing.md"]
@@ -68,7 +76,18 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             files.remove(moved)
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, target, content=text))
+    for name, text in made_pages().items():
+        files.append(File.generated(config, f"reference/{name}", content=text))
     return files
+
+
+@functools.cache
+def made_pages() -> dict[str, str]:
+    """Return file name in reference/ → text of the pages that only the site has."""
+    return {
+        str(path.relative_to(MADE)): path.read_text(encoding="utf-8")
+        for path in sorted(MADE.rglob("*.md"))
+    }
 
 
 def on_page_markdown(markdown: str, page: Page, **_more: object) -> str:

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 import pytest
@@ -25,6 +25,9 @@ from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.parts import feature_parts
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.report import result as fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = [
@@ -42,13 +45,19 @@ OWN = ("docs", "gitgates", "tests")
 
 
 @functools.cache
-def _pages() -> dict[str, str]:
+def _generate() -> Any:
     spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    made: dict[str, str] = module.pages()
+    return module
+
+
+@functools.cache
+def _site_only_pages() -> dict[str, str]:
+    """Return the pages that are not stored: the site makes them from the code."""
+    made: dict[str, str] = _generate().site_only_pages()
     return made
 
 
@@ -90,13 +99,44 @@ def _name(block: Block) -> str:
 def test_generated_pages_are_fresh() -> None:
     stored = {path.name: path.read_text(encoding="utf-8") for path in REFERENCE.glob("*.md")}
     stored.pop("benchmarks.md")  # measured, not made from the code: tests/test_bench_peers.py
-    assert stored == _pages(), "stale: run `make docs`"
+    assert stored == _generate().pages(), "stale: run `make docs`"
 
 
+@pytest.mark.slow
 def test_the_journal_page_says_what_each_field_means_and_who_writes_it() -> None:
-    journal = _pages()["journal.md"]
+    journal = _site_only_pages()["journal.md"]
     assert [line for line in journal.splitlines() if line.endswith("|  |")] == []
     assert "Written by ." not in journal
+
+
+@pytest.mark.slow
+def test_the_site_has_a_page_for_each_verb() -> None:
+    pages = _site_only_pages()
+    assert {f"commands/{verb}.md" for verb in VERBS} <= {*pages}
+    overview = pages["commands/index.md"]
+    names = (*(f"[`gitgates {verb}`]({verb}.md)" for verb in VERBS), *HOST_VERBS)
+    assert [name for name in names if name not in overview] == []
+
+
+def test_each_verb_and_each_option_has_help() -> None:
+    missing = []
+    for name, command in _commands():
+        missing += [name] if not command.help else []
+        missing += [
+            f"{name} {option.opts[0]}"
+            for option in command.params
+            if isinstance(option, click.Option) and not option.help and not option.hidden
+        ]
+    assert missing == []
+
+
+def _commands() -> Iterator[tuple[str, click.Command]]:
+    """Yield each verb, and each verb below one."""
+    for verb in VERBS:
+        command = load_verb(verb)
+        yield verb, command
+        if isinstance(command, click.Group):
+            yield from ((f"{verb} {name}", below) for name, below in command.commands.items())
 
 
 @pytest.mark.parametrize(
@@ -115,7 +155,6 @@ def test_the_journal_page_says_what_each_field_means_and_who_writes_it() -> None
             ],
         ),
         ("hooks.md", [f"`{name}`" for name in HOOK_POINTS]),
-        ("commands.md", [f"`gitgates {verb}`" for verb in (*VERBS, *HOST_VERBS)]),
         (
             "result-json.md",
             [

@@ -14,7 +14,7 @@ from gitgates.setup.doctor.checks import examine
 from gitgates.setup.doctor.findings import survey
 from gitgates.setup.doctor.prove import prove
 from gitgates.verbs.finding import Finding
-from gitgates.verbs.output import stdout
+from gitgates.verbs.output import format_option, stdout
 
 _VERSION = 1
 ALL = "all"  # that is installed
@@ -23,7 +23,7 @@ _COLOURS = {"ok": "32", "problem": "31", "note": "33"}
 
 
 @click.command("doctor")
-@click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+@format_option
 @click.option(
     "--prove",
     "proved",

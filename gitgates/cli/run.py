@@ -256,7 +256,13 @@ def _match_globs(globs: tuple[str, ...], repo: Repo) -> tuple[str, ...]:
     shell_complete=complete_gates,
 )
 @path_options
-@click.option("--format", "fmt", type=click.Choice(["text", "json", "jsonl"]), default="text")
+@click.option(
+    "--format",
+    "fmt",
+    type=click.Choice(["text", "json", "jsonl"]),
+    default="text",
+    help="For people, one JSON document, or a JSON line for each event.",
+)
 @click.option("--junit", metavar="FILE", default="", help="Write a JUnit XML report.")
 @click.option("--sarif", metavar="FILE", default="", help="Write the failures as SARIF 2.1.0.")
 @click.option(

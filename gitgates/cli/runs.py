@@ -67,7 +67,14 @@ def command(context: click.Context) -> int:
 
 @command.command("list")
 @format_option
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), default=_SHOWN, show_default=True)
+@click.option(
+    "--limit",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=_SHOWN,
+    show_default=True,
+    help="Show at most N runs.",
+)
 def list_command(fmt: str, limit: int) -> int:
     """List runs, the newest first.
 

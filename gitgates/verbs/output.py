@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 
     from gitgates.core.types import Decision
 
-format_option = click.option("--format", "fmt", type=click.Choice(["text", "json"]), default="text")
+format_option = click.option(
+    "--format",
+    "fmt",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="For people, or one JSON document.",
+)
 _lost: list[str] = []  # why standard output could not be written
 
 

@@ -208,7 +208,7 @@ def _find(repo: Repo, name: str) -> Advice:
 
 @command.command("edit")
 @_ID_ARGUMENT
-@click.option("--title")
+@click.option("--title", help="A line that names it.")
 @click.option("--status", help="open, pinned, closed or tombstone.")
 @_with(_FIELDS)
 @_token("advice edit")

@@ -137,7 +137,10 @@ def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
 
 @verb("post", "Post the decision of a reviewer.")
 @click.option(
-    "--decision", required=True, type=click.Choice([COMPLETE, ISSUES], case_sensitive=False)
+    "--decision",
+    required=True,
+    type=click.Choice([COMPLETE, ISSUES], case_sensitive=False),
+    help="Whether the change may stay as it is.",
 )
 @click.option("--summary", required=True, help="A summary of the review.")
 @click.option("--reasoning", default="", help="The reasoning.")
