@@ -78,14 +78,16 @@ def main() -> None:
 def contents() -> dict[str, str]:
     """Return file name → SVG of each terminal, HTML of each page."""
     with tempfile.TemporaryDirectory() as folder:
-        commit, agent, headless = (_shop(folder, name) for name in ("a", "b", "c"))
+        commit, agent, headless, undo = (_shop(folder, name) for name in ("a", "b", "c", "d"))
         refused = scenes.refused_commit(commit)
         kept = _transcript(agent, scenes.kept_at_work(agent))
+        undone = scenes.undone(undo)
         results = scenes.headless_runs(headless)
         stats = [("gitgates runs stats", headless.run("gitgates runs stats"))]
     return {
-        "refused-commit.svg": _svg("shop", 80, _typed(refused)),
+        "refused-commit.svg": _svg("shop", 100, _typed(refused)),
         "kept-at-work.svg": _svg("Claude Code", 88, kept),
+        "undone.svg": _svg("shop", 110, _typed(undone)),
         "runs-stats.svg": _svg("shop", 112, _typed(stats)),
         "run-page.png": page(results[0]),
     }

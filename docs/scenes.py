@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from claude import Client, Options, Run, Turn, read, write
+from claude import Client, Options, Run, Turn, bash, read, write
 
 PYPROJECT = """\
 [tool.gitgates.gates.lint]
@@ -90,6 +90,8 @@ _STEADY = (
     (re.compile(r"\d{8}T\d{6}\.\d{6}Z-\d+"), RUN),
     (re.compile(r'"timestamp": "[^"]+"'), '"timestamp": "2026-03-01T10:15:00Z"'),
     (re.compile(r"\bin \d+\.\d\ds"), "in 0.02s"),  # pytest's
+    (re.compile(r"session [0-9a-f]{8}\b"), "session 5c0ffee1"),
+    (re.compile(r"\b\d+ s ago\b"), "9 s ago"),
     (re.compile(r"^((?:\x1b\[\d+m)*lint\b.*?)\d+\.\d\d s", re.MULTILINE), r"\g<1>0.03 s"),
     (re.compile(r"^((?:\x1b\[\d+m)*test\b.*?)\d+\.\d\d s", re.MULTILINE), r"\g<1>0.21 s"),
 )
@@ -180,6 +182,16 @@ def kept_at_work(shop: Shop) -> Run:
         write(price, DISCOUNT),
         "Only totals above 100 get the discount now.",
     )
+
+
+def undone(shop: Shop) -> list[tuple[str, str]]:
+    """Return commands, and what they print: an agent discards work, and it comes back."""
+    shop.write("notes.md", "Ask Bea about discounts\n")
+    shop.write("price.py", WITH_REST)
+    destroy = "git checkout . && git clean -fd"
+    shop.agent("Start again", bash(destroy), "The tree is clean.")
+    shown = ("git status --short", "gitgates undo", "gitgates undo 1", "git status --short")
+    return [(command, shop.run(command)) for command in shown]
 
 
 def headless_runs(shop: Shop) -> list[dict[str, Any]]:

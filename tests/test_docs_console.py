@@ -63,7 +63,7 @@ def test_the_readme_shows_what_commands_print(tmp_path: Path) -> None:
     repo.write("price.py", "def total(prices):\n    return sum(prices)\n")
     repo.write("test_price.py", "def test_nothing():\n    pass\n")
     consoles = [text for _kind, text in blocks("README.md", "console")]
-    assert len(consoles) == 2
+    assert len(consoles) == 1
     for console in consoles:
         check(repo, console)
 

@@ -61,7 +61,7 @@ def test_nothing_is_linked_whose_address_nobody_knows(tmp_path: Path) -> None:
     assert [target for target in targets if not target.startswith("https://")] == []
     text = said["readme"]["text"]
     assert "Your first gates (`docs/tutorial/first-gates.md` in the source distribution)" in text
-    assert "the fix (`docs/pictures/refused-commit.svg` in the source distribution)" in text
+    assert "may stop (`docs/pictures/kept-at-work.svg` in the source distribution)" in text
 
 
 @pytest.fixture(scope="module")
