@@ -201,7 +201,7 @@ def _hooks() -> str:
         "## Of coding agents",
         "What each event of Claude Code allows. A verdict that an event cannot express is "
         "downgraded to the next lower one, with a message. "
-        "[How they are handled](../explanation/agent-hooks.md).",
+        "[How they are handled](../how-to/agent-hooks.md).",
         table(
             ("hook", "paths", "can block", "can stop the agent", "can pass text to the agent"),
             (_agent_row(p.name) for p in HOOK_POINTS.values() if p.host == "agent"),

@@ -40,7 +40,7 @@ def journal_page() -> str:
         "`facts.py` of the session and of each feature",
         "Each session of an agent has a journal in each worktree that it works in: "
         "`.git/gitgates/sessions/ID.jsonl`. It is append-only, with one JSON object per line. "
-        "[How it is used](../explanation/agent-hooks.md#the-journal).",
+        "[How it is used](../how-to/agent-hooks.md#the-journal).",
         "Each entry has its kind in `what`, the version of that kind in `v`, and the time in `t`, "
         "in seconds since 1970. Fields with their default value are left out. Entries of an "
         "unknown kind, or of a later version, are kept and ignored.",

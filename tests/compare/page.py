@@ -1,4 +1,4 @@
-"""The part of docs/explanation/safety.md that is made: what was seen, as tables."""
+"""What was seen, as tables; one of them is a part of docs/explanation/safety.md."""
 
 from __future__ import annotations
 
@@ -55,14 +55,19 @@ def _escape(line: str) -> str:
     return line
 
 
-def tables(found: Found, names: Sequence[str], versions: Sequence[str]) -> str:
-    """Return both tables: one cell for each manager, and all that was seen."""
-    rows = list(dict.fromkeys(row for row, _name in found))
+def summary(found: Found, names: Sequence[str], versions: Sequence[str]) -> str:
+    """Return the table of the page: a row for each scenario, a cell for each manager."""
     lines = [f"Compared: {', '.join(versions)}.", ""]
     lines += _head("while the hook runs", *names)
-    lines += [_line(row, *(_verdict(found[row, name]) for name in names)) for row in rows]
-    lines += ["", "All observations:", ""]
-    lines += _head(
+    lines += [
+        _line(row, *(_verdict(found[row, name]) for name in names)) for row in _rows_of(found)
+    ]
+    return "\n".join(lines)
+
+
+def observations(found: Found, names: Sequence[str]) -> str:
+    """Return a table of all that was seen, for whoever plays the scenarios."""
+    lines = _head(
         "while the hook runs",
         "",
         "unstaged changes",
@@ -74,10 +79,14 @@ def tables(found: Found, names: Sequence[str], versions: Sequence[str]) -> str:
     )
     lines += [
         _line(row if name == names[0] else "", name, *found[row, name])
-        for row in rows
+        for row in _rows_of(found)
         for name in names
     ]
     return "\n".join(lines)
+
+
+def _rows_of(found: Found) -> list[str]:
+    return list(dict.fromkeys(row for row, _name in found))
 
 
 def fill(page: str, made: str) -> str:

@@ -57,13 +57,14 @@ def play_all(scenarios: list[Scenario]) -> Found:
 
 
 def main() -> int:
-    """Play everything, and write the page."""
+    """Play everything, print all that was seen, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="print scenarios with this in their name")
     options = parser.parse_args()
     found = play_all([each for each in SCENARIOS if options.only in each.name])
     names = [manager.name for manager in MANAGERS]
-    made = page.tables(found, names, [manager.says_version() for manager in MANAGERS])
+    made = page.summary(found, names, [manager.says_version() for manager in MANAGERS])
+    print(page.observations(found, names))
     if options.only:
         print(made)
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,28 +111,3 @@ def test_the_schema_can_be_made_for_an_editor() -> None:
         "from gitgates.config.jsonschema import get_schema\nprint(get_schema()['title'])",
     )
     assert on_windows(program=program) == (0, "Settings of gitgates\n", "")
-
-
-# One of these words is in whatever the expression finds; it alone takes a second.
-WORDS = re.compile(
-    r"fork|posix_spawn|kill|getuid|geteuid|mkfifo|pread|pwrite|poll|fcntl|^import [pgr]",
-    re.MULTILINE,
-)
-NEEDS_POSIX = re.compile(
-    r"^import (?:fcntl|pwd|grp|resource)$|\bos\.(?:fork|posix_spawn|killpg|geteuid|getuid|mkfifo"
-    r"|pread|pwrite)\(|\bselect\.poll\(|\bfcntl\.|\bos\.kill\(",
-    re.MULTILINE,
-)
-
-
-def test_the_page_lists_each_module_that_needs_posix() -> None:
-    named = set(re.findall(r"`([a-z_]+/[a-z_/]+\.(?:py|sh))`", (SRC / PAGE).read_text()))
-    package = SRC / "gitgates"
-    assert sorted(name for name in named if not (package / name).exists()) == []
-    needing = {
-        str(path.relative_to(package))
-        for path in package.rglob("*.py")
-        if WORDS.search(text := path.read_text()) and NEEDS_POSIX.search(text)
-    }
-    assert sorted(needing - named) == []
-    assert len(needing) > 10

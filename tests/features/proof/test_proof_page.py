@@ -1,4 +1,4 @@
-"""The lines of docs/explanation/proofs.md confirm a signature without gitgates."""
+"""The lines of docs/how-to/proofs.md confirm a signature without gitgates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from conftest import Repo
 from hook_support import commit
 from proof_support import CI, edited, make_key, sign_with, signer, trusting
 
-PAGE = Path(__file__).resolve().parents[3] / "docs/explanation/proofs.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs/how-to/proofs.md"
 
 
 def test_the_lines_of_the_page_confirm_a_signature(repo: Repo) -> None:
