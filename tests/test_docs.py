@@ -384,3 +384,10 @@ def test_the_names_that_pages_give_with_a_file_are_in_it() -> None:
             missing += [(page, name, file) for name in names if not re.search(rf"\b{name}\b", text)]
     assert missing == []
     assert count > 15
+
+
+def test_the_places_in_the_glossary_exist() -> None:
+    text = (ROOT / "docs/explanation/glossary.md").read_text(encoding="utf-8")
+    places = re.findall(r"`([a-z_]+/[\w/]*(?:\.py)?)`", text)
+    assert [place for place in places if not (ROOT / "gitgates" / place).exists()] == []
+    assert len(places) > 50
