@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import statistics
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import commits
 import figures as figures_of
 import small
 import storm
-from peers import GITGATES, NO_HOOK
+from peers import NO_HOOK
+from small import BEFORE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,36 +19,34 @@ if TYPE_CHECKING:
 
 _QUICK = "**This was a quick run, to try the benchmark: draw no conclusions from it.**"
 _INTRO = """\
-What a commit costs with gitgates, and with other hook managers that run the same checks. All were
-measured in one session on one machine, in turns: each round measures every manager once, and
-every other round goes backwards, so that a busy moment hits all alike."""
-_HOOKS = """\
-The hook with 1, 3 and 10 gates `true`, as git starts it: what a manager itself costs. `no hook`
-is the shell that starts each of them. lint-staged runs its commands on staged files, so it gets
-one."""
+What a commit costs with gitgates, and with other hook managers that run the same checks, measured
+in one session on one machine, in turns. The tables have medians; [benchmarks.json](benchmarks.json)
+has each run, with its processor time."""
+_HOOKS = f"""\
+The hook as git starts it, with gates `true`: what a manager itself costs. `{NO_HOOK}` is the shell
+that starts each of them. lint-staged runs its commands on staged files, so it gets one."""
 _SET = f"""\
 A project of 200 Python files with `ruff check`, `ruff format --check`, `mypy` and `pytest`, whose
 tests take two seconds of the processor. All managers call the same programs, configured as their
-users would: pre-commit and prek with `repo: local` and `language: system`, lefthook with
-`parallel: true`, husky with `lint-staged` for the two linters and the other commands after it,
-gitgates with `strategy = "collect"` and `reuse = true`. The commit is timed as a whole;
-`{NO_HOOK}` is the part of git. The tools' own caches are warm, except in the first scenario."""
+users would: pre-commit and prek with `repo: local`, lefthook with `parallel: true`, husky with
+`lint-staged` for the two linters, gitgates with `strategy = "collect"` and `reuse = true`. The
+commit is timed as a whole; `{NO_HOOK}` is git's part. The tools' caches are warm but for the first
+row."""
 _KINDS = {
     commits.COLD: "",
-    commits.STOPPED: "gitgates has run the gates at the agent's Stop, and reuses their passes. No "
-    "other manager has hooks of agents: they run the gates.",
-    commits.AGAIN: "The hook only, without the commit: as after a commit that was interrupted.",
-    commits.ONE_CHANGED: "The other 199 files are as they were at the commit before.",
-    commits.PARTIAL: "One file has staged and unstaged changes. The manager stashes what is not "
-    "staged, and restores it.",
-    commits.WORKTREE: "The same content was checked in the first worktree before.",
-    commits.ALL_FILES: "`ruff check`, `black --check` and `flake8`, by `run --all-files` and "
-    "the like. gitgates passes the changed file to them, and reuses the passes of the others.",
+    commits.STOPPED: "gitgates has run the gates at the agent's stop, and reuses their passes; "
+    "the others run them",
+    commits.AGAIN: "without the commit, as after one that was interrupted",
+    commits.ONE_CHANGED: "",
+    commits.PARTIAL: "one file has staged and unstaged changes, which the manager stashes",
+    commits.WORKTREE: "the first worktree has checked the same content before",
+    commits.ALL_FILES: "`ruff check`, `black --check` and `flake8`, by `run --all-files` and the "
+    "like; gitgates passes only the changed file to them",
 }
 _SIZES = "A commit of one changed file in repositories of different size, with three gates `true`."
 _AGENT = """\
-Claude Code starts a hook at each tool call and when it wants to stop. No other manager has such
-hooks, so a bare interpreter is beside them."""
+Claude Code starts a hook at each tool call and when it wants to stop, here beside a bare
+interpreter."""
 _STORM = """\
 As many agents as there are worktrees commit at the same time; a person commits meanwhile in
 another worktree, with gates that take no time. The ideal is the time of all gates, spread over
@@ -57,16 +56,14 @@ _REPEAT = """\
 make bench-docs    # 12 minutes on two cores
 ```
 
-Run it on a machine that does nothing else. It writes this page, its pictures and the file of all
-runs, `benchmarks.json`. It needs [hyperfine](https://github.com/sharkdp/hyperfine); without it,
-runs are timed by the clock of Python. npm installs husky and lint-staged. What cannot be had is
-left out, and named here. With `QUICK=1`, it shows in a few minutes whether everything works, and
-writes nothing.
+Run it on a machine that does nothing else. It writes this page, its pictures and
+`benchmarks.json`. It needs npm and [hyperfine](https://github.com/sharkdp/hyperfine); what is
+missing is left out, and named here. With `QUICK=1`, it shows in a few minutes whether everything
+works, and writes nothing.
 
-Each run is checked: the commit exists, with the right content; the output of the manager shows
-each gate as passed, or as reused where this page says so. Before that, each manager must refuse a
-commit that breaks each gate of the project. If something is not as it should be, the benchmark
-fails, and there is no figure. [Each single run](benchmarks.json)."""
+Each run is checked: the commit exists, with the right content, and the manager's output shows each
+gate as passed, or as reused where this page says so. Before that, each manager must refuse a commit
+that breaks each gate."""
 
 
 def page(found: Figures) -> str:
@@ -85,17 +82,17 @@ def page(found: Figures) -> str:
         "## Hooks that do nothing",
         _HOOKS,
         _picture("hooks", "The time of a hook with 1, 3 and 10 gates that do nothing, by manager"),
-        *map(_section, noops),
+        _medians(noops),
         "## A realistic set",
         _SET,
         _picture("set", "The time of commits of a project with linters, types and tests"),
     ]
-    for key, text in _KINDS.items():
-        if key in scenarios:
-            parts.append(_section(scenarios[key], text))
+    kinds = [(scenarios[key], text) for key, text in _KINDS.items() if key in scenarios]
+    notes = [f"- {_title(one)}: {text}" for one, text in kinds if text]
+    parts += [_medians(one for one, _text in kinds), "\n".join(notes)]
     parts += ["## Large repositories", _SIZES]
     parts += [_picture("sizes", "The time of a commit by the number of files in the repository")]
-    parts += map(_section, sizes)
+    parts += [_medians(sizes)]
     if "agent" in scenarios:
         parts += ["## Hooks of agents", _AGENT, _table(scenarios["agent"])]
     if storm.KEY in scenarios:
@@ -127,23 +124,27 @@ def _targets(found: Figures) -> str:
     return _lines(("", "measured", "target", ""), rows)
 
 
-def _section(one: Measured, text: str = "") -> str:
-    title = one.title[0].upper() + one.title[1:]
-    return "\n\n".join(filter(None, [f"### {title}", text, _table(one)]))
+def _title(one: Measured) -> str:
+    return one.title[0].upper() + one.title[1:]
+
+
+def _medians(scenarios: Iterable[Measured]) -> str:
+    """Return a row for each scenario, a column for each manager."""
+    rows = list(scenarios)
+    names = [
+        name for name in dict.fromkeys(chain(*(one.samples for one in rows))) if name != BEFORE
+    ]
+    cells = [
+        (_title(one), *(_time(one.median(name)) if name in one.samples else "" for name in names))
+        for one in rows
+    ]
+    return _lines(("", *names), cells)
 
 
 def _table(one: Measured) -> str:
-    ours = one.median(GITGATES) if GITGATES in one.samples else 0
-    rows = []
-    for name, runs in one.samples.items():
-        seconds = [run.seconds for run in runs]
-        cpu = statistics.median(run.cpu_seconds for run in runs)
-        times = f"{one.median(name) / ours:.2f}" if ours else ""
-        spread = f"{_time(min(seconds))} – {_time(max(seconds))}"
-        rows.append((name, _time(one.median(name)), spread, str(len(runs)), _time(cpu), times))
-    head = ("", "median", "fastest – slowest", "runs", "processor time", "gitgates = 1")
-    # Where gitgates is in each row, there is nothing to compare it with.
-    return _lines(head if ours else head[:-1], [row if ours else row[:-1] for row in rows])
+    """Return a row for each thing that was measured."""
+    rows = [(name, _time(one.median(name))) for name in one.samples]
+    return _lines(("", "median"), rows)
 
 
 def _storm(one: Measured, found: Figures) -> str:
