@@ -137,6 +137,8 @@ def _keys(rows_of: tuple[keys.Key, ...]) -> str:
 def _meaning(key: keys.Key) -> str:
     if not key.only_in:
         return key.meaning
+    if set(key.only_in) == {point.name for point in HOOK_POINTS.values() if point.host == "agent"}:
+        return f"{key.meaning} Only for an agent's hooks."
     return f"{key.meaning} Only for {', '.join(key.only_in)}."
 
 

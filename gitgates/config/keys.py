@@ -87,47 +87,40 @@ class Table(Record):
 
 TOP_KEYS: tuple[Key, ...] = (
     Key("requires", REQUIRES, missing="").means(
-        'The versions of gitgates that the settings are for: `">=0.2"`, or several comparisons '
-        "(`>=`, `>`, `<`, `<=`, `==`, `!=`) between commas. Any other version refuses them, and "
-        "names the command that installs a right one."
+        'The versions of gitgates that the settings are for: `">=0.2"`, or several '
+        "comparisons (`>=`, `>`, `<`, `<=`, `==`, `!=`) between commas. Any other version "
+        "refuses them."
     ),
     Key("root", v.FLAG, "true").means(
-        "`false` in the settings of a member; those of the root name its folder in `members`."
+        "`false` in a member's settings; the root names its folder in `members`."
     ),
     Key("members", v.MEMBERS, "[]", weaker="fewer").means(
-        "Folders with settings of their own, whose gates run for the paths below them: "
-        '`["web", "packages/*"]`. A folder that only a `*` matches, and that has no settings, is '
-        "no member. [How](../how-to/monorepo.md)."
+        'Folders with their own settings, whose gates run for the paths below them: `["web", '
+        '"packages/*"]`. [How](../how-to/monorepo.md).'
     ),
     Key("extends", v.EXTENDS, "[]").means(
-        "Files of the repository with settings that these extend, relative to this file. A later "
-        "one overrides an earlier one, and this file all, key by key."
+        "Files whose settings these extend, relative to this file. A later one overrides an "
+        "earlier one, and this file all, key by key."
     ),
     Key("jobs", v.COUNT, "0").means(
-        "How many gates run at once if the strategy is `collect`; 0: one per CPU."
+        "How many gates run at once with the strategy `collect`; 0: one per CPU."
     ),
     Key("max_output", v.SIZE, '"64 KiB"').means(
-        "How much of a gate's output is kept and shown: half from its head, half from its "
-        "tail. The log file contains more."
+        "How much of a gate's output is kept and shown: half from its head, half from its tail."
     ),
-    Key("max_log", v.SIZE, '"16 MiB"').means(
-        "How much of a gate's output its log file contains. Longer output is truncated: the "
-        "log has the head, the number of omitted bytes, and half of `max_output` from the tail."
-    ),
+    Key("max_log", v.SIZE, '"16 MiB"').means("How much of a gate's output its log file contains."),
     Key("breaker", v.BREAKER, "{ prompt = 10, session = 30 }", weaker="each").means(
-        "The maximum number of times that gitgates blocks an agent from stopping, per prompt "
-        "and per session. After that, the agent may stop, and the person is told."
+        "How often gitgates blocks an agent from stopping, per prompt and per session. After "
+        "that, the agent may stop, and the person is told."
     ),
-    Key("keep_runs", v.COUNT, "50").means(
-        "How many runs are kept in the state folder, with their logs and results."
-    ),
+    Key("keep_runs", v.COUNT, "50").means("How many runs are kept, with their logs and results."),
     Key("artifacts_dir", v.FOLDER, weaker="any").means(
-        "A folder in the repository to which results of runs are copied, for CI to collect. "
-        "Add it to .gitignore."
+        "A folder in the repository to which results of runs are copied, for CI. Add it to "
+        ".gitignore."
     ),
     Key("cloud_hooks", v.FLAG, "false", weaker="off").means(
-        "Install the configured git hooks when a session begins in a cloud environment of Claude "
-        "Code, where each clone is new."
+        "Install the git hooks when a session begins in Claude Code's cloud, where each "
+        "clone is new."
     ),
 )
 
@@ -145,15 +138,15 @@ GATE_KEYS: tuple[Key, ...] = (
         "The program that runs those hooks."
     ),
     Key("working_dir", v.FOLDER, '"."', weaker="any").means(
-        "The working directory of the command, relative to the root. Paths are passed relative to "
+        "The command's working directory, relative to the root. Paths are passed relative to "
         "it; patterns stay relative to the root."
     ),
     Key("env", v.ENVIRONMENT, "{}", weaker="any").means(
         "Environment variables set for the command."
     ),
     Key("timeout", v.DURATION, "300", weaker="sharply").means(
-        'The time limit of the gate: seconds, or "30s", "2m", "1h30m". When it is reached, the '
-        "process group is killed, and the gate is `timed-out`."
+        'The gate\'s time limit: seconds, or "30s", "2m", "1h30m". After that, its process '
+        "group is killed."
     ),
     Key("on_pass", v.ACTION, '"CONTINUE"', weaker="action").means(
         "What happens if the gate passes: `CONTINUE`, `BLOCK`, `STOP`, or the name of a gate."
@@ -163,22 +156,20 @@ GATE_KEYS: tuple[Key, ...] = (
         "the name of a gate."
     ),
     Key("files", v.PATTERNS, weaker="fewer").means(
-        "gitignore-style patterns. If no path of the event matches, the gate is skipped; for a "
-        "gate without `pass_files`, deleted paths also match. Unset: every path; an empty "
-        "array: none."
+        "gitignore-style patterns. If no path matches, the gate is skipped; without "
+        "`pass_files`, deleted paths also match. Unset: every path; an empty array: none."
     ),
     Key("exclude", v.PATTERNS, "[]", weaker="more").means("Patterns of paths to exclude."),
     Key("types", v.TAGS, "[]", weaker="any").means(
-        "Types of files as in the pre-commit framework, by the name of a file, its `#!` line and "
-        'its mode: `["python"]`, `["text", "!executable"]`. A path has to be of all of them, and '
-        "of none with `!`."
+        'Types of files as in the pre-commit framework: `["python"]`, `["text", '
+        '"!executable"]`. A path must have all of them, and none with `!`.'
     ),
     Key("types_or", v.ANY_TAGS, "[]", weaker="any").means(
-        "Types of files; a path has to be of one of them."
+        "Types of files; a path must have one of them."
     ),
     Key("pass_files", v.FLAG, "false", weaker="any").means(
         'Append the matching paths to the command, in a shell string as `"$@"`, in several '
-        "runs if the system's limit requires it."
+        "runs if they are too many."
     ),
     Key("pass_hook_input", v.FLAG, "false").means(
         "Append the hook's own arguments to the command, and replay its standard input."
@@ -187,114 +178,103 @@ GATE_KEYS: tuple[Key, ...] = (
         "Gates run by priority, then in the listed order."
     ),
     Key("after", v.NAMES, "[]").means(
-        "Gates that are to end first, with the gates that their actions start, if the hook runs "
-        "them at all. How they end does not matter: the hook's `strategy` decides whether this "
-        "gate runs after a failure."
+        "Gates that must end first, if the hook runs them at all, however they end."
     ),
     Key("weight", v.FROM_ONE, "1").means(
-        "How many of the `jobs` slots the gate takes, at most all of them: for a gate that uses "
-        "several CPUs itself, or much memory."
+        "How many `jobs` slots the gate takes: for a gate that uses several CPUs or much memory."
     ),
     Key("parallel", v.FLAG, "false", weaker="on").means(
-        "With `pass_files`: split the paths into several runs at once, one for each free slot. "
-        "Only for commands that check each file on its own. The output is shown in order."
+        "With `pass_files`: split the paths into several runs at once. Only for commands "
+        "that check each file on its own."
     ),
     Key("writes", v.FLAG, "false").means(
         "The gate changes files: it runs alone, and before a commit or a push, changes count "
-        "as a failure, so they can be reviewed and staged. A gate without this key that "
-        "changes files "
-        "of its event fails."
+        "as a failure, so that they can be reviewed and staged. A gate without this key that "
+        "changes its event's files fails."
     ),
     Key("restage", v.FLAG, "false").means(
-        "With `writes`: before a commit, changes of the gate in staged files go into the "
-        "commit. In a partly staged file, they are also merged into your version, and the rest "
-        "stays unstaged; if the two conflict, or if it changed any other file, the gate fails."
+        "With `writes`: before a commit, the gate's changes in staged files go into the "
+        "commit, also in partly staged files. If they conflict with your version, or if it "
+        "changed any other file, the gate fails."
     ),
     Key("required", v.FLAG, "false", weaker="off").means(
         "Neither `--skip`, `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can disable the gate."
     ),
     Key("git_env", v.one_of("auto", "commit", "clean"), '"auto"').means(
-        "Which of git's environment variables the gate gets. `auto`: none, except a private "
-        "copy of the index if it is not the usual one"
-        " (`commit -a`, `commit -- path`). `commit`: always "
-        "that copy. `clean`: never."
+        "Which of git's variables the gate gets. `auto`: none, except a private copy of the "
+        "index if git commits another one than usual (`commit -a`, `commit -- path`). "
+        "`commit`: always that copy. `clean`: never."
     ),
     Key("pass_env", v.NAMES, "[]").means(
-        "Names of variables to pass to the gate when an agent's hook runs it. By default, such "
-        "a gate gets none of the agent's credentials."
+        "Variables to pass to the gate when an agent's hook runs it. By default, it gets "
+        "none of the agent's credentials."
     ),
     Key("failures", v.FAILURES).means(
-        "How the output is split into failures: a preset, such as `pytest`, `ruff`, `eslint` or "
-        "`sarif`, or a regular expression that matches one failure each time it is found. Unset: "
-        "the whole output is one failure. [All presets](../explanation/failures.md)."
+        "How the output is split into failures: a preset, such as `pytest`, `ruff`, `eslint` "
+        "or `sarif`, or a regular expression that matches one failure each time. Unset: the "
+        "whole output is one failure. [All presets](../explanation/failures.md)."
     ),
     Key("observe", v.FLAG, "false", weaker="on").means(
         "The gate runs and is recorded, and reports its decision, which has no effect."
     ),
     Key("baseline", v.BASELINE, "false", weaker=(True, "file")).means(
-        "Failures that are not new do not count: those at the merge base with the default branch "
-        "or with `--from-ref`, when an agent stops those at the start of the session, and those "
-        "in `.gitgates-baseline.json`. Where it is not recorded how the gate ended on that "
-        "content, a gate that fails also runs there, in a private checkout. Needs `failures`, and "
-        "a tool that says that it has looked at everything: behind known failures may be new ones. "
-        '`"file"`: only those in that file.'
+        "Known failures do not count: those at the merge base with the default branch or "
+        "with `--from-ref`, at an agent's stop those at the session's start, and those in "
+        "`.gitgates-baseline.json`. If the result there is not recorded, a gate that fails "
+        'also runs there. Needs `failures`. `"file"`: only those in that file. '
+        "[How](../how-to/baseline.md)."
     ),
     Key("metrics", v.METRICS, "{}", weaker="fewer").means(
-        "Numbers in the output, by name: `pattern`, a regular expression with one group, the "
-        "number, and"
-        ' `better`, `"higher"` or `"lower"`. The last match in the kept output (`max_output`) '
-        "counts. They are recorded for the measured content."
+        "Numbers in the output, by name: `pattern`, a regular expression with one group, and "
+        '`better`, `"higher"` or `"lower"`. The last match in the kept output (`max_output`) '
+        "counts."
     ),
     Key("ratchet", v.RATCHET, "false", weaker=(False, True)).means(
-        "The gate fails if one of its `metrics` is worse than the value recorded for the merge "
-        "base with the default branch, or is no longer in the output. If none was recorded, "
-        "nothing is compared, which is reported and is not a pass."
-        ' `"measure"`: in that case, the gate also runs once on the merge base, in a private '
-        "checkout."
+        "The gate fails if one of its `metrics` is worse than recorded for the merge base "
+        "with the default branch, or is no longer in the output. If none was recorded, "
+        'nothing is compared, which is not a pass. `"measure"`: then, the gate also runs '
+        "once on the merge base."
     ),
     Key("tolerance", v.AMOUNT, "0", weaker="greater").means(
-        "With `ratchet`: by how much a number may be worse. Absolute, in the unit of the number: "
-        "with `0.1`, a coverage of 80 may become 79.9."
+        "With `ratchet`: by how much a number may be worse, in its own unit."
     ),
     Key("terminal", v.FLAG, "false", weaker="on").means(
-        "In a headless run: if the gate does not pass, the run ends immediately; no agent is "
-        "asked to fix it."
+        "In a headless run: if the gate does not pass, the run ends immediately."
     ),
     Key("reuse", v.REUSE, weaker=("declared", "by-file", True), missing=False).means(
-        "Reuse a pass while all that the gate has read is as it was, instead of running the gate "
-        "again. What it reads is observed with strace, on Linux; where it cannot be, the gate "
-        'runs. `"declared"`: there, what is declared counts instead. `"by-file"`, with '
-        "`pass_files`: for each file; only files without a pass are passed."
+        "Reuse a pass while everything that the gate has read is unchanged, as seen by "
+        'strace on Linux. `"declared"`: if it cannot be observed, what is declared counts. '
+        '`"by-file"`, with `pass_files`: only files without a pass are passed. '
+        "[How](../how-to/reuse.md)."
     ),
     Key("scratch", v.SCRATCH, "[]", weaker="more").means(
-        "With `reuse`: patterns of files that the gate itself writes and reads, and that decide "
-        'nothing, such as `[".coverage"]`, or `["~/.npm/_logs"]` in the home folder. They do not '
-        "count."
+        "With `reuse`: patterns of files that the gate writes and reads, and that decide "
+        'nothing: `[".coverage"]`, or `["~/.npm/_logs"]` in the home folder.'
     ),
     Key("inputs", v.PATTERNS, "[]", weaker="any").means(
-        "Patterns of the files that the gate depends on, in place of all files that git does not "
-        'ignore: with `reuse = "declared"` where it cannot be observed, with `remote`, and in '
-        "signed passes. Lock files in the root always count."
+        "Patterns of the files that the gate depends on, in place of all files that git does "
+        'not ignore: with `reuse = "declared"`, with `remote`, and in signed passes. Lock '
+        "files in the root always count."
     ),
     Key("env_inputs", v.NAMES, "[]", weaker="fewer").means(
-        'With `reuse = "declared"` and `remote`: environment variables that the gate depends on, '
-        "and gets on another machine. `NAME*` means all whose names begin with it."
+        'With `reuse = "declared"` and `remote`: variables that the gate depends on, and '
+        "gets on another machine. `NAME*` means all that begin with it."
     ),
     Key("reads", v.NAMES, "[]", weaker="fewer").means(
-        'With `reuse = "declared"`: files or folders outside the repository that the gate reads: '
-        "`/path`, `~/path`, or `../name` for a file of that name in any folder above the root."
+        'With `reuse = "declared"`: files or folders outside the repository that the gate '
+        "reads: `/path`, `~/path`, or `../name` for a file of that name in any folder above "
+        "the root."
     ),
     Key("examples", v.EXAMPLES, weaker="fewer", missing=()).means(
-        "Files or folders for `gitgates test`: those in `fail` must make the gate fail, and those "
-        "in `pass` must not. The content of each is laid over that of the working tree, in a "
-        "private checkout."
+        "For `gitgates test`: files or folders on which the gate must fail (`fail`) or pass "
+        "(`pass`). [How](../how-to/test-a-gate.md)."
     ),
     Key("max_age", v.DURATION, weaker="greater", missing=0.0).means(
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
     ),
     Key("remote", v.FLAG, "false", weaker="on").means(
-        "The gate may run on the server of `[tool.gitgates.remote]`. It gets the files that "
-        "git does not ignore, or those of `inputs`, and no repository: `git` finds none there."
+        "The gate may run on the server of `[tool.gitgates.remote]`, without a repository. "
+        "[How](../how-to/remote-execution.md)."
     ),
     Key("ignored_inputs", v.NAMES, "[]", weaker="any").means(
         "With `remote`: files and folders that git ignores and the gate needs, relative to the "
@@ -314,12 +294,11 @@ HOOK_KEYS: tuple[Key, ...] = (
     Key("gates", v.NAMES, "[]", weaker="fewer").means("The gates that run, by name."),
     # What stands behind a gate that blocks is not run with `sequence`.
     Key("strategy", v.one_of("sequence", "collect"), '"sequence"', weaker=("sequence",)).means(
-        "`sequence`: stop at the first gate that blocks. `collect`: run all, independent ones at "
-        "once, and report every failure; that is the default of `headless`."
+        "`sequence`: stop at the first gate that blocks. `collect`: run all, independent "
+        "ones at once, and report every failure; the default of `headless`."
     ),
     Key("fail_fast", v.FLAG, "false", weaker="on").means(
-        "With `collect`: when the first gate blocks, cancel those that are running, and start no "
-        "others."
+        "With `collect`: the first gate that blocks cancels the others."
     ),
     Key(
         "unstaged",
@@ -328,15 +307,13 @@ HOOK_KEYS: tuple[Key, ...] = (
         only_in=("pre-commit", "pre-merge-commit", "pre-push"),
     ).means(
         "What happens to unstaged changes while gates run. `hide` (the default before a "
-        "commit): they are stashed; tracked files are as committed, untracked ones stay. "
-        "`checkout` (the default before a push): gates run on exactly what is being committed "
-        "or pushed, in a private checkout. `keep`: gates see the working tree unchanged. Before a "
-        "push, `hide` needs what is pushed to be checked out and nothing staged; otherwise, there "
-        "is a checkout."
+        "commit): they are moved aside; untracked files stay. `checkout` (the default before "
+        "a push): gates run on exactly what is being committed or pushed, in a private "
+        "checkout. `keep`: gates see the working tree unchanged."
     ),
     Key("verify", v.FLAG, "false", weaker="off", only_in=("pre-push",)).means(
-        "Each pushed commit must have passed the gates of its own `pre-commit` hook, or of "
-        "`pre-merge-commit`, as in `gitgates verify`. Missing gates run on exactly that commit."
+        "Each pushed commit must have passed the gates of its own `pre-commit` or "
+        "`pre-merge-commit` hook. Missing gates run on exactly that commit."
     ),
     Key("enabled_tools", v.SELECTED, weaker="fewer", only_in=_TOOL_EVENTS).means(
         "The agent's tools that the hook applies to. Unset: all; an empty array: none."
@@ -345,8 +322,7 @@ HOOK_KEYS: tuple[Key, ...] = (
         "The agents that the hook applies to. Unset: all; an empty array: none."
     ),
     Key("max_retries", v.COUNT, "3", weaker="less", only_in=RETRY_HOOKS).means(
-        "How many times failures are sent back to the agent before it may stop, or a headless "
-        "run fails."
+        "How often failures go back to the agent before it may stop, or a headless run fails."
     ),
     Key(
         "on_exhausted",
@@ -359,10 +335,8 @@ HOOK_KEYS: tuple[Key, ...] = (
         "told. `stop`: the agent is stopped."
     ),
     Key("timeout", v.DURATION, weaker="sharply", only_in=_AGENT_EVENTS).means(
-        "The time limit of all gates of the hook together. Gates that did not run are reported "
-        "as such. Unset: the sum of the gates' own limits,"
-        " or for an agent's "
-        f"other events than {_SLOW_EVENTS}, a few seconds."
+        "The time limit of all gates of the hook together. Unset: the sum of the gates' own limits, "
+        f"or for an agent's other events than {_SLOW_EVENTS}, a few seconds."
     ),
 )
 
