@@ -92,9 +92,17 @@ def made_pages() -> dict[str, str]:
 
 def on_page_markdown(markdown: str, page: Page, **_more: object) -> str:
     """Let links lead to the places that pages have in the site; name only languages of blocks."""
+    page.meta["search"] = {"boost": boost(page.file.src_uri)}
     places = {target: source for source, target in MOVED.items()}
     source = places.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     return _FOR_TESTS.sub(r"\1", with_links_of_site(markdown, source))
+
+
+def boost(page: str) -> float:
+    """Return how much the search prefers a page: what to do comes before what others mention."""
+    if page.startswith(("how-to/", "tutorial/")) or page == "index.md":
+        return 2
+    return 0.5 if page.startswith(("adr/", "changelog", "developing", "reference/commands/")) else 1
 
 
 def on_post_page(output: str, page: Page, **_more: object) -> None:

@@ -335,8 +335,8 @@ HOOK_KEYS: tuple[Key, ...] = (
         "told. `stop`: the agent is stopped."
     ),
     Key("timeout", v.DURATION, weaker="sharply", only_in=_AGENT_EVENTS).means(
-        "The time limit of all gates of the hook together. Unset: the sum of the gates' own limits, "
-        f"or for an agent's other events than {_SLOW_EVENTS}, a few seconds."
+        "The time limit of all gates of the hook together. Unset: the sum of the gates' own "
+        f"limits, or for an agent's other events than {_SLOW_EVENTS}, a few seconds."
     ),
 )
 

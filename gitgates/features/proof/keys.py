@@ -8,15 +8,14 @@ from gitgates.features.proof.trust_value import SIGNERS_FILE, TRUST
 
 _KEYS = (
     Key("trust", TRUST, "[]", weaker="any").means(
-        "Whose proofs count, besides those of this machine: identities of the allowed signers, "
-        'such as `["ci@example.com"]`, in which `*` matches any text; or a table with these as '
-        "`signers`, with `agents = false` to exclude what ran in a session of an agent, and with "
-        '`max_age`, such as `"30d"`. It counts as it is at the merge base with the default branch '
-        "of the remote, not as it is in the working tree."
+        "Whose proofs count, besides this machine's: identities of allowed signers, such as "
+        '`["ci@example.com"]`, in which `*` matches any text; or a table with `signers`, '
+        "`agents = false` and `max_age`. It counts as it is at the merge base with the "
+        "default branch."
     ),
     Key("allowed_signers", SIGNERS_FILE, '""', weaker="any").means(
-        "A file of the repository with the keys of these identities, in the format of "
-        "`ssh-keygen`, as it is at that merge base. Default: git's `gpg.ssh.allowedSignersFile`."
+        "A file in the repository with these identities' keys, as it is at that merge base. "
+        "Default: git's `gpg.ssh.allowedSignersFile`."
     ),
     Key("push", v.FLAG, "false").means(
         "The pre-push hook signs the proofs of the pushed commits, and pushes "

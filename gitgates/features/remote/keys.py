@@ -56,11 +56,12 @@ def _server(value: object) -> str:
 
 _KEYS = (
     Key("verdicts", v.ValueType(_url, {"type": "string", "pattern": f"^({_URL})?$"}), '""').means(
-        "The URL of an HTTP cache, such as `https://cache.example.com/gitgates`, from which signed "
-        "proofs are read: bazel-remote, nginx with DAV, or a server with GET and PUT. Empty: none."
+        "The URL of an HTTP cache of signed proofs, such as "
+        "`https://cache.example.com/gitgates`: bazel-remote, nginx with DAV, or another "
+        "server with GET and PUT."
     ),
     Key("write", v.one_of("ci", "always", "never"), '"ci"').means(
-        "Who writes to it: `ci`, only where the variable `CI` is set."
+        "Who writes to it: `ci`, only if the variable `CI` is set."
     ),
     Key(
         "execution",
@@ -68,39 +69,36 @@ _KEYS = (
         '""',
         weaker="any",
     ).means(
-        "The server of the Remote Execution API that gates with `remote` may run on, such as "
-        "`grpcs://build.example.com:443`; `grpc://` is without TLS. Empty: none. "
-        "[How](../how-to/remote-execution.md)."
+        "The Remote Execution API server that gates with `remote` may run on, such as "
+        "`grpcs://build.example.com:443`; `grpc://` is without TLS."
     ),
     Key("instance", v.TEXT, '""', weaker="any").means(
         "The name of its instance, if it has several."
     ),
     Key("platform", v.ENVIRONMENT, "{}", weaker="any").means(
-        "The properties that a worker must have to run any gate: "
-        '`{ OSFamily = "linux", container-image = "docker://…" }`.'
+        'The properties that a worker must have: `{ OSFamily = "linux", container-image = '
+        '"docker://…" }`.'
     ),
     Key("jobs", v.COUNT, "4").means(
-        "How many gates run there at once, of all runs of a user on this machine; 0: none."
+        "How many gates run there at once, of all runs on this machine; 0: none."
     ),
     Key("fallback", v.one_of("local", "fail"), '"local"').means(
-        "What happens to a gate that could not run there: `local`, it runs here, once, in what is "
-        "left of its `timeout`; `fail`, its status is `not-started`."
+        "What happens to a gate that could not run there: `local`, it runs here, once; "
+        "`fail`, its status is `not-started`."
     ),
     Key("ca", v.TEXT, '""').means(
-        "A file with the certificates of the authorities that may sign the server's. This path and "
-        "the next three are relative to the root; `~` is the home folder. Default: the system's."
+        "A file with the authorities' certificates. This path and the next three are "
+        "relative to the root; `~` is the home folder. Default: the system's."
     ),
-    Key("cert", v.TEXT, '""').means("A file with the certificate of this client."),
+    Key("cert", v.TEXT, '""').means("A file with this client's certificate."),
     Key("key", v.TEXT, '""').means(
         "A file with its private key, without a passphrase. Default: the key is in `cert`."
     ),
     Key("netrc", v.TEXT, '""').means(
-        "A file with user names and passwords of servers, in the format of netrc. Default: what "
-        "`NETRC` names, or `~/.netrc`."
+        "A file with user names and passwords. Default: what `NETRC` names, or `~/.netrc`."
     ),
     Key("not_secret", v.PATTERNS, "[]", weaker="more").means(
-        "Patterns of files that look like secrets, such as keys of tests, and that gates with "
-        "`remote` may send. Any other such file keeps its gate from running on another machine."
+        "Patterns of files that look like secrets, such as test keys, and that may be sent."
     ),
 )
 
