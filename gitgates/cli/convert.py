@@ -10,7 +10,6 @@ from gitgates.cli.init import finish
 from gitgates.config import OWN_FILE, PYPROJECT
 from gitgates.config.edit import Addition, Edit, make_edit
 from gitgates.config.load import describe, read_files
-from gitgates.core import environ
 from gitgates.core.clean import plain, visible_line
 from gitgates.core.errors import BLOCKED, OK
 from gitgates.setup.convert.conversion import Conversion, convert
@@ -26,8 +25,8 @@ _SHOWN_LINES = 8  # of what each said about a commit on which they differ
 @click.option(
     "--prove",
     is_flag=True,
-    help="Write nothing: make the last commits anew in two copies of the repository, one with the "
-    "hooks of the old manager, one with those of gitgates, and compare what is accepted.",
+    help="Write nothing: make the last commits again in two clones, one with the hooks of the old "
+    "manager, one with those of gitgates, and compare which are accepted.",
 )
 @click.option(
     "--commits",
@@ -42,22 +41,21 @@ def command(file: str, *, dry_run: bool, prove: bool, commits: int) -> int:
     """Add what another tool runs to the configuration, as gates of the same hooks.
 
     FILE is a file of lefthook, husky, lint-staged, simple-git-hooks or pre-commit in the root of
-    the repository, a gates.json (`gates`, `hooks`), or a YAML or JSON file with `quality_gates`,
-    which become the hook `headless`. Without FILE, all files of hook managers are converted.
+    the repository. Without FILE, all files of these managers are converted.
 
     Local hooks of pre-commit become gates; one gate runs all its other hooks. Existing gates and
     hooks are left unchanged. What is not converted is reported on standard error, with the reason.
 
     --prove needs the manager and the tools that it runs. It runs the hooks of a commit, not those
-    of a push. What is in the configuration already is used as it is, so that it can be changed
-    until nothing differs.
+    of a push. It uses the gates that are already configured, so you can change them until nothing
+    differs.
 
     Exit status 0: done, or no difference. 1: with --prove, a difference, or no gate has run. 64:
     FILE cannot be read, is of an unknown kind, or is invalid; there is nothing to convert, or no
     manager to compare with. 78: the configuration has errors, or cannot be written.
     """
     root_abs = config_root(os.getcwd())
-    conversion = convert(root_abs, file, environ.read().get("PATH", os.defpath))
+    conversion = convert(root_abs, file)
     addition = Addition(gates=conversion.gates, hooks=conversion.hooks)
     raw = read_files(root_abs)
     edit = make_edit(raw, addition)

@@ -10,17 +10,18 @@ from typing import Any
 
 from gitgates.core.record import Record
 from gitgates.engine.command import uses_arguments
-from gitgates.setup.discover.globs import UntranslatableError, from_regex
-from gitgates.setup.discover.managers import PRE_COMMIT, framework_runner, stage_of
-from gitgates.setup.discover.project import Project, Task, tables, texts
-from gitgates.setup.discover.words import is_fixing
+from gitgates.setup.convert.globs import NoPatternError, from_regex
+from gitgates.setup.convert.manager_files import Job, ManagerFiles, only_set, tables, texts
 
 with open(os.path.join(os.path.dirname(__file__), "framework.toml"), "rb") as _file:
     KEYS = tomllib.load(_file)
 
+FILE = ".pre-commit-config.yaml"
 # Where a gate can run the framework: see engine/command.py.
 _SERVED = ("pre-commit", "pre-merge-commit", "pre-push", "commit-msg", "prepare-commit-msg")
 _NOTHING = ("", "^$")  # expressions that hooks have by default
+_OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
+_NAMES_PREK = ("pyproject.toml", "package.json", "Makefile", "mise.toml")
 
 
 class _Kept(Exception):
@@ -30,9 +31,9 @@ class _Kept(Exception):
 class _Split(Record):
     """Which hooks become gates, and which stay the framework's."""
 
-    tasks: list[Task]
+    jobs: list[Job]
     kept: list[dict[str, Any]]
-    place: int  # of those that stay, among the tasks
+    place: int  # of those that stay, among the jobs
     notes: list[str]
 
     @property
@@ -41,28 +42,34 @@ class _Split(Record):
         return {str(hook.get(key)) for hook in self.kept for key in ("id", "alias")}
 
 
-def find(project: Project, notes: list[str]) -> list[Task]:
-    """Return a gate for each local hook, and one for all others, in order. Raises: BadFile."""
-    settings = project.load(PRE_COMMIT)
+def find(project: ManagerFiles, notes: list[str]) -> list[Job]:
+    """Return a gate for each local hook, and one for all others, in order. Raises: UsageError."""
+    settings = project.load(FILE)
+    names_prek = any(re.search(r"\bprek\b", project.text(name)) for name in _NAMES_PREK)
+    runner = "prek" if names_prek else "pre-commit"
     taken: set[str] = set()
-    split = _split(settings, taken)
+    split = _split(settings, taken, runner)
     while not split.names <= taken:  # a hook that stays may have the name of one that does not
         taken |= split.names
-        split = _split(settings, taken)
-    tasks, place = split.tasks, split.place
+        split = _split(settings, taken, runner)
     notes += split.notes
     hooks = dict.fromkeys(name for hook in split.kept for name in _hooks(hook, settings))
     if served := [name for name in hooks if name in (*_SERVED, "manual")]:
-        tasks.insert(place, _framework(project, served, tasks))
+        split.jobs.insert(split.place, _framework(runner, served, split.jobs))
     if others := [name for name in hooks if name not in (*_SERVED, "manual")]:
-        what = "no gate runs pre-commit there; keep its own hook"
-        notes.append(f"{PRE_COMMIT}: {', '.join(others)}: {what}")
-    return tasks
+        why = "no gate runs pre-commit there; keep its own hook"
+        notes.append(f"{FILE}: {', '.join(others)}: {why}")
+    return split.jobs
 
 
-def _split(settings: dict[str, Any], taken: set[str]) -> _Split:
+def installed_hooks(project: ManagerFiles) -> tuple[str, ...]:
+    """Return the hooks that the framework installs by default. Raises: UsageError."""
+    return texts(project.load(FILE).get("default_install_hook_types", [])) or ("pre-commit",)
+
+
+def _split(settings: dict[str, Any], taken: set[str], runner: str) -> _Split:
     """Convert the local hooks, but those of which the id is `taken` by one that stays."""
-    tasks: list[Task] = []
+    jobs: list[Job] = []
     kept: list[dict[str, Any]] = []
     notes: list[str] = []
     place = 0
@@ -72,38 +79,28 @@ def _split(settings: dict[str, Any], taken: set[str]) -> _Split:
                 continue
             try:
                 if repo.get("repo") == "local":
-                    tasks.append(_task(hook, settings, notes, taken))
+                    jobs.append(_job(hook, settings, notes, taken)._replace(manager=runner))
                     continue
-            except (_Kept, UntranslatableError, ValueError) as error:
-                notes.append(f"{PRE_COMMIT}: {hook.get('id')}: stays pre-commit's: {error}")
-            place = place if kept else len(tasks)
+            except (_Kept, NoPatternError, ValueError) as error:
+                notes.append(f"{FILE}: {hook.get('id')}: stays pre-commit's: {error}")
+            place = place if kept else len(jobs)
             kept.append(hook)
-    return _Split(tasks, kept, place, notes)
+    return _Split(jobs, kept, place, notes)
 
 
-def _framework(project: Project, hooks: list[str], tasks: list[Task]) -> Task:
-    runner = framework_runner(project)
-    skipped = ",".join(task.name for task in tasks)
-    return Task(
-        name="pre-commit",
-        command="",
-        source=PRE_COMMIT,
-        description=f"The other hooks of {PRE_COMMIT}" if tasks else f"The hooks of {PRE_COMMIT}",
-        hooks=tuple(hooks),
-        manager=runner,
-        keys={
-            "pre-commit": True,
-            "writes": True,  # its fixers may
-            **({"runner": runner} if runner != "pre-commit" else {}),
-            **({"env": {"SKIP": skipped}} if tasks else {}),
-        },
-    )
+def _framework(runner: str, hooks: list[str], jobs: list[Job]) -> Job:
+    keys = {
+        "description": f"The {'other ' if jobs else ''}hooks of {FILE}",
+        "pre-commit": True,
+        "writes": True,  # its fixers may
+        **({"runner": runner} if runner == "prek" else {}),
+        **({"env": {"SKIP": ",".join(job.name for job in jobs)}} if jobs else {}),
+    }
+    return Job("pre-commit", tuple(hooks), keys, runner)
 
 
-def _task(
-    hook: dict[str, Any], settings: dict[str, Any], notes: list[str], taken: set[str]
-) -> Task:
-    """Return the gate for a local hook. Raises: _Kept, UntranslatableError, ValueError."""
+def _job(hook: dict[str, Any], settings: dict[str, Any], notes: list[str], taken: set[str]) -> Job:
+    """Return the gate for a local hook. Raises: _Kept, NoPatternError, ValueError."""
     name = str(hook.get("id") or "hook")
     kind = KEYS["languages"].get(str(hook.get("language")))
     if kind is None:
@@ -117,34 +114,24 @@ def _task(
     if passes and always:
         raise _Kept("`always_run` with file names: a gate that is given no paths does not run")
     text = shlex.join(words)
-    command: str | list[str] = words if passes and uses_arguments(text) else text
     selection = {} if always else _selection(hook, settings)
     if name in taken or "," in name:
         raise _Kept("`SKIP` would skip other hooks with its `id`")
     reasons = {key: KEYS["hook"].get(key, "unknown, so it is not converted") for key in hook}
-    notes += [f"{PRE_COMMIT}: {name}: {key}: {why}" for key, why in reasons.items() if why]
-    keys = {
-        "command": command,
-        **{key: value for key, value in selection.items() if value},
-        **({"pass_files": True} if passes else {}),
-        **({"writes": True} if is_fixing(text) else {}),
-    }
+    notes += [f"{FILE}: {name}: {key}: {why}" for key, why in reasons.items() if why]
     label = str(hook.get("description") or hook.get("name") or "")
-    return Task(
-        name=name,
-        command=text,
-        source=f"{PRE_COMMIT}: {name}",
-        body=text,
+    keys = only_set(
         description="" if label == name else label,
-        hooks=_hooks(hook, settings),
-        manager="pre-commit",
-        in_order=bool(settings.get("fail_fast")),
-        keys=keys,
+        command=words if passes and uses_arguments(text) else text,
+        **selection,
+        pass_files=passes,
     )
+    in_order = bool(settings.get("fail_fast"))
+    return Job(name, _hooks(hook, settings), keys, "pre-commit", in_order)
 
 
 def _selection(hook: dict[str, Any], settings: dict[str, Any]) -> dict[str, list[str]]:
-    """Return which files a hook is about. Raises: _Kept, UntranslatableError."""
+    """Return which files a hook is about. Raises: _Kept, NoPatternError."""
     expressions = [
         str(part["files"]) for part in (hook, settings) if str(part.get("files") or "") != ""
     ]
@@ -170,4 +157,4 @@ def _hooks(hook: dict[str, Any], settings: dict[str, Any]) -> tuple[str, ...]:
     """Return the hooks of git, or `manual`, in which a hook of the framework runs."""
     stages = texts(hook.get("stages", [])) or texts(settings.get("default_stages", []))
     installed = texts(settings.get("default_install_hook_types", [])) or ("pre-commit",)
-    return tuple(dict.fromkeys(stage_of(stage) for stage in stages or installed))
+    return tuple(dict.fromkeys(_OLD_STAGES.get(stage, stage) for stage in stages or installed))

@@ -1,0 +1,165 @@
+"""Convert the scripts of husky and simple-git-hooks, and what lint-staged runs in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gitgates.core.lifecycle import GIT_HOOKS
+from gitgates.core.record import Record
+from gitgates.setup.convert.globs import expand
+from gitgates.setup.convert.manager_files import Job, ManagerFiles, name_of, only_set, table, texts
+
+HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
+LINT_STAGED = (".lintstagedrc", *(f".lintstagedrc.{ext}" for ext in ("json", "yaml", "yml")))
+PACKAGE = "package.json"
+_BY_HAND = "is not read; create gates for it by hand"
+# A script that has any of this is more than commands of which each has to pass.
+_NOT_PLAIN = re.compile(
+    r"[;|&<>()`\\]|\$(?!1\b|\{1\})|^\w+=\S*$"
+    r"|^(?:if|for|while|case|until|function|exec|export|cd|set|source|exit|\.|\[)(?:\s|$)"
+)
+_IGNORED = re.compile(r"""#|set -e\w*$|\. .*husky\.sh|exit 0$|(?:echo|printf)\b[^>|&;]*$|$""")
+_PARAMETER = re.compile(r"""(?<!["'\w])\$\{?1\}?(?!["'\w])""")
+_CALLS_LINT_STAGED = re.compile(r"(?:^|[\s/])(?:lint|nano)-staged(?:\s|$)")
+_OTHER_SETTINGS = re.compile(r"\s(?:-c|--config|--cwd)\b")
+_STAGES = re.compile(r"-staged\b|\bgit add\b")
+# The lock file of a package manager → how it starts a program of node_modules.
+_STARTS = {"pnpm-lock.yaml": "pnpm exec", "yarn.lock": "yarn", "bun.lock": "bunx"}
+
+
+class Script(Record):
+    """What one hook runs."""
+
+    manager: str
+    hook: str
+    source: str  # the file, or the key in package.json
+    body: str
+
+    @property
+    def call(self) -> str:
+        """What runs it as its manager does."""
+        if self.manager != "husky":
+            return self.body.strip()
+        return f'PATH="$PWD/node_modules/.bin:$PATH" sh -e {self.source}'
+
+
+def scripts(project: ManagerFiles) -> Iterator[Script]:
+    """Yield the scripts of all hooks. Raises: UsageError."""
+    simple = table(project.load(PACKAGE), "simple-git-hooks")
+    for hook in HOOKS:
+        if isinstance(body := simple.get(hook), str):
+            source = f"{PACKAGE}: simple-git-hooks.{hook}"
+            yield Script("simple-git-hooks", hook, source, body)
+        if body := project.text(f".husky/{hook}"):
+            yield Script("husky", hook, f".husky/{hook}", body)
+
+
+def find(project: ManagerFiles, notes: list[str]) -> list[Job]:
+    """Return a job for each command of the scripts, or one for a script that is more than those.
+
+    Raises: UsageError.
+    """
+    jobs: list[Job] = []
+    all_scripts = list(scripts(project))
+    for script in all_scripts:
+        commands = _commands(script.body)
+        if all(map(_is_plain, commands)):
+            for command in commands:
+                jobs += _converted(command, script, project, notes)
+        else:
+            jobs.append(_whole(script, notes))
+    if not any("staged" in text for script in all_scripts for text in (script.body, *notes)):
+        is_done = any(job.keys.get("restage") for job in jobs)
+        jobs += [] if is_done else lint_staged(project, Script("", "pre-commit", "", ""), notes)
+    return jobs
+
+
+def _commands(body: str) -> list[str]:
+    """Return the commands of a script that matter, without those that start gitgates."""
+    lines = (line.strip() for line in body.replace("\r", "").replace("\\\n", " ").split("\n"))
+    parts = (
+        part.strip() for line in lines if not line.startswith("#") for part in line.split("&&")
+    )
+    return [part for part in parts if not _IGNORED.match(part) and "gitgates" not in part]
+
+
+def _is_plain(command: str) -> bool:
+    is_whole = all(command.count(quote) % 2 == 0 for quote in "'\"")  # none goes on elsewhere
+    return is_whole and not _NOT_PLAIN.search(command)
+
+
+def _whole(script: Script, notes: list[str]) -> Job:
+    if _CALLS_LINT_STAGED.search(script.body):
+        notes.append(
+            f"{script.source}: it runs lint-staged itself, which hides and stages changes as "
+            "gitgates does; better give each of its commands a gate"
+        )
+    stages = script.hook == "pre-commit" and bool(_STAGES.search(script.body))
+    keys = only_set(
+        command=script.call,
+        pass_hook_input=script.hook != "pre-commit",
+        writes=stages,
+        restage=stages,
+    )
+    return Job(
+        f"{script.manager}-{script.hook}", (script.hook,), keys, script.manager, in_order=True
+    )
+
+
+def _converted(command: str, script: Script, project: ManagerFiles, notes: list[str]) -> list[Job]:
+    """Return one command of a script as a job, or the jobs of lint-staged."""
+    run = table(project.load(PACKAGE), "scripts").get(command.rsplit(maxsplit=1)[-1], "")
+    text = f"{command} {run}"  # the last word may name a script
+    if _CALLS_LINT_STAGED.search(text):
+        known = len(notes)
+        jobs = [] if _OTHER_SETTINGS.search(text) else lint_staged(project, script, notes)
+        if not jobs and len(notes) == known:
+            notes.append(f"{script.source}: {command}: its configuration {_BY_HAND}")
+        return jobs
+    line = _PARAMETER.sub('"$1"', command)
+    keys = only_set(command=_started(line, project), pass_hook_input='"$' in line)
+    name = script.hook if script.hook.endswith("-msg") else name_of(command)
+    return [Job(name, (script.hook,), keys, script.manager, in_order=True)]
+
+
+def lint_staged(project: ManagerFiles, script: Script, notes: list[str]) -> list[Job]:
+    """Return what lint-staged runs: a job for each list of commands. Raises: UsageError."""
+    source, patterns = f"{PACKAGE}: lint-staged", table(project.load(PACKAGE), "lint-staged")
+    for name in LINT_STAGED:
+        if project.has(name):
+            source, patterns = name, project.load(name)
+    files_of: dict[tuple[str, ...], list[str]] = {}
+    for glob, value in patterns.items():
+        commands = tuple(c.strip() for c in texts(value) if not c.strip().startswith("git add"))
+        globs = expand(glob.removeprefix("./"))
+        if commands and not any(set(pattern) & set("!()|") for pattern in globs):
+            files_of.setdefault(commands, []).extend(globs)
+        else:
+            notes.append(f"{source}: {glob}: {_BY_HAND}")
+    jobs = []
+    for commands, globs in files_of.items():
+        started = [_started(command, project) for command in commands]
+        command = started[0] if len(started) == 1 else " && ".join(f'{c} "$@"' for c in started)
+        files = list(dict.fromkeys(globs))
+        # lint-staged stages whatever a command changes.
+        keys = only_set(
+            command=command,
+            files=[] if files == ["*"] else files,
+            pass_files=True,
+            writes=True,
+            restage=True,
+        )
+        name = name_of(commands[0]) if len(files_of) > 1 else "lint-staged"
+        jobs.append(Job(name, (script.hook,), keys, script.manager, in_order=True))
+    return jobs
+
+
+def _started(command: str, project: ManagerFiles) -> str:
+    """Return a command that finds the programs of node_modules, as its manager does."""
+    program, package = command.split(maxsplit=1)[0], project.load(PACKAGE)
+    is_local = program in {**table(package, "devDependencies"), **table(package, "dependencies")}
+    if not (is_local or project.has(f"node_modules/.bin/{program}")):
+        return command
+    starts = (start for lock, start in _STARTS.items() if project.has(lock))
+    return f"{next(starts, 'npx --no-install')} {command}"
