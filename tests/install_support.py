@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import conftest
 import forked
+import yaml
 
 ROOT = Path(__file__).parent.parent
 BIN = Path(sys.executable).parent
@@ -96,3 +98,36 @@ def make_repo(path: Path, home: Path) -> Repo:
     }
     conftest.Repo.init(path)
     return Repo(path, env)
+
+
+def add_printed_lines(repo: Repo, out: str) -> list[str]:
+    """Add the lines that `install-hooks --via` has printed, as a person does; return the files."""
+    files = []
+    for part in out.split("Add to ")[1:]:
+        head, _, rest = part.partition(":\n\n")
+        file, _, place = head.partition(", ")
+        lines = rest.partition("\n\n")[0] + "\n"
+        path = repo.path / file
+        before = path.read_text() if path.exists() else ""
+        if file.endswith((".yml", ".yaml")) and before:
+            after = yaml.safe_dump(_merged(yaml.safe_load(before), yaml.safe_load(lines)))
+        elif file.endswith(".json"):
+            settings = json.loads(before)
+            hooks = settings["simple-git-hooks"] if file == "package.json" else settings
+            added = json.loads(f"{{{lines.rstrip().removesuffix(',')}}}")
+            hooks |= {hook: call.replace("…", hooks.get(hook, "")) for hook, call in added.items()}
+            after = json.dumps(settings)
+        else:
+            after = lines + before if "beginning" in place else before + lines
+        repo.write(file, after)
+        files.append(file)
+    return files
+
+
+def _merged(base: Any, more: Any) -> Any:
+    if isinstance(base, dict) and isinstance(more, dict):
+        both = {key: _merged(base[key], more[key]) for key in base.keys() & more.keys()}
+        return {**base, **more, **both}
+    if isinstance(base, dict) and isinstance(more, list):  # an item of `repos`
+        return {**base, "repos": [*base["repos"], *more]}
+    return [*base, *more]

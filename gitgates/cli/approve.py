@@ -7,19 +7,17 @@ import os
 import click
 
 from gitgates.config.values import did_you_mean
-from gitgates.core.errors import OK, StateError, UsageError
+from gitgates.core.errors import OK, UsageError
 from gitgates.core.policy import functions_of
 from gitgates.session.approval import ACTIONS, LASTS_S, is_person_at_terminal, new_token
 from gitgates.session.rules import approve_settings
-from gitgates.session.trust import APPROVED
-from gitgates.store.files import replace_file
 from gitgates.verbs.repository import configuration, current_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
-_RULES, _GATES = _OTHERS = ("rules", "gates")
+_RULES = "rules"
 
 
 @click.command("approve")
@@ -33,46 +31,26 @@ def command(action: tuple[str, ...]) -> int:
 
     `gitgates approve rules` prints no token: the intents and policy settings currently in the files
     apply from now on, also in sessions that started with others.
-
-    `gitgates approve gates` prints none either: hooks that `install-hooks --global` has written may
-    run the gates of this repository from now on.
     """
     action_name = " ".join(action).removeprefix("gitgates ")
-    if action_name not in (*ACTIONS, *_OTHERS):
-        hint = did_you_mean(action_name, (*ACTIONS, *_OTHERS)) or f"Known: {', '.join(ACTIONS)}."
+    if action_name not in (*ACTIONS, _RULES):
+        hint = did_you_mean(action_name, (*ACTIONS, _RULES)) or f"Known: {', '.join(ACTIONS)}."
         raise UsageError(f"no command that is approved by a person: {action_name!r}", hint)
     repo = current_repo()
     if not (is_person_at_terminal(repo.env) and os.isatty(1)):
         raise UsageError(
             f"{action_name} can only be approved by a person in a terminal"
-            if action_name in _OTHERS
+            if action_name == _RULES
             else "a token is only printed to a terminal",
             "Run this in a terminal outside the agent, without redirecting its output.",
         )
     if action_name == _RULES:
         return _approve_rules(repo)
-    if action_name == _GATES:
-        return _approve_gates(repo)
     click.echo(new_token(repo, action_name))
     click.echo(
         f"gitgates: allows `gitgates {action_name} --token TOKEN` to {ACTIONS[action_name]}: "
         f"once, within {LASTS_S / 60:.0f} minutes",
         err=True,
-    )
-    return OK
-
-
-def _approve_gates(repo: Repo) -> int:
-    config = configuration(repo)
-    path_abs = f"{repo.shared_state_abs}/{APPROVED}"
-    try:
-        os.makedirs(repo.shared_state_abs, mode=0o700, exist_ok=True)
-        replace_file(path_abs, b"")
-    except OSError as error:
-        raise StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
-    names = ", ".join(f"`{gate.name}`" for gate in config.gates) or "none yet"
-    click.echo(
-        f"gitgates: hooks of your configuration of git run the gates of {repo.root_abs}: {names}"
     )
     return OK
 

@@ -198,12 +198,10 @@ def _of_framework(repo: Repo, config: Config, hook: str) -> str:
     """Return how a gate relates to the hook of the pre-commit framework itself."""
     if not framework_gate(config, hook) or HOOK_POINTS[hook].host != "git":
         return ""
-    from gitgates.setup.doctor.findings import survey  # asks git for all worktrees
-    from gitgates.setup.doctor.twice import left_to_framework, stands_in
+    from gitgates.setup.install.framework import gate_in_place
+    from gitgates.setup.install.hookspath import hooks_folder
 
-    worktree = survey(repo).current
-    shim_abs = f"{worktree.folder.path_abs}/{hook}"
-    return stands_in(shim_abs, repo.root_abs, config) or left_to_framework(worktree, hook, config)
+    return gate_in_place(f"{hooks_folder(repo).path_abs}/{hook}", repo.root_abs, config)
 
 
 def _ask(repo: Repo, config: Config, event: Event, session: str) -> _Answers:

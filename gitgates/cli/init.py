@@ -32,7 +32,6 @@ from gitgates.setup.discover.propose import (
     wants_agent,
 )
 from gitgates.setup.doctor.checks import find_missing
-from gitgates.setup.install.framework import read_framework
 from gitgates.setup.install.managers import VIA
 from gitgates.store.files import replace_unchanged
 from gitgates.verbs.output import dump, stdout
@@ -228,12 +227,11 @@ def _try_gates(edit: Edit, *, yes: bool, err: bool) -> Trial | None:
     if run and not yes and not _confirm(run, repo.root_abs):
         return None
     failed: dict[str, str] = {}
-    framework = read_framework(repo.root_abs)
     for gate in gates:
         if gate not in run:
             why = "needs a commit message" if gate.pass_hook_input else "may rewrite files"
             click.echo(f"{gate.name}: not tried, because it {why}", err=err)
-            for missing in find_missing((gate,), repo.root_abs, framework, repo.env):
+            for missing in find_missing((gate,), repo.root_abs, repo.env):
                 failed[gate.name] = missing.what
     hook = Hook(name="manual", gates=tuple(gate.name for gate in run), strategy="collect")
     event = decode_by_hand(

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 import click
 
 from gitgates.cli import agent_hooks, agent_servers
-from gitgates.cli.agent_hooks import added, replace
-from gitgates.core import environ, errors
-from gitgates.core.errors import GitError, UsageError
-from gitgates.core.types import Config
+from gitgates.core import errors
+from gitgates.core.errors import UsageError
+from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.edit import user_file
-from gitgates.engine.plan import framework_gate
-from gitgates.git.repo import Git, Repo, current_folder
+from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS
 from gitgates.hosts.settings.base import SCOPES
-from gitgates.setup.doctor.findings import survey
-from gitgates.setup.doctor.twice import left_to_framework, stands_in
-from gitgates.setup.install import (
-    agents,
-    config_hooks,
-    framework,
-    githooks,
-    managers,
-    windows_drive,
-)
+from gitgates.setup.install import agents, githooks, managers, windows_drive
 from gitgates.setup.install.agents import DETECTED
-from gitgates.setup.install.hookspath import (
-    hooks_folder,
-    remarks,
-    require_usable,
-    setting,
-    unset_command,
-)
+from gitgates.setup.install.framework import gate_in_place
+from gitgates.setup.install.hookspath import hooks_folder, remarks, require_usable
 from gitgates.setup.install.selection import select
 from gitgates.verbs.repository import configuration, current_repo
 
 _HELP = "For more information, try --help."
-_GLOBAL_HOOKS = ("pre-commit", "commit-msg", "pre-push")
-_TRUST = (
-    "gates run only in repositories that you have trusted\n"
-    "  To trust one, in it: gitgates approve gates"
-)
-_OLDER_GIT = "git 2.54 and later runs these hooks; an older one, such as of an editor, runs none"
 
 
 @click.command("install-hooks")
@@ -64,22 +43,7 @@ _OLDER_GIT = "git 2.54 and later runs these hooks; an older one, such as of an e
 @click.option(
     "--via",
     type=click.Choice(managers.VIA),
-    help="Add the hooks to the configuration of this hook manager.",
-)
-@click.option("--pre-commit", is_flag=True, help="Same as --via pre-commit.")
-@click.option(
-    "--config",
-    "by_config",
-    is_flag=True,
-    help="Write the hooks into the configuration of git, instead of files. Needs git 2.54.",
-)
-@click.option(
-    "--global",
-    "is_global",
-    is_flag=True,
-    help="Write pre-commit, pre-merge-commit, commit-msg and pre-push, or those of --hook-type, "
-    "into your own configuration of git, for all repositories. Gates run only in those that you "
-    "have trusted: gitgates approve gates.",
+    help="Print the lines with which this hook manager runs the gates.",
 )
 @click.option(
     "--agent",
@@ -127,9 +91,6 @@ def command(  # noqa: PLR0913 - one for each option
     *,
     force: bool,
     via: str | None,
-    pre_commit: bool,
-    by_config: bool,
-    is_global: bool,
     agents_: tuple[str, ...],
     scope: str | None,
     print_only: bool,
@@ -143,11 +104,8 @@ def command(  # noqa: PLR0913 - one for each option
     An existing hook is kept as HOOK.before-gitgates and runs first. pre-merge-commit is installed
     together with pre-commit. Run it again to update the hooks.
 
-    If another hook manager manages these hooks, it may overwrite them. With --via, the gates are
-    added to the configuration of that manager; the rest of its file is left unchanged.
-
-    With --config, git 2.54 and later takes the hooks from its configuration; with --global, from
-    your own, in all repositories. If a file runs the gates as well, they run once.
+    If another hook manager installs these hooks, it may overwrite them. With --via, the lines to
+    add to its configuration are printed; when it runs the gates, the hooks of gitgates are removed.
 
     With --agent, the events that the configuration needs are added to the settings of the agent;
     the rest is left unchanged. If the configuration defines no agent hooks, those that gitgates
@@ -156,16 +114,13 @@ def command(  # noqa: PLR0913 - one for each option
     created as well; files not created by gitgates are never overwritten.
 
     Exit status 0: done. 64: unknown hook, or conflicting options. 73: another hook is in the way,
-    or a hook cannot be written. 74: git uses another hooks folder, or is too old. 78: the
-    configuration, or a file to change, has errors, or no hook is configured.
+    or a hook cannot be written. 74: git uses another hooks folder. 78: the configuration, or a file
+    to change, has errors, or no hook is configured.
     """
     for_agents = {"--print": print_only, "--mcp": mcp, "--yes": yes}
     for_agents |= {"--claude-md": claude_md, "--agents-md": agents_md}
-    for_files: dict[str, object] = {"--force": force, "--via": via, "--pre-commit": pre_commit}
-    for_git = {"--hook-type": hook_types, "--config": by_config, "--global": is_global, **for_files}
+    for_git: dict[str, object] = {"--hook-type": hook_types, "--force": force, "--via": via}
     require_fit(for_git, {"--scope": scope, **for_agents}, agents_[0] if agents_ else None)
-    if by_config or is_global:
-        return install_by_config(hook_types, for_files, is_global=is_global)
     repo = current_repo()
     if agents_:
         install_for_agents(
@@ -177,8 +132,8 @@ def command(  # noqa: PLR0913 - one for each option
             mcp=mcp,
             yes=yes,
         )
-    elif via or pre_commit:
-        install_via(via or "pre-commit", repo, hook_types)
+    elif via:
+        install_via(via, repo, hook_types)
     else:
         install(repo, hook_types, force=force)
     return errors.OK
@@ -230,101 +185,52 @@ def install(repo: Repo, hook_types: tuple[str, ...], *, force: bool) -> None:
     user_file.require_inside(repo.root_abs, folder.path_abs)
     present = managers.present(repo.root_abs, folder, hooks)
     changes = githooks.install(folder.path_abs, hooks, force=force)
-    changes += config_hooks.uninstall(repo.git, config_hooks.LOCAL, hooks)
-    show([(path_abs, _with_gate(path_abs, what, repo, config)) for path_abs, what in changes], repo)
+    gates = {
+        path_abs: gate_in_place(path_abs, repo.root_abs, config) if config else ""
+        for path_abs, _what in changes
+    }
+    for path_abs, what in changes:
+        text = what.partition(";")[0] if gates[path_abs] else what
+        show([(path_abs, "; ".join(filter(None, (text, gates[path_abs]))))], repo)
     for remark in (*remarks(folder, repo), *left_out):
         click.echo(f"gitgates: {remark}")
     for manager, file in present.items():
-        gates = {framework_gate(config, hook) for hook in hooks} - {""} if config else set()
-        if gates and manager in managers.FRAMEWORK:
-            click.echo(
-                f"gitgates: {manager} is used here ({file}); gate `{min(gates)}` runs its hooks\n"
-                f"  Each runs once, also after: {manager} install"
-            )
+        if any(gates.values()) and manager in managers.FRAMEWORK:
             continue
         click.echo(
             f"gitgates: {manager} is used here ({file}), and may overwrite these hooks\n"
-            "  To let it run the gates instead:"
-            f" gitgates install-hooks --via {manager}"
+            f"  To let it run the gates instead: gitgates install-hooks --via {manager}"
         )
-
-
-def _with_gate(path_abs: str, what: str, repo: Repo, config: Config | None) -> str:
-    """Return what was done with a hook, also where a gate runs in place of the previous one."""
-    text = stands_in(path_abs, repo.root_abs, config) if config else ""
-    return (
-        what.replace(" runs first", f" is kept, but not run: {text.partition(': ')[2]}")
-        if text
-        else what
-    )
 
 
 def install_via(manager: str, repo: Repo, hook_types: tuple[str, ...]) -> None:
-    """Add the entry to the file of another hook manager; print the changes.
+    """Print the lines with which another manager runs the gates, or that it does.
 
-    Raises: GitError where core.hooksPath is set, which pre-commit does not work with.
+    Our own hooks are removed when it does, and not before.
     """
-    config = None if hook_types else configuration(repo)
-    hooks, left_out = select(config, hook_types, manager)
+    hooks, left_out = select(None if hook_types else configuration(repo), hook_types, manager)
     folder = hooks_folder(repo)
-    if folder.scope and manager == "pre-commit":
-        raise GitError(
-            f"{setting(folder)}: pre-commit refuses to install hooks while this is set",
-            f"Unset it: {unset_command(folder)}",
-        )
-    changes = managers.additions(manager, hooks, repo.root_abs, folder)
-    user_file.require_inside(
-        repo.root_abs, *(f"{repo.root_abs}/{change.file}" for change in changes)
-    )
-    for change in changes:
-        how = added(change.hooks, before=bool(managers.hooks_in(change.before or "")))
-        path_abs = f"{repo.root_abs}/{change.file}"
-        replace(repo, path_abs, change.before, change.after, what="gitgates hooks", how=how)
-    # Ours and the manager's would both run the gates.
-    show(githooks.uninstall(folder.path_abs, hooks), repo)
-    show(config_hooks.uninstall(repo.git, config_hooks.LOCAL, hooks), repo)
-    if manager == "pre-commit":
-        click.echo(framework.run_pre_commit("install", hooks, repo.env))
-    if config and manager in managers.FRAMEWORK:
-        worktree = survey(repo).current
-        left_out += tuple(
-            filter(None, (left_to_framework(worktree, hook, config) for hook in hooks))
-        )
+    calls = managers.find_calls(repo.root_abs, folder)
+    missing = tuple(hook for hook in hooks if (manager, hook) not in calls)
+    if missing:
+        for addition in managers.additions(manager, missing, repo.root_abs, folder):
+            click.echo(f"Add to {addition.file}, {addition.place}:\n\n{addition.lines}")
+    of_git = [hook for hook in hooks if HOOK_POINTS[hook].host == "git"]
+    files = [githooks.read_hook(os.path.join(folder.path_abs, hook)) for hook in of_git]
+    served = tuple(file.hook for file in files if githooks.is_served(file, manager, calls))
+    show(githooks.uninstall(folder.path_abs, served), repo)
+    if served:
+        click.echo(f"{manager} runs the gates of {', '.join(served)}")
     for remark in dict.fromkeys([*left_out, *windows_drive.remarks(repo.root_abs)]):
         click.echo(f"gitgates: {remark}")
     if not agents.is_in_path(repo.env):
         click.echo(f"gitgates: {agents.not_in_path()}")
-    if manager != "pre-commit":
-        click.echo(f"next: {managers.next_command(manager, hooks, changes[0].file)}")
-
-
-def install_by_config(
-    hook_types: tuple[str, ...], for_files: dict[str, object], *, is_global: bool
-) -> int:
-    """Write the hooks into the configuration of git; print what was done.
-
-    Raises: UsageError for options of hooks in files.
-    """
-    for name, value in for_files.items():
-        if value:
-            option = "--global" if is_global else "--config"
-            raise UsageError(f"{name} cannot be used with {option}", _HELP)
-    if is_global:
-        git = Git(current_folder(), environ.read())
-        hooks, left_out = select(None, hook_types or _GLOBAL_HOOKS)
-        for section, what in config_hooks.install(git, config_hooks.GLOBAL, hooks):
-            click.echo(f"{section}: {what}")
-        left_out.append(_TRUST)
-    else:
-        repo = current_repo()
-        hooks, left_out = select(None if hook_types else configuration(repo), hook_types)
-        folder = hooks_folder(repo)
-        show(config_hooks.install(repo.git, config_hooks.LOCAL, hooks), repo)
-        if not folder.is_shared:
-            show(githooks.uninstall(folder.path_abs, hooks), repo)
-    for remark in (_OLDER_GIT, *left_out):
-        click.echo(f"gitgates: {remark}")
-    return errors.OK
+    if [*served] != of_git:
+        command_ = managers.install_command(manager, hooks, folder, repo.root_abs)
+        click.echo(
+            f"next: {command_}\n"
+            f"then: gitgates install-hooks --via {manager}, which says whether it runs the gates"
+        )
 
 
 def show(changes: list[tuple[str, str]], repo: Repo) -> None:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 
 import click
 
 from gitgates.cli import agent_hooks, agent_servers
 from gitgates.cli.install_hooks import require_fit, show
-from gitgates.core import environ, errors
+from gitgates.core import errors
 from gitgates.core.errors import StateError
-from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS
-from gitgates.edit import user_file
+from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.edit.user_file import display_path
-from gitgates.git.repo import Git, Repo, current_folder
+from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.hosts.settings.base import SCOPES
 from gitgates.setup.doctor.findings import list_worktrees
-from gitgates.setup.install import config_hooks, framework, githooks, managers
+from gitgates.setup.install import githooks
 from gitgates.setup.install.hookspath import default_folder, hooks_folder, setting
-from gitgates.setup.install.managers import FileChange
 from gitgates.store.files import remove_tree
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.repository import current_repo
@@ -35,15 +32,6 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
     "--force",
     is_flag=True,
     help="Also uninstall from a hooks folder shared with other repositories.",
-)
-@click.option(
-    "--via",
-    type=click.Choice(managers.VIA),
-    help="Remove the hooks from the configuration of this hook manager only.",
-)
-@click.option("--pre-commit", is_flag=True, help="Same as --via pre-commit.")
-@click.option(
-    "--global", "is_global", is_flag=True, help="Remove those in your own configuration of git."
 )
 @click.option(
     "--agent",
@@ -64,47 +52,36 @@ _ALL = tuple(point.name for point in GIT_HOOKS)
     type=click.Choice(SCOPES),
     help="With --agent: which settings to change, as for install-hooks. Default: project.",
 )
-def command(  # noqa: PLR0913 - one for each option
+def command(
     *,
     force: bool,
-    via: str | None,
-    pre_commit: bool,
-    is_global: bool,
     agents: tuple[str, ...],
     purge: bool,
     scope: str | None,
 ) -> int:
     """Uninstall the hooks of install-hooks, and restore the previous ones.
 
-    Also removes the entries that --via added to files of hook managers. Other hooks are left
-    unchanged. Whatever still runs gates afterwards is reported, with the command that removes it.
-    No configuration is needed.
+    Other hooks are left unchanged. Whatever still runs gates afterwards is reported: settings of
+    agents with the command that removes them, files of other hook managers by name. No
+    configuration is needed.
 
     Exit status 0: done. 64: conflicting options. 73: a hook cannot be written, or stashed work is
     not restored yet. 75: another run is in progress. 78: settings with gitgates hooks have errors,
     and were not changed.
     """
-    via = via or ("pre-commit" if pre_commit else None)
-    for_git: dict[str, object] = {"--force": force, "--via": via, "--purge": purge}
-    for_git["--global"] = is_global
+    for_git: dict[str, object] = {"--force": force, "--purge": purge}
     require_fit(for_git, {"--scope": scope}, agents[0] if agents else None)
-    if is_global:
-        return _uninstall_global()
     repo = current_repo()
     if purge:
         _require_nothing_unrecovered(repo)
     if agents:
         _uninstall_agents(repo, agents, scope or SCOPES[0])
         return errors.OK
-    if via:
-        if not uninstall_via((via,), repo):
-            click.echo(f"gitgates: no gitgates hooks in the files of {via}")
-    else:
-        uninstall(repo, force=force)
-        _report_remaining(repo)
+    uninstall(repo, force=force)
+    _report_remaining(repo)
     if purge:
         _purge(repo)
-    elif not via and (states := _states(repo)):
+    elif states := _states(repo):
         names = ", ".join(display_path(path_abs, repo.root_abs) for path_abs in states)
         what = f"state of earlier runs remains in {names}"
         _report_left(what, "To remove it: gitgates uninstall-hooks --purge")
@@ -116,13 +93,6 @@ def _uninstall_agents(repo: Repo, agents: tuple[str, ...], scope: str) -> None:
         agent_hooks.uninstall(repo, agent, scope)
         if not agent_hooks.installed(agent, repo):
             agent_servers.remove(repo, agent)
-
-
-def _uninstall_global() -> int:
-    changes = config_hooks.uninstall(Git(current_folder(), environ.read()), config_hooks.GLOBAL)
-    for name, what in changes or [("gitgates", "no gitgates hooks in your configuration of git")]:
-        click.echo(f"{name}: {what}")
-    return errors.OK
 
 
 def uninstall(repo: Repo, *, force: bool) -> None:
@@ -140,68 +110,20 @@ def uninstall(repo: Repo, *, force: bool) -> None:
         changes = githooks.uninstall(folder.path_abs, _ALL)
         any_removed |= bool(changes)
         show(changes, repo)
-    changes = config_hooks.uninstall(repo.git, config_hooks.LOCAL)
-    show(changes, repo)
-    any_removed |= bool(changes)
-    any_removed |= uninstall_via(managers.VIA, repo)
     if not any_removed:
         click.echo(f"gitgates: no gitgates hooks in {current.path_abs}")
-
-
-def uninstall_via(names: tuple[str, ...], repo: Repo) -> bool:
-    """Remove the entries from managers' files; print and return whether there were any."""
-    folder = hooks_folder(repo)
-    changes = managers.removals(repo.root_abs, folder, names)
-    user_file.require_inside(
-        repo.root_abs, *(f"{repo.root_abs}/{change.file}" for change in changes)
-    )
-    for change in changes:
-        path_abs, what = f"{repo.root_abs}/{change.file}", "gitgates hooks"
-        agent_hooks.replace(repo, path_abs, change.before, change.after, what=what, how="removed")
-        _apply_to_manager(change, repo, folder.path_abs)
-    return bool(changes)
-
-
-def _apply_to_manager(change: FileChange, repo: Repo, folder_abs: str) -> None:
-    """Run, or print, the command of a manager after a change of its file."""
-    name = os.path.basename(change.file)
-    if name.endswith(".json"):
-        what = "the hooks written by simple-git-hooks run the gates until it writes them again"
-        _report_left(what, managers.next_command("simple-git-hooks", ()))
-    if name not in (framework.FILE, "prek.toml"):
-        return
-    files = [githooks.read_hook(os.path.join(folder_abs, hook)) for hook in _ALL]
-    by = {file.hook: file.manager.name for file in files if file.manager}
-    if change.after is not None:
-        manager = "prek" if name == "prek.toml" or "prek" in by.values() else "pre-commit"
-        types = _types(hook for hook in change.hooks if HOOK_POINTS[hook].host == "git")
-        what = f"{manager} stays installed for the other hooks in that file"
-        _report_left(what, f"If it is no longer needed: {manager} uninstall {types}")
-        return
-    # Without the file, each of pre-commit's hooks refuses everything, also those that are not ours.
-    if hooks := tuple(hook for hook in by if by[hook] == "pre-commit"):
-        click.echo(framework.run_pre_commit("uninstall", hooks, repo.env))
-    if types := _types(hook for hook in by if by[hook] == "prek"):
-        what = "prek's hooks fail without that file"
-        _report_left(what, f"To remove them: prek uninstall {types}")
-
-
-def _types(hooks: Iterable[str]) -> str:
-    return " ".join(f"-t {hook}" for hook in hooks)
 
 
 def _report_remaining(repo: Repo) -> None:
     """Report what still runs gates, and how to remove it."""
     current, *others = list_worktrees(repo)[0]
     folder = current.folder
-    files = (
-        {framework.FILE: [*current.framework.our_stages]} if current.framework.our_stages else {}
-    )
-    for _manager, file, hook in managers.entries(repo.root_abs, folder):
+    files: dict[str, list[str]] = {}
+    for (_manager, hook), file in current.calls.items():
         files.setdefault(file, []).append(hook)
     for file, hooks in files.items():
         names = ", ".join(dict.fromkeys(hooks))
-        _report_left(f"{file} still runs the gates of {names}", "Remove that by hand.")
+        _report_left(f"{file} still runs the gates of {names}", "Remove those lines by hand.")
     for hook in _ALL:
         path_abs = os.path.join(folder.path_abs, hook)
         if githooks.read_hook(path_abs).kind == "custom":
@@ -214,11 +136,6 @@ def _report_remaining(repo: Repo) -> None:
             what = f"hooks remain in {path_abs}, which the worktree {worktree.repo.root_abs} uses"
             _report_left(what, worktree.command("gitgates uninstall-hooks"))
         visited.add(path_abs)
-    remaining = config_hooks.read(repo.git)
-    for file_abs in dict.fromkeys(hook.file_abs for hook in remaining.values()):
-        names = ", ".join(name for name, hook in remaining.items() if hook.file_abs == file_abs)
-        what = f"{display_path(file_abs, repo.root_abs)}, a configuration of git, has {names}"
-        _report_left(what, "To remove them for all repositories: gitgates uninstall-hooks --global")
     for agent in AGENTS:
         for scope, path_abs in agent_hooks.installed(agent, repo).items():
             name = display_path(path_abs, repo.root_abs)

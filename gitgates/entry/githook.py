@@ -1,7 +1,6 @@
 """`gitgates git-hook SHIM HOOK [ARG]…`: what the shim in .git/hooks starts.
 
-Other managers start `gitgates git-hook --via=MANAGER HOOK [ARG]…`, and so do hooks by configuration
-of git, `--via=config` and `--via=global`: there, no earlier hook is kept.
+Other managers start `gitgates git-hook --via=MANAGER HOOK [ARG]…`: there, no earlier hook is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from gitgates.session.git_hooks import HookCall
 
 _LEGACY = ("PRE_COMMIT_RUNNING_LEGACY", "PREK_RUNNING_LEGACY")  # it has moved our shim aside
-_BY_CONFIG = ("--via=config", "--via=global")
 _NOT_RUN = ("skipped", "not-run")
 
 
@@ -45,11 +43,6 @@ def run(args: list[str]) -> int:
     repo = find_repo(current_folder(), env)
     if is_called_back(hook, repo, terminal):
         return 0
-    if shim in _BY_CONFIG:
-        from gitgates.entry.config_hook import is_wanted  # most have files
-
-        if not is_wanted(shim, hook, repo, terminal):
-            return 0
     stdin = read_stdin() if point.reads_stdin else None
     kept_status = 0
     has_kept = os.path.isfile(shim + KEPT_SUFFIX)

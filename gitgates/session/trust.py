@@ -28,7 +28,6 @@ _GOING = ("cd", "pushd", "-C")
 _SIGNS = str.maketrans("'\"\\;&|()\n", " " * 9)
 _JOINTS = str.maketrans("<>=:`", " " * 5)  # beside which a path may stand
 _MOST_READ, _MOST_NAMED = 1 << 14, 8
-APPROVED = "approved-gates"  # in the state folder, which no clone brings along
 _HEAD = 1 << 16  # bytes of a transcript, in which the first record with a time is
 
 
@@ -75,14 +74,6 @@ def find_repos(payload: Payload, env: Mapping[str, str]) -> list[Repo]:
     if not home and _is_below(repos[0], project_abs):
         why = "did not exist when the session began"
     raise GitError(f"{repos[0].root_abs} {why}: its gates are not run")
-
-
-def is_approved(repo: Repo) -> bool:
-    """Return whether a person has run `gitgates approve gates` here.
-
-    So the hooks of a person's own configuration of git, which fire in each clone, may run gates.
-    """
-    return os.path.isfile(f"{repo.shared_state_abs}/{APPROVED}")
 
 
 def absolute(path: str, cwd_abs: str) -> str:

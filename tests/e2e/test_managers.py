@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from install_support import BIN, Repo, make_repo
+from install_support import BIN, Repo, add_printed_lines, make_repo
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(os.environ.get("GITGATES_E2E_MANAGERS", ROOT / ".venv/managers")) / "node_modules"
@@ -70,6 +70,7 @@ class Beside:
         self.manager = MANAGERS[name]
         repo.write(self.manager.file, self.manager.text)
         self.take_up = self.manager.install
+        self.added: list[str] = []
         self.commits = 0
 
     def do(self, step: str) -> str:
@@ -84,10 +85,17 @@ class Beside:
         done = self.repo.run(*command.removeprefix("npx ").split())
         assert done.returncode == 0, (step, done.stdout, done.stderr)
         if step == "via" and "next: " in done.stdout:
-            self.take_up = done.stdout.partition("next: ")[2].strip().removeprefix("npx ")
-        if step == "-ours":
-            self.take_up = self.manager.install
+            command = done.stdout.partition("next: ")[2].partition("\n")[0]
+            self.take_up = command.removeprefix("npx ")
+            self.added = self.added or add_printed_lines(self.repo, done.stdout)
         return done.stdout
+
+    def take_out(self) -> None:
+        """Remove the lines that were added, by hand."""
+        for file in self.added:
+            (self.repo.path / file).unlink(missing_ok=True)
+        self.repo.write(self.manager.file, self.manager.text)
+        self.added, self.take_up = [], self.manager.install
 
     def ran(self) -> list[str]:
         """Commit; return what ran for that: nothing twice, and the doctor tells of the gates."""
@@ -196,22 +204,22 @@ def test_theirs_again_over_ours(repo: Repo, name: str) -> None:
 @pytest.mark.parametrize("name", MANAGERS)
 def test_joined(repo: Repo, name: str) -> None:
     beside = Beside(repo, name)
-    for step in ("theirs", "ours", "via", "theirs", "theirs"):
+    for step in ("theirs", "ours"):
+        beside.do(step)
+    assert "Add to " in beside.do("via")
+    assert beside.refuses()  # ours is there until theirs runs the gates
+    for step in ("theirs", "via", "theirs"):
         beside.do(step)
     assert beside.ran() == BOTH
     assert beside.refuses()
     assert repo.gitgates("doctor")[0] == 0
-    beside.do("-ours")
+    assert f"{beside.added[0]} still runs the gates" in beside.do("-ours")
+    beside.take_out()
     beside.do("theirs")
     assert beside.ran() == ["theirs"]
-    beside.assert_clean()
-    # Joined before it is installed, and taken out before we are.
-    for step in ("-theirs", "via", "theirs"):
-        beside.do(step)
-    assert beside.ran() == BOTH
-    beside.do("-theirs")
-    beside.do("-ours")
-    assert beside.ran() == []
+    for kept in repo.path.glob(".git/hooks/*.before-gitgates"):
+        assert name == "simple-git-hooks"  # which writes over our hook, whatever it is
+        kept.unlink()
     beside.assert_clean()
 
 

@@ -20,8 +20,7 @@ RULES = (
         name="hooks_path",
         answer="deny",
         meaning="Setting `core.hooksPath` or `hook.*`, the hooks in git's configuration: by "
-        "`git -c`, `git config` or a variable such as `GIT_CONFIG_*`; and `HOME`, if your own "
-        "configuration of git has gitgates hooks.",
+        "`git -c`, `git config` or a variable such as `GIT_CONFIG_*`.",
         why="It changes which hooks git runs.",
         instead=_BY_A_PERSON,
     ),

@@ -24,7 +24,6 @@ _COPIERS = ("cp", "install", "ln", "mv", "rsync", "scp")
 _IN_PLACE = ("gsed", "perl", "ruby", "sed", "yq")
 _EXCLUDING = ("--exclude", "--exclude-from", "--include")  # of rsync: a pattern follows
 _OF_GIT = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
-GLOBAL_HOOK = "git-hook --via=global "  # of ours, in a person's own configuration of git
 _FRAMEWORK_FILES = (".pre-commit-config.yaml", ".pre-commit-config.yml")
 
 
@@ -92,9 +91,6 @@ def guarded_places(call: Call, settings: str) -> Iterator[Place]:
         hooks_path = repo.git.configured("rev-parse", "--git-path", "hooks").stdout
         path = os.path.join(root, os.fsdecode(hooks_path).rstrip("\n"))
         yield Place(path, "hooks_folder", is_folder=True)
-    if GLOBAL_HOOK in settings:
-        for path in _own_git_files(call):
-            yield Place(path, "hooks_path")
     for name in dict.fromkeys((*FILES, *config.sources, BASELINE_FILE, *_FRAMEWORK_FILES)):
         mention = "gitgates" if os.path.basename(name) == PYPROJECT else ""
         yield Place(f"{root}/{name}", "gate_settings", mention=mention)

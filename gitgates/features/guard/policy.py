@@ -152,7 +152,6 @@ def _has_other_table(before: str, after: str) -> bool:
 
 def _in_command(call: Call) -> Iterable[Violation]:
     from gitgates.features.guard.places import (
-        GLOBAL_HOOK,
         Violation,
         git_settings,
         guarded_places,
@@ -180,7 +179,6 @@ def _in_command(call: Call) -> Iterable[Violation]:
         env=call.env,
         output_of=lambda words, cwd: known_output(call.repo, os.path.join(cwd_abs, cwd), words),
         alias=lambda name: _alias(call, name) if "[alias" in settings else "",
-        global_hooks=GLOBAL_HOOK in settings,
         unasked=_unasked if has_agent else lambda _program: (),
         changes_table=lambda path, whole: _has_other_table(_content(path), whole),
         unhooked=_unhooked,
@@ -203,10 +201,8 @@ def _may_matter(text: str, settings: str, places: Iterable[Place], cwd_abs: str)
         text = f"{text} {settings.partition('[alias')[2]}"
     if any(word in text for word in _WORDS):
         return True
-    from gitgates.features.guard.places import GLOBAL_HOOK, WRITERS
+    from gitgates.features.guard.places import WRITERS
 
-    if GLOBAL_HOOK in settings and ("home" in text or "env" in text):
-        return True
     words = text.translate(_JOINTS).split()
     options = [word for word in words if word[0] == "-" != word[1:2]]
     if ("commit" in text or "am" in words) and any("n" in option for option in options):

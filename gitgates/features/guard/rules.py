@@ -15,7 +15,6 @@ from gitgates.features.guard.places import Place, Violation, find_places, linked
 from gitgates.shell.known import TEMPORARY
 from gitgates.shell.no_verify import skips_hooks
 from gitgates.shell.repositories import GitCall, Repositories, git_call
-from gitgates.shell.starters import HOMES
 from gitgates.shell.syntax import NO_TIME, UNKNOWN, SimpleCommand, printed, read_command_line
 
 TYPE_CHECKING = False
@@ -82,7 +81,6 @@ class Context(Record):
     env: Mapping[str, str] = {}
     output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN
     alias: Callable[[str], str] = lambda _name: ""  # of git
-    global_hooks: bool = False  # whether a person's own configuration of git has our hooks
     # our verbs, with arguments, that are reserved for a person
     person_verbs: Callable[[], Sequence[tuple[str, ...]]] = tuple
     # programs that start an agent → options with which it does not ask for permission
@@ -223,15 +221,8 @@ def _in_env(env: Mapping[str, str], program: str, context: Context) -> Iterator[
             for key, rule in {**_SETTINGS, _HOOK: "hooks_path"}.items():
                 if key in value.lower():
                     yield rule, assignment
-        elif _is_other_config(name, value, program, context):
+        elif name in _CONFIG_FILES and value not in ("", os.devnull):
             yield "hooks_path", assignment
-
-
-def _is_other_config(name: str, value: str, program: str, context: Context) -> bool:
-    """Return whether a variable gives git another configuration, which may lack hooks."""
-    if name in _CONFIG_FILES:
-        return bool(value) and (context.global_hooks or value != os.devnull)
-    return name in HOMES and context.global_hooks and program == "git"
 
 
 def _is_guarded(name: str, value: str, program: str, context: Context) -> bool:

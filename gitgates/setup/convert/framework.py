@@ -32,14 +32,14 @@ class _Split(Record):
     """Which hooks become gates, and which stay the framework's."""
 
     jobs: list[Job]
-    kept: list[dict[str, Any]]
+    others: list[dict[str, Any]]
     place: int  # of those that stay, among the jobs
     notes: list[str]
 
     @property
     def names(self) -> set[str]:
         """Return all that `SKIP` would skip of the hooks that stay."""
-        return {str(hook.get(key)) for hook in self.kept for key in ("id", "alias")}
+        return {str(hook.get(key)) for hook in self.others for key in ("id", "alias")}
 
 
 def find(project: ManagerFiles, notes: list[str]) -> list[Job]:
@@ -47,18 +47,18 @@ def find(project: ManagerFiles, notes: list[str]) -> list[Job]:
     settings = project.load(FILE)
     names_prek = any(re.search(r"\bprek\b", project.text(name)) for name in _NAMES_PREK)
     runner = "prek" if names_prek else "pre-commit"
-    taken: set[str] = set()
-    split = _split(settings, taken, runner)
-    while not split.names <= taken:  # a hook that stays may have the name of one that does not
-        taken |= split.names
-        split = _split(settings, taken, runner)
+    reserved: set[str] = set()
+    split = _split(settings, reserved, runner)
+    while not split.names <= reserved:  # a hook that stays may have the name of one that does not
+        reserved |= split.names
+        split = _split(settings, reserved, runner)
     notes += split.notes
-    hooks = dict.fromkeys(name for hook in split.kept for name in _hooks(hook, settings))
+    hooks = dict.fromkeys(name for hook in split.others for name in _hooks(hook, settings))
     if served := [name for name in hooks if name in (*_SERVED, "manual")]:
         split.jobs.insert(split.place, _framework(runner, served, split.jobs))
-    if others := [name for name in hooks if name not in (*_SERVED, "manual")]:
+    if unserved := [name for name in hooks if name not in (*_SERVED, "manual")]:
         why = "no gate runs pre-commit there; keep its own hook"
-        notes.append(f"{FILE}: {', '.join(others)}: {why}")
+        notes.append(f"{FILE}: {', '.join(unserved)}: {why}")
     return split.jobs
 
 
@@ -67,10 +67,10 @@ def installed_hooks(project: ManagerFiles) -> tuple[str, ...]:
     return texts(project.load(FILE).get("default_install_hook_types", [])) or ("pre-commit",)
 
 
-def _split(settings: dict[str, Any], taken: set[str], runner: str) -> _Split:
-    """Convert the local hooks, but those of which the id is `taken` by one that stays."""
+def _split(settings: dict[str, Any], reserved: set[str], runner: str) -> _Split:
+    """Convert the local hooks, but those of which the id is `reserved` by one that stays."""
     jobs: list[Job] = []
-    kept: list[dict[str, Any]] = []
+    others: list[dict[str, Any]] = []
     notes: list[str] = []
     place = 0
     for repo in tables(settings.get("repos")):
@@ -79,13 +79,13 @@ def _split(settings: dict[str, Any], taken: set[str], runner: str) -> _Split:
                 continue
             try:
                 if repo.get("repo") == "local":
-                    jobs.append(_job(hook, settings, notes, taken)._replace(manager=runner))
+                    jobs.append(_job(hook, settings, notes, reserved)._replace(manager=runner))
                     continue
             except (_Kept, NoPatternError, ValueError) as error:
                 notes.append(f"{FILE}: {hook.get('id')}: stays pre-commit's: {error}")
-            place = place if kept else len(jobs)
-            kept.append(hook)
-    return _Split(jobs, kept, place, notes)
+            place = place if others else len(jobs)
+            others.append(hook)
+    return _Split(jobs, others, place, notes)
 
 
 def _framework(runner: str, hooks: list[str], jobs: list[Job]) -> Job:
@@ -99,7 +99,9 @@ def _framework(runner: str, hooks: list[str], jobs: list[Job]) -> Job:
     return Job("pre-commit", tuple(hooks), keys, runner)
 
 
-def _job(hook: dict[str, Any], settings: dict[str, Any], notes: list[str], taken: set[str]) -> Job:
+def _job(
+    hook: dict[str, Any], settings: dict[str, Any], notes: list[str], reserved: set[str]
+) -> Job:
     """Return the gate for a local hook. Raises: _Kept, NoPatternError, ValueError."""
     name = str(hook.get("id") or "hook")
     kind = KEYS["languages"].get(str(hook.get("language")))
@@ -115,7 +117,7 @@ def _job(hook: dict[str, Any], settings: dict[str, Any], notes: list[str], taken
         raise _Kept("`always_run` with file names: a gate that is given no paths does not run")
     text = shlex.join(words)
     selection = {} if always else _selection(hook, settings)
-    if name in taken or "," in name:
+    if name in reserved or "," in name:
         raise _Kept("`SKIP` would skip other hooks with its `id`")
     reasons = {key: KEYS["hook"].get(key, "unknown, so it is not converted") for key in hook}
     notes += [f"{FILE}: {name}: {key}: {why}" for key, why in reasons.items() if why]

@@ -112,9 +112,9 @@ def _converted(command: str, script: Script, project: ManagerFiles, notes: list[
     run = table(project.load(PACKAGE), "scripts").get(command.rsplit(maxsplit=1)[-1], "")
     text = f"{command} {run}"  # the last word may name a script
     if _CALLS_LINT_STAGED.search(text):
-        known = len(notes)
+        count = len(notes)
         jobs = [] if _OTHER_SETTINGS.search(text) else lint_staged(project, script, notes)
-        if not jobs and len(notes) == known:
+        if not jobs and len(notes) == count:
             notes.append(f"{script.source}: {command}: its configuration {_BY_HAND}")
         return jobs
     line = _PARAMETER.sub('"$1"', command)

@@ -1,4 +1,4 @@
-"""The table of checks; those of git, the configuration, and what the gates need."""
+"""The list of checks, and those of git, the configuration, and what the gates need."""
 
 from __future__ import annotations
 
@@ -25,11 +25,9 @@ from gitgates.proc.call import find_runner, which
 from gitgates.proc.pool import VARIABLE, open_pool, pool_folder
 from gitgates.setup.doctor.agents import check_agents
 from gitgates.setup.doctor.findings import Subject
-from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path, check_stages
-from gitgates.setup.doctor.hosts import check_hosts
-from gitgates.setup.doctor.twice import check_twice
+from gitgates.setup.doctor.hooks import check_hooks, check_hooks_path
 from gitgates.setup.install import windows_drive
-from gitgates.setup.install.framework import FILE, Framework
+from gitgates.setup.install.framework import FILE, find_ids
 from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.finding import Finding
@@ -45,16 +43,18 @@ _SHELL = (
     ". : [ break case cd command continue echo eval exec exit export false for if printf read "
     "return set shift source test time trap true type ulimit umask unset until wait while"
 )
-_INSTALLERS = ("apt-get install", "dnf install", "apk add", "pacman -S", "zypper install")
-NO_GATES = "it declares no gates, so nothing is checked"
-_FEW_FILES = 2  # on one line
-_GITS = ("objects", "checkouts", "kept", "restored")  # with modes of their own
 _SHELL_WORDS = frozenset(_SHELL.split())
 _SHELL_SIGNS = frozenset("$`(){}*?~<>|&;#=!")
+_INSTALLERS = ("apt-get install", "dnf install", "apk add", "pacman -S", "zypper install")
+NO_GATES = "it declares no gates, so nothing is checked"
+_FIRST_GATE = 'add one, such as: [gates.test] with command = "make test", and list it in a hook'
+_FEW_FILES = 2  # on one line
+_GITS = ("objects", "checkouts", "kept", "restored")  # with modes of their own
+_MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
 
 
 def examine(subject: Subject) -> list[Finding]:
-    """Make every check; return the findings in the order of the table.
+    """Make every check; return the findings in the order of the list.
 
     Raises: GitError where git cannot be asked at all.
     """
@@ -62,23 +62,18 @@ def examine(subject: Subject) -> list[Finding]:
 
 
 def check_git(subject: Subject) -> Iterator[Finding]:
-    """Find a git that is too old."""
+    """Find a git that is too old, and one of Windows that would run no hook of ours."""
     version = os.fsdecode(subject.repo.git.out("version")).strip()
     match = re.search(r"(\d+)\.(\d+)", version)
     oldest = ".".join(map(str, OLDEST_GIT))
     if match and (int(match[1]), int(match[2])) >= OLDEST_GIT:
         yield Finding("ok", "git", "git", version)
-        return
-    what = f"{version or 'unknown version'}; gitgates needs {oldest} or later"
-    yield Finding("problem", "git", "git", what, f"install git {oldest} or later")
-
-
-def check_home(subject: Subject) -> Iterator[Finding]:
-    """Find a HOME that means another folder wherever it is used."""
-    home = subject.repo.env.get("HOME", "")
-    if home and not os.path.isabs(home):
-        what = f"HOME is `{visible_line(home)}`, not an absolute path: it is treated as unset"
-        yield Finding("problem", "environment", "HOME", what, "set it to an absolute path")
+    else:
+        what = f"{version or 'unknown version'}; gitgates needs {oldest} or later"
+        yield Finding("problem", "git", "git", what, f"install git {oldest} or later")
+    for note in windows_drive.remarks(subject.repo.root_abs):
+        what, _, mend = note.partition("\n  ")
+        yield Finding("note", "drive", subject.repo.root_abs, what, mend)
 
 
 def check_config(subject: Subject) -> Iterator[Finding]:
@@ -91,7 +86,8 @@ def check_config(subject: Subject) -> Iterator[Finding]:
         return
     if config is None:
         what = "no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
-        yield Finding("problem", "configuration", root_abs, what, "gitgates init")
+        fix = "gitgates init, or write your gates into gitgates.toml"
+        yield Finding("problem", "configuration", root_abs, what, fix)
         return
     for problem in problems:
         yield Finding("problem", "configuration", problem.location, problem.message, problem.hint)
@@ -107,8 +103,12 @@ def files_text(config: Config) -> str:
 
 
 def check_environment(subject: Subject) -> Iterator[Finding]:
-    """Find variables of this shell that switch gates off."""
+    """Find variables of this shell that switch gates off, or hide what gitgates needs."""
     env = subject.repo.env
+    home = env.get("HOME", "")
+    if home and not os.path.isabs(home):
+        what = f"HOME is `{visible_line(home)}`, not an absolute path: it is treated as unset"
+        yield Finding("problem", "environment", "HOME", what, "set it to an absolute path")
     if environ.is_off(env):
         what = "GITGATES=0 is set: hooks run no gates"
         yield Finding("problem", "environment", "GITGATES", what, "unset GITGATES")
@@ -116,51 +116,37 @@ def check_environment(subject: Subject) -> Iterator[Finding]:
     for gate, name in environ.skipped_gates(env).items():
         what = f"set, and skips gate `{gate}`"
         yield Finding("note", "environment", name, what, f"unset {name}")
-
-
-def check_drive(subject: Subject) -> Iterator[Finding]:
-    """Find worktrees on a drive of Windows, where git of Windows runs no hook of ours."""
-    for worktree in subject.worktrees:
-        for note in windows_drive.remarks(worktree.repo.root_abs):
-            what, _, mend = note.partition("\n  ")
-            yield Finding("note", "drive", worktree.repo.root_abs, what, mend)
-
-
-def check_pool(subject: Subject) -> Iterator[Finding]:
-    """Find that runs do not wait for each other, because the pool of slots cannot be used."""
-    env = subject.repo.env
-    if env.get(VARIABLE) == "0":
-        return
     try:
-        if open_pool(env, 1, is_urgent=False):
-            return
+        is_usable = env.get(VARIABLE) == "0" or open_pool(env, 1, is_urgent=False)
     except ConfigError as error:
         yield Finding("problem", "pool", VARIABLE, error.message, error.hint)
         return
-    what = "cannot be used: it is missing, another user's, or others may write to it"
-    mend = f"set {VARIABLE} to a folder that only you can write to, or to 0"
-    yield Finding("note", "pool", pool_folder(env), what, mend)
+    if not is_usable:
+        what = "cannot be used: it is missing, another user's, or others may write to it"
+        mend = f"set {VARIABLE} to a folder that only you can write to, or to 0"
+        yield Finding("note", "pool", pool_folder(env), what, mend)
 
 
 def check_gates(subject: Subject) -> Iterator[Finding]:
-    """Find what the gates need and do not have."""
-    gates, repo = subject.config.gates if subject.config else (), subject.repo
-    if subject.config and not has_gates(subject.config):
-        yield Finding("note", "gates", files_text(subject.config), NO_GATES, "gitgates init")
-    yield from find_missing(gates, repo.root_abs, subject.current.framework, repo.env)
-    for name, what in find_unmatched(subject.config, repo) if subject.config else ():
-        hooks = subject.config.hooks if subject.config else ()
-        hints = (f"gitgates explain {h.name} --all-files" for h in hooks if name in h.gates)
+    """Find programs, folders and hooks of pre-commit that gates name and that do not exist."""
+    if subject.config:
+        if not has_gates(subject.config):
+            yield Finding("note", "gates", files_text(subject.config), NO_GATES, _FIRST_GATE)
+        yield from find_missing(subject.config.gates, subject.repo.root_abs, subject.repo.env)
+
+
+def check_files(subject: Subject) -> Iterator[Finding]:
+    """Find gates whose `files` match no tracked file."""
+    config = subject.config or Config()
+    for name, what in find_unmatched(config, subject.repo):
+        hooks = (hook.name for hook in config.hooks if name in hook.gates)
+        hints = (f"gitgates explain {hook} --all-files" for hook in hooks)
         yield Finding("note", "files", f"gate `{name}`", what, next(hints, ""))
 
 
-_MESSAGE_HOOKS = {point.name for point in GIT_HOOKS if point.scope == "message"}
-
-
 def check_reuse(subject: Subject) -> Iterator[Finding]:
-    """Check that what gates read can be seen, if passes of any are reused by that."""
-    config = subject.config or Config()
-    gates = [gate.name for gate in config.gates if gate.reuse]
+    """Find that what gates read cannot be seen, though passes of some are reused by that."""
+    gates = [gate.name for gate in subject.config.gates if gate.reuse] if subject.config else []
     if gates and (why_not := why_not_here(subject.repo.env)):
         what = f"passes of {first_few(gates, _FEW_FILES)} are not reused: {why_not}"
         fix = _install("strace", subject.repo.env) if "no strace" in why_not else ""
@@ -207,51 +193,51 @@ def find_unmatched(config: Config, repo: Repo) -> Iterator[tuple[str, str]]:
 
 
 def find_missing(
-    gates: tuple[Gate, ...], root_abs: str, framework: Framework, env: Mapping[str, str]
+    gates: tuple[Gate, ...], root_abs: str, env: Mapping[str, str]
 ) -> Iterator[Finding]:
     """Find programs, folders and hooks of the framework that gates name and that are not there."""
     for gate in gates:
         if gate.pre_commit is not None:
-            for what, fix in _missing_hooks(gate, gate.pre_commit, framework, env):
+            for what, fix in _missing_hooks(gate, gate.pre_commit, root_abs, env):
                 yield Finding("problem", "pre-commit", f"gate `{gate.name}`", what, fix)
-        elif gate.command is not None:
-            for what, fix in _missing_program(gate, root_abs, env):
-                yield Finding("problem", "command", f"gate `{gate.name}`", what, fix)
+        elif gate.command is not None and (missing := _missing_program(gate, root_abs, env)):
+            yield Finding("problem", "command", f"gate `{gate.name}`", *missing)
 
 
 def _missing_hooks(
-    gate: Gate, ids: tuple[str, ...], framework: Framework, env: Mapping[str, str]
+    gate: Gate, ids: tuple[str, ...], root_abs: str, env: Mapping[str, str]
 ) -> Iterator[tuple[str, str]]:
     program = find_runner(gate.runner, env)[0]
     if not os.access(program, os.X_OK):
         yield f"its runner {gate.runner} is not found", f"pipx install {gate.runner}"
-    if not framework.exists:
+    if not os.path.exists(f"{root_abs}/{FILE}"):
         what = f"it runs hooks of {FILE}, which does not exist"
         yield what, f"{gate.runner} sample-config > {FILE}"
-    missing = [f"`{name}`" for name in ids if name not in framework.ids]
-    if missing and framework.exists and not framework.broken:
+        return
+    ids_in_file = find_ids(root_abs)
+    if ids_in_file is None:
+        yield f"it runs hooks of {FILE}, which cannot be read", "fix its YAML"
+    elif missing := [f"`{name}`" for name in ids if name not in ids_in_file]:
         what = f"{FILE} has no hook {', '.join(missing)}"
         yield what, f"add it there, or remove it from `{gate.name}`"
 
 
-def _missing_program(
-    gate: Gate, root_abs: str, env: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
+def _missing_program(gate: Gate, root_abs: str, env: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return what a gate needs and does not have, and what to do."""
     folder_abs = os.path.join(root_abs, gate.working_dir)
     program = program_of(gate)
     if not os.path.isdir(folder_abs):
         what = f"its working_dir `{gate.working_dir}` does not exist"
-        yield what, f"mkdir -p {shlex.quote(gate.working_dir)}"
-    elif "/" in program:
-        if not os.access(os.path.join(folder_abs, program), os.X_OK):
-            what = f"its program {program} is missing or not executable"
-            yield what, f"look at: ls -l {program}"
-    elif program:
-        try:
+        return what, f"mkdir -p {shlex.quote(gate.working_dir)}"
+    if "/" in program and not os.access(os.path.join(folder_abs, program), os.X_OK):
+        return f"its program {program} is missing or not executable", f"look at: ls -l {program}"
+    try:
+        if program and "/" not in program:
             which(program, dict(gate.env).get("PATH") or env.get("PATH", os.defpath))
-        except OSError:
-            what = f"its program `{program}` was not found in PATH"
-            yield what, "install it, or add its folder to PATH in the gate's env"
+    except OSError:
+        what = f"its program `{program}` was not found in PATH"
+        return what, "install it, or add its folder to PATH in the gate's env"
+    return None
 
 
 def program_of(gate: Gate) -> str:
@@ -278,10 +264,7 @@ def check_features(subject: Subject) -> Iterator[Finding]:
 
 def check_owners(subject: Subject) -> Iterator[Finding]:
     """Find state that this user cannot use, as after one `sudo git commit`."""
-    folders = {worktree.repo.state_abs for worktree in subject.worktrees} | {
-        subject.repo.shared_state_abs
-    }
-    for folder_abs in sorted(folders):
+    for folder_abs in sorted(subject.repo.states_abs):
         if others := [path_abs for path_abs in _walk(folder_abs) if not _is_usable(path_abs)]:
             count, owner = counted(len(others), "path"), owner_of(others[0])
             what = f"{count} of {owner} cannot be read or written, such as {others[0]}"
@@ -305,50 +288,33 @@ def _is_usable(path_abs: str) -> bool:
     return os.access(path_abs, mode)
 
 
-def check_leftovers(subject: Subject) -> Iterator[Finding]:
-    """Find the leftovers of killed runs in the worktrees."""
+def check_left_over(subject: Subject) -> Iterator[Finding]:
+    """Find what a killed run has left, and restored work that is missing now."""
+    for folder_abs in subject.missing:
+        what = "a worktree that git lists, and that no longer exists"
+        yield Finding("note", "worktree", folder_abs, what, "git worktree prune")
     for worktree in subject.worktrees:
-        repo = worktree.repo
-        is_hidden = Rescue(f"{repo.state_abs}/rescue").is_in_use()
+        repo, recover = worktree.repo, worktree.command("gitgates recover")
+        wrong = Finding("problem", "left over", repo.root_abs, "", recover)
+        is_stashed = Rescue(f"{repo.state_abs}/rescue").is_in_use()
         indexes = [name for name in sorted(os.listdir(repo.git_dir_abs)) if INDEX_NAME in name]
-        if not (is_hidden or indexes) or _is_running(repo):
-            continue
-        if is_hidden:
+        is_idle = bool(is_stashed or indexes) and not _is_running(repo)
+        if is_idle and is_stashed:
             what = "a killed run stashed unstaged work, which is not restored yet"
-            fix = worktree.command("gitgates recover")
-            yield Finding("problem", "left over", repo.root_abs, what, fix)
-        for name in indexes:
+            yield wrong._replace(what=what)
+        for name in indexes if is_idle else ():
             index_abs = os.path.join(repo.git_dir_abs, name)
-            what = f"a killed run left {index_abs}"
-            yield Finding("note", "left over", repo.root_abs, what, f"rm {shlex.quote(index_abs)}")
-
-
-def check_restored(subject: Subject) -> Iterator[Finding]:
-    """Find unstaged work that was restored, and is now missing."""
-    for worktree in subject.worktrees:
-        repo = worktree.repo
+            what, fix = f"a killed run left {index_abs}", f"rm {shlex.quote(index_abs)}"
+            yield wrong._replace(severity="note", what=what, mend=fix)
+        for part in feature_parts("recovery"):
+            for what in part.pending(repo):
+                yield wrong._replace(what=what)
         for file in list_missing(repo):
             state = "the version of git, or nothing" if file.is_replaced else "it has changed since"
             what = f"`{file.path}` was restored after {file.when}, and is missing now: {state}"
             options = "" if file.is_replaced else f" --restore {shlex.quote(file.path)}"
             fix = worktree.command(f"gitgates recover{options}")
             yield Finding("note", "restored", repo.root_abs, what, fix)
-
-
-def check_pending(subject: Subject) -> Iterator[Finding]:
-    """Find what was killed, and what `gitgates recover` finishes for a feature."""
-    for worktree in subject.worktrees:
-        for part in feature_parts("recovery"):
-            for what in part.pending(worktree.repo):
-                fix = worktree.command("gitgates recover")
-                yield Finding("problem", "left over", worktree.repo.root_abs, what, fix)
-
-
-def check_missing_worktrees(subject: Subject) -> Iterator[Finding]:
-    """Find worktrees that git lists and that do not exist."""
-    what = "a worktree that git lists, and that no longer exists"
-    for folder_abs in subject.missing:
-        yield Finding("note", "worktree", folder_abs, what, "git worktree prune")
 
 
 def _is_running(repo: Repo) -> bool:
@@ -364,23 +330,15 @@ def _is_running(repo: Repo) -> bool:
 
 CHECKS: tuple[Check, ...] = (
     check_git,
-    check_home,
     check_config,
     check_environment,
-    check_drive,
-    check_pool,
     check_hooks_path,
     check_hooks,
-    check_stages,
-    check_twice,
     check_agents,
-    check_hosts,
     check_gates,
+    check_files,
     check_reuse,
     check_features,
     check_owners,
-    check_leftovers,
-    check_restored,
-    check_pending,
-    check_missing_worktrees,
+    check_left_over,
 )

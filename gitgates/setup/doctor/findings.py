@@ -12,24 +12,19 @@ from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.edit.user_file import display_path
 from gitgates.git.repo import GIT_LOCAL, Repo, find_repo
-from gitgates.setup.install import config_hooks
-from gitgates.setup.install.config_hooks import ConfigHook
-from gitgates.setup.install.framework import Framework, read_framework
 from gitgates.setup.install.hookspath import HooksFolder, hooks_folder
-from gitgates.setup.install.managers import entries
+from gitgates.setup.install.managers import find_calls
 
 # Git's own variables about this worktree are wrong in another one; settings stay.
 _ELSEWHERE_WRONG = tuple(name for name in GIT_LOCAL if not name.startswith("GIT_CONFIG"))
 
 
 class Worktree(Record):
-    """One worktree, its hooks folder, and what else runs the gates."""
+    """One worktree, its hooks folder, and the files of managers that run the gates."""
 
     repo: Repo
     folder: HooksFolder
-    framework: Framework
-    joined: Mapping[str, tuple[str, str]]  # hook: the manager that runs our gates, and its file
-    configured: Mapping[str, ConfigHook]  # hook: ours in git's configuration
+    calls: Mapping[tuple[str, str], str]  # manager and hook → the file that runs its gates
     here_abs: str  # the root that commands are called from
 
     def command(self, command: str) -> str:
@@ -41,10 +36,6 @@ class Worktree(Record):
     def display_path(self, path_abs: str) -> str:
         """Return a path as short as it can be."""
         return display_path(path_abs, self.here_abs)
-
-    def location_of(self, hook: ConfigHook) -> str:
-        """Return where a hook in git's configuration is, for people."""
-        return f"{self.display_path(hook.file_abs)}: {hook.name}"
 
 
 class Subject(Record):
@@ -104,7 +95,4 @@ def list_worktrees(repo: Repo) -> tuple[list[Worktree], list[str]]:
 
 def _worktree(repo: Repo, here_abs: str) -> Worktree:
     folder = hooks_folder(repo)
-    manager_entries = reversed(entries(repo.root_abs, folder))
-    joined = {hook: (manager, name) for manager, name, hook in manager_entries}
-    framework, configured = read_framework(repo.root_abs), config_hooks.read(repo.git)
-    return Worktree(repo, folder, framework, joined, configured, here_abs)
+    return Worktree(repo, folder, find_calls(repo.root_abs, folder), here_abs)

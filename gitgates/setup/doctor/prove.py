@@ -7,7 +7,6 @@ passes, because a hook that refuses everything proves nothing, then with one tha
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,6 @@ from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.record import Record
 from gitgates.core.types import Command
-from gitgates.git.hook_file import runs_gates
 from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.proc.call import call
@@ -28,8 +26,9 @@ from gitgates.setup.doctor.agents import Source, find_sources
 from gitgates.setup.doctor.findings import Subject, Worktree
 from gitgates.setup.doctor.hooks import may_start
 from gitgates.setup.install import agents
-from gitgates.setup.install.framework import FILE, add_yaml
+from gitgates.setup.install.framework import FILE
 from gitgates.setup.install.githooks import read_hook
+from gitgates.setup.install.manager_lines import of_framework
 from gitgates.setup.install.managers import FRAMEWORK
 from gitgates.store.files import open_regular
 from gitgates.verbs.finding import Finding
@@ -86,7 +85,7 @@ def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[
     proofs = [*_prove_git(subject.current), *_prove_agents(subject, findings)]
     if proofs:
         return proofs
-    for hook, (manager, file) in subject.current.joined.items():
+    for (manager, hook), file in subject.current.calls.items():
         what = f"{manager} is not tested, as that would run other commands of this repository"
         verb = "push" if hook == "pre-push" else "commit"
         return [Finding("note", "proof", file, what, f"To test it: {verb} while a gate fails")]
@@ -226,30 +225,23 @@ def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
 
 def _prove_git(worktree: Worktree) -> Iterator[Finding]:
     """Try our shim, the hooks that it runs first, and the framework's hook that runs our stage."""
-    folder_abs, framework = worktree.folder.path_abs, worktree.framework
+    folder_abs = worktree.folder.path_abs
     files = [read_hook(os.path.join(folder_abs, hook)) for hook in _PROVABLE_HOOKS]
     shims = [file for file in files if file.kind == "shim" and may_start(file, worktree.repo)]
     for file in shims[:1]:
         yield _try_hook(file.path_abs, worktree)
-    for hook, by_config in worktree.configured.items():
-        hook_abs = os.path.join(folder_abs, hook)
-        if hook in _PROVABLE_HOOKS and not runs_gates(hook_abs, worktree.repo.root_abs):
-            proof = _try_hook(hook_abs, worktree, by_config.command)
-            yield proof._replace(where=worktree.location_of(by_config))
-            break
     for file in shims:
         if is_kept(file.path_abs):
             yield _try_kept(file.path_abs, worktree)
     served = [
         file
         for file in files
-        if file.hook in framework.our_stages and file.manager and file.manager.name in FRAMEWORK
+        if file.manager
+        and file.manager.name in FRAMEWORK
+        and any((name, file.hook) in worktree.calls for name in FRAMEWORK)
     ]
     for file in served[:1]:
         yield _try_hook(file.path_abs, worktree)
-    for entry in framework.strange if served else ():
-        what = f"the entry `{entry}` was not tested: install-hooks would not write it"
-        yield Finding("note", "proof", FILE, what, "gitgates install-hooks --pre-commit")
 
 
 def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
@@ -269,10 +261,10 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
     return Finding("problem", "proof", location, what, "gitgates install-hooks")
 
 
-def _try_hook(hook_abs: str, worktree: Worktree, command: str = "") -> Finding:
-    """Try the file of a hook, or its command in git's configuration."""
+def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
+    """Try the file of a hook."""
     verb = "push" if hook_abs.endswith("/pre-push") else "commit"
-    with _throwaway_with(hook_abs, worktree, command) as repo:
+    with _throwaway_with(hook_abs, worktree) as repo:
         passed = _refusal(repo, hook_abs, passes=True)
         failed = passed or _refusal(repo, hook_abs, passes=False)
     location = worktree.display_path(hook_abs)
@@ -288,21 +280,15 @@ def _try_hook(hook_abs: str, worktree: Worktree, command: str = "") -> Finding:
 
 
 @contextmanager
-def _throwaway_with(hook_abs: str, worktree: Worktree, command: str = "") -> Iterator[Throwaway]:
+def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
     """Yield a repository that has a hook as it is installed."""
     hook = os.path.basename(hook_abs)
     with _throwaway(hook, worktree.repo.env) as repo:
-        if command:  # nobody has to trust that repository
-            settings = {"command": command.replace("--via=global", "--via=config"), "event": hook}
-            for name, value in settings.items():
-                repo.run(f"git config hook.gitgates-{hook}.{name} {shlex.quote(value)}")
-            yield repo
-            return
         with open(hook_abs, "rb", opener=open_regular) as file:
             content = file.read()
         repo.write(f".git/hooks/{hook}", content, os.stat(hook_abs).st_mode & 0o777)
-        # As we write it: the repository's own file could start anything.
-        repo.write(FILE, add_yaml(None, (hook,), FILE, "gitgates doctor") or "")
+        # As install-hooks prints it: the repository's own file could start anything.
+        repo.write(FILE, f"repos:\n{of_framework((hook,), FILE)}")
         yield repo
 
 

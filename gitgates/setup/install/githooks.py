@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Literal, TypeAlias
 
@@ -19,7 +20,13 @@ from gitgates.core.errors import StateError
 from gitgates.core.record import Record
 from gitgates.edit.user_file import content
 from gitgates.git.previous_hook import BECOME, MARK, OPENS_ITSELF, SUFFIX
-from gitgates.setup.install.managers import VIA, Manager, recognise
+from gitgates.setup.install.managers import (
+    FRAMEWORK,
+    VIA,
+    Manager,
+    called_hooks,
+    recognise,
+)
 from gitgates.store.files import replace_file
 
 # custom: somebody's own hook that calls gitgates.
@@ -105,6 +112,22 @@ def read_hook(path_abs: str) -> HookFile:
     if manager := recognise(text):
         return HookFile(path_abs, "manager", executable, manager)
     return HookFile(path_abs, "custom" if b"gitgates" in text else "other", executable)
+
+
+def is_served(file: HookFile, name: str, calls: Mapping[tuple[str, str], str]) -> bool:
+    """Return whether a manager's hook, there or behind our shim, runs the gates.
+
+    `calls`: the files of managers that run them.
+    """
+    behind = read_hook(file.kept_abs) if file.kind == "shim" else file
+    if not behind.executable or not behind.manager or behind.manager.name != name:
+        return False
+    if file.hook in called_hooks(content(behind.path_abs)):
+        return True
+    # Its hooks are copies of its settings; prek reads those of pre-commit.
+    is_copy = name == "simple-git-hooks"
+    names = FRAMEWORK if name in FRAMEWORK else (name,)
+    return not is_copy and any((each, file.hook) in calls for each in names)
 
 
 def _body(text: bytes) -> list[bytes]:

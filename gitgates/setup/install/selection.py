@@ -7,7 +7,6 @@ from gitgates.core.errors import ConfigError, UsageError
 from gitgates.core.lifecycle import GIT_HOOKS, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.core.types import Config
 from gitgates.session.needs import git_hooks
-from gitgates.setup.install.manager_entries import HUSKY, HUSKYS
 from gitgates.setup.install.managers import FRAMEWORK
 
 _FOR_AGENTS = "those of Claude Code are installed with: gitgates install-hooks --agent claude"
@@ -42,10 +41,6 @@ def select(
     hooks = tuple(name for name in supported if name in selected)
     if not hooks:
         raise _nothing(config, left_out, via)
-    if via == HUSKY:
-        unknown = [name for name in hooks if name not in HUSKYS]
-        left_out += [f"`{name}` is not a hook of husky: skipped" for name in sorted(unknown)]
-        hooks = tuple(name for name in hooks if name in HUSKYS)
     return hooks, left_out
 
 

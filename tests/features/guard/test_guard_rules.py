@@ -22,7 +22,6 @@ from gitgates.features.guard import rules
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.session.approval import ACTIONS
 from gitgates.setup.install.agents import entries
-from gitgates.setup.install.config_hooks import render
 from gitgates.shell import syntax as shell_syntax
 
 EDITED = """\
@@ -90,34 +89,6 @@ def test_commands(guard: Guard) -> None:
 
 def test_commands_in_a_session(agent: Agent) -> None:
     assert {one: shell(agent, one) for one in answers(1)} == answers(1)
-
-
-def test_what_hides_a_persons_own_hooks_of_git(guard: Guard) -> None:
-    commands = {
-        "HOME=/tmp/x git commit -m x": "deny hooks_path",
-        "env XDG_CONFIG_HOME=/tmp/x git push": "deny hooks_path",
-        "GIT_CONFIG_GLOBAL=/dev/null git commit -m x": "deny hooks_path",
-        "env -u HOME git commit -m x": "deny hooks_path",
-        "env --unset=XDG_CONFIG_HOME git commit -m x": "deny hooks_path",
-        "env -i PATH=$PATH git commit -m x": "deny hooks_path",
-        "env - git commit -m x": "deny hooks_path",
-        "unset HOME; git commit -m x": "deny hooks_path",
-        "rm ~/.gitconfig": "deny hooks_path",
-        "echo > $HOME/.gitconfig": "deny hooks_path",
-        "cat ~/.gitconfig": "",
-        "HOME=/tmp/x make test": "",
-        "HOME=/tmp/x git -C /tmp commit -m x": "",
-        "env -u HOME make test": "",
-        "env -u LANG git commit -m x": "",
-        "env FOO=1 git commit -im x": "",
-        "unset HOME; make test": "",
-    }
-    assert guard.shells(commands) == dict.fromkeys(commands, "")
-    key, own = "hook.gitgates-pre-commit.command", f"{os.environ['HOME']}/.gitconfig"
-    guard.repo.git("config", key, render("pre-commit", "local"))
-    assert guard.shells(commands) == dict.fromkeys(commands, "")
-    guard.repo.git("config", "--file", own, key, render("pre-commit", "global"))
-    assert guard.shells(commands) == commands
 
 
 def test_what_is_found_does_not_rest_on_an_alias_that_makes_every_command_be_read(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -12,7 +13,7 @@ from conftest import Repo
 from doctor_support import Said, examine
 
 from gitgates.git.repo import find_repo
-from gitgates.hosts.agents.claude.settings import PLUGIN, Settings
+from gitgates.hosts.agents.claude.settings import Settings
 from gitgates.setup.doctor.agents import check_agents
 from gitgates.setup.doctor.findings import survey
 
@@ -88,16 +89,16 @@ def test_installed_and_alive(ready: Repo) -> None:
     install(ready)
     assert agents(ready) == []
     said = ready.gitgates("doctor").stdout.decode()
-    assert f"ok       {PROJECT}: hooks are installed, for guard, gates, tampering; off: " in said
+    assert f"ok       {PROJECT}: hooks are installed, for guard, gates, tampering\n" in said
 
 
 def test_not_installed(ready: Repo) -> None:
     found = only(ready)
     assert found == Said(
-        "problem",
+        "note",
         "agent",
         PROJECT,
-        f"Claude Code runs none of the gates: it does not call gitgates at {EVENTS}",
+        f"no coding agent runs the gates: none calls gitgates at {EVENTS}",
         INSTALL,
     )
     assert ready.ask("sh", "-c", f"exit 0; {found.mend}").returncode == 0
@@ -110,9 +111,7 @@ def test_an_event_is_missing(ready: Repo, scope: str, name: str) -> None:
     del settings["hooks"]["Stop"]
     ready.write(name, json.dumps(settings))
     mend = INSTALL if scope == "project" else f"{INSTALL} --scope local"
-    assert only(ready) == Said(
-        "problem", "agent", name, "does not call gitgates at Stop (for gates, tampering)", mend
-    )
+    assert only(ready) == Said("problem", "agent", name, "does not call gitgates at Stop", mend)
 
 
 MATCHER = "^(Edit|mcp__serena__.*|Write|NotebookEdit|Bash|PowerShell)$"
@@ -174,11 +173,12 @@ def test_nothing_needs_any_of_them(ready: Repo) -> None:
 
 def test_a_hook_of_somebodys_own_that_speaks_of_us(ready: Repo) -> None:
     install(ready)
-    hook = {"type": "command", "command": "cd x && gitgates agent-hook claude"}
+    hook = {"type": "command", "command": "gitgates agent-hok claude"}
     change(ready, hooks={"Stop": [{"hooks": [hook]}]})
-    found = only(ready)
-    assert found.severity == "note"
-    assert found.what == "a custom hook at Stop mentions gitgates: not checked"
+    assert only(ready).what == "does not call gitgates at Stop"
+    (ready.path / PROJECT).unlink()
+    change(ready, hooks={"Stop": [{"hooks": [hook]}]})
+    assert only(ready).severity == "problem"
 
 
 # Whether it is there
@@ -202,7 +202,8 @@ def test_it_is_there_in_a_virtual_environment_only(ready: Repo, tmp_path: Path) 
 
 
 def in_process(repo: Repo) -> list[Any]:
-    found = check_agents(survey(find_repo(str(repo.path), dict(os.environ))))
+    with contextlib.chdir(repo.path):
+        found = list(check_agents(survey(find_repo(str(repo.path), dict(os.environ)))))
     return [one for one in found if one.severity != "ok"]
 
 
@@ -249,12 +250,6 @@ def test_settings_that_skip_a_gate(ready: Repo) -> None:
     found = only(ready)
     assert (found.severity, found.where) == ("note", PROJECT)
     assert found.what == "its `env` sets GITGATES_SKIP: hooks skip gate `g`"
-
-
-def test_the_command_is_looked_for_in_the_path_of_the_settings(ready: Repo) -> None:
-    install(ready)
-    change(ready, env={"PATH": "/usr/bin:/bin"})
-    assert only(ready).what == "its `env` sets PATH, which does not contain `gitgates`"
 
 
 @pytest.mark.samples(2)
@@ -328,33 +323,7 @@ def test_of_broken_settings_nobody_knows_what_they_hold(ready: Repo) -> None:
     assert only(ready).what.endswith('duplicate key "a"')
 
 
-# Elsewhere, and twice
-
-
-def test_two_scopes(ready: Repo) -> None:
-    install(ready)
-    install(ready, "--scope", "user")
-    mine = str(Path(os.environ["HOME"]) / ".claude/settings.json")
-    twice = f"installed twice: {PROJECT} also calls gitgates at {EVENTS}"
-    mend = "gitgates uninstall-hooks --agent claude --scope user"
-    same = "; Claude Code runs identical commands once, with the timeout of one of them"
-    assert only(ready) == Said("note", "twice", mine, twice + same, mend)
-    text = Path(mine).read_text()
-    program = ready.ask("sh", "-c", "command -v gitgates").stdout.decode().strip()
-    text = text.replace("-v gitgates", f"-v {program}")
-    Path(mine).write_text(text.replace("gitgates agent", f"{program} agent"))
-    assert only(ready) == Said("problem", "twice", mine, twice, mend)
-    assert ready.gitgates(*only(ready).mend.split()[1:]).returncode == 0
-    assert agents(ready) == []
-
-
-def test_twice_in_one_file(ready: Repo) -> None:
-    install(ready)
-    hook = {"type": "command", "command": PLUGIN, "timeout": 75}
-    settings = json.loads((ready.path / PROJECT).read_text())
-    change(ready, hooks={"Stop": [*settings["hooks"]["Stop"], {"hooks": [hook]}]})
-    found = only(ready)
-    assert (found.check, found.what) == ("twice", "calls gitgates more than once at Stop")
+# The plugin
 
 
 def test_the_plugin_alone_is_enough(ready: Repo, tmp_path: Path) -> None:
@@ -363,7 +332,7 @@ def test_the_plugin_alone_is_enough(ready: Repo, tmp_path: Path) -> None:
     (tmp_path / "bin/gitgates").unlink()
     assert only(ready).where == "plugin gitgates@gitgates"
     ready.write(LOCAL, '{"enabledPlugins": {"gitgates@gitgates": false}}')
-    assert only(ready).what.startswith("Claude Code runs none of the gates")
+    assert only(ready).what.startswith("no coding agent runs the gates")
 
 
 def test_the_plugin_waits_ten_minutes_and_no_more(ready: Repo) -> None:
@@ -372,11 +341,3 @@ def test_the_plugin_waits_ten_minutes_and_no_more(ready: Repo) -> None:
     found = only(ready)
     assert "ends Stop after 600 s" in found.what
     assert found.mend == f"in Claude Code: /plugin uninstall gitgates; then: {INSTALL}"
-
-
-def test_the_plugin_beside_settings(ready: Repo) -> None:
-    install(ready)
-    change(ready, enabledPlugins={"gitgates@gitgates": True})
-    found = only(ready)
-    assert (found.check, found.where) == ("twice", "plugin gitgates@gitgates")
-    assert found.what == f"installed twice: {PROJECT} also calls gitgates at {EVENTS}"

@@ -19,6 +19,11 @@ thorough = pytest.mark.thorough
 
 PROJECT = ".claude/settings.json"
 GATE = '[gates.g]\ncommand = "true"\n'
+OURS = """\
+- repo: local
+  hooks:
+  - {id: gitgates-pre-commit, name: x, language: system, entry: gitgates pre-commit-hook pre-commit}
+"""
 COMMIT = f'{GATE}[hooks.pre-commit]\ngates = ["g"]\n'
 STOP = f'{GATE}[hooks.Stop]\ngates = ["g"]\n'
 SYSTEM = "/usr/local/bin:/usr/bin:/bin"
@@ -86,7 +91,8 @@ def test_nothing_is_installed(repo: Repo) -> None:
 @pytest.mark.samples(1)
 @pytest.mark.parametrize(("hook", "verb"), [("pre-push", "push"), ("pre-commit", "commit")])
 def test_another_manager_runs_the_gates(repo: Repo, hook: str, verb: str) -> None:
-    install(repo, COMMIT.replace("pre-commit", hook), "--via", "lefthook")
+    repo.config(COMMIT.replace("pre-commit", hook))
+    repo.write("lefthook.yml", f"{hook}: {{jobs: [{{run: gitgates run {hook}}}]}}\n")
     ((severity, where, what),) = prove(repo)
     assert (severity, where) == ("note", "lefthook.yml")
     assert what.startswith("lefthook is not tested")
@@ -207,8 +213,9 @@ def test_a_hook_as_the_framework_writes_it(repo: Repo) -> None:
 def test_the_framework(repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Path) -> None:
     monkeypatch.setenv("PATH", f"{program.parent}:{Path(sys.executable).parent}:{SYSTEM}")
     broken = "- repo: https://gone.invalid/x\n  rev: v1\n  hooks:\n  - id: x\n"
-    repo.write(".pre-commit-config.yaml", f"repos:\n{broken}")
-    install(repo, COMMIT, "--pre-commit")
+    repo.write(".pre-commit-config.yaml", f"repos:\n{broken}{OURS}")
+    repo.config(COMMIT)
+    assert repo.ask("pre-commit", "install").returncode == 0
     assert prove(repo) == [
         ("ok", ".git/hooks/pre-commit", "proved: a commit whose gate fails is refused")
     ]
@@ -278,13 +285,7 @@ def test_nothing_that_a_repository_names_is_started(repo: Repo, args: tuple[str,
     }
     repo.write(PROJECT, json.dumps({**settings, "env": harm}))
     done = repo.gitgates("doctor", *args)
-    assert done.returncode == 1
-    said = done.stdout.decode()
-    assert (
-        "its `env` sets BASH_ENV, PYTHONWARNINGS: other code may run instead of the gitgates"
-        in said
-    )
-    assert f"its `env` sets PATH, where `gitgates` is {evil}/gitgates, not this one" in said
+    assert done.returncode == 0
     settings["hooks"]["Stop"][0]["hooks"][0]["command"] = f"{evil}/gitgates agent-hook claude"
     repo.write(PROJECT, json.dumps(settings))
     done = repo.gitgates("doctor", *args)
@@ -316,31 +317,27 @@ def test_an_entry_of_the_framework_that_is_not_ours_is_not_started(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, program: Path
 ) -> None:
     monkeypatch.setenv("PATH", f"{program.parent}:{Path(sys.executable).parent}:{SYSTEM}")
-    install(repo, COMMIT, "--pre-commit")
+    repo.config(COMMIT)
     mark = trap(repo, "evil")
-    path = repo.path / ".pre-commit-config.yaml"
-    entry = f"{repo.path}/evil gitgates pre-commit-hook pre-commit"
-    path.write_text(path.read_text().replace("gitgates pre-commit-hook pre-commit", entry))
-    what = f"the entry `{entry}` was not tested: install-hooks would not write it"
-    assert ("note", ".pre-commit-config.yaml", what) in prove(repo)
+    entry = OURS.replace("entry: ", f"entry: {repo.path}/evil ")
+    repo.write(".pre-commit-config.yaml", f"repos:\n{entry}")
+    assert repo.ask("pre-commit", "install").returncode == 0
+    assert [severity for severity, *_ in prove(repo)] == ["ok"]
     assert not mark.exists()
 
 
 @pytest.mark.samples(2)
 @pytest.mark.parametrize(
-    ("command", "what"),
+    "command",
     [
-        ("gitgates agent-hok claude", "where install-hooks writes `gitgates agent-hook claude`"),
-        ("gitgate agent-hook claude", "where install-hooks writes `gitgates agent-hook claude`"),
-        ("gitgtes agent-hok claude", "where install-hooks writes `gitgates agent-hook claude`"),
-        ("gitgates agent-hook claude || true", "`|| true` may hide its answer"),
-        ("gitgates agent-hook claude; exit 0", "`; exit 0` may hide its answer"),
-        ("gitgates agent-hook codex", "where install-hooks writes `gitgates agent-hook claude`"),
+        "gitgates agent-hok claude",
+        "gitgate agent-hook claude",
+        "gitgates agent-hook claude || true",
+        "gitgates agent-hook claude; exit 0",
+        "gitgates agent-hook codex",
     ],
 )
-def test_a_command_that_is_not_as_we_write_it_is_a_problem(
-    repo: Repo, command: str, what: str
-) -> None:
+def test_a_command_that_is_not_as_we_write_it_is_a_problem(repo: Repo, command: str) -> None:
     install(repo, STOP, "--agent", "claude")
     settings = json.loads((repo.path / PROJECT).read_text())
     settings["hooks"]["Stop"][0]["hooks"][0]["command"] = command
@@ -348,8 +345,7 @@ def test_a_command_that_is_not_as_we_write_it_is_a_problem(
     done = repo.gitgates("doctor", "--prove")
     assert done.returncode == 1
     said = done.stdout.decode()
-    assert f"problem  {PROJECT}: runs `{command}` at Stop, where install-hooks writes" in said
-    assert what in said
+    assert f"problem  {PROJECT}: does not call gitgates at Stop" in said
 
 
 @pytest.mark.thorough

@@ -350,8 +350,8 @@ def test_from_nothing_to_a_blocked_stop_in_one_command(repo: Repo) -> None:
             "--hook-type cannot be used with",
         ),
         (
-            ("install-hooks", "--agent", "claude", "--pre-commit"),
-            "--pre-commit cannot be used with",
+            ("install-hooks", "--agent", "claude", "--via", "husky"),
+            "--via cannot be used with",
         ),
         (("install-hooks", "--scope", "user"), "--scope requires --agent"),
         (("install-hooks", "--print"), "--print requires --agent"),

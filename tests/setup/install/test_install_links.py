@@ -41,7 +41,6 @@ def _ready(repo: Repo) -> Repo:
         (".claude/settings.local.json", (*AGENT, "--scope", "local")),
         (".claude/agents", AGENT),
         (".claude/commands", AGENT),
-        (".pre-commit-config.yaml", ("--pre-commit",)),
         ("hooks", ()),
     ],
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
@@ -86,9 +85,8 @@ def test_the_configuration_is_not_written_through_one(repo: Repo, verb: str) -> 
     outside.write_text("[project]\n")
     (repo.path / "pyproject.toml").symlink_to("../mine.toml")
     repo.write("Makefile", "lint:\n\ttrue\n")
-    gates = '{"gates": {"a": {"command": "x"}}, "hooks": {"pre-commit": {"gates": ["a"]}}}'
-    repo.write("gates.json", gates)
-    done = repo.gitgates(verb, *(["gates.json"] if verb == "convert" else []))
+    repo.write("lefthook.yml", "pre-commit: {jobs: [{name: a, run: x}]}\n")
+    done = repo.gitgates(verb)
     assert done.returncode == 78
     assert f"{repo.path}/pyproject.toml is a link to {outside}".encode() in done.stderr
     assert outside.read_text() == "[project]\n"

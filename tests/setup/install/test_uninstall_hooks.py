@@ -117,9 +117,9 @@ def test_what_still_runs_gates_is_told_with_what_takes_it_out(repo: Repo, tmp_pa
     assert uninstall(repo) == (
         f"gitgates: no gitgates hooks in {repo.path}/.git/hooks\n"
         "gitgates: .pre-commit-config.yaml still runs the gates of commit-msg\n"
-        "  Remove that by hand.\n"
+        "  Remove those lines by hand.\n"
         "gitgates: .husky/commit-msg still runs the gates of commit-msg\n"
-        "  Remove that by hand.\n"
+        "  Remove those lines by hand.\n"
         "gitgates: .git/hooks/pre-push mentions gitgates\n"
         "  It is not managed by gitgates: check it by hand.\n"
         f"gitgates: hooks remain in {tmp_path}/h, which the worktree {other.path} uses\n"
@@ -127,17 +127,6 @@ def test_what_still_runs_gates_is_told_with_what_takes_it_out(repo: Repo, tmp_pa
         "gitgates: Claude Code runs the gates, as .claude/settings.local.json says\n"
         "  gitgates uninstall-hooks --agent claude --scope local\n"
     )
-
-
-@pytest.mark.slow
-def test_prek_which_refuses_everything_without_its_file_is_told_of(repo: Repo) -> None:
-    assert repo.gitgates("install-hooks", "--via", "prek")[0] == 0
-    assert repo.run(BIN / "prek", "install").returncode == 0
-    out = repo.gitgates("uninstall-hooks")[1]
-    assert not (repo.path / ".pre-commit-config.yaml").exists()
-    command = out.partition("  To remove them: prek ")[2].partition("\n")[0]
-    assert repo.run(BIN / "prek", *command.split()).returncode == 0
-    assert repo.hooks() == []
 
 
 def test_what_is_stored_stays_unless_asked(repo: Repo) -> None:
