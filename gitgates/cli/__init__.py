@@ -23,6 +23,7 @@ SECTIONS = {
         "ci": "Write a workflow that runs the gates in CI.",
         "run": "Run the gates of a hook now.",
         "explain": "Show which gates a hook would run, and why.",
+        "list": "List the hooks and their gates.",
         "test": "Prove on examples that gates can fail.",
     },
     "Agents": {
@@ -43,11 +44,11 @@ SECTIONS = {
         "proof": "Sign, show and carry proofs of what gates have passed.",
         "trace": "Show which agent wrote what.",
         "runs": "Show past runs.",
-        "baseline": "Accept failures that gates have now, so that only new ones count.",
+        "baseline": "Accept the failures that gates have now.",
     },
     "Maintenance": {
         "doctor": "Diagnose why gates do not run.",
-        "remote": "Show whether the cache of verdicts and the server for gates work.",
+        "remote": "Show whether the remote cache and server work.",
         "recover": "Restore files that an interrupted run stashed.",
         "gc": "Remove old state.",
         "uninstall-hooks": "Uninstall hooks.",
@@ -57,9 +58,18 @@ SECTIONS = {
     },
 }
 VERBS = {verb: line for verbs in SECTIONS.values() for verb, line in verbs.items()}
+# What `gitgates --help` shows without `--all`.
+EVERY_DAY = (
+    *("init", "install-hooks", "run", "explain", "check", "runs", "undo", "review", "doctor"),
+    "uninstall-hooks",
+)
+
+ALL = "all"  # the verbs that the help shows
 
 # Verbs that stand in another verb's file, under their own name.
 _BESIDE = {"schema": "check", "gc": "recover"}
+# A module `list` would hide the function of that name here.
+_FILES = {**_BESIDE, "list": "list_gates"}
 
 # Verbs of features → their modules in gitgates.features; all others are beside this one.
 _FEATURE_MODULES = {
@@ -87,7 +97,7 @@ _HEAL_THEMSELVES = ("recover", "run")
 
 def load_verb(verb: str) -> click.Command:
     """Load the file of a verb, and return the verb."""
-    file = _BESIDE.get(verb, verb).replace("-", "_")
+    file = _FILES.get(verb, verb).replace("-", "_")
     name = f"features.{feature}" if (feature := _FEATURE_MODULES.get(verb)) else f"cli.{file}"
     module = importlib.import_module(f"gitgates.{name}")
     command: click.Command = getattr(module, verb if verb in _BESIDE else "command")
@@ -98,7 +108,11 @@ class LazyGroup(VerbGroup):
     """A group that loads a verb's file only when the verb is asked for."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Show the help on stderr if there are no arguments."""
+        """Show the help on stderr if there are no arguments; take `help VERB` for `VERB --help`."""
+        if args[:1] == ["help"]:
+            args = [*args[1:], "--help"]
+        if {*args} in ({"--all"}, {"--all", "--help"}, {"--all", "-h"}):
+            ctx.obj, args = ALL, ["--help"]
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(errors.UsageError.exit_status)
@@ -108,12 +122,18 @@ class LazyGroup(VerbGroup):
         """Return the verbs in the order of their importance."""
         return list(VERBS)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the verbs without loading any of their files."""
         column = max(map(len, VERBS))
-        for title, verbs in SECTIONS.items():
+        sections = SECTIONS
+        if ctx.obj != ALL:
+            sections = {"Every day": {verb: VERBS[verb] for verb in EVERY_DAY}}
+        for title, verbs in sections.items():
             with formatter.section(title):
                 formatter.write_dl([(verb.ljust(column), line) for verb, line in verbs.items()])
+        if ctx.obj != ALL:
+            formatter.write_paragraph()
+            formatter.write_text("For all commands: gitgates --help --all")
 
     def get_command(
         self,

@@ -40,6 +40,9 @@ _DEPEND_ON_EVENT = (
 )
 
 
+_OF_A_COMMIT = "pre-commit"
+
+
 class _Answers(Record):
     """What policies say of a hook now."""
 
@@ -91,6 +94,8 @@ def command(
 ) -> int:
     """Show what HOOK would run now: each gate, why or why not, and on which paths.
 
+    Without HOOK: what a commit would run.
+
     Nothing is run, except by --reads. As in `gitgates run`, the paths are by default all changes
     relative to HEAD: staged, unstaged and untracked; for the hooks of a stopping agent, the changes
     of its session. Also shows which passes would be reused, or why none would be, and the current
@@ -106,10 +111,7 @@ def command(
     if for_agent:
         _print_rules(config)
         return OK
-    if hook is None:
-        raise UsageError(
-            "Missing argument 'HOOK'.", f"Hooks with gates: {list_hooks_with_gates(config)}."
-        )
+    hook = hook or _OF_A_COMMIT
     configured = find_hook(config, hook) or Hook(name=hook)
     besides = asked_besides(config, kind_of(hook))
     if not (configured.gates or besides):

@@ -186,12 +186,8 @@ def test_unknown_hook(project: Repo) -> None:
     )
 
 
-def test_missing_argument(project: Repo) -> None:
-    status, said, err = explain(project)
-    assert (status, said) == (64, "")
-    assert err == (
-        "gitgates: Missing argument 'HOOK'.\n  Hooks with gates: pre-commit, pre-rebase.\n"
-    )
+def test_without_a_hook_it_is_the_one_of_a_commit(project: Repo) -> None:
+    assert explain(project) == explain(project, "pre-commit")
 
 
 def test_no_configuration(repo: Repo) -> None:

@@ -60,6 +60,7 @@ class Request(Record):
     paths: tuple[str, ...] = ()  # from the root; empty: all
     wish: Wish = Wish()
     is_dry: bool = False
+    is_redo: bool = False
     fmt: str = "text"
 
 
@@ -192,8 +193,12 @@ def go_back(repo: Repo, limits: Limits, wanted: list[Point], request: Request) -
         click.echo(f"{what:8}  {visible_line(path)}")
     for note in notes:
         click.echo(f"note: {note}")
-    redo = "; to redo: gitgates redo" if point else ""
-    click.echo(f"undone: {counted(len(wanted), 'change')}, {counted(len(done), 'file')}{redo}")
+    files = counted(len(done), "file")
+    if request.is_redo:
+        click.echo(f"redone: the last undo is undone, {files}; to undo again: gitgates redo")
+    else:
+        redo = "; to redo: gitgates redo" if point else ""
+        click.echo(f"undone: {counted(len(wanted), 'change')}, {files}{redo}")
     return errors.OK
 
 

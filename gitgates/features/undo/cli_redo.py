@@ -32,5 +32,5 @@ def command(
     if not dry_run and (is_called_by_agent(repo.env) or token):
         require_person(repo, "undo", token)
     with begun(repo) as limits:
-        request = Request(wish=Wish(index, branch), is_dry=dry_run, fmt=fmt)
+        request = Request(wish=Wish(index, branch), is_dry=dry_run, is_redo=True, fmt=fmt)
         return go_back(repo, limits, last_undo(recorded(repo)), request)

@@ -118,7 +118,7 @@ def test_files_of_another_version_are_told_of(repo: Repo) -> None:
 def test_where_our_hooks_are_not_installed_nothing_is_said_of_it(repo: Repo) -> None:
     repo.config(REQUIRED)
     (said,) = agents(repo)
-    assert "runs none of the gates" in said.what
+    assert "no coding agent runs the gates" in said.what
 
 
 def test_a_matcher_that_lets_tools_slip_by(repo: Repo) -> None:
