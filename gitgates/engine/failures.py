@@ -115,10 +115,12 @@ def split(
     text = _below(plain(_bounded(output, limit)), root_abs)
     if _is_json(pattern):
         document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
-        found = _recognise_json(document, pattern, root_abs, counts_warnings=counts_warnings)
+        recognised = _recognise_json(document, pattern, root_abs, counts_warnings=counts_warnings)
     else:
-        found = _find(short_lines(text), pattern, MOST_FAILURES, counts_warnings=counts_warnings)
-    failures = list(islice(found, MOST_FAILURES))
+        recognised = _find(
+            short_lines(text), pattern, MOST_FAILURES, counts_warnings=counts_warnings
+        )
+    failures = list(islice(recognised, MOST_FAILURES))
     return tuple(_number(failures, gate, folder)) or (_whole(text, gate),)
 
 
@@ -128,11 +130,11 @@ def recognise(text: str, gate: Gate, root_abs: str) -> list[ParsedFailure]:
     Raises: TimeoutError where the regular expression takes too long.
     """
     if _is_json(gate.failures):
-        found = _recognise_json(text, gate.failures, root_abs, counts_warnings=True)
+        recognised = _recognise_json(text, gate.failures, root_abs, counts_warnings=True)
     else:
         text = short_lines(_below(text, root_abs))
-        found = _find(text, gate.failures, MOST_RECOGNISED, counts_warnings=True)
-    return list(islice(found, MOST_RECOGNISED))
+        recognised = _find(text, gate.failures, MOST_RECOGNISED, counts_warnings=True)
+    return list(islice(recognised, MOST_RECOGNISED))
 
 
 def number(parsed: list[ParsedFailure], gate: Gate) -> tuple[Failure, ...]:

@@ -47,11 +47,11 @@ def read_tables() -> dict[str, dict[str, Any]]:
 def find(table: dict[str, Any], text: str) -> Iterable[ParsedFailure]:
     """Return the failures in an output, by the table of its tool."""
     fields = _of_lines(table, text) if "lines" in table else _of_text(table, text)
-    found = [broken_rule({**table.get("defaults", {}), **each}) for each in fields]
+    failures = [broken_rule({**table.get("defaults", {}), **each}) for each in fields]
     if "rule_in_message" in table:
-        found = [_with_rule(failure, table["rule_in_message"]) for failure in found]
-    errors = [failure for failure in found if failure.severity == "error"]
-    return errors or found if table.get("errors_first") else found
+        failures = [_with_rule(failure, table["rule_in_message"]) for failure in failures]
+    errors = [failure for failure in failures if failure.severity == "error"]
+    return errors or failures if table.get("errors_first") else failures
 
 
 def broken_rule(fields: dict[str, str]) -> ParsedFailure:
