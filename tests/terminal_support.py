@@ -10,9 +10,12 @@ import sys
 from conftest import Repo
 
 
-def on_terminal(repo: Repo, *args: str, env: dict[str, str] | None = None) -> bytes:
+def on_terminal(
+    repo: Repo, *args: str, env: dict[str, str] | None = None, typed: bytes = b""
+) -> bytes:
     """Run gitgates on a pseudo-terminal and return all that it wrote there."""
     ours, theirs = pty.openpty()
+    os.write(ours, typed)
     process = subprocess.Popen(
         [sys.executable, "-m", "gitgates", *args],
         cwd=repo.path,

@@ -1,10 +1,11 @@
-"""Read a project, find its tasks, and propose the gates and hooks that it lacks."""
+"""Choose gates and hooks among the candidates of a project, and propose those that it lacks."""
 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from gitgates.config import load
@@ -15,118 +16,264 @@ from gitgates.core.policy import policy_gates
 from gitgates.core.record import Record
 from gitgates.core.types import Config
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
-from gitgates.setup.discover import managers, runners, tools
-from gitgates.setup.discover.choose import USUAL, Proposal, assign_hooks, choose
-from gitgates.setup.discover.project import (
-    BadFile,
-    Project,
-    Task,
-    is_inside,
-    list_files,
-    list_folder,
-    read_files,
+from gitgates.setup.discover.candidates import KINDS, GateCandidate, TryResult, find_candidates
+from gitgates.setup.discover.folder import KNOWN, Tree
+from gitgates.setup.discover.others import (
+    FrameworkGate,
+    HookManager,
+    ci_hints,
+    find_framework,
+    managed_hooks,
 )
+from gitgates.setup.discover.task_files import list_folder, read_text
 from gitgates.worktree.lock_files import as_setting, install_commands
 
-# Of a gate whose passes are reused.
+USUAL = ("pre-commit", "pre-push", "manual")
+# Comments behind keys.
 REUSE_REMARK = "while everything it reads is unchanged"
+WARNING_REMARK = "it failed when it was tried: only a warning, until this line goes"
+QUICK_S = 5.0  # what takes longer does not run before a commit
 _RULES_FILE = "AGENTS.md"  # which most agents read
-# Folders of programs, and how deep they are looked into.
-_PROGRAMS = (
-    *((folder, 2) for folder in runners.MISE_FOLDERS),
-    *(
-        (folder, 1)
-        for folder in (*runners.SCRIPT_FOLDERS, *tools.ENVIRONMENTS, "node_modules/.bin")
-    ),
-)
-_TESTS = ("tests", "test")
+_FRAMEWORK = "pre-commit"  # the gate that runs its hooks
+_OF_FRAMEWORK = ("format", "lint")  # kinds of tools that it mostly runs
+_PLAIN = re.compile(r"[^A-Za-z0-9]+")
+_SETTINGS_ENDS = (".json", ".toml")
+
+
+class Proposal(Record):
+    """One gate, ready to be written."""
+
+    name: str
+    candidate: GateCandidate
+    outcome: TryResult | None = None  # None: not tried
+
+    @property
+    def is_quick(self) -> bool:
+        """Return whether it may run before a commit."""
+        candidate = self.candidate
+        if candidate.is_whole or (candidate.kind == "test" and candidate.is_end_to_end):
+            return False
+        if self.outcome:
+            return self.outcome.seconds <= QUICK_S
+        return bool(KINDS[candidate.kind].get("commit"))
+
+    @property
+    def changes(self) -> bool:
+        """Return whether it has been seen to change files."""
+        return bool(self.outcome and self.outcome.changed)
+
+    def table(self) -> dict[str, object]:
+        """Return its keys as the configuration writes them."""
+        candidate, row = self.candidate, KINDS[self.candidate.kind]
+        keys: dict[str, object] = {"description": row["description"], "command": candidate.command}
+        keys |= {"working_dir": candidate.folder} if candidate.folder else {}
+        keys["timeout"] = row["timeout"]
+        if files := selected_files(candidate):
+            keys["files"] = [*files]
+        keys |= {"pass_files": True} if candidate.pass_files else {}
+        keys |= {"on_fail": "CONTINUE"} if self.outcome and self.outcome.has_failed else {}
+        if self.changes:
+            return {**keys, "writes": True}
+        is_slow = self.outcome.seconds > QUICK_S if self.outcome else candidate.kind == "test"
+        return {**keys, "reuse": True} if is_slow else keys
 
 
 class Inspection(Record):
-    """The tasks of a project, and notes."""
+    """What was found in a project."""
 
     languages: tuple[str, ...] = ()
-    proposals: tuple[Proposal, ...] = ()  # only those that some hook runs
-    hooks: dict[str, list[str]] = {}  # hook → its gates
-    managers: tuple[str, ...] = ()  # of hooks, whose commands are known
-    left_out: tuple[str, ...] = ()  # what, and why
+    candidates: tuple[GateCandidate, ...] = ()
+    framework: FrameworkGate | None = None
+    managed: Mapping[str, HookManager] = {}  # hook → the other manager that runs it
+    ci: tuple[str, ...] = ()  # what CI runs
+    notes: tuple[str, ...] = ()
     troubles: tuple[str, ...] = ()  # files that could not be read
     setup: tuple[str, ...] = ()  # the commands that install what gates need elsewhere
 
 
-def read_project(root_abs: str, path: str = "") -> tuple[Project, list[str]]:
-    """Return a project, and which of its files could not be read and why.
+class LeftOut(Record):
+    """A gate that is not proposed, and why."""
 
-    `path`: the variable PATH.
-    """
-    names = set(list_folder(root_abs))
-    for folder, depth in _PROGRAMS:
-        names |= list_files(root_abs, folder, depth=depth, programs=True)
-    for folder in (tools.WORKFLOWS, *_TESTS):
-        names |= list_files(root_abs, folder)
-    project = Project(texts={}, names=frozenset(names))
-    file_names = (*runners.FILES, *tools.READS, *managers.READS, *tools.workflows(project))
-    file_names += tuple(runners.task_scripts(project))
-    texts, troubles = read_files(root_abs, tuple(dict.fromkeys(file_names)))
-    project = project._replace(texts=texts)
-    for name in (*_included(project), *managers.included(project)):
-        if os.path.isdir(os.path.join(root_abs, name)):
-            names |= list_files(root_abs, name, depth=2, programs=True)
-        elif is_inside(name):
-            more, unreadable = read_files(root_abs, (name,))
-            texts |= more
-            troubles += unreadable
-    # A shim of pyenv, asdf or mise exists whether or not the program that it starts does.
-    path = os.pathsep.join(
-        directory for directory in path.split(os.pathsep) if "shims" not in directory.split("/")
-    )
-    in_path = frozenset(name for name in tools.IN_PATH if shutil.which(name, path=path))
-    return Project(texts=texts, names=frozenset(names), in_path=in_path), troubles
+    proposal: Proposal
+    why: str
 
 
-def _included(project: Project) -> list[str]:
-    included: list[str] = []
-    for name in runners.FILES:
-        if name in project.texts:
-            try:
-                included += runners.included_files(name, project)
-            except BadFile:
-                continue  # reported when its tasks are read
-    return included
+class Choice(Record):
+    """The gates of a project and their hooks, and what was left out."""
+
+    proposals: tuple[Proposal, ...] = ()
+    framework: FrameworkGate | None = None  # the gate that runs its hooks
+    hooks: Mapping[str, Sequence[str]] = {}
+    left_out: tuple[LeftOut, ...] = ()
+
+    def tables(self) -> dict[str, dict[str, object]]:
+        """Return gate → its keys."""
+        tables = {proposal.name: proposal.table() for proposal in self.proposals}
+        return {_FRAMEWORK: self.framework.table(), **tables} if self.framework else tables
 
 
-def find_tasks(project: Project) -> tuple[list[Task], list[str], list[str]]:
-    """Return all tasks, better sources first; what only a person can take over; what is broken."""
-    tasks, troubles = runners.find_runner_tasks(project)
-    for name in tools.workflows(project):
-        tasks += tools.find_in_workflow(name, project) if name in project.texts else []
-    managed, notes = managers.find(project)
-    return [*tasks, *tools.find_defaults(project), *managed], notes, troubles
-
-
-def inspect_project(
-    root_abs: str, env: Mapping[str, str], *, take_over: bool = False
-) -> Inspection:
-    """Find the tasks of a project, and notes.
-
-    `take_over`: hook managers are to be uninstalled, and gates run what they have run.
-    """
-    project, unreadable = read_project(root_abs, env.get("PATH", os.defpath))
-    tasks, by_hand, broken = find_tasks(project)
-    proposals, unusable = choose(tasks)
-    hooks, doubled = assign_hooks(proposals, take_over=take_over)
-    used = {name for gates in hooks.values() for name in gates}
+def inspect_project(root_abs: str, env: Mapping[str, str]) -> Inspection:
+    """Find the candidates of a project, and what else checks its changes. Nothing is run."""
+    tree = Tree(root_abs)
+    candidates = find_candidates(tree, env)
+    framework = find_framework(tree.root, env)
+    managed = managed_hooks(tree.root)
+    hints = ci_hints(tree.root, (candidate.command for candidate in candidates))
+    ecosystems = KNOWN["ecosystems"].values()
     return Inspection(
-        languages=tools.find_languages(project),
-        proposals=tuple(proposal for proposal in proposals if proposal.name in used),
-        hooks=hooks,
-        managers=tuple(
-            dict.fromkeys(proposal.task.manager for proposal in proposals if proposal.managed)
+        languages=tuple(
+            row["title"]
+            for row in ecosystems
+            if any(folder.find(*row["signs"].split()) for folder in tree.folders)
         ),
-        left_out=(*by_hand, *unusable, *doubled),
-        troubles=(*unreadable, *broken),
+        candidates=tuple(candidates),
+        framework=framework,
+        managed=managed,
+        ci=tuple(hints),
+        notes=tuple(tree.notes),
+        troubles=tuple(why for _file, why in sorted(tree.troubles.items())),
         setup=install_commands(root_abs),
     )
+
+
+def selected_files(candidate: GateCandidate) -> tuple[str, ...]:
+    """Return the patterns of the files that a candidate is about."""
+    folder = candidate.folder
+    if not folder:
+        return candidate.files
+    return tuple(
+        f"!{folder}/**/{pattern[1:]}" if pattern.startswith("!") else f"{folder}/**/{pattern}"
+        for pattern in candidate.files
+    ) or (f"{folder}/",)
+
+
+def choose(
+    inspection: Inspection, outcomes: Mapping[tuple[str, str], TryResult] | None = None
+) -> Choice:
+    """Choose the best candidate of each kind. `outcomes`: None if none is tried."""
+    framework = inspection.framework
+    framework = framework if framework and not framework.missing else None
+    usable, left_out = _usable(inspection, framework, outcomes)
+    proposals = []
+    hooks: dict[str, list[str]] = {hook: [] for hook in USUAL}
+    hooks |= {hook: [_FRAMEWORK] for hook in (framework.hooks if framework else ())}
+    for candidate in usable:
+        name = _name(candidate, usable)
+        proposal = Proposal(name, candidate, (outcomes or {}).get(candidate.key))
+        places, why_not = _places(proposal, inspection, framework)
+        if why_not:
+            left_out.append(LeftOut(proposal, why_not))
+        else:
+            proposals.append(proposal)
+        for hook in places:
+            hooks[hook].append(name)
+    return Choice(
+        proposals=tuple(proposals),
+        framework=framework,
+        hooks={hook: names for hook, names in hooks.items() if names},
+        left_out=tuple(left_out),
+    )
+
+
+def _usable(
+    inspection: Inspection,
+    framework: FrameworkGate | None,
+    outcomes: Mapping[tuple[str, str], TryResult] | None,
+) -> tuple[list[GateCandidate], list[LeftOut]]:
+    """Return the best usable candidate of each kind, in the order of kinds; and what is not."""
+    usable: list[GateCandidate] = []
+    left_out: list[LeftOut] = []
+    for candidate in inspection.candidates:
+        is_usual = candidate.may_change or not candidate.is_task
+        is_given = framework and candidate.kind in _OF_FRAMEWORK and is_usual
+        if is_given or any(other.covers(candidate) for other in usable):
+            continue
+        outcome = (outcomes or {}).get(candidate.key)
+        why = candidate.missing or (outcome.why_not if outcome else "")
+        if not why and candidate.may_change and outcomes is None:
+            why = "not tried, and its name says that it changes files"
+        if not why:
+            usable.append(candidate)
+        elif outcome or not any(other.proposal.candidate.covers(candidate) for other in left_out):
+            left_out.append(LeftOut(Proposal(candidate.kind, candidate), why))
+    kinds = {candidate.kind for candidate in usable}
+    all_kinds = kinds | {each.proposal.candidate.kind for each in left_out}
+    return (
+        [c for kind in _needed(kinds) for c in usable if c.kind == kind],
+        [
+            each
+            for kind in _needed(all_kinds)
+            for each in left_out
+            if each.proposal.candidate.kind == kind
+        ],
+    )
+
+
+def _needed(kinds: set[str]) -> list[str]:
+    """Return the kinds in their order, without those that others stand for."""
+    needless = {"check"} if {"lint", "test"} <= kinds else set()
+    needless |= {"build"} if kinds & {"check", "test"} else set()
+    return [kind for kind in KINDS if kind in kinds - needless]
+
+
+def _name(candidate: GateCandidate, others: Sequence[GateCandidate]) -> str:
+    """Return the name of a gate: its kind, and what it is about if there are several of those."""
+    alike = [other for other in others if other.kind == candidate.kind]
+    if len(alike) == 1:
+        return candidate.kind
+    subject = candidate.ecosystem
+    if sum(other.ecosystem == subject for other in alike) > 1 or not subject:
+        subject = candidate.folder or subject or "root"
+    return f"{candidate.kind}-{_PLAIN.sub('-', subject)}"
+
+
+def _places(
+    proposal: Proposal, inspection: Inspection, framework: FrameworkGate | None
+) -> tuple[list[str], str]:
+    """Return the hooks in which a gate runs, or why in none.
+
+    What another manager runs in a hook is all that runs there. What changes files runs before a
+    commit only.
+    """
+    manager = inspection.managed.get("pre-commit")
+    committed_by = manager.file if manager else ""
+    if framework and "pre-commit" in framework.hooks:
+        committed_by = framework.source
+    if proposal.changes and committed_by:
+        return [], f"it changes files, and {committed_by} says what runs before a commit"
+    if proposal.changes and not proposal.is_quick:
+        return [], "it changes files, and takes too long before a commit"
+    places = ["pre-commit"] if proposal.is_quick and not committed_by else []
+    if not proposal.changes and "pre-push" not in inspection.managed:
+        places.append("pre-push")
+    return [*places, "manual"], ""
+
+
+def agents_used(root_abs: str) -> list[str]:
+    """Return the agents that have hooks, files or rules of their own in a project.
+
+    `AGENTS.md` is read by most of them, and permissions alone ask for nothing.
+    """
+    agents = []
+    for name, agent in AGENTS.items():
+        rules_abs = os.path.join(root_abs, agent.rules)
+        has_rules = agent.rules != _RULES_FILE and os.path.isfile(rules_abs)
+        has_settings = agent.settings and _has_more_than_permissions(root_abs, agent.settings)
+        if has_settings or (has_rules and not os.path.islink(rules_abs)):
+            agents.append(name)
+    return agents
+
+
+def _has_more_than_permissions(root_abs: str, settings: str) -> bool:
+    """Return whether the folder of an agent's settings has hooks in these, or other files."""
+    folder_abs = os.path.join(root_abs, os.path.dirname(settings))
+    for name in list_folder(folder_abs):
+        if not name.endswith(_SETTINGS_ENDS):
+            return True
+        with suppress(ValueError):
+            if "hooks" in read_text(os.path.join(folder_abs, name)):
+                return True
+    return False
 
 
 def wants_agent(root_abs: str) -> bool:
@@ -134,19 +281,7 @@ def wants_agent(root_abs: str) -> bool:
 
     Raises: ConfigError where the configuration has problems.
     """
-    is_used = bool(agents_used(root_abs)) or os.path.isfile(os.path.join(root_abs, _RULES_FILE))
-    return is_used and not read_shared(load.read_files(root_abs)).hooks
-
-
-def agents_used(root_abs: str) -> list[str]:
-    """Return the agents that have settings, or rules of their own, in a project."""
-    agents = []
-    for name, agent in AGENTS.items():
-        settings = os.path.join(root_abs, os.path.dirname(agent.settings))
-        rules = "" if agent.rules == _RULES_FILE else os.path.join(root_abs, agent.rules)
-        if (agent.settings and os.path.isdir(settings)) or os.path.isfile(rules):
-            agents.append(name)
-    return agents
+    return bool(agents_used(root_abs)) and not read_shared(load.read_files(root_abs)).hooks
 
 
 def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:
@@ -155,70 +290,58 @@ def propose_agent(root_abs: str, env: Mapping[str, str]) -> Edit:
     Raises: ConfigError where the configuration has problems, or nothing can be added to it.
     """
     has_hooks = bool(read_shared(load.read_files(root_abs)).hooks)
-    return propose(
-        root_abs, Inspection() if has_hooks else inspect_project(root_abs, env), with_agent=True
-    )
+    inspection = Inspection() if has_hooks else inspect_project(root_abs, env)
+    return propose(root_abs, choose(inspection), inspection.setup, with_agent=True)
 
 
 def propose(
-    root_abs: str,
-    inspection: Inspection,
-    failed: dict[str, str] | None = None,
-    *,
-    remarks: dict[str, str] | None = None,
-    with_agent: bool,
+    root_abs: str, choice: Choice, setup: tuple[str, ...] = (), *, with_agent: bool
 ) -> Edit:
-    """Return the edit that adds what is missing, without what failed (gate → why).
-
-    `remarks` on other gates (gate → what) are written beside that as comments.
+    """Return the edit that adds what is missing. `setup`: what private checkouts need.
 
     Raises: ConfigError where the configuration has problems, or nothing can be added to it.
     """
-    failed = failed or {}
     raw = load.read_files(root_abs)
     config = read_shared(raw)
-    addition = _missing(inspection, failed, config)
+    addition = _missing(choice, setup, config)
     if with_agent and not any(
         hook.gates and kind_of(hook.name) in AGENT_KINDS for hook in config.hooks
     ):
         addition = _with_agent(addition, config)
-    comments = tuple(f"omitted by gitgates init --try: {why}" for why in failed.values())
-    comments += tuple(f"gitgates init --try: {what}" for what in (remarks or {}).values())
-    return make_edit(raw, addition._replace(comments=comments))
+    return make_edit(raw, addition)
 
 
-def _missing(inspection: Inspection, failed: dict[str, str], config: Config) -> Addition:
+def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition:
     """Return the gates that the configuration lacks, and the hooks that are to run them.
 
     A gate that some hook runs already is added to no other: whoever wrote it chose.
     """
     existing = {gate.name: gate for gate in config.gates}
-    commands = {gate.command for gate in config.gates if gate.command}
-    excluded = {*existing, *failed}
-    missing = [proposal for proposal in inspection.proposals if proposal.name not in excluded]
+    commands = {(gate.working_dir, gate.command) for gate in config.gates if gate.command}
     new = {
-        proposal.name: proposal.table()
-        for proposal in missing
-        if proposal.task.command not in commands
+        name: table
+        for name, table in choice.tables().items()
+        if name not in existing
+        and (table.get("working_dir", "."), table.get("command")) not in commands
     }
     chosen = {name for hook in config.hooks for name in reachable_defined(hook.gates, existing)}
-    waiting = new.keys() | (existing.keys() - chosen - failed.keys())
+    waiting = new.keys() | (existing.keys() - chosen)
+    configured = {hook.name for hook in config.hooks}
     hooks = {
-        hook: [name for name in gates if name in waiting]
-        for hook, gates in inspection.hooks.items()
+        hook: [name for name in names if name in waiting]
+        for hook, names in choice.hooks.items()
         # A project that has hooks and none of this name does without it.
-        if hook != "manual"
-        or hook in {configured.name for configured in config.hooks}
-        or not config.hooks
+        if hook != "manual" or hook in configured or not configured
     }
     tables = {
-        hook: {"gates": gates, "strategy": "collect"} for hook, gates in hooks.items() if gates
+        hook: {"gates": names, "strategy": "collect"} for hook, names in hooks.items() if names
     }
     # Where gates run on what is pushed, that may be another content than that of the working tree.
-    is_pushed = "pre-push" in (*tables, *(hook.name for hook in config.hooks))
-    setup = as_setting(inspection.setup)
-    others = {"worktree": {"setup": setup}} if is_pushed and setup else {}
-    return Addition(gates=new, hooks=tables, others=others, remarks={"reuse": REUSE_REMARK})
+    is_pushed = "pre-push" in (*tables, *configured)
+    setting = as_setting(setup)
+    others = {"worktree": {"setup": setting}} if is_pushed and setting else {}
+    remarks = {"reuse": REUSE_REMARK, "on_fail": WARNING_REMARK}
+    return Addition(gates=new, hooks=tables, others=others, remarks=remarks)
 
 
 def _with_agent(addition: Addition, config: Config) -> Addition:

@@ -64,14 +64,13 @@ def project(tmp_path: Path) -> Project:
     return made
 
 
-MAKEFILE = "format:\n\tblack .\nlint:\n\truff check\ntest:\n\tpytest\n"
+MAKEFILE = "format-check:\n\tblack --check .\nlint:\n\truff check\ntest:\n\tpytest\n"
 PYPROJECT = '[project]\nname = "x"'
 TABLES = """\
 [tool.gitgates.gates.format]
 description = "Formatting"
-command = "make format"
+command = "make format-check"
 timeout = "1m"
-writes = true
 
 [tool.gitgates.gates.lint]
 description = "Linting"
@@ -89,7 +88,7 @@ gates = ["format", "lint"]
 strategy = "collect"
 
 [tool.gitgates.hooks.pre-push]
-gates = ["lint", "test"]
+gates = ["format", "lint", "test"]
 strategy = "collect"
 
 [tool.gitgates.hooks.manual]
@@ -98,10 +97,16 @@ strategy = "collect"
 """
 FOUND = """\
 languages: Python
-  format  make format  (Makefile: target format)
-  lint    make lint  (Makefile: target lint)
-  test    make test  (Makefile: target test)
+  format  make format-check  (Makefile: format-check): {}
+  lint    make lint  (Makefile: lint): {}
+  test    make test  (Makefile: test): {}
 """
+NEW = ("not tried; pre-commit", "not tried; pre-commit", "not tried; pre-push")
+REMARKS = """\
+passes of test are reused while everything it reads is unchanged
+not tried: gitgates init --dry-run --try shows which of them work here
+"""
+NEXT = "next: gitgates install-hooks, and try the gates now: gitgates run\n"
 
 
 @pytest.mark.slow
@@ -110,16 +115,17 @@ def test_writes_what_it_finds_and_then_nothing_more(project: Project) -> None:
     project.write("pyproject.toml", PYPROJECT)
     assert project.init() == (
         0,
-        FOUND
+        FOUND.format(*NEW)
         + "pyproject.toml: added 3 gates: format, lint, test; "
         + "added 3 hooks: pre-commit, pre-push, manual\n"
-        + "passes of test are reused while everything it reads is unchanged\n"
-        + "next: gitgates install-hooks, and try the gates now: gitgates run\n",
+        + REMARKS
+        + NEXT,
         "",
     )
     written = f"{PYPROJECT}\n\n{TABLES}".encode()
     assert project.files() == {"Makefile": MAKEFILE.encode(), "pyproject.toml": written}
-    assert project.init() == (0, FOUND + "pyproject.toml: nothing to add\n", "")
+    found = FOUND.format(*["is there already"] * 3)
+    assert project.init() == (0, found + "pyproject.toml: nothing to add\n", "")
     assert project.files()["pyproject.toml"] == written
     checked = project.gitgates("check").stdout
     assert checked == b"pyproject.toml: 3 gates, 3 hooks, no problems\n"
@@ -134,7 +140,7 @@ def test_a_dry_run_prints_a_diff_that_git_applies(project: Project) -> None:
         files = project.files()
         status, diff, said = project.init("--dry-run")
         assert (status, project.files()) == (0, files)
-        assert said.endswith("passes of test are reused while everything it reads is unchanged\n")
+        assert said.endswith(REMARKS)
         (project.root / "p.diff").write_bytes(project.gitgates("init", "--dry-run").stdout)
         assert project.run("git", "apply", "p.diff").stderr == ""
         (project.root / "p.diff").unlink()
@@ -174,15 +180,13 @@ gates = [
     assert (status, trouble) == (0, "")
     assert said.endswith(
         "pyproject.toml: added 2 gates: format, typecheck; added 1 hook: pre-commit; "
-        "added to pre-push: typecheck\n"
-        "next: gitgates install-hooks, and try the gates now: gitgates run\n"
+        f"added to pre-push: format, typecheck\n{REMARKS.splitlines()[1]}\n{NEXT}"
     )
     new = """
 [tool.gitgates.gates.format]
 description = "Formatting"
-command = "make format"
+command = "make format-check"
 timeout = "1m"
-writes = true
 
 [tool.gitgates.gates.typecheck]
 description = "Types"
@@ -193,7 +197,7 @@ timeout = "3m"
 gates = ["format", "typecheck"]
 strategy = "collect"
 """
-    longer = old.replace('"test"  # then\n', '"test",  # then\n    "typecheck"\n')
+    longer = old.replace('"test"  # then\n', '"test",  # then\n    "format",\n    "typecheck"\n')
     assert project.files()["pyproject.toml"].decode() == longer + new
 
 
@@ -218,7 +222,9 @@ def test_nothing_found_writes_nothing(project: Project) -> None:
     project.write("README.md", "hello")
     status, said, trouble = project.init()
     assert (status, trouble) == (0, "")
-    assert said.startswith(f"Looked in {project.root} for tasks named test, check, lint, ")
+    words = said.split()
+    assert words[:6] == ["found", "no", "check", "to", "propose", "in"]
+    assert {"justfile,", "package.json,", "go.mod,", "composer.json,"} < {*words}
     assert "  [gates.check]\n" in said
     assert project.files() == {"README.md": b"hello"}
     assert project.init("--dry-run")[:2] == (0, "")
@@ -228,12 +234,11 @@ def test_nothing_found_writes_nothing(project: Project) -> None:
 def test_a_broken_file_is_said_and_the_others_count(project: Project) -> None:
     project.write("package.json", "{,}")
     project.write("Makefile", b"test:\n\t\xff\n")
-    project.write("justfile", "lint:\n  x\n")
+    project.write("test.sh", "#!/bin/sh\n")
+    (project.root / "test.sh").chmod(0o755)
     status, said, trouble = project.init()
     assert status == 0
-    assert (
-        "gitgates.toml: added 1 gate: lint; added 3 hooks: pre-commit, pre-push, manual\n" in said
-    )
+    assert "gitgates.toml: added 1 gate: test; added 2 hooks: pre-push, manual\n" in said
     assert trouble.splitlines() == [
         "Makefile: cannot be read: byte 8 is not UTF-8; ignored",
         (
@@ -297,59 +302,6 @@ def test_a_file_that_cannot_be_written(project: Project) -> None:
     )
 
 
-@pytest.mark.slow
-def test_a_try_leaves_out_what_cannot_pass_here(project: Project) -> None:
-    project.write("Makefile", "format:\n\tblack .\nlint:\n\ttrue\ntest:\n\texit 3\n")
-    status, said, trouble = project.init("--try", "--yes")
-    assert (status, trouble) == (0, "")
-    assert "\nformat: not tried, because it may rewrite files\nlint  passed " in said
-    assert "\n  left out: test: make test: failed (exit status 2)\ngitgates.toml: added " in said
-    written = project.files()["gitgates.toml"].decode()
-    assert written.startswith(
-        "# omitted by gitgates init --try: test: make test: failed (exit status 2)\n"
-        "[gates.format]\n"
-    )
-    assert written.endswith(
-        '[hooks.pre-commit]\ngates = ["format", "lint"]\nstrategy = "collect"\n\n'
-        '[hooks.pre-push]\ngates = ["lint"]\nstrategy = "collect"\n\n'
-        '[hooks.manual]\ngates = ["format", "lint"]\nstrategy = "collect"\n'
-    )
-
-
-@pytest.mark.slow
-def test_a_try_runs_what_has_passed_before(project: Project) -> None:
-    project.write("Makefile", "test:\n\t@echo ran\n\t@date >> ../log\n")
-    for _ in range(2):
-        assert "look at" not in project.init("--try", "--yes")[1]
-        assert project.gitgates("run").returncode == 0
-        (project.root / "gitgates.toml").unlink()
-    assert len((project.root.parent / "log").read_bytes().splitlines()) == 3  # the last is reused
-
-
-@pytest.mark.slow
-def test_a_try_that_leaves_nothing_writes_nothing(project: Project) -> None:
-    project.write("Makefile", "test:\n\texit 3\n")
-    status, said, trouble = project.init("--try", "--yes")
-    assert (status, trouble) == (
-        0,
-        (
-            "no gate remains; nothing was written\n"
-            "  Fix what failed, or write them anyway: gitgates init\n"
-        ),
-    )
-    assert said.endswith("  left out: test: make test: failed (exit status 2)\n")
-    assert list(project.files()) == ["Makefile"]
-
-
-@pytest.mark.slow
-def test_characters_that_nobody_sees_are_written_visibly(project: Project) -> None:
-    project.write("lefthook.yml", 'pre-commit: {commands: {lint: {run: "ruff \\u202e\\x9b"}}}\n')
-    assert project.init()[0] == 0
-    written = project.files()["gitgates.toml"]
-    assert rb'command = "ruff \U0000202e\U0000009b"' in written
-    assert written.isascii()
-
-
 # A few lines that stand for billions of values, by aliases and by merge keys.
 BOMB = "a0: &a0 {x: 1, y: 2}\n" + "".join(
     f"a{n}: &a{n} {{{key}[{', '.join([f'*a{n - 1}'] * 9)}]}}\n"
@@ -370,6 +322,7 @@ HOOKS_BOMB = f"{BOMB}repos:\n- repo: local\n  hooks: [{{id: *a9}}]\n"
         ("Taskfile.yml", "a: !!timestamp x\n"),
         ("Taskfile.yml", "[" * 100_000),
         ("mise.toml", "a = " + "1" * 5_000),
+        ("lefthook.yml", BOMB),
     ],
 )
 def test_a_hostile_file_is_named_and_costs_no_time(project: Project, name: str, text: str) -> None:
@@ -382,21 +335,16 @@ def test_a_hostile_file_is_named_and_costs_no_time(project: Project, name: str, 
 
 
 @pytest.mark.slow
-def test_nothing_is_tried_where_nobody_can_be_asked(project: Project) -> None:
-    project.write("Makefile", "test:\n\ttouch tried\n")
-    assert project.init("--try") == (
-        64,
-        "",
-        (
-            "gitgates: --try runs the proposed commands and asks first, but standard input is not "
-            "a terminal; nothing was run or written\n"
-            "  To run them without confirmation: gitgates init --try --yes\n"
-        ),
-    )
+def test_nothing_is_run_unasked(project: Project) -> None:
+    project.write("Makefile", f"test:\n\techo tried >> {project.root.parent}/log\n")
+    for args, runs in (((), 0), (("--no-try",), 0), (("--try",), 1)):
+        status, _said, trouble = project.init("--dry-run", *args)
+        assert (status, "not tried" in trouble) == (0, not runs)
+        assert (project.root.parent / "log").exists() == bool(runs)
     assert list(project.files()) == ["Makefile"]
 
 
-STOP = '[hooks.Stop]\ngates = ["lint", "test", "review"]\nstrategy = "collect"\n'
+STOP = '[hooks.Stop]\ngates = ["format", "lint", "test", "review"]\nstrategy = "collect"\n'
 
 
 @pytest.mark.slow
@@ -405,11 +353,12 @@ STOP = '[hooks.Stop]\ngates = ["lint", "test", "review"]\nstrategy = "collect"\n
     [
         ({"Makefile": MAKEFILE}, ("--agent", "claude"), STOP),
         ({"Makefile": MAKEFILE, ".claude/x": ""}, (), STOP),
-        ({"CLAUDE.md": ""}, (), STOP.replace('"lint", "test", ', "")),
+        ({"Makefile": MAKEFILE, "AGENTS.md": ""}, (), ""),
+        ({"CLAUDE.md": ""}, (), STOP.replace('"format", "lint", "test", ', "")),
         (
             {"ruff.toml": "", ".venv/bin/ruff": ""},
             ("--agent", "claude"),
-            STOP.replace('"test", ', "")
+            STOP.replace('"format", ', "").replace('"test", ', "")
             + '\n[hooks.PostToolBatch]\nenabled_tools = ["Edit", "Write"]\ngates = ["lint"]\n',
         ),
     ],
@@ -422,7 +371,7 @@ def test_hooks_of_an_agent(
         (project.root / name).chmod(0o755)
     assert project.init(*args)[::2] == (0, "")
     written = project.files()["gitgates.toml"].decode()
-    assert written[written.index("[hooks.Stop]") :] == expected
+    assert written.partition("[hooks.Stop]")[2] == expected.removeprefix("[hooks.Stop]")
     assert project.init(*args)[::2] == (0, "")
     assert project.files()["gitgates.toml"].decode() == written
 
@@ -450,8 +399,8 @@ def test_hooks_are_proposed_for_the_agents_that_are_used(project: Project) -> No
     project.init()
     assert "Stop" not in project.files()["gitgates.toml"].decode()
     project.write("gitgates.toml", "")
-    project.write(".github/hooks/x.json", "{}")
-    project.write(".gemini/settings.json", "{}")
+    project.write(".github/hooks/x.json", '{"hooks": {}}')
+    project.write(".gemini/settings.json", '{"hooks": {}}')
     _status, said, _trouble = project.init()
     assert "gitgates install-hooks --agent copilot --agent gemini, and" in said
     assert "[hooks.Stop]" in project.files()["gitgates.toml"].decode()

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import Repo
+from terminal_support import on_terminal
 
-from gitgates.cli.init import command, emptiness_of
+from gitgates.cli.init import command
 from gitgates.config.load import load
-from gitgates.core.types import GateResult
 
 
 def program(folder: Path, name: str, script: str) -> None:
@@ -86,83 +86,8 @@ def test_the_gate_of_gofmt_fails_without_gofmt(repo: Repo, tmp_path: Path) -> No
     assert done.returncode != 0
 
 
-def scripts(**named: str) -> dict[str, str]:
-    return {"package.json": json.dumps({"scripts": named})}
-
-
-def with_runner(call: str) -> dict[str, str]:
-    """Return a package of which each task is run by the same program."""
-    return scripts(lint=f"{call} lint", typecheck=f"{call} typecheck", test=f"{call} test")
-
-
-NPM = {"lint": "npm run lint", "typecheck": "npm run typecheck", "test": "npm test"}
-MAKE = {"lint": "make lint", "typecheck": "make typecheck", "test": "make test"}
-WIREIT = {
-    "scripts": dict.fromkeys(("lint", "typecheck", "test"), "wireit"),
-    "wireit": {
-        "lint": {"command": "eslint ."},
-        "typecheck": {"command": "tsc --noEmit", "dependencies": ["./other:build"]},
-        "test": {"command": "node --test", "dependencies": ["typecheck", {"script": "lint"}]},
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("files", "gates"),
-    [
-        *(
-            pytest.param(with_runner(call), NPM, id=call)
-            for call in (
-                "turbo run",
-                "turbo",
-                "nx run-many -t",
-                "nx affected --target",
-                "lerna run",
-                "pnpm -r run",
-                "pnpm --filter web",
-                "yarn workspaces foreach -A run",
-                "npm run -ws",
-                "rushx",
-                "wsrun",
-            )
-        ),
-        pytest.param({"package.json": json.dumps(WIREIT)}, NPM, id="wireit"),
-        *(
-            pytest.param(
-                {"Makefile": "".join(f"{word}:\n\t{call}{word}\n" for word in MAKE)}, MAKE, id=call
-            )
-            for call in (
-                "docker compose run --rm web ",
-                "inv ",
-                "bazel test //tools:",
-                "cargo xtask ",
-                "uv run x.py ",
-                "uv run manage.py ",
-                "./dev.sh ",
-                "earthly +",
-            )
-        ),
-    ],
-)
-def test_tasks_behind_one_runner_are_not_the_same(
-    repo: Repo, files: dict[str, str], gates: dict[str, str]
-) -> None:
-    for name, text in files.items():
-        repo.write(name, text)
-    assert proposed(repo) == gates
-
-
-def test_a_runner_that_is_asked_for_all_has_run_each(repo: Repo) -> None:
-    tasks = {"lint": "lint", "test": "test", "check": "lint typecheck test"}
-    named = {task: f"turbo run {names}" for task, names in tasks.items()}
-    repo.write("package.json", scripts(**named)["package.json"])
-    assert proposed(repo) == {"check": "npm run check"} | {"lint": "npm run lint"}
-    assert hooks_of(repo) == {"pre-commit": ["lint"], "pre-push": ["check"], "manual": ["check"]}
-
-
 def test_what_gates_need_in_a_checkout_is_proposed(repo: Repo) -> None:
-    for name, text in scripts(test="vitest run").items():
-        repo.write(name, text)
+    repo.write("package.json", json.dumps({"scripts": {"test": "x"}}))
     repo.write("package-lock.json", "{}")
     repo.write("uv.lock", "")
     done = repo.gitgates("init")
@@ -170,45 +95,6 @@ def test_what_gates_need_in_a_checkout_is_proposed(repo: Repo) -> None:
     written = (repo.path / "gitgates.toml").read_text()
     assert '[worktree]\nsetup = ["uv sync --locked", "npm ci"]\n' in written
     assert b"nothing to add" in repo.gitgates("init").stdout
-
-
-@pytest.mark.parametrize(
-    ("lock", "script", "runs"),
-    [
-        ("", "vitest", "npm test -- --run"),
-        ("pnpm-lock.yaml", "vitest", "pnpm run test --run"),
-        ("yarn.lock", "tsc && vitest --coverage", "yarn run test --run"),
-        ("", "cross-env NODE_ENV=test vitest", "npm test -- --run"),
-        ("", "vitest related", "npm test -- --run"),
-        ("", "vitest run", "npm test"),
-        ("", "vitest --watch=false", "npm test"),
-        ("", "CI=1 vitest", "npm test"),
-        ("", "ng test", "npm test -- --watch=false"),
-        ("", "karma start x.js", "npm test -- --single-run"),
-        ("", "react-scripts test", "npm test -- --watchAll=false"),
-        ("", "jest --watch", "npx --no-install jest"),
-        ("pnpm-lock.yaml", "A=b jest --watchAll --ci", "A=b pnpm exec jest --ci"),
-        ("", "mocha -w x", "npx --no-install mocha x"),
-        ("", "node -w 1", "npm test"),
-    ],
-)
-def test_a_script_that_watches_is_run_once(repo: Repo, lock: str, script: str, runs: str) -> None:
-    repo.write("package.json", scripts(test=script)["package.json"])
-    if lock:
-        repo.write(lock)
-    assert proposed(repo) == {"test": runs}
-
-
-@pytest.mark.parametrize("script", ["vite", "vite --host", "vitest watch", "vitest | tee log",
-    "npm run unit", "jest --watch && echo", "tsc -w & vitest run"])  # fmt: skip
-def test_a_script_that_watches_and_cannot_be_told_not_to_is_left_out(
-    repo: Repo, script: str
-) -> None:
-    repo.write("package.json", scripts(test=script, unit="vitest")["package.json"])
-    done = repo.gitgates("init", "--dry-run")
-    gate = b'command = "npm run unit -- --run"'
-    assert b"left out: npm test: it never exits, or needs a terminal (" in done.stderr
-    assert (b"npm test" in done.stdout, gate in done.stdout) == (False, True)
 
 
 def test_an_ordinary_project_of_python_gets_the_gates_of_the_readme(
@@ -221,7 +107,7 @@ def test_an_ordinary_project_of_python_gets_the_gates_of_the_readme(
     program(tmp_path / "bin", "ruff", "exec true")
     program(tmp_path / "bin", "pytest", "exec true")
     done = repo.gitgates("init", env={"PATH": f"{tmp_path / 'bin'}:{os.defpath}"})
-    assert b"  test  pytest  (pyproject.toml: [tool.pytest.ini_options])\n" in done.stdout
+    assert b"  test  pytest  (pyproject.toml: [tool.pytest.ini_options]): not tried" in done.stdout
     assert hooks_of(repo) == {
         "pre-commit": ["lint"],
         "pre-push": ["lint", "test"],
@@ -230,48 +116,95 @@ def test_an_ordinary_project_of_python_gets_the_gates_of_the_readme(
     assert b"neither locked" in repo.gitgates("init", env={"PATH": os.defpath}).stdout
 
 
-def test_the_timeout_of_a_job_of_lefthook_is_kept(repo: Repo) -> None:
-    jobs = "jobs: [{run: ./a, timeout: 1m30s}, {run: ./b, timeout: 1.5x}]"
-    repo.write("lefthook.yml", f"pre-commit: {{{jobs}}}\n")
-    done = repo.gitgates("init")
-    assert b"lefthook.yml: pre-commit: ./b: its `timeout` is not understood; create" in done.stdout
-    config = load(str(repo.path))
-    assert config is not None
-    assert [(gate.command, gate.timeout_s) for gate in config.gates] == [("./a", 90.0)]
+LOOKS = """\
+.PHONY: all
+format:
+\t@echo x >> a.txt; echo y > new.txt
+lint:
+\t@test ! -e new.txt && echo "$$(cat a.txt untracked.txt)"
+typecheck:
+\t@no-such-program-here
+test:
+\t@echo 1 failed; exit 3
+"""
 
 
 @pytest.mark.slow
-def test_a_try_tells_which_gates_have_looked_at_nothing(repo: Repo) -> None:
-    repo.write("go.mod", "module x\n")  # and no file of Go
-    looks = dict.fromkeys(("lint", "typecheck"), "echo looked")
-    recipes = {**looks, "test": "echo 'no tests ran in 0.01s'"}
+def test_a_try_sees_what_each_command_does(repo: Repo) -> None:
+    repo.write("Makefile", LOOKS)
+    repo.write("a.txt", "a\n")
+    repo.commit_all("start")
+    repo.write("a.txt", "changed\n")
+    repo.write("untracked.txt", "b\n")
+    before = repo.git("status", "--porcelain")
+    done = repo.gitgates("init", "--try", "--dry-run")
+    assert (done.returncode, repo.git("status", "--porcelain")) == (0, before)
+    assert (repo.path / "a.txt").read_text() == "changed\n"
+    assert not (repo.path / "new.txt").exists()
+    seen = done.stderr.decode()
+    assert "  format  make format  (Makefile: format): changed 1 file, " in seen
+    assert "  lint    make lint  (Makefile: lint): passed, " in seen
+    assert "  test    make test  (Makefile: test): failed, so it only warns, " in seen
+    assert "  left out: make typecheck (Makefile: typecheck): it cannot run here: " in seen
+    assert "no-such-program-here" in seen
+    repo.gitgates("init", "--try")
+    assert hooks_of(repo) == {
+        "pre-commit": ["format", "lint", "test"],
+        "pre-push": ["lint", "test"],
+        "manual": ["format", "lint", "test"],
+    }
+    config = load(str(repo.path))
+    assert config is not None
+    assert [gate.name for gate in config.gates if gate.writes] == ["format"]
+    assert [gate.name for gate in config.gates if gate.on_fail == "CONTINUE"] == ["test"]
+
+
+@pytest.mark.slow
+def test_what_checks_nothing_or_does_not_end_is_left_out(repo: Repo) -> None:
+    recipes = {"lint": "echo 'no tests ran in 0.01s'", "test": "sleep 60", "check": "echo fine"}
+    recipes |= {"fmt": "true", "typecheck": "read x && echo ended"}
     lines = "".join(f"{name}:\n\t@{recipe}\n" for name, recipe in recipes.items())
     repo.write("Makefile", f".PHONY: {' '.join(recipes)}\n{lines}")
     repo.commit_all("start")
-    done = repo.gitgates("init", "--try", "--yes")
-    remarks = [
-        "format: unformatted=$(gofmt",
-        "test: make test: checked nothing (no tests ran in 0.01s)",
-    ]
-    said = [line for line in done.stdout.decode().splitlines() if line.startswith("  look at: ")]
-    assert len(said) == len(remarks)
-    for line, remark in zip(said, remarks, strict=True):
-        assert line.startswith(f"  look at: {remark}")
-    written = (repo.path / "gitgates.toml").read_text().splitlines()
-    assert written[:2] == [line.replace("  look at:", "# gitgates init --try:") for line in said]
-    assert hooks_of(repo)["manual"] == ["format", *recipes]
+    done = repo.gitgates("init", "--try", "--try-for", "3s")
+    said = done.stdout.decode()
+    assert "make lint (Makefile: lint): it has nothing to check: no tests ran in 0.01s\n" in said
+    assert "make test (Makefile: test): it still ran after " in said
+    assert "  test       make check  (Makefile: check): passed" in said
+    assert "passed at once and printed nothing: make sure that it checks something" in said
+    assert "  to add what was left out, paste this, and name the gates in their hooks:" in said
+    assert '    [gates.lint]\n    description = "Linting"\n    command = "make lint"\n' in said
+    assert hooks_of(repo)["pre-push"] == ["format", "typecheck", "test"]
 
 
-@pytest.mark.parametrize(
-    ("duration_s", "output", "remark"),
-    [
-        (0.01, b" \n", "passed immediately without output; verify that it checks something"),
-        (0.01, b"All checks passed!\n", ""),
-        (0.5, b"", ""),
-    ],
-)
-def test_a_try_asks_about_a_gate_that_passes_silently_at_once(
-    duration_s: float, output: bytes, remark: str
+@pytest.mark.slow
+def test_a_try_finds_what_is_installed_in_the_working_tree(repo: Repo) -> None:
+    repo.write(".gitignore", "node_modules\n")
+    package = {"scripts": {"lint": "tool"}, "devDependencies": {"tool": "1"}}
+    repo.write("package.json", json.dumps(package))
+    program(repo.path / "node_modules/.bin", "tool", "echo looked; echo more >> package.json")
+    repo.commit_all("start")
+    done = repo.gitgates("init", "--try")
+    assert "npm run lint  (package.json: lint): changed 1 file, " in done.stdout.decode()
+    assert (repo.path / "package.json").read_text() == json.dumps(package)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("typed", "seen"), [(b"\n", b"passed, "), (b"n\n", b"not tried")])
+def test_on_a_terminal_it_asks_once_and_yes_is_the_default(
+    repo: Repo, typed: bytes, seen: bytes
 ) -> None:
-    result = GateResult(gate="lint", status="passed", duration_s=duration_s, output=output)
-    assert emptiness_of(result) == remark
+    repo.write("Makefile", "lint:\n\t@echo looked\ntest:\n\t@sleep 1; echo tested\n")
+    repo.commit_all("start")
+    said = on_terminal(repo, "init", "--dry-run", typed=typed)
+    assert said.count(b"Run them? [Y/n]") == 1
+    assert b"  make lint\r\n  make test\r\n" in said
+    assert b"(Makefile: lint): " + seen in said
+    assert (b"running: " in said) == (seen == b"passed, ")
+
+
+@pytest.mark.slow
+def test_a_project_without_a_commit_is_tried(repo: Repo) -> None:
+    repo.write("Makefile", "lint:\n\t@echo looked\n")
+    said = repo.gitgates("init", "--try").stdout.decode()
+    assert "  lint  make lint  (Makefile: lint): passed, " in said

@@ -1,0 +1,159 @@
+"""How a project calls its programs, and which of them are missing here."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gitgates.setup.discover.folder import KNOWN, ProjectFolder, Tree
+from gitgates.setup.discover.task_files import table, tables, texts
+from gitgates.worktree.lock_files import INSTALL_COMMANDS
+
+_PYTHON_LOCKS: dict[str, str] = KNOWN["locks"]["python"]
+_NODE_LOCKS: dict[str, str] = KNOWN["locks"]["node"]
+_VENVS = (".venv/bin", "venv/bin")
+_REQUIREMENT = re.compile(r"\s*([\w.-]+)")
+
+
+class Environments:
+    """The environments of a project's folders, and the programs in the PATH."""
+
+    def __init__(self, tree: Tree, env: Mapping[str, str]) -> None:
+        self._root = tree.root
+        # A shim of pyenv, asdf or mise exists whether or not the program that it starts does.
+        folders = env.get("PATH", os.defpath).split(os.pathsep)
+        self._path = os.pathsep.join(f for f in folders if "shims" not in f.split("/"))
+
+    def is_in_path(self, program: str) -> bool:
+        """Return whether a program is in the PATH."""
+        return shutil.which(program, path=self._path) is not None
+
+    def task(
+        self, row: dict[str, Any], folder: ProjectFolder, task: str, env: str
+    ) -> tuple[str, str]:
+        """Return the command that runs a task, and why it cannot start, if it cannot."""
+        task = task if re.fullmatch(r"[\w./:@+-]+", task) else shlex.quote(task)
+        prefix = "" if env == "default" else f"{env}:"
+        command = row["call"].replace("{env}:", prefix).replace("{task}", task)
+        command = command.replace("{node}", self._node(folder))
+        if row["call"] == "{path}":
+            return shlex.quote(env if "/" in env else f"./{env}"), ""
+        if row.get("python"):
+            return self._python(command, folder)
+        ecosystem = row.get("ecosystem", "")
+        return command, self._missing(command, folder) or self._not_installed(ecosystem, folder)
+
+    def tool(self, row: dict[str, Any], ecosystem: str, folder: ProjectFolder) -> tuple[str, str]:
+        """Return the command that runs a tool, and why it cannot start, if it cannot."""
+        command = row["command"]
+        if ecosystem == "python":
+            return self._python(command, folder)
+        if row.get("node"):
+            return self._node_tool(command, folder)
+        program = row.get("program", "")
+        missing = self._missing(program or command, folder)
+        return command, missing or self._not_installed(ecosystem, folder)
+
+    def _missing(self, command: str, folder: ProjectFolder) -> str:
+        program = command.split(maxsplit=1)[0]
+        is_there = folder.has(program) if "/" in program else self.is_in_path(program)
+        return "" if is_there else f"{program} is not found"
+
+    def _not_installed(self, ecosystem: str, folder: ProjectFolder) -> str:
+        """Return what to install first, if a folder needs packages and has none."""
+        row = KNOWN["ecosystems"].get(ecosystem, {})
+        installed = row.get("installed", "").split()
+        declares = [sign for sign in row.get("declares", ()) if _declares(folder, sign)]
+        if not declares or any(f.has(name) for f in (folder, self._root) for name in installed):
+            return ""
+        locks = (lock for lock in INSTALL_COMMANDS if lock in folder.files)
+        commands = [INSTALL_COMMANDS[lock] for lock in locks]
+        hint = f"; first: {commands[0]}" if commands else ""
+        return f"its packages are not installed: {installed[0]} is missing{hint}"
+
+    def _node(self, folder: ProjectFolder) -> str:
+        """Return npm, pnpm, yarn or bun: the one that package.json names, else the lock file's."""
+        for place in (folder, self._root):
+            manager = str(place.table("package.json").get("packageManager", "")).partition("@")[0]
+            if manager in _NODE_LOCKS.values():
+                return manager
+            if lock := place.find(*_NODE_LOCKS):
+                return _NODE_LOCKS[lock]
+        return "npm"
+
+    def _node_tool(self, command: str, folder: ProjectFolder) -> tuple[str, str]:
+        """Return a command that runs a tool of node_modules, and never downloads one."""
+        manager = self._node(folder)
+        call = {"pnpm": "pnpm exec", "npm": "npx --no-install"}.get(manager, f"{manager} run")
+        file = f"node_modules/.bin/{command.split(maxsplit=1)[0]}"
+        is_there = folder.has(file) or self._root.has(file)
+        missing = "" if is_there else f"{file} is not found"
+        return f"{call} {command}", missing or self._missing(call, folder)
+
+    def _python(self, command: str, folder: ProjectFolder) -> tuple[str, str]:
+        """Return a command that runs in the environment of Python: a locked one, a folder, PATH."""
+        program, _, rest = command.partition(" ")
+        rest = f" {rest}" if rest else ""
+        for place in dict.fromkeys((folder, self._root)):
+            for lock, manager in _PYTHON_LOCKS.items():
+                locked = rf'(?m)^(?:name = "{re.escape(program)}"$|\s*"{re.escape(program)}": \{{)'
+                is_locked = program == "python" or re.search(locked, place.text(lock))
+                if lock in place.files and is_locked:
+                    option = _uv_option(program, place) if manager == "uv" else ""
+                    call = f"{manager} run {option}{program}{rest}"
+                    return call, "" if self.is_in_path(manager) else f"{manager} is not found"
+            for venv in _VENVS:
+                if place.has(f"{venv}/{program}"):
+                    up = "" if place is folder else "../" * (folder.path.count("/") + 1)
+                    return f"{up}{venv}/{program}{rest}", ""
+        if program == "python" and not self.is_in_path(program):
+            program = "python3"
+        places = f"{', '.join(_VENVS)} or PATH"
+        missing = f"{program} is not found: neither locked, nor in {places}"
+        return program + rest, "" if self.is_in_path(program) else missing
+
+
+def _declares(folder: ProjectFolder, sign: str) -> bool:
+    """Return whether a file declares packages: it is there, or has a table that is not empty."""
+    name, has_section, section = sign.partition(" [")
+    if not folder.find(name):
+        return False
+    return not has_section or bool(folder.table(name, section.rstrip("]")))
+
+
+def _uv_option(program: str, folder: ProjectFolder) -> str:
+    """Return the option with which uv installs a program that it leaves out otherwise.
+
+    Source: docs.astral.sh/uv, concepts/projects/dependencies.
+    """
+    settings = folder.table("pyproject.toml")
+    groups, uv = table(settings, "dependency-groups"), table(settings, "tool", "uv")
+    defaults = uv.get("default-groups", "dev")
+    usual = [*groups] if defaults == "all" else [*texts(defaults)]
+    project = table(settings, "project")
+    always = (*texts(project.get("dependencies")), *texts(uv.get("dev-dependencies")))
+    inside = [name for name in groups if program in _packages(_members(name, groups))]
+    if program in _packages(always) or {*inside} & {*usual}:
+        return ""
+    extras = table(project, "optional-dependencies")
+    options = [f"--group {name} " for name in inside]
+    options += [f"--extra {name} " for name in extras if program in _packages(texts(extras[name]))]
+    return options[0] if options else ""
+
+
+def _members(name: str, groups: Mapping[str, object], above: tuple[str, ...] = ()) -> list[str]:
+    """Return the requirements of a group, and of those that it includes."""
+    if name in above:
+        return []
+    included = [str(member.get("include-group")) for member in tables(groups.get(name))]
+    inner = [text for other in included for text in _members(other, groups, (*above, name))]
+    return [*texts(groups.get(name)), *inner]
+
+
+def _packages(requirements: Iterable[str]) -> set[str]:
+    names = (match[1] for text in requirements if (match := _REQUIREMENT.match(text)))
+    return {re.sub(r"[-_.]+", "-", name).lower() for name in names}

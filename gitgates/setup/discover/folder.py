@@ -1,0 +1,164 @@
+"""The files of a project, as `gitgates init` looks at them: they are read and parsed, never run."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from fnmatch import fnmatchcase
+from typing import Any
+
+from gitgates.setup.discover.task_files import INI, list_folder, parse, read_text, table
+
+with open(os.path.join(os.path.dirname(__file__), "known.toml"), "rb") as _file:
+    KNOWN: dict[str, Any] = tomllib.load(_file)
+
+_DEPTH = 3  # of folders that are listed, the root among them
+_MOST_FOLDERS = 2000
+_MOST_PARTS = 3  # of one ecosystem, below the root
+_NO_PROJECTS = frozenset(KNOWN["folders"]["skipped"].split())
+_NOT_LISTED = frozenset((*KNOWN["folders"]["copied"].split(), "target", "__pycache__", "dist"))
+_HIDDEN_LISTED = frozenset(
+    (".github", ".circleci", ".cargo", ".config", ".mise", ".mise-tasks", ".husky")
+)
+
+
+class ProjectFolder:
+    """A folder that holds a project, or a part of one."""
+
+    def __init__(
+        self, root_abs: str, path: str, files: list[str], troubles: dict[str, str]
+    ) -> None:
+        self.path = path  # from the root; empty: the root itself
+        self.path_abs = os.path.join(root_abs, path) if path else root_abs
+        prefix = f"{path}/" if path else ""
+        self.files = {name.removeprefix(prefix) for name in files if name.startswith(prefix)}
+        self._tables: dict[str, dict[str, Any]] = {}
+        self._texts: dict[str, str] = {}
+        self._troubles = troubles  # file → why it was not read
+
+    def source(self, name: str) -> str:
+        """Return the path of a file from the root."""
+        return f"{self.path}/{name}" if self.path else name
+
+    def find(self, *patterns: str) -> str:
+        """Return the first file that matches one of some patterns; empty if none does."""
+        for pattern in patterns:
+            if pattern in self.files:
+                return pattern
+            depth = pattern.count("/")
+            matches = [
+                name
+                for name in (self.files if "*" in pattern else ())
+                if name.count("/") == depth and fnmatchcase(name, pattern)
+            ]
+            if matches:
+                return min(matches)
+        return ""
+
+    def has(self, name: str) -> bool:
+        """Return whether a path exists, in folders that are not listed, too."""
+        return os.path.lexists(os.path.join(self.path_abs, name))
+
+    def text(self, name: str) -> str:
+        """Return the text of a file; of one that does not exist or cannot be read, none."""
+        if name not in self._texts:
+            self._texts[name] = ""
+            try:
+                if name in self.files:
+                    self._texts[name] = read_text(os.path.join(self.path_abs, name))
+            except ValueError as error:
+                self._note(name, f"cannot be read: {error}")
+        return self._texts[name]
+
+    def table(self, name: str, *path: str) -> dict[str, Any]:
+        """Return a table in a file; where there is none, or no valid file, an empty one."""
+        if name not in self._tables:
+            self._tables[name] = {}
+            try:
+                if text := self.text(name):
+                    self._tables[name] = parse(name, text)
+            except ValueError as error:
+                self._note(name, str(error))
+        return table(self._tables[name], *path)
+
+    def _note(self, name: str, why: str) -> None:
+        source = self.source(name)
+        self._troubles[source] = f"{source}: {why}; ignored"
+
+    def keys_path(self, name: str, path: str) -> list[str]:
+        """Return the keys that a path stands for; a section of an INI file is one."""
+        return [path] if name.endswith(INI) else [key for key in path.split(".") if key]
+
+    def shows(self, sign: str) -> str:
+        """Return where a sign of `known.toml` was found, for a person; empty if it was not."""
+        file, has_word, word = sign.partition(" ~")
+        file, has_section, rest = file.partition(" [")
+        section, _, keys = rest.partition("]")
+        name = self.find(file)
+        if not name or (has_word and word not in self.text(name)):
+            return ""
+        if not has_section:
+            return self.source(name)
+        path = self.keys_path(name, section)
+        if section and path[-1] not in self.table(name, *path[:-1]):
+            return ""
+        if keys and not self.table(name, *path).keys() & {*keys.split()}:
+            return ""
+        return f"{self.source(name)}: [{section}]" if section else self.source(name)
+
+
+class Tree:
+    """The folders of a project that hold well-known files."""
+
+    def __init__(self, root_abs: str) -> None:
+        self.files = _list(root_abs)
+        self.troubles: dict[str, str] = {}
+        self.notes: list[str] = []
+        self.root = ProjectFolder(root_abs, "", self.files, self.troubles)
+        paths = dict.fromkeys(
+            path for name, row in KNOWN["ecosystems"].items() for path in self._parts(name, row)
+        )
+        self.folders = [
+            ProjectFolder(root_abs, path, self.files, self.troubles) if path else self.root
+            for path in dict.fromkeys(("", *paths))
+        ]
+
+    def _parts(self, name: str, row: dict[str, Any]) -> list[str]:
+        """Return the folders of an ecosystem: the root, or else some below it."""
+        signs = row["signs"].split()
+        if self.root.find(*signs):
+            return [""]
+        folders = sorted({os.path.dirname(f) for f in self.files if _is_sign(f, signs)})
+        outer = [p for p in folders if not any(p.startswith(f"{other}/") for other in folders)]
+        if len(outer) > _MOST_PARTS:
+            what = f"{len(outer)} folders hold {row.get('title', name)}, such as {outer[0]}"
+            self.notes.append(f"{what}: add gates for those that you want")
+            return []
+        return outer
+
+
+def _is_sign(file: str, signs: list[str]) -> bool:
+    folder, name = os.path.split(file)
+    is_skipped = not folder or _NO_PROJECTS & {*folder.split("/")}
+    return not is_skipped and any(fnmatchcase(name, sign) for sign in signs)
+
+
+def _list(root_abs: str) -> list[str]:
+    """Return the files of a project, some folders deep, without what was installed or built."""
+    files: list[str] = []
+    folders = [""]
+    for count, folder in enumerate(folders):  # which grows while it is walked
+        if count == _MOST_FOLDERS:
+            break
+        for name in list_folder(os.path.join(root_abs, folder)):
+            path = f"{folder}/{name}" if folder else name
+            path_abs = os.path.join(root_abs, path)
+            if not os.path.isdir(path_abs):
+                files.append(path)
+            elif path.count("/") < _DEPTH - 1 and _is_listed(name) and not os.path.islink(path_abs):
+                folders.append(path)
+    return files
+
+
+def _is_listed(name: str) -> bool:
+    return name in _HIDDEN_LISTED or not (name.startswith(".") or name in _NOT_LISTED)

@@ -1,0 +1,127 @@
+"""What else checks a change: hook managers, whose hooks stay theirs, and CI, for a hint."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
+
+from gitgates.core.lifecycle import GIT_HOOKS
+from gitgates.core.record import Record
+from gitgates.proc.call import find_runner
+from gitgates.setup.discover.folder import KNOWN, ProjectFolder
+from gitgates.setup.discover.task_files import table, tables, texts
+
+PRE_COMMIT = ".pre-commit-config.yaml"
+_PREK = "prek.toml"
+_HOOKS = frozenset(point.name for point in GIT_HOOKS)
+_FRAMEWORK_HOOKS = ("pre-commit", "pre-push", "commit-msg", "prepare-commit-msg")
+_OLD_STAGES = {"commit": "pre-commit", "push": "pre-push"}
+_FEW_HINTS = 5
+_LONGEST = 100  # of a command in a hint
+_RUN = re.compile(r"(?P<indent>[ ]*(?:- )?)(?:run|command|script|before_script):[ ]*(?P<text>.*)")
+_COMMAND = re.compile(r"(?:\./)?[A-Za-z][\w./-]*(?: |$)")
+_CHECKS = re.compile(KNOWN["ci"]["words"].strip(), re.IGNORECASE)
+_INSTALLS = re.compile(
+    r"\b(?:install|sync|restore|upload|download|apt|echo|cd|cache)\b|^(?:if|for) "
+)
+
+
+class HookManager(Record):
+    """A hook manager that is in use, other than pre-commit and prek."""
+
+    name: str
+    file: str  # that says what it runs
+
+
+class FrameworkGate(Record):
+    """The gate that runs all hooks of pre-commit or prek, and the hooks of git that it is for."""
+
+    runner: str
+    source: str
+    hooks: tuple[str, ...]
+    missing: str = ""  # why it cannot start
+
+    def table(self) -> dict[str, object]:
+        """Return the keys of its gate."""
+        keys = {"description": f"The hooks of {self.source}", "pre-commit": True, "timeout": "5m"}
+        return {**keys, "runner": "prek"} if self.runner == "prek" else keys
+
+
+def find_framework(root: ProjectFolder, env: Mapping[str, str]) -> FrameworkGate | None:
+    """Return the gate for pre-commit or prek; None if neither is used, or if it runs us."""
+    source = root.find(PRE_COMMIT, _PREK)
+    settings = root.table(source)
+    repos = tables(settings.get("repos"))
+    hooks = [hook for repo in repos for hook in tables(repo.get("hooks"))]
+    if not hooks or any("gitgates" in str(hook.get("id")) for hook in hooks):
+        return None
+    default = texts(settings.get("default_stages"))
+    stages = [texts(hook.get("stages")) or default for hook in hooks]
+    hook_names = {_OLD_STAGES.get(stage, stage) for each in stages for stage in each}
+    run = [hook for hook in _FRAMEWORK_HOOKS if hook in hook_names]
+    if not all(stages):
+        run = [*dict.fromkeys(("pre-commit", *run, "pre-push"))]
+    runner = _runner(root, source, env)
+    is_there = os.access(find_runner(runner, env)[0], os.X_OK)
+    if "pre-commit" in run:
+        run.append("manual")
+    return FrameworkGate(runner, source, tuple(run), "" if is_there else f"{runner} is not found")
+
+
+def _runner(root: ProjectFolder, source: str, env: Mapping[str, str]) -> str:
+    """Return prek if its file or a task file names it, or if only prek is there."""
+    files = (name for row in KNOWN["runners"] for name in row.get("files", "").split())
+    names_prek = (re.search(r"\bprek\b", root.text(name)) for name in (*files, "uv.lock"))
+    if source == _PREK or any(names_prek):
+        return "prek"
+    runners = (name for name in ("pre-commit", "prek") if os.path.isabs(find_runner(name, env)[0]))
+    return next(runners, "pre-commit")
+
+
+def managed_hooks(root: ProjectFolder) -> dict[str, HookManager]:
+    """Return hook of git → the other hook manager that runs it."""
+    managed: dict[str, HookManager] = {}
+    for row in KNOWN["managers"]:
+        patterns = row["files"].split()
+        if "paths" not in row:
+            scripts = [name for name in sorted(root.files) if fnmatchcase(name, patterns[0])]
+            managed |= {os.path.basename(name): HookManager(row["name"], name) for name in scripts}
+        elif name := root.find(*patterns):
+            for path in row["paths"].split():
+                keys = table(root.table(name), *(key for key in path.split(".") if key))
+                managed |= dict.fromkeys(keys, HookManager(row["name"], name))
+    return {hook: manager for hook, manager in managed.items() if hook in _HOOKS}
+
+
+def ci_hints(root: ProjectFolder, commands: Iterable[str]) -> list[str]:
+    """Return what CI runs beside some commands, as `file:line: command`; it is only text."""
+    patterns = KNOWN["ci"]["files"].split()
+    files = [name for name in sorted(root.files) if any(fnmatchcase(name, p) for p in patterns)]
+    proposed = {*commands}
+    hints: dict[str, str] = {}
+    for file in files:
+        for number, text in _ci_commands(root.text(file)):
+            is_check = _COMMAND.match(text) and _CHECKS.search(text)
+            if is_check and not _INSTALLS.search(text) and text not in proposed:
+                hints.setdefault(text, f"{file}:{number}: {text[:_LONGEST]}")
+    more = len(hints) - _FEW_HINTS
+    return [*hints.values()][:_FEW_HINTS] + ([f"and {more} more"] if more > 0 else [])
+
+
+def _ci_commands(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines of scripts in a file of CI, with their numbers."""
+    indent = -1  # of the key whose lines follow
+    for number, line in enumerate(text.split("\n"), 1):
+        depth = len(line) - len(line.lstrip())
+        is_item = depth == indent and line.lstrip().startswith("- ")
+        if indent >= 0 and (not line.strip() or depth > indent or is_item):
+            yield number, line.strip().removeprefix("- ").strip("'\"")
+            continue
+        indent = -1
+        if match := _RUN.fullmatch(line):
+            is_block = match["text"] in ("", "|", "|-", ">", ">-", "|+", ">+")
+            indent = len(match["indent"]) if is_block else -1
+            if not is_block:
+                yield number, match["text"].strip().strip("'\"")

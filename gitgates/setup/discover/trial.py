@@ -1,0 +1,180 @@
+"""Run each candidate once, in a private checkout of the working tree, and see what becomes of it.
+
+Nothing in the working tree changes. What git ignores and gates need, such as `node_modules`, is
+copied from there, so that a command finds in the checkout what it would find in a hook.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gitgates.config.load import load
+from gitgates.core.clean import plain_line
+from gitgates.core.types import Config, Gate, GateResult, Hook
+from gitgates.engine.plan import REMOTE, REUSE, make_plan
+from gitgates.engine.run import Deadline, RunOptions, run_plan
+from gitgates.engine.walk import describe
+from gitgates.files.stored import look_as_stored
+from gitgates.git.paths import tracked_paths
+from gitgates.hosts.git import decode_by_hand
+from gitgates.setup.discover.candidates import TryResult
+from gitgates.setup.discover.folder import KNOWN
+from gitgates.worktree.checkouts import check_out
+from gitgates.worktree.lock_files import INSTALL_COMMANDS
+from gitgates.worktree.setup import WorktreeSettings, worktree_settings
+
+if TYPE_CHECKING:
+    from gitgates.engine.listener import Listener
+    from gitgates.git.repo import Repo
+    from gitgates.setup.discover.candidates import GateCandidate
+    from gitgates.worktree.checkouts import Checkout
+
+_COPIED = frozenset(KNOWN["folders"]["copied"].split())
+_VENVS = (".venv", "venv")
+_LOCKS: dict[str, str] = KNOWN["locks"]["python"]
+_UNUSABLE = re.compile("|".join(KNOWN["trial"]["unusable"]), re.MULTILINE | re.IGNORECASE)
+_LAST_LINES = 30  # of an output, in which a missing program is looked for
+_LONGEST = 120
+_AT_ONCE_S = 0.1  # the shell alone takes a few milliseconds; tools that read files, longer
+_SHARE = 2  # of the time for all, that one command may take: a half
+_HOOK = "manual"
+_MORE_TIME = "to give it more time: --try-for 5m"
+
+
+class Trial:
+    """A private checkout in which candidates run, within a limit for all of them."""
+
+    def __init__(self, repo: Repo, limit_s: float, listener: Listener) -> None:
+        self._repo, self._listener = repo, listener
+        self._deadline = Deadline(at=time.monotonic() + limit_s, limit_s=limit_s)
+        self._checkout: Checkout | None = None
+        self._root_abs = ""
+
+    def __enter__(self) -> Trial:
+        """Lay the files out. Raises: as `look_as_stored` and `check_out`."""
+        repo = self._repo
+        tree = look_as_stored(repo).tree
+        say = self._listener.message
+        left_s = self._deadline.left_s()
+        self._checkout = check_out(repo, tree, settings_for(repo), say, limit_s=left_s)
+        self._root_abs = self._checkout.root_abs
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._checkout:
+            self._checkout.close()
+
+    def run(self, candidates: Sequence[GateCandidate]) -> dict[tuple[str, str], TryResult]:
+        """Run candidates: those that format alone, as they may change files; the others at once."""
+        outcomes: dict[tuple[str, str], TryResult] = {}
+        others = [candidate for candidate in candidates if candidate.kind != "format"]
+        alone = [candidate for candidate in candidates if candidate.kind == "format"]
+        results = self._run(others, writes=False)
+        alone += [each for each in others if results[each.key].changed_paths]
+        for candidate in alone:
+            results |= self._run([candidate], writes=True)
+        for candidate in candidates:
+            result = results[candidate.key]
+            place = os.fsencode(f"{self._root_abs}/")
+            result = result._replace(output=result.output.replace(place, b""))
+            outcomes[candidate.key] = _outcome(candidate, result, self._deadline)
+        return outcomes
+
+    def _run(
+        self, candidates: Sequence[GateCandidate], *, writes: bool
+    ) -> dict[tuple[str, str], GateResult]:
+        if not candidates or not self._checkout:
+            return {}
+        repo = self._checkout.repo
+        repo = repo._replace(env={**repo.env, REUSE: "0", REMOTE: "0"})
+        names = [f"{each.kind}-{number}" for number, each in enumerate(candidates, 1)]
+        limit_s = self._deadline.limit_s / _SHARE
+        gates = tuple(
+            gate_of(each, name)._replace(timeout_s=limit_s, writes=writes)
+            for name, each in zip(names, candidates, strict=True)
+        )
+        config = Config(gates=gates)
+        hook = Hook(name=_HOOK, gates=tuple(names), strategy="collect")
+        paths = tracked_paths(repo.git)
+        event = decode_by_hand(_HOOK, paths, (), (repo.root_abs, repo.git_dir_abs))
+        plan = make_plan(config, hook, event, {})
+        options = RunOptions(locks=False, deadline=self._deadline)
+        decision = run_plan(plan, config, repo, self._listener, options=options)
+        by_name = {visit.result.gate: visit.result for visit in decision.visits}
+        if any(result.changed_paths for result in by_name.values()):
+            repo.git.out("checkout-index", "--all", "--force", "--quiet")
+            repo.git.out("clean", "-d", "--force", "--quiet")
+        unknown = GateResult(gate="", status="not-run", reason="it did not run")
+        return {
+            each.key: by_name.get(name, unknown)
+            for name, each in zip(names, candidates, strict=True)
+        }
+
+
+def gate_of(candidate: GateCandidate, name: str) -> Gate:
+    """Return a candidate as a gate."""
+    return Gate(
+        name=name,
+        command=candidate.command,
+        working_dir=candidate.folder or ".",
+        files=candidate.files or None,
+        pass_files=candidate.pass_files,
+    )
+
+
+def settings_for(repo: Repo) -> WorktreeSettings:
+    """Return what the checkout gets: what the configuration says, or else copies of folders."""
+    config = load(repo.root_abs)
+    if config and "worktree" in config.tuned:
+        return worktree_settings(config)
+    ignored = repo.git.names(
+        "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"
+    )
+    folders = [name.rstrip("/") for name in ignored if name.endswith("/")]
+    copied = [name for name in folders if os.path.basename(name) in _COPIED]
+    locks = [lock for lock in _LOCKS if os.path.exists(os.path.join(repo.root_abs, lock))]
+    if locks:  # an environment in another folder would be refused, and made again
+        copied = [name for name in copied if os.path.basename(name) not in _VENVS]
+    setup = [INSTALL_COMMANDS[lock] for lock in locks if lock != "uv.lock"]
+    return WorktreeSettings(setup=tuple(setup), copy=tuple(copied))
+
+
+def _outcome(candidate: GateCandidate, result: GateResult, deadline: Deadline) -> TryResult:
+    seconds = result.duration_s
+    text = result.output.decode("utf-8", "replace")
+    last = "\n".join(text.rstrip().split("\n")[-_LAST_LINES:])
+    match result.status:
+        case "passed":
+            is_empty = candidate.is_task and seconds < _AT_ONCE_S and not text.strip()
+            remark = "passed at once and printed nothing: make sure that it checks something"
+            return TryResult(
+                seconds=seconds,
+                changed=len(result.changed_paths),
+                remark=remark if is_empty and not result.changed_paths else "",
+            )
+        case "failed":
+            if match := _UNUSABLE.search(last):
+                return TryResult(why_not=f"it cannot run here: {_line_around(last, match.start())}")
+            return TryResult(
+                seconds=seconds,
+                has_failed=True,
+                changed=len(result.changed_paths),
+            )
+        case "unchecked" | "skipped":
+            return TryResult(why_not=f"it has nothing to check: {result.reason}")
+        case "timed-out":
+            return TryResult(why_not=f"it still ran after {seconds:.0f} s; {_MORE_TIME}")
+        case "not-run":
+            limit = f"the {deadline.limit_s:g} s for all were over"
+            return TryResult(why_not=f"not tried: {limit}; {_MORE_TIME}")
+        case _:
+            return TryResult(why_not=describe(result))
+
+
+def _line_around(text: str, at: int) -> str:
+    begin, end = text.rfind("\n", 0, at) + 1, text.find("\n", at)
+    return plain_line(text[begin : end if end >= 0 else len(text)].strip(), _LONGEST)
