@@ -24,7 +24,7 @@ _RUN = re.compile(r"(?P<indent>[ ]*(?:- )?)(?:run|command|script|before_script):
 _COMMAND = re.compile(r"(?:\./)?[A-Za-z][\w./-]*(?: |$)")
 _CHECKS = re.compile(KNOWN["ci"]["words"].strip(), re.IGNORECASE)
 _INSTALLS = re.compile(
-    r"\b(?:install|sync|restore|upload|download|apt|echo|cd|cache)\b|^(?:if|for) "
+    r"\b(?:install|sync|restore|upload|download|apt|echo|cd|cache)\b|^(?:if|for|git|gh) "
 )
 
 

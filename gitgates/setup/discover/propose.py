@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -53,7 +53,7 @@ class Proposal(Record):
         candidate = self.candidate
         if candidate.is_whole or (candidate.kind == "test" and candidate.is_end_to_end):
             return False
-        if self.outcome:
+        if self.outcome and not self.outcome.has_failed:  # which may have been at the start
             return self.outcome.seconds <= QUICK_S
         return bool(KINDS[candidate.kind].get("commit"))
 
@@ -171,8 +171,20 @@ def choose(
         proposals=tuple(proposals),
         framework=framework,
         hooks={hook: names for hook, names in hooks.items() if names},
-        left_out=tuple(left_out),
+        left_out=tuple(_with_names(left_out, usable)),
     )
+
+
+def _with_names(left_out: list[LeftOut], usable: list[GateCandidate]) -> Iterator[LeftOut]:
+    """Yield what is left out under the names that its gates would have."""
+    leaders = list[GateCandidate]()
+    for candidate in (*usable, *(each.proposal.candidate for each in left_out)):
+        if not any(leader.covers(candidate) for leader in leaders):
+            leaders.append(candidate)
+    for each in left_out:
+        candidate = each.proposal.candidate
+        leader = next(leader for leader in leaders if leader.covers(candidate))
+        yield each._replace(proposal=each.proposal._replace(name=_name(leader, leaders)))
 
 
 def _usable(

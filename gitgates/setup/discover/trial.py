@@ -148,6 +148,8 @@ def _outcome(candidate: GateCandidate, result: GateResult, deadline: Deadline) -
     text = result.output.decode("utf-8", "replace")
     last = "\n".join(text.rstrip().split("\n")[-_LAST_LINES:])
     match result.status:
+        case "passed" if candidate.kind == "build" and seconds < _AT_ONCE_S:
+            return TryResult(why_not="it has built nothing")
         case "passed":
             is_empty = candidate.is_task and seconds < _AT_ONCE_S and not text.strip()
             remark = "passed at once and printed nothing: make sure that it checks something"

@@ -252,6 +252,15 @@ def test_a_command_runs_in_the_folder_of_the_file_that_names_it(files: Files) ->
     assert set(tables) == {"lint-javascript", "lint-go", "test"}  # the root has Go already
 
 
+def test_what_is_left_out_of_two_languages_has_two_names(files: Files) -> None:
+    files.write({"package.json": '{"scripts": {"test": "x"}}', "mix.exs": ""})
+    left_out = [each.proposal for each in files.choose().left_out]
+    assert {each.name: each.candidate.command for each in left_out} == {
+        "test-javascript": "npm run test",
+        "test-elixir": "mix test",
+    }
+
+
 def test_many_folders_of_one_kind_are_named(files: Files) -> None:
     files.write({f"packages/{name}/package.json": "{}" for name in "abcd"})
     (note,) = inspect_project(str(files.root), {}).notes
@@ -267,6 +276,7 @@ def hooks_of(
 
 
 TASKS = {"Makefile": "lint:\n\tx\ntest:\n\tx\n"}
+FAILED = TryResult(seconds=0.1, has_failed=True)  # it may have ended at its start
 QUICK, SLOW = TryResult(seconds=QUICK_S), TryResult(seconds=QUICK_S + 1)
 
 
@@ -274,6 +284,7 @@ QUICK, SLOW = TryResult(seconds=QUICK_S), TryResult(seconds=QUICK_S + 1)
     ("texts", "lint", "test", "committed", "pushed"),
     [
         ({}, QUICK, QUICK, ["lint", "test"], ["lint", "test"]),
+        ({}, FAILED, FAILED, ["lint"], ["lint", "test"]),
         ({}, SLOW, QUICK, ["test"], ["lint", "test"]),
         ({"playwright.config.ts": ""}, QUICK, QUICK, ["lint"], ["lint", "test"]),
         ({"package.json": '{"workspaces": ["x"]}'}, QUICK, QUICK, [], ["lint", "test"]),

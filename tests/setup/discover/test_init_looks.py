@@ -149,7 +149,7 @@ def test_a_try_sees_what_each_command_does(repo: Repo) -> None:
     assert "no-such-program-here" in seen
     repo.gitgates("init", "--try")
     assert hooks_of(repo) == {
-        "pre-commit": ["format", "lint", "test"],
+        "pre-commit": ["format", "lint"],
         "pre-push": ["lint", "test"],
         "manual": ["format", "lint", "test"],
     }
