@@ -48,6 +48,10 @@ class GateCandidate(Record):
             return self.folder in ("", other.folder)
         return (self.ecosystem, self.folder) == (other.ecosystem, other.folder)
 
+    def overlaps(self, other: GateCandidate) -> bool:
+        """Return whether the two are alternatives."""
+        return self.covers(other) or other.covers(self)
+
 
 class TryResult(Record):
     """What was seen of a candidate."""

@@ -6,17 +6,16 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from gitgates.setup.discover.folder import KNOWN, ProjectFolder, Tree
-from gitgates.setup.discover.task_files import table, tables, texts
+from gitgates.setup.discover.task_files import texts
 from gitgates.worktree.lock_files import INSTALL_COMMANDS
 
 _PYTHON_LOCKS: dict[str, str] = KNOWN["locks"]["python"]
 _NODE_LOCKS: dict[str, str] = KNOWN["locks"]["node"]
 _VENVS = (".venv/bin", "venv/bin")
-_REQUIREMENT = re.compile(r"\s*([\w.-]+)")
 
 
 class Environments:
@@ -126,34 +125,11 @@ def _declares(folder: ProjectFolder, sign: str) -> bool:
 
 
 def _uv_option(program: str, folder: ProjectFolder) -> str:
-    """Return the option with which uv installs a program that it leaves out otherwise.
+    """Return the option with which uv installs a program that is in a group other than `dev`.
 
     Source: docs.astral.sh/uv, concepts/projects/dependencies.
     """
-    settings = folder.table("pyproject.toml")
-    groups, uv = table(settings, "dependency-groups"), table(settings, "tool", "uv")
-    defaults = uv.get("default-groups", "dev")
-    usual = [*groups] if defaults == "all" else [*texts(defaults)]
-    project = table(settings, "project")
-    always = (*texts(project.get("dependencies")), *texts(uv.get("dev-dependencies")))
-    inside = [name for name in groups if program in _packages(_members(name, groups))]
-    if program in _packages(always) or {*inside} & {*usual}:
-        return ""
-    extras = table(project, "optional-dependencies")
-    options = [f"--group {name} " for name in inside]
-    options += [f"--extra {name} " for name in extras if program in _packages(texts(extras[name]))]
-    return options[0] if options else ""
-
-
-def _members(name: str, groups: Mapping[str, object], above: tuple[str, ...] = ()) -> list[str]:
-    """Return the requirements of a group, and of those that it includes."""
-    if name in above:
-        return []
-    included = [str(member.get("include-group")) for member in tables(groups.get(name))]
-    inner = [text for other in included for text in _members(other, groups, (*above, name))]
-    return [*texts(groups.get(name)), *inner]
-
-
-def _packages(requirements: Iterable[str]) -> set[str]:
-    names = (match[1] for text in requirements if (match := _REQUIREMENT.match(text)))
-    return {re.sub(r"[-_.]+", "-", name).lower() for name in names}
+    groups = folder.table("pyproject.toml", "dependency-groups")
+    required = re.compile(rf"{re.escape(program)}(?![\w-])")
+    names = [name for name in groups if any(map(required.match, texts(groups[name])))]
+    return f"--group {names[0]} " if names and "dev" not in names else ""

@@ -63,21 +63,12 @@ def find_framework(root: ProjectFolder, env: Mapping[str, str]) -> FrameworkGate
     run = [hook for hook in _FRAMEWORK_HOOKS if hook in hook_names]
     if not all(stages):
         run = [*dict.fromkeys(("pre-commit", *run, "pre-push"))]
-    runner = _runner(root, source, env)
-    is_there = os.access(find_runner(runner, env)[0], os.X_OK)
+    runners = ("prek",) if source == _PREK else ("pre-commit", "prek")
+    present = [name for name in runners if os.access(find_runner(name, env)[0], os.X_OK)]
+    runner = next(iter(present), runners[0])
     if "pre-commit" in run:
         run.append("manual")
-    return FrameworkGate(runner, source, tuple(run), "" if is_there else f"{runner} is not found")
-
-
-def _runner(root: ProjectFolder, source: str, env: Mapping[str, str]) -> str:
-    """Return prek if its file or a task file names it, or if only prek is there."""
-    files = (name for row in KNOWN["runners"] for name in row.get("files", "").split())
-    names_prek = (re.search(r"\bprek\b", root.text(name)) for name in (*files, "uv.lock"))
-    if source == _PREK or any(names_prek):
-        return "prek"
-    runners = (name for name in ("pre-commit", "prek") if os.path.isabs(find_runner(name, env)[0]))
-    return next(runners, "pre-commit")
+    return FrameworkGate(runner, source, tuple(run), "" if present else f"{runner} is not found")
 
 
 def managed_hooks(root: ProjectFolder) -> dict[str, HookManager]:

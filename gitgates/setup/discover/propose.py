@@ -53,7 +53,8 @@ class Proposal(Record):
         candidate = self.candidate
         if candidate.is_whole or (candidate.kind == "test" and candidate.is_end_to_end):
             return False
-        if self.outcome and not self.outcome.has_failed:  # which may have been at the start
+        # A failure may have been at the start; and of many files, a commit has a few.
+        if self.outcome and not (self.outcome.has_failed or candidate.pass_files):
             return self.outcome.seconds <= QUICK_S
         return bool(KINDS[candidate.kind].get("commit"))
 
@@ -75,7 +76,7 @@ class Proposal(Record):
         if self.changes:
             return {**keys, "writes": True}
         is_slow = self.outcome.seconds > QUICK_S if self.outcome else candidate.kind == "test"
-        return {**keys, "reuse": True} if is_slow else keys
+        return {**keys, "reuse": True} if is_slow and not candidate.pass_files else keys
 
 
 class Inspection(Record):
@@ -177,13 +178,12 @@ def choose(
 
 def _with_names(left_out: list[LeftOut], usable: list[GateCandidate]) -> Iterator[LeftOut]:
     """Yield what is left out under the names that its gates would have."""
-    leaders = list[GateCandidate]()
-    for candidate in (*usable, *(each.proposal.candidate for each in left_out)):
-        if not any(leader.covers(candidate) for leader in leaders):
-            leaders.append(candidate)
+    leaders = [*usable]
     for each in left_out:
-        candidate = each.proposal.candidate
-        leader = next(leader for leader in leaders if leader.covers(candidate))
+        if not any(leader.overlaps(each.proposal.candidate) for leader in leaders):
+            leaders.append(each.proposal.candidate)
+    for each in left_out:
+        leader = next(leader for leader in leaders if leader.overlaps(each.proposal.candidate))
         yield each._replace(proposal=each.proposal._replace(name=_name(leader, leaders)))
 
 

@@ -367,9 +367,9 @@ def test_all_hooks_of_pre_commit_are_one_gate(files: Files) -> None:
 
 
 def test_stages_of_pre_commit_and_prek(files: Files) -> None:
-    hooks = "hooks:\n  - {id: a}\n  - {id: b, stages: [commit-msg]}\n"
-    text = f"default_stages: [pre-commit]\nrepos:\n- {hooks}"
-    files.write({".pre-commit-config.yaml": text, "justfile": "lint:\n  prek run\n"}, "just prek")
+    hooks = 'hooks = [{ id = "a" }, { id = "b", stages = ["commit-msg"] }]'
+    text = f'default_stages = ["pre-commit"]\n[[repos]]\nrepo = "x"\n{hooks}\n'
+    files.write({"prek.toml": text, "justfile": "lint:\n  prek run\n"}, "just prek")
     choice = files.choose()
     assert choice.tables()["pre-commit"]["runner"] == "prek"
     assert choice.hooks["pre-commit"] == ["pre-commit"]
