@@ -195,13 +195,15 @@ def _untried(
 ) -> list[GateCandidate]:
     """Return the candidates that would be added, and have not been run."""
     names, commands = {gate.name for gate in gates}, {gate.command for gate in gates}
-    return [
+    choice = choose(inspection, outcomes)
+    candidates = [
         proposal.candidate
-        for proposal in choose(inspection, outcomes).proposals
-        if proposal.candidate.key not in outcomes
-        and proposal.name not in names
-        and proposal.candidate.command not in commands
+        for proposal in choice.proposals
+        if proposal.name not in names and proposal.candidate.command not in commands
     ]
+    if choice.framework and not any(gate.pre_commit is not None for gate in gates):
+        candidates.append(choice.framework.candidate)
+    return [candidate for candidate in candidates if candidate.key not in outcomes]
 
 
 def _confirm(candidates: list[GateCandidate], limit_s: float) -> bool:
@@ -258,11 +260,12 @@ def _ending(proposal: Proposal) -> str:
 
 def _left_out(inspection: Inspection, choice: Choice, edit: Edit) -> Iterator[str]:
     """Yield what is not proposed and why, and the lines to paste."""
-    framework = inspection.framework
-    if framework and framework.missing:
-        yield f"  left out: the hooks of {framework.source}: {framework.missing}"
     gates: dict[str, dict[str, object]] = {}
     hooks: dict[str, dict[str, list[str]]] = {}
+    if (framework := inspection.framework) and choice.no_framework:
+        yield f"  left out: the hooks of {framework.source}: {choice.no_framework}"
+        gates["pre-commit"] = framework.table()
+        hooks = {hook: {"gates": ["pre-commit"]} for hook in framework.hooks if hook != "manual"}
     for each in choice.left_out:
         candidate, name = each.proposal.candidate, each.proposal.name
         command = plain_line(candidate.command, _LONGEST)

@@ -34,6 +34,7 @@ class GateCandidate(Record):
     is_task: bool = True  # the project wrote it; else, it is a tool's usual command
     is_whole: bool = False  # it is about many packages
     is_end_to_end: bool = False  # its folder has tests that need a browser or containers
+    framework: str = ""  # pre-commit or prek, if it runs all hooks of that
 
     @property
     def key(self) -> tuple[str, str]:
@@ -57,6 +58,7 @@ class TryResult(Record):
     """What was seen of a candidate."""
 
     why_not: str = ""  # why it cannot be a gate here; empty: it can
+    runs_on: bool = False  # because it had not ended at its limit
     seconds: float = 0.0
     has_failed: bool = False  # in its own way
     changed: int = 0  # how many files of the project

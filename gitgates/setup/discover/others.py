@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.record import Record
 from gitgates.proc.call import find_runner
+from gitgates.setup.discover.candidates import GateCandidate
 from gitgates.setup.discover.folder import KNOWN, ProjectFolder
 from gitgates.setup.discover.task_files import table, tables, texts
 
@@ -42,6 +43,12 @@ class FrameworkGate(Record):
     source: str
     hooks: tuple[str, ...]
     missing: str = ""  # why it cannot start
+
+    @property
+    def candidate(self) -> GateCandidate:
+        """Return what is tried: all its hooks, on all files."""
+        command = f"{self.runner} run --all-files"
+        return GateCandidate("format", command, self.source, framework=self.runner)
 
     def table(self) -> dict[str, object]:
         """Return the keys of its gate."""

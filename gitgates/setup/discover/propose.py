@@ -104,6 +104,7 @@ class Choice(Record):
 
     proposals: tuple[Proposal, ...] = ()
     framework: FrameworkGate | None = None  # the gate that runs its hooks
+    no_framework: str = ""  # why that is left out
     hooks: Mapping[str, Sequence[str]] = {}
     left_out: tuple[LeftOut, ...] = ()
 
@@ -153,7 +154,8 @@ def choose(
 ) -> Choice:
     """Choose the best candidate of each kind. `outcomes`: None if none is tried."""
     framework = inspection.framework
-    framework = framework if framework and not framework.missing else None
+    no_framework = _why_no_framework(framework, outcomes or {}) if framework else ""
+    framework = None if no_framework else framework
     usable, left_out = _usable(inspection, framework, outcomes)
     proposals = []
     hooks: dict[str, list[str]] = {hook: [] for hook in USUAL}
@@ -171,9 +173,18 @@ def choose(
     return Choice(
         proposals=tuple(proposals),
         framework=framework,
+        no_framework=no_framework,
         hooks={hook: names for hook, names in hooks.items() if names},
         left_out=tuple(_with_names(left_out, usable)),
     )
+
+
+def _why_no_framework(
+    framework: FrameworkGate, outcomes: Mapping[tuple[str, str], TryResult]
+) -> str:
+    """Return why its hooks are no gate: they cannot run here. That they take long is no reason."""
+    outcome = outcomes.get(framework.candidate.key, TryResult())
+    return framework.missing or ("" if outcome.runs_on else outcome.why_not)
 
 
 def _with_names(left_out: list[LeftOut], usable: list[GateCandidate]) -> Iterator[LeftOut]:

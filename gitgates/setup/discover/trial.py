@@ -117,6 +117,8 @@ class Trial:
 
 def gate_of(candidate: GateCandidate, name: str) -> Gate:
     """Return a candidate as a gate."""
+    if candidate.framework:
+        return Gate(name=name, pre_commit=(), runner=candidate.framework)
     return Gate(
         name=name,
         command=candidate.command,
@@ -169,7 +171,8 @@ def _outcome(candidate: GateCandidate, result: GateResult, deadline: Deadline) -
         case "unchecked" | "skipped":
             return TryResult(why_not=f"it has nothing to check: {result.reason}")
         case "timed-out":
-            return TryResult(why_not=f"it still ran after {seconds:.0f} s; {_MORE_TIME}")
+            why_not = f"it still ran after {seconds:.0f} s; {_MORE_TIME}"
+            return TryResult(why_not=why_not, runs_on=True)
         case "not-run":
             limit = f"the {deadline.limit_s:g} s for all were over"
             return TryResult(why_not=f"not tried: {limit}; {_MORE_TIME}")

@@ -46,6 +46,8 @@ class Files:
         if outcomes is None:
             return choose(inspection)
         keys = {each.command: each.key for each in inspection.candidates}
+        if inspection.framework:
+            keys["pre-commit run --all-files"] = inspection.framework.candidate.key
         return choose(inspection, {keys[command]: seen for command, seen in outcomes.items()})
 
     def gates(self, files: dict[str, str], programs: str = PROGRAMS) -> dict[str, str]:
@@ -364,6 +366,22 @@ def test_all_hooks_of_pre_commit_are_one_gate(files: Files) -> None:
         "pre-push": ["pre-commit", "lint", "test"],
         "manual": ["pre-commit", "lint", "test"],
     }
+
+
+@pytest.mark.parametrize(
+    ("seen", "why"),
+    [
+        (TryResult(why_not="no network"), "no network"),
+        (TryResult(why_not="it still ran", runs_on=True), ""),
+        (TryResult(has_failed=True, seconds=9.0, changed=3), ""),  # a commit has fewer files
+    ],
+)
+def test_pre_commit_is_left_out_only_if_it_cannot_run(
+    files: Files, seen: TryResult, why: str
+) -> None:
+    files.write({".pre-commit-config.yaml": PRE_COMMIT}, "pre-commit")
+    choice = files.choose({"pre-commit run --all-files": seen})
+    assert (choice.no_framework, "pre-commit" in choice.tables()) == (why, not why)
 
 
 def test_stages_of_pre_commit_and_prek(files: Files) -> None:
