@@ -50,13 +50,13 @@ class Proposal(Record):
     @property
     def is_quick(self) -> bool:
         """Return whether it may run before a commit."""
-        candidate = self.candidate
+        candidate, is_usual = self.candidate, bool(KINDS[self.candidate.kind].get("commit"))
         if candidate.is_whole or (candidate.kind == "test" and candidate.is_end_to_end):
             return False
-        # A failure may have been at the start; and of many files, a commit has a few.
-        if self.outcome and not (self.outcome.has_failed or candidate.pass_files):
-            return self.outcome.seconds <= QUICK_S
-        return bool(KINDS[candidate.kind].get("commit"))
+        if not self.outcome or candidate.pass_files:  # a commit has few files
+            return is_usual
+        # What fails at once may not have begun its work.
+        return self.outcome.seconds <= QUICK_S and (is_usual or not self.outcome.has_failed)
 
     @property
     def changes(self) -> bool:

@@ -288,6 +288,7 @@ QUICK, SLOW = TryResult(seconds=QUICK_S), TryResult(seconds=QUICK_S + 1)
         ({}, QUICK, QUICK, ["lint", "test"], ["lint", "test"]),
         ({}, FAILED, FAILED, ["lint"], ["lint", "test"]),
         ({}, SLOW, QUICK, ["test"], ["lint", "test"]),
+        ({}, SLOW._replace(has_failed=True), SLOW, [], ["lint", "test"]),
         ({"playwright.config.ts": ""}, QUICK, QUICK, ["lint"], ["lint", "test"]),
         ({"package.json": '{"workspaces": ["x"]}'}, QUICK, QUICK, [], ["lint", "test"]),
         ({".husky/pre-commit": "x"}, QUICK, QUICK, [], ["lint", "test"]),
