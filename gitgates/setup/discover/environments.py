@@ -70,9 +70,9 @@ class Environments:
         if not declares or any(f.has(name) for f in (folder, self._root) for name in installed):
             return ""
         locks = (lock for lock in INSTALL_COMMANDS if lock in folder.files)
-        commands = [INSTALL_COMMANDS[lock] for lock in locks]
-        hint = f"; first: {commands[0]}" if commands else ""
-        return f"its packages are not installed: {installed[0]} is missing{hint}"
+        usual = row["install"].replace("{node}", self._node(folder))
+        command = next((INSTALL_COMMANDS[lock] for lock in locks), usual)
+        return f"its packages are not installed: {installed[0]} is missing; first: {command}"
 
     def _node(self, folder: ProjectFolder) -> str:
         """Return npm, pnpm, yarn or bun: the one that package.json names, else the lock file's."""
