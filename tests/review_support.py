@@ -29,7 +29,8 @@ change:     significant: 64.1 weighted lines (threshold 40), 1.1 weighted files 
   lines  files  added  removed  path       why
      64      1    +64       -0  a.py       code, weight 1
     0.1    0.1     +1       -0  README.md  documentation, weight 0.1
-      0      0     +1       -0  made/x     left out: a pattern of `generated`
+      0      0     +1       -0  made/x     left out: generated or vendored
+weakened:   none
 """
 KEPT = "at a stop:  the agent would be blocked from stopping: "
 

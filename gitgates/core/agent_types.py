@@ -106,11 +106,7 @@ class FileDifference(Record):
     was: str = ""  # its path before, where it was renamed
     added: int = 0  # lines; what differs in white space alone is in neither number
     removed: int = 0
-    # Of them, those that differ with line ends and trailing commas left aside, too; of a notebook,
-    # those of the sources of its cells. None: all of them, or not compared in that way.
-    edited: int | None = None
     binary: bool = False
     submodule: bool = False
     same_content: bool = False  # only its name, or its mode, is another
-    # Of .gitattributes, that says: not written by hand. With `!` in front it is not believed.
-    attribute: str = ""
+    attribute: str = ""  # of .gitattributes, by which it is not written by hand

@@ -69,11 +69,11 @@ def read_signs() -> dict[str, Signs]:
 
 def why_stopped(gate: Gate, text: str, signs: dict[str, Signs]) -> str:
     """Return why an output is not that of a look at everything, by what it says; empty: it is."""
-    known = signs.get(gate.failures)
+    tool_signs = signs.get(gate.failures)
     of_any = "|".join([*(signs[name].stops for name in _WELL_KNOWN), _OF_OTHERS])
-    match = _search(known.stops if known else of_any, short_lines(text))
-    if known and not match:
-        match = _search(known.options, _asked(gate, text))
+    match = _search(tool_signs.stops if tool_signs else of_any, short_lines(text))
+    if tool_signs and not match:
+        match = _search(tool_signs.options, _asked(gate, text))
     return f"it has not looked at everything: `{_shown(match[0].strip('! '))}`" if match else ""
 
 
@@ -89,28 +89,28 @@ def why_incomplete(
 
     Whoever gives an own pattern knows the tool.
     """
-    known = signs.get(gate.failures)
-    if not known:
+    tool_signs = signs.get(gate.failures)
+    if not tool_signs:
         return ""
     if gate.failures == "sarif" and (why := why_log_incomplete(text)):
         return why
     text = short_lines(text)
     return (
-        _why_not_ended(gate, known, text, exit_status)
-        or _why_hidden(known, failures)
-        or _why_not_counted(gate, known, text, len(failures))
+        _why_not_ended(gate, tool_signs, text, exit_status)
+        or _why_hidden(tool_signs, failures)
+        or _why_not_counted(gate, tool_signs, text, len(failures))
     )
 
 
 def _why_not_ended(gate: Gate, signs: Signs, text: str, exit_status: int) -> str:
     status = exit_status
-    if status == _STATUS_OF_MAKE and (made := _OF_MAKE.search(text)):
-        status = int(made[1][:_DIGITS])
+    if status == _STATUS_OF_MAKE and (status_of_make := _OF_MAKE.search(text)):
+        status = int(status_of_make[1][:_DIGITS])
     if signs.statuses and status not in signs.statuses:
         usual = " or ".join(map(str, signs.statuses))
         return f"it ended with exit status {status}, and with failures only, it is {usual}"
-    asked = _asked(gate, text)
-    is_asked = all(_search(need, asked) for need in signs.needs)
+    request = _asked(gate, text)
+    is_asked = all(_search(need, request) for need in signs.needs)
     is_ended = all(_search(end, text) for begin, end in signs.ends if _search(begin, text))
     return "" if is_asked and is_ended else signs.why
 
@@ -135,8 +135,8 @@ def _why_not_counted(gate: Gate, signs: Signs, text: str, recognised: int) -> st
         return f"it does not say how many it has found, as in `{signs.example}`"
     from gitgates.engine.presets import patterns_of  # it has compiled the patterns of all tools
 
-    known = either([*patterns_of(gate.failures), *signs.lines, *_WRAPPERS])
-    rest = re.sub(known, "", text, flags=re.MULTILINE).strip()
+    recognisable = either([*patterns_of(gate.failures), *signs.lines, *_WRAPPERS])
+    rest = re.sub(recognisable, "", text, flags=re.MULTILINE).strip()
     line = _shown(rest.partition("\n")[0])
     return f"what this means is not known: `{line}`" if rest else ""
 

@@ -3,7 +3,7 @@
 A shell command of ours that an agent is about to run is rewritten to `gitgates VERB
 --caller=NONCE …`; the journal keeps whose the nonce is. Of a reviewer's token it knows the digest
 alone. The reviewer is held read-only by what it asks for, not by what that does: a program that it
-may run could still write. docs/explanation/review.md says what this can and cannot prevent.
+may run could still write. docs/how-to/review.md says what this can and cannot prevent.
 """
 
 from __future__ import annotations

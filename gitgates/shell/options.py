@@ -27,18 +27,18 @@ class Options(Record):
 
     def has(self, *names: str) -> bool:
         """Return whether one of these options is given; long ones may be abbreviated."""
-        return any(_is(given, name) for given, _ in self.given for name in names)
+        return any(_is(option, name) for option, _ in self.given for name in names)
 
     def values(self, *names: str) -> tuple[str, ...]:
         """Return the values of these options."""
         return tuple(
-            value for given, value in self.given if any(_is(given, name) for name in names)
+            value for option, value in self.given if any(_is(option, name) for name in names)
         )
 
 
-def _is(given: str, name: str) -> bool:
-    return given == name or (
-        name.startswith("--") and len(given) >= _SHORTEST and name.startswith(given)
+def _is(option: str, name: str) -> bool:
+    return option == name or (
+        name.startswith("--") and len(option) >= _SHORTEST and name.startswith(option)
     )
 
 
@@ -53,7 +53,7 @@ def read_options(words: Sequence[str], letters: str = "", names: Sequence[str] =
             return Options(tuple(given), tuple(before), tuple(rest), is_split=True)
         if word.startswith("--"):
             name, equals, value = word.partition("=")
-            if not equals and rest and any(_is(name, known) for known in names):
+            if not equals and rest and any(_is(name, other) for other in names):
                 value, *rest = rest
             given.append((name, value))
         elif word.startswith("-") and word != "-":

@@ -112,6 +112,7 @@ GOOD: dict[str, list[Any]] = {
     "deny": [[], ["*.lock"]],
     "mode": ["remind", "require", "off"],
     "prefix": ["", "#review", "#r"],
+    "weakened": ["tell", "block", "off"],
     "min_lines": [0, 40, 0.5],
     "min_files": [0, 5, 2.5],
     "weights": [{}, {"code": 2}, {"code": 1, "tests": 0.5, "documentation": 0}],

@@ -11,7 +11,7 @@ from scene import Scene
 from test_review import LINES, REVIEW, blocks
 
 # The token stands in what the reviewer is told when it starts.
-POST = "gitgates review post --token {{--token (\\w{32})}} --summary 'looked at all of it'"
+POST = "gitgates review done --token {{--token (\\w{32})}} --summary 'looked at all of it'"
 ISSUES = f"{POST} --decision ISSUES --message-to-agent 'line 7 is wrong'"
 COMPLETE = f"{POST} --decision COMPLETE"
 
@@ -37,7 +37,7 @@ def test_issues_then_a_fix_then_complete(tmp_path: Path) -> None:
         *(fix, "3", agent("LOOK-TWO", "reviewer"), "4"),
         prompts=("#review do it",),
         agents={
-            "LOOK-ONE": [bash("gitgates review request"), bash("git diff"), bash(ISSUES), "no"],
+            "LOOK-ONE": [bash("gitgates review diff"), bash("git diff"), bash(ISSUES), "no"],
             "LOOK-TWO": [bash("gitgates review diff"), bash(COMPLETE), "yes"],
         },
     )
@@ -101,7 +101,7 @@ def test_a_reviewer_that_is_sent_back_uses_its_new_token(tmp_path: Path) -> None
 
 def test_a_worker_that_posts_complete_itself(tmp_path: Path) -> None:
     scene = scene_in(tmp_path)
-    own = "gitgates review post --decision COMPLETE --summary 'all is well'"
+    own = "gitgates review done --decision COMPLETE --summary 'all is well'"
     run = scene.run(
         *(write(scene.at("a.py"), LINES), bash(own), "1", "2", "3", "4"),
         prompts=("#review do it",),

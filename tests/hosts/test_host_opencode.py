@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from gitgates.core.errors import ConfigError
-from gitgates.features.review.weakening.finding import Pair
-from gitgates.features.review.weakening.session import find_in_agent_settings
+from gitgates.features.review.weakened import find_in_agent_settings
 from gitgates.hosts import agent_settings
 from gitgates.hosts.settings.base import Entry
 from gitgates.setup.install import agents
@@ -378,8 +377,9 @@ def test_a_file_that_somebody_has_changed_is_left_alone() -> None:
     changed = text.replace("await run(", "({}) || await run(")
     loose = {one.loose for one in settings.read(changed, "").our_hooks}
     assert loose == {"the plugin was edited after gitgates wrote it; remove it first"}
-    pair = Pair(".opencode/plugins/gitgates.js", text.encode(), changed.encode())
-    gone = [one.detail for one in find_in_agent_settings((pair,), "reviewer")]
+    path = ".opencode/plugins/gitgates.js"
+    found = find_in_agent_settings(path, text.encode(), changed.encode())
+    gone = [one.detail for one in found]
     assert gone == [f"{event}: `gitgates agent-hook opencode` was removed" for event in EVENTS]
     for do in (put, lambda text: settings.remove(text, "gitgates.js")):
         with pytest.raises(ConfigError, match=r"^gitgates.js: was edited after gitgates wrote"):

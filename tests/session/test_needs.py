@@ -168,7 +168,8 @@ def test_a_review_hears_of_tools_that_may_write_and_of_reviews(hook: Hook) -> No
     [
         ({"prefix": ""}, BUT_READING),
         ({"mode": "off"}, BUT_READING),
-        ({"mode": "off", "prefix": ""}, None),
+        ({"mode": "off", "prefix": ""}, BUT_READING),
+        ({"mode": "off", "prefix": "", "weakened": "off"}, None),
     ],
 )
 def test_where_no_review_is_possible_no_tools_are_heard(
@@ -185,7 +186,7 @@ def test_a_review_elsewhere_than_at_an_end_is_none() -> None:
 
 
 def test_a_review_that_never_asks_needs_nothing() -> None:
-    assert reviewed(STOP, mode="off", prefix="") == needed(on("Stop"))
+    assert reviewed(STOP, mode="off", prefix="", weakened="off") == needed(on("Stop"))
 
 
 def test_a_hook_that_answers_to_no_agent_asks_for_no_review() -> None:

@@ -13,7 +13,7 @@ from gitgates.features.review.facts import (
     evidence_of,
     is_strict,
 )
-from gitgates.features.review.significance import Significance, kinds_of, weigh
+from gitgates.features.review.significance import Significance, weigh
 from gitgates.files.changes import FOREVER_S, trees_of
 from gitgates.files.origins import in_tree
 from gitgates.git.diff import Trees, file_differences, patch_id
@@ -22,16 +22,14 @@ from gitgates.session.writers import own_history, unheard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.agent_types import Point
+    from gitgates.core.agent_types import FileDifference, Point
     from gitgates.features.review.facts import Marker
+    from gitgates.features.review.weakened import Weakening
     from gitgates.files.changes import History
     from gitgates.files.versions import Changes
     from gitgates.session.call import Call
 
-
 MOST_MARKERS = 3  # the newest: each one costs a comparison
-
-
 _CHANGE = "change"
 
 
@@ -49,15 +47,14 @@ class SessionChange:
     What compares content raises GitError if git fails.
     """
 
-    def __init__(self, call: Call, now: Point | None = None) -> None:
-        """Read where a session began. `now`: the point to compare with; None: the present."""
+    def __init__(self, call: Call) -> None:
+        """Read where a session began."""
         self.repo, self.review = call.repo, settings_of(call.config)
         self.base, self.began_note = first_point(call)
-        self.now = now or call.point
+        self.now = call.point
         self.evidence = evidence_of(call)
         self.is_strict = is_strict(call)
         self._call = call
-        self._comparisons: dict[tuple[str, str, bool], tuple[bool, str]] = {}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -97,14 +94,30 @@ class SessionChange:
         return self.at(self.now)
 
     @lazy
+    def _files(self) -> tuple[FileDifference, ...]:
+        return file_differences(self.whole)
+
+    @lazy
     def weight(self) -> Significance:
         """Return its significance."""
-        return self._weigh(self.whole)
+        return weigh(self._files, self.review)
+
+    @lazy
+    def weakened(self) -> tuple[Weakening, ...]:
+        """Return what in it weakens the checks."""
+        return self._weakened(self.whole, self._files)
+
+    def _weakened(self, trees: Trees, files: tuple[FileDifference, ...]) -> tuple[Weakening, ...]:
+        from gitgates.features.review.weakened import find_weakened  # where something has changed
+
+        return find_weakened(trees, files, self.review) if files else ()
 
     @property
     def is_wanted(self) -> bool:
         """Whether it needs a review: in the strict form, anything that counts does."""
-        return self.weight.counts if self.is_strict else self.weight.significant
+        if self.weight.counts if self.is_strict else self.weight.significant:
+            return True
+        return self.review.weakened == "block" and bool(self.weakened)
 
     @lazy
     def patch(self) -> str:
@@ -125,11 +138,10 @@ class SessionChange:
         decided = (marker for marker in reversed(self.evidence.decisions) if marker.how == DECISION)
         return next(decided, None)
 
-    @property
+    @lazy
     def decision_holds(self) -> bool:
         """Whether that is about the present content."""
-        last = self.decision
-        return last is not None and self.is_of_now(last)
+        return self.decision is not None and self.is_of_now(self.decision)
 
     @property
     def is_reviewed(self) -> bool:
@@ -139,20 +151,11 @@ class SessionChange:
             return bool(holding)
         if any(marker.how == SKIP and marker.by_person for marker in holding):
             return True
-        last = self.decision
-        return last is not None and last.name == COMPLETE and self.is_of_now(last)
+        return bool(self.decision and self.decision.name == COMPLETE and self.decision_holds)
 
     def is_of_now(self, marker: Marker) -> bool:
         """Return whether nothing relevant has changed since a review."""
         return self._holds(marker, strict=True)[0]
-
-    def _weigh(self, span: Trees) -> Significance:
-        changed_files = file_differences(span)
-        paths = (
-            *(file.path for file in changed_files),
-            *(file.was for file in changed_files if file.was),
-        )
-        return weigh(changed_files, kinds_of(paths, self.review), self.review)
 
     def _holds(self, marker: Marker, *, strict: bool) -> tuple[bool, str]:
         """Return whether a review is still valid, and why.
@@ -160,20 +163,19 @@ class SessionChange:
         It holds for the same content, for the same patch, and as long as what has changed since is
         not significant; if `strict`, nothing that counts may have changed.
         """
-        key = (marker.point.tree, marker.patch, strict)
-        if key not in self._comparisons:
-            try:
-                self._comparisons[key] = self._compare(marker, strict=strict)
-            except GitError as error:  # of one review alone
-                self._comparisons[key] = False, f"it cannot be compared: {error.message}"
-        return self._comparisons[key]
-
-    def _compare(self, marker: Marker, *, strict: bool) -> tuple[bool, str]:
         if not marker.point.tree:
             return False, "what it covered is unknown"
         if marker.point.tree == self.now.tree:
             return True, "nothing has changed since"
-        since = self._weigh(self.since(marker))
+        try:
+            return self._compare(marker, strict=strict)
+        except GitError as error:  # of one review alone
+            return False, f"it cannot be compared: {error.message}"
+
+    def _compare(self, marker: Marker, *, strict: bool) -> tuple[bool, str]:
+        trees = self.since(marker)
+        files = file_differences(trees)
+        since = weigh(files, self.review)
         if not since.counts:
             return True, "nothing relevant has changed since"
         # White space is in no patch id, and in a critical file it may have a meaning.
@@ -184,6 +186,8 @@ class SessionChange:
             return False, f"it has changed since: {since.why}"
         if since.significant:
             return False, f"what has changed since is significant: {since.why}"
+        if self.review.weakened == "block" and self._weakened(trees, files):
+            return False, "what has changed since weakens the checks"
         return True, f"what has changed since is below the thresholds: {since.why}"
 
 

@@ -4,37 +4,50 @@ from __future__ import annotations
 
 import click
 
-from gitgates.core.clean import first_few, plain_line, visible, visible_line
-from gitgates.core.errors import OK, UsageError
-from gitgates.features.review.cli_post import done, post, skip
+from gitgates.core.clean import first_few, plain_line, visible
+from gitgates.core.errors import OK
+from gitgates.features.review.cli_done import done, skip
 from gitgates.features.review.cli_session import ReviewGroup, ReviewSession, verb
 from gitgates.features.review.cli_status import status
-from gitgates.features.review.config import settings_of
+from gitgates.features.review.weakened import weakened_lines
 from gitgates.git.diff import diff_text
-from gitgates.verbs.output import dump, format_option, print_json
+from gitgates.verbs.output import dump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.features.review.significance import Weighed
-    from gitgates.features.review.weakening.finding import Weakening
+    from gitgates.features.review.weakened import Weakening
 
 _NAMED = 4  # files that are left out, of each kind
 _LONGEST_PATH = 300
-_NOT_WEAKENED = "nothing found that weakens the checks"
 
 
-@verb("diff", "Show the change to review.", reads=True)
+@verb("diff", "Show the change to review, and what was asked for.", reads=True)
 @click.option("--all", "everything", is_flag=True, help="Include files that do not count.")
-def diff(session: ReviewSession, *, everything: bool) -> int:
-    """Show the changes of the session that must be reviewed, as a diff.
+@click.option("--opinions", is_flag=True, help="Ask the commands of `second_opinions` about it.")
+def diff(session: ReviewSession, *, everything: bool, opinions: bool) -> int:
+    """Show what to review: the person's prompts, what weakens the checks, and the change.
 
-    Generated files, renames, white space, changes by others from a merge or a pull, and concurrent
-    changes that are known to be by others are left out, and listed on standard error.
+    The prompts are shown word for word, the change of this session as a diff. Generated files,
+    renames, white space, and changes by others are left out, and listed on standard error.
+
+    With --opinions, each command of `second_opinions` gets all of this on standard input, and in
+    the file GITGATES_REVIEW_FILE; its answer is shown, and stored in the message log, as it
+    arrives. They run in parallel, each for at most `opinion_timeout`.
+
+    Exit status 0. 1: opinions were asked for, and nobody has answered.
     """
     change = session.change
     files, notes = change.weight.files, [*change.notes]
-    paths = tuple(file.path for file in files if everything or file.counts)
-    dump(diff_text(change.whole, paths) if paths else b"")
+    paths = [file.path for file in files if everything or file.counts]
+    patch = diff_text(change.whole, paths) if paths else b""
+    text = change_text(session.requests, change.weakened)
+    if opinions:
+        from gitgates.features.review.cli_opinions import ask_all  # few reviews ask others
+
+        return ask_all(session, text, patch)
+    if paths:
+        dump(text.encode("utf-8", "replace") + patch)
     if left_out := [file for file in files if not (everything or file.counts)]:
         notes.append(_left_out(left_out))
     for note in notes or (() if paths else ("nothing has changed",)):
@@ -42,24 +55,17 @@ def diff(session: ReviewSession, *, everything: bool) -> int:
     return OK
 
 
-@verb("request", "Show the person's prompts verbatim.", reads=True)
-def request(session: ReviewSession) -> int:
-    """Show the person's prompts of this session, word for word."""
-    requests = session.requests
+def change_text(requests: tuple[str, ...], weakened: tuple[Weakening, ...]) -> str:
+    """Return what stands before the diff of a change. Prompts are indented: none is a heading."""
+    parts = ["# What the person asked for, word for word", ""]
+    for number, request in enumerate(requests, start=1):
+        lines = visible(request).splitlines() or [""]
+        parts += [f"{number}.", *(f"    {line}".rstrip() for line in lines), ""]
     if not requests:
-        click.echo("gitgates: no prompt of this session is recorded", err=True)
-    click.echo(requests_text(requests), nl=False)
-    return OK
-
-
-def requests_text(requests: tuple[str, ...]) -> str:
-    """Return numbered prompts, verbatim, each line indented, so none looks like a heading."""
-    parts = []
-    for number, text in enumerate(requests, 1):
-        lines = visible(text).splitlines() or [""]
-        body = "".join(f"    {line}".rstrip() + "\n" for line in lines)
-        parts.append(f"Request {number} of {len(requests)}:\n{body}")
-    return "\n".join(parts)
+        parts += ["Their prompts are not recorded. Judge the change by itself.", ""]
+    if weakened:
+        parts += ["# What weakens the checks", "", *weakened_lines(weakened), ""]
+    return "\n".join([*parts, "# The change", "", ""])
 
 
 def _left_out(files: list[Weighed]) -> str:
@@ -68,73 +74,8 @@ def _left_out(files: list[Weighed]) -> str:
     for file in files:
         paths = by_why.setdefault(file.why.removeprefix("left out: "), [])
         paths.append(plain_line(file.path, _LONGEST_PATH))
-    parts = []
-    for why, paths in by_why.items():
-        parts.append(f"{first_few(paths, _NAMED)} ({plain_line(why)})")
+    parts = [f"{first_few(paths, _NAMED)} ({plain_line(why)})" for why, paths in by_why.items()]
     return f"left out: {'; '.join(parts)}. To show them: --all"
-
-
-@verb("weakened", "Show changes that weaken the checks.")
-@format_option
-def weakened(session: ReviewSession, fmt: str) -> int:
-    """Show what in the change weakens the checks.
-
-    This includes removed or skipped tests, removed assertions, suppressed warnings, relaxed rules
-    and gates, a less strict CI, and bypassed hooks. There may be a good reason for each; a reviewer
-    should ask for it. Only a person and the configured reviewer may run this command.
-    """
-    from gitgates.engine.hooks import matches_agent
-    from gitgates.features.review.weakening.session import weakened as find
-
-    reviewer, caller = settings_of(session.config).reviewer, session.caller
-    if caller.by_agent and not matches_agent((reviewer,), caller.agent_type):
-        # The agent that did the work must not learn what to hide.
-        raise UsageError(
-            "this is only for the reviewer, who must not have made the change",
-            f"A sub-agent of type `{reviewer}` can run it, or a person in another terminal.",
-        )
-    findings = find(session.change.whole, session.config)
-    if fmt == "json":
-        documents = [finding._asdict() for finding in findings]
-        print_json({"version": 1, "findings": documents})
-        return OK
-    click.echo(_weakened_text(findings), nl=False)
-    for note in session.change.notes:
-        click.echo(f"gitgates: {note}", err=True)
-    return OK
-
-
-def _weakened_text(findings: tuple[Weakening, ...]) -> str:
-    if not findings:
-        return f"{_NOT_WEAKENED}\n"
-    by_path: dict[str, list[str]] = {}
-    for finding in findings:
-        location = f"{finding.line}: " if finding.line else ""
-        line = f"  {location}{finding.what}: {visible_line(finding.detail)}"
-        by_path.setdefault(finding.path, []).append(line)
-    lines = [line for path, details in by_path.items() for line in (visible_line(path), *details)]
-    total = f"{_count(len(findings), 'finding')} in {_count(len(by_path), 'file')}"
-    return "\n".join([*lines, "", total]) + "\n"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-@verb("opinions", "Ask configured commands for a second opinion.")
-@format_option
-def opinions(session: ReviewSession, fmt: str) -> int:
-    """Ask all commands of `second_opinions` for their opinion of the change, in parallel.
-
-    Each gets the person's prompts and the change as a diff, on standard input and in the file
-    GITGATES_REVIEW_FILE. The time limit is `opinion_timeout`. Each answer is shown and stored in
-    the message log as soon as it arrives.
-
-    Exit status 0: at least one answered, or nothing to ask. 1: none answered.
-    """
-    from gitgates.features.review.cli_opinions import ask_all
-
-    return ask_all(session, fmt)
 
 
 @click.group("review", cls=ReviewGroup)
@@ -146,5 +87,5 @@ def command() -> None:
     """
 
 
-for _verb in (status, diff, request, weakened, opinions, done, skip, post):
+for _verb in (status, diff, done, skip):
     command.add_command(_verb)

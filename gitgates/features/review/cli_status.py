@@ -17,6 +17,7 @@ from gitgates.features.review.config import GATE, settings_of
 from gitgates.features.review.end import OFF, ReviewRuling
 from gitgates.features.review.facts import CLAIM, COMPLETE, SKIP
 from gitgates.features.review.text import describe_evidence
+from gitgates.features.review.weakened import weakened_lines
 from gitgates.session.breaker import BLOCKED, BREAKER, PASSED
 from gitgates.session.caller import ago
 from gitgates.verbs.output import format_option, print_json, table
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gitgates.features.review.change import MarkerStatus, SessionChange
     from gitgates.features.review.facts import Marker
     from gitgates.features.review.significance import Significance, Weighed
+    from gitgates.features.review.weakened import Weakening
 
 VERSION = 1
 _LONGEST = 300
@@ -77,6 +79,7 @@ def _lines(session: ReviewSession, change: SessionChange, ruling: ReviewRuling) 
         _row("mode", _mode(session, change)),
         _row("change", _verdict(change.weight)),
         *_files(change.weight),
+        *_rows("weakened", weakened_lines(change.weakened)),
         *_rows("reviews", [_standing(status, now) for status in change.standings]),
     ]
     if (older := len(evidence.markers) - MOST_MARKERS) > 0:
@@ -187,14 +190,14 @@ def _document(
             "min_lines": weight.min_lines,
             "min_files": weight.min_files,
             "why": utf8(weight.why),
-            "paths": [_weighed(file) for file in weight.files],
+            "paths": [{**_plain(file), "counts": file.counts} for file in weight.files],
         },
+        "weakened": [_plain(finding) for finding in change.weakened],
         "reviews": [
             {
-                "how": status.marker.how,
+                **_marker(status.marker),
                 "name": utf8(status.marker.name),
                 "by_person": status.marker.by_person,
-                **_of_marker(status.marker),
                 "holds": status.holds,
                 "why": utf8(status.why),
             }
@@ -203,9 +206,9 @@ def _document(
         "older_reviews": max(0, len(change.evidence.markers) - MOST_MARKERS),
         "decisions": [
             {
+                **_marker(marker),
                 "decision": marker.name,
                 "counts": marker.how != CLAIM,
-                **_of_marker(marker),
                 "holds": change.decision_holds if marker is change.decision else None,
             }
             for marker in reversed(change.evidence.decisions)
@@ -215,13 +218,14 @@ def _document(
     }
 
 
-def _weighed(file: Weighed) -> dict[str, Any]:
-    fields = file._asdict()
-    return {**fields, "path": utf8(file.path), "why": utf8(file.why), "counts": file.counts}
+def _plain(record: Weighed | Weakening) -> dict[str, Any]:
+    fields = record._asdict().items()
+    return {name: utf8(value) if isinstance(value, str) else value for name, value in fields}
 
 
-def _of_marker(marker: Marker) -> dict[str, Any]:
-    return {"agent": marker.agent, "message": marker.message, **_point(marker.point)}
+def _marker(marker: Marker) -> dict[str, Any]:
+    point = _point(marker.point)
+    return {"how": marker.how, "agent": marker.agent, "message": marker.message, **point}
 
 
 def _point(point: Point) -> dict[str, Any]:

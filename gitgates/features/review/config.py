@@ -37,6 +37,7 @@ class Review(Record):
 
     mode: str  # remind, require, off
     required: bool
+    weakened: str  # what comes of a change that weakens the checks: tell, block, off
     prefix: str  # of a prompt that asks for the strict form; empty: none does
     min_lines: float
     min_files: float
@@ -61,10 +62,18 @@ def settings_of(config: Config) -> Review:
 
 
 def is_review_on(config: Config) -> bool:
-    """Return whether the gate `review` is enabled."""
+    """Return whether the gate `review` is enabled: for reviews, or for weakened checks."""
+    return _is_listed(config) and (is_asked(config) or settings_of(config).weakened != "off")
+
+
+def is_asked(config: Config) -> bool:
+    """Return whether a review may be required."""
+    return settings_of(config).mode != "off" or is_strict_possible(config)
+
+
+def _is_listed(config: Config) -> bool:
     ends = [hook for hook in agent_hooks(config) if hook.name in ENDING_HOOKS]
-    gates = {name for hook in ends for name in hook.gates}
-    return GATE in gates and (settings_of(config).mode != "off" or is_strict_possible(config))
+    return any(GATE in hook.gates for hook in ends)
 
 
 def is_strict_possible(config: Config) -> bool:

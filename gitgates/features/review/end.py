@@ -1,15 +1,19 @@
 """Decide on reviews at the end of a turn: was the change reviewed, may the agent stop.
 
 Two forms: the reminder wants evidence that this change was reviewed, by whatever review there is;
-the strict one wants COMPLETE of the reviewer. Neither blocks forever.
+the strict one wants COMPLETE of the reviewer. Neither blocks forever. And what weakens the checks
+is told, whatever the size of the change.
 """
 
 from __future__ import annotations
+
+import zlib
 
 from gitgates.core.environ import skipped_gates
 from gitgates.core.errors import GitError, StateError
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, WARN, Verdict
+from gitgates.features.review import text as review_text
 from gitgates.features.review.change import SessionChange, change_of
 from gitgates.features.review.config import GATE, settings_of
 from gitgates.features.review.facts import (
@@ -20,33 +24,21 @@ from gitgates.features.review.facts import (
     MarkerEntry,
     ReportedEntry,
     ReviewOffEntry,
+    WeakenedEntry,
     is_strict,
 )
-from gitgates.features.review.text import (
-    MOST_BLOCKS,
-    NO_DECISION,
-    NOT_REVIEWED,
-    OPEN_ISSUES,
-    STALE,
-    ReviewRequest,
-    installed,
-    reminder,
-    stop_allowed,
-    strict,
-)
+from gitgates.features.review.text import MOST_BLOCKS, ReviewRequest
 from gitgates.session.breaker import BLOCKED, BREAKER, PASSED, reached
 from gitgates.session.writers import unheard
 from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from gitgates.features.review.facts import Marker
     from gitgates.session.call import Call
 
-
 OFF = "off"  # no review is required at all
+_WEAKENED = "weakened"  # the gates of a round that only tells what weakens the checks
 _LONGEST = 500
 
 
@@ -63,22 +55,31 @@ def decide_end(call: Call) -> Verdict:
 
     Raises: GitError if git cannot compare.
     """
-    skips = skipped_gates(call.env)
-    if GATE in skips and not settings_of(call.config).required:
+    review, skips = settings_of(call.config), skipped_gates(call.env)
+    if GATE in skips and not review.required:
         call.rests_on[GATE] = ReviewRuling(OFF, why=f"{skips[GATE]} skips it here")
         return _skipped(call, skips[GATE])
-    if settings_of(call.config).mode == "off" and not is_strict(call):
+    is_off = review.mode == "off" and not is_strict(call)
+    if is_off and review.weakened == "off":
         call.rests_on[GATE] = ReviewRuling(OFF, why="the mode is off")
         return Verdict()
     change = change_of(call)
     if not (change.now.tree and change.base.tree):
         text = "gitgates: review: no decision was made, because snapshot not found"
         return Verdict(WARN, to_person=text)
-    ruling = make_ruling(change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker)
+    if is_off and review.weakened != "block":
+        ruling = ReviewRuling(OFF, why="the mode is off")
+    else:
+        ruling = make_ruling(
+            change, prompt=call.prompt, blocks=call.blocks, limits=call.config.breaker
+        )
     call.rests_on[GATE] = ruling
-    if ruling.outcome == PASSED:
-        return _messages_if_allowed(call, change)
-    return _refuse(call, change, ruling)
+    verdict = Verdict()
+    if ruling.outcome in (BLOCKED, BREAKER):
+        verdict = _refuse(call, change, ruling)
+    elif change.is_wanted and change.is_reviewed:
+        verdict = _reported(call, change)
+    return _told_of_weakened(call, change, is_blocked=verdict.level == BLOCK).joined(verdict)
 
 
 def make_ruling(
@@ -121,12 +122,42 @@ def _why_allowed(change: SessionChange, prompt: str) -> str:
 
 def _missing(change: SessionChange) -> str:
     if not change.is_strict:
-        return NOT_REVIEWED
+        return review_text.NOT_REVIEWED
     if change.decision is None:
-        return NO_DECISION
+        return review_text.NO_DECISION
     if change.decision.name == COMPLETE or not change.decision_holds:
-        return STALE
-    return OPEN_ISSUES
+        return review_text.STALE
+    return review_text.OPEN_ISSUES
+
+
+def _told_of_weakened(call: Call, change: SessionChange, *, is_blocked: bool) -> Verdict:
+    """Tell the agent and the person what weakens the checks, each finding once.
+
+    A host tells an agent at the end of a turn by a block alone: one that nothing else keeps at work
+    is kept there once. `is_blocked`: this one is.
+    """
+    if change.review.weakened == "off":
+        return Verdict()
+    findings = {_digest(finding): finding for finding in change.weakened}
+    new_digests = [digest for digest in findings if digest not in change.evidence.weakened]
+    if not new_digests:
+        return Verdict()
+    from gitgates.features.review.weakened import in_one_line  # most changes weaken nothing
+
+    line = in_one_line(findings[digest] for digest in new_digests)
+    to_person = f"gitgates: review: the agent's changes weaken the checks: {line}"
+    warning = Verdict(WARN, to_person=to_person, entries=(WeakenedEntry(new_digests),))
+    if not is_blocked and reached(call.blocks, call.config.breaker):
+        return warning
+    entries = warning.entries
+    if not is_blocked:
+        entries += (call.round(_WEAKENED, BLOCKED, tree=change.now.tree),)
+    return warning._replace(level=BLOCK, to_agent=review_text.weakened(line), entries=entries)
+
+
+def _digest(finding: tuple[object, ...]) -> str:
+    path, what, detail, *_line = finding
+    return f"{zlib.crc32(f'{path}: {what}: {detail}'.encode('utf-8', 'replace')):08x}"
 
 
 def _skipped(call: Call, by: str) -> Verdict:
@@ -138,18 +169,15 @@ def _skipped(call: Call, by: str) -> Verdict:
     )
 
 
-def _messages_if_allowed(call: Call, change: SessionChange) -> Verdict:
+def _reported(call: Call, change: SessionChange) -> Verdict:
     """Return the messages to the person about an agent that may stop, each once."""
-    if not (change.is_wanted and change.is_reviewed):
-        return Verdict()
-    entries: list[Any] = []
-    if change.is_strict and settings_of(call.config).mode != "require":
-        entries.append(ReviewOffEntry("COMPLETE"))
+    verdict = Verdict()
+    if change.is_strict and change.review.mode != "require":
+        verdict = Verdict(entries=(ReviewOffEntry("COMPLETE"),))
     text, message = _complete(call, change) if change.is_strict else _skip_reason(call, change)
     if not text or message in change.evidence.reported:
-        return Verdict(entries=tuple(entries))
-    entries.append(ReportedEntry(message))
-    return Verdict(WARN, to_person=text, entries=tuple(entries))
+        return verdict
+    return verdict.joined(Verdict(WARN, to_person=text, entries=(ReportedEntry(message),)))
 
 
 def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
@@ -162,10 +190,8 @@ def _complete(call: Call, change: SessionChange) -> tuple[str, str]:
         for other in change.evidence.decisions
         if (other.how, other.name) == (DECISION, ISSUES) and other.point.tree == decision.point.tree
     ]
-    return (
-        f"gitgates: review: COMPLETE: {_marker_line(call, decision)}{''.join(others)}",
-        decision.message,
-    )
+    text = f"gitgates: review: COMPLETE: {_marker_line(call, decision)}{''.join(others)}"
+    return text, decision.message
 
 
 def _skip_reason(call: Call, change: SessionChange) -> tuple[str, str]:
@@ -201,7 +227,19 @@ def message_of(call: Call, message_id: str) -> str:
 
 
 def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
-    request = _review_request(call, change, ruling)
+    decision = change.decision
+    agents, skills = review_text.installed(
+        change.review, call.repo.root_abs, call.env, call.payload.host
+    )
+    request = ReviewRequest(
+        change=change,
+        why=ruling.why,
+        message=message_of(call, decision.message) if decision else "",
+        root_abs=call.repo.root_abs if call.is_elsewhere else "",
+        agents=agents,
+        skills=skills,
+        number=change.evidence.blocks.get(call.prompt, 0) + 1,
+    )
     entry = call.round(
         GATE,
         ruling.outcome,
@@ -212,25 +250,12 @@ def _refuse(call: Call, change: SessionChange, ruling: ReviewRuling) -> Verdict:
     )
     if ruling.outcome == BREAKER:
         _write_ledger(call, "review-breaker", {"session": call.payload.session, "how": ruling.how})
-        return Verdict(WARN, to_person=stop_allowed(request, ruling.how), entries=(entry,))
-    text = strict(request) if change.is_strict else reminder(request)
-    if why := unheard(call):
-        text = f"{text}\n\n{why}"
-    return Verdict(BLOCK, to_agent=text, to_person=why, entries=(entry,))
-
-
-def _review_request(call: Call, change: SessionChange, ruling: ReviewRuling) -> ReviewRequest:
-    root_abs, decision = call.repo.root_abs, change.decision
-    agents, skills = installed(change.review, root_abs, call.env, call.payload.host)
-    return ReviewRequest(
-        change=change,
-        why=ruling.why,
-        message=message_of(call, decision.message) if decision else "",
-        root_abs=root_abs if call.is_elsewhere else "",
-        agents=agents,
-        skills=skills,
-        number=change.evidence.blocks.get(call.prompt, 0) + 1,
-    )
+        text = review_text.stop_allowed(request, ruling.how)
+        return Verdict(WARN, to_person=text, entries=(entry,))
+    make_text = review_text.strict if change.is_strict else review_text.reminder
+    notes = unheard(call)
+    to_agent = "\n\n".join(filter(None, (make_text(request), notes)))
+    return Verdict(BLOCK, to_agent=to_agent, to_person=notes, entries=(entry,))
 
 
 def _write_ledger(call: Call, what: str, fields: dict[str, object]) -> None:
@@ -253,13 +278,10 @@ def marker_now(call: Call, how: str, name: str) -> MarkerEntry | None:
         change = SessionChange(call)
         if how == "agent":
             change.now = change.evidence.starting_points.get(payload.agent_id, change.now)
-    except GitError as error:
-        call.say(error.message)
-        return None
-    try:
         patch = change.patch if change.now.tree else ""
     except GitError as error:
         call.say(error.message)
+        return None
     return MarkerEntry(
         how=how,
         name=name,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from gitgates.core.agent_types import Point
-from gitgates.core.lifecycle import kind_of
 from gitgates.core.record import LazyRecord, Record
 from gitgates.features.review.config import GATE, settings_of
 from gitgates.hosts import DEFAULT_AGENT, agent_host
-from gitgates.session.facts import EventEntry, RoundEntry
+from gitgates.session.facts import RoundEntry
 from gitgates.session.journal import Projection, entry, is_a, point_of
 
 TYPE_CHECKING = False
@@ -98,6 +97,13 @@ class ReportedEntry(LazyRecord):
     message: str  # the id of the message with the details
 
 
+@entry("weakened")
+class WeakenedEntry(LazyRecord):
+    """The agent and the person have been told of changes that weaken the checks."""
+
+    found: list[str]  # a digest of each
+
+
 class Marker(Record):
     """Evidence that a review ran: the content that it saw, and a decision's outcome."""
 
@@ -125,6 +131,7 @@ class Evidence(Record):
     sent_back: Mapping[str, int] = {}  # reviewer's id → ends without a decision
     rulings: tuple[tuple[str, str, str], ...] = ()  # prompt, tree, outcome of each ruling at a stop
     reported: frozenset[str] = frozenset()  # messages that the person has been told of
+    weakened: frozenset[str] = frozenset()  # digests of what weakens the checks, and was told
 
 
 def _turned(state: Fact, fact: Fact) -> None:
@@ -160,11 +167,7 @@ def _marker(state: Fact, fact: Fact) -> None:
     if key and key in state["keys"]:
         return  # the event was delivered twice
     state["keys"] |= {key}
-    prompt_id = str(fact.get("prompt_id", ""))
-    if marker.how == "command" and prompt_id:
-        state["typed"] = {**state["typed"], prompt_id: marker}
-    else:
-        _add_marker(state, marker)
+    _add_marker(state, marker)
 
 
 def _add_marker(state: Fact, marker: Marker) -> None:
@@ -181,14 +184,6 @@ def _decision(state: Fact, fact: Fact) -> None:
         state["used"] |= {str(fact.get("digest", ""))}
         state["undecided"] = 0
         state["sent_back"] = {**state["sent_back"], marker.agent: 0}
-
-
-def _event(state: Fact, fact: Fact) -> None:
-    # A typed command that could not be expanded starts no review: no end of a turn follows.
-    if kind_of(fact["event"]) == "turn-end" and fact.get("prompt_id") in state["typed"]:
-        typed = {**state["typed"]}
-        _add_marker(state, typed.pop(fact["prompt_id"]))
-        state["typed"] = typed
 
 
 def _round(state: Fact, fact: Fact) -> None:
@@ -213,10 +208,13 @@ def _reported(state: Fact, fact: Fact) -> None:
     state["reported"] |= {str(fact["message"])}
 
 
+def _weakened(state: Fact, fact: Fact) -> None:
+    state["weakened"] |= {*map(str, fact["found"])}
+
+
 EVIDENCE: Projection[Evidence] = Projection(
     Evidence,
     {
-        EventEntry: _event,
         ReviewOnEntry: _turned,
         ReviewOffEntry: _turned,
         ReviewBeganEntry: _began,
@@ -225,9 +223,9 @@ EVIDENCE: Projection[Evidence] = Projection(
         DecisionEntry: _decision,
         RoundEntry: _round,
         ReportedEntry: _reported,
+        WeakenedEntry: _weakened,
     },
     keys=frozenset(),
-    typed={},
 )
 fold = EVIDENCE.fold
 

@@ -60,6 +60,11 @@ _KEYS = (
         "Neither `SKIP`, `GITGATES_SKIP` nor `gitgates.local.toml` can disable the gate or "
         "change these keys."
     ),
+    Key("weakened", v.one_of("tell", "block", "off"), '"tell"', weaker=("off", "tell")).means(
+        "What comes of a change that weakens the checks, such as a skipped test or a lowered "
+        "threshold. `tell`: at the end of the turn, the agent is told once, and the person. "
+        "`block`: such a change needs a review, too, however small it is. `off`: it is only listed."
+    ),
     Key("prefix", _PREFIX, '"#review"', weaker="any").means(
         "The prefix of prompts that request the strict form, in any mode; with `:stop` after "
         "it, a prompt cancels the request. Empty: disabled."
@@ -107,7 +112,7 @@ _KEYS = (
         weaker="more",
     ).means("Prefixes of shell commands that the reviewer may run."),
     Key("second_opinions", v.NAMES, "[]", weaker="fewer").means(
-        "Commands that `gitgates review opinions` runs, with the request and the change on "
+        "Commands that `gitgates review diff --opinions` runs, with the request and the change on "
         "standard input,"
         " such as `codex exec -`."
     ),

@@ -11,6 +11,7 @@ from gitgates.core.types import BLOCK, STOP, WARN, Verdict
 from gitgates.engine.hooks import matches_agent
 from gitgates.features.review.config import (
     asks_for_review,
+    is_asked,
     is_review_on,
     review_needs,
     reviews,
@@ -33,7 +34,7 @@ follows_writers = is_review_on
 
 def rules(config: Config) -> str:
     """Return the rules on reviews for the start of a session."""
-    if not is_review_on(config):
+    if not (is_review_on(config) and is_asked(config)):
         return ""
     from gitgates.features.review.text import rules_of
 

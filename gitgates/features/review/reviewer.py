@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 
-from gitgates.core.lifecycle import kind_of
 from gitgates.core.types import BLOCK, WARN, Verdict
 from gitgates.features.review.config import (
     GATE,
+    is_asked,
     is_review_on,
     is_reviewer,
     is_strict_possible,
@@ -45,8 +45,6 @@ _TOKEN_BYTES = 16
 _TOOLS = ("__review_status", "__post_review")  # of `gitgates mcp`
 _WATCHED = "reviewer "  # before the path of a file that defines it
 _MOST_SENT_BACK = 2  # times, for a reviewer that ends without a decision
-_FAR = 200  # characters: further in, a prefix is not at the start
-_WHAT_IS_NEAR = "gitgates: to request a review, start the prompt with `{}` and a space"
 _SCHEDULED = (
     "gitgates: a prompt scheduled by the agent starts with `{}`, which only counts in your own "
     "prompts. If it is yours, rephrase it and submit it again"
@@ -59,7 +57,7 @@ follows_writers = is_review_on
 
 def agents(config: Config) -> tuple[WantedAgent, ...]:
     """Return the reviewer."""
-    if not is_review_on(config):
+    if not (is_review_on(config) and is_asked(config)):
         return ()
     from gitgates.core.policy import WantedAgent  # for those that install it, or look for it
 
@@ -128,8 +126,8 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     payload, review = call.payload, settings_of(call.config)
     verdict: Verdict | None = None
     match payload.kind:
-        case "prompt" if review.prefix and review.prefix[:1] in payload.prompt[:_FAR]:
-            verdict = _decide_prompt(call)
+        case "prompt" if switch := switch_in(payload.prompt, review.prefix):
+            verdict = _turn(call, on=switch == ON)
         case "before-tool" if is_reviewer(review, payload.agent_type):
             verdict = _hold(call)
         case "subagent-start" if reviews(review, payload):
@@ -150,61 +148,34 @@ def switch_in(prompt: str, prefix: str) -> str:
     return {prefix.casefold(): ON, (prefix + _STOP).casefold(): OFF}.get(words[0], "")
 
 
-def is_near(prompt: str, prefix: str) -> bool:
-    """Return whether a prompt has a misspelt prefix: `#review, …`, `#review: …`."""
-    words = prompt.split(maxsplit=1)
-    if not (words and prefix) or switch_in(prompt, prefix):
-        return False
-    rest = words[0].casefold().removeprefix(prefix.casefold())
-    return rest != words[0].casefold() and not rest[0].isalnum() and rest[0] not in "-_/"
-
-
-def _decide_prompt(call: Call) -> Verdict | None:
-    prompt, prefix = call.payload.prompt, settings_of(call.config).prefix
-    switch = switch_in(prompt, prefix)
-    if call.payload.automatic:
-        return Verdict(WARN, to_person=_SCHEDULED.format(prefix)) if switch else None
-    if switch:
-        return _turn(call, on=switch == ON)
-    if is_near(prompt, prefix):
-        return Verdict(WARN, to_person=_WHAT_IS_NEAR.format(prefix))
-    return None
-
-
 def _turn(call: Call, *, on: bool) -> Verdict:
     """Switch the strict form. Recorded at once: a snapshot may take too long."""
     from gitgates.features.review.text import installed, strict_began
 
-    review = settings_of(call.config)
+    review, payload = settings_of(call.config), call.payload
+    if payload.automatic:
+        return Verdict(WARN, to_person=_SCHEDULED.format(review.prefix))
     call.record(ReviewOnEntry() if on else ReviewOffEntry())
+    host = agent_host(payload.host or DEFAULT_AGENT)
+    to_agent = ""
     if not on and review.mode == "require":
+        text = "this repository always requires an independent review; prompts cannot change that"
+    elif not on:
+        text = "the request for an independent review was cancelled"
+        to_agent = "The person cancelled the request for an independent review."
+    elif not host.PROTOCOL.hands_tokens:
         text = (
-            "gitgates: this repository always requires an independent review; prompts "
-            "cannot change that."
+            f"{host.TITLE} cannot tell an independent reviewer from the agent; any review is "
+            "accepted instead"
         )
-        return Verdict(WARN, to_person=text)
-    if not on:
-        ended = "the request for an independent review"
-        to_agent = f"The person cancelled {ended}."
-        return Verdict(WARN, to_agent=to_agent, to_person=f"gitgates: {ended} was cancelled.")
-    if not any(
-        GATE in hook.gates for hook in call.config.hooks if kind_of(hook.name) == "turn-end"
-    ):
-        text = "gitgates: the hook Stop does not list `review`; no review will be required"
-        return Verdict(WARN, to_person=text)
-    host = agent_host(call.payload.host or DEFAULT_AGENT)
-    if not host.PROTOCOL.hands_tokens:
+    else:
         text = (
-            f"gitgates: {host.TITLE} cannot tell an independent reviewer from the agent; any "
-            "review is accepted instead"
+            f"an independent review is required: work ends when `{review.reviewer}` has posted "
+            f"COMPLETE. To cancel, start a prompt with {review.prefix}{_STOP}."
         )
-        return Verdict(WARN, to_person=text)
-    person = (
-        f"gitgates: an independent review is required: work ends when `{review.reviewer}` has "
-        f"posted COMPLETE. To cancel, start a prompt with {review.prefix}:stop."
-    )
-    agents, _skills = installed(review, call.repo.root_abs, call.env, call.payload.host)
-    return Verdict(WARN, to_agent=strict_began(review, agents), to_person=person)
+        agents, _skills = installed(review, call.repo.root_abs, call.env, payload.host)
+        to_agent = strict_began(review, agents)
+    return Verdict(WARN, to_agent=to_agent, to_person=f"gitgates: {text}")
 
 
 def _begin(call: Call) -> Verdict:

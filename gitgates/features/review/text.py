@@ -73,14 +73,28 @@ def describe_evidence(how: str, name: str) -> str:
     return _HOW.get(how, "`{}`").format(plain_line(name or how))
 
 
+def weakened(line: str) -> str:
+    """Return what an agent is told of changes that weaken the checks."""
+    return (
+        f"Your changes weaken the checks: {line}. Undo what nobody asked for; of the rest, say why "
+        "in your report. `gitgates review status` lists all of it."
+    )
+
+
 def reminder(request: ReviewRequest) -> str:
     """Return the request to an agent to have its change reviewed."""
+    weight = request.change.weight
     cd = f"cd {quote(request.root_abs)} && " if request.root_abs else ""
-    head = (
-        "The changes of this session are large enough to need a review, and there is no "
-        "evidence of one:"
-        f" {request.change.weight.why}."
-    )
+    if weight.significant:
+        head = (
+            "The changes of this session are large enough to need a review, and there is no "
+            f"evidence of one: {weight.why}."
+        )
+    else:
+        head = (
+            "The changes of this session weaken the checks, so they need a review, and there is no "
+            "evidence of one."
+        )
     lines = [head, *_change(request)]
     for status in request.change.standings[:1]:
         how = describe_evidence(status.marker.how, status.marker.name)
@@ -93,16 +107,13 @@ def reminder(request: ReviewRequest) -> str:
     how = ", in one of these ways" if ways else ""
     have = f"Have the change reviewed{_location(request)}{how}, then end your turn again:"
     rest = (
-        f"- review it yourself: read all of `{cd}gitgates review diff` as if somebody else "
-        "had written it, then"
-        f' `{cd}gitgates review done --summary "what you looked at, and what you '
+        f"- review it yourself: read all of `{cd}gitgates review diff` as if somebody else had "
+        f'written it, then `{cd}gitgates review done --summary "what you looked at, and what you '
         'found"`\n'
         "Fix what the review finds. Later changes need another review only if they are "
-        "significant again."
-        "\n"
+        "significant again.\n"
         "If this change needs no review, say why instead; this is recorded and reported to the "
-        "person: "
-        f'`{cd}gitgates review skip --reason "…"`'
+        f'person: `{cd}gitgates review skip --reason "…"`'
     )
     return "\n".join([*lines, "", _HEADING, have, *ways, rest, *_count(request)])
 
@@ -227,17 +238,16 @@ def strict_began(review: Review, agents: tuple[str, ...]) -> str:
 def reviewer_task(review: Review, token: str) -> str:
     """Return the instructions to the reviewer: its token, and how to decide."""
     opinions = (
-        " `gitgates review opinions` asks others for a second opinion; give that command a "
+        " `gitgates review diff --opinions` asks others for a second opinion; give that command a "
         "timeout of 600000."
         if review.second_opinions
         else ""
     )
     return (
         "You are the independent reviewer of this session, and work for the person, not for "
-        "the agent that started you. You can only read. Start with `gitgates review request` "
-        "(the person's prompts, verbatim),"
-        " `gitgates review diff` (the change) and `gitgates "
-        f"review weakened` (what weakens the checks).{opinions} Then post your decision, once:\n"
+        "the agent that started you. You can only read. Start with `gitgates review diff`: the "
+        "person's prompts, verbatim, what weakens the checks, and the change."
+        f"{opinions} Then post your decision, once:\n"
         f"{_post(token)}\n"
         "The token is yours alone: do not write it anywhere else. Put text that contains `$` "
         "or backticks in single quotes. You cannot end without a decision."
@@ -254,7 +264,7 @@ def sent_back(token: str, why: str) -> str:
 
 def _post(token: str) -> str:
     return (
-        f"gitgates review post --token {token} --decision COMPLETE|ISSUES --summary '…' "
+        f"gitgates review done --token {token} --decision COMPLETE|ISSUES --summary '…' "
         "[--reasoning '…'] [--message-to-agent '…'] [--second-opinion NAME='…']"
     )
 

@@ -21,7 +21,7 @@ async def post_review(
     """Post your decision on the change, COMPLETE or ISSUES, as its reviewer, with your token."""
     options = (f"--decision={decision}", f"--summary={summary}", f"--token={token}")
     return await run_verb(
-        "review", "post", *by(caller), *options, f"--message-to-agent={message_to_agent}"
+        "review", "done", *by(caller), *options, f"--message-to-agent={message_to_agent}"
     )
 
 

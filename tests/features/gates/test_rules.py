@@ -117,7 +117,7 @@ REQUIRED = (
         (table(Review, prefix=""), REMINDED),
         (table(Review, mode="require"), REQUIRED),
         (table(Review, mode="off"), f"review:{ASKED}"),
-        (table(Review, mode="off", prefix=""), ""),
+        (table(Review, mode="off", prefix="", weakened="off"), ""),
     ],
 )
 def test_what_a_review_asks_for(review: Review, said: str) -> None:
@@ -137,7 +137,7 @@ def test_a_review_alone(repo: Repo) -> None:
 
 
 def test_a_review_that_is_never_asked_for_is_not_told_of() -> None:
-    review = table(Review, mode="off", prefix="")
+    review = table(Review, mode="off", prefix="", weakened="off")
     hooks = (Hook(name="Stop", gates=("review",)),)
     assert rules_text(with_tables(Config(hooks=hooks), review)) == ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -87,44 +86,6 @@ def weight(repo: Repo) -> tuple[bool, float, float, list[str]]:
     return change["significant"], change["lines"], change["files"], whys
 
 
-def test_lines_that_a_formatter_wraps_weigh_nothing(repo: Repo) -> None:
-    repo.write("a.py", calls(", "))
-    agent = begin(repo, REVIEW)
-    agent.edit("a.py", WRAPPED)
-    agent.stop()
-    assert weight(repo) == (False, 0, 0, ["code, weight 1, only line endings differ"])
-    agent.edit("a.py", WRAPPED.replace("b7,", "b8,"))
-    assert weight(repo)[:3] == (True, 240, 1)  # these lines belong together
-    agent.edit("a.py", calls(", ").replace("call", "other"))
-    reason(agent.stop(last_assistant_message="renamed"))
-
-
-def notebook(*sources: str, run: int) -> str:
-    cells = [
-        {
-            "cell_type": "code",
-            "source": one.splitlines(keepends=True),
-            "outputs": [{"data": {"text/plain": [f"{run} {n}\n" for n in range(99)]}}],
-            "execution_count": run,
-        }
-        for one in sources
-    ]
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}, indent=1) + "\n"
-
-
-def test_of_a_notebook_only_the_sources_count(repo: Repo) -> None:
-    repo.write("a.ipynb", notebook("x = 1\ny = 2", run=1))
-    agent = begin(repo, REVIEW)
-    agent.edit("a.ipynb", notebook("x = 1\ny = 2", run=2))
-    assert agent.stop() == {}
-    assert weight(repo) == (False, 0, 0, ["left out: no cell source differs"])
-    agent.edit("a.ipynb", notebook("x = 1\ny = 3\nz = 4", run=3))
-    agent.edit("b.ipynb", notebook("one = 1\n\ntwo = 2", run=1))
-    assert weight(repo)[:3] == (False, 4, 2)
-    agent.edit("a.ipynb", notebook("x = 1\ny = 2", run=2) + "}")  # then it is a text
-    reason(agent.stop(last_assistant_message="damaged"))
-
-
 def test_a_commit_on_a_branch_that_was_left_again(repo: Repo) -> None:
     agent = changed(repo)
     with agent.call():
@@ -132,14 +93,6 @@ def test_a_commit_on_a_branch_that_was_left_again(repo: Repo) -> None:
         repo.commit_all("work")
         repo.git("checkout", "-q", "main")
     assert "`a.py` +60" in reason(agent.stop())
-
-
-def test_a_typed_command_that_could_not_be_expanded_is_no_review(repo: Repo) -> None:
-    agent = changed(repo)
-    agent.prompt("/security-review")
-    agent.send("UserPromptExpansion", command_name="security-review", prompt="/security-review")
-    agent.prompt("go on")  # no stop came: the client could not run it
-    assert "there is no evidence of one" in reason(agent.stop())
 
 
 def test_a_review_in_a_worktree_holds_where_the_commits_come_to(repo: Repo, tmp_path: Path) -> None:
@@ -247,7 +200,7 @@ def test_a_slow_snapshot_loses_no_prompt(repo: Repo, tmp_path: Path) -> None:
     agent.edit("a.py", "x = 1\n")
     assert agent.said == []  # what git had started holds no lock any more
     assert "independent review" in reason(agent.stop())
-    assert "#review do it" in say(agent, "review", "request").stdout.decode()
+    assert "#review do it" in say(agent, "review", "diff").stdout.decode()
 
 
 def test_content_of_before_an_unheard_stop_is_still_asked_about(repo: Repo) -> None:

@@ -37,7 +37,7 @@ def token_in(text: str) -> str:
 def post(
     agent: Agent, token: str, decision: str = "COMPLETE", agent_id: str = "r1", **fields: str
 ) -> Any:
-    args = ["review", "post", "--decision", decision, "--summary", "looked at all of it"]
+    args = ["review", "done", "--decision", decision, "--summary", "looked at all of it"]
     args += ["--token", token] if token else []
     args += [part for name, text in fields.items() for part in (f"--{name}", text)]
     kind = "reviewer" if agent_id else ""
@@ -175,7 +175,7 @@ def test_a_prompt_that_the_agent_has_scheduled_is_none_of_the_person(repo: Repo,
     told = agent.prompt("#review:stop")["systemMessage"]
     assert "only counts in your own prompts" in told
     assert "did not say COMPLETE" in agent.stop(again=True)["systemMessage"]  # no new attempts
-    assert "review:stop" not in say(agent, "review", "request").stdout.decode()
+    assert "review:stop" not in say(agent, "review", "diff").stdout.decode()
     agent.prompt("#review:stop now")
     assert agent.stop() == {}
 
@@ -376,7 +376,7 @@ def test_a_token_that_came_with_a_block_is_not_in_the_journal_either(repo: Repo)
     agent = asked(repo)
     first = start_reviewer(agent)
     second = token_in(reason(agent.sub_stop("reviewer", "r1")))
-    command = f"gitgates review post \\\n --tok'e'n {second} --summary x; echo {first}"
+    command = f"gitgates review done \\\n --tok'e'n {second} --summary x; echo {first}"
     within = {"agent_id": "r1", "agent_type": "reviewer"}
     agent.pre("Bash", tool_input={"command": command}, **within)
     kept = b"".join(path.read_bytes() for path in repo.path.glob(".git/gitgates/**/*.jsonl"))
@@ -420,18 +420,6 @@ def test_a_prompt_that_ends_what_the_configuration_requires(repo: Repo) -> None:
     agent = begin(repo, REQUIRE)
     answer = agent.prompt("#review:stop")
     assert "always requires an independent review" in answer["systemMessage"]
-
-
-def test_a_prompt_that_asks_where_no_stop_waits(repo: Repo) -> None:
-    agent = begin(repo, '[hooks.SubagentStop]\ngates = ["review"]\n')
-    answer = agent.prompt("#review do it")
-    assert "no review will be required" in answer["systemMessage"]
-
-
-def test_a_prompt_that_looks_as_if_it_asked(repo: Repo) -> None:
-    agent = begin(repo, REVIEW)
-    assert "and a space" in agent.prompt("#review: do it")["systemMessage"]
-    assert agent.prompt("see #review: do it") == {}
 
 
 def test_a_skipped_gate_in_the_strict_form_is_told(repo: Repo) -> None:

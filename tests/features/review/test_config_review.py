@@ -154,10 +154,10 @@ def test_all_of_it() -> None:
             '[review]\nmin_line = 1\nzzz = 1\n"weigths" = {}',
             (
                 "review.min_line: unknown key. Did you mean `min_lines`?\n"
-                "gitgates.toml: review.zzz: unknown key. Known keys: mode, required, prefix, "
-                "min_lines, min_files, weights, tests, documentation, generated, critical, ignore, "
-                "skills, agents, reviewer, reviewer_model, reviewer_commands, second_opinions, "
-                "opinion_timeout.\n"
+                "gitgates.toml: review.zzz: unknown key. Known keys: mode, required, weakened, "
+                "prefix, min_lines, min_files, weights, tests, documentation, generated, critical, "
+                "ignore, skills, agents, reviewer, reviewer_model, reviewer_commands, "
+                "second_opinions, opinion_timeout.\n"
                 "gitgates.toml: review.weigths: unknown key. Did you mean `weights`?"
             ),
         ),

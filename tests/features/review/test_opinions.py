@@ -45,7 +45,12 @@ def ready(repo: Repo, *commands: str, timeout: float = 60) -> Agent:
 
 
 def asked(repo: Repo, *args: str, **env: str) -> subprocess.CompletedProcess[bytes]:
-    return repo.gitgates("review", "opinions", *args, env=env)
+    return repo.gitgates("review", "diff", "--opinions", *args, env=env)
+
+
+def answers(repo: Repo) -> list[str]:
+    """Return what is stored of each answer, in the order in which they came."""
+    return [one["data"]["text"] for one in messages(repo)]
 
 
 def messages(repo: Repo) -> list[dict[str, Any]]:
@@ -59,7 +64,8 @@ def test_each_is_told_the_request_and_the_change(repo: Repo, out: Path) -> None:
     question = (out / "stdin").read_text()
     assert (out / "file").read_text() == question
     assert question.startswith("You are asked for a second opinion")
-    assert "word for word\n\n1. make it add\n\n# The change\n\ndiff --git " in question
+    asked_for = "word for word\n\n1.\n    make it add\n\n# The change\n\ndiff --git "
+    assert asked_for in question
     assert question.endswith("+def add(a, b):\n+    return a - b\n")
 
 
@@ -84,6 +90,7 @@ ISSUES
 == eval: COMPLETE (message {ids[1]}) ==
 fine
 **COMPLETE**
+
 """
     )
     assert done.returncode == 0
@@ -98,18 +105,18 @@ fine
     assert [one["data"]["decision"] for one in (first, second)] == ["ISSUES", "COMPLETE"]
 
 
-def test_what_fails_is_no_opinion(repo: Repo, out: Path) -> None:
+def test_what_fails_is_no_opinion(repo: Repo) -> None:
     ready(repo, "echo no quota; false", "nonesuch -p", "true", "kill -9 $$", "echo fine")
-    done = asked(repo, "--format", "json")
-    told = json.loads(done.stdout)["opinions"]
-    assert [(one["name"], one["status"], one["reason"]) for one in told] == [
-        ("echo 1", "failed", "it failed: exit status 1"),
-        ("nonesuch", "not-started", "it could not be started: command not found: nonesuch"),
-        ("true", "silent", "it printed nothing"),
-        ("kill", "killed", "it was killed by signal 9"),
-        ("echo 2", "answered", ""),
+    done = asked(repo)
+    headings = [line for line in done.stdout.decode().splitlines() if line.startswith("==")]
+    assert sorted(heading.partition(" (message")[0] for heading in headings) == [
+        "== echo 1: no opinion, it failed: exit status 1",
+        "== echo 2",
+        "== kill: no opinion, it was killed",
+        "== nonesuch: no opinion, it could not be started: command not found: nonesuch",
+        "== true: no opinion, it printed nothing",
     ]
-    assert (done.returncode, out.exists()) == (0, True)
+    assert done.returncode == 0
 
 
 def test_one_that_takes_too_long_is_ended_with_all_it_has_started(repo: Repo, out: Path) -> None:
@@ -119,7 +126,7 @@ def test_one_that_takes_too_long_is_ended_with_all_it_has_started(repo: Repo, ou
     (message,) = messages(repo)
     kept = f"(message {message['id']})"
     expected = f"== sleep: no opinion, it took too long: limit 1 s {kept} ==\n"
-    assert done.stdout.decode() == expected
+    assert done.stdout.decode().rstrip() == expected.rstrip()
     pid = (out / "pid").read_text().strip()
     # A zombie that nobody has waited for yet has ended, too.
     state = repo.ask("ps", "-o", "stat=", "-p", pid).stdout.strip()
@@ -131,8 +138,8 @@ def test_they_run_side_by_side(repo: Repo) -> None:
     # Each waits until the other one is there: one after the other, none would answer.
     meet = 'touch "$OUT/{0}"; until [ -e "$OUT/{1}" ]; do :; done; echo met'
     ready(repo, meet.format("a", "b"), meet.format("b", "a"), timeout=30)
-    done = asked(repo, "--format", "json")
-    assert [one["text"] for one in json.loads(done.stdout)["opinions"]] == ["met", "met"]
+    asked(repo)
+    assert answers(repo) == ["met", "met"]
 
 
 def test_none_is_configured(repo: Repo) -> None:
@@ -140,8 +147,6 @@ def test_none_is_configured(repo: Repo) -> None:
     done = asked(repo)
     assert done.stdout.startswith(b"no second opinions are configured\n")
     assert (done.returncode, done.stderr) == (0, b"")
-    document = json.loads(asked(repo, "--format", "json").stdout)
-    assert document == {"version": 1, "opinions": []}
 
 
 def test_nothing_has_changed(repo: Repo) -> None:
@@ -158,8 +163,8 @@ def test_hooks_that_another_agent_sets_off_are_silent(repo: Repo, out: Path) -> 
         (out / f"event{number}").write_text(json.dumps(event))
     fire = "; ".join(f'{HOOK} < "$OUT/event{number}"' for number in range(len(events)))
     ready(repo, f"{fire}; echo COMPLETE")
-    done = asked(repo, "--format", "json")
-    assert [one["text"] for one in json.loads(done.stdout)["opinions"]] == ["COMPLETE"]
+    asked(repo)
+    assert answers(repo) == ["COMPLETE"]
     assert not (out / "gates").exists()
     journals = repo.path / ".git/gitgates/sessions"
     assert "other" not in " ".join(path.name for path in journals.iterdir())
@@ -169,11 +174,8 @@ def test_hooks_that_another_agent_sets_off_are_silent(repo: Repo, out: Path) -> 
 @pytest.mark.parametrize(
     "verb",
     [
-        "opinions",
-        "weakened",
         "done",
-        "skip --reason fine",
-        "post --decision COMPLETE --summary fine",
+        "done --decision COMPLETE --summary fine",
         "skip --reason fine --session s1",
     ],
 )
@@ -182,8 +184,8 @@ def test_an_opinion_is_no_person_and_no_reviewer(repo: Repo, verb: str) -> None:
     agent = ready(repo, f'{GITGATES} review {verb} 2>&1; echo "exit $?"')
     agent.prompt("#review it")
     before = agent.facts()
-    (one,) = json.loads(asked(repo, "--format", "json").stdout)["opinions"]
-    assert one["text"] == (
+    asked(repo)
+    assert answers(repo)[0] == (
         "gitgates: this is a second opinion, which may only read\n"
         "  Print your own opinion of the change to standard output.\nexit 64"
     )
@@ -195,15 +197,15 @@ def test_an_opinion_is_one_in_other_worktrees_too(repo: Repo, tmp_path: Path) ->
     skip = f"{GITGATES} review skip --reason fine --session s1"
     agent = ready(repo, f'cd {linked} && {skip} 2>&1; echo "exit $?"')
     repo.git("worktree", "add", "-q", str(linked))
-    (one,) = json.loads(asked(repo, "--format", "json").stdout)["opinions"]
-    assert one["text"].endswith("\nexit 64")
+    asked(repo)
+    assert answers(repo)[0].endswith("\nexit 64")
     assert "marker" not in [fact["what"] for fact in agent.facts()]
 
 
 def test_an_opinion_may_read(repo: Repo) -> None:
-    ready(repo, f"{GITGATES} review request")
-    (one,) = json.loads(asked(repo, "--format", "json").stdout)["opinions"]
-    assert one["text"] == "Request 1 of 1:\n    make it add"
+    ready(repo, f"{GITGATES} review diff")
+    asked(repo)
+    assert "make it add" in answers(repo)[0]
 
 
 @pytest.mark.samples(1)
@@ -221,60 +223,47 @@ def test_a_gate_is_no_person(repo: Repo, verb: str, out: Path) -> None:
     assert (b"must be run by a person" in (out / "said").read_bytes()) is verb.startswith("skip")
 
 
-@pytest.mark.samples(2)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGKILL])
-@pytest.mark.parametrize("fmt", ["text", "json"])
+@pytest.mark.samples(1)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_what_has_come_is_not_lost_where_we_are_ended(
-    repo: Repo, number: signal.Signals, fmt: str, out: Path
+    repo: Repo, number: signal.Signals, out: Path
 ) -> None:
     ready(repo, "echo early; echo COMPLETE", 'sleep 600 & echo $! > "$OUT/pid"; wait')
-    ask = [sys.executable, "-m", "gitgates", "review", "opinions", "--format", fmt]
+    ask = [sys.executable, "-m", "gitgates", "review", "diff", "--opinions"]
     with subprocess.Popen(ask, cwd=repo.path, stdout=-1, stderr=-1) as asking:
         log = repo.path / ".git/gitgates/messages.jsonl"
         for path in (log, out / "pid"):
             while not (path.exists() and path.read_bytes().endswith(b"\n")):
                 assert asking.poll() is None
                 time.sleep(0.002)
-        if number == signal.SIGKILL and fmt == "text":
-            assert asking.stdout
-            assert b"early" in asking.stdout.readline() + asking.stdout.readline()
         asking.send_signal(number)
         told, trouble = asking.communicate()
     (message,) = messages(repo)
     assert message["text"] == "== echo: COMPLETE ==\nearly\nCOMPLETE\n"
-    if number == signal.SIGKILL:
-        os.kill(int((out / "pid").read_text()), signal.SIGKILL)
-        return
     assert asking.returncode == 130
-    if fmt == "json":
-        assert [one["message"] for one in json.loads(told)["opinions"]] == [message["id"]]
-    else:
-        assert told.decode() == f"== echo: COMPLETE (message {message['id']}) ==\nearly\nCOMPLETE\n"
-    assert trouble.decode().endswith(
-        f"gitgates: interrupted by signal {int(number)} while `sleep` ran; no decision was made\n"
-        "  Answers received so far are stored: gitgates journal read review/s1/opinions\n"
-    )
+    assert told.decode() == f"== echo: COMPLETE (message {message['id']}) ==\nearly\nCOMPLETE\n\n"
+    assert f"interrupted by signal {int(number)} while `sleep` ran" in trouble.decode()
 
 
 @pytest.mark.usefixtures("out")
 def test_another_agent_hears_nothing_of_the_session(repo: Repo) -> None:
     ready(repo, 'echo "$CLAUDECODE,$CLAUDE_CODE_SESSION_ID,$KEPT"')
-    done = asked(repo, "--format", "json", CLAUDECODE="1", CLAUDE_CODE_SESSION_ID="s1", KEPT="k")
-    assert json.loads(done.stdout)["opinions"][0]["text"] == ",,k"
+    asked(repo, CLAUDECODE="1", CLAUDE_CODE_SESSION_ID="s1", KEPT="k")
+    assert answers(repo) == [",,k"]
 
 
 def test_what_they_say_cannot_command_a_terminal(repo: Repo) -> None:
     ready(repo, r"printf '\033]0;title\007\033[2Jfine\nCOMPLETE\n'")
     told = asked(repo).stdout
     assert told.startswith(b"== printf: COMPLETE (message ")
-    assert told.endswith(b") ==\nfine\nCOMPLETE\n")
+    assert told.endswith(b") ==\nfine\nCOMPLETE\n\n")
 
 
 def test_opinions_are_not_lost_where_they_cannot_be_kept(repo: Repo) -> None:
     ready(repo, "echo fine")
     (repo.path / ".git/gitgates/messages.jsonl").mkdir()
     done = asked(repo)
-    assert (done.returncode, done.stdout) == (73, b"== echo ==\nfine\n")
+    assert (done.returncode, done.stdout) == (73, b"== echo ==\nfine\n\n")
 
 
 def test_nothing_is_left_running_or_lying_about(repo: Repo) -> None:
@@ -298,34 +287,16 @@ def test_names(commands: tuple[str, ...], names: tuple[str, ...]) -> None:
     assert opinions.names_of(commands) == names
 
 
-def test_a_large_change_is_cut_between_files_and_that_is_said() -> None:
-    files = [f"diff --git a/f{n} b/f{n}\n" + f"+{'x' * 99}\n" * 1000 for n in range(5)]
-    question = opinions.prompt(("do it",), "".join(files).encode()).decode()
-    head, _, diff = question.partition("\n# The change\n\n")
-    assert "1. do it" in head
-    note, _, shown = diff.partition("\n\n")
+def test_a_large_change_is_cut_and_that_is_said() -> None:
+    diff = "".join(f"diff --git a/f{n} b/f{n}\n" + f"+{'x' * 99}\n" * 1000 for n in range(5))
+    question = opinions.prompt("# The change\n\n", diff.encode()).decode()
+    note, _, shown = question.partition("# The change\n\n")[2].partition("\n\n")
     assert note == (
-        "(Truncated: these are the first 202042 bytes of 505105. Not shown at all; read them "
-        "in place:"
-        " f2, f3, f4.)"
+        "(Truncated: these are the first 262057 bytes of 505105. Not shown at all; read them in "
+        "place: f3, f4.)"
     )
-    assert shown == "".join(files[:2])
-
-
-def test_a_large_file_is_cut_at_a_line() -> None:
-    diff = b"diff --git a/f b/f\n" + b"+line\n" * 100_000
-    question = opinions.prompt((), diff)
-    assert question.endswith(b"\n+line\n")
-    assert len(question) < 300_000
-    assert b"The person's prompts are unknown" in question
-
-
-def test_a_long_conversation_keeps_its_beginning_and_its_end() -> None:
-    question = opinions.prompt(("first", "x" * 100_000, "last"), b"diff --git a/f b/f\n").decode()
-    assert "1. first" in question
-    assert "3. last" in question
-    assert "characters left out" in question
-    assert len(question) < 40_000
+    assert diff.startswith(shown)
+    assert shown.endswith("x\n")
 
 
 @pytest.mark.usefixtures("out")
@@ -341,5 +312,5 @@ def test_they_wait_for_no_other_run(repo: Repo) -> None:
         while not held.exists():
             assert other.poll() is None
             time.sleep(0.002)
-        assert asked(repo).stdout.endswith(b" ==\nfine\n")
+        assert asked(repo).stdout.endswith(b" ==\nfine\n\n")
         assert other.wait() == 0

@@ -105,7 +105,7 @@ def test_another_binary_is_another_change(watched: Watched) -> None:
 
 def test_a_huge_change_has_no_id(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     assert watched.patch_id()
-    monkeypatch.setattr(own_change, "_MOST_BYTES", 400)
+    monkeypatch.setattr(own_change, "_MOST_LINES", 20)
     assert watched.patch_id() == ""
 
 
@@ -231,7 +231,7 @@ def test_a_nul_does_not_hide_what_is_text_by_its_name(watched: Watched, name: st
     found = watched.found()[name]
     assert (found.binary, found.added, found.removed) == (False, 91, 0)
     assert "+work = 7\n" in watched.diff(name)
-    watched.repo.write("x.bin", CODE + "\0\n")
+    watched.repo.write("x.bin", CODE.encode() + b"\0\xff\n")
     assert watched.found()["x.bin"].binary
     assert "+work = 7\n" not in watched.diff("x.bin")
 

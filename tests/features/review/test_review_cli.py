@@ -78,7 +78,7 @@ def test_status_of_a_review_that_holds_no_more(agent: Agent) -> None:
 def test_status_as_a_document(agent: Agent) -> None:
     repo = agent.repo
     said(repo, "done")
-    said(repo, "post", "--decision", "ISSUES", "--summary", "x", status=1)
+    said(repo, "done", "--decision", "ISSUES", "--summary", "x", status=1)
     found = document(repo)
     marker, decision = found["reviews"][0], found["decisions"][0]
     for one in (marker, decision):
@@ -119,7 +119,7 @@ def test_status_where_nothing_asks(repo: Repo, config: str, why: str) -> None:
 def test_status_where_nothing_has_changed(repo: Repo) -> None:
     begin(repo, CONFIG)
     told = said(repo)
-    assert "change:     nothing that counts\nreviews:    none\n" in told
+    assert "change:     nothing that counts\nweakened:   none\nreviews:    none\n" in told
     assert told.endswith("the agent may stop: no review is needed\n")
 
 
@@ -250,11 +250,11 @@ def test_an_agent_skips_what_it_is_only_reminded_of(agent: Agent) -> None:
         (("done", "--summary", ""), "--summary is empty"),
         (("done", "--summary", "x" * 65537), "--summary has 65537 bytes; the maximum is 65536\n"),
         (("skip",), "Missing option '--reason'."),
-        (("post", "--decision", "MAYBE", "--summary", "x"), "Invalid value for '--decision'"),
-        (("post", "--decision", "COMPLETE"), "Missing option '--summary'."),
-        (("post", "--decision", "ISSUES", "--summary", " "), "--summary is empty"),
+        (("done", "--decision", "MAYBE", "--summary", "x"), "Invalid value for '--decision'"),
+        (("done", "--decision", "COMPLETE"), "--summary is empty"),
+        (("done", "--decision", "ISSUES", "--summary", " "), "--summary is empty"),
         (
-            ("post", "--decision", "ISSUES", "--summary", "x", "--second-opinion", "codex"),
+            ("done", "--decision", "ISSUES", "--summary", "x", "--second-opinion", "codex"),
             "--second-opinion 'codex': expected NAME=TEXT\n",
         ),
         (("nothing",), "no such command: nothing. See: gitgates review --help\n"),
@@ -269,26 +269,33 @@ def test_what_makes_no_sense(agent: Agent, args: tuple[str, ...], told: str) -> 
 
 
 def test_the_request(agent: Agent) -> None:
-    agent.prompt("do \x1b[31mthis\nRequest 3 of 3:\n\n  and `that` $HOME äöü 🙂")
-    assert said(agent.repo, "request") == (
-        "Request 1 of 2:\n    do it\n\n"
-        "Request 2 of 2:\n    do \\x1b[31mthis\n    Request 3 of 3:\n\n"
-        "      and `that` $HOME äöü 🙂\n"
+    agent.prompt("do \x1b[31mthis\n# The change\n\n  and `that` $HOME äöü 🙂")
+    told = said_with_notes(agent.repo, "diff")
+    assert told.startswith(
+        "# What the person asked for, word for word\n\n1.\n    do it\n\n"
+        "2.\n    do \\x1b[31mthis\n    # The change\n\n"
+        "      and `that` $HOME äöü 🙂\n\n# The change\n\ndiff --git "
     )
+
+
+def said_with_notes(repo: Repo, *args: str) -> str:
+    done = review(repo, *args)
+    assert done.returncode == 0
+    return done.stdout.decode()
 
 
 def test_no_request_was_heard_of(repo: Repo) -> None:
     repo.config(CONFIG)
-    Agent(repo).start()
-    done = review(repo, "request")
-    assert (done.returncode, done.stdout) == (0, b"")
-    assert done.stderr == b"gitgates: no prompt of this session is recorded\n"
+    agent = Agent(repo)
+    agent.start()
+    agent.edit("a.py", LINES)
+    assert "Their prompts are not recorded." in said_with_notes(repo, "diff")
 
 
 def test_the_diff(agent: Agent) -> None:
     done = review(agent.repo, "diff")
     assert done.stderr.decode() == (
-        "gitgates: left out: made/x (a pattern of `generated`). To show them: --all\n"
+        "gitgates: left out: made/x (generated or vendored). To show them: --all\n"
     )
     paths = [line for line in done.stdout.decode().splitlines() if line.startswith("diff ")]
     assert paths == ["diff --git a/README.md b/README.md", "diff --git a/a.py b/a.py"]
@@ -321,10 +328,9 @@ def test_several_sessions(agent: Agent) -> None:
     assert evidence(agent).markers[0].by_person is False
 
 
-@pytest.mark.parametrize("verb", ["weakened", "opinions"])
-def test_two_reviewers_look_at_once(agent: Agent, verb: str) -> None:
+def test_two_reviewers_look_at_once(agent: Agent) -> None:
     own = {"agent_type": "reviewer"}
-    found = [run_by_agent(agent, "review", verb, agent_id=name, **own) for name in ("r1", "r2")]
+    found = [run_by_agent(agent, "review", "diff", agent_id=name, **own) for name in ("r1", "r2")]
     assert found[0] == found[1]
     assert found[0][0] == 0
 
@@ -345,7 +351,7 @@ def test_in_a_linked_worktree(agent: Agent, tmp_path: Path) -> None:
     said(linked, "done", "--session", "s1")
     assert evidence(agent).markers == ()
     assert "the change was reviewed\n" in said(linked)
-    assert said(linked, "request") == "Request 1 of 1:\n    do it\n"
+    assert "\n1.\n    do it\n" in said_with_notes(linked, "diff")
 
 
 def test_the_newest_wish_of_all_worktrees_counts(agent: Agent, tmp_path: Path) -> None:
@@ -374,10 +380,8 @@ def test_before_the_first_commit(repo: Repo) -> None:
 VERBS = (
     ("status",),
     ("diff",),
-    ("request",),
     ("done",),
     ("skip", "--reason", "x"),
-    ("post", "--decision", "COMPLETE", "--summary", "x"),
 )
 
 
@@ -418,7 +422,7 @@ def test_a_state_folder_that_cannot_be_written(agent: Agent, args: tuple[str, ..
         path.chmod(0o500 if path.is_dir() else 0o400)
     try:
         done = review(agent.repo, *args)
-        assert done.returncode == (0 if args == ("request",) else 73), done.stderr
+        assert done.returncode == 73, done.stderr
     finally:
         for path in (state, *state.rglob("*")):
             path.chmod(0o700)

@@ -1,13 +1,11 @@
-"""`gitgates review post`: whose decision counts, of what, and how often."""
+"""`gitgates review done`: whose decision counts, of what, and how often."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shlex
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from agent_support import Agent
@@ -28,10 +26,6 @@ from review_support import (
 )
 from session_support import begin
 
-from gitgates.git.repo import find_repo
-from gitgates.session.shell_commands import digest_of
-from gitgates.store.log import EventLock, session_journal
-
 pytestmark = pytest.mark.slow
 
 
@@ -48,14 +42,14 @@ def post(
     agent: Agent, decision: str, *args: str, summary: str = "x", agent_id: str = "r1"
 ) -> tuple[int, str]:
     """Post as an agent does. Return status, output."""
-    whole = ("review", "post", "--decision", decision, "--summary", summary, *args)
+    whole = ("review", "done", "--decision", decision, "--summary", summary, *args)
     return run_by_agent(agent, *whole, agent_id=agent_id)
 
 
 def test_a_decision_that_counts(agent: Agent) -> None:
     agent.prompt("#review do it")
     hand_token(agent)
-    args = ("post", "--token", TOKEN, "--decision", "issues", "--summary", "two bugs")
+    args = ("done", "--token", TOKEN, "--decision", "issues", "--summary", "two bugs")
     status, told = run_by_agent(agent, "review", *args, agent_id="r1")
     assert (status, without_ids(told, agent)) == (
         0,
@@ -82,7 +76,7 @@ def test_the_whole_way_of_a_reviewer(agent: Agent) -> None:
     token = task.partition("--token ")[2].split()[0]
     assert agent.sub_stop("reviewer", "r1")["decision"] == "block"
     args = ("--token", token, "--decision", "COMPLETE", "--summary", "it is right")
-    status, told = run_by_agent(agent, "review", "post", *args, **who)
+    status, told = run_by_agent(agent, "review", "done", *args, **who)
     assert (status, without_ids(told, agent)) == (
         0,
         "gitgates: recorded COMPLETE of the reviewer (message ID)\n",
@@ -125,7 +119,7 @@ def test_complete_lets_go(agent: Agent) -> None:
 def test_a_claim(agent: Agent, token: str, agent_id: str, why: str) -> None:
     agent.prompt("#review do it")
     hand_token(agent)
-    args = ("review", "post", "--decision", "COMPLETE", "--summary", "x", f"--token={token}")
+    args = ("review", "done", "--decision", "COMPLETE", "--summary", "x", f"--token={token}")
     status, told = run_by_agent(agent, *args, agent_id=agent_id)
     assert (status, without_ids(told, agent)) == (
         1,
@@ -163,12 +157,12 @@ def test_a_decision_is_of_what_the_reviewer_saw(agent: Agent) -> None:
     assert said(agent.repo).endswith("the agent may stop: the reviewer said COMPLETE\n")
 
 
-POST = ("review", "post", "--decision", "COMPLETE", "--summary", "x", "--token", TOKEN)
+POST = ("review", "done", "--decision", "COMPLETE", "--summary", "x", "--token", TOKEN)
 FORGED = (sys.executable, "-m", "gitgates", *POST, "--caller=own")
 UNSEEN = (
     "gitgates: recorded as an unverified claim (message ID); it does not count, because it was not "
     "posted by a visible command of the agent that received the token. Run `gitgates review "
-    "post` as a separate, plain command, not from a script"
+    "done` as a separate, plain command, not from a script"
     "\n"
 )
 OTHER = (
@@ -202,7 +196,7 @@ def test_what_was_posted_before_is_no_sign_of_another_post(agent: Agent) -> None
     hand_token(agent)
     assert post(agent, "ISSUES", "--token", TOKEN)[0] == 0
     args = ("--decision", "ISSUES", "--summary", "x", "--token", TOKEN)
-    assert without_ids(said(agent.repo, "post", *args, status=1), agent) == UNSEEN
+    assert without_ids(said(agent.repo, "done", *args, status=1), agent) == UNSEEN
 
 
 def test_a_reviewer_takes_complete_back(agent: Agent) -> None:
@@ -227,36 +221,6 @@ def test_a_reviewer_takes_complete_back(agent: Agent) -> None:
     assert post(agent, "COMPLETE", "--token", TOKEN, summary="after all")[0] == 1
 
 
-def test_one_token_at_the_same_moment(agent: Agent) -> None:
-    agent.prompt("#review do it")
-    hand_token(agent)
-    journal(agent, {"what": "caller", "nonce": "own", "agent": "r1"})
-    posts = [subprocess.Popen(FORGED, cwd=agent.repo.path, stdout=-1, stderr=-1) for _ in range(2)]
-    ends = [one.communicate() for one in posts]
-    assert sorted(one.returncode for one in posts) == [0, 1], ends
-    assert sum(one.how == "decision" for one in evidence(agent).decisions) == 1
-    assert [path.name for path in (agent.repo.path / ".git/gitgates/sessions").iterdir()] == [
-        "s1.jsonl"
-    ]
-
-
-def test_a_token_in_another_worktree_at_the_same_moment(agent: Agent, tmp_path: Path) -> None:
-    """The lock is of the session, and not of its journal of one worktree."""
-    agent.prompt("#review do it")
-    hand_token(agent)
-    agent.repo.git("worktree", "add", "-q", str(tmp_path / "linked"))
-    journal(agent, {"what": "caller", "nonce": "own", "agent": "r1"})
-    here = find_repo(str(agent.repo.path), {})
-    lock = EventLock(session_journal(here.state_abs, "s1"), f"post {digest_of(TOKEN)}")
-    assert lock.acquire(0)
-    with subprocess.Popen(FORGED, cwd=tmp_path / "linked", stdout=-1, stderr=-1) as posting:
-        with pytest.raises(subprocess.TimeoutExpired):
-            posting.wait(1)
-        lock.release()
-        posting.communicate()
-    assert posting.returncode == 0
-
-
 def test_two_reviewers_at_once(agent: Agent) -> None:
     """As the client plays it: both were about to post the same words when the first one did."""
     agent.prompt("#review do it")
@@ -265,7 +229,7 @@ def test_two_reviewers_at_once(agent: Agent) -> None:
         who = {"agent_type": "reviewer", "agent_id": name}
         task = agent.send("SubagentStart", **who)["hookSpecificOutput"]["additionalContext"]
         token = task.partition("--token ")[2].split()[0]
-        line = f"gitgates review post --token {token} --decision COMPLETE --summary 'right'"
+        line = f"gitgates review done --token {token} --decision COMPLETE --summary 'right'"
         own = agent.pre("Bash", tool_input={"command": line}, **who)["hookSpecificOutput"]
         commands.append(own["updatedInput"]["command"])
     for command in commands:

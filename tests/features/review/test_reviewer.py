@@ -6,7 +6,7 @@ from config_support import table
 from each_case import each_case
 
 from gitgates.features.review.config import Review
-from gitgates.features.review.reviewer import is_near, refuse_tool, switch_in
+from gitgates.features.review.reviewer import refuse_tool, switch_in
 from gitgates.session.shell_commands import split_commands
 
 ALLOWED = table(Review).reviewer_commands
@@ -38,18 +38,6 @@ def test_what_a_prompt_asks(prompt: str, asks: str) -> None:
     assert switch_in(prompt, "#review") == asks
 
 
-@each_case("prompt", ["#review: x", "#review, x", "#Review!", "#review."])
-def test_what_looks_as_if_it_asked(prompt: str) -> None:
-    assert is_near(prompt, "#review")
-
-
-@each_case(
-    "prompt", ["#review x", "#review:stop", "#reviewer x", "#review-all x", "review, x", "", "#"]
-)
-def test_what_does_not(prompt: str) -> None:
-    assert not is_near(prompt, "#review")
-
-
 def test_another_prefix_and_none() -> None:
     assert switch_in("#ALICE go", "#alice") == "on"
     assert switch_in("#alice:stop", "#Alice") == "off"
@@ -68,8 +56,8 @@ def test_another_prefix_and_none() -> None:
         "git diff 2>&1; git log",
         "git diff --text --stat",
         "git log --format='%H $x `y`'",
-        "gitgates review post --decision ISSUES --summary 'costs $5 & more > less'",
-        "gitgates review diff\ngitgates review request",
+        "gitgates review done --decision ISSUES --summary 'costs $5 & more > less'",
+        "gitgates review diff\ngitgates review status",
         "gitgates journal read review/abc",
         "git diff \\\n  --stat",
         "cat a.py",

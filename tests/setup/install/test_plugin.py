@@ -119,7 +119,7 @@ def test_the_reviewer_only_reads_and_is_the_one_that_counts() -> None:
     assert head["tools"] == "Read, Grep, Glob, Bash"
     assert matches_agent((table(Review).reviewer,), f"gitgates:{head['name']}")
     assert matches_agent(table(Review).agents, f"gitgates:{head['name']}")
-    for verb in ("request", "diff", "weakened", "opinions", "status", "post --token TOKEN"):
+    for verb in ("diff", "diff --opinions", "status", "done --token TOKEN"):
         assert f"gitgates review {verb}" in text
     assert "--decision" in text
     assert "--message-to-agent" in text

@@ -1,13 +1,11 @@
-"""`gitgates review done`, `skip` and `post`: record reviews."""
+"""`gitgates review done` and `skip`: record reviews, and the reviewer's decisions."""
 
 from __future__ import annotations
-
-from contextlib import contextmanager
 
 import click
 
 from gitgates.core.clean import plain_line, utf8
-from gitgates.core.errors import BLOCKED, OK, LockError, StateError, UsageError
+from gitgates.core.errors import BLOCKED, OK, StateError, UsageError
 from gitgates.features.review.cli_session import ReviewSession, verb
 from gitgates.features.review.config import settings_of
 from gitgates.features.review.facts import (
@@ -21,20 +19,19 @@ from gitgates.features.review.facts import (
 from gitgates.features.review.reviewer import is_another_reviewer, reviewer_files
 from gitgates.session.approval import require_person
 from gitgates.session.shell_commands import digest_of
-from gitgates.store.log import EventLock, session_journal, write_ledger
+from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from gitgates.features.review.config import Review
 
 _LONGEST_BYTES = 64 * 1024  # of a text
-_WAIT_S = 30.0  # another post with the same token takes a snapshot meanwhile
 _UNSEEN = (
     "it was not posted by a visible command of the agent that received the token. Run "
-    "`gitgates review post` as a separate, plain command, not from a script"
+    "`gitgates review done` as a separate, plain command, not from a script"
 )
 _ANOTHER = (
     "the reviewer's definition has changed since this session began, so only ISSUES counts. "
@@ -42,21 +39,76 @@ _ANOTHER = (
 )
 
 
-@verb("done", "Record that you have reviewed the change.")
+@verb("done", "Record a review, or the reviewer's decision.")
 @click.option("--summary", help="What you reviewed, and what you found.")
-def done(session: ReviewSession, summary: str | None) -> int:
+@click.option(
+    "--decision",
+    type=click.Choice([COMPLETE, ISSUES], case_sensitive=False),
+    help="Of the reviewer that a person or the settings ask for.",
+)
+@click.option("--token", default="", help="The token that the reviewer received at its start.")
+@click.option("--reasoning", default="", help="The reasoning of a decision.")
+@click.option("--message-to-agent", default="", help="What to fix. Default: the summary.")
+@click.option("--second-opinion", metavar="NAME=TEXT", multiple=True, help="A second opinion.")
+def done(
+    session: ReviewSession,
+    summary: str | None,
+    decision: str | None,
+    token: str,
+    **more: Any,  # noqa: ANN401 - texts, and a tuple of them
+) -> int:
     """Record that you have reviewed the change as it is now.
 
     The review is valid until there are further significant changes. If an independent review is
     required, only the reviewer's COMPLETE counts; this review is still recorded.
+
+    With --decision, the reviewer posts its decision: COMPLETE, or ISSUES. It counts if it comes
+    with the token, in a shell command of the agent that received it. COMPLETE can be posted once; a
+    later ISSUES revokes it. Any other decision, including a person's, is recorded as a claim. It
+    applies to the content when the reviewer started, or was blocked from stopping without a
+    decision, because it may not have seen later changes.
+
+    Exit status 0: it counts. 1: a decision is recorded, and does not count. 64: nothing is
+    recorded.
     """
-    text = "" if summary is None else _checked_text("--summary", summary)
+    text = "" if summary is None and not decision else _checked_text("--summary", summary or "")
+    if decision:
+        return _post(session, _decision(decision.upper(), text, **more), token.strip())
+    if token or any(more.values()):
+        raise UsageError("a reviewer has to decide", f"Add --decision {COMPLETE} or {ISSUES}.")
     message = _mark(session, text or "reviewed", how="done", summary=text)
     _confirm(session, f"was reviewed (message {message})")
     if session.change.is_strict:
         reviewer = settings_of(session.config).reviewer
         click.echo(f"  An independent review is required: only COMPLETE from `{reviewer}` counts.")
     return OK
+
+
+def _decision(
+    decision: str,
+    summary: str,
+    *,
+    reasoning: str,
+    message_to_agent: str,
+    second_opinion: tuple[str, ...],
+) -> dict[str, Any]:
+    to_agent = _checked_text("--message-to-agent", message_to_agent, may_be_empty=True)
+    return {
+        "decision": decision,
+        "summary": summary,
+        "reasoning": _checked_text("--reasoning", reasoning, may_be_empty=True),
+        "message_to_agent": to_agent or (summary if decision == ISSUES else ""),
+        "second_opinions": dict(map(_opinion, second_opinion)),
+    }
+
+
+def _opinion(assignment: str) -> tuple[str, str]:
+    option = "--second-opinion"
+    name, _equals, text = assignment.partition("=")
+    if not (name.strip() and text.strip()):
+        hint = f"For example: {option} codex='nothing found'"
+        raise UsageError(f"{option} {assignment[:40]!r}: expected NAME=TEXT", hint)
+    return _checked_text(option, name), _checked_text(option, text)
 
 
 @verb("skip", "Record that the change needs no review.")
@@ -133,70 +185,6 @@ def _checked_text(option: str, text: str, *, may_be_empty: bool = False) -> str:
             f"{option} has {size} bytes; the maximum is {_LONGEST_BYTES}", "Shorten it."
         )
     return cleaned
-
-
-@verb("post", "Post the decision of a reviewer.")
-@click.option(
-    "--decision",
-    required=True,
-    type=click.Choice([COMPLETE, ISSUES], case_sensitive=False),
-    help="Whether the change may stay as it is.",
-)
-@click.option("--summary", required=True, help="A summary of the review.")
-@click.option("--reasoning", default="", help="The reasoning.")
-@click.option("--message-to-agent", default="", help="What to fix. Default: the summary.")
-@click.option("--second-opinion", metavar="NAME=TEXT", multiple=True, help="A second opinion.")
-@click.option("--token", default="", help="The token that you received at start.")
-def post(session: ReviewSession, *, token: str, **options: Any) -> int:  # noqa: ANN401 - texts, and a tuple of them
-    """Post your decision on the change: COMPLETE, or ISSUES.
-
-    The decision counts if it comes with the token, in a shell command of the agent that received
-    it. COMPLETE can be posted once; a later ISSUES revokes it. Any other decision, including a
-    person's, is recorded as a claim. It applies to the content when the reviewer started, or was
-    blocked from stopping without a decision, because it may not have seen later changes.
-
-    Exit status 0: it counts. 1: it is recorded, and does not count. 64: nothing is recorded.
-    """
-    decision, summary = options["decision"].upper(), _checked_text("--summary", options["summary"])
-    to_agent = _checked_text("--message-to-agent", options["message_to_agent"], may_be_empty=True)
-    posted = {
-        "decision": decision,
-        "summary": summary,
-        "reasoning": _checked_text("--reasoning", options["reasoning"], may_be_empty=True),
-        "message_to_agent": to_agent or (summary if decision == ISSUES else ""),
-        "second_opinions": dict(map(_opinion, options["second_opinion"])),
-    }
-    with _lock(session, token.strip()):  # before its journals are read
-        return _post(session, posted, token.strip())
-
-
-def _opinion(assignment: str) -> tuple[str, str]:
-    option = "--second-opinion"
-    name, is_named, text = assignment.partition("=")
-    if not (is_named and name.strip()):
-        hint = f"For example: {option} codex='nothing found'"
-        raise UsageError(f"{option} {assignment[:40]!r}: expected NAME=TEXT", hint)
-    return _checked_text(option, name), _checked_text(f"{option} {name.strip()[:40]}", text)
-
-
-@contextmanager
-def _lock(session: ReviewSession, token: str) -> Iterator[None]:
-    """Lock the posting of decisions in all worktrees.
-
-    Raises: LockError if somebody else takes too long; StateError if there can be no lock.
-    """
-    journal = session_journal(session.repo.shared_state_abs, session.caller.session)
-    lock = EventLock(journal, f"post {digest_of(token)}")
-    try:
-        if token and not lock.acquire(_WAIT_S):
-            hint = "Nothing was recorded. Post again when the other post has finished."
-            raise LockError("another post with this token is in progress", hint)
-    except OSError as error:
-        raise StateError(f"{journal.path_abs}: cannot be locked: {error.strerror}") from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _post(session: ReviewSession, posted: Mapping[str, Any], token: str) -> int:

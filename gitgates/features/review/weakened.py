@@ -1,0 +1,307 @@
+"""Find what weakens the checks in a change: signs of that in its files, and weaker settings.
+
+The signs are data: `weakened.toml`. Files are compared as texts, without a parser: a sign in a
+string counts, and an assertion that claims less is not seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import tomllib
+from collections import Counter
+
+from gitgates.config.weaker import weaker
+from gitgates.core.clean import plain_line, visible_line
+from gitgates.core.errors import ConfigError
+from gitgates.core.record import Record
+from gitgates.features.review.config import settings_of
+from gitgates.features.review.significance import kinds_of
+from gitgates.git.object_store import read_blobs, reading_git
+from gitgates.git.settings import configurations
+from gitgates.hosts import AGENTS, agent_settings
+from gitgates.hosts.settings.base import HookSettings
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterable, Iterator
+    from typing import TypeAlias
+
+    from gitgates.core.agent_types import FileDifference
+    from gitgates.core.types import Config
+    from gitgates.features.review.config import Review
+    from gitgates.git.diff import Trees
+    from gitgates.git.repo import Git
+
+    Content: TypeAlias = tuple[FileDifference, bytes | None, bytes | None]
+
+_LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
+_LONGEST = 120  # characters of a line
+_MOST_FILES = 3  # in one line
+_ENTRY = re.compile(r"[\w*][^,\n]*")
+_WAYS = ("added", "removed", "lowered", "raised")
+_TEST_REMOVED, _ASSERTIONS_REMOVED = "test removed", "assertions removed"  # of the table
+GATE = "gate relaxed"
+AGENT_HOOKS = "agent's hooks relaxed"
+
+
+class Weakening(Record):
+    """One thing that weakens the checks."""
+
+    path: str
+    what: str
+    detail: str
+    line: int = 0  # in the file as it is now; 0: it is about no line of it
+
+
+class Pair(Record):
+    """One changed file: its content before and after."""
+
+    path: str
+    before: str
+    after: str
+    old_path: str = ""  # before it was renamed
+
+
+class Sign(Record):
+    """One row of the table."""
+
+    what: str
+    way: str  # of _WAYS
+    files: re.Pattern[str]
+    patterns: tuple[re.Pattern[str], ...]
+    stands_in: (
+        str  # for a match that is gone: another one in the same file, or before the same line
+    )
+
+
+class Occurrence(Record):
+    """One match of a sign in a file."""
+
+    path: str
+    name: str  # what is compared
+    line: int
+    text: str  # that line
+    number: float
+    next_line: str
+
+
+def find_weakened(
+    trees: Trees, files: tuple[FileDifference, ...], review: Review
+) -> tuple[Weakening, ...]:
+    """Return what weakens the checks in a change of some files, sorted by path and line.
+
+    Raises: GitError if one of the trees does not exist.
+    """
+    git = reading_git(trees.repo)
+    before, after = configurations(git, (trees.before, trees.after))
+    # What the session itself has exempted is no exemption.
+    old_review = review if isinstance(before, ConfigError) else settings_of(before)
+    contents = _contents(git, trees, files, old_review)
+    pairs = tuple(
+        Pair(path=file.path, before=_text(old), after=_text(new), old_path=file.was)
+        for file, old, new in contents
+    )
+    findings = [*find(pairs), *_weaker_gates(before, after)]
+    for file, old, new in contents:
+        findings += find_in_agent_settings(file.path, old, new)
+    return tuple(sorted(dict.fromkeys(findings), key=lambda finding: finding[:1] + finding[3:]))
+
+
+def in_one_line(findings: Iterable[Weakening]) -> str:
+    """Return what weakens the checks, file by file, as the end of a sentence."""
+    by_path: dict[str, Counter[str]] = {}
+    for finding in findings:
+        by_path.setdefault(plain_line(finding.path), Counter())[finding.what] += 1
+    parts = []
+    for path, whats in by_path.items():
+        names = [f"{what} ({count})" if count > 1 else what for what, count in whats.items()]
+        parts.append(f"{path}: {', '.join(names)}")
+    more = [f"and {len(parts) - _MOST_FILES} more files"] if len(parts) > _MOST_FILES else []
+    return "; ".join([*parts[:_MOST_FILES], *more])
+
+
+def weakened_lines(findings: Iterable[Weakening]) -> list[str]:
+    """Return what weakens the checks, a line each."""
+    return [
+        f"{visible_line(finding.path)}{f':{finding.line}' if finding.line else ''}: "
+        f"{finding.what}: {visible_line(finding.detail)}"
+        for finding in findings
+    ]
+
+
+def find(pairs: tuple[Pair, ...]) -> list[Weakening]:
+    """Return the signs of weaker checks in files that have changed. Pure."""
+    findings: list[Weakening] = []
+    for sign in _signs():
+        before: list[Occurrence] = []
+        after: list[Occurrence] = []
+        for pair in pairs:
+            before += _occurrences(sign, pair.old_path or pair.path, pair.before)
+            after += _occurrences(sign, pair.path, pair.after)
+        findings += _compare(sign, before, after)
+    # The assertions of a test that is gone need no lines of their own.
+    shorter = {finding.path for finding in findings if finding.what == _TEST_REMOVED}
+    return [
+        finding
+        for finding in dict.fromkeys(findings)
+        if finding.what != _ASSERTIONS_REMOVED or finding.path not in shorter
+    ]
+
+
+@functools.cache
+def _signs() -> tuple[Sign, ...]:
+    with open(os.path.join(os.path.dirname(__file__), "weakened.toml"), "rb") as file:
+        table = tomllib.load(file)
+    shared = table["shared"]
+    reference = re.compile("|".join(rf"(?<![A-Z]){name}(?![A-Z])" for name in shared))
+
+    def compiled(text: str) -> re.Pattern[str]:
+        whole = reference.sub(lambda name: shared[name.group()], text)
+        return re.compile(whole, re.MULTILINE)
+
+    signs = []
+    for row in table["sign"]:
+        way = next(way for way in _WAYS if way in row)
+        patterns = [row[way]] if isinstance(row[way], str) else row[way]
+        signs.append(
+            Sign(
+                what=row["what"],
+                way=way,
+                files=compiled(row["files"]),
+                patterns=tuple(map(compiled, patterns)),
+                stands_in=row.get("stands_in", "path"),
+            )
+        )
+    return tuple(signs)
+
+
+def _occurrences(sign: Sign, path: str, text: str) -> Iterator[Occurrence]:
+    if not text or not sign.files.search(path):
+        return
+    lines = text.split("\n")
+    for pattern in sign.patterns:
+        for match in pattern.finditer(text):
+            groups = match.groupdict()
+            line = text.count("\n", 0, match.end())
+            following = (other.strip() for other in lines[line + 1 :])
+            yield Occurrence(
+                path=path,
+                name=" ".join((groups.get("name") or match.group()).split()),
+                line=line + 1,
+                text=" ".join(lines[line].split())[:_LONGEST],
+                number=_number(groups.get("number") or "0"),
+                next_line=next(filter(None, following), ""),
+            )
+
+
+def _number(text: str) -> float:
+    """Return a number, or how many entries a list has."""
+    return float(text) if text[0].isdigit() else len(_ENTRY.findall(text))
+
+
+def _compare(sign: Sign, before: list[Occurrence], after: list[Occurrence]) -> Iterator[Weakening]:
+    same, lost, new = _paired(before, after, lambda place: (place.path, place.name))
+    if sign.way in ("lowered", "raised"):
+        for old, now in same:
+            if now.number < old.number if sign.way == "lowered" else now.number > old.number:
+                detail = f"{now.name}: {old.number:g} → {now.number:g}"
+                yield Weakening(now.path, sign.what, detail, now.line)
+        return
+    _moved, lost, new = _paired(lost, new, lambda place: place.name)
+    if sign.stands_in != "nothing":
+        field = sign.stands_in.replace(" ", "_")
+        _replaced, lost, new = _paired(lost, new, lambda place: getattr(place, field))
+    if sign.way == "added":
+        yield from (Weakening(place.path, sign.what, place.text, place.line) for place in new)
+    else:
+        yield from (Weakening(place.path, sign.what, place.name) for place in lost)
+
+
+def _paired(
+    before: Iterable[Occurrence], after: Iterable[Occurrence], key: Callable[[Occurrence], Hashable]
+) -> tuple[list[tuple[Occurrence, Occurrence]], list[Occurrence], list[Occurrence]]:
+    """Pair what is the same by a key; return the pairs, and the rest of both."""
+    waiting: dict[Hashable, list[Occurrence]] = {}
+    for place in after:
+        waiting.setdefault(key(place), []).append(place)
+    pairs, lost = [], []
+    for place in before:
+        if candidates := waiting.get(key(place)):
+            pairs.append((place, candidates.pop(0)))
+        else:
+            lost.append(place)
+    return pairs, lost, [place for places in waiting.values() for place in places]
+
+
+def _contents(
+    git: Git, trees: Trees, files: tuple[FileDifference, ...], review: Review
+) -> list[Content]:
+    """Return each changed file that somebody reads, with its content before and after."""
+    kinds = kinds_of([file.path for file in files], review._replace(ignore=(), critical=()))
+    read = [
+        file
+        for file in files
+        if not (file.submodule or kinds[file.path].left_out)
+        and "\n" not in file.path + file.was  # git reads names one per line
+    ]
+    names = {
+        file.path: (
+            f"{trees.before}:{file.was or file.path}" if file.status != "A" else "",
+            f"{trees.after}:{file.path}" if file.status != "D" else "",
+        )
+        for file in read
+    }
+    blobs = read_blobs(git, [name for both in names.values() for name in both if name], _LARGEST)
+    return [
+        (file, blobs.get(before), blobs.get(after))
+        for file, (before, after) in zip(read, names.values(), strict=True)
+    ]
+
+
+def _text(content: bytes | None) -> str:
+    return (content or b"").decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def _weaker_gates(before: Config | ConfigError, after: Config | ConfigError) -> Iterator[Weakening]:
+    if isinstance(before, ConfigError) or not before.sources:
+        return
+    path = before.sources[0]
+    if isinstance(after, ConfigError):
+        yield Weakening(path, GATE, f"the settings can no longer be read: {after.message}")
+    elif not after.sources:
+        yield Weakening(path, GATE, "all gitgates settings were removed")
+    else:
+        yield from (Weakening(path, GATE, text) for text in weaker(before, after))
+
+
+def find_in_agent_settings(
+    path: str, before: bytes | None, after: bytes | None
+) -> Iterator[Weakening]:
+    """Yield hooks that are gone from the settings of an agent, or switched off in these. Pure."""
+    for agent in AGENTS:
+        if not agent_settings(agent).SETTINGS_PATH.search(path):
+            continue
+        old, new = _hook_settings(agent, before), _hook_settings(agent, after)
+        if new.off and not old.off:
+            yield Weakening(path, AGENT_HOOKS, "all hooks are switched off")
+        # Another path to our own program is the same hook, unless the agent does not wait for it.
+        old_hooks, new_hooks = (
+            Counter(
+                (hook.event, "" if hook.is_ours else hook.command)
+                for hook in side.hooks
+                if not (hook.is_ours and hook.loose)
+            )
+            for side in (old, new)
+        )
+        for event, command in old_hooks - new_hooks:
+            text = f"{event}: `{command or f'gitgates agent-hook {agent}'}` was removed"
+            yield Weakening(path, AGENT_HOOKS, text)
+
+
+def _hook_settings(agent: str, content: bytes | None) -> HookSettings:
+    try:
+        return agent_settings(agent).read(_text(content), "")
+    except ConfigError:
+        return HookSettings()  # the client cannot read it, either

@@ -1,1 +1,0 @@
-"""Detect changes that weaken checks: tests, assertions, rules, gates, hooks."""
