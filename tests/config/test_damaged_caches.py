@@ -12,13 +12,9 @@ from pathlib import Path
 
 import forked
 import pytest
-from config_support import table, with_tables
 from conftest import Repo
 
 from gitgates.config.load import read_cache
-from gitgates.core.types import Config
-from gitgates.features.intents.file import IntentSettings
-from gitgates.features.intents.file import load as load_intents
 from gitgates.files.stored import look_as_stored
 from gitgates.git.repo import find_repo
 from gitgates.store.slots import take_slot
@@ -31,7 +27,6 @@ gates = ["g"]
 [hooks.Stop]
 gates = ["g"]
 """
-INTENTS = "active_intents:\n  - {id: A, title: One, status: in_progress, owned_scope: [src/**]}\n"
 ENDLESS = b"[" * 20_000  # of which marshal makes lists of lists for minutes
 FLIPS = 800
 BOUND_S = 60  # for thousands of readings, of a fraction of a millisecond each
@@ -48,14 +43,6 @@ def _look(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
     opened = find_repo(str(repo.path), os.environ)
     look_as_stored(opened)
     return state / "files.facts", lambda: look_as_stored(opened).tree
-
-
-def _intents(repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
-    opened = find_repo(str(repo.path), os.environ)
-    repo.write("intents.yaml", INTENTS)
-    config = with_tables(Config(), table(IntentSettings, file="intents.yaml"))
-    load_intents(opened, config)
-    return state / "intents.marshal", lambda: load_intents(opened, config)
 
 
 def _checkout(_repo: Repo, state: Path) -> tuple[Path, Callable[[], object]]:
@@ -80,7 +67,7 @@ def _damaged(whole: bytes) -> list[bytes]:
 @pytest.mark.samples(2)
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("make", "step"), [(_configuration, 1), (_intents, 1), (_look, 20), (_checkout, 1)]
+    ("make", "step"), [(_configuration, 1), (_look, 20), (_checkout, 1)]
 )
 def test_no_damage_hangs_a_reader_or_is_believed(
     repo: Repo, make: Callable[[Repo, Path], tuple[Path, Callable[[], object]]], step: int

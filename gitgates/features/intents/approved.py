@@ -6,8 +6,14 @@ if the file is still as it was then. Any other content of the working tree does 
 
 from __future__ import annotations
 
-from gitgates.features.intents.file import find_settings, load, parse_intents, settings_of
-from gitgates.features.intents.intent import Intent, Intents, IntentsError
+from gitgates.features.intents.file import load, parse_intents
+from gitgates.features.intents.intent import (
+    Intent,
+    Intents,
+    IntentsError,
+    find_settings,
+    settings_of,
+)
 from gitgates.session.rules import (
     APPROVE,
     approvals,
@@ -35,11 +41,8 @@ def intents_in_force(call: Call) -> Intents:
 
     Raises: IntentsError where the approved file has problems.
     """
-    settings = find_settings(call.config)
-    if settings is None:
-        return Intents(file="")
     rules = rules_of(call)
-    return _read(settings.file, rules if "intents" in rules else begin(call))
+    return _read(call.config, rules if "intents" in rules else begin(call))
 
 
 def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
@@ -47,23 +50,31 @@ def intents_of_session(repo: Repo, config: Config, session: str) -> Intents:
 
     Raises: IntentsError where the approved file has problems; OSError.
     """
-    settings = find_settings(config)
-    if settings is None:
-        return Intents(file="")
-    paths = (
-        [f"{state_abs}/{FOLDER}/{session}.jsonl" for state_abs in repo.states_abs]
-        if session
-        else []
-    )
-    rules = first_rules([fact for path_abs in paths for fact in Journal(path_abs).read()])
+    states_abs = repo.states_abs if session else ()
+    journals = [Journal(f"{state_abs}/{FOLDER}/{session}.jsonl") for state_abs in states_abs]
+    rules = first_rules([fact for journal in journals for fact in journal.read()])
     if rules is None or "intents" not in rules:
         rules = rules_now(repo, config, head="HEAD")
-    return _read(settings.file, with_approvals(rules, repo.states_abs))
+    return _read(config, with_approvals(rules, repo.states_abs))
 
 
 def rules_at(repo: Repo, config: Config, head: str) -> Fact:
-    """Return the intents that a session begins with at a commit, for its rules."""
-    return _approved(repo, config, settings_of(config).file, head)
+    """Return the intents that a session begins with at a commit, as they are in a journal.
+
+    Those of the working tree are returned where a person has approved exactly these.
+    """
+    approved = [fact["intents"] for fact in approvals(repo.state_abs) if "intents" in fact]
+    try:
+        if approved and _plain(load(repo, config).intents) == approved[-1]:
+            return {"intents": approved[-1]}
+    except IntentsError:
+        pass  # the intents of HEAD may be valid
+    file = settings_of(config).file
+    blob = repo.git.ask("cat-file", "blob", f"{head}:{file}")
+    try:
+        return {"intents": [] if blob.exit_status else _plain(parse_intents(file, blob.stdout))}
+    except IntentsError as error:
+        return {"intents": [], "problem": error.message}
 
 
 def is_unapproved(repo: Repo, config: Config, intents: Intents) -> bool:
@@ -78,8 +89,7 @@ def describe_unapproved(file: str) -> str:
     """Return the message for the person about an intents file that does not apply."""
     return (
         f"gitgates: {file} differs from HEAD at the start of the session, and does not apply "
-        "to agents; to apply it, run in a terminal:"
-        f" {APPROVE}"
+        f"to agents; to apply it, run in a terminal: {APPROVE}"
     )
 
 
@@ -88,49 +98,19 @@ def approve_intents(repo: Repo, config: Config) -> None:
     approve(repo, {"intents": _plain(load(repo, config).intents)})
 
 
-def is_approved_since(repo: Repo, since_s: float) -> bool:
-    """Return whether a person has approved intents, or a scope of one, since. Raises: OSError."""
-    return any(
-        "intents" in approval and approval["t"] >= since_s for approval in approvals(repo.state_abs)
-    )
-
-
-def _approved(repo: Repo, config: Config, file: str, head: str) -> Fact:
-    """Return the intents of a commit, as they are in a journal.
-
-    Those of the working tree are returned where a person has approved exactly these.
-    """
-    approved = [
-        approval["intents"] for approval in approvals(repo.state_abs) if "intents" in approval
-    ]
-    try:
-        if approved and _plain(load(repo, config).intents) == approved[-1]:
-            return {"intents": approved[-1]}
-    except IntentsError:
-        pass  # the intents of HEAD may be valid
-    try:
-        return {"intents": _plain(_committed(repo, head, file))}
-    except IntentsError as error:
-        return {"intents": [], "problem": error.message}
-
-
-def _committed(repo: Repo, head: str, file: str) -> tuple[Intent, ...]:
-    """Return the intents that a commit has; none where there is no such commit or file."""
-    blob = repo.git.ask("cat-file", "blob", f"{head}:{file}")
-    return () if blob.exit_status else parse_intents(file, blob.stdout)
-
-
-def _read(file: str, rules: Fact) -> Intents:
+def _read(config: Config, rules: Fact) -> Intents:
+    settings = find_settings(config)
+    if settings is None:
+        return Intents(file="")
     if why := rules.get("problem"):
         raise IntentsError(str(why), f"Fix it; then, to apply it, run in a terminal: {APPROVE}")
-    return Intents(file=file, intents=tuple(map(_intent, rules["intents"])))
+    return Intents(file=settings.file, intents=tuple(map(_intent, rules["intents"])))
 
 
 def _intent(fields: Fact) -> Intent:
     """Return the intent with fields as `plain` has written them; unknown ones are left out."""
-    return Intent(
-        **{name: value for name, value in unplain(fields).items() if name in Intent._fields}
-    )
+    values = {name: value for name, value in unplain(fields).items() if name in Intent._fields}
+    return Intent(**values)
 
 
 def _plain(intents: tuple[Intent, ...]) -> list[Fact]:

@@ -2,53 +2,44 @@
 
 A shell command names no file, so what it writes is not known beforehand. After each command, and at
 an end of work, what the session itself has changed by now, as the memory of files tells it, is
-compared. Changes in the scope of any intent that is held in this worktree, and those that a tool of
-any session has announced, are allowed.
+compared. Changes in the scope of any intent that is held in this worktree are allowed.
 """
 
 from __future__ import annotations
 
-import os
 import time
 
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS
 from gitgates.core.types import BLOCK, WARN, Verdict
-from gitgates.features.intents.approved import intents_in_force, is_approved_since
+from gitgates.features.intents.approved import intents_in_force, is_unapproved
 from gitgates.features.intents.facts import (
-    IntentLetGoEntry,
+    IntentEndEntry,
     IntentOutsideEntry,
-    IntentPointEntry,
     IntentSelectedEntry,
-    IntentSentBackEntry,
-    IntentWriteEntry,
 )
 from gitgates.features.intents.gatekeeper import (
     holder_of_call,
-    intent_settings,
     join_paths,
     renewed_leases,
     request,
 )
+from gitgates.features.intents.intent import settings_of
 from gitgates.features.intents.lease import end, held_by
 from gitgates.features.intents.scope import is_in_scope
 from gitgates.git.object_store import reading_git
-from gitgates.session.journal import fact_of, of_kind, stamp_of
+from gitgates.session.journal import of_kind, stamp_of
 from gitgates.session.reading import is_reading
 from gitgates.session.start import first_point
 from gitgates.session.writers import observe_others, own_history
-from gitgates.store.log import Journal, sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Sequence
     from typing import Any
 
-    from gitgates.core.record import LazyRecord
-    from gitgates.features.intents.intent import Intent
     from gitgates.features.intents.lease import Leases
     from gitgates.session.call import Call
-    from gitgates.session.journal import Fact
 
 _MOST_SENT_BACK = 3  # in one prompt
 _MOST_RECORDED = 200
@@ -68,122 +59,67 @@ def decide_changes(call: Call) -> Verdict:
 
 
 def _after_shell(call: Call, leases: Leases) -> Verdict:
-    scopes = _Scopes(call, leases)
-    paths, entries = _find_outside(call, scopes)
-    if not paths:
+    _outside, new, entries = _compare(call, leases)
+    if not new:
         return Verdict(entries=entries)
-    text = _text(call, leases, scopes.file, paths, what="This command has changed")
+    text = _text(call, leases, new, what="This command has changed")
     return Verdict(BLOCK if call.payload.can.block else WARN, to_agent=text, entries=entries)
 
 
 def _at_end(call: Call, leases: Leases) -> Verdict:
     """Send an agent back that leaves changes outside the scope, three times at most."""
-    agent, scopes = call.payload.agent_id, _Scopes(call, leases)
-    paths, entries = _find_outside(call, scopes, since_last=False)
+    agent = call.payload.agent_id
+    outside, new, entries = _compare(call, leases)
     if agent:  # only what was found after a command of its own, or just now
-        agents_paths = _found([*call.entries, *map(fact_of, entries)], agent)
-        paths = [path for path in paths if path in agents_paths]
-    if not paths:
+        entries_of_agent = [
+            e for e in of_kind(call.entries, IntentOutsideEntry) if e.get("agent") == agent
+        ]
+        agents_paths = {*new, *(path for entry in entries_of_agent for path in entry["paths"])}
+        outside = [path for path in outside if path in agents_paths]
+    if not outside:
         return Verdict(entries=entries)
-    sent = IntentSentBackEntry(call.prompt, agent)
-    times = sum(
-        (entry.get("prompt"), entry.get("agent")) == tuple(sent)
-        for entry in of_kind(call.entries, IntentSentBackEntry)
-    )
+    sent_back = IntentEndEntry(call.prompt, agent)
+    ends = of_kind(call.entries, IntentEndEntry)
+    times = sum((e.get("prompt"), e.get("agent")) == (call.prompt, agent) for e in ends)
     if times < _MOST_SENT_BACK:
-        text = _text(call, leases, scopes.file, paths, what="This work has changed")
+        text = _text(call, leases, outside, what="This work has changed")
         text += f"\nYou are sent back for this ({times + 1} of {_MOST_SENT_BACK} times)."
-        return Verdict(BLOCK, to_agent=text, entries=(*entries, sent))
+        return Verdict(BLOCK, to_agent=text, entries=(*entries, sent_back))
     text = "gitgates: the agent was allowed to stop with changes outside its intent: "
-    text += join_paths(paths)
-    return Verdict(WARN, to_person=text, entries=(*entries, IntentLetGoEntry(agent)))
+    text += join_paths(outside)
+    let_go = sent_back._replace(is_let_go=True)
+    return Verdict(WARN, to_person=text, entries=(*entries, let_go))
 
 
-class _Scopes:
-    """What may be changed in a worktree: the scopes of all intents that are held in it."""
-
-    def __init__(self, call: Call, leases: Leases) -> None:
-        git_dir_abs, intents = call.repo.git_dir_abs, intents_in_force(call)
-        # Those that have just ended, too: their changes are still in the working tree.
-        held_ids = [
-            lease.intent
-            for lease in leases.values()
-            if lease.is_recent and lease.git_dir_abs == git_dir_abs
-        ]
-        self._intents = [intent for intent in intents.active if intent.id in held_ids]
-        self._ignore_case = call.repo.ignores_case
-        self._all, self.file = intents, intents.file
-        is_own = held_by(leases, holder_of_call(call)) is not None
-        self.are_judged = intent_settings(call).required or is_own
-
-    def without(self, paths: Iterable[str]) -> list[str]:
-        """Return the paths that are in no scope."""
-        return [
-            path for path in paths if not any(self._has(intent, path) for intent in self._intents)
-        ]
-
-    def _has(self, intent: Intent, path: str) -> bool:
-        return is_in_scope(self._all, intent, path, ignore_case=self._ignore_case)
-
-
-def _find_outside(
-    call: Call, scopes: _Scopes, *, since_last: bool = True
-) -> tuple[list[str], tuple[Any, ...]]:
-    """Return what has changed outside any scope and still differs, and the entries of that.
-
-    `since_last`: only what has changed since the last comparison.
-    """
-    if not scopes.are_judged:
-        return [], ()
-    let_go_s, last_s = _last(call, IntentLetGoEntry), _last(call, IntentPointEntry)
-    start_s = max(let_go_s, _last(call, IntentSelectedEntry))
+def _compare(call: Call, leases: Leases) -> tuple[list[str], list[str], tuple[Any, ...]]:
+    """Return the changed files in no scope, those since the last comparison, and its entry."""
+    is_own = held_by(leases, holder_of_call(call)) is not None
+    if not (is_own or settings_of(call.config).required):
+        return [], [], ()
+    last_s = max(map(stamp_of, of_kind(call.entries, IntentOutsideEntry)), default=0.0)
     try:
         observe_others(call)
-        history = own_history(call)
-        compared = IntentPointEntry(time.time())  # before the gates of this event change files
+        history, now = own_history(call), time.time()  # before the gates change files
         if history is None:
             changed = new = _changed_since_start(call)
         else:
-            changed, new = ({*history.changes(since_s)} for since_s in (start_s, last_s))
-            # What was found before stays: an agent may have changed what a selection requires.
-            changed |= _found(call.entries, since_s=let_go_s) & {*history.changes(let_go_s)}
+            changed, new = {*history.changes(_start(call))}, {*history.changes(last_s)}
     except GitgatesError as error:
         call.note(f"changes outside the intent cannot be determined: {error.message}")
-        return [], ()
-    outside = sorted(scopes.without(changed))
-    announced = _announced(call, start_s) if outside else set()
-    if scopes.file in outside and is_approved_since(call.repo, last_s):
-        announced.add(scopes.file)
-    outside = [path for path in outside if path not in announced][:_MOST_RECORDED]
+        return [], [], ()
+    outside = _without_scopes(call, leases, changed)
     new_outside = [path for path in outside if path in new]
-    entries: tuple[Any, ...] = (compared,)
-    if new_outside:
-        entries = (compared, IntentOutsideEntry(call.payload.agent_id, new_outside))
-    return (new_outside if since_last else outside), entries
+    return outside, new_outside, (IntentOutsideEntry(call.payload.agent_id, new_outside, now),)
 
 
-def _last(call: Call, kind: type[LazyRecord]) -> float:
-    """Return when something last happened that changes are compared since; 0.0: never."""
+def _start(call: Call) -> float:
+    """Return the time since which changes count: of the first selection, or of the last let-go."""
     agents = ("", call.payload.agent_id)
-    return max(
-        (
-            stamp_of(fact)
-            for fact in of_kind(call.entries, kind)
-            if (kind is not IntentSelectedEntry or fact.get("begins"))
-            and (kind is not IntentLetGoEntry or fact.get("agent") in agents)
-        ),
-        default=0.0,
-    )
-
-
-def _found(facts: Iterable[Fact], agent: str | None = None, since_s: float = 0.0) -> set[str]:
-    """Return the files that were found outside any scope; `agent`: after its own commands."""
-    return {
-        str(path)
-        for fact in of_kind(facts, IntentOutsideEntry)
-        if agent in (None, fact.get("agent")) and stamp_of(fact) > since_s
-        for path in fact["paths"]
-    }
+    ends = of_kind(call.entries, IntentEndEntry)
+    times = [stamp_of(e) for e in ends if e.get("is_let_go") and e.get("agent") in agents]
+    if not settings_of(call.config).required:
+        times += map(stamp_of, of_kind(call.entries, IntentSelectedEntry)[:1])
+    return max(times, default=0.0)
 
 
 def _changed_since_start(call: Call) -> set[str]:
@@ -195,24 +131,30 @@ def _changed_since_start(call: Call) -> set[str]:
     return {*reading_git(call.repo).names(*_NAMES, before, now, "--")} if now else set()
 
 
-def _announced(call: Call, since_s: float) -> set[str]:
-    """Return the files that a tool of any session has named since."""
-    announced: set[str] = set()
-    for path_abs in sessions(call.repo.state_abs):
-        try:
-            if os.stat(path_abs).st_mtime < since_s:
-                continue
-            facts = Journal(path_abs).read()
-        except OSError:
-            continue
-        for fact in of_kind(facts, IntentWriteEntry):
-            if stamp_of(fact) >= since_s:
-                announced.update(map(str, fact.get("paths", ())))
-    return announced
+def _without_scopes(call: Call, leases: Leases, changed: Collection[str]) -> list[str]:
+    """Return the files that are in the scope of no intent that is held in this worktree.
+
+    Of those that have just ended, too: their changes are still there.
+    """
+    repo, intents = call.repo, intents_in_force(call)
+    held_ids = [
+        lease.intent
+        for lease in leases.values()
+        if lease.is_recent and lease.git_dir_abs == repo.git_dir_abs
+    ]
+    scopes = [intent for intent in intents.active if intent.id in held_ids]
+    outside = [
+        path
+        for path in sorted(changed)
+        if not any(is_in_scope(intents, i, path, ignore_case=repo.ignores_case) for i in scopes)
+    ]
+    if intents.file in outside and not is_unapproved(repo, call.config, intents):
+        outside.remove(intents.file)  # a person has approved it as it is
+    return outside[:_MOST_RECORDED]
 
 
-def _text(call: Call, leases: Leases, file: str, paths: list[str], *, what: str) -> str:
-    lease = held_by(leases, holder_of_call(call))
+def _text(call: Call, leases: Leases, paths: Sequence[str], *, what: str) -> str:
+    lease, file = held_by(leases, holder_of_call(call)), settings_of(call.config).file
     scope = f"the scope of {lease.intent}" if lease else "the scope of any intent that is held here"
     lines = [f"gitgates: {what} files outside {scope}: {join_paths(paths)}", "Undo that."]
     others = [path for path in paths if path != file]  # which no scope can have

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from gitgates.core.clean import counted
 from gitgates.core.types import Config
-from gitgates.features.intents.file import find_settings, load
-from gitgates.features.intents.intent import ACTIVE, IntentsError
+from gitgates.features.intents.file import load
+from gitgates.features.intents.intent import ACTIVE, IntentsError, find_settings
 from gitgates.git.repo import Repo
 from gitgates.verbs.finding import Finding
 

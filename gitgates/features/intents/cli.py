@@ -9,27 +9,30 @@ import click
 
 from gitgates.core import environ, errors
 from gitgates.core.clean import counted, visible_line
+from gitgates.features.intents import lease as leases_of
 from gitgates.features.intents.approved import approve_intents, intents_of_session, is_unapproved
-from gitgates.features.intents.cli_select import release, select
+from gitgates.features.intents.context import context_of
 from gitgates.features.intents.edit import add_pattern
-from gitgates.features.intents.file import find_intent, load, read_intents, settings_of
-from gitgates.features.intents.intent import Intents, IntentsError
-from gitgates.features.intents.lease import read_leases
+from gitgates.features.intents.facts import IntentSelectedEntry
+from gitgates.features.intents.file import load, read_intents
+from gitgates.features.intents.gatekeeper import describe_active
+from gitgates.features.intents.intent import Intents, settings_of
+from gitgates.features.intents.lease import Holder, read_leases
 from gitgates.features.intents.requests import (
     APPROVED,
     REFUSED,
+    REQUESTED,
     ScopeRequest,
-    ask,
     new_request,
     open_requests,
     record,
 )
 from gitgates.features.intents.scope import nearest
-from gitgates.features.intents.session_context import context_of
 from gitgates.git.repo import find_repo
 from gitgates.hosts import calling_session
 from gitgates.session.approval import require_person
-from gitgates.session.caller import identify
+from gitgates.session.caller import find_caller, identify
+from gitgates.session.journal import fact_of
 from gitgates.session.rules import APPROVE
 from gitgates.session.shell_commands import OPTION
 from gitgates.store.files import replace_unchanged
@@ -39,12 +42,23 @@ from gitgates.verbs.repository import configuration, current_repo, edits_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.features.intents.lease import Leases
     from gitgates.git.repo import Repo
+    from gitgates.session.caller import Caller
 
 _VERSION = 1
 _APPROVE = "intent approve-scope"
 _UNLIMITED = 1 << 30
+_OWN_SESSION = (
+    "Your own session holds it. If this is your work, stop, and tell the session to run "
+    "`gitgates intent release` before it starts a sub-agent for it."
+)
+_caller_option = click.option(OPTION, default="", hidden=True)
+_session_option = click.option(
+    "--session", default="", metavar="ID", help="The agent's session. Default: the calling session."
+)
+_agent_option = click.option(
+    "--agent", default="", metavar="ID", help="A sub-agent of that session."
+)
 
 
 @click.group("intent")
@@ -56,7 +70,7 @@ def command() -> None:
     """
 
 
-def open_intents() -> tuple[Repo, Intents]:
+def _open_intents() -> tuple[Repo, Intents]:
     """Return the repository of the current folder, and its intents.
 
     Raises: ConfigError, GitError; IntentsError where their file is wrong.
@@ -72,21 +86,17 @@ def open_intents() -> tuple[Repo, Intents]:
 @format_option
 def list_intents(path: str | None, fmt: str) -> int:
     """List the intents, in the order of the file; with --path, the closest first."""
-    repo, intents = open_intents()
+    repo, intents = _open_intents()
     matching = intents.intents
     if path is not None:
-        matching = nearest(
-            matching, repo.relative(path), len(matching), ignore_case=repo.ignores_case
-        )
+        most, ignore_case = len(matching), repo.ignores_case
+        matching = nearest(matching, repo.relative(path), most, ignore_case=ignore_case)
     if fmt == "json":
         documents = [intent._asdict() for intent in matching]
         print_json({"version": _VERSION, "file": intents.file, "intents": documents})
-        return errors.OK
-    rows: list[tuple[str, ...]] = [
-        (intent.id, intent.status, intent.priority, intent.title) for intent in matching
-    ]
-    if rows:
-        click.echo(table(rows), nl=False)
+    elif matching:
+        rows = [(intent.id, intent.status, intent.priority, intent.title) for intent in matching]
+        click.echo(table([*rows]), nl=False)
     else:
         click.echo(f"gitgates: {intents.file}: no matching intents", err=True)
     return errors.OK
@@ -94,42 +104,26 @@ def list_intents(path: str | None, fmt: str) -> int:
 
 @command.command("show")
 @click.argument("name", metavar="ID")
-@format_option
-def show(name: str, fmt: str) -> int:
+def show(name: str) -> int:
     """Show one intent in full with the latest work on it, as agents see it."""
-    repo, intents = open_intents()
-    intent = find_intent(intents, name)
-    if fmt == "json":
-        print_json({"version": _VERSION, "file": intents.file, "intents": [intent._asdict()]})
-    else:
-        click.echo(context_of(repo, configuration(repo), intent, _UNLIMITED), nl=False)
+    repo, intents = _open_intents()
+    intent = intents.find(name)
+    click.echo(context_of(repo, configuration(repo), intent, _UNLIMITED), nl=False)
     return errors.OK
 
 
 @command.command("validate")
-@format_option
-def validate(fmt: str) -> int:
+def validate() -> int:
     """Check the intents file, and report every problem at once.
 
     Exit status 0: it is valid or does not exist. 78: it has errors.
     """
-    try:
-        repo, intents = open_intents()
-    except IntentsError as error:
-        if fmt == "text":
-            raise
-        print_json({"version": _VERSION, "ok": False, "problems": error.message.splitlines()})
-        return error.exit_status
-    if fmt == "json":
-        print_json({"version": _VERSION, "ok": True, "problems": []})
-    elif read_intents(repo.root_abs, intents.file) is None:
+    repo, intents = _open_intents()
+    if read_intents(repo.root_abs, intents.file) is None:
         click.echo(f"{intents.file}: file not found, so there are no intents")
     else:
-        active = len(intents.active)
-        click.echo(
-            f"{intents.file}: {counted(len(intents.intents), 'intent')}, {active} of them "
-            "can be selected, no problems"
-        )
+        total, active = counted(len(intents.intents), "intent"), len(intents.active)
+        click.echo(f"{intents.file}: {total}, {active} of them can be selected, no problems")
     return errors.OK
 
 
@@ -138,54 +132,113 @@ def validate(fmt: str) -> int:
 @format_option
 def status(name: str | None, fmt: str) -> int:
     """Show the intents that can be selected, their holders, and requests waiting for a person."""
-    repo, intents = open_intents()
-    displayed = (find_intent(intents, name),) if name else intents.active
-    names = [intent.id for intent in displayed]
-    waiting = [
-        request for request in open_requests(repo, intents) if not name or request.intent in names
-    ]
-    leases = read_leases(repo.shared_state_abs)
-    live = {name: lease for name, lease in leases.items() if lease.is_live}
+    repo, intents = _open_intents()
+    displayed = (intents.find(name),) if name else intents.active
+    waiting = [r for r in open_requests(repo, intents) if name in (None, r.intent)]
+    live = {n: lease for n, lease in read_leases(repo.shared_state_abs).items() if lease.is_live}
     if fmt == "json":
-        documents = [
-            {
-                "id": intent.id,
-                "title": intent.title,
-                "status": intent.status,
-                "held": _holder_document(live, intent.id),
+        holders = {
+            n: {
+                **lease.holder._asdict(),
+                "since": utc(lease.acquired_s),
+                "until": utc(lease.until_s),
             }
-            for intent in displayed
+            for n, lease in live.items()
+        }
+        rows = [
+            {"id": i.id, "title": i.title, "status": i.status, "held": holders.get(i.id)}
+            for i in displayed
         ]
-        request_documents = [request._asdict() for request in waiting]
-        print_json({"version": _VERSION, "intents": documents, "scope_requests": request_documents})
+        requests = [request._asdict() for request in waiting]
+        print_json({"version": _VERSION, "intents": rows, "scope_requests": requests})
         return errors.OK
-    rows: list[tuple[str, ...]] = [
-        (
-            intent.id,
-            intent.status,
-            intent.title,
-            live[intent.id].holding if intent.id in live else "",
-        )
-        for intent in displayed
+    lines: list[tuple[str, ...]] = [
+        (i.id, i.status, i.title, live[i.id].holding if i.id in live else "") for i in displayed
     ]
-    click.echo(table(rows) if rows else "no intent can be selected\n", nl=False)
+    click.echo(table(lines) if lines else "no intent can be selected\n", nl=False)
     for request in waiting:
-        click.echo(
-            f"{request.intent} requests {_quoted(request.pattern)}: {visible_line(request.reason)}"
-        )
-        location = "" if request.root == repo.root_abs else f", in {visible_line(request.root)}"
-        approve = _approve_command(request.intent, request.pattern)
-        click.echo(f"  since {request.time}{location}; to approve it: {approve}")
+        pattern, reason = quote(visible_line(request.pattern)), visible_line(request.reason)
+        click.echo(f"{request.intent} requests {pattern}: {reason}")
+        place = "" if request.root == repo.root_abs else f", in {visible_line(request.root)}"
+        click.echo(f"  since {request.time}{place}; to approve it: {_approve_command(request)}")
     return errors.OK
+
+
+@command.command("select")
+@click.argument("name", metavar="ID")
+@_session_option
+@_agent_option
+@_caller_option
+def select(name: str, *, session: str, agent: str, caller: str) -> int:
+    """Select the intent to work on, and print its context.
+
+    The agent holds it until it releases it, selects another one, or is inactive for the time `ttl`.
+    A sub-agent selects its own. Exit status 75: another agent holds it.
+    """
+    repo, resolved = _caller(session, agent, caller)
+    config, holder = configuration(repo), Holder(resolved.session, resolved.agent)
+    settings, intents = settings_of(config), intents_of_session(repo, config, holder.session)
+    state_abs, intent = repo.shared_state_abs, intents.get(name)
+    leases = read_leases(state_abs)
+    if intent is None or not intent.is_active:
+        why = f"{intent.id} is {intent.status}" if intent else f"{intents.file}: no such intent"
+        hint = describe_active(intents, leases, holder)
+        raise errors.UsageError(f"{why}; it cannot be selected", hint)
+    lease = leases_of.acquire(
+        state_abs, intent.id, holder, ttl_s=settings.ttl_s, git_dir_abs=repo.git_dir_abs
+    )
+    if lease.holder != holder:
+        others = describe_active(intents, read_leases(state_abs), holder)
+        hint = (
+            f"The lease is extended while its holder works. Wait, or select another one:\n{others}"
+        )
+        if lease.holder == Holder(holder.session):
+            hint += f"\n{_OWN_SESSION}"
+        raise errors.LockError(f"{intent.id} is {lease.holding}", hint)
+    _note(resolved, IntentSelectedEntry(holder.agent, intent.id))
+    click.echo(f"{intent.id} is held by {holder} now.")
+    if lease.former:
+        click.echo(f"It was taken over from {lease.former}, whose lease had expired.")
+    click.echo(context_of(repo, config, intent, settings.context_bytes), nl=False)
+    return errors.OK
+
+
+@command.command("release")
+@_session_option
+@_agent_option
+@_caller_option
+def release(session: str, agent: str, caller: str) -> int:
+    """Release the intent that is held, so others can select it."""
+    repo, resolved = _caller(session, agent, caller)
+    holder = Holder(resolved.session, resolved.agent)
+    lease = leases_of.release(repo.shared_state_abs, holder)
+    if lease is None:
+        hint = "To see who holds which: gitgates intent status"
+        raise errors.UsageError(f"{holder} holds no intent", hint)
+    click.echo(f"released: {lease.intent}")
+    return errors.OK
+
+
+def _caller(session: str, agent: str, nonce: str) -> tuple[Repo, Caller]:
+    repo = current_repo()
+    return repo, find_caller(repo, environ.read(), session=session, agent=agent, nonce=nonce)
+
+
+def _note(caller: Caller, selected: IntentSelectedEntry) -> None:
+    journal = caller.journals[0]
+    try:
+        journal.append(fact_of(selected))
+    except OSError as error:
+        text = f"{journal.path_abs}: cannot be written: {error.strerror}"
+        raise errors.StateError(text) from error
 
 
 @command.command("scope-expansion-request")
 @click.argument("name", metavar="ID")
 @click.argument("pattern", metavar="GLOB")
 @click.option("--reason", required=True, help="What needs to change there, for the person to read.")
-@click.option(OPTION, default="", hidden=True)
-@format_option
-def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str, fmt: str) -> int:
+@_caller_option
+def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str) -> int:
     """Ask a person to add GLOB to the scope of an intent.
 
     GLOB is a pattern as in .gitignore, relative to the root. Nothing changes until a person
@@ -193,11 +246,19 @@ def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str
 
     Exit status 0: requested, or already in the scope. 64: unknown intent, or no valid pattern.
     """
-    repo, intents = open_intents()
+    repo, intents = _open_intents()
+    intent = intents.find(name)
     identified = identify(repo, environ.read(), nonce=caller) if caller else None
     session = identified.session if identified else calling_session(environ.read())
-    request = ask(repo, intents, name, pattern, reason=reason, session=session)
-    _print_state(fmt, name, pattern, state="requested" if request else "in-scope")
+    if not reason.strip():
+        raise errors.UsageError("--reason is empty", "Say what needs to change there.")
+    request = new_request(repo, name, pattern, reason=reason, session=session)
+    if pattern in intent.owned_scope:
+        _say(f"{{}} is already in the scope of {name}", pattern)
+        return errors.OK
+    record(repo, REQUESTED, request)
+    person = f"to approve it, a person runs: {_approve_command(request)}"
+    _say(f"requested {{}} for the scope of {name}; {person}", pattern)
     return errors.OK
 
 
@@ -208,9 +269,8 @@ def scope_expansion_request(name: str, pattern: str, *, reason: str, caller: str
 @click.option(
     "--token", default="", help="Token from a person: gitgates approve intent approve-scope."
 )
-@format_option
 @edits_files
-def approve_scope(name: str, pattern: str, *, refuse: bool, token: str, fmt: str) -> int:
+def approve_scope(name: str, pattern: str, *, refuse: bool, token: str) -> int:
     """Add GLOB to the scope of an intent, as a person.
 
     Writes to the intents file of the worktree of the request, or of this one, if nothing else in
@@ -219,37 +279,19 @@ def approve_scope(name: str, pattern: str, *, refuse: bool, token: str, fmt: str
     Exit status 0: done. 64: unknown intent or pattern, or not allowed. 78: the file must be changed
     by hand.
     """
-    repo, intents = open_intents()
-    waiting = {
-        (request.intent, request.pattern): request for request in open_requests(repo, intents)
-    }
+    repo, intents = _open_intents()
+    waiting = {(r.intent, r.pattern): r for r in open_requests(repo, intents)}
     request = waiting.get((name, pattern)) or new_request(repo, name, pattern)
     if refuse:
         require_person(repo, _APPROVE, token)
         record(repo, REFUSED, request)
-        _print_state(fmt, name, pattern, state="refused")
+        _say(f"{{}} is refused for the scope of {name}", pattern)
     elif path_abs := _approve(repo, request, token):
         record(repo, APPROVED, request)
-        _print_state(fmt, name, pattern, state="approved", path_abs=path_abs)
+        _say(f"{{}} is now in the scope of {name}: {path_abs}", pattern)
     else:
-        _print_state(fmt, name, pattern, state="in-scope")
+        _say(f"{{}} is already in the scope of {name}", pattern)
     return errors.OK
-
-
-def _print_state(fmt: str, name: str, pattern: str, *, state: str, path_abs: str = "") -> None:
-    """Print the state of a request: requested, in-scope, approved or refused."""
-    if fmt == "json":
-        print_json({"version": _VERSION, "intent": name, "pattern": pattern, "state": state})
-        return
-    what = _quoted(pattern)
-    texts = {
-        "requested": f"requested {what} for the scope of {name}; to approve it, a person runs: "
-        f"{_approve_command(name, pattern)}",
-        "in-scope": f"{what} is already in the scope of {name}",
-        "approved": f"{what} is now in the scope of {name}: {path_abs}",
-        "refused": f"{what} is refused for the scope of {name}",
-    }
-    click.echo(f"gitgates: {texts[state]}")
 
 
 def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
@@ -263,23 +305,23 @@ def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
         repo = other if other.common_dir_abs == repo.common_dir_abs else repo
     config = configuration(repo)
     intents = load(repo, config)
+    path_abs = os.path.join(repo.root_abs, intents.file)
     session = file_name(request.session) if request.session else ""
     if is_unapproved(repo, config, intents_of_session(repo, config, session)):
         raise errors.ConfigError(
-            f"{os.path.join(repo.root_abs, intents.file)}: was changed since a person approved "
-            "it, so it does not apply; nothing was written",
+            f"{path_abs}: was changed since a person approved it, so it does not apply; nothing "
+            "was written",
             f"Review it (git diff HEAD). To approve it, run in a terminal: {APPROVE}",
         )
-    if request.pattern in find_intent(intents, request.intent).owned_scope:
+    if request.pattern in intents.find(request.intent).owned_scope:
         return ""
     raw = read_intents(repo.root_abs, intents.file) or b""
     changed = add_pattern(raw.decode("utf-8"), intents.file, request.intent, request.pattern)
-    path_abs = os.path.join(repo.root_abs, intents.file)
     if changed is None:
         raise errors.ConfigError(
             f"{path_abs}: cannot be changed without changing more than the scope of "
             f"{request.intent}; nothing was written",
-            f"Add {_quoted(request.pattern)} to its `owned_scope` yourself.",
+            f"Add {quote(visible_line(request.pattern))} to its `owned_scope` yourself.",
         )
     require_person(repo, _APPROVE, token)
     replace_unchanged(repo.root_abs, intents.file, raw, changed.encode())
@@ -287,21 +329,9 @@ def _approve(repo: Repo, request: ScopeRequest, token: str) -> str:
     return path_abs
 
 
-def _approve_command(name: str, pattern: str) -> str:
-    return f"gitgates {_APPROVE} {name} {_quoted(pattern)}"
+def _approve_command(request: ScopeRequest) -> str:
+    return f"gitgates {_APPROVE} {request.intent} {quote(visible_line(request.pattern))}"
 
 
-def _quoted(pattern: str) -> str:
-    return quote(visible_line(pattern))
-
-
-def _holder_document(live: Leases, name: str) -> dict[str, str] | None:
-    """Return who holds an intent, and since when and until when; None if nobody does."""
-    if (lease := live.get(name)) is None:
-        return None
-    times = {"since": utc(lease.acquired_s), "until": utc(lease.until_s)}
-    return {**lease.holder._asdict(), **times}
-
-
-for _verb in (select, release):
-    command.add_command(_verb)
+def _say(text: str, pattern: str) -> None:
+    click.echo(f"gitgates: {text.format(quote(visible_line(pattern)))}")

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from gitgates.core.types import BLOCK, Verdict
 from gitgates.features.intents.approved import intents_of_session
-from gitgates.features.intents.file import find_settings
 from gitgates.features.intents.gatekeeper import join_paths
+from gitgates.features.intents.intent import settings_of
 from gitgates.features.intents.lease import read_leases
 from gitgates.features.intents.scope import is_in_scope
 from gitgates.git.object_store import reading_git
@@ -32,25 +32,23 @@ def decide_commit(call: HookCall) -> Verdict:
         for lease in read_leases(repo.shared_state_abs).values()
         if lease.holder.session == file_name(session) or not session  # whose variable is missing
     ]
-    settings = find_settings(call.config)
-    if not held_ids and not (settings and settings.required):
+    if not held_ids and not settings_of(call.config).required:
         return Verdict()
     intents = intents_of_session(repo, call.config, session and file_name(session))
     scopes = [intent for intent in intents.active if intent.id in held_ids]
-    ignore_case = repo.ignores_case
     staged, deleted = staged_paths(repo, merging=call.event.name == "pre-merge-commit")
     outside = [
         path
         for path in sorted((*staged, *deleted))
-        if not any(is_in_scope(intents, intent, path, ignore_case=ignore_case) for intent in scopes)
+        if not any(is_in_scope(intents, i, path, ignore_case=repo.ignores_case) for i in scopes)
     ]
     outside = _changed_in_session(repo, session, outside)
     if not outside:
         return Verdict()
-    scope_text = (
-        f"the scope of {' and '.join(held_ids)}" if held_ids else "any scope: no intent is selected"
+    scope = (
+        f"the scope of {' and '.join(held_ids)}" if scopes else "any scope: no intent is selected"
     )
-    text = f"gitgates: these files are outside {scope_text}: {join_paths(outside)}. "
+    text = f"gitgates: these files are outside {scope}: {join_paths(outside)}. "
     return Verdict(BLOCK, to_agent=f"{text}Remove them from the commit: git restore --staged FILE")
 
 

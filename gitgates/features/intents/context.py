@@ -1,23 +1,96 @@
-"""The context of an intent for an agent, trimmed to a budget. Pure."""
+"""The context of an intent for an agent: its text, and the events at which the agent gets it."""
 
 from __future__ import annotations
 
+from gitgates.core.policy import functions_of
+from gitgates.core.types import WARN, Verdict
+from gitgates.features.intents.approved import describe_unapproved, intents_in_force, is_unapproved
+from gitgates.features.intents.facts import IntentContextEntry
+from gitgates.features.intents.gatekeeper import (
+    NEEDED,
+    OFFERED,
+    describe_active,
+    holder_of_call,
+    renewed_leases,
+)
+from gitgates.features.intents.intent import settings_of
+from gitgates.features.intents.lease import held_by
+from gitgates.session.journal import of_kind
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from gitgates.core.types import Config
     from gitgates.features.intents.intent import Intent
+    from gitgates.git.repo import Repo
+    from gitgates.session.call import Call
 
 SMALLEST = 512  # characters, which id, title and what was left out always fit into
 _TAG = "intent_context"
+_MOST_RECENT = 10
+_MANY = 9999
+_AGAIN = "You hold this intent; do not change anything outside its scope."
+
+
+def decide_context(call: Call) -> Verdict:
+    """Record the context of the held intent before a compaction, and return it afterwards.
+
+    An agent without an intent gets the list of intents; the person, a note on a file that does not
+    apply.
+    """
+    leases, holder = renewed_leases(call), holder_of_call(call)
+    lease = held_by(leases, holder)
+    is_recorded = call.kind == "before-compact"
+    if is_recorded and lease is None:
+        return Verdict()
+    intents, settings = intents_in_force(call), settings_of(call.config)
+    verdict = Verdict()
+    if call.kind == "session-start" and is_unapproved(call.repo, call.config, intents):
+        verdict = Verdict(WARN, to_person=describe_unapproved(intents.file))
+    intent = intents.get(lease.intent) if lease else None
+    if intent is None or not intent.is_active:
+        if is_recorded or not (settings.required or intents.active):
+            return verdict
+        head = NEEDED if settings.required else OFFERED
+        text = f"gitgates: {head}\n{describe_active(intents, leases, holder)}"
+        return verdict._replace(to_agent=text)
+    if not is_recorded and (text := _recorded(call, intent.id)):
+        return verdict._replace(to_agent=f"{text}{_AGAIN}")
+    text = context_of(call.repo, call.config, intent, settings.context_bytes)
+    if is_recorded:
+        return Verdict(entries=(IntentContextEntry(holder.agent, intent.id, text),))
+    return verdict._replace(to_agent=f"{text}{_AGAIN}")
+
+
+def _recorded(call: Call, intent: str) -> str:
+    """Return the context as it was before the last compaction; empty if there was none."""
+    agent, text = call.payload.agent_id, ""
+    for fact in of_kind(call.entries, IntentContextEntry):
+        if fact.get("agent") == agent:
+            text = str(fact.get("text", "")) if fact.get("intent") == intent else ""
+    return text if call.payload.source == "compact" else ""
+
+
+def context_of(repo: Repo, config: Config, intent: Intent, budget: int) -> str:
+    """Return the context of an intent for an agent, with the latest work on it.
+
+    `budget`: the most characters.
+    """
+    try:
+        recent = functions_of(config, "recent_work", "after-tool")
+        last = [line for of in recent for line in of(repo, {"intent": intent.id}, _MOST_RECENT)]
+    except OSError:
+        last = []  # recent work is optional
+    return context_text(intent, last, budget)
 
 
 def context_text(intent: Intent, recent: Sequence[str], budget: int) -> str:
-    """Return the `<intent_context>` block of an intent, of at most `budget` characters.
+    """Return the `<intent_context>` block of an intent, of at most `budget` characters. Pure.
 
     A budget below SMALLEST counts as that. Where not everything fits, whole lines are left out, the
     least important first: recent changes, notes, scope, constraints, acceptance criteria. `recent`
-    is the intent's latest trace, the newest first.
+    is the intent's latest work, the newest first.
     """
     sections = {
         "Acceptance criteria": intent.acceptance_criteria,
@@ -26,50 +99,36 @@ def context_text(intent: Intent, recent: Sequence[str], budget: int) -> str:
         "Notes": tuple(line for line in intent.notes.splitlines() if line.strip()),
         "Recent changes": tuple(recent),
     }
-    blocks = [
-        (title, [f"- {_indented(item)}\n" for item in items])
-        for title, items in sections.items()
-        if items
-    ]
     head = f"<{_TAG}>\n{intent.id}: {_inert(intent.title)}\nPriority: {intent.priority}\n"
     end = f"</{_TAG}>\n"
-    budget = max(budget, SMALLEST)
-    whole = head + "".join(_block(title, lines) for title, lines in blocks) + end
-    if len(whole) <= budget:
-        return whole
-    remaining = budget - len(head) - len(end)
-    remaining -= len(_omission_note(intent, {title: len(lines) for title, lines in blocks}))
-    text, dropped = "", {}
-    for title, lines in blocks:
-        fitting = _fitting(title, lines, remaining)
-        if fitting:
-            text += _block(title, lines[:fitting])
-            remaining -= len(_block(title, lines[:fitting]))
-        if fitting < len(lines):
-            dropped[title] = len(lines) - fitting
-    return head + text + _omission_note(intent, dropped) + end
+    room = max(budget, SMALLEST) - len(head) - len(end)
+    text, omitted = _fitting(sections, room)
+    if omitted:
+        most = len(_omission(intent, dict.fromkeys(sections, _MANY)))
+        text, omitted = _fitting(sections, room - most)
+        text += _omission(intent, omitted)
+    return head + text + end
 
 
-def _fitting(title: str, lines: list[str], remaining: int) -> int:
-    """Return how many lines of a block fit, from its first on."""
-    count, remaining = 0, remaining - len(_block(title, []))
-    while count < len(lines) and len(lines[count]) <= remaining:
-        remaining -= len(lines[count])
-        count += 1
-    return count
+def _fitting(sections: Mapping[str, Sequence[str]], room: int) -> tuple[str, dict[str, int]]:
+    """Return the text of what fits, and section → how many of its lines do not."""
+    text, omitted = "", dict[str, int]()
+    for title, items in sections.items():
+        block = f"{title}:\n"
+        for number, item in enumerate(items):
+            lines = "\n  ".join(map(_inert, item.strip().splitlines()))
+            if len(text) + len(block) + len(lines) + len("- \n") > room:
+                omitted[title] = len(items) - number
+                break
+            block += f"- {lines}\n"
+        if items and omitted.get(title) != len(items):
+            text += block
+    return text, omitted
 
 
-def _block(title: str, lines: list[str]) -> str:
-    return f"{title}:\n{''.join(lines)}"
-
-
-def _omission_note(intent: Intent, dropped: dict[str, int]) -> str:
-    what = ", ".join(f"{title.partition(' (')[0].lower()} ({n})" for title, n in dropped.items())
+def _omission(intent: Intent, omitted: Mapping[str, int]) -> str:
+    what = ", ".join(f"{title.partition(' (')[0].lower()} ({n})" for title, n in omitted.items())
     return f"Omitted to fit: {what}. In full: gitgates intent show {intent.id}\n"
-
-
-def _indented(text: str) -> str:
-    return "\n  ".join(_inert(line) for line in text.strip().splitlines())
 
 
 def _inert(text: str) -> str:

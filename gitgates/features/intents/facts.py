@@ -16,7 +16,6 @@ class IntentSelectedEntry(LazyRecord):
 
     agent: str  # the sub-agent's id; empty: the main agent
     intent: str  # its id
-    begins: bool = False  # what was changed before, without an intent, does not count
 
 
 @entry("intent-context")
@@ -28,38 +27,19 @@ class IntentContextEntry(LazyRecord):
     text: str  # the context, which the agent gets again
 
 
-@entry("intent-write")
-class IntentWriteEntry(LazyRecord):
-    """A tool call that names its files was allowed to write them."""
+@entry("intent-outside")
+class IntentOutsideEntry(LazyRecord):
+    """Changes were compared with the scopes."""
 
-    paths: Sequence[str]  # the files
-
-
-@entry("intent-point")
-class IntentPointEntry(LazyRecord):
-    """Changes up to then were compared with the scopes."""
-
+    agent: str  # the sub-agent's id; empty: the main agent
+    paths: Sequence[str]  # the files outside of all scopes that are new since the last comparison
     t: float  # the time before the gates ran, which may change files
 
 
-@entry("intent-outside")
-class IntentOutsideEntry(LazyRecord):
-    """Changes outside of all scopes were found."""
-
-    agent: str  # the sub-agent's id; empty: the main agent
-    paths: Sequence[str]  # the files
-
-
-@entry("intent-sent-back")
-class IntentSentBackEntry(LazyRecord):
-    """An agent was blocked from stopping because of changes outside of the scope."""
+@entry("intent-end")
+class IntentEndEntry(LazyRecord):
+    """An agent wanted to stop with changes outside of the scope."""
 
     prompt: str  # the number of the person's prompt
     agent: str  # the sub-agent's id; empty: the main agent
-
-
-@entry("intent-let-go")
-class IntentLetGoEntry(LazyRecord):
-    """An agent was allowed to stop with changes outside of the scope."""
-
-    agent: str  # the sub-agent's id; empty: the main agent
+    is_let_go: bool = False  # it was allowed to; otherwise it was sent back

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gitgates.features.intents.file import find_settings
+from gitgates.features.intents.intent import find_settings
 from gitgates.features.intents.lease import held_by, holder_of, read_leases
 
 TYPE_CHECKING = False

@@ -79,10 +79,7 @@ def holder_of(session: str, agent: str = "") -> Holder:
 
 
 def read_leases(shared_state_abs: str) -> Leases:
-    """Return intent → its lease, live or expired.
-
-    Raises: StateError where they cannot be read.
-    """
+    """Return intent → its lease, live or expired. Raises: StateError."""
     path_abs = f"{shared_state_abs}/{FILE}"
     try:
         raw = read_state(path_abs)
@@ -111,30 +108,22 @@ def acquire(
 
     The lease is another holder's where that one has the intent. Raises: StateError, LockError.
     """
-    outcome: list[Lease] = []
+    now = time.time()
+    new = Lease(intent, holder, now, now, ttl_s, git_dir_abs=git_dir_abs)
 
     def change(leases: Leases) -> Leases:
         current = leases.get(intent)
-        if current and current.holder != holder and current.is_live:
-            outcome.append(current)
+        if current is None:
+            lease = new
+        elif current.holder == holder:
+            lease = new._replace(acquired_s=current.acquired_s)
+        elif current.is_live:
             return leases
-        now = time.time()
-        is_own = current is not None and current.holder == holder
-        is_taken_over = current is not None and not is_own and not current.ended
-        lease = Lease(
-            intent=intent,
-            holder=holder,
-            acquired_s=current.acquired_s if current and is_own else now,
-            renewed_s=now,
-            ttl_s=ttl_s,
-            git_dir_abs=git_dir_abs,
-            former=current.holder if current and is_taken_over else None,
-        )
-        outcome.append(lease)
+        else:
+            lease = new._replace(former=None if current.ended else current.holder)
         return {**_without(leases, holder), intent: lease}
 
-    _swap(shared_state_abs, change)
-    return outcome[0]
+    return _swap(shared_state_abs, change)[intent]
 
 
 def renew(shared_state_abs: str, holder: Holder, git_dir_abs: str) -> Leases:
@@ -146,14 +135,17 @@ def renew(shared_state_abs: str, holder: Holder, git_dir_abs: str) -> Leases:
     lease = held_by(leases, holder)
     if lease is None:
         return leases
-    age_s = abs(time.time() - lease.renewed_s)
-    if not lease.ended and age_s < lease.ttl_s * _DUE and lease.git_dir_abs == git_dir_abs:
+    now = time.time()
+    is_due = lease.ended or abs(now - lease.renewed_s) >= lease.ttl_s * _DUE
+    if not is_due and lease.git_dir_abs == git_dir_abs:
         return leases
 
     def renewed(lease: Lease) -> Lease:
-        return lease._replace(renewed_s=time.time(), git_dir_abs=git_dir_abs, ended=False)
+        is_own = lease.holder == holder
+        changed = lease._replace(renewed_s=now, git_dir_abs=git_dir_abs, ended=False)
+        return changed if is_own else lease
 
-    return _replace_own(shared_state_abs, lambda candidate: candidate == holder, renewed)
+    return _swap(shared_state_abs, lambda leases: {n: renewed(leases[n]) for n in leases})
 
 
 def release(shared_state_abs: str, holder: Holder) -> Lease | None:
@@ -174,10 +166,12 @@ def end(shared_state_abs: str, holder: Holder) -> None:
     Raises: StateError, LockError.
     """
 
-    def is_meant(candidate: Holder) -> bool:
-        return candidate.session == holder.session and holder.agent in ("", candidate.agent)
+    def ended(lease: Lease) -> Lease:
+        is_session = lease.holder.session == holder.session
+        is_meant = is_session and holder.agent in ("", lease.holder.agent)
+        return lease._replace(ended=True) if is_meant else lease
 
-    _replace_own(shared_state_abs, is_meant, lambda lease: lease._replace(ended=True))
+    _swap(shared_state_abs, lambda leases: {name: ended(leases[name]) for name in leases})
 
 
 def _without(leases: Leases, holder: Holder) -> Leases:
@@ -189,23 +183,8 @@ def _without(leases: Leases, holder: Holder) -> Leases:
     }
 
 
-def _replace_own(
-    shared_state_abs: str,
-    is_meant: Callable[[Holder], bool],
-    change: Callable[[Lease], Lease],
-) -> Leases:
-    """Change the leases of some holders; return all."""
-
-    def changed(leases: Leases) -> Leases:
-        return {
-            n: change(lease) if is_meant(lease.holder) else lease for n, lease in leases.items()
-        }
-
-    return _swap(shared_state_abs, changed)
-
-
 def _swap(shared_state_abs: str, change: Callable[[Leases], Leases]) -> Leases:
-    """Replace the leases by what `change` makes of them, under their lock."""
+    """Replace the leases by what `change` makes of them, under their lock; return them."""
     path_abs = f"{shared_state_abs}/{FILE}"
     try:
         make_folder(shared_state_abs)

@@ -137,7 +137,7 @@ def decide(call: Any, so_far: Verdict) -> Verdict:  # noqa: ANN401 - of an agent
 
         return so_far.joined(decide_commit(call))
     if call.kind in ("session-start", "subagent-start", "before-compact"):
-        from gitgates.features.intents.session_context import decide_context
+        from gitgates.features.intents.context import decide_context
 
         return so_far.joined(decide_context(call))
     is_plain = call.kind in _AFTER and call.payload.tool_kind != "shell"

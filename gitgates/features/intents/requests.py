@@ -11,8 +11,7 @@ from shlex import quote
 from gitgates.core.clean import visible_line
 from gitgates.core.errors import StateError, UsageError
 from gitgates.core.record import Record
-from gitgates.features.intents.file import find_intent
-from gitgates.features.intents.parse import wrong_pattern
+from gitgates.features.intents.scope import wrong_pattern
 from gitgates.store.log import read_ledger, write_ledger
 
 TYPE_CHECKING = False
@@ -35,35 +34,17 @@ class ScopeRequest(Record):
     time: str = ""
 
 
-def ask(
-    repo: Repo, intents: Intents, name: str, pattern: str, *, reason: str, session: str = ""
-) -> ScopeRequest | None:
-    """Record a request; return it, or None if the scope has the pattern already.
-
-    Raises: UsageError where it makes no sense; StateError where it cannot be written.
-    """
-    intent = find_intent(intents, name)
-    reason_line = " ".join(reason.split())[:_LONGEST]
-    if not reason_line:
-        raise UsageError("--reason is empty", "Say what needs to change there.")
-    request = new_request(repo, name, pattern)._replace(reason=reason_line, session=session)
-    if pattern in intent.owned_scope:
-        return None
-    record(repo, REQUESTED, request)
-    return request
-
-
-def new_request(repo: Repo, name: str, pattern: str) -> ScopeRequest:
-    """Return a request without a reason.
-
-    Raises: UsageError where a scope cannot have such a pattern.
-    """
+def new_request(
+    repo: Repo, name: str, pattern: str, *, reason: str = "", session: str = ""
+) -> ScopeRequest:
+    """Return a request. Raises: UsageError where a scope cannot have such a pattern."""
     why = wrong_pattern(pattern)
     if pattern.startswith(("!", "-")):
         why = f"a pattern without `{pattern[0]}` at its beginning; write \\{pattern[0]} for that"
     if why:
         raise UsageError(f"got {quote(visible_line(pattern))}, expected {why}")
-    return ScopeRequest(intent=name, pattern=pattern, root=repo.root_abs)
+    line = " ".join(reason.split())[:_LONGEST]
+    return ScopeRequest(name, pattern, repo.root_abs, reason=line, session=session)
 
 
 def record(repo: Repo, what: str, request: ScopeRequest) -> None:

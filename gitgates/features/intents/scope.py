@@ -6,37 +6,33 @@ Patterns are those of gitignore(5), as everywhere in gitgates.
 
 from __future__ import annotations
 
-from gitgates.engine.match import Pattern, matches, parse
+from gitgates.engine.match import matches, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gitgates.features.intents.intent import Intent, Intents
 
-_WILDCARDS = "*?[\\"
 
-
-def is_inside(intent: Intent, path: str, *, ignore_case: bool = False) -> bool:
-    """Return whether an intent's scope has a path.
-
-    `ignore_case`: as core.ignorecase of git says of the file system. What git keeps in `.git` is in
-    no scope, and nothing outside the worktree is.
-    """
-    if not can_be_inside(path):
-        return False
-    scope = intent.owned_scope
+def is_matched(path: str, patterns: tuple[str, ...], *, ignore_case: bool = False) -> bool:
+    """Return whether patterns match a path. `ignore_case`: as core.ignorecase of git says."""
     if ignore_case:
-        path, scope = path.casefold(), tuple(pattern.casefold() for pattern in scope)
-    return matches(path, [parse(pattern) for pattern in scope])
+        path, patterns = path.casefold(), tuple(pattern.casefold() for pattern in patterns)
+    return matches(path, [parse(pattern) for pattern in patterns])
 
 
 def is_in_scope(intents: Intents, intent: Intent, path: str, *, ignore_case: bool = False) -> bool:
     """Return whether an agent with an intent may change a path: never the file of the intents."""
-    pair = (path.casefold(), intents.file.casefold()) if ignore_case else (path, intents.file)
-    return pair[0] != pair[1] and is_inside(intent, path, ignore_case=ignore_case)
+    is_file = is_matched(path, (f"/{intents.file}",), ignore_case=ignore_case)
+    return not is_file and is_inside(intent, path, ignore_case=ignore_case)
+
+
+def is_inside(intent: Intent, path: str, *, ignore_case: bool = False) -> bool:
+    """Return whether an intent's scope has a path."""
+    return can_be_inside(path) and is_matched(path, intent.owned_scope, ignore_case=ignore_case)
 
 
 def can_be_inside(path: str) -> bool:
-    """Return whether any scope can have a path."""
+    """Return whether any scope can have a path: not what git keeps, nor what is outside."""
     first = path.partition("/")[0]
     return first not in ("", "..") and first.casefold() != ".git"
 
@@ -49,23 +45,35 @@ def nearest(
     First those that have it in their scope, then those with the most folders in common with it;
     among equals the order of the file. None that has nothing in common with it.
     """
-    folded = path.casefold() if ignore_case else path
-    ranked = []
-    for intent in intents:
-        scope = intent.owned_scope
-        if ignore_case:
-            scope = tuple(pattern.casefold() for pattern in scope)
-        common = max([_common(parse(pattern), folded) for pattern in scope], default=0)
-        ranked.append((is_inside(intent, path, ignore_case=ignore_case), common, intent))
-    ranked.sort(key=lambda entry: entry[:2], reverse=True)  # which keeps the order of equals
-    return tuple(intent for inside, common, intent in ranked[:most] if inside or common)
+
+    def fit(intent: Intent) -> tuple[bool, int]:
+        common = max(_common(pattern, path) for pattern in intent.owned_scope)
+        return is_inside(intent, path, ignore_case=ignore_case), common
+
+    ranked = sorted(intents, key=fit, reverse=True)  # which keeps the order of equals
+    return tuple(intent for intent in ranked[:most] if any(fit(intent)))
 
 
-def _common(pattern: Pattern, path: str) -> int:
+def _common(pattern: str, path: str) -> int:
     """Return how many folders at its beginning a pattern has in common with a path."""
     count = 0
-    for segment, name in zip(pattern.segments, path.split("/"), strict=False):
-        if pattern.negated or segment != name or any(char in segment for char in _WILDCARDS):
+    for segment, name in zip(pattern.strip("/").split("/"), path.split("/"), strict=False):
+        if segment != name:
             break
         count += 1
     return count
+
+
+def wrong_pattern(pattern: str) -> str:
+    """Return what was expected instead of a pattern of a scope; empty if it can be one."""
+    body = pattern.removeprefix("!")
+    parts = body.strip("/").split("/")
+    if not body.strip("/") or not body.isprintable() or body != body.strip():
+        return "a pattern such as src/** on one line, without spaces around it"
+    is_windows = "\\" in body and body.partition("\\")[2][:1].isalnum()
+    # `/etc/passwd` would mean the folder `etc` of the repository, which nobody means.
+    is_absolute = body.startswith("/") and len(parts) > 1
+    is_elsewhere = body.startswith("~") or body[1:3] in (":/", ":\\") or is_windows or is_absolute
+    if is_elsewhere or not {"", ".", "..", ".git"}.isdisjoint(part.casefold() for part in parts):
+        return "a path of the working tree relative to its root, such as src/**, without `.`, `..`"
+    return ""

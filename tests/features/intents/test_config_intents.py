@@ -8,7 +8,7 @@ from conftest import Repo
 from each_case import each_case
 
 from gitgates.config.load import load
-from gitgates.features.intents.file import IntentSettings, find_settings
+from gitgates.features.intents.intent import IntentSettings, find_settings
 
 
 def test_without_the_table_intents_are_off() -> None:

@@ -155,7 +155,7 @@ def test_the_file_of_the_intents_is_in_nobodys_scope(repo: Repo) -> None:
     select(agent)
     assert "it is in no scope" in denied(agent.pre("Edit", FILE))
     assert shell(agent, "echo 2 > src/web/list.py") == {}
-    reason = shell(agent, f"echo '#' >> {FILE}")["reason"]
+    reason = shell(agent, f"sed -i s/rate/rates/ {FILE}")["reason"]
     assert f"{FILE} defines what agents may work on; only a person may change it." in reason
     assert "scope-expansion-request" not in reason  # nobody could grant that
 
@@ -240,13 +240,6 @@ def test_switching_intents_off_is_told(repo: Repo) -> None:
         " gitgates approve rules"
     )
     assert denied(agent.pre("Write", "src/web/list.py"))
-
-
-def test_a_table_without_keys_that_is_removed_is_reported(repo: Repo) -> None:
-    agent = start(repo, "[intents]\n" + GATE)
-    repo.config(GATE + NO_UNDO)
-    told = agent.stop()["systemMessage"]
-    assert "gone from the configuration since this session began: table intents\n" in told
 
 
 def test_what_was_done_for_an_intent_that_has_just_ended_is_not_anothers(repo: Repo) -> None:
@@ -500,18 +493,3 @@ def test_of_a_merge_what_differs_from_both_sides_is_compared(repo: Repo) -> None
     repo.git("merge", "-q", "--no-ff", "--no-commit", "theirs")
     repo.write("src/web/list.py", "mine\n")
     assert "outside the scope of INT-001: src/web/list.py" in commit(agent, "-a")[1]
-
-
-@pytest.mark.thorough
-@pytest.mark.slow
-def test_a_commit_of_many_files_is_compared(repo: Repo) -> None:
-    agent = selected(repo)
-    repo.shim("pre-commit")
-    blob = repo.git("rev-parse", "HEAD:src/web/list.py")
-    names = [f"{'a' * 200}/{'b' * 50}{number}" for number in range(12_000)]  # 3 MB
-    entries = "".join(f"100644 {blob}\t{name}\n" for name in names)
-    repo.ask("git", "update-index", "--index-info", stdin=entries.encode())
-    status, said = commit(agent)
-    assert status == 1
-    assert f"files are outside the scope of INT-001: {names[0]}, {names[1]}, " in said
-    assert " and 11992 more. Remove them from the commit" in said

@@ -111,16 +111,6 @@ def test_it_is_renewed_and_expired_too_if_nobody_has_taken_it(tmp_path: Path, cl
         assert renewed.is_live
 
 
-def test_a_renewal_that_is_not_due_writes_nothing(tmp_path: Path, clock: Clock) -> None:
-    take(tmp_path, "I-1", A)
-    before = (tmp_path / lease.FILE).stat().st_ino
-    clock.now += TTL_S / 20
-    assert kept(tmp_path, A)
-    assert (tmp_path / lease.FILE).stat().st_ino == before
-    moved = renew(str(tmp_path), A, "/other/.git")
-    assert moved["I-1"].git_dir_abs == "/other/.git"
-
-
 def test_a_renewal_that_comes_too_late_does_not_take_it_back(
     tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,12 +127,6 @@ def test_a_renewal_that_comes_too_late_does_not_take_it_back(
     monkeypatch.setattr(lease, "read_leases", read_and_lose)
     assert kept(tmp_path, A) is None
     assert read_leases(str(tmp_path))["I-1"].holder == B
-
-
-def test_a_clock_that_is_set_back_does_not_prolong_it(tmp_path: Path, clock: Clock) -> None:
-    take(tmp_path, "I-1", A)
-    clock.now -= TTL_S
-    assert take(tmp_path, "I-1", B).holder == B
 
 
 def test_release(tmp_path: Path) -> None:
@@ -174,13 +158,6 @@ def test_whoever_has_ended_and_goes_on_has_it_again(tmp_path: Path) -> None:
     again = kept(tmp_path, A1)
     assert again
     assert again.is_live
-
-
-def test_what_is_long_over_is_forgotten(tmp_path: Path, clock: Clock) -> None:
-    take(tmp_path, "I-1", A)
-    clock.now += 8 * 24 * 3600
-    take(tmp_path, "I-2", B)
-    assert sorted(read_leases(str(tmp_path))) == ["I-2"]
 
 
 @each_case("content", [b"", b"[", b"7", b"{}", b"[7]", b'[{"intent": "I-1"}]', b"\xff"])

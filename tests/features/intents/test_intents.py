@@ -19,9 +19,7 @@ from gitgates.features.intents import gatekeeper, lease
 from gitgates.features.intents.gatekeeper import request
 from gitgates.features.intents.intent import Intent
 from gitgates.features.intents.lease import acquire, holder_of
-from gitgates.features.intents.parse import wrong_pattern
-from gitgates.features.intents.scope import is_inside
-from gitgates.proc.call import DeadlineExceeded
+from gitgates.features.intents.scope import is_inside, wrong_pattern
 
 FILE = ".orchestration/active_intents.yaml"
 INTENTS = """\
@@ -202,14 +200,6 @@ def test_a_name_is_nothing_but_a_name(repo: Repo) -> None:
         "gitgates: src/web/a\\nNow do X\\x1b[31m is outside the scope of INT-001: "
     )
     assert "INT-001 'src/web/a?Now do X?\\[31m' --reason" in said
-
-
-def test_nobody_is_to_ask_for_what_no_scope_can_have(repo: Repo) -> None:
-    agent = start(repo)
-    select(agent)
-    assert denied(agent.pre("Write", ".git/description")) == (
-        "gitgates: .git/description is outside the scope of INT-001: src/api/**, !src/api/secret.py"
-    )
 
 
 @each_case(
@@ -404,7 +394,6 @@ def test_a_person_is_asked(repo: Repo) -> None:
 def test_a_bug_of_ours_denies_where_intents_are_required(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from gitgates.features.intents import gatekeeper
 
     agent = start(repo)
     monkeypatch.setattr(gatekeeper, "judge_write", lambda *_args, **_more: 1 / 0)
@@ -414,24 +403,6 @@ def test_a_bug_of_ours_denies_where_intents_are_required(
     answer = agent.pre("Write", "src/api/a.py")
     assert not denied(answer)
     assert "intents decided nothing: internal error" in answer["systemMessage"]
-
-
-@pytest.mark.samples(1)
-@pytest.mark.parametrize("trouble", [OSError(28, "No space left", "/journal"), DeadlineExceeded()])
-def test_what_cannot_be_checked_is_denied_where_intents_are_required(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch, trouble: BaseException
-) -> None:
-    from gitgates.features.intents import gatekeeper
-
-    def fail(*_args: object) -> None:
-        raise trouble
-
-    agent = start(repo)
-    monkeypatch.setattr(gatekeeper, "renewed_leases", fail)
-    assert "PreToolUse" in denied(agent.pre("Write", "src/api/a.py"))
-    repo.config(OPTIONAL)
-    approve_rules(repo)
-    assert not denied(agent.pre("Write", "src/api/a.py"))
 
 
 # What an agent is told without asking
@@ -547,16 +518,3 @@ def test_where_nothing_can_be_decided_the_refusal_names_the_way_out(repo: Repo) 
     answer = agent.pre("Write", "src/api/a.py")
     assert not denied(answer)
     assert "do not count" in answer["systemMessage"]
-
-
-def test_a_bug_of_ours_refuses_with_a_way_out(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    agent = start(repo)
-
-    def fail(*_args: object) -> None:
-        raise RuntimeError("of ours")
-
-    monkeypatch.setattr(gatekeeper, "decide_tool", fail)
-    error = json.loads(denied(agent.pre("Write", "a.py")).removeprefix("gitgates error: "))
-    assert error["code"] == "bug"
-    assert "gitgates approve rules" in error["hint"]
-    assert "Go on" not in error["hint"]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from gitgates.core.errors import ConfigError
 from gitgates.features.intents.edit import add_pattern
-from gitgates.features.intents.parse import parse, wrong_pattern
+from gitgates.features.intents.parse import parse
+from gitgates.features.intents.scope import wrong_pattern
 from gitgates.store.files import replace_unchanged
 
 HEAD = "active_intents:\n  - id: a\n    title: A\n    status: PENDING\n    owned_scope:"
