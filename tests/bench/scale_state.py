@@ -137,8 +137,7 @@ def traced(folder: Path, count: int) -> None:
     """Have so many records in the trace, each of a new file, of 100 sessions."""
     digest = ""
     path_abs = ledger.ledger_abs(f"{folder}/.git")
-    lock_fd = ledger.lock(path_abs)
-    with open(path_abs, "wb") as file:
+    with ledger.locked(path_abs), open(path_abs, "wb") as file:
         for number in range(count):
             record = {
                 "v": ledger.VERSION,
@@ -157,8 +156,7 @@ def traced(folder: Path, count: int) -> None:
             line = ledger.sealed(record)
             digest = ledger.read_record(line)["sha256"]
             file.write(line)
-    ledger.write_head(path_abs, count, digest)
-    os.close(lock_fd)
+    ledger.write_head(path_abs, (count, digest))
 
 
 def _traced_file(number: int) -> dict[str, object]:

@@ -38,7 +38,6 @@ COLD = (
     *("features/remote/connection.py", "features/remote/execution.py"),
     "features/remote/log_stream.py",
     *("features/remote/outputs.py", "features/remote/protos.py", "features/remote/storage.py"),
-    "features/trace/blame.py",  # reads objects, with dulwich
     "report/html.py",  # renders pages, with jinja2
     "core/yaml_load.py",
     "edit/blocks.py",

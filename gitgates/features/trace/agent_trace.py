@@ -18,28 +18,26 @@ VERSION = "0.1.0"  # of that format; its schema wants three numbers
 def agent_trace(record: Fact) -> Fact:
     """Return a record of the ledger as an Agent Trace record."""
     vcs = {"vcs": {"type": "git", "revision": record["commit"]}} if record["commit"] else {}
+    files = [
+        {"path": file["path"], "conversations": [_conversation(file)]} for file in record["files"]
+    ]
     return {
         "version": VERSION,
         "id": record["id"],
         "timestamp": record["time"],
         **vcs,
         "tool": {"name": "gitgates", "version": __version__},
-        "files": [
-            {
-                "path": file["path"],
-                "conversations": [{"contributor": {"type": "ai"}, "ranges": _ranges(file)}],
-            }
-            for file in record["files"]
-        ],
+        "files": files,
         "metadata": {"gitgates": record},
     }
 
 
-def _ranges(file: Fact) -> list[Fact]:
-    return [
-        {"start_line": first, "end_line": first + count - 1, "content_hash": f"sha256:{digest}"}
-        for (first, count), digest in (
-            (block["new"], block.get("sha256", "")) for block in file["blocks"]
-        )
-        if count
-    ]
+def _conversation(file: Fact) -> Fact:
+    ranges = []
+    for block in file["blocks"]:
+        first, count = block["new"]
+        if count:
+            digest = f"sha256:{block['sha256']}"
+            end = first + count - 1
+            ranges.append({"start_line": first, "end_line": end, "content_hash": digest})
+    return {"contributor": {"type": "ai"}, "ranges": ranges}

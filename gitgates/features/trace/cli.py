@@ -12,10 +12,8 @@ import click
 from gitgates.core import errors
 from gitgates.core.clean import counted, visible_line
 from gitgates.core.policy import LABELS
-from gitgates.features.trace import audit, ledger
+from gitgates.features.trace import ledger
 from gitgates.features.trace.agent_trace import agent_trace
-from gitgates.features.trace.changed_lines import of_bytes, split_lines
-from gitgates.git.repo import Repo
 from gitgates.hosts import calling_session
 from gitgates.session.approval import require_person
 from gitgates.store.files import link_out, replace_file
@@ -26,9 +24,10 @@ from gitgates.verbs.repository import current_repo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from gitgates.features.trace.blame import BlamedBlock
+    from gitgates.git.repo import Repo
     from gitgates.store.log import Fact
 
 _VERSION = 1
@@ -65,32 +64,26 @@ def _label_options(function: Callable[..., int]) -> Callable[..., int]:
 def show(session: str, path: str, fmt: str, **labels: str) -> int:
     """Show the records of the trace, the newest last."""
     repo = current_repo()
-    path_in_repo = _relative(repo, path) if path else ""
+    path_in_repo = repo.relative(path) if path else ""
     selected = {label: text for label, text in labels.items() if text}
-    records = (
+    records = [
         record
-        for record in _records(repo).values()
+        for record in _records(repo)
         if selected.items() <= record.items()
         and record["session"].startswith(session)
         and (
             not path_in_repo
-            or any(path_in_repo in (f["path"], f.get("was")) for f in record["files"])
+            or any(path_in_repo in (file["path"], file.get("was")) for file in record["files"])
         )
-    )
-    number = 0
+    ]
     if fmt == "json":
-        documents = [*records]
-        number = len(documents)
-        print_json({"version": _VERSION, "records": documents})
-    for number, record in enumerate(records, 1):  # noqa: B007 - used below
+        print_json({"version": _VERSION, "records": records})
+    for record in records if fmt == "text" else ():
         click.echo("  ".join([*_labels(record), ledger.summary(record)]))
-    if not number:
-        message = (
-            "no matching records"
-            if selected or session or path_in_repo
-            else "the trace has no records"
-        )
-        click.echo(f"gitgates: {message}", err=True)
+    if not records:
+        is_narrow = selected or session or path
+        what = "no matching records" if is_narrow else "the trace has no records"
+        click.echo(f"gitgates: {what}", err=True)
     return errors.OK
 
 
@@ -100,19 +93,20 @@ def show(session: str, path: str, fmt: str, **labels: str) -> int:
 def blame(file: str, fmt: str) -> int:
     """Show which intent and session wrote each line of FILE.
 
-    `content`: a block found only by its hash, such as one that came with a merge. `older`: it was
-    there when the memory of files began. Lines without a record belong to nobody in the trace.
+    `older`: it was there when the memory of files began. Lines without a record belong to nobody in
+    the trace.
     """
     from gitgates.features.trace import blame as writers  # the other verbs ask no git
 
     repo = current_repo()
-    path = _relative(repo, file)
-    lines = split_lines(_text(repo, path, file))
-    blocks = writers.blame(repo, _records(repo), path, lines)
+    path = repo.relative(file)
+    path_abs = f"{repo.root_abs}/{path}"
+    if path.startswith("..") or not os.path.isfile(path_abs):
+        raise errors.UsageError(f"{file} is not a file of {repo.root_abs}", "Specify a text file.")
+    blocks = writers.blame(repo, _records(repo), path)
     if fmt == "json":
-        print_json(
-            {"version": _VERSION, "path": path, "blocks": [_as_json(block) for block in blocks]}
-        )
+        documents = [_as_json(block) for block in blocks]
+        print_json({"version": _VERSION, "path": path, "blocks": documents})
     elif blocks:
         head = ("lines", *LABELS, "session", "tool", "time", "how")
         sys.stdout.write(table([head, *map(_row, blocks)]))
@@ -120,28 +114,26 @@ def blame(file: str, fmt: str) -> int:
 
 
 @command.command("verify")
-@format_option
-def verify(fmt: str) -> int:
-    """Check the ledger: each record against its hash, each writer's chain, and its end.
+def verify() -> int:
+    """Check the ledger: each record against its hash, the chain, and its end.
 
     Exit status 1: the ledger is damaged; the first line says where the damage begins. This finds
     accidents and careless edits, but not a forgery with recomputed hashes.
     """
     repo = current_repo()
     try:
-        verification = audit.verify(repo.common_dir_abs)
+        verification = ledger.verify(repo.common_dir_abs)
     except OSError as error:
         raise _unreadable(repo, error) from error
-    if fmt == "json":
-        print_json({"version": _VERSION, "ok": not verification.problems, **verification._asdict()})
-        return errors.BLOCKED if verification.problems else errors.OK
     for text in (*verification.problems, *verification.notes):
         click.echo(visible_line(text))
-    if not verification.problems and verification.records:
+    if verification.problems:
+        return errors.BLOCKED
+    if verification.records:
         click.echo(f"{counted(verification.records, 'record')}, all intact")
-    elif not verification.problems:
+    else:
         click.echo("the ledger has no records; nothing was verified")
-    return errors.BLOCKED if verification.problems else errors.OK
+    return errors.OK
 
 
 @command.command("export")
@@ -158,22 +150,20 @@ def export(output: str) -> int:
     Writes the whole trace, and overwrites the file.
     """
     repo = current_repo()
-    records = _records(repo).values()
-    lines = (json.dumps(agent_trace(record), ensure_ascii=False) for record in records)
+    lines = (json.dumps(agent_trace(record), ensure_ascii=False) for record in _records(repo))
     # A path need not be text, and half of a surrogate pair is not valid JSON to other programs.
     data = unicode_only("".join(f"{line}\n" for line in lines)).encode()
     if output == "-":
         sys.stdout.buffer.write(data)
         return errors.OK
     path_abs = os.path.realpath(output) if output else f"{repo.root_abs}/{_EXPORT}"
+    why = "" if output else link_out(path_abs, repo.root_abs)
     if os.path.exists(path_abs) and not os.path.isfile(path_abs):
-        hint = "Specify a file: --output FILE; - for standard output."
-        raise errors.UsageError(f"{path_abs} is not a regular file: nothing was written", hint)
+        why = f"{path_abs} is not a regular file"
+    if why:
+        raise errors.UsageError(f"{why}: nothing was written", "Specify a file: --output FILE")
     try:
-        if not output and (why := link_out(path_abs, repo.root_abs)):
-            raise errors.UsageError(f"{why}: nothing was written", "Specify a file: --output FILE")
-        if not output:
-            os.makedirs(os.path.dirname(path_abs), exist_ok=True)
+        os.makedirs(os.path.dirname(path_abs), exist_ok=True)
         replace_file(path_abs, data, mode=None)
     except OSError as error:
         raise errors.StateError(f"{path_abs}: cannot be written: {error.strerror}") from error
@@ -190,35 +180,31 @@ def prune(keep: int | None, older_than: int | None, token: str) -> int:
     Lines known only from removed records then belong to nobody. Needs a terminal, or a token.
     """
     if (keep is None) == (older_than is None):
-        raise errors.UsageError(
-            "specify what to remove", "Use either --keep N or --older-than DAYS."
-        )
+        hint = "Use either --keep N or --older-than DAYS."
+        raise errors.UsageError("specify what to remove", hint)
     repo = current_repo()
     require_person(repo, _PRUNE, token)
     session = calling_session(repo.env)
     name = os.fsdecode(repo.git.ask("config", "user.name").stdout).strip() or "somebody"
     by = f"session {session}, with a token of {name}" if session else name
     before = utc(time.time() - older_than * _DAY_S) if older_than is not None else ""
+    most = -1 if keep is None else keep
     try:
-        removed = audit.prune(
-            repo.common_dir_abs, by, before=before, keep=-1 if keep is None else keep
-        )
+        removed = ledger.prune(repo.common_dir_abs, by, before=before, keep=most)
         if removed:
             write_ledger(repo.shared_state_abs, "trace-pruned", {"by": by, "records": removed})
     except ValueError as error:
-        hint = "See: gitgates trace verify"
-        raise errors.StateError(
-            f"nothing is removed from a damaged ledger: {error}", hint
-        ) from error
+        what = f"nothing is removed from a damaged ledger: {error}"
+        raise errors.StateError(what, "See: gitgates trace verify") from error
     except OSError as error:
         raise _unreadable(repo, error) from error
     click.echo(f"{removed} records removed")
     return errors.OK
 
 
-def _records(repo: Repo) -> ledger.Records:
+def _records(repo: Repo) -> Iterator[Fact]:
     try:
-        return ledger.Records(repo.common_dir_abs)
+        yield from ledger.records(repo.common_dir_abs)
     except OSError as error:
         raise _unreadable(repo, error) from error
 
@@ -228,52 +214,22 @@ def _unreadable(repo: Repo, error: OSError) -> errors.StateError:
     return errors.StateError(f"{location}: {error.strerror}", "Check the permissions of that file.")
 
 
-def _text(repo: Repo, path: str, file: str) -> bytes:
-    """Return the content of a text file. Raises: UsageError where it is none."""
-    path_abs = f"{repo.root_abs}/{path}"
-    what = "is not a file" if os.path.lexists(path_abs) else "does not exist"
-    try:
-        if os.path.islink(path_abs):
-            what = "is not text, but link"
-        elif os.path.isfile(path_abs):
-            with open(path_abs, "rb") as content_file:
-                content = of_bytes(content_file.read())
-            if content.kind == "text":
-                return content.data
-            what = f"is not text, but {content.kind}"
-    except OSError as error:
-        raise errors.UsageError(f"{file}: cannot be read: {error.strerror}") from error
-    raise errors.UsageError(f"{file} {what}: writers are only known for lines of text")
-
-
-def _relative(repo: Repo, file: str) -> str:
-    """Return a file of the repository, relative to its root.
-
-    Raises: UsageError where it lies outside.
-    """
-    folder, name = os.path.split(os.path.abspath(file))
-    path = os.path.relpath(f"{os.path.realpath(folder)}/{name}", os.path.realpath(repo.root_abs))
-    if path == ".." or path.startswith("../"):
-        raise errors.UsageError(f"{file} is not a file of {repo.root_abs}")
-    return path
-
-
 def _as_json(block: BlamedBlock) -> dict[str, object]:
-    record = block.record
-    writer = {name: record[name] if record else "" for name in _WRITER_FIELDS}
-    source = {"record": record["id"] if record else "", "how": block.how}
-    writer["time"] = writer["time"] or block.until
-    return {"start": block.start, "end": block.end, **writer, **source}
+    record, how, until = block.writer
+    fields = {name: record[name] if record else "" for name in _WRITER_FIELDS}
+    fields["time"] = fields["time"] or until
+    source = {"record": record["id"] if record else "", "how": how}
+    return {"start": block.start, "end": block.end, **fields, **source}
 
 
 def _row(block: BlamedBlock) -> tuple[str, ...]:
     lines = str(block.start) if block.start == block.end else f"{block.start}-{block.end}"
-    record = block.record
+    record, how, until = block.writer
     if not record:
-        since = f"{block.until[:19]}Z" if block.until else ""
-        return lines, *("-" for _label in LABELS), "nobody in the trace", "", since, block.how
+        since = f"{until[:19]}Z" if until else ""
+        return lines, *("-" for _label in LABELS), "nobody in the trace", "", since, how
     writer = map(visible_line, (ledger.who(record), record["tool"]))
-    return lines, *_labels(record), *writer, f"{record['time'][:19]}Z", block.how
+    return lines, *_labels(record), *writer, f"{record['time'][:19]}Z", how
 
 
 def _labels(record: Fact) -> list[str]:

@@ -1,10 +1,10 @@
 """The trace ledger: append-only, shared by worktrees, one chain of SHA-256 hashes.
 
 Each record has its number, the hash of the one before, and last a hash of everything before it in
-its line. A head file beside the ledger has the number and hash of the newest record, and the length
-of the ledger with it: so a truncated end is found, an append reads nothing of the rest, and later
-records are those of a process that was killed before it wrote the head. All of it is in
-`gitgates/trace/` in the common git folder: in the tree, it would conflict in each merge.
+its line. A head file beside the ledger has the number and hash of the newest record, so that a
+truncated end is found. Pruning removes the oldest records and leaves an anchor as the first line:
+who did it and when, how many records were removed, and the number and hash of the last one. All of
+it is in `gitgates/trace/` in the common git folder: in the tree, it would conflict in each merge.
 
 This detects accidents and careless edits. Whoever may write these files can forge all of them.
 """
@@ -14,49 +14,36 @@ from __future__ import annotations
 import errno
 import os
 import time
+from contextlib import contextmanager
 from hashlib import sha256
 
-from gitgates.core.errors import StateError
 from gitgates.core.lean_json import dumps
 from gitgates.core.policy import LABELS
 from gitgates.core.record import Record
-from gitgates.store.files import (
-    length_of,
-    lock_file,
-    make_folder,
-    open_state,
-    read_state,
-    replace_file,
-)
+from gitgates.store.files import length_of, lock_file, make_folder, read_state, replace_file
 from gitgates.store.log import append_lines, lines_of, parse_lines, read_lines, utc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import TypeGuard
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import TypeAlias
 
     from gitgates.store.log import Fact
 
+    Link: TypeAlias = tuple[int, str]  # number and hash of a record
+
 VERSION = 2
-EARLIER = 1  # its records are in one chain for each writer, which is not followed any more
-SEAL = b', "sha256": "'
+_SEAL = b', "sha256": "'
 _END = b'"}'
 _LOCK_WAIT_S = 10.0  # each append takes less than a millisecond
 _TAIL = 1 << 20  # bytes, of the ledger's end
 _SHORT = 8
 _MOST_NAMED = 5
+_NONE: Link = (0, "")
 _TEXTS = ("id", "time", "session", "agent", *LABELS, "tool", "commit", "prev")
 _RECORD = {**dict.fromkeys(_TEXTS, str), "n": int, "files": list}
-_ANCHOR = {"time": str, "by": str, "pruned": int}
-_HEAD = {"n": int, "sha256": str, "size": int}
-
-
-class Head(Record):
-    """The newest record of the ledger."""
-
-    n: int = 0  # its number
-    sha256: str = ""
-    size: int = 0  # bytes of the ledger, up to its end
+_ANCHOR = {"time": str, "by": str, "pruned": int, "n": int, "last": str}
+_HEAD = {"n": int, "sha256": str}
 
 
 def ledger_abs(common_dir_abs: str) -> str:
@@ -70,53 +57,22 @@ def append(common_dir_abs: str, record: Fact) -> Fact:
     Raises: OSError.
     """
     path_abs = ledger_abs(common_dir_abs)
-    lock_fd = lock(path_abs)
-    try:
-        last = _last(path_abs)
+    with locked(path_abs):
+        if length_of(path_abs) <= 0:
+            write_head(path_abs, _read_head(path_abs) or _NONE)  # before the first one
+        n, digest = _last(path_abs)
         first = {"v": VERSION, "id": _uuid(), "time": utc(time.time(), milliseconds=True)}
-        line = sealed({**first, **record, "n": last.n + 1, "prev": last.sha256})
+        line = sealed({**first, **record, "n": n + 1, "prev": digest})
         append_lines(path_abs, lambda _fd, _size: line)
         written = read_record(line)
-        write_head(path_abs, written["n"], written["sha256"])
-    finally:
-        os.close(lock_fd)
+        write_head(path_abs, (written["n"], written["sha256"]))
     return written
 
 
-class Records:
-    """The records of the ledger whose own hash is correct, by their place in it.
-
-    Only those that are asked for are in memory. Raises: OSError where the ledger cannot be read.
-    """
-
-    def __init__(self, common_dir_abs: str) -> None:
-        self._path_abs = ledger_abs(common_dir_abs)
-        self._id = 0  # of the file that the places are of
-
-    def __getitem__(self, place: int) -> Fact:
-        """Return the record at a place that `items` gave.
-
-        Raises: StateError where the ledger was pruned since.
-        """
-        with open(self._path_abs, "rb", opener=open_state) as file:
-            if os.fstat(file.fileno()).st_ino != self._id:
-                what = f"{self._path_abs}: was pruned in the meantime"
-                raise StateError(what, "Run the command again.")
-            file.seek(place)
-            return read_record(file.readline())
-
-    def items(self) -> Iterator[tuple[int, Fact]]:
-        """Yield each record with its place, in the order of writing."""
-        place = 0
-        for line in lines_of(self._path_abs):
-            self._id = self._id or os.stat(self._path_abs).st_ino
-            if record := _record_in(line):
-                yield place, record
-            place += len(line)
-
-    def values(self) -> Iterator[Fact]:
-        """Yield each record, in the order of writing."""
-        for _place, record in self.items():  # noqa: PERF102 - this is what it is of
+def records(common_dir_abs: str) -> Iterator[Fact]:
+    """Yield each record whose own hash is correct, in the order of writing. Raises: OSError."""
+    for line in lines_of(ledger_abs(common_dir_abs)):
+        if record := _record_in(line):
             yield record
 
 
@@ -125,10 +81,9 @@ def recent(common_dir_abs: str, labels: Mapping[str, str], n: int) -> list[str]:
 
     Those in the last megabyte of the ledger count. Raises: OSError where it cannot be read.
     """
-    path_abs = ledger_abs(common_dir_abs)
-    newest = _records(read_lines(path_abs, max(length_of(path_abs) - _TAIL, 0)))
-    matching = [record for record in newest if labels.items() <= record.items()]
-    return [summary(record) for record in matching[::-1][:n]]
+    newest = map(_record_in, reversed(_tail(ledger_abs(common_dir_abs))))
+    matching = [record for record in newest if record and labels.items() <= record.items()]
+    return [summary(record) for record in matching[:n]]
 
 
 def summary(record: Fact) -> str:
@@ -152,25 +107,114 @@ def _file_summary(file: Fact) -> str:
     return f"{file['operation']} {file['path']}{origin}{ranges}"
 
 
-def read_record(line: bytes) -> Fact:
-    """Return the record of a line.
+# Verify and prune.
 
-    Raises: ValueError where it is not a record, or its own hash does not match its content.
+
+class Verification(Record):
+    """The result of checking the whole ledger."""
+
+    records: int
+    problems: tuple[str, ...]  # in the order of the ledger; empty: it is intact
+    notes: tuple[str, ...]  # torn lines, and what was pruned
+
+
+def verify(common_dir_abs: str) -> Verification:
+    """Check each record against its own hash, the chain, and the head.
+
+    Raises: OSError where the ledger cannot be read.
     """
-    body, seal, end = line.rstrip(b"\n").rpartition(SEAL)
-    digest = sha256(body + b"}").hexdigest()
-    if not seal or end != digest.encode() + _END:
+    path_abs = ledger_abs(common_dir_abs)
+    head = _read_head(path_abs)  # first: later records may be written meanwhile
+    return _check(lines_of(path_abs), head)
+
+
+def _check(lines: Iterable[bytes], head: Link | None) -> Verification:
+    problems: list[str] = []
+    notes: list[str] = []
+    last, count, links = _NONE, 0, {_NONE}
+    for number, line in enumerate(lines, 1):
+        try:
+            record = read_record(line)
+        except ValueError as error:
+            is_torn = not line.endswith(b"}\n")
+            text = "is torn" if is_torn else f"is damaged: {error}"
+            (notes if is_torn else problems).append(f"line {number} {text}")
+            continue
+        if "pruned" in record:
+            if number > 1:
+                problems.append(f"line {number}: a prune record may only be in the first line")
+            notes.append(f"{record['time']}: {record['by']} removed {record['pruned']} records")
+            last = record["n"], record["last"]
+        else:
+            count += 1
+            if (record["n"] - 1, record["prev"]) != last:
+                problem = f"record {record['n']} does not follow {last[0]}"
+                problems.append(f"line {number} ({record['id']}): {problem}")
+            last = record["n"], record["sha256"]
+        links.add(last)
+    if head is None and last != _NONE:
+        problems.append("the head is missing or damaged: truncation cannot be ruled out")
+    elif head is not None and head not in links:
+        gone = f"record {head[0]} is missing, and possibly others: the end was truncated."
+        problems.append(f"{gone} The last one present is {last[0]}")
+    return Verification(records=count, problems=tuple(problems), notes=tuple(notes))
+
+
+def prune(common_dir_abs: str, by: str, *, before: str = "", keep: int = -1) -> int:
+    """Remove the oldest records: those from before a time, or all but so many; return how many.
+
+    `by`: the person, for the anchor. Raises: ValueError where the ledger does not verify, OSError
+    where it cannot be written.
+    """
+    path_abs = ledger_abs(common_dir_abs)
+    with locked(path_abs):
+        lines = [*lines_of(path_abs)]
+        verification = _check(lines, _read_head(path_abs))
+        if verification.problems:
+            raise ValueError(verification.problems[0])
+        removed, earlier, link = 0, 0, _NONE
+        remaining: list[bytes] = []
+        for line in lines:
+            try:
+                record = read_record(line)
+            except ValueError:
+                continue  # torn
+            if "pruned" in record:
+                earlier, link = record["pruned"], (record["n"], record["last"])
+                continue
+            is_old = record["time"] < before or 0 <= keep < verification.records - removed
+            if remaining or not is_old:
+                remaining.append(line)
+            else:
+                removed += 1
+                link = record["n"], record["sha256"]
+        if removed:
+            anchor = {"pruned": earlier + removed, "by": by, "time": utc(time.time())}
+            line = sealed({"v": VERSION, **anchor, "n": link[0], "last": link[1]})
+            replace_file(path_abs, line + b"".join(remaining))
+    return removed
+
+
+# Lines, and the head.
+
+
+def sealed(fields: Fact) -> bytes:
+    """Return a line of the ledger: fields, and last their hash."""
+    body = dumps(fields).encode("ascii")
+    return body[:-1] + _SEAL + sha256(body).hexdigest().encode() + _END + b"\n"
+
+
+def read_record(line: bytes) -> Fact:
+    """Return the record, or the anchor, of a line. Raises: ValueError, with what is wrong."""
+    body, seal, end = line.removesuffix(b"\n").rpartition(_SEAL)
+    digest = end.removesuffix(_END).decode("ascii", "replace")
+    if not (seal and end.endswith(_END)) or sha256(body + b"}").hexdigest() != digest:
         raise ValueError("it does not match its own hash")
-    record = parse_lines([body + b"}"])[0]
-    is_known = _has(record, _RECORD) or _has(record, _ANCHOR)
-    if not (is_known and record and record.get("v") in (EARLIER, VERSION)):
+    fields = parse_lines([body + b"}"])[0]
+    is_ours = _has(fields, _RECORD) or _has(fields, _ANCHOR)
+    if not (fields and is_ours and fields.get("v") == VERSION):
         raise ValueError("it is not a record known to this version")
-    return {**record, "sha256": digest}
-
-
-def _records(raw: bytes) -> list[Fact]:
-    """Return the records in a part of the ledger."""
-    return [record for line in raw.split(b"\n") if (record := _record_in(line))]
+    return {**fields, "sha256": digest}
 
 
 def _record_in(line: bytes) -> Fact | None:
@@ -182,10 +226,55 @@ def _record_in(line: bytes) -> Fact | None:
     return record if "files" in record else None
 
 
-def sealed(fields: Fact) -> bytes:
-    """Return a line of the ledger: fields, and last their hash."""
-    body = dumps(fields).encode("ascii")
-    return body[:-1] + SEAL + sha256(body).hexdigest().encode() + _END + b"\n"
+def _tail(path_abs: str) -> list[bytes]:
+    """Return the last lines of the ledger."""
+    return read_lines(path_abs, max(length_of(path_abs) - _TAIL, 0)).splitlines()
+
+
+def _last(path_abs: str) -> Link:
+    """Return the newest record: that of the head, or one whose writer was killed before that.
+
+    Where the end was truncated, the next record leaves a gap that `verify` reports.
+    """
+    newest = (record for line in reversed(_tail(path_abs)) if (record := _record_in(line)))
+    record = next(newest, None)
+    last: Link = (record["n"], record["sha256"]) if record else _NONE
+    return max(last, _read_head(path_abs) or _NONE)
+
+
+def _read_head(path_abs: str) -> Link | None:
+    """Return the head; None if it is missing or damaged. Raises: OSError."""
+    fields = parse_lines([read_state(_head_abs(path_abs)) or b""])[0]
+    return (fields["n"], fields["sha256"]) if fields and _has(fields, _HEAD) else None
+
+
+def write_head(path_abs: str, link: Link) -> None:
+    """Note the newest record of the locked ledger. Raises: OSError."""
+    head = dumps({"n": link[0], "sha256": link[1]}).encode("ascii")
+    replace_file(_head_abs(path_abs), head, sync=False)
+
+
+def _head_abs(path_abs: str) -> str:
+    return f"{os.path.dirname(path_abs)}/head"
+
+
+@contextmanager
+def locked(path_abs: str) -> Iterator[None]:
+    """Hold the lock of the ledger for writing. Raises: OSError."""
+    folder_abs = os.path.dirname(path_abs)
+    make_folder(os.path.dirname(folder_abs))
+    make_folder(folder_abs)
+    fd = lock_file(f"{folder_abs}/lock", wait_s=_LOCK_WAIT_S)
+    if fd < 0:
+        raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
+    try:
+        yield
+    finally:
+        os.close(fd)
+
+
+def _has(record: Fact | None, fields: Mapping[str, type]) -> bool:
+    return record is not None and all(type(record.get(name)) is fields[name] for name in fields)
 
 
 def _uuid() -> str:
@@ -194,66 +283,3 @@ def _uuid() -> str:
     raw[6], raw[8] = raw[6] & 0x0F | 0x40, raw[8] & 0x3F | 0x80
     text = raw.hex()
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def lock(path_abs: str, *, shared: bool = False) -> int:
-    """Lock the ledger for writing, or reading; return the descriptor to close.
-
-    -1 where `shared` is set and there is no ledger yet. Raises: OSError.
-    """
-    folder_abs = os.path.dirname(path_abs)
-    lock_abs = f"{folder_abs}/lock"
-    if not shared:
-        make_folder(os.path.dirname(folder_abs))
-        make_folder(folder_abs)
-    elif not os.path.lexists(lock_abs):
-        return -1
-    flags = os.O_RDONLY if shared else os.O_RDWR | os.O_CREAT
-    lock_fd = lock_file(lock_abs, shared=shared, wait_s=_LOCK_WAIT_S, flags=flags)
-    if lock_fd < 0:
-        raise OSError(errno.ETIMEDOUT, "another process holds its lock", path_abs)
-    return lock_fd
-
-
-def read_head(path_abs: str) -> Head | None:
-    """Return the head; None if it is damaged. Raises: FileNotFoundError, OSError."""
-    raw = read_state(head_abs_of(path_abs))
-    if raw is None:
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), head_abs_of(path_abs))
-    fields = parse_lines([raw])[0]
-    return Head(fields["n"], fields["sha256"], fields["size"]) if _has(fields, _HEAD) else None
-
-
-def write_head(path_abs: str, n: int, digest: str) -> Head:
-    """Note the newest record of the locked ledger; return that. Raises: OSError."""
-    head = Head(n, digest, max(length_of(path_abs), 0))
-    replace_file(head_abs_of(path_abs), dumps(head._asdict()).encode("ascii"), sync=False)
-    return head
-
-
-def head_abs_of(path_abs: str) -> str:
-    """Return the path of the head of a ledger."""
-    return f"{os.path.dirname(path_abs)}/head"
-
-
-def _last(path_abs: str) -> Head:
-    """Return the newest record of the locked ledger: that of its head, or one after that.
-
-    Where the ledger is shorter than its head says, the next record leaves a gap that `verify`
-    reports. So it does where the head is gone, as numbers begin anew.
-    """
-    try:
-        head = read_head(path_abs)
-    except FileNotFoundError:
-        return write_head(path_abs, 0, "")
-    if head and length_of(path_abs) <= head.size:
-        return head
-    late = _records(read_lines(path_abs, head.size if head else 0))
-    chained = [record for record in late if record["v"] == VERSION]
-    if not chained:
-        return head or Head()
-    return Head(chained[-1]["n"], chained[-1]["sha256"])
-
-
-def _has(record: Fact | None, fields: Mapping[str, type]) -> TypeGuard[Fact]:
-    return record is not None and all(type(record.get(name)) is fields[name] for name in fields)

@@ -7,8 +7,6 @@ of that event. Files outside the repository are not traced.
 
 from __future__ import annotations
 
-import os
-
 from gitgates.config.load import table_of
 from gitgates.core.errors import StateError
 from gitgates.core.policy import LABELS, Need, enabled_policies, functions_of
@@ -20,10 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gitgates.core.types import Config, Verdict
-    from gitgates.features.trace.changed_lines import FileContent
     from gitgates.files.points import Point
-    from gitgates.files.versions import Change, Changes, Version
-    from gitgates.git.repo import Git, Repo
+    from gitgates.git.repo import Repo
     from gitgates.session.call import Call
     from gitgates.session.recorder import OpenCall, Origin
     from gitgates.store.log import Fact
@@ -32,8 +28,6 @@ always = True
 _AFTER = ("after-tool", "tool-failed")
 _LOOK_S = 15.0
 _MOST_FILES = 100  # of one record; a command that changes more does not write code
-_CHANGES = ("diff-tree", "-r", "-z", "--name-status", "-M", "-l400")
-_LINK, _SUBMODULE = 0o120000, 0o160000
 
 
 class Trace(Record):
@@ -102,41 +96,25 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
 def _trace(call: Call, point: Point, calls: Mapping[str, OpenCall]) -> None:
     """Record what a session has changed up to a point. Raises: OSError, GitError."""
     from gitgates.features.trace.ledger import append
-    from gitgates.files.changes import changed_by
-    from gitgates.files.points import point_at
 
-    before = point_at(call.repo, point.parent)
-    by_path = before and changed_by(call.repo, (before, point), lambda _author: True)
-    if not (before and by_path):
-        return
-    named_paths = {*(call.edited_paths or ())}
-    changes, more = _changes(call, by_path, (before, point), named_paths)
-    # A file that another call has named which is under way is that one's. What an editing tool has
-    # not named is not its own, if there is another call.
-    under_way = _others(call, calls)
-    others = {each.origin.facts.what: each for each in under_way}
-    is_edit = call.kind in _AFTER and call.payload.tool_kind == "writes"
-    rest = max(under_way, key=lambda each: each.began_s, default=None) if is_edit else None
-    by_writer: dict[OpenCall | None, list[Fact]] = {}
-    for change in changes:
-        other = others.get(change["path"], None if change["path"] in named_paths else rest)
-        by_writer.setdefault(other, []).append(change)
-    for other, files in by_writer.items():
-        who = _who_else(other.origin, other.agent_id) if other else _who(call, point)
-        record = {**who, "commit": point.head, "point": point.id, "files": files}
-        is_cut = more and not other
-        append(call.repo.common_dir_abs, {**record, "more": more} if is_cut else record)
-
-
-def _others(call: Call, calls: Mapping[str, OpenCall]) -> list[OpenCall]:
-    """Return the other calls that are under way, but those in the background."""
-    own = call.payload.tool_use_id
-    named_paths = {*(call.edited_paths or ())} if call.kind in _AFTER else set()
-    return [
-        each
+    # A file that another call has named which is under way is that one's.
+    payload, named_paths = call.payload, {*(call.edited_paths or ())}
+    others = {
+        each.origin.facts.what: each
         for key, each in calls.items()
-        if key != own and not each.runs_on and each.origin.facts.what not in named_paths
-    ]
+        if key != payload.tool_use_id and not each.runs_on
+    }
+    by_writer: dict[OpenCall | None, list[Fact]] = {}
+    files = _changes(call, point, named_paths)
+    for file in files[:_MOST_FILES]:
+        other = None if file["path"] in named_paths else others.get(file["path"])
+        by_writer.setdefault(other, []).append(file)
+    for other, changed in by_writer.items():
+        who = _who_else(other.origin, other.agent_id) if other else _who(call, point)
+        record = {**who, "commit": point.head, "point": point.id, "files": changed}
+        if len(files) > _MOST_FILES and not other:
+            record["more"] = len(files) - _MOST_FILES
+        append(call.repo.common_dir_abs, record)
 
 
 def _who(call: Call, point: Point) -> Fact:
@@ -144,14 +122,11 @@ def _who(call: Call, point: Point) -> Fact:
     payload = call.payload
     if call.kind not in _AFTER or point.author.name != payload.session:
         return _who_else(point, "")
-    return {
-        "session": payload.session,
-        "agent": payload.agent_id,
-        "agent_type": payload.agent_type,
-        **_labels(call),
-        "tool": payload.tool,
-        "tool_use": payload.tool_use_id,
-    }
+    labels: Fact = dict.fromkeys(LABELS, "")
+    for labels_of in functions_of(call.config, "labels", call.kind):
+        labels |= labels_of(call)
+    who = {"session": payload.session, "agent": payload.agent_id, "agent_type": payload.agent_type}
+    return {**who, **labels, "tool": payload.tool, "tool_use": payload.tool_use_id}
 
 
 def _who_else(origin: Origin | Point, agent: str) -> Fact:
@@ -161,94 +136,24 @@ def _who_else(origin: Origin | Point, agent: str) -> Fact:
     return {**who, **dict.fromkeys(LABELS, ""), "tool": origin.facts.tool, "tool_use": ""}
 
 
-def _labels(call: Call) -> Fact:
-    """Return the labels of other policies for the agent's work."""
-    labels: Fact = dict.fromkeys(LABELS, "")
-    for labels_of in functions_of(call.config, "labels", call.kind):
-        labels |= labels_of(call)
-    return labels
+def _changes(call: Call, point: Point, named_paths: set[str]) -> list[Fact]:
+    """Return the change of each file, in the format of the ledger.
 
-
-def _changes(
-    call: Call, by_path: Changes, points: tuple[Point, Point], named_paths: set[str]
-) -> tuple[list[Fact], int]:
-    """Return the change of each file, in the format of the ledger, and how many more there are.
-
-    Ignored files count if the call has named them. Raises: GitError.
+    Ignored files count if the call has named them. What gates of this event have made of the files
+    since the point counts, too. Raises: GitError.
     """
-    from gitgates.features.trace.changed_lines import file_change
-    from gitgates.files.memory import Memory
-    from gitgates.git.object_store import LARGEST, read_blobs
+    from gitgates.features.trace.changed_files import changed_files
+    from gitgates.files.changes import changed_by
+    from gitgates.files.points import GATE, latest, point_at
 
-    git = Memory(call.repo).reading
-    differing, old_paths = _differing(git, points)
-    by_path = by_path | _left_by_gates(call, by_path, points[1])
-    paths = [
-        path
-        for path in sorted(by_path.keys() & (differing | named_paths))
-        if _is_file(by_path[path])
-    ]
-    more = max(len(paths) - _MOST_FILES, 0)
-    del paths[_MOST_FILES:]
-    befores = {path: by_path.get(old_paths.get(path, ""), by_path[path]).before for path in paths}
-    versions = [*befores.values(), *(by_path[path].after for path in paths)]
-    blobs = read_blobs(git, [each.blob for each in versions if each], LARGEST)
-    changes = [
-        file_change(
-            path,
-            _content(befores[path], blobs),
-            _content(by_path[path].after, blobs),
-            old_paths.get(path, ""),
-        )
-        | {"blob": after.blob if (after := by_path[path].after) else ""}
-        for path in paths
-    ]
-    return changes, more
-
-
-def _differing(git: Git, points: tuple[Point, Point]) -> tuple[set[str], dict[str, str]]:
-    """Return the files that differ between points, and what those that were renamed were before."""
-    output = git.out(*_CHANGES, *(point.tree for point in points), "--")
-    fields = iter(os.fsdecode(output).split("\0"))
-    differing, old_paths = set[str](), dict[str, str]()
-    for status in fields:
-        path = next(fields, "")
-        if status.startswith("R"):
-            old_path, path = path, next(fields, "")
-            old_paths[path] = old_path
-        differing.add(path)
-    return differing, old_paths
-
-
-def _left_by_gates(call: Call, by_path: Changes, point: Point) -> Changes:
-    """Return what gates of this event have made of a session's files since a point."""
-    from gitgates.files.changes import changes
-    from gitgates.files.memory import Memory
-    from gitgates.files.points import GATE, latest
-
-    memory = Memory(call.repo)
-    last = latest(call.repo) if memory.read_ref(memory.ref) != point.id else None
-    if not (last and last.parent == point.id and last.author.kind == GATE):
-        return {}
-    left = changes(call.repo, point.tree, last.tree)
-    both = by_path.keys() & left.keys()
-    return {path: by_path[path]._replace(after=left[path].after) for path in both}
-
-
-def _is_file(change: Change) -> bool:
-    """Return whether a change is of a file's content: not of a submodule, nor of a mode alone."""
-    before, after = change
-    is_same = before and after and before.blob == after.blob
-    return not is_same and all(each.mode != _SUBMODULE for each in change if each)
-
-
-def _content(version: Version | None, blobs: Mapping[str, bytes]) -> FileContent:
-    """Return the content of a version of a file."""
-    from gitgates.features.trace.changed_lines import GONE, HUGE, FileContent, of_bytes
-
-    if not version:
-        return GONE
-    if version.blob not in blobs:
-        return HUGE
-    data = blobs[version.blob]
-    return FileContent(kind="link", data=data) if version.mode == _LINK else of_bytes(data)
+    before = point_at(call.repo, point.parent)
+    paths = before and changed_by(call.repo, (before, point), lambda _author: True).keys()
+    if not (before and paths):
+        return []
+    last = latest(call.repo)
+    after = last if last and last.parent == point.id and last.author.kind == GATE else point
+    files = changed_files(call.repo, before.tree, after.tree, paths)
+    ignored_paths = (paths & named_paths) - {file["path"] for file in files}
+    if ignored_paths:
+        files += changed_files(call.repo, before.ignored, after.ignored, ignored_paths)
+    return files
