@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from claude import Options, Run, agent, bash, write
-from scene import UNGUARDED, Scene
+from scene import Scene
 
 COMMIT = "git add -A && git commit -q -m work"
 
@@ -59,11 +59,9 @@ def work(scene: Scene) -> Any:
 
 
 @pytest.mark.samples(1)
-@pytest.mark.parametrize("ours", [True, False], ids=["git's hook", "no hook"])
-def test_before_commit_blocks_once_for_each_commit(tmp_path: Path, *, ours: bool) -> None:
+def test_before_commit_blocks_once_for_each_commit(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-commit", "block") + fails("before-commit", "warn"))
-    if ours:
-        scene.with_git_hooks()
+    scene.with_git_hooks()
     before = scene.commits()
     run = scene.start(work(scene), bash(COMMIT), "end")
     told = run.told(2)
@@ -74,16 +72,14 @@ def test_before_commit_blocks_once_for_each_commit(tmp_path: Path, *, ours: bool
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("ours", [True, False], ids=["git's hook", "no hook"])
-def test_before_commit_warns_or_is_silent(tmp_path: Path, *, ours: bool) -> None:
+def test_before_commit_warns_or_is_silent(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-commit", "warn") + fails("before-commit", "ignore"))
-    if ours:
-        scene.with_git_hooks()
+    scene.with_git_hooks()
     before = scene.commits()
     run = scene.start(work(scene), bash(COMMIT), "end")
     told = run.told_ever() + run.person
     assert "WARN-SAYS" in told
-    assert "ignore" not in told.casefold()
+    assert "IGNORE-SAYS" not in told
     assert (scene.ran("warn"), scene.ran("ignore"), scene.commits()) == (1, 1, before + 1)
 
 
@@ -101,15 +97,6 @@ def test_advice_for_a_type_of_agent_runs_where_that_commits(tmp_path: Path) -> N
 
 
 @pytest.mark.nightly
-def test_no_verify_leaves_it_to_the_agents_hook(tmp_path: Path) -> None:
-    scene = Advised(tmp_path, fails("before-commit", "block") + UNGUARDED).with_git_hooks()
-    before = scene.commits()
-    run = scene.start(work(scene), bash(f"{COMMIT} --no-verify"), "end")
-    assert "BLOCK-SAYS" in run.told(2)
-    assert (scene.ran("block"), scene.commits()) == (1, before)
-
-
-@pytest.mark.nightly
 def test_the_guard_keeps_an_agent_from_naming_itself_otherwise(tmp_path: Path) -> None:
     scene = Advised(tmp_path, fails("before-commit", "block") + 'rig = "beads"\n')
     scene.with_git_hooks()
@@ -121,11 +108,9 @@ def test_the_guard_keeps_an_agent_from_naming_itself_otherwise(tmp_path: Path) -
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("ours", [True, False], ids=["git's hook", "no hook"])
-def test_before_push(tmp_path: Path, *, ours: bool) -> None:
+def test_before_push(tmp_path: Path) -> None:
     scene = Advised(tmp_path, advice("before-push", "test -e a.txt", how="block"))
-    if ours:
-        scene.with_git_hooks()
+    scene.with_git_hooks()
     scene.repo.git("init", "-q", "--bare", "../hub.git")
     push = bash("git push -q ../hub.git HEAD:refs/heads/main")
     run = scene.start(push, work(scene), bash(COMMIT), push, "end")
@@ -183,7 +168,7 @@ def test_session_end_warns_or_is_silent(tmp_path: Path) -> None:
     assert "`advice:session-end-warn` failed (exit status 1)" in run.person
     assert "ignore" not in run.person
     assert "WARN-SAYS" in run.told(1)  # with the next prompt
-    assert scene.recorded(run) == [("session-end-warn", "failed"), ("session-end-ignore", "failed")]
+    assert scene.recorded(run) == [("session-end-warn", "failed"), ("session-end-ignore", "passed")]
 
 
 @pytest.mark.nightly
@@ -274,7 +259,7 @@ def test_guidance_is_for_whom_it_is_meant(tmp_path: Path) -> None:
 ENDS = {
     "block": "failed",
     "warn": "failed",
-    "ignore": "failed",
+    "ignore": "passed",
     "passes": "passed",
     "slow": "timed-out",
     "missing": "not-started",
@@ -304,6 +289,8 @@ HOWS = ("block", "warn", "ignore")
 @pytest.mark.parametrize("trigger", STEPS)
 def test_every_end_at_every_moment(tmp_path: Path, trigger: str) -> None:
     scene = Advised(tmp_path, "breaker = { prompt = 1, session = 9 }\n" + every_end(trigger))
+    if trigger in ("before-commit", "before-push"):
+        scene.with_git_hooks()
     scene.repo.git("init", "-q", "--bare", "../hub.git")
     before = scene.commits()
     run = scene.start(
@@ -317,7 +304,7 @@ def test_every_end_at_every_moment(tmp_path: Path, trigger: str) -> None:
     told = run.told_ever() + run.person
     assert "`advice:block` failed" in told or "advice:block    failed" in told
     assert "timed out (limit 1 s)" in told or "limit 1 s" in told
-    assert ("advice:ignore" in told, "advice:other" in told) == (False, False)
+    assert "advice:other" not in told
     # What blocks has blocked.
     assert scene.commits() == before
     assert not list((tmp_path / "hub.git/refs/heads").iterdir())

@@ -14,9 +14,8 @@ from gitgates.config.load import load, read_files
 from gitgates.config.tables import defaults
 from gitgates.config.weaker import weaker_entry
 from gitgates.core import environ
-from gitgates.core.clean import counted, visible_line
+from gitgates.core.clean import visible_line
 from gitgates.core.errors import OK, UsageError
-from gitgates.core.types import Problem
 from gitgates.features.advice.edit import add, change, new_id, parse_advice, remove
 from gitgates.features.advice.items import (
     LIVE,
@@ -110,39 +109,19 @@ def command() -> None:
 def add_advice(title: str, *, local: bool, **fields: Any) -> int:  # noqa: ANN401 - click's
     """Add an advice entry. Without --hook-command, it is guidance shown to agents."""
     repo = current_repo()
-    table = {"title": title, "created_at": utc(time.time()), **_without_none(fields)}
-    _add_all(repo, {"advice": table}, [], local=local)
-    return OK
-
-
-def _add_all(
-    repo: Repo, tables: Mapping[str, dict[str, Any]], problems: list[Problem], *, local: bool
-) -> None:
-    """Write advice, by its source, into the settings; one without an id gets one of its title.
-
-    Raises: UsageError with every problem; ConfigError where the file cannot be changed.
-    """
     raw = read_files(repo.root_abs)
     config = load(repo.root_abs)
     ids = {advice.id for advice in advice_of(config)} if config else set()
-    parsed: list[Advice] = []
-    tables_with_id: list[dict[str, Any]] = []
-    for source, table in tables.items():
-        name = str(table.get("id") or new_id(str(table.get("title", "")), ids))
-        if name in ids:
-            problems.append(Problem(source, f"advice `{name}` already exists"))
-        ids.add(name)
-        tables_with_id.append({"id": name, **table})
-        advice, wrong = parse_advice(tables_with_id[-1], source)
-        parsed.append(advice)
-        problems += wrong
+    created_at = utc(time.time())
+    table = {"id": new_id(title, ids), "title": title, "created_at": created_at}
+    table |= _without_none(fields)
+    advice, problems = parse_advice(table, "advice")
     if problems:
-        raise UsageError(describe_problems(problems), "Nothing was written.")
-    if tables_with_id:
-        _save(repo, add(raw, tables_with_id, local=local))
-        ignore_local_settings(repo)
-    for advice in parsed:
-        click.echo(visible_line(describe(advice)))
+        raise UsageError(describe_problems([*problems]), "Nothing was written.")
+    _save(repo, add(raw, table, local=local))
+    ignore_local_settings(repo)
+    click.echo(visible_line(describe(advice)))
+    return OK
 
 
 def _without_none(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -332,22 +311,3 @@ def run_hooks(repo: Repo, config: Config, trigger: str, who: Identity) -> int:
         if call.has_results:
             click.echo(save_run(call.decision, call.plan, call.config, began_s), nl=False, err=True)
     return githook.encode(call.decision)
-
-
-@command.command("import")
-@click.argument("file", type=click.File("rb"), metavar="FILE.jsonl")
-@click.option("--local", is_flag=True, help="Write to gitgates.local.toml, which is not committed.")
-@edits_files
-def import_beads(file: Any, *, local: bool) -> int:  # noqa: ANN401 - click's
-    """Import advice from beads: JSON lines of the type `advice`.
-
-    Beads of other types are skipped. If there are errors, all are reported, and nothing is written.
-    """
-    from gitgates.features.advice.cli_import import tables_of  # this verb alone
-
-    problems: list[Problem] = []
-    tables, others = tables_of(file.read(), file.name, problems)
-    _add_all(current_repo(), tables, problems, local=local)
-    if others:
-        click.echo(f"gitgates: skipped {counted(others, 'bead')} of other types", err=True)
-    return OK

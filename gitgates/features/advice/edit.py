@@ -45,8 +45,8 @@ def new_id(title: str, existing_ids: Container[str]) -> str:
     return next(candidate for candidate in names if candidate not in existing_ids)
 
 
-def add(raw: Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edit:
-    """Return the edit that appends advice to the shared settings, or to the local ones.
+def add(raw: Raw, table: dict[str, Any], *, local: bool) -> edit.Edit:
+    """Return the edit that appends an entry to the shared settings, or to the local ones.
 
     Raises: ConfigError where there are problems, or would be.
     """
@@ -54,9 +54,9 @@ def add(raw: Raw, tables: list[dict[str, Any]], *, local: bool) -> edit.Edit:
     path = (*PREFIXES[file], TABLE.name)
     text = edit.text_of(raw, file)
     expected = parse_toml(text)
-    edit.at(expected, path[:-1]).setdefault(TABLE.name, []).extend(tables)
-    text = edit.append(text, edit.to_toml(path, tables))
-    refusal = _by_hand(file, TABLE.name, tables)
+    edit.at(expected, path[:-1]).setdefault(TABLE.name, []).append(table)
+    text = edit.append(text, edit.to_toml(path, [table]))
+    refusal = _by_hand(file, TABLE.name, [table])
     return _checked(raw, file, text, expected=expected, refusal=refusal)
 
 

@@ -8,8 +8,7 @@ from gitgates.core.lifecycle import kind_of
 from gitgates.core.types import Verdict
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import join_decisions, joined_plan, make_plan
-from gitgates.features.advice.items import advice_of, hooks_at, identify, with_hooks
-from gitgates.features.advice.results import ignored, records, without_ignored
+from gitgates.features.advice.items import advice_of, hooks_at, identify, records, with_hooks
 from gitgates.hosts.git import decode_by_hand
 from gitgates.session import git_gates, git_hooks
 from gitgates.session.journal import fact_of
@@ -17,7 +16,7 @@ from gitgates.store.log import write_ledger
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.types import Config, Event, GateResult, Plan
+    from gitgates.core.types import Config, Event, Plan
     from gitgates.features.advice.items import Advice, Identity
     from gitgates.git.repo import Repo
 
@@ -37,7 +36,7 @@ class AdviceCall(git_hooks.HookCall):
         who: Identity,
         folder: str = ".",
     ) -> None:
-        super().__init__(event, repo, _Silent(listener, self), ())
+        super().__init__(event, repo, listener, ())
         self.trigger, self.who, self.folder = trigger, who, folder
         self.is_once = True
         self.hooks: list[Advice] = []
@@ -50,7 +49,7 @@ class AdviceCall(git_hooks.HookCall):
         self.hook = self.config.hooks[-1]
 
     def run(self) -> None:
-        """Run the hooks and record the results; ignored hooks are in no decision.
+        """Run the hooks and record the results.
 
         Raises: GitgatesError where they cannot be run or recorded.
         """
@@ -62,49 +61,8 @@ class AdviceCall(git_hooks.HookCall):
                 write_ledger(self.repo.shared_state_abs, "advice", fact_of(entry))
         except OSError as error:
             folder_abs = self.repo.shared_state_abs
-            raise StateError(
-                f"{folder_abs}: advice cannot be recorded: {error.strerror}"
-            ) from error
-        self.decision = without_ignored(self.plan, self.decision, self.hooks)
-        names = ignored(self.hooks)
-        self.plan = self.plan._replace(
-            listed=tuple(name for name in self.plan.listed if name not in names),
-            steps=tuple(step for step in self.plan.steps if step.gate.name not in names),
-        )
-
-
-class _Silent(Listener):
-    """The listener that passes on all events but those of hooks whose failure is ignored."""
-
-    def __init__(self, listener: Listener, call: AdviceCall) -> None:
-        self._listener, self._call = listener, call
-        self.live = listener.live
-
-    def phase(self, text: str) -> None:
-        """Pass it on."""
-        self._listener.phase(text)
-
-    def planned(self, plan: Plan) -> None:
-        """Pass it on."""
-        self._listener.planned(plan)
-
-    def started(self, gate: str) -> None:
-        """Pass it on, unless the failure of the gate is ignored."""
-        if gate not in ignored(self._call.hooks):
-            self._listener.started(gate)
-
-    def ended(self, result: GateResult, plan: Plan) -> None:
-        """Pass it on, unless the failure of the gate is ignored."""
-        if result.gate not in ignored(self._call.hooks):
-            self._listener.ended(result, plan)
-
-    def tick(self) -> None:
-        """Pass it on."""
-        self._listener.tick()
-
-    def message(self, text: str) -> None:
-        """Pass it on."""
-        self._listener.message(text)
+            what = f"{folder_abs}: advice cannot be recorded: {error.strerror}"
+            raise StateError(what) from error
 
 
 def decide_hook(call: git_hooks.HookCall) -> Verdict:

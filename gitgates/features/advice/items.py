@@ -13,7 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gitgates.core.types import Config
+    from gitgates.core.types import Config, Decision
+    from gitgates.features.advice.facts import AdviceEntry
 
 TABLE = "advice"
 LIVE = ("open", "pinned")  # statuses of advice that is shown, and run
@@ -125,12 +126,37 @@ def _gate(advice: Advice, folder: str) -> Gate:
     return Gate(
         name=f"{PREFIX}{advice.id}",
         description=": ".join(filter(None, ("advice", advice.title, _flat(advice)))),
-        command=advice.hook_command,
+        command=_command(advice),
         working_dir=folder,
         env=(("GITGATES_ADVICE", advice.id), ("GITGATES_ADVICE_TRIGGER", advice.hook_trigger)),
         timeout_s=advice.hook_timeout_s,
         on_fail="BLOCK" if advice.hook_on_failure == "block" else "CONTINUE",
     )
+
+
+def _command(advice: Advice) -> str:
+    """Return the command; one whose failure is ignored always passes."""
+    command = advice.hook_command
+    return f"(\n{command}\n) || :" if advice.hook_on_failure == "ignore" else command
+
+
+def records(decision: Decision, hooks: Sequence[Advice], tree: str = "") -> list[AdviceEntry]:
+    """Return what is recorded of each hook that has run, on a snapshot."""
+    from gitgates.features.advice.facts import AdviceEntry  # only where one has run
+
+    by_name = {f"{PREFIX}{hook.id}": hook for hook in hooks}
+    return [
+        AdviceEntry(
+            id=advice.id,
+            hash=content_hash(advice),
+            trigger=advice.hook_trigger,
+            status=visit.result.status,
+            duration_s=round(visit.result.duration_s, 3),
+            tree=tree,
+        )
+        for visit in decision.visits
+        if visit.result.status != "skipped" and (advice := by_name.get(visit.result.gate))
+    ]
 
 
 def describe(advice: Advice) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 
 from gitgates.config import values as v
 from gitgates.config.keys import Key, Table
@@ -76,17 +76,10 @@ def _priority(value: object) -> int:
 def _time(value: object) -> str:
     expected = 'a time such as "2026-01-31T12:00:00Z"'
     try:
-        time = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        raise BadValue(expected) from None
-    if isinstance(time, date) and not isinstance(time, datetime):
-        time = datetime(time.year, time.month, time.day)  # noqa: DTZ001 - below
-    if not isinstance(time, datetime):
-        raise BadValue(expected)
-    time = time if time.tzinfo else time.replace(tzinfo=UTC)
-    try:
+        time = datetime.fromisoformat(value if isinstance(value, str) else str(value))
+        time = time if time.tzinfo else time.replace(tzinfo=UTC)
         return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    except OverflowError:
+    except (ValueError, OverflowError):
         raise BadValue(expected) from None
 
 

@@ -90,16 +90,17 @@ def _at(call: Call, who: Identity) -> list[Advice]:
 
 
 def _before_tool(call: Call, who: Identity) -> list[Advice]:
-    """Return the hooks to run before a shell command that no hook of git will run."""
-    advice, command = advice_of(call.config), call.payload.command
+    """Return the hooks before `git commit` or `git push` that only the agent's event knows of.
+
+    Git's hook, which runs the others, does not know the type of a sub-agent.
+    """
     due: list[Advice] = []
     for trigger, verb in (("before-commit", "commit"), ("before-push", "push")):
-        hooks = hooks_at(advice, who, (trigger,))
-        # Most commands have nothing to do with git.
-        if hooks and "git" in command and verb in command:
-            from gitgates.features.advice.run import due_here
+        of_git = hooks_at(advice_of(call.config), identify(call.env), (trigger,))
+        hooks = hooks_at(advice_of(call.config), who, (trigger,))
+        hooks = [hook for hook in hooks if hook not in of_git]
+        if hooks and verb in call.payload.command:
+            from gitgates.features.advice.run import is_about_to  # few commands commit
 
-            # Git's hook does not know the type of a sub-agent.
-            git_hook_advice = hooks_at(advice, identify(call.env), (trigger,))
-            due += due_here(call, verb, hooks, git_hook_advice)
+            due += hooks if is_about_to(verb, call.payload.command) else ()
     return due

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 
 from gitgates.core.environ import skipped_gates
 from gitgates.core.types import ALLOW, BLOCK, WARN, Event, Hook, Verdict
 from gitgates.engine.plan import make_plan, record_skips
 from gitgates.features.advice.facts import HOOK_RUNS
-from gitgates.features.advice.items import content_hash, with_hooks
-from gitgates.features.advice.results import records, without_ignored
+from gitgates.features.advice.items import content_hash, records, with_hooks
 from gitgates.hosts.capabilities import express
 from gitgates.report.feedback import feedback, warning_text
 from gitgates.session.facts import WarningEntry
 from gitgates.session.gate_run import GateRun, deciding
-from gitgates.store.files import read_or_empty
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,13 +26,6 @@ if TYPE_CHECKING:
 _MOST_LINES, _LONGEST_LINE = 3, 200  # of output shown to a person at once
 _LATER = 2000  # characters of the feedback for the agent with the next prompt
 _OUTCOMES = {ALLOW: "passed", WARN: "passed", BLOCK: "blocked"}
-_HOOKS = {"commit": "pre-commit", "push": "pre-push"}
-# Where other managers may be configured to run ours. Source: setup/install/managers.py.
-_ENTRIES = (
-    *(".pre-commit-config.yaml", ".pre-commit-config.yml", "prek.toml", ".husky/{hook}"),
-    *("lefthook.yml", "lefthook.yaml", ".lefthook.yml", ".lefthook.yaml"),
-    *("package.json", "simple-git-hooks.json", ".simple-git-hooks.json"),
-)
 
 
 def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
@@ -56,13 +46,12 @@ def decide_event(call: Call, hooks: Sequence[Advice]) -> Verdict:
     run = GateRun(call, plan, config)
     tree = call.snapshot.tree if is_end else ""
     decision = run.run()
-    reported = without_ignored(plan, decision, hooks)
-    verdict = _verdict(run, reported)
-    if reported.verdict:
-        run.save(reported, verdict.to_agent)
+    verdict = _verdict(run, decision)
+    if decision.verdict:
+        run.save(decision, verdict.to_agent)
     entries: list[Any] = records(decision, hooks, tree)
     if call.kind != "turn-end":  # there, the rounds that the breaker counts are those of gates
-        entries.append(run.entry(_OUTCOMES[verdict.level], deciding(reported)))
+        entries.append(run.entry(_OUTCOMES[verdict.level], deciding(decision)))
     return verdict._replace(entries=(*entries, *verdict.entries))
 
 
@@ -86,76 +75,45 @@ def _folder(call: Call) -> str:
     return folder if is_inside and not call.is_elsewhere else "."
 
 
-def _verdict(run: GateRun, reported: Decision) -> Verdict:
+def _verdict(run: GateRun, decision: Decision) -> Verdict:
     call, payload = run.call, run.call.payload
-    level = express(payload, reported.verdict)[0]
+    level = express(payload, decision.verdict)[0]
     if call.kind == "before-compact":
         level = min(level, WARN)
     if not level:
         return Verdict()
-    report = run.report(reported)._replace(leads_to=level)
+    report = run.report(decision)._replace(leads_to=level)
     if level == BLOCK:
         return Verdict(BLOCK, to_agent=feedback(report))
-    to_person = warning_text(report) + _first_lines(reported)
+    to_person = warning_text(report) + _first_lines(decision)
     if payload.can.context:
         return Verdict(WARN, to_agent=feedback(report), to_person=to_person)
     later = WarningEntry("advice", feedback(report, _LATER))
     return Verdict(WARN, to_person=to_person, entries=(later,))
 
 
-def _first_lines(reported: Decision) -> str:
+def _first_lines(decision: Decision) -> str:
     """Return the first lines of the output of hooks that did not pass, for a person."""
     from gitgates.core.clean import plain_line  # only where one has failed
 
     outputs = (
-        visit.result.output.decode("utf-8", "replace") for visit in reported.visits if visit.verdict
+        visit.result.output.decode("utf-8", "replace") for visit in decision.visits if visit.verdict
     )
     lines = [line for text in outputs for line in text.splitlines() if line.strip()]
     return "".join(f"\n  | {plain_line(line, _LONGEST_LINE)}" for line in lines[:_MOST_LINES])
 
 
-def due_here(
-    call: Call, verb: str, hooks: Sequence[Advice], git_hook_advice: Sequence[Advice]
-) -> Sequence[Advice]:
-    """Return the hooks to run before a shell command that is about to commit, or push.
-
-    All of them where the git hook does not run ours, else those that it does not run itself.
-    """
-    from gitgates.shell.no_verify import skips_hooks
+def is_about_to(verb: str, command: str) -> bool:
+    """Return whether a shell command runs `git commit`, or `git push`, or cannot be read."""
+    from gitgates.shell.repositories import GIT_WITH_VALUE
     from gitgates.shell.syntax import read_command_line
 
-    line = read_command_line(call.payload.command)
-    calls = [
-        words for command in line.commands if (words := _git_words(command.words))[:1] == [verb]
-    ]
-    if not (calls or line.trouble):
-        return ()
-    if any(skips_hooks(verb, words[1:]) for words in calls) or not _runs_ours(call, _HOOKS[verb]):
-        return hooks
-    return [hook for hook in hooks if hook not in git_hook_advice]
-
-
-def _git_words(words: Sequence[str]) -> list[str]:
-    """Return the words of a git command from its verb on; none for other commands."""
-    if not words or os.path.basename(words[0]) != "git":
-        return []
-    from gitgates.shell.repositories import GIT_WITH_VALUE
-
-    rest = list(words[1:])
-    while rest and rest[0].startswith("-"):
-        del rest[: 2 if rest[0] in GIT_WITH_VALUE else 1]
-    return rest
-
-
-def _runs_ours(call: Call, hook: str) -> bool:
-    """Return whether git's hook is ours, or another manager's that runs ours."""
-    hook_path = call.repo.git.configured("rev-parse", "--git-path", f"hooks/{hook}")
-    root_abs = call.repo.root_abs
-    path_abs = os.path.join(root_abs, os.fsdecode(hook_path.stdout).rstrip("\n"))
-    if not os.access(path_abs, os.X_OK):
-        return False
-    entry = re.compile(rb"gitgates (?:git-hook --via=[a-z-]+|pre-commit-hook) " + hook.encode())
-    entries = [f"{root_abs}/{name.format(hook=hook)}" for name in _ENTRIES]
-    return b"gitgates" in read_or_empty(path_abs) or any(
-        entry.search(read_or_empty(p)) for p in entries
-    )
+    line = read_command_line(command)
+    for words in (command.words for command in line.commands):
+        if words and os.path.basename(words[0]) == "git":
+            rest = list(words[1:])
+            while rest and rest[0].startswith("-"):
+                del rest[: 2 if rest[0] in GIT_WITH_VALUE else 1]
+            if rest[:1] == [verb]:
+                return True
+    return bool(line.trouble)

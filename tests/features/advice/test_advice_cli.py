@@ -30,19 +30,6 @@ RUN_TESTS = (
     *("Always run tests", "--rig", "beads", "--role", "polecat", "--hook-command", "make test"),
     *("--hook-trigger", "before-commit", "--hook-timeout", "60", "--hook-on-failure", "block"),
 )
-BEAD = {
-    "id": "bd-adv-pre_commit_tests",
-    "title": "Run tests before committing",
-    "description": "All code changes must pass tests before commit.",
-    "issue_type": "advice",
-    "status": "pinned",
-    "advice_target_rig": "beads",
-    "advice_target_role": "polecat",
-    "advice_hook_command": "make test",
-    "advice_hook_trigger": "before-commit",
-    "advice_hook_timeout": 120,
-    "advice_hook_on_failure": "block",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -102,80 +89,6 @@ def test_example_of_the_specification(project: Repo) -> None:
         "would run at before-commit: make test "
         f"(always-run-tests, in {project.path}, at most 60 s; block)\n"
     )
-
-
-def test_bead_of_the_specification(project: Repo) -> None:
-    project.write("beads.jsonl", f'{json.dumps(BEAD)}\n\n{{"issue_type": "task", "id": "bd-2"}}\n')
-    done = project.gitgates("advice", "import", "beads.jsonl")
-    assert done.stderr == (
-        b"gitgates: wrote pyproject.toml\ngitgates: skipped 1 bead of other types\n"
-    )
-    (found,) = data(project, "show", "bd-adv-pre_commit_tests")
-    assert len(found.pop("hash")) == 64
-    assert found == {
-        "id": "bd-adv-pre_commit_tests",
-        "title": "Run tests before committing",
-        "description": "All code changes must pass tests before commit.",
-        "status": "pinned",
-        "priority": 2,
-        "created_at": "",
-        "rig": "beads",
-        "role": "polecat",
-        "agent": "",
-        "hook_command": "make test",
-        "hook_trigger": "before-commit",
-        "hook_timeout": 120,
-        "hook_on_failure": "block",
-    }
-    assert "`bd-adv-pre_commit_tests` already" in refused(project, "import", "beads.jsonl")
-
-
-def test_import_tells_every_problem(project: Repo) -> None:
-    good = json.dumps({**BEAD, "advice_hook_timeout": 0})
-    beads = [
-        "{",
-        "[]",
-        json.dumps({"issue_type": "task", "advice_hook_trigger": "before-push"}),
-        good,
-        good,
-        json.dumps({**BEAD, "id": "bd-2", "advice_hook_timeout": 400, "priority": 5}),
-        json.dumps({**BEAD, "description": "\ud800"}),
-        json.dumps({"issue_type": "advice", "id": ["x"]}),
-    ]
-    project.write("beads.jsonl", "\n".join(beads))
-    assert refused(project, "import", "beads.jsonl") == (
-        "gitgates: beads.jsonl:1: is not valid JSON: "
-        "Expecting property name enclosed in double quotes: "
-        "line 1 column 2 (char 1)\n"
-        "beads.jsonl:2: got [], expected an object\n"
-        "beads.jsonl:3: advice_hook_trigger: applies only to the type advice, not "
-        '"task"\n'
-        "beads.jsonl:7: is not valid JSON: "
-        "'utf-8' codec can't encode character '\\ud800' in position "
-        "90: surrogates not allowed\n"
-        "beads.jsonl:5: advice `bd-adv-pre_commit_tests` already exists\n"
-        "beads.jsonl:6: advice.bd-2.priority: got 5, expected a whole number from 0, the highest, "
-        "to 4\n"
-        "beads.jsonl:6: advice.bd-2.hook_timeout: got 400, expected from 1 to 300 seconds, or 0 "
-        "for the default of 30\n"
-        "beads.jsonl:8: advice[0]: has no `title`\n"
-        'beads.jsonl:8: advice.0.id: got ["x"], expected 1 to 100 letters, digits, `.`, `_` and `-`'
-        "\n"
-        "  Nothing was written.\n"
-    )
-
-
-def test_what_a_bead_says_commands_no_terminal(project: Repo) -> None:
-    project.write("beads.jsonl", json.dumps({**BEAD, "advice_hook_command": "a\nb \x1b[31m"}))
-    shown = told(project, "import", "beads.jsonl")
-    assert shown.count("\n") == 1
-    assert shown.isprintable() or "\x1b" not in shown
-
-
-def test_zero_is_the_default_timeout(project: Repo) -> None:
-    project.write("beads.jsonl", json.dumps({**BEAD, "advice_hook_timeout": 0}))
-    told(project, "import", "beads.jsonl")
-    assert data(project, "list")[0]["hook_timeout"] == 30
 
 
 def test_what_makes_no_sense_is_not_added(project: Repo) -> None:

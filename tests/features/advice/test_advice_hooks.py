@@ -276,9 +276,11 @@ def test_all_run_and_one_blocks(repo: Repo) -> None:
     assert [" ".join(line.split()[:2]) for line in lines[:4]] == [
         *("advice:block failed", "| block", "advice:warn failed", "| warn")
     ]
+    assert lines.pop(4).startswith("advice:ignore  passed")
     blocked = "gitgates pre-commit: blocked: gate `advice:block` failed (exit status 1)"
     assert (status, lines[4]) == (1, blocked)
-    assert ledger(repo) == [(how, "before-commit", "failed") for how in ("block", "warn", "ignore")]
+    statuses = {"block": "failed", "warn": "failed", "ignore": "passed"}
+    assert ledger(repo) == [(how, "before-commit", statuses[how]) for how in statuses]
     assert not (repo.path.parent / "ran").exists()
 
 
@@ -379,7 +381,14 @@ def advised(repo: Repo, trigger: str, how: str, command: str = "echo SAYS; false
     return begin(repo, f"{UNGUARDED}{HOOK.format(ran, trigger, how)}")
 
 
+def for_workers(repo: Repo, how: str, command: str = "echo SAYS; false") -> Agent:
+    """Begin a session where a type of sub-agents has a hook before commits."""
+    hook = HOOK.format(f"echo x >> ../ran; {command}", "before-commit", how)
+    return begin(repo, f'{UNGUARDED}{hook}agent = "worker"\n')
+
+
 def shell(agent: Agent, command: str, **more: Any) -> dict[str, Any]:
+    more = {"agent_id": "a1", "agent_type": "worker", **more}
     return agent.send("PreToolUse", tool_name="Bash", tool_input={"command": command}, **more)
 
 
@@ -408,42 +417,16 @@ def decision(answer: dict[str, Any]) -> str:
     ],
 )
 def test_commands_that_commit(repo: Repo, command: str, *, runs: bool) -> None:
-    agent = advised(repo, "before-commit", "block")
+    agent = for_workers(repo, "block")
     assert decision(shell(agent, command)) == ("deny" if runs else "")
     assert ran(repo) == runs
 
 
 def test_another_delivery_of_the_same_call_runs_nothing(repo: Repo) -> None:
-    agent = advised(repo, "before-commit", "block")
+    agent = for_workers(repo, "block")
     first = shell(agent, "git commit", tool_use_id="t1")
     assert shell(agent, "git commit", tool_use_id="t1") == first
     assert ran(repo) == 1
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "ours"),
-    [
-        (".git/hooks/pre-commit", "#!/bin/sh\nexec gitgates git-hook --via=own pre-commit", True),
-        (".git/hooks/pre-commit", "#!/bin/sh\nmake\n", False),
-        (".git/hooks/pre-push", "#!/bin/sh\ngitgates", False),
-        (".pre-commit-config.yaml", "entry: gitgates pre-commit-hook pre-commit", True),
-        (".pre-commit-config.yaml", "entry: gitgates pre-commit-hook pre-push", False),
-        ("lefthook.yml", "run: gitgates git-hook --via=lefthook pre-commit {0}", True),
-    ],
-)
-def test_where_ours_will_run_the_agents_hook_leaves_it(
-    repo: Repo, file: str, content: str, *, ours: bool
-) -> None:
-    agent = advised(repo, "before-commit", "block")
-    other = repo.path / ".git/hooks/pre-commit"
-    other.parent.mkdir(exist_ok=True)
-    if not file.startswith(".git/"):
-        other.write_text("#!/bin/sh\nexec manager\n")
-        other.chmod(0o755)
-    repo.write(file, content)
-    (repo.path / file).chmod(0o755)
-    assert decision(shell(agent, "git commit")) == ("" if ours else "deny")
-    assert decision(shell(agent, "git commit -n")) == "deny"
 
 
 def test_what_only_the_agents_hook_knows_to_be_for_a_sub_agent_runs_there(
@@ -462,21 +445,21 @@ def test_what_only_the_agents_hook_knows_to_be_for_a_sub_agent_runs_there(
 
 
 def test_a_warning_reaches_agent_and_person(repo: Repo) -> None:
-    answer = shell(advised(repo, "before-commit", "warn"), "git commit")
+    answer = shell(for_workers(repo, "warn"), "git commit")
     assert decision(answer) == ""
     assert "SAYS" in answer["hookSpecificOutput"]["additionalContext"]
     assert "`advice:a` failed (exit status 1)" in answer["systemMessage"]
 
 
 def test_it_runs_in_the_agents_folder(repo: Repo) -> None:
-    agent = advised(repo, "before-commit", "warn", "pwd; false")
+    agent = for_workers(repo, "warn", "pwd; false")
     (repo.path / "sub").mkdir()
     answer = shell(agent, "git commit", cwd=str(repo.path / "sub"))
     assert f"{repo.path}/sub" in answer["hookSpecificOutput"]["additionalContext"]
 
 
 def test_no_word_of_the_event_is_a_word_of_the_command(repo: Repo, tmp_path: Path) -> None:
-    agent = advised(repo, "before-commit", "warn", "env > ../env")
+    agent = for_workers(repo, "warn", "env > ../env")
     shell(agent, "git commit -m '$(touch ../hacked)'")
     env = (repo.path.parent / "env").read_text()
     assert "GITGATES_ADVICE=a\n" in env
