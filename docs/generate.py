@@ -115,7 +115,7 @@ def _tasks() -> str:
         "Tasks of a queue",
         "`gitgates/features/headless/tasks.py`",
         "The keys of each `[[tasks]]` in the file that `gitgates headless --tasks FILE` reads. "
-        "[How to use it](../how-to/headless-queue.md). For a key that a task does not set, the "
+        "[How to use it](../how-to/headless.md#do-many-tasks). For a key that a task does not set, the "
         "option of the command applies, and otherwise the configuration.",
         _keys(TASK_KEYS),
     )

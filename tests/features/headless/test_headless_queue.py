@@ -568,7 +568,7 @@ def test_everything_that_is_wrong_is_told_at_once(queue: Queue) -> None:
 
 
 def test_the_example_of_the_docs_can_be_read(tmp_path: Path) -> None:
-    page = (Path(__file__).resolve().parents[3] / "docs/how-to/headless-queue.md").read_text()
+    page = (Path(__file__).resolve().parents[3] / "docs/how-to/headless.md").read_text()
     (tmp_path / "tasks.toml").write_text(page.partition("```tasks\n")[2].partition("```")[0])
     (tmp_path / "drop-python-39.md").write_text("Drop it.\n")
     first, second = read_tasks(str(tmp_path / "tasks.toml"))
