@@ -115,8 +115,8 @@ def _tasks() -> str:
         "Tasks of a queue",
         "`gitgates/features/headless/tasks.py`",
         "The keys of each `[[tasks]]` in the file that `gitgates headless --tasks FILE` reads. "
-        "[How to use it](../how-to/headless.md#do-many-tasks). For a key that a task does not set, the "
-        "option of the command applies, and otherwise the configuration.",
+        "[How to use it](../how-to/headless.md#do-many-tasks). For a key that a task does not set, "
+        "the option of the command applies, and otherwise the configuration.",
         _keys(TASK_KEYS),
     )
 

@@ -66,9 +66,7 @@ def _damaged(whole: bytes) -> list[bytes]:
 
 @pytest.mark.samples(2)
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("make", "step"), [(_configuration, 1), (_look, 20), (_checkout, 1)]
-)
+@pytest.mark.parametrize(("make", "step"), [(_configuration, 1), (_look, 20), (_checkout, 1)])
 def test_no_damage_hangs_a_reader_or_is_believed(
     repo: Repo, make: Callable[[Repo, Path], tuple[Path, Callable[[], object]]], step: int
 ) -> None:

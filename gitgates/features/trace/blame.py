@@ -7,6 +7,7 @@ there.
 
 from __future__ import annotations
 
+import os
 from itertools import groupby
 
 from gitgates.core.record import Record
@@ -108,19 +109,38 @@ class _Blame:
 
     def _earlier(self, sources: set[Source]) -> dict[Source, Source]:
         """Return the first point, and the path in it, that had the content of each; not itself."""
-        git, ordered = self._memory.reading, [*sources]
-        blobs = git.out("rev-parse", *map(":".join, ordered)).decode().split() if ordered else []
+        git, blobs = self._memory.reading, _blobs(self._memory, sources)
         first: dict[str, Source] = {}
         commit = ""
-        log = git.out(*_FIND, *(f"--find-object={blob}" for blob in {*blobs}), "--", *_TREES)
+        log = git.out(
+            *_FIND, *(f"--find-object={blob}" for blob in {*blobs.values()}), "--", *_TREES
+        )
         for raw in log.splitlines():  # the newest is first
             if raw.startswith(b":"):
                 meta, _, name = raw.partition(b"\t")
                 first[meta.split(b" ")[3].decode()] = commit, _unquoted(name)
             else:
                 commit = raw.decode() or commit
-        pairs = zip(ordered, blobs, strict=True)
-        return {source: first[blob] for source, blob in pairs if first.get(blob, source) != source}
+        return {s: first[blob] for s, blob in blobs.items() if first.get(blob, s) != s}
+
+
+def _blobs(memory: Memory, sources: set[Source]) -> dict[Source, str]:
+    """Return the blob of each path in a point."""
+    from dulwich.object_format import get_object_format
+    from dulwich.object_store import DiskObjectStore, OverlayObjectStore, tree_lookup_path
+    from dulwich.objects import Commit, ObjectID
+
+    of_store = get_object_format(memory.repo.object_format)
+    folders = (f"{memory.folder_abs}/objects", memory.users_objects_abs)
+    store = OverlayObjectStore([DiskObjectStore(each, object_format=of_store) for each in folders])
+    blobs = {}
+    for commit, path in sources:
+        point = store[ObjectID(commit.encode())]
+        if isinstance(point, Commit):
+            _mode, blob = tree_lookup_path(store.__getitem__, point.tree, os.fsencode(path))
+            blobs[commit, path] = blob.decode()
+    store.close()
+    return blobs
 
 
 def _sources_of_lines(git: Git, source: Source) -> list[tuple[Source, int]]:
