@@ -38,13 +38,12 @@ OLD = Path(__file__).resolve().parent / "journals"
 # What it has written, and nobody reads any more.
 GONE = {
     *("gates-wrote", "others-wrote", "rest", "tool-background", "tool-harmless", "tool-refused"),
-    *("trace", "wrote"),
+    *("trace", "wrote", "intent-let-go", "intent-point", "intent-write"),
 }
 GONE_FIELDS = {
     "event": {"shows"},
     "intent-outside": {"tree"},
-    "intent-point": {"tree", "head"},
-    "intent-selected": {"tree", "head"},
+    "intent-selected": {"tree", "head", "begins"},
     "snapshot": {"own", "running", "stashes", "transcript"},
 }
 EVENT = EventEntry("Stop", "k", "p", "", "", "", "")

@@ -36,7 +36,7 @@ class IntentOutsideEntry(LazyRecord):
     t: float  # the time before the gates ran, which may change files
 
 
-@entry("intent-end")
+@entry("intent-sent-back")
 class IntentEndEntry(LazyRecord):
     """An agent wanted to stop with changes outside of the scope."""
 
