@@ -86,7 +86,7 @@ def contents() -> dict[str, str]:
         stats = [("gitgates runs stats", headless.run("gitgates runs stats"))]
     return {
         "refused-commit.svg": _svg("shop", 100, _typed(refused)),
-        "kept-at-work.svg": _svg("Claude Code", 88, kept),
+        "kept-at-work.svg": _svg("Claude Code", 92, kept),
         "undone.svg": _svg("shop", 110, _typed(undone)),
         "runs-stats.svg": _svg("shop", 112, _typed(stats)),
         "run-page.png": page(results[0]),
@@ -142,8 +142,7 @@ def _stop(shop: scenes.Shop, answer: str) -> Iterator[Text | Padding]:
 
 def _svg(title: str, columns: int, lines: Iterator[Text | Padding]) -> str:
     console = Console(record=True, width=columns, file=io.StringIO(), force_terminal=True)
-    text = list(lines)
-    for line in text[:-1]:  # the last is empty
+    for line in lines:
         console.print(line)
     return console.export_svg(title=title, code_format=_SVG, unique_id="t")
 
