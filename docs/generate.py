@@ -285,8 +285,11 @@ def _fields(fields: result.Fields) -> str:
 
 def _environment() -> str:
     of_features = (row for module in feature_parts("environ") for row in module.NAMES)
-    names = (*environ.NAMES, *of_features, *_variables())
-    rows = ((f"`{name}`", set_by, meaning) for name, set_by, meaning in names)
+    rows = [(f"`{name}`", by, meaning) for name, by, meaning in (*environ.NAMES, *of_features)]
+    of_agents: dict[str, list[str]] = {}
+    for name, _agent, meaning in _variables():
+        of_agents.setdefault(meaning, []).append(f"`{name}`")
+    rows += [(", ".join(names), "agents", meaning) for meaning, names in of_agents.items()]
     return page(
         "Environment",
         "`gitgates/core/environ.py` and `environ.py` of each feature",
