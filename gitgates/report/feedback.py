@@ -170,7 +170,7 @@ def _headline(report: EventReport) -> str:
     prefix = f"In {plain_line(report.root_abs, 400)}: " if report.elsewhere else ""
     is_warning = report.leads_to == WARN
     then = _ENDINGS.get(report.hook, "") if is_warning else ""
-    ended = "did not pass, but does not block" if is_warning else "did not let this pass"
+    ended = "did not pass, but does not block" if is_warning else "blocked"
     total = len({f.result.gate for f in findings} | set(report.passed))
     passed = [f.result for f in findings if f.result.status == "passed"]
     kinds = {
@@ -182,8 +182,10 @@ def _headline(report: EventReport) -> str:
     }
     parts = [f"{len(gates)} {kind} ({_names(gates)})" for kind, gates in kinds.items() if gates]
     fine = "" if parts else "The gates passed."
-    gates = counted(total, "gate")
-    headline = prefix + (fine or f"{then}{len(findings)} of {gates} {ended}: {', '.join(parts)}.")
+    count = f"{len(findings)} of {total} gates"
+    headline = prefix + (fine or f"{then}{count} {ended}: {', '.join(parts)}.")
+    if len(kinds["failed"]) == len(findings) and not (is_warning or fine):
+        headline = f"{prefix}{count} failed ({_names(kinds['failed'])})."
     if report.attempt:
         headline += f" This was attempt {report.attempt} of {report.attempts}."
     return headline

@@ -21,7 +21,7 @@ def test_gates_run_once_for_all_edits_of_a_step(tmp_path: Path) -> None:
     )
     assert scene.ran() == 2  # three tools, and one
     told = run.told(1)
-    assert "PostToolBatch hook additional context: 1 of 1 gate did not let this pass" in told
+    assert "PostToolBatch hook additional context: 1 of 1 gates failed" in told
     assert told.count("BAD-IS-THERE") == 1
     assert "BAD-IS-THERE" not in run.told(2)
     assert run.ends == ["completed"]
@@ -70,7 +70,7 @@ def test_a_task_is_not_completed_while_a_gate_fails(tmp_path: Path) -> None:
         *(write(scene.at("bad.txt"), "x"), DONE, bash("mv bad.txt good.txt"), DONE, "end"),
     )
     told = run.told(3)
-    assert told.startswith("TaskCompleted hook feedback:\n1 of 1 gate did not let this pass")
+    assert told.startswith("TaskCompleted hook feedback:\n1 of 1 gates failed")
     assert "BAD-IS-THERE" in told
     assert "This was attempt 1 of 4." in told
     assert "Updated task #1 status" in run.told(5)

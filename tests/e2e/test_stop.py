@@ -390,5 +390,5 @@ def test_from_nothing_to_a_blocked_stop_in_one_command(tmp_path: Path) -> None:
     scene.commit()
     run = scene.run(write(scene.at("bad.txt"), "x"), "first", bash("mv bad.txt good.txt"), "second")
     assert "BAD-IS-THERE" in run.told(2)
-    assert "1 failed (`lint`)" in run.told(2)
+    assert "gates failed (`lint`)" in run.told(2)
     assert (run.turns, run.ends) == (4, ["completed"])

@@ -29,7 +29,7 @@ def test_a_teammate_is_not_idle_while_a_gate_fails(tmp_path: Path) -> None:
         ),
     )
     told = run.told(2, "agent WORD")
-    assert told.startswith("TeammateIdle hook feedback:\n1 of 1 gate did not let this pass")
+    assert told.startswith("TeammateIdle hook feedback:\n1 of 1 gates failed")
     assert "BAD-IS-THERE" in told
     assert "This was attempt 1 of 4." in told
     assert "BAD-IS-THERE" not in run.told(3, "agent WORD")

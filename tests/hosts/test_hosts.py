@@ -134,13 +134,13 @@ def test_a_second_host_is_served_by_one_file(toy: Repo, monkeypatch: pytest.Monk
     assert answer(toy, "asked") == ("", "")
     assert answer(toy, "looks") == ("", "")
     said, _log = answer(toy, "types")
-    assert said.startswith("no: 1 of 1 gate did not let this pass")
+    assert said.startswith("no: 1 of 1 gates failed")
     assert "no good" in said
     toy.write("a.txt", "changed\n")
     said, _log = answer(toy, "done")
     assert said.startswith("no: ")
     assert "no good" in said
-    assert "1 failed (`check`)" in said  # it does not see the host's secret
+    assert "1 of 2 gates failed (`check`)" in said  # it does not see the host's secret
     assert answer(toy, "unheard of") == ("", "")
     said, log = answer(toy, "torn")
     assert (said, log) == ("", "the payload cannot be read: 2 fields")
@@ -150,7 +150,7 @@ def test_a_second_host_is_started_and_may_be_switched_off(toy: Repo) -> None:
     payload, variables = received(toy, "types")
     done = start(toy, "agent-hook", "toy", stdin=payload, **variables)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("no: 1 of 1 gate did not let this pass")
+    assert done.stdout.startswith("no: 1 of 1 gates failed")
     done = start(toy, "agent-hook", "toy", stdin=payload, **variables, GITGATES="0")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -224,7 +224,7 @@ def test_the_person_is_told_why_everything_ends() -> None:
     assert stop_text(
         ended._replace(findings=(GateReport(result=TEST), GateReport(result=TYPES)))
     ) == (
-        "gitgates stopped the agent at Stop. 2 of 3 gates did not let this pass: 1 failed "
+        "gitgates stopped the agent at Stop. 2 of 3 gates blocked: 1 failed "
         "(`test`), 1 could not run (`types`). This was attempt 1 of 4.\n"
         "- `test` failed (exit status 1); full log: .git/gitgates/runs/7/logs/test.log\n"
         "- `types` could not be started (command not found); "

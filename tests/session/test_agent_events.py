@@ -462,7 +462,7 @@ def test_the_place_where_the_session_began_is_checked_too(repo: Repo, tmp_path: 
     agent.write("bad.txt", "x")
     said = agent.stop(cwd=str(elsewhere.path))
     assert said["decision"] == "block"
-    assert said["reason"].startswith(f"In {repo.path}: 1 of 1 gate did not let this pass")
+    assert said["reason"].startswith(f"In {repo.path}: 1 of 1 gates failed")
     assert agent.stop(again=True, cwd=str(tmp_path))["decision"] == "block"
 
 

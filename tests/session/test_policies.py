@@ -72,7 +72,7 @@ def test_it_stands_beside_gates_that_fail(repo: Repo) -> None:
     agent = begin(repo, CONFIG.replace('"true"', '"false"'))
     agent.write("a.py", "a = 1\n")
     reason = agent.stop()["reason"]
-    assert reason.startswith("1 of 1 gate did not let this pass")
+    assert reason.startswith("1 of 1 gates failed")
     assert reason.endswith(NOTE)
     assert agent.outcomes() == ["blocked"]
 
@@ -142,7 +142,7 @@ def test_one_that_fails_stops_no_other(
 
     monkeypatch.setattr(example_policy, "decide", fail)
     said = agent.stop()
-    assert said["reason"].startswith("1 of 1 gate did not let this pass")
+    assert said["reason"].startswith("1 of 1 gates failed")
     assert str(trouble) in "".join(agent.said)
 
 

@@ -240,7 +240,7 @@ def test_a_failure_is_sent_in_full_once(repo: Repo) -> None:
     agent.write("out.txt", failing("a", "b"))
     assert "E  a is wrong" in agent.stop()["reason"]
     agent.write("a.py", "tried\n")
-    head = "1 of 1 gate did not let this pass: 1 failed (`check`). This was attempt {} of 5.\n\n"
+    head = "1 of 1 gates failed (`check`). This was attempt {} of 5.\n\n"
     unchanged = (
         "## `check` failed (exit status 1)\nUnchanged since attempt 1:\n"
         "- FAILED a\n- FAILED b\nFull log: .git/gitgates/runs/RUN/logs/attempt-{}/check.log\n\n"
