@@ -26,12 +26,7 @@ def guard_page() -> str:
         f"scripts of {_named(SHELLS)} in `-c`, on standard input (also from `echo`, `printf` and "
         "`cat`) and in `<(…)`, and the commands of `eval`, `trap`, `alias`, `source <(…)` and "
         "`find -exec`.",
-        _table([row for row in STARTERS if not row.elsewhere]),
-        "## Programs that start a command in another file system",
-        "The guard cannot know whether that file system contains this repository. If the command "
-        "would be refused here, or the person asked, the rule `unreadable` applies; otherwise, it "
-        "passes.",
-        _table([row for row in STARTERS if row.elsewhere]),
+        _table(STARTERS),
         "## Agents that do not ask for permission",
         "The rule `nested_agent` applies if one of these is started with one of these options, "
         "also through `npx`, `bunx`, `uvx` or `pipx run`.",
@@ -66,7 +61,7 @@ def _destructive_row(row: dict[str, Any]) -> tuple[str, ...]:
     return programs, what, _named(tuple(row.get("without", ()))), row["what"]
 
 
-def _table(rows: list[Starter]) -> str:
+def _table(rows: tuple[Starter, ...]) -> str:
     return table(
         ("program", "command that it starts", "options with a value"),
         (
@@ -85,13 +80,12 @@ def _programs(row: Starter) -> str:
 
 def _command(row: Starter) -> str:
     texts = f"the value of {_named(row.texts)}, as a shell command line" if row.texts else ""
-    rests = f"the words after {_named(row.rests)}" if row.rests else ""
     usual = COMMANDS[row.command]
     if row.before and usual:
         usual += f" and {row.before} more word"
     if row.assigns:
         usual += "; `NAME=value` before it sets its environment"
-    return "; else ".join(one for one in (texts, rests, usual) if one)
+    return "; else ".join(one for one in (texts, usual) if one)
 
 
 def _named(words: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What programs print that says where something is, without running them."""
+"""What is known of programs without running them: what they print, and what git's aliases are."""
 
 from __future__ import annotations
 
@@ -11,6 +11,11 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 TEMPORARY = "/tmp/mktemp"  # noqa: S108 - what `mktemp` makes is taken to be here, where nothing is
+
+
+def alias_of(repo: Repo, verb: str) -> str:
+    """Return what an alias of git stands for; empty: it is none."""
+    return os.fsdecode(repo.git.ask("config", "--get", f"alias.{verb}").stdout).strip()
 
 
 def known_output(repo: Repo, cwd_abs: str, words: tuple[str, ...]) -> str:

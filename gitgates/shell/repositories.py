@@ -122,16 +122,6 @@ class Repositories:
             if not is_there and self._unknown not in repository.folder:
                 self._made[path] = is_ours
 
-    def note_link(self, cwd: str, words: list[str]) -> None:
-        """Note which repository a new link, `ln -s TARGET LINK`, leads into."""
-        match [word for word in words if not word.startswith("-")]:
-            case [goal, name] if self._unknown not in name:
-                link = os.path.join(self._cwd_abs, cwd, name)
-                goal = os.path.realpath(os.path.join(os.path.dirname(link), goal))
-                is_ours = self._unknown in goal or next(self._around(goal), None)
-                if is_ours is not None and not os.path.lexists(link):
-                    self._made[os.path.realpath(link)] = is_ours
-
     def _around(self, folder: str) -> Iterator[bool]:
         """Yield whether the repository that a folder is in is ours."""
         while True:

@@ -6,7 +6,6 @@ the guard sees.
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 from gitgates.core.record import Record
@@ -25,10 +24,8 @@ class Starter(Record):
     before: int = 0  # words before the command
     valued: str = ""  # letters of options that take a value
     texts: tuple[str, ...] = ()  # options whose value is a line for a shell
-    rests: tuple[str, ...] = ()  # options behind which the command stands
     folders: tuple[str, ...] = ()  # options whose value is where the command is run
     assigns: bool = False  # `NAME=value` before the command is its environment
-    elsewhere: bool = False  # in another file system
 
 
 class Started(Record):
@@ -38,7 +35,6 @@ class Started(Record):
     text: str = ""  # instead, a line for a shell
     env: tuple[tuple[str, str], ...] = ()
     folder: str = ""  # where it is run; empty: where the program is
-    elsewhere: bool = False
 
 
 # How the command is found where no option has it → that, for the documentation.
@@ -46,8 +42,6 @@ COMMANDS = {
     "rest": "the words after the options",
     "dashes": "the words after `--`",
     "joined": "the words after the options, as a shell command line",
-    "each": "each word that is not an option, as a shell command line",
-    "given": "the words after the options, with each word after `:::`",
     "none": "",
 }
 STARTERS = (
@@ -86,10 +80,7 @@ STARTERS = (
     Starter(names="screen", valued="SctTehp"),
     Starter(names="systemd-inhibit dbus-run-session caffeinate"),
     Starter(names="xvfb-run", valued="enfps"),
-    Starter(names="chroot", before=1, elsewhere=True),
     Starter(names="watch", valued="n", command="joined"),
-    Starter(names="parallel", valued="jnIPS", command="given"),
-    Starter(names="hyperfine concurrently", valued="wrmMnc", command="each"),
     Starter(names="entr", command="rest", texts=("-s",)),
     Starter(names="watchexec nodemon", valued="wefi", texts=("-x", "--exec")),
     Starter(names="xargs", valued="adEIJLnPs"),
@@ -119,7 +110,6 @@ STARTERS = (
     Starter(names="nvm", verbs=("exec",), before=1),
     Starter(names="fnm", verbs=("exec",)),
     Starter(names="volta", verbs=("run",)),
-    Starter(names="nix", verbs=("develop", "shell"), command="none", rests=("-c", "--command")),
     Starter(names="nix-shell", command="none", texts=("--run", "--command")),
     Starter(names="guix", verbs=("shell", "environment"), command="dashes"),
     Starter(names="git", verbs=("bisect run",), valued="Cc", folders=("-C",)),
@@ -134,49 +124,20 @@ STARTERS = (
         texts=("-x", "--exec"),
         folders=("-C",),
     ),
-    # of other file systems, which may have this one in them
-    Starter(names="docker podman nerdctl", verbs=("exec",), valued="euw", before=1, elsewhere=True),
-    Starter(
-        names="docker podman nerdctl",
-        verbs=("run",),
-        valued="eupvwhlmac",
-        before=1,
-        elsewhere=True,
-    ),
-    Starter(
-        names="docker podman nerdctl",
-        verbs=("compose exec", "compose run"),
-        valued="euwvpf",
-        before=1,
-        elsewhere=True,
-    ),
-    Starter(
-        names="docker-compose podman-compose",
-        verbs=("exec", "run"),
-        valued="euwvpf",
-        before=1,
-        elsewhere=True,
-    ),
-    Starter(names="kubectl oc", verbs=("exec",), command="dashes", elsewhere=True),
-    Starter(names="devcontainer", verbs=("exec",), elsewhere=True),
-    Starter(names="toolbox", verbs=("run",), valued="c", elsewhere=True),
-    Starter(names="distrobox", verbs=("enter",), command="dashes", elsewhere=True),
 )
-_GIVEN, _MOST_GIVEN = ":::", 20  # arguments of parallel
 _ROWS: dict[str, list[Starter]] = {}
 for _row in STARTERS:
     for _name in _row.names.split():
         _ROWS.setdefault(_name, []).append(_row)
+_SPLITTING = ("-S", "--split-string")  # of env, which goes on with its other words
 HOMES = ("HOME", "XDG_CONFIG_HOME")  # where git finds a person's own configuration
 # Long options that take a value, of any of them.
 _LONG = (
     *("--signal", "--kill-after", "--unset", "--chdir", "--user", "--group", "--package", "--env"),
     *("--python", "--with", "--from", "--extra", "--name", "--prefix", "--directory", "--project"),
-    *("--filter", "--config", "--env-file", "--interval", "--cwd", "--workdir", "--volume"),
-    *("--mount", "--network", "--platform", "--entrypoint", "--file", "--workspace", "--spec"),
+    *("--filter", "--config", "--env-file", "--interval", "--cwd", "--file", "--workspace"),
     *("--delimiter", "--max-args", "--max-procs", "--max-chars", "--max-lines", "--arg-file"),
-    *("--results", "--joblog", "--jobs"),
-    *("--dir", "--scope", "--manifest-path", "--environment", "--workspace-folder", "--property"),
+    *("--spec", "--dir", "--scope", "--manifest-path", "--environment", "--property"),
 )
 
 
@@ -207,27 +168,18 @@ def _behind_verb(row: Starter, words: list[str]) -> list[str] | None:
     if not row.verbs:
         return words
     rest = _behind_options(row, words)[1]
-    for verb in row.verbs:
-        verb_words = verb.split()
-        if rest[: len(verb_words)] == verb_words:
-            return rest[len(verb_words) :]
-        inner = _behind_options(row, rest[1:])[1]  # `docker compose -f x exec`
-        if rest[:1] == verb_words[:1] and inner[: len(verb_words) - 1] == verb_words[1:] != []:
-            return inner[len(verb_words) - 1 :]
+    for verb in map(str.split, row.verbs):
+        if rest[: len(verb)] == verb:
+            return rest[len(verb) :]
     return None
 
 
 def _of_row(row: Starter, words: list[str]) -> Iterator[Started]:
     env, rest = _behind_options(row, words)
-    begun = Started(env=env, elsewhere=row.elsewhere)
+    begun = Started(env=env)
     for at in _option_places(row, words, len(words) - len(rest)):
         name, equals, value = words[at].partition("=")
-        if name in row.rests:
-            yield begun._replace(words=tuple(words[at + 1 :]))
-        elif name in row.texts and name in (
-            "-S",
-            "--split-string",
-        ):  # of env, which goes on with its other words
+        if name in row.texts and name in _SPLITTING:
             yield begun._replace(text=" ".join([value, *words[at + 1 :]]))
         elif _has_text(row, words[at]):
             is_inside = equals and name in row.texts
@@ -251,23 +203,6 @@ def _at_the_end(row: Starter, begun: Started, rest: list[str]) -> Iterator[Start
             yield begun._replace(words=tuple(rest))
         case "joined":
             yield begun._replace(text=" ".join(rest))
-        case "given":
-            yield from (begun._replace(words=words) for words in _with_given(rest))
-        case "each":
-            yield from (begun._replace(text=word) for word in rest if not word.startswith("-"))
-
-
-def _with_given(words: list[str]) -> Iterator[tuple[str, ...]]:
-    """Yield the commands that `parallel` makes of its words; a shell runs what is one word."""
-    at = words.index(_GIVEN) if _GIVEN in words else len(words)
-    template, given = words[:at], [word for word in words[at:] if word != _GIVEN]
-    for value in given[:_MOST_GIVEN] or [""]:
-        one = [re.sub(r"\{\d*\}", lambda _: value, word) for word in template]  # noqa: B023 - at once
-        if one == template and value:
-            one = [*template, value]
-        if not given:
-            one = template
-        yield ("sh", "-c", one[0]) if len(one) == 1 else tuple(one)
 
 
 def _option_places(row: Starter, words: list[str], until: int) -> Iterator[int]:

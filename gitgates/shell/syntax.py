@@ -12,11 +12,12 @@ import re
 import time
 from functools import cache
 from itertools import pairwise, takewhile
+from shlex import join
 
 from gitgates.core.record import Record
 from gitgates.proc.alarm import hold_signals, release_signals
 from gitgates.shell.options import spared_by_find
-from gitgates.shell.repositories import repositories_made
+from gitgates.shell.repositories import git_call, repositories_made
 from gitgates.shell.starters import HOMES, started
 
 TYPE_CHECKING = False
@@ -63,7 +64,6 @@ class SimpleCommand(Record):
     stdin: str = UNKNOWN
     files: tuple[str, ...] = ()  # what is in its arguments `<(…)`
     replaces: tuple[str, ...] = ()  # of `writes`, what is not appended to
-    elsewhere: bool = False  # in another file system
     fed: tuple[str, ...] = ()  # what may be among its arguments: what comes by xargs or find
     is_fed: bool = False  # it is among them, by xargs or find, and not only if it reads its input
 
@@ -150,15 +150,18 @@ def read_command_line(
     output_of: Callable[[tuple[str, ...], str], str] = lambda _words, _cwd: UNKNOWN,
     *,
     is_folder: Callable[[str], bool] = lambda _path: True,
+    alias_of: Callable[[str], str] = lambda _verb: "",
     longest_s: float = LONGEST_S,
 ) -> CommandLine:
     """Return the commands of a line.
 
     `env`: the variables of the shell; `output_of`: what a program prints that is known beforehand,
     by its words and the folder that it runs in; `is_folder`: whether there is one, by a path as the
-    shell would be given it.
+    shell would be given it; `alias_of`: what a verb of git stands for, by its configuration.
     """
-    reader = _Shell(env, output_of, is_folder, time.monotonic() + longest_s)
+    reader = _Shell(
+        env, output_of, is_folder, alias_of=alias_of, until=time.monotonic() + longest_s
+    )
     try:
         reader.script(text)
     except RecursionError:
@@ -187,6 +190,8 @@ class _Shell:
         env: Mapping[str, str],
         output_of: Callable[[tuple[str, ...], str], str],
         is_folder: Callable[[str], bool],
+        *,
+        alias_of: Callable[[str], str],
         until: float,
     ) -> None:
         self.commands: list[SimpleCommand] = []
@@ -200,9 +205,9 @@ class _Shell:
         self._stack: list[str] = []
         self._made_folders: list[str] = []  # folders that commands before have made
         self._ends_at_failure = False
-        self._elsewhere = False
         self._files: list[str] = []
         self._is_folder = is_folder
+        self._alias_of = alias_of
         self._tree = SyntaxTree()
         self._depth = 0
         self._nodes = 0
@@ -323,12 +328,7 @@ class _Shell:
 
     def _placed(self, command: SimpleCommand) -> SimpleCommand:
         """Return a command with where it is run."""
-        return command._replace(
-            cwd=self._cwd,
-            fallback=self._fallback,
-            files=tuple(self._files),
-            elsewhere=self._elsewhere,
-        )
+        return command._replace(cwd=self._cwd, fallback=self._fallback, files=tuple(self._files))
 
     def _assignment(self, node: Node) -> tuple[str, str]:
         name, _, *values = node.children
@@ -523,19 +523,31 @@ class _Shell:
 
     def _start(self, command: SimpleCommand, program: str, rest: list[str]) -> None:
         """Read the commands that a program starts."""
+        if program == "git":
+            self._aliased(command, rest)
         place = _place_of(rest) if program == "xargs" else ""
         for inner in started(program, rest):
             begun = command._replace(
                 words=tuple(word.replace(place or _PLACE, _PLACE) for word in inner.words),
                 env={**command.env, **dict(inner.env)},
                 cwd=os.path.join(command.cwd, inner.folder),
-                is_fed=command.is_fed or program in ("xargs", "parallel"),
-                elsewhere=command.elsewhere or inner.elsewhere,
+                is_fed=command.is_fed or program == "xargs",
             )
             if inner.words:
                 self._add(begun)
             else:
                 self._nested(inner.text, begun)
+
+    def _aliased(self, command: SimpleCommand, words: list[str]) -> None:
+        """Read what an alias of git stands for; git does not look for another one in it."""
+        call, alias_of = git_call(words), self._alias_of
+        text = alias_of(call.verb) if call.verb.replace("-", "").isalnum() else ""
+        if text:
+            before = words[: len(words) - len(call.rest) - 1]
+            shell = text[1:] if text.startswith("!") else f"git {join(before)} {text}"
+            self._alias_of = lambda _verb: ""
+            self._nested(f"{shell} {join(call.rest)}", command)
+            self._alias_of = alias_of
 
     def _go(self, program: str, goals: list[str]) -> None:
         """Change the folder, as the shell does."""
@@ -565,14 +577,13 @@ class _Shell:
 
     def _nested(self, text: str, command: SimpleCommand) -> None:
         if UNKNOWN != text != "":
-            exported, was_elsewhere = self._exported, self._elsewhere
+            exported = self._exported
             self._exported = {**self._exported, **command.env}
-            self._elsewhere = command.elsewhere
             folder = self._folder()
             fed = SimpleCommand(fed=command.fed, stdin=command.stdin) if command.is_fed else _BARE
             self.script(text, fed)
             self._go_back(folder)
-            self._exported, self._elsewhere = exported, was_elsewhere
+            self._exported = exported
 
     def _folder(self) -> Folder:
         return Folder(self._cwd, self._last, self._fallback, tuple(self._stack))

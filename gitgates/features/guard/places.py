@@ -22,28 +22,12 @@ _REMOVERS = ("rm", "rmdir", "shred", "unlink")
 _CHANGERS = ("chattr", "chmod", "chown", "patch", "setfacl", "sponge", "tee", "touch", "truncate")
 _COPIERS = ("cp", "install", "ln", "mv", "rsync", "scp")
 _IN_PLACE = ("gsed", "perl", "ruby", "sed", "yq")
+_FETCHERS = ("curl", "wget")  # into a file that an option names, or that is named as its source
 _EXCLUDING = ("--exclude", "--exclude-from", "--include")  # of rsync: a pattern follows
 _OF_GIT = {"rm": "rm", "mv": "mv", "checkout": "touch", "restore": "touch"}
 _FRAMEWORK_FILES = (".pre-commit-config.yaml", ".pre-commit-config.yml")
 
 
-class Fetcher(Record):
-    """A program that writes what it fetches or unpacks: its options with a file, with a folder."""
-
-    files: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
-
-
-# By the name of the program.
-_FETCHERS = {
-    "curl": Fetcher(files=("-o", "--output"), folders=("--output-dir",)),
-    "wget": Fetcher(files=("-O", "--output-document"), folders=("-P", "--directory-prefix")),
-    "tar": Fetcher(folders=("-C", "--directory")),
-    "bsdtar": Fetcher(folders=("-C", "--directory")),
-    "unzip": Fetcher(folders=("-d",)),
-    "cpio": Fetcher(folders=("-D", "--directory")),
-    **dict.fromkeys(("7z", "7za", "7zz"), Fetcher(folders=("-o",))),
-}
 # Programs that are guarded in any of these ways, by their names in a command.
 WRITERS = (
     *_REMOVERS,
@@ -211,52 +195,11 @@ def touched(words: list[str], command: SimpleCommand) -> Iterator[tuple[str, boo
         yield from ((path, True) for path in sources if program == "mv")
         yield from ((path, False) for path in command.fed if program == "mv")
     elif program in _FETCHERS:
-        yield from ((path, False) for path in _fetched(program, rest))
+        values = (word.partition("=")[2] for word in rest if word.startswith("--"))
+        named = (os.path.basename(word) if "://" in word else word for word in plain)
+        yield from ((path, False) for path in (*values, *named))
     elif program == "dd":
         yield from ((word[len("of=") :], False) for word in rest if word.startswith("of="))
-
-
-def _fetched(program: str, words: list[str]) -> Iterator[str]:
-    """Yield where a program writes what it fetches or unpacks; a folder, if no file is named."""
-    fetcher = _FETCHERS[program]
-    if program.endswith("tar") and not _extracts(words):
-        return
-    files = [value for option in fetcher.files for value in _values(option, words)]
-    folders = [value for option in fetcher.folders for value in _values(option, words)]
-    urls = [os.path.basename(word) for word in words if "://" in word]
-    if program == "curl" and not any(_has_letter(word, "O") for word in words):
-        urls = [] if "--remote-name" not in words else urls
-    names = files or urls or (["."] if program != "curl" else [])
-    for folder in folders or [""]:
-        yield from (os.path.join(folder, name) for name in names)
-
-
-def _values(option: str, words: list[str]) -> Iterator[str]:
-    """Yield the values of an option; of one with a single letter, also behind other letters."""
-    for at, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        is_short = len(option) == len("-o")
-        if name == option and equals and not is_short:
-            yield value
-        elif word == option or (
-            is_short and word[-1:] == option[1] and _has_letter(word, option[1])
-        ):
-            yield from words[at + 1 : at + 2]
-        elif is_short and word.startswith(option):
-            yield word[len(option) :]
-
-
-def _has_letter(word: str, letter: str) -> bool:
-    return word[:1] == "-" != word[1:2] and letter in word
-
-
-def _extracts(words: list[str]) -> bool:
-    first = words[0] if words else ""
-    return "--extract" in words or any(
-        "x" in word and not word.startswith("--")
-        for word in words
-        if word.startswith("-") or word == first
-    )
 
 
 def linked(words: list[str]) -> Iterator[str]:

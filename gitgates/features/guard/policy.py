@@ -168,7 +168,7 @@ def _in_command(call: Call) -> Iterable[Violation]:
     from gitgates.features.guard.rules import Context, find  # most commands do not matter
 
     has_agent = any(name in text.lower() for name in (*AGENTS, "@factory/"))
-    from gitgates.shell.known import known_output
+    from gitgates.shell.known import alias_of, known_output
 
     cwd_abs = call.payload.cwd_abs
     context = Context(
@@ -178,7 +178,7 @@ def _in_command(call: Call) -> Iterable[Violation]:
         places=resolved(places),
         env=call.env,
         output_of=lambda words, cwd: known_output(call.repo, os.path.join(cwd_abs, cwd), words),
-        alias=lambda name: _alias(call, name) if "[alias" in settings else "",
+        alias=lambda verb: alias_of(call.repo, verb) if "[alias" in settings else "",
         unasked=_unasked if has_agent else lambda _program: (),
         changes_table=lambda path, whole: _has_other_table(_content(path), whole),
         unhooked=_unhooked,
@@ -242,8 +242,3 @@ def _unasked(program: str) -> tuple[str, ...]:
 
 def _unhooked(program: str, words: list[str], env: Mapping[str, str]) -> bool:
     return program in AGENTS and agent_host(program).runs_without_hooks(words, env)
-
-
-def _alias(call: Call, name: str) -> str:
-    process = call.repo.git.ask("config", "--get", f"alias.{name}")
-    return os.fsdecode(process.stdout).strip()

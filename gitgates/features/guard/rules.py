@@ -101,6 +101,7 @@ def find(text: str, context: Context) -> Iterator[Violation]:
         is_folder=lambda path: (
             path.startswith(TEMPORARY) or os.path.isdir(os.path.join(context.cwd_abs, path))
         ),
+        alias_of=context.alias,
     )
     trouble = line.trouble
     repositories = Repositories(context.cwd_abs, context.common_dir_abs, UNKNOWN)
@@ -120,12 +121,9 @@ def _in_command(
     if command.fallback:  # it may run in that folder instead
         fallback = command._replace(cwd=command.fallback)
         violations += [*_in_words(fallback, context, repositories), *_in_paths(fallback, context)]
-    for violation in violations:  # a container may hold any of our files
-        yield violation._replace(rule="unreadable") if command.elsewhere else violation
+    yield from violations
     if command.words[:1] == ("git",):
         repositories.note(command.cwd, list(command.words[1:]), command.env)
-    elif command.words[:1] == ("ln",):
-        repositories.note_link(command.cwd, list(command.words[1:]))
 
 
 def _in_words(
@@ -289,8 +287,6 @@ def _of_git(words: list[str], command: SimpleCommand, context: Context) -> Itera
         yield "state_folder"
     elif _moves_base(verb, rest):
         yield "signers"
-    elif text := context.alias(verb):
-        yield from _of_alias(text, rest, command, context)
 
 
 def _ends_worktree(call: GitCall, cwd: str, context: Context) -> bool:
@@ -336,17 +332,11 @@ def _is_of_another(refspec: str, words: list[str]) -> bool:
     return ref.startswith("refs/remotes/") and ref not in own
 
 
-def _of_alias(
-    text: str, rest: list[str], command: SimpleCommand, context: Context
-) -> Iterator[str]:
-    """Yield the rules that the expansion of an alias violates."""
-    context = context._replace(alias=lambda _name: "")  # it may refer to itself
-    line = read_command_line(text[1:] if text.startswith("!") else f"git {text}").commands
-    for at, inner in enumerate(line):
-        more = rest if at == len(line) - 1 else []
-        whole = inner._replace(words=(*inner.words, *more), cwd=command.cwd)
-        everywhere = Repositories(context.cwd_abs, "", UNKNOWN)
-        yield from (violation.rule for violation in _in_command(whole, context, everywhere))
+def _of_alias(text: str, context: Context) -> Iterator[str]:
+    """Yield the rules that an alias would violate, wherever it is used."""
+    everywhere = Repositories(context.cwd_abs, "", UNKNOWN)
+    for command in read_command_line(text[1:] if text[:1] == "!" else f"git {text}").commands:
+        yield from (violation.rule for violation in _in_command(command, context, everywhere))
 
 
 def _of_git_config(words: list[str], context: Context) -> Iterator[str]:
@@ -367,7 +357,7 @@ def _of_git_config(words: list[str], context: Context) -> Iterator[str]:
 def _of_setting(key: str, value: str, context: Context) -> Iterator[str]:
     key = key.lower()
     if key.startswith("alias."):
-        yield from _of_alias(value, [], SimpleCommand(), context)
+        yield from _of_alias(value, context)
     if f"{key}.".startswith(_HOOK):
         yield "hooks_path"
     # A whole section may be removed.

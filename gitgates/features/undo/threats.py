@@ -9,7 +9,7 @@ from itertools import takewhile
 from gitgates.core.record import Record
 from gitgates.features.undo import table
 from gitgates.features.undo.table import ROWS
-from gitgates.shell.known import known_output
+from gitgates.shell.known import alias_of, known_output
 from gitgates.shell.options import read_options
 from gitgates.shell.repositories import git_call
 from gitgates.shell.syntax import UNKNOWN, read_command_line
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gitgates.shell.syntax import SimpleCommand
 
 _MOST_COMMANDS = 500
-_MOST_ALIAS = 100  # letters of a name
 _HELP = ("--help", "--version", "--dry-run")
 _PLACE = "{}"
 _GIT_NAMES = ("HEAD", "config", "index", "objects", "refs", "packed-refs", "0" * 38)
@@ -55,22 +54,15 @@ def call_of(words: tuple[str, ...]) -> GitCall | None:
 def commands_of(
     text: str, repo: Repo, cwd_abs: str, env: Mapping[str, str]
 ) -> tuple[SimpleCommand, ...]:
-    """Return the commands of a line that run in this file system, aliases of git replaced.
-
-    Of a long one, its beginning.
-    """
+    """Return the commands of a line; of a long one, its beginning."""
     line = read_command_line(
         text,
         {**env, "PWD": cwd_abs},
         lambda words, cwd: known_output(repo, os.path.join(cwd_abs, cwd), words),
         is_folder=lambda path: os.path.isdir(os.path.join(cwd_abs, path)),
+        alias_of=lambda verb: alias_of(repo, verb),
     )
-    return tuple(
-        plain
-        for command in line.commands[:_MOST_COMMANDS]
-        if not command.elsewhere
-        for plain in _without_alias(_without_nul(command), repo)
-    )
+    return tuple(map(_without_nul, line.commands[:_MOST_COMMANDS]))
 
 
 def _without_nul(command: SimpleCommand) -> SimpleCommand:
@@ -80,22 +72,6 @@ def _without_nul(command: SimpleCommand) -> SimpleCommand:
         cwd=command.cwd.replace("\0", ""),
         fallback=command.fallback.replace("\0", ""),
     )
-
-
-def _without_alias(command: SimpleCommand, repo: Repo) -> Iterator[SimpleCommand]:
-    """Yield a command; if it is an alias of git, the commands that it stands for."""
-    call, text = call_of(command.words), ""
-    if call and call.verb.replace("-", "").isalnum() and len(call.verb) < _MOST_ALIAS:
-        text = os.fsdecode(repo.git.ask("config", "--get", f"alias.{call.verb}").stdout).strip()
-    if not (call and text):
-        yield command
-        return
-    shell = text[1:] if text.startswith("!") else f"git {text}"
-    inner = read_command_line(shell).commands
-    for at, one in enumerate(inner):
-        more = call.rest if at == len(inner) - 1 else ()
-        folder = os.path.join(command.cwd, call.folder)
-        yield one._replace(words=(*one.words, *more), cwd=folder, fallback=command.fallback)
 
 
 def threats(commands: tuple[SimpleCommand, ...]) -> Iterator[tuple[SimpleCommand, Threat]]:
