@@ -11,7 +11,7 @@ from markdown_page import page, table
 
 import gitgates
 from gitgates.core.parts import feature_parts
-from gitgates.session.journal import KINDS, version_of
+from gitgates.session.journal import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,19 +41,19 @@ def journal_page() -> str:
         "Each session of an agent has a journal in each worktree that it works in: "
         "`.git/gitgates/sessions/ID.jsonl`. It is append-only, with one JSON object per line. "
         "[How it is used](../how-to/agent-hooks.md#the-journal).",
-        "Each entry has its kind in `what`, the version of that kind in `v`, and the time in `t`, "
-        "in seconds since 1970. Fields with their default value are left out. Entries of an "
-        "unknown kind, or of a later version, are kept and ignored.",
+        "Each entry has its kind in `what`, and the time in `t`, in seconds since 1970. Fields "
+        "with their default value are left out. Entries of an unknown kind, such as those of "
+        "another version, and damaged ones are kept and ignored; the debug log of the agent has "
+        "the number of these.",
         *parts,
     )
 
 
 def _kind(kind: Any) -> Iterator[str]:  # noqa: ANN401 - a lazy record
-    version, record = version_of(kind), kind.record
+    record = kind.record
     yield f"### `{KINDS[kind]}`"
-    number = f" Version {version}." if version > 1 else ""
     writers = ", ".join(f"`{file}`" for file in _writers(record.__name__))
-    yield f"{inspect.cleandoc(record.__doc__ or '')} Written by {writers}.{number}"
+    yield f"{inspect.cleandoc(record.__doc__ or '')} Written by {writers}."
     rows = [
         (f"`{name}`", _type(annotation), _default(record, name), meanings_of(record)[name])
         for name, annotation in record.__annotations__.items()

@@ -74,11 +74,11 @@ class Verdict(Record):
     as_before: str | None = None  # what the host received for the same event, to be repeated
 
     def joined(self, other: Verdict, between: str = "\n\n") -> Verdict:
-        """Join two verdicts: all texts, and the stronger level."""
+        """Join two verdicts: all texts, equal ones once, and the stronger level."""
         return Verdict(
             max(self.level, other.level),
-            to_agent=between.join(text for text in (self.to_agent, other.to_agent) if text),
-            to_person="\n".join(text for text in (self.to_person, other.to_person) if text),
+            to_agent=between.join(filter(None, dict.fromkeys((self.to_agent, other.to_agent)))),
+            to_person="\n".join(filter(None, dict.fromkeys((self.to_person, other.to_person)))),
             command=other.command or self.command,
             caller=other.caller or self.caller,
             ask=self.ask or other.ask,

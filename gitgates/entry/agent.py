@@ -73,7 +73,7 @@ def _answer_switched_off(host: str, env: Mapping[str, str]) -> None:
         raw = _read_payload()
         if host not in AGENTS or turn_end_of(host) not in raw:
             return
-        from gitgates.session.tampering import answer_switched_off  # the last event of a turn only
+        from gitgates.session.told_once import answer_switched_off  # the last event of a turn only
 
         _write(1, answer_switched_off(raw, env, _say, host))
     except BaseException as error:  # noqa: BLE001 - it is switched off

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gitgates.engine.listener import Listener
     from gitgates.files.looked import Look
     from gitgates.git.repo import Repo
+    from gitgates.hosts.agent import AgentHost
     from gitgates.session.journal import Fact, Projection
 
     _T = TypeVar("_T")
@@ -68,6 +69,7 @@ class Call:
         raw: bytes = b"",
         say: Callable[[str], None] = lambda _text: None,
         is_dry: bool = False,
+        look_of: Callable[[Call], Look | None] | None = None,
     ) -> None:
         self.payload = payload
         self.kind = payload.kind
@@ -82,22 +84,20 @@ class Call:
         self.config_error: ConfigError | None = None
         self.journal: Journal = session_journal(repo.state_abs, payload.session)
         self.began = process_start_time()  # by the wall clock
-        self.run_abs = (
-            ""  # the folder of the run that its gates are an attempt of; empty: a new one
-        )
+        # The folder of the run that its gates are an attempt of; empty: a new one.
+        self.run_abs = ""
         self.has_limit = not is_dry  # False: no host gives up waiting
         self.is_alone = False  # nobody but the session's agents changes files in the worktree
         self.until_s = float("inf")  # by `time.monotonic`: when the host's answer is due
         self.listener: Listener | None = None  # gets the progress of the gates
         self.more_s = 0.0  # what policies may take beside the gates
-        # Who looks at each event, and whether no gate has written since.
-        self.look_of: Callable[[Call], Look | None] = lambda _call: None
-        self.may_share_look = True
+        self._look_of = look_of  # of the recorder, as long as no gate has written
         self.last_before = ""  # the key of the event before this one
         self._folded_to = 0  # bytes of the journal that a kept state stands for
         self._new: list[Fact] = []  # the entries after them
         self.session = Session()  # what they say: attempts and prompts
         self._states: dict[int, tuple[Any, Any, int]] = {}
+        self.damaged = 0  # entries that are left out
 
     # The session's journal.
 
@@ -116,6 +116,7 @@ class Call:
                 self._states[id(SESSION)] = state, None, 0
                 vars(self).pop("entries", None)
         self.take(journal.read_new())
+        self.damaged += journal.torn
         if is_first and journal.read_to - self._folded_to > _LONG:
             from gitgates.session.folded import remember  # once in hundreds of events
 
@@ -167,7 +168,8 @@ class Call:
         entries = self._new if part is SESSION else self.entries
         state, frozen, at = self._states.get(id(part)) or (part.new(), None, 0)
         if frozen is None or at < len(entries):
-            part.take(state, entries[at:])
+            damaged = part.take(state, entries[at:])
+            self.damaged += damaged if part is SESSION else 0
             frozen = part.freeze(state)
             self._states[id(part)] = state, frozen, len(entries)
         record: _T = frozen
@@ -216,6 +218,11 @@ class Call:
     # The event.
 
     @lazy
+    def host(self) -> AgentHost:
+        """Return the agent that the event is of."""
+        return agent_host(self.payload.host or DEFAULT_AGENT)
+
+    @lazy
     def key(self) -> str:
         """Return the key that identifies this event in its session.
 
@@ -235,8 +242,7 @@ class Call:
     @lazy
     def hook(self) -> Hook:
         """Return the hook that is configured for this event."""
-        host = agent_host(self.payload.host or DEFAULT_AGENT)
-        has_batches = self.kind != "after-tool" or host.has("after-batch")
+        has_batches = self.kind != "after-tool" or self.host.has("after-batch")
         return hook_at(self.config, self.payload.event, has_batches=has_batches)
 
     @lazy
@@ -295,8 +301,7 @@ class Call:
         """Set a deadline before the host's own, so the host gets an answer."""
         if not self.has_limit:
             return
-        host = agent_host(self.payload.host or DEFAULT_AGENT)
-        limit_s = min(limit_s, host.SETTINGS.most_s.get(self.kind, limit_s))
+        limit_s = min(limit_s, self.host.SETTINGS.most_s.get(self.kind, limit_s))
         gone_s = min(time.time() - self.began, _START_S)
         left_s = max(limit_s - _ANSWER_S, limit_s * _ALMOST) - gone_s
         self.until_s = time.monotonic() + left_s
@@ -304,7 +309,7 @@ class Call:
 
     def encode(self, verdict: Verdict) -> str:
         """Return what the host receives."""
-        return agent_host(self.payload.host).encode(self.payload, verdict).decode("ascii")
+        return self.host.encode(self.payload, verdict).decode("ascii")
 
     # The working tree.
 
@@ -318,7 +323,7 @@ class Call:
         from gitgates.files.stored import look_as_stored
 
         try:
-            return look_as_stored(self.repo, self.look_of(self) if self.may_share_look else None)
+            return look_as_stored(self.repo, self._look_of(self) if self._look_of else None)
         except GitgatesError as error:
             if self.is_dry:
                 raise
@@ -335,7 +340,7 @@ class Call:
         if self.snapshot_error:
             self.note(self.snapshot_error)
         vars(self).pop("snapshot", None)
-        self.may_share_look = False
+        self._look_of = None
 
     @property
     def point(self) -> Point:

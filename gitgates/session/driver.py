@@ -72,7 +72,11 @@ def respond(
         trouble = "interrupted; no decision was made"
     except BaseException as error:  # noqa: BLE001 - no failure may stop the agent
         trouble = f"{_BUG}: {_traceback_of(error)}"
-    _report(trouble, calls, env, say)
+    try:
+        calls = calls or [Call(Payload(), repo, say=say) for repo in find_repos(Payload(), env)]
+        calls[0].note(trouble)
+    except Exception as error:  # noqa: BLE001 - there is no place left to report it
+        say(f"{trouble} ({error})")
     return b""
 
 
@@ -87,7 +91,7 @@ def _respond(
     payload = host.decode(raw, env)
     host = agent_host(payload.host or host.NAME)  # another may run the hooks of its settings
     if payload.unread:
-        from gitgates.session.unread import warning_once  # no client that we know comes here
+        from gitgates.session.told_once import warning_once  # no client that we know comes here
 
         warning = warning_once(payload, host.TITLE, env, say)
         if not payload.kind:
@@ -95,16 +99,15 @@ def _respond(
     if not payload.kind:
         return b""
     try:
-        calls += [Call(payload, repo, raw=raw, say=say) for repo in find_repos(payload, env)]
+        calls += [
+            Call(payload, repo, raw=raw, say=say, look_of=_look_of)
+            for repo in find_repos(payload, env)
+        ]
     except GitError as error:
         say(error.message)
         return host.encode(payload, _without_repository(payload, error))
-    if payload.kind == "turn-end" and any(map(_is_headless, calls)):
-        return b""  # the run that started this agent answers the end of its turns itself
-    if any(_is_started_by_gate(call) for call in calls):
-        return b""  # a gate started this agent: to gate it, too, would never end
-    for call in calls:
-        call.look_of = _look_of
+    if any(map(_is_of_a_run, calls)):
+        return b""
     verdict = _decide_all(calls)
     return host.encode(payload, verdict.joined(warning) if payload.unread else verdict)
 
@@ -115,16 +118,22 @@ def _look_of(call: Call) -> Look | None:
     return shared_look(call)
 
 
-def _is_headless(call: Call) -> bool:
-    """Return whether a headless run has started this agent; a stale variable alone says nothing."""
+def _is_of_a_run(call: Call) -> bool:
+    """Return whether a run of ours has started this agent, and answers for it, or waits for it."""
     run = os.path.basename(call.env.get("GITGATES_HEADLESS", ""))
-    return bool(run) and os.path.isfile(f"{call.repo.shared_state_abs}/headless/{run}/run.json")
+    if call.kind == "turn-end" and run:  # a stale variable alone says nothing
+        return os.path.isfile(f"{call.repo.shared_state_abs}/headless/{run}/run.json")
+    if "GITGATES_ACTIVE" not in call.env:
+        return False
+    from gitgates.engine.command import is_running_here  # seldom needed
+
+    return is_running_here(call.env, call.repo.git_dir_abs)  # to gate it, too, would never end
 
 
 def _without_repository(payload: Payload, error: GitError) -> Verdict:
     """Tell the person at session start that gates are configured but there is no repository."""
     if payload.kind == "turn-end":
-        from gitgates.session.tampering import answer_lost  # seldom needed
+        from gitgates.session.told_once import answer_lost  # seldom needed
 
         return answer_lost(payload, error.message)
     if payload.kind != "session-start":
@@ -138,76 +147,61 @@ def _without_repository(payload: Payload, error: GitError) -> Verdict:
     return Verdict(WARN, to_person=text.rstrip())
 
 
-def _report(
-    text: str, calls: list[Call], env: Mapping[str, str], say: Callable[[str], None]
-) -> None:
-    """Report an error, and record it in a journal if possible."""
-    try:
-        calls = calls or [Call(Payload(), repo, say=say) for repo in find_repos(Payload(), env)]
-        calls[0].note(text)
-    except Exception as error:  # noqa: BLE001 - there is no place left to report it
-        say(f"{text} ({error})")
-
-
 def _traceback_of(error: BaseException) -> str:
     import traceback  # only a bug pays for it
 
     return "".join(traceback.format_exception(error))
 
 
-def _is_started_by_gate(call: Call) -> bool:
-    """Return whether a running gate started this agent."""
-    if "GITGATES_ACTIVE" not in call.env:
-        return False
-    from gitgates.engine.command import is_running_here  # seldom needed
-
-    return is_running_here(call.env, call.repo.git_dir_abs)
-
-
 def _decide_all(calls: list[Call]) -> Verdict:
     """Return the first blocking verdict of the repositories, otherwise all joined."""
-    verdicts = []
+    joined = Verdict()
     for call in calls:
-        verdict = _decide_here(call)
+        verdict = _decide(call)
         if express(call.payload, verdict.level)[0] >= BLOCK or verdict.as_before:
             return verdict
-        verdicts.append(verdict)
-    if len(verdicts) == 1:
-        return verdicts[0]
-    return Verdict(
-        max(verdict.level for verdict in verdicts),
-        to_agent="\n\n".join(
-            dict.fromkeys(verdict.to_agent for verdict in verdicts if verdict.to_agent)
-        ),
-        to_person="\n".join(
-            dict.fromkeys(verdict.to_person for verdict in verdicts if verdict.to_person)
-        ),
-        command=next((verdict.command for verdict in verdicts if verdict.command), ""),
-        caller=next((verdict.caller for verdict in verdicts if verdict.caller), ""),
-        ask=any(verdict.ask for verdict in verdicts),
-    )
+        joined = joined.joined(verdict) if call is not calls[0] else verdict
+    return joined
 
 
-def _decide_here(call: Call) -> Verdict:
-    """Return the verdict on an event in one repository."""
+def _decide(call: Call) -> Verdict:
+    """Return the verdict on an event in one repository; a second delivery gets the first answer."""
+    policies = _policies_for(call)
+    if not policies:
+        return _pass_unconfigured(call)
+    call.end_within(least_limit_s(call.hook) + call.more_s)
     try:
-        config = load(call.repo.root_abs, call.repo.config_cache_abs)
+        if not call.config_error:
+            _recover(call)
+        lock = EventLock(call.journal, call.key)
+        try:
+            _record_and_claim(call, lock)
+            answer = _recorded_answer(call, policies)
+            return answer if answer is not None else _keep(call, ask_all(call, policies))
+        finally:
+            lock.release()
+    except (DeadlineExceeded, OSError, GitgatesError) as error:
+        return _undecided(call, policies, error)
+    finally:
+        stop_alarm()
+
+
+def _policies_for(call: Call) -> Policies:
+    """Return the policies to ask, and set the configuration that is in force; none without one."""
+    try:
+        call.written_config = load(call.repo.root_abs, call.repo.config_cache_abs)
     except ConfigError as error:
         from gitgates.session import config_error
 
         call.say(str(error))
         call.config_error = error
         policies: Policies = [("session", session_start), ("configuration", config_error)]
-        return _decide_in_time(call, [*_policies_without_config(call), *policies])
-    call.written_config = config
-    config = _in_force(call, config)
+        return [*_policies_without_config(call), *policies]
+    config = _in_force(call, call.written_config)
     if config is None:
-        return _pass_unconfigured(call, has_settings=False)
+        return []
     call.config = config
-    policies = policies_of(call)
-    if not policies:
-        return _pass_unconfigured(call, has_settings=True)
-    return _decide_in_time(call, policies)
+    return policies_of(call)
 
 
 def _in_force(call: Call, config: Config | None) -> Config | None:
@@ -274,46 +268,31 @@ def decide_alone(call: Call) -> Verdict:
     return verdict
 
 
-def _decide_in_time(call: Call, policies: Policies) -> Verdict:
-    payload = call.payload
-    call.end_within(least_limit_s(call.hook) + call.more_s)
-    try:
-        if not call.config_error:
-            _recover(call)
-        return _decide_once(call, policies)
-    except DeadlineExceeded:
-        text = f"gitgates: {payload.event} was not checked: the timeout of the host was reached"
-        call.note(text)
-        if _may_lose(call):
-            return Verdict(ask=True, to_agent=f"{text}, so there is no save point.")
-    except OSError as error:
+def _undecided(call: Call, policies: Policies, error: BaseException) -> Verdict:
+    """Return the verdict where we failed ourselves: a tool passes, but for what would be lost."""
+    name = call.payload.event
+    may_lose = isinstance(error, DeadlineExceeded)
+    if isinstance(error, OSError):
         # Without the journal nothing is counted, and a gate could block for ever.
-        path_abs = error.filename or call.journal.path_abs
-        name = payload.event
-        text = (
-            f"gitgates: {path_abs}: {error.strerror}, "
-            f"so results of the gates of {name} do not count"
-        )
+        where = error.filename or call.journal.path_abs
+        why = f"{where}: {error.strerror}, so results of the gates of {name} do not count"
+        text = f"gitgates: {why}"
         call.say(text)
-        if error.errno in _FULL and _may_lose(call):
-            return Verdict(ask=True, to_agent=f"{text}, and there is no save point.")
-    except GitgatesError as error:
+        may_lose = error.errno in _FULL
+    elif isinstance(error, GitgatesError):
         text = _not_checked(call, error)
-    finally:
-        stop_alarm()
+    else:
+        text = f"gitgates: {name} was not checked: the timeout of the host was reached"
+        call.note(text)
+    if may_lose and call.kind == "before-tool":
+        from gitgates.session.recorder import is_saved  # most events end in time
+
+        if is_saved(call):
+            return Verdict(ask=True, to_agent=f"{text}, so there is no save point.")
     for _name, module in policies:
         if way_out := _way_out(call, module):
             return Verdict(BLOCK, to_agent=f"{text}\n{way_out}", to_person=text)
     return Verdict(WARN, to_person=text)
-
-
-def _may_lose(call: Call) -> bool:
-    """Return whether a tool may destroy what a save point was to hold."""
-    if call.kind != "before-tool":
-        return False
-    from gitgates.session.recorder import is_saved  # most events end in time
-
-    return is_saved(call)
 
 
 def _way_out(call: Call, module: PolicyModule) -> str:
@@ -342,35 +321,24 @@ def _recover(call: Call) -> None:
         recover_and_report(call.repo, call.say)
 
 
-def _decide_once(call: Call, policies: Policies) -> Verdict:
-    """Record, deduplicate and decide an event: a second delivery gets the first answer."""
+def _record_and_claim(call: Call, lock: EventLock) -> None:
+    """Record an event, and claim it; where another process has, wait until it has answered."""
     call.read()
-    if call.journal.torn:
-        call.say(f"{call.journal.path_abs}: skipped damaged lines: {call.journal.torn}")
+    if call.damaged:
+        call.say(f"{call.journal.path_abs}: skipped damaged entries: {call.damaged}")
     if session_start.is_scheduled(call):
         call.payload = call.payload._replace(automatic=True)
     call.last_before = call.session.last
-    lock = EventLock(call.journal, call.key)
     is_claimed = lock.acquire(0.0)
-    try:
-        call.record(*session_start.entries_of(call))
-        if not is_claimed:
-            _wait_for(call, lock)
-            call.read()  # the first delivery has ended
-        answer = _recorded_answer(call, policies)
-        return answer if answer is not None else _keep(call, ask_all(call, policies))
-    finally:
-        lock.release()
+    call.record(*session_start.entries_of(call))
+    if not is_claimed:
+        from gitgates.engine.hooks import host_limit_s  # seldom needed
 
-
-def _wait_for(call: Call, lock: EventLock) -> None:
-    """Wait for the first delivery of the event to end."""
-    from gitgates.engine.hooks import host_limit_s  # seldom needed
-
-    limit_s = host_limit_s(call.config, call.hook) + call.more_s
-    call.end_within(limit_s)
-    if not lock.acquire(max(limit_s - _ANSWER_S, 1.0)):
-        raise LockError("the same event is still being handled by another hook")
+        limit_s = host_limit_s(call.config, call.hook) + call.more_s
+        call.end_within(limit_s)
+        if not lock.acquire(max(limit_s - _ANSWER_S, 1.0)):
+            raise LockError("the same event is still being handled by another hook")
+        call.read()  # the first delivery has ended
 
 
 def _recorded_answer(call: Call, policies: Policies) -> Verdict | None:
@@ -405,7 +373,7 @@ def _is_same(call: Call, round_: Round) -> bool:
     ):
         return True
     times = call.session.deliveries.get(call.key, 0)
-    repeats = agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.repeats
+    repeats = call.host.PROTOCOL.repeats
     # A task that is completed again is a second attempt, which nothing else shows.
     is_attempt = payload.kind in RETRIED and payload.kind not in ENDINGS
     once = payload.again or is_attempt or not repeats
@@ -486,7 +454,7 @@ def _record(call: Call, verdict: Verdict, answer: str) -> None:
     )
 
 
-def _pass_unconfigured(call: Call, *, has_settings: bool) -> Verdict:
+def _pass_unconfigured(call: Call) -> Verdict:
     """Pass an event without a configuration; report once that it was removed in the session."""
     try:
         call.read()
@@ -496,7 +464,7 @@ def _pass_unconfigured(call: Call, *, has_settings: bool) -> Verdict:
                 f"gitgates: the settings that this session started with were removed; {_UNCHECKED}"
             )
             return Verdict(WARN, to_person=text)
-        if not has_settings and _NO_SETTINGS not in call.session.notes:
+        if call.written_config is None and _NO_SETTINGS not in call.session.notes:
             call.record(NoteEntry(_NO_SETTINGS))
     except OSError as error:
         call.say(f"{call.journal.path_abs}: {error.strerror}")

@@ -49,9 +49,8 @@ def dry_call(repo: Repo, config: Config, kind: EventKind, caller: Caller) -> Cal
         can=next((can for event_kind, can in channels if event_kind == kind), Channels()),
         session=caller.session,
     )
-    call = Call(payload, repo, is_dry=True)
+    call = Call(payload, repo, is_dry=True, look_of=shared_look)
     call.config = config
-    call.look_of = shared_look
     call.take(caller.facts[0])
     others = zip(caller.journals[1:], caller.facts[1:], strict=True)
     call.elsewhere = {git_dir_of(journal.path_abs): [*facts] for journal, facts in others}

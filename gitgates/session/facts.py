@@ -46,18 +46,12 @@ class EventEntry(LazyRecord):
 
 @entry("prompt")
 class PromptEntry(LazyRecord):
-    """The person has submitted a prompt."""
+    """The person has submitted a prompt, or the client by itself."""
 
     prompt_id: str  # the host's id of the prompt; empty: it has none
     text: str  # the prompt, verbatim
     transcript: str = ""  # the host's file with the conversation
-
-
-@entry("pseudo-prompt")
-class PseudoPromptEntry(LazyRecord):
-    """The client has submitted a prompt by itself; it belongs to the person's last prompt."""
-
-    prompt_id: str  # the host's id of the prompt
+    automatic: bool = False  # the client has submitted it by itself, for the person's last prompt
 
 
 @entry("scheduled")
@@ -131,34 +125,25 @@ class CannotFixEntry(LazyRecord):
 
 @entry("warning")
 class WarningEntry(LazyRecord):
-    """The agent gets a message with the next prompt."""
+    """The agent gets a message with the next prompt, or needs none of those before."""
 
     hook: str  # the event, by the host's name
-    text: str  # the message
-
-
-@entry("told")
-class ToldEntry(LazyRecord):
-    """The agent has received all warnings, or no longer needs them."""
+    text: str  # the message; empty: it has received all, or no longer needs them
 
 
 @entry("stop")
 class StopEntry(LazyRecord):
-    """The gates of a sub-agent have ended in STOP, so the main agent will be stopped."""
+    """The gates of a sub-agent have ended in STOP, so the main agent will be stopped, or was."""
 
-    reason: str  # the message to the main agent
-
-
-@entry("stopped")
-class StoppedEntry(LazyRecord):
-    """The main agent was stopped, or a new prompt was submitted."""
+    reason: str  # the message to it; empty: it was stopped, or a new prompt was submitted
 
 
 @entry("note")
 class NoteEntry(LazyRecord):
-    """An error in gitgates, or a message that is shown once."""
+    """An error in gitgates, or a message that the person is shown once."""
 
     text: str  # the message
+    about: str = ""  # what such a message is about: switched-off, lost, unread
 
 
 # What there was.
@@ -192,23 +177,6 @@ class WatchedEntry(LazyRecord):
     """Digests of everything that determines what is checked: gates, hooks, settings, reviewers."""
 
     found: Mapping[str, str]  # the digest of each; empty: it does not exist
-
-
-@entry("switched-off")
-class SwitchedOffEntry(LazyRecord):
-    """The person was told that GITGATES=0 was set during the session."""
-
-
-@entry("lost")
-class LostEntry(LazyRecord):
-    """The person was told that the repository no longer exists."""
-
-
-@entry("unread")
-class UnreadEntry(LazyRecord):
-    """The person was told of an event in an unknown format."""
-
-    text: str  # the message to the person
 
 
 # Attempts and prompts.
@@ -318,14 +286,10 @@ def _prompt(state: Fact, fact: Fact) -> None:
     prompt_id = str(fact.get("prompt_id", ""))
     if prompt_id and prompt_id in state["prompts"]:
         return  # delivered twice
-    state["prompt"] = str(int(state["prompt"] or 0) + 1)
+    if not fact.get("automatic"):
+        state["prompt"] = str(int(state["prompt"] or 0) + 1)
     if prompt_id:
         state["prompts"][prompt_id] = state["prompt"]
-
-
-def _pseudo_prompt(state: Fact, fact: Fact) -> None:
-    if prompt_id := str(fact.get("prompt_id", "")):
-        state["prompts"].setdefault(prompt_id, state["prompt"])
 
 
 _KNOWN = ("key", "hook", "agent", "prompt", "gates", "outcome")  # of each round
@@ -373,14 +337,18 @@ def _baseline(state: Fact, fact: Fact) -> None:
 
 
 def _warning(state: Fact, fact: Fact) -> None:
-    hook, text = str(fact.get("hook", "")), str(fact["text"])
+    hook, text = str(fact["hook"]), str(fact["text"])
+    if not text:
+        state["warnings"] = ()
+        return
     if kind_of(hook) == "turn-end":  # the last word on it is enough; each sub-agent has its own
         state["warnings"] = tuple(warning for warning in state["warnings"] if warning[0] != hook)
     state["warnings"] += ((hook, text),)
 
 
 def _stop(state: Fact, fact: Fact) -> None:
-    state["stop"] = state["stop"] or str(fact["reason"])
+    reason = str(fact["reason"])
+    state["stop"] = reason and (state["stop"] or reason)
 
 
 def _watched(state: Fact, fact: Fact) -> None:
@@ -390,10 +358,6 @@ def _watched(state: Fact, fact: Fact) -> None:
 
 def _rules(state: Fact, fact: Fact) -> None:
     state["rules"] += (fact,)
-
-
-def _sets(field: str, value: object) -> Fold:
-    return lambda state, _fact: state.update({field: value})
 
 
 def _appends(field: str, key: str) -> Fold:
@@ -406,15 +370,12 @@ SESSION: Projection[Session] = Projection(
         EventEntry: _event,
         SnapshotEntry: _snapshot,
         PromptEntry: _prompt,
-        PseudoPromptEntry: _pseudo_prompt,
         DeferredEntry: _appends("deferred", "prompt"),
         RoundEntry: _round,
         CannotFixEntry: _cannot_fix,
         BaselineEntry: _baseline,
         WarningEntry: _warning,
-        ToldEntry: _sets("warnings", ()),
         StopEntry: _stop,
-        StoppedEntry: _sets("stop", ""),
         NoteEntry: _appends("notes", "text"),
         WatchedEntry: _watched,
         RulesEntry: _rules,
@@ -442,8 +403,8 @@ def _base(state: Fact, fact: Fact) -> None:
 
 def _request(state: Fact, fact: Fact) -> None:
     prompt_id = str(fact.get("prompt_id", ""))
-    if prompt_id and prompt_id in state["prompt_ids"]:
-        return  # delivered twice
+    if fact.get("automatic") or (prompt_id and prompt_id in state["prompt_ids"]):
+        return  # not asked for by a person, or delivered twice
     state["prompt_ids"] |= {prompt_id}
     state["requests"] += (str(fact.get("text", "")),)
     state["transcript_abs"] = str(fact.get("transcript", ""))

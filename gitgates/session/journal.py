@@ -1,10 +1,9 @@
 """The entries of a session's journal: each kind is a record, and states are folded from them.
 
 A kind is declared in `facts.py` of whoever writes it: of the session, or of a feature. On disk an
-entry is a JSON object: `what` is its kind, `v` the version of that kind, `t` the time, and beside
-these the fields of the record; a field that has its default is left out. Entries of an unknown
-kind, or of a newer version, stay in the journal and are passed over, so an older gitgates can
-read what a newer one wrote.
+entry is a JSON object: `what` is its kind, `t` the time, and beside these the fields of the record;
+a field that has its default is left out. Entries of an unknown kind, and damaged ones, stay in the
+journal and are passed over; so a kind that comes to mean something else gets another name.
 """
 
 from __future__ import annotations
@@ -27,17 +26,14 @@ NOT_OURS = (AttributeError, KeyError, OverflowError, RecursionError, TypeError, 
 
 
 KINDS: dict[Any, str] = {}  # record → `what` of its kind
-_VERSIONS: dict[Any, int] = {}  # record → the version of its kind, where that is not the first
 _LAID_FLAT: dict[Any, str] = {}  # record → the field whose items stand beside the other fields
 
 
-def entry(what: str, *, version: int = 1, laid_flat: str = "") -> Callable[[type[_T]], type[_T]]:
+def entry(what: str, *, laid_flat: str = "") -> Callable[[type[_T]], type[_T]]:
     """Return a decorator that declares a kind of entry, a `LazyRecord`."""
 
     def declare(record: type[_T]) -> type[_T]:
         KINDS[record] = what
-        if version > 1:
-            _VERSIONS[record] = version
         if laid_flat:
             _LAID_FLAT[record] = laid_flat
         return record
@@ -45,17 +41,10 @@ def entry(what: str, *, version: int = 1, laid_flat: str = "") -> Callable[[type
     return declare
 
 
-def version_of(record: Any) -> int:  # noqa: ANN401 - the class of a record
-    """Return the version of a kind of entry."""
-    return _VERSIONS.get(record, 1)
-
-
 def fact_of(record: Any) -> Fact:  # noqa: ANN401 - of any kind
     """Return an entry as the JSON object that is written, without its time."""
     kind, defaults = record.defined_by, record._field_defaults
     fact: Fact = {"what": KINDS[kind]}
-    if kind in _VERSIONS:
-        fact["v"] = _VERSIONS[kind]
     for name, value in zip(record._fields, record, strict=True):
         if name == _LAID_FLAT.get(kind):
             fact.update(value)
@@ -65,18 +54,22 @@ def fact_of(record: Any) -> Fact:  # noqa: ANN401 - of any kind
 
 
 def is_a(fact: Mapping[str, Any], *records: Any) -> bool:  # noqa: ANN401 - classes of records
-    """Return whether an entry is of one of these kinds, in a version that is known."""
-    what, version = fact.get("what"), fact.get("v", 1)
-    for record in records:
-        if KINDS[record] == what:
-            return bool(version <= _VERSIONS.get(record, 1))
-    return False
+    """Return whether an entry is of one of these kinds."""
+    return any(KINDS[record] == fact.get("what") for record in records)
 
 
 def of_kind(facts: Iterable[Fact], *records: Any) -> list[Fact]:  # noqa: ANN401 - classes of records
-    """Return the entries of these kinds, in versions that are known."""
-    versions = {KINDS[record]: _VERSIONS.get(record, 1) for record in records}
-    return [fact for fact in facts if fact.get("v", 1) <= versions.get(fact.get("what", ""), 0)]
+    """Return the entries of these kinds, without damaged ones."""
+    fields = {KINDS[record]: _fields_always_set(record.record) for record in records}
+    return [
+        fact
+        for fact in facts
+        if (always_set := fields.get(fact["what"])) is not None and always_set <= fact.keys()
+    ]
+
+
+def _fields_always_set(record: Any) -> set[str]:  # noqa: ANN401 - a class
+    return {*record._fields} - {*record._field_defaults, *_LAID_FLAT.values()}
 
 
 def stamp_of(fact: Fact) -> float:
@@ -97,27 +90,23 @@ class Projection(Generic[_T]):
     """
 
     def __init__(self, record: Any, folds: Mapping[Any, Fold], **more: Any) -> None:  # noqa: ANN401 - of any type
-        self._folds = {
-            KINDS[entry_type]: (_VERSIONS.get(entry_type, 1), fold)
-            for entry_type, fold in folds.items()
-        }
+        self._folds = {KINDS[entry_type]: fold for entry_type, fold in folds.items()}
         self._record, self._first = record, {**record()._asdict(), **more}
 
     def new(self) -> dict[str, Any]:
         """Return the state of a journal that is empty. Dicts may be changed in place."""
         return {k: dict(v) if isinstance(v, dict) else v for k, v in self._first.items()}
 
-    def take(self, state: dict[str, Any], entries: Iterable[Fact]) -> None:
-        """Apply entries in order. Unknown ones are passed over."""
-        folds = self._folds
+    def take(self, state: dict[str, Any], entries: Iterable[Fact]) -> int:
+        """Apply entries in order; return how many damaged ones are left out."""
+        folds, damaged = self._folds, 0
         for entry in entries:
             try:
-                if versioned := folds.get(entry["what"]):
-                    version, fold_in = versioned
-                    if entry.get("v", 1) <= version:
-                        fold_in(state, entry)
+                if fold_in := folds.get(entry["what"]):
+                    fold_in(state, entry)
             except NOT_OURS:
-                continue
+                damaged += 1
+        return damaged
 
     def freeze(self, state: dict[str, Any]) -> _T:
         """Return the record."""

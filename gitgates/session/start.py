@@ -12,17 +12,16 @@ from gitgates.core.agent_types import UNCHANGING, Point
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS, HOOK_OF, RETRIED
 from gitgates.core.types import BLOCK, STOP, Verdict
-from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host
+from gitgates.hosts import AGENTS, DEFAULT_AGENT
 from gitgates.hosts.capabilities import cut
 from gitgates.session.facts import (
     TIMELINE,
     DeferredEntry,
     EventEntry,
     PromptEntry,
-    PseudoPromptEntry,
     ScheduledEntry,
     SnapshotEntry,
-    StoppedEntry,
+    StopEntry,
     WarningEntry,
 )
 from gitgates.session.journal import of_kind, stamp_of
@@ -31,6 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gitgates.core.agent_types import Payload
     from gitgates.session.call import Call
 
 _LONGEST_PROMPT = 65536  # bytes of a prompt that are kept
@@ -112,14 +112,14 @@ def _end_main_thread(call: Call, so_far: Verdict) -> Verdict:
     """
     payload, why = call.payload, call.session.stop
     if payload.kind == "prompt" and not payload.automatic:
-        call.record(StoppedEntry(), WarningEntry(hook=HOOK_OF["subagent-end"], text=why))
+        call.record(StopEntry(""), WarningEntry(hook=HOOK_OF["subagent-end"], text=why))
         return so_far
     if not payload.can.stop:
         return so_far
     # It may end with a report, unless it waits for the sub-agent just now.
     if payload.kind in ("after-tool", "tool-failed") and payload.tool_kind != "agent":
         return so_far
-    return Verdict(STOP, why, why, entries=(StoppedEntry(),), final=True)
+    return Verdict(STOP, why, why, entries=(StopEntry(""),), final=True)
 
 
 def is_scheduled(call: Call) -> bool:
@@ -135,7 +135,7 @@ def is_scheduled(call: Call) -> bool:
     scheduled = of_kind(facts, ScheduledEntry)
     marks = {mark for entry in scheduled for mark in entry.get("prompts", ())}
     text = _bytes_of(payload.prompt)
-    if not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.returns_reason:
+    if not call.host.PROTOCOL.returns_reason:
         return _mark_of(text) in marks
     # Where others have blocked as well, the reasons of all are one prompt.
     longest = [int(size) for mark in marks if (size := mark.partition(":")[0]).isdecimal()]
@@ -170,10 +170,8 @@ def entries_of(call: Call) -> list[Any]:
         entries.append(
             ScheduledEntry([_mark_of(_bytes_of(prompt)) for prompt in payload.scheduled])
         )
-    if payload.kind == "prompt" and payload.automatic:
-        entries.append(PseudoPromptEntry(payload.prompt_id))
-    elif payload.kind == "prompt":
-        entries.append(_prompt(call))
+    if payload.kind == "prompt":
+        entries.append(_prompt(payload))
     return entries
 
 
@@ -183,7 +181,7 @@ def _begins_turn(call: Call) -> bool:
     An end of a turn that was blocked is none, and one that follows another may be a repetition.
     """
     payload, last = call.payload, call.session.last
-    if payload.kind in ENDINGS or agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.tells_prompts:
+    if payload.kind in ENDINGS or call.host.PROTOCOL.tells_prompts:
         return False
     if payload.kind == "prompt" or not last.startswith(f"{HOOK_OF['turn-end']}:"):
         return False
@@ -193,9 +191,8 @@ def _begins_turn(call: Call) -> bool:
 
 def with_session_option(call: Call, verdict: Verdict) -> Verdict:
     """Return a block that names the session if commands could not identify it."""
-    name = call.payload.host or DEFAULT_AGENT
-    host, has_variable = agent_host(name), name in AGENTS and bool(AGENTS[name].session)
-    if verdict.level < BLOCK or has_variable or host.PROTOCOL.changes:
+    agent = AGENTS.get(call.host.NAME)
+    if verdict.level < BLOCK or (agent and agent.session) or call.host.PROTOCOL.changes:
         return verdict
     from gitgates.store.log import sessions  # few hosts come here
 
@@ -211,14 +208,15 @@ def returned_reason(call: Call, verdict: Verdict) -> tuple[ScheduledEntry, ...]:
     payload = call.payload
     if verdict.level < BLOCK or payload.kind not in ENDINGS or not verdict.to_agent:
         return ()
-    if not agent_host(payload.host or DEFAULT_AGENT).PROTOCOL.returns_reason:
+    if not call.host.PROTOCOL.returns_reason:
         return ()
     reason = _bytes_of(cut(verdict.to_agent))  # as the client gets it
     return (ScheduledEntry([_mark_of(reason)]),)
 
 
-def _prompt(call: Call) -> PromptEntry:
-    payload = call.payload
+def _prompt(payload: Payload) -> PromptEntry:
+    if payload.automatic:
+        return PromptEntry(payload.prompt_id, "", automatic=True)
     text = payload.prompt.encode("utf-8", "replace")[:_LONGEST_PROMPT].decode("utf-8", "ignore")
     return PromptEntry(payload.prompt_id, text, payload.transcript_abs)
 

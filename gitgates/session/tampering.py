@@ -9,39 +9,28 @@ from __future__ import annotations
 import os
 import zlib
 
-from gitgates.config.load import load
-from gitgates.core.errors import GitgatesError
 from gitgates.core.guarded import has_rules
 from gitgates.core.lifecycle import HOOK_OF
 from gitgates.core.policy import POLICIES, Need
 from gitgates.core.types import WARN, Config, Verdict
 from gitgates.git.repo import nul_split
-from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session.call import Call
-from gitgates.session.facts import (
-    EventEntry,
-    LostEntry,
-    SwitchedOffEntry,
-    WatchedEntry,
-)
-from gitgates.session.journal import fact_of, is_a, of_kind
+from gitgates.session.facts import EventEntry, WatchedEntry
+from gitgates.session.journal import is_a, of_kind
 from gitgates.session.needs import gates_on, is_guardable, offers
 from gitgates.session.rules import APPROVE, are_in_force
-from gitgates.session.trust import find_repos
 from gitgates.store.files import read_cached, read_tail, replace_cached
-from gitgates.store.log import session_journal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
-    from gitgates.core.agent_types import Payload
     from gitgates.git.repo import Repo
     from gitgates.hosts.agent import AgentHost
 
-_WATCHED, _TOLD = "watched", "told"
-_BEGAN, _EXCLUDE, _CORE, _FLAGGED, _OFF = "began", "exclude", "core", "flagged", "off"
+_TOLD = "told"
+_BEGAN, _EXCLUDE, _CORE, _FLAGGED, OFF = "began", "exclude", "core", "flagged", "off"
 _GIT_HOOKS = "git-hooks"
 _HOOKS_OFF = "hooks-off"
 _TABLE = "table "
@@ -89,48 +78,6 @@ def decide(call: Call, so_far: Verdict) -> Verdict:
     return so_far.joined(warning)
 
 
-def answer_switched_off(
-    raw: bytes, env: Mapping[str, str], say: Callable[[str], None], host: str
-) -> bytes:
-    """Return the message at a stop if GITGATES=0 was set during the session."""
-    try:
-        payload = agent_host(host).decode(raw, env)
-        if payload.kind != "turn-end":
-            return b""
-        call = Call(payload, find_repos(payload, env)[0], raw=raw, say=say)
-        facts = call.journal.read()
-        config = load(call.repo.root_abs) if facts else None
-        was_told = of_kind(facts, SwitchedOffEntry) or any(
-            digests_in(fact).get(_OFF) for fact in facts
-        )
-        required = _required(config) if config and not was_told else ""
-        if not required:
-            return b""
-        call.journal.append(fact_of(SwitchedOffEntry()))
-    except (GitgatesError, OSError, ValueError) as error:
-        say(str(error))
-        return b""
-    text = (
-        f"gitgates: GITGATES=0 is set, and was not at the start of this session: {required} "
-        "did not run"
-    )
-    return agent_host(payload.host).encode(payload, Verdict(WARN, to_person=text))
-
-
-def answer_lost(payload: Payload, why: str) -> Verdict:
-    """Return the message at a stop, once, if the repository is gone."""
-    folder = payload.cwd_abs
-    while folder not in ("", "/"):
-        journal = session_journal(f"{folder}/.git/gitgates", payload.session)
-        # A file is of a worktree, whose journal was in what is gone, or of a bare repository.
-        facts = journal.read() if os.path.isdir(f"{folder}/.git") else []
-        if facts and not of_kind(facts, LostEntry):
-            journal.append(fact_of(LostEntry()))
-            return Verdict(WARN, to_person=f"gitgates: nothing is checked from now on: {why}")
-        folder = os.path.dirname(folder)
-    return Verdict()
-
-
 def _digests(call: Call) -> dict[str, str]:
     """Return the present digest of each watched item; empty if it does not exist."""
     config, repo = call.written_config or call.config, call.repo
@@ -150,9 +97,9 @@ def _digests(call: Call) -> dict[str, str]:
     digests[_CORE] = ", ".join(filter(None, map(_core_settings, files)))
     digests[_GIT_HOOKS] = _digest(b"".join(map(_hook_settings, files)))
     digests[_FLAGGED] = _digest("\0".join(_flagged_paths(repo)).encode("utf-8", "replace"))
-    host = agent_host(call.payload.host or DEFAULT_AGENT)
+    host = call.host
     settings = host.settings_files(repo.root_abs, call.env).values()
-    digests[_OFF] = ", ".join(path for path in settings if _switches_off(_read(path)))
+    digests[OFF] = ", ".join(path for path in settings if _switches_off(_read(path)))
     switches = dict.fromkeys((*settings, *host.switch_files(repo.root_abs, call.env)))
     digests[_HOOKS_OFF] = ", ".join(path for path in switches if _is_hooks_end(host, path))
     return digests
@@ -160,8 +107,8 @@ def _digests(call: Call) -> dict[str, str]:
 
 def _beginning(call: Call, before: Mapping[str, str]) -> list[str]:
     first = before.get(_BEGAN, "")
-    tells_starts = agent_host(call.payload.host or DEFAULT_AGENT).has("session-start")
-    if first in (HOOK_OF["session-start"], _TOLD) or call.elsewhere or not tells_starts:
+    is_heard = first in (HOOK_OF["session-start"], _TOLD) or call.elsewhere
+    if is_heard or not call.host.has("session-start"):
         return []
     home = os.path.realpath(call.payload.project_abs or call.repo.root_abs)
     if not f"{home}/".startswith(f"{os.path.realpath(call.repo.root_abs)}/"):
@@ -194,8 +141,8 @@ def _lines(config: Config, changed: list[str], now: Mapping[str, str]) -> list[s
             f"files with skip-worktree or assume-unchanged have changed {_SINCE}; to list them:"
             " git ls-files -v"
         )
-    if _OFF in changed and now[_OFF] and (required := _required(config)):
-        paths = plain_line(now[_OFF])
+    if OFF in changed and now[OFF] and (required := required_gates(config)):
+        paths = plain_line(now[OFF])
         lines.append(f"{paths} has set GITGATES=0 {_SINCE}: {required} will not run")
     if _HOOKS_OFF in changed and now[_HOOKS_OFF]:
         paths = plain_line(now[_HOOKS_OFF])
@@ -215,7 +162,8 @@ def _not_in_force(call: Call, changed: list[str]) -> list[str]:
     return lines
 
 
-def _required(config: Config) -> str:
+def required_gates(config: Config) -> str:
+    """Return the gates that nobody may skip, as part of a sentence; empty if there are none."""
     names = [f"`{gate.name}`" for gate in config.gates if gate.required]
     names += [f"`{name}`" for name in gates_on(config) if config.tables[name]["required"]]
     noun = "gates" if len(names) > 1 else "gate"

@@ -13,7 +13,6 @@ import time
 from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS, kind_of
 from gitgates.files.points import GATE, PERSON, SESSION, Point, points_since
-from gitgates.hosts import DEFAULT_AGENT, agent_host
 from gitgates.session import recorder
 from gitgates.session.facts import TIMELINE, EventEntry
 from gitgates.session.journal import of_kind, stamp_of
@@ -102,8 +101,7 @@ def _history(call: Call, is_own: Callable[[Point], bool]) -> History | None:
 
 def _hears_tools(call: Call) -> bool:
     """Return whether there are events around tools: not where only the ends of turns have any."""
-    host = agent_host(call.payload.host or DEFAULT_AGENT)
-    if not (host.has("after-tool") and host.PROTOCOL.tells_edits):
+    if not (call.host.has("after-tool") and call.host.PROTOCOL.tells_edits):
         return False
     events = of_kind(call.entries, EventEntry)
     return any(kind_of(str(fact.get("event"))) not in ENDINGS for fact in events)
@@ -117,13 +115,13 @@ def unheard(call: Call) -> str:
 def _misses_tools(call: Call, points: list[Point]) -> bool:
     """Return whether what counts as somebody else's may come from tools that we do not hear of."""
     if "unheard" not in vars(call):
-        agent, text = call.payload.host or DEFAULT_AGENT, ""
+        agent, text = call.host.NAME, ""
         if any(point.author.kind == PERSON for point in points[1:]):
             from gitgates.session.installed import hears_writers  # where others seem to work
 
             if not hears_writers(agent, call.repo.root_abs, call.env):
                 text = (
-                    f"The hooks of {agent_host(agent).TITLE} do not hear of each tool that may "
+                    f"The hooks of {call.host.TITLE} do not hear of each tool that may "
                     "write, so everything that has changed counts as this session's. A person "
                     f"can mend that: gitgates install-hooks --agent {agent}"
                 )

@@ -118,7 +118,7 @@ class Journal:
 
     def __init__(self, path_abs: str) -> None:
         self.path_abs = path_abs
-        self.torn = 0  # lines that the last reading dropped
+        self.torn = 0  # lines that the last reading dropped, torn or damaged
         self.read_to = 0  # where the last reading has ended, and the next one begins
 
     def append(self, *facts: Fact) -> None:
@@ -173,10 +173,9 @@ class Journal:
     def _parse(self, raw: bytes) -> list[Fact]:
         self.read_to += raw.rfind(b"\n") + 1
         parsed = parse_lines([line for line in raw.split(b"\n") if line])
-        facts = [fact for fact in parsed if fact is not None]
+        facts = [fact for fact in parsed if fact and _is_entry(fact)]
         self.torn = len(parsed) - len(facts)
-        # Which versions are known, whoever reads a kind of entry says: session/journal.py.
-        return [fact for fact in facts if isinstance(fact.get("v"), int) and "what" in fact]
+        return facts
 
 
 class EventLock:
@@ -272,6 +271,10 @@ def _parse(line: bytes) -> Fact | None:
         return _ours(loads(line))
     except (ValueError, RecursionError):
         return None
+
+
+def _is_entry(fact: Fact) -> bool:
+    return isinstance(fact.get("what"), str) and isinstance(fact.get("t"), int | float)
 
 
 def _ours(fact: Any) -> Fact | None:  # noqa: ANN401 - as it comes from JSON

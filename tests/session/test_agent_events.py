@@ -598,3 +598,18 @@ def test_a_first_snapshot_that_is_gone_is_noted_once(repo: Repo) -> None:
     assert [note.split(": ")[0] for note in notes] == [
         "the first snapshot of the session is missing"
     ]
+
+
+@pytest.mark.parametrize("name", ["event", "key", "tree", "what"])
+def test_a_damaged_journal_is_said_and_the_rest_counts(repo: Repo, name: str) -> None:
+    """An entry that lacks a field is left out; `event` alone is nothing that a state needs."""
+    agent = begin(repo, '[gates.check]\ncommand = "false"\n[hooks.Stop]\ngates = ["check"]\n')
+    agent.prompt()
+    agent.write("a.py", "x\n")
+    path = repo.path / ".git/gitgates/sessions/s1.jsonl"
+    path.write_bytes(path.read_bytes().replace(f'"{name}":'.encode(), f'"{name}_":'.encode()))
+    agent.said.clear()
+    assert agent.stop()["decision"] == "block"
+    is_said = any("skipped damaged entries: " in text for text in agent.said)
+    assert is_said is (name != "event")
+    assert "Traceback" not in "".join(agent.said)

@@ -13,8 +13,8 @@ from json_support import JSON, TEXTS
 from gitgates.session.facts import Baseline, Round, Session, fold
 
 WHATS = [
-    *("event", "snapshot", "prompt", "pseudo-prompt", "deferred", "round", "cannot-fix"),
-    *("baseline", "warning", "told", "stop", "stopped", "note"),
+    *("event", "snapshot", "prompt", "deferred", "round", "cannot-fix"),
+    *("baseline", "warning", "stop", "note"),
 ]
 
 
@@ -23,7 +23,7 @@ def prompt(prompt_id: str = "") -> dict[str, Any]:
 
 
 def pseudo(prompt_id: str = "") -> dict[str, Any]:
-    return {"what": "pseudo-prompt", "prompt_id": prompt_id}
+    return {"what": "prompt", "prompt_id": prompt_id, "text": "", "automatic": True}
 
 
 def round_fact(outcome: str = "blocked", **fields: Any) -> dict[str, Any]:
@@ -140,7 +140,7 @@ def test_the_first_snapshot_is_the_base(facts: list[tuple[str, str]], base: str,
     ("facts", "left"),
     [
         ([warning("a"), warning("b", "PostToolUse")], ("a", "b")),
-        ([warning("a"), {"what": "told"}, warning("b")], ("b",)),
+        ([warning("a"), warning(""), warning("b")], ("b",)),
         ([warning("a"), round_fact("passed")], ()),
         ([warning("a"), round_fact("blocked")], ("a",)),
         ([warning("a"), round_fact("exhausted")], ("a",)),
@@ -159,8 +159,8 @@ def test_warnings_that_the_agent_has_not_been_told(
 
 def test_a_stop_is_over_when_it_was_said() -> None:
     stop = {"what": "stop", "reason": "why"}
-    assert fold([stop, {"what": "stopped"}]).stop == ""
-    assert fold([stop, {"what": "stopped"}, {**stop, "reason": "again"}]).stop == "again"
+    assert fold([stop, {"what": "stop", "reason": ""}]).stop == ""
+    assert fold([stop, {"what": "stop", "reason": ""}, {**stop, "reason": "again"}]).stop == "again"
 
 
 def test_rounds_since_the_gates_passed_last() -> None:

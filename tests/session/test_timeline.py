@@ -27,7 +27,7 @@ def test_requests_are_the_persons_prompts_each_once() -> None:
     found = told(
         {"what": "prompt", "prompt_id": "p", "text": "do it"},
         {"what": "prompt", "prompt_id": "p", "text": "do it"},
-        {"what": "pseudo-prompt", "prompt_id": "q", "text": "<task-notification>"},
+        {"what": "prompt", "prompt_id": "q", "text": "<task-notification>", "automatic": True},
         {"what": "prompt", "text": "and that"},
         {"what": "prompt", "text": "and that"},
     )

@@ -11,7 +11,7 @@ from gitgates.core.policy import Need, policy_gates
 from gitgates.core.types import BLOCK, Verdict
 from gitgates.engine.hooks import host_limit_s, matches_hook
 from gitgates.hosts.capabilities import express
-from gitgates.session.facts import ToldEntry
+from gitgates.session.facts import WarningEntry
 from gitgates.session.needs import agent_hooks
 
 TYPE_CHECKING = False
@@ -88,7 +88,7 @@ def _decide_ending(call: Call) -> Verdict:
     if call.is_unchanged:
         call.rests_on["gates"] = "nothing has changed since the session began"
         # What has been undone needs no warning any more.
-        return Verdict(entries=(ToldEntry(),) if call.session.warnings else ())
+        return Verdict(entries=(WarningEntry(hook="", text=""),) if call.session.warnings else ())
     # Loading what runs gates takes as long as asking git what has changed.
     from gitgates.features.gates.attempt import StopAttempt
     from gitgates.features.gates.event import plan_run
@@ -115,6 +115,6 @@ def _add_context(call: Call) -> Verdict:
     if payload.kind == "prompt" and not payload.agent_id and (warnings := call.session.warnings):
         return Verdict(
             to_agent="\n\n".join([text for _hook, text in warnings if text]),
-            entries=(ToldEntry(),),
+            entries=(WarningEntry(hook="", text=""),),
         )
     return Verdict()
