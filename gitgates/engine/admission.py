@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 
 from gitgates.core.policy import lenders
-from gitgates.core.record import Record
 from gitgates.engine.command import ACTIVE
+from gitgates.engine.job import Admission
 from gitgates.engine.plan import OFF, REUSE, is_reusable
 from gitgates.proc.pool import open_pool, release
 
@@ -26,21 +26,6 @@ if TYPE_CHECKING:
 
 _WAIT_S = 0.02  # for another run that is computing the same
 _FEWEST = 4  # paths of a process of a parallel gate, as in the pre-commit framework
-
-
-class Admission(Record):
-    """A gate that need not wait."""
-
-    step: Step | None  # what is to run; None: nothing, all is reused
-    candidate: Candidate | None = None  # for the reuse of its pass
-    at_once: int = 1  # how many processes of it may run at the same time
-    slots: tuple[int, ...] = ()  # locked for them, the same number for each
-    is_remote: bool = False  # it is to run on the server
-
-    @property
-    def reused(self) -> str:
-        """Where the passes come from that are reused; empty if none is."""
-        return self.candidate.reused if self.candidate else ""
 
 
 def reuse_of(

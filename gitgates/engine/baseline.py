@@ -16,10 +16,9 @@ from gitgates.core.clean import counted, plain
 from gitgates.core.errors import ConfigError, GitgatesError
 from gitgates.engine.accepted import read_accepted
 from gitgates.engine.base import Base, checked_tree, find_base, merged_into
-from gitgates.engine.completeness import read_signs, why_incomplete, why_stopped
+from gitgates.engine.completeness import read_signs, why_incomplete, why_several, why_stopped
 from gitgates.engine.failures import MOST_FAILURES, MOST_RECOGNISED, number, recognise
 from gitgates.engine.plan import REUSE, is_given_paths
-from gitgates.engine.single_tool import why_several
 from gitgates.engine.walk import describe
 from gitgates.git.repo import without_git
 from gitgates.store.files import read_or_empty
@@ -43,6 +42,8 @@ class KnownFailures:
 
     `checkout`: the private checkout that the gate ran in, or None.
     """
+
+    HOW = "failed; runs on"
 
     def __init__(self, step: Step, plan: Plan, repo: Repo, checkout: Repo | None) -> None:
         self._step, self._plan, self._repo, self._checkout = step, plan, repo, checkout

@@ -1,21 +1,24 @@
-"""Whether a tool has looked at everything, by what it prints itself. Cold and pure.
+"""Whether a gate's tool has looked at everything, by what it prints itself. Cold and pure.
 
 Behind a known failure may be new ones: a tool that ends at the first error, or skips the rest of a
 file, has not found them. So each tool has to say that it has looked at everything, and how much it
 has found; completeness.toml has the signs of each.
+
+A gate has to run one tool only. In `ruff check && mypy`, mypy does not run where ruff fails; in
+`ruff check; mypy`, the failures of mypy are not those that the preset of ruff knows.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 
 from gitgates.core.clean import plain_line
 from gitgates.core.record import Record
 from gitgates.engine.failures import short_lines
 from gitgates.engine.preset_tables import either
 from gitgates.engine.sarif_results import why_log_incomplete
-from gitgates.engine.single_tool import echoed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,6 +45,42 @@ _WRAPPERS = (
     r"^\W?ELIFECYCLE\W[^\n]*$|^error Command failed with exit code \d+\.$",
     r"^error: [Rr]ecipe [^\n]* failed [^\n]*$",
 )
+
+_SHELLS = ("sh", "bash", "dash", "ksh", "zsh")
+_PIPES = ("|", "|&")
+_ENDS = frozenset("();&|")
+# Words before a command, which belong to the shell.
+_BEFORE = (
+    *("!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"),
+    *("time", "exec", "env", "nice"),
+)
+_NO_COMMANDS = ("for", "case", "esac", "in")
+# What prepares, or shows, and checks nothing.
+_HARMLESS = (
+    *(
+        ".",
+        ":",
+        "[",
+        "[[",
+        "cat",
+        "cd",
+        "command",
+        "cp",
+        "echo",
+        "exit",
+        "export",
+        "false",
+        "grep",
+        "head",
+    ),
+    *("local", "ls", "mkdir", "mktemp", "mv", "popd", "printf", "pushd", "read", "return", "rm"),
+    *("set", "shift", "shopt", "sleep", "source", "tail", "tee", "test", "touch", "trap", "true"),
+    *("type", "ulimit", "umask", "unset", "wait", "which"),
+)
+_INSTALLS = ("ci", "i", "install", "sync")  # second words
+# npm, pnpm, yarn and bun print what they start.
+_ECHOED = re.compile(r"^(?:> \S[^\n]*\n>|yarn run [^\n]*\n\$|\A\$) (\S[^\n]*)", re.MULTILINE)
+_FAILED_HOOK = re.compile(r"^[^\n]+\.{3}[^\n]*Failed$", re.MULTILINE)  # of the pre-commit framework
 
 
 class Signs(Record):
@@ -152,7 +191,7 @@ def _asked(gate: Gate, text: str) -> str:
     """Return what a gate runs, as far as that is seen: npm and others print what they start."""
     command: Any = gate.command or ""
     words = command if isinstance(command, str) else " ".join(command)
-    return "\n".join([*(f"{name}={value}" for name, value in gate.env), words, *echoed(text)])
+    return "\n".join([*(f"{name}={value}" for name, value in gate.env), words, *_echoed(text)])
 
 
 def _search(pattern: str, text: str) -> re.Match[str] | None:
@@ -161,3 +200,56 @@ def _search(pattern: str, text: str) -> re.Match[str] | None:
 
 def _shown(text: str) -> str:
     return plain_line(text, _SHOWN)
+
+
+# One tool, or several.
+
+
+def why_several(gate: Gate, text: str) -> str:
+    """Return why a gate has not run, or not shown, one tool only; empty: it has."""
+    for command in (_shell_command(gate), *_echoed(text)):
+        tools = list(_tools(command))
+        if len(tools) > 1:
+            return f"its command runs more than one tool: `{tools[0]}`, `{tools[1]}`"
+    hooks = len(_FAILED_HOOK.findall(text))
+    return f"{hooks} hooks have failed" if hooks > 1 else ""
+
+
+def _echoed(text: str) -> list[str]:
+    """Return the commands that a script has started, by its output."""
+    return _ECHOED.findall(text)
+
+
+def _shell_command(gate: Gate) -> str:
+    if not isinstance(gate.command, tuple):
+        return gate.command or ""
+    program, *arguments = gate.command
+    is_shell = os.path.basename(program) in _SHELLS and arguments[:1] == ["-c"]
+    return "".join(arguments[1:2]) if is_shell else ""
+
+
+def _tools(command: str) -> Iterator[str]:
+    """Yield the name of each program that a shell starts, and that may check something."""
+    words = shlex.shlex(command.replace("\\\n", " ").replace("\n", " ; "), punctuation_chars=True)
+    words.whitespace_split, words.commenters = True, ""
+    parts: list[list[str]] = [[]]
+    try:
+        for word in words:
+            if word not in _PIPES and _ENDS.issuperset(word):
+                parts.append([])
+            else:
+                parts[-1].append(word)
+    except ValueError:
+        return  # it is not closed: the shell says so
+    for part in parts:
+        if part and (tool := _tool(part)):
+            yield tool
+
+
+def _tool(words: list[str]) -> str:
+    """Return the program of a command; empty for one that checks nothing."""
+    while words and (words[0] in _BEFORE or re.match(r"\w+=", words[0])):
+        words = words[1:]
+    if not words or words[0].startswith("#") or words[0] in (*_HARMLESS, *_NO_COMMANDS):
+        return ""
+    return "" if any(word in _INSTALLS for word in words[1:2]) else os.path.basename(words[0])

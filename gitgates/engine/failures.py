@@ -111,17 +111,13 @@ def split(
 
     Raises: TimeoutError where the regular expression takes too long.
     """
-    limit = MOST_BYTES if _is_preset(pattern) else MOST_BYTES_OF_OWN
-    text = _below(plain(_bounded(output, limit)), root_abs)
-    if _is_json(pattern):
+    preset = _is_preset(pattern)
+    text = plain(_bounded(output, MOST_BYTES if preset else MOST_BYTES_OF_OWN))
+    document = text
+    if preset and _is_json(pattern):
         document = _bounded(output, MOST_BYTES_OF_JSON).decode("utf-8", "replace")
-        recognised = _recognise_json(document, pattern, root_abs, counts_warnings=counts_warnings)
-    else:
-        recognised = _find(
-            short_lines(text), pattern, MOST_FAILURES, counts_warnings=counts_warnings
-        )
-    failures = list(islice(recognised, MOST_FAILURES))
-    return tuple(_number(failures, gate, folder)) or (_whole(text, gate),)
+    recognised = _find(document, pattern, root_abs, MOST_FAILURES, counts_warnings=counts_warnings)
+    return tuple(_number(recognised, gate, folder)) or (_whole(_below(text, root_abs), gate),)
 
 
 def recognise(text: str, gate: Gate, root_abs: str) -> list[ParsedFailure]:
@@ -129,12 +125,7 @@ def recognise(text: str, gate: Gate, root_abs: str) -> list[ParsedFailure]:
 
     Raises: TimeoutError where the regular expression takes too long.
     """
-    if _is_json(gate.failures):
-        recognised = _recognise_json(text, gate.failures, root_abs, counts_warnings=True)
-    else:
-        text = short_lines(_below(text, root_abs))
-        recognised = _find(text, gate.failures, MOST_RECOGNISED, counts_warnings=True)
-    return list(islice(recognised, MOST_RECOGNISED))
+    return _find(text, gate.failures, root_abs, MOST_RECOGNISED, counts_warnings=True)
 
 
 def number(parsed: list[ParsedFailure], gate: Gate) -> tuple[Failure, ...]:
@@ -163,15 +154,6 @@ def _is_json(pattern: str) -> bool:
     return pattern in OF_JSON
 
 
-def _recognise_json(
-    document: str, preset: str, root_abs: str, *, counts_warnings: bool
-) -> Iterator[ParsedFailure]:
-    from gitgates.engine.presets import preset_of  # as above
-
-    for failure in preset_of(preset, counts_warnings=counts_warnings)(document):
-        yield ParsedFailure(*(_below(field, root_abs) for field in failure))
-
-
 def compare_failures(before: tuple[Failure, ...], now: tuple[Failure, ...]) -> FailureChanges:
     """Return what is new, unchanged and resolved; the unchanged with their present titles."""
     old_fingerprints = {failure.fingerprint for failure in before}
@@ -196,23 +178,34 @@ def _below(text: str, root_abs: str) -> str:
     return text.replace(f"{root}/", "") if root else text
 
 
-def _find(text: str, pattern: str, most: int, *, counts_warnings: bool) -> Iterator[ParsedFailure]:
-    if _is_preset(pattern):
-        from gitgates.engine.presets import preset_of  # as above
+def _find(
+    text: str, pattern: str, root_abs: str, most: int, *, counts_warnings: bool
+) -> list[ParsedFailure]:
+    """Return what a pattern finds, with paths below `root_abs` relative to it."""
+    if not _is_preset(pattern):
+        titles = _titles(pattern, short_lines(_below(text, root_abs)), most)
+        return [ParsedFailure(title=title, message=title) for title in titles]
+    from gitgates.engine.presets import preset_of  # as above
 
-        yield from preset_of(pattern, counts_warnings=counts_warnings)(text)
-        return
+    find = preset_of(pattern, counts_warnings=counts_warnings)
+    if not _is_json(pattern):
+        return list(islice(find(short_lines(_below(text, root_abs))), most))
+    return [
+        ParsedFailure(*(_below(field, root_abs) for field in failure))
+        for failure in islice(find(text), most)
+    ]
+
+
+def _titles(pattern: str, text: str, most: int) -> list[str]:
     try:
         regex = re.compile(pattern, re.MULTILINE) if pattern else None
     except (re.error, OverflowError, RecursionError):
         regex = None  # the configuration has been checked; a damaged one must not end the run
-    for title in compute(lambda: _titles(regex, text, most), LIMIT_S) if regex else ():
-        yield ParsedFailure(title=title, message=title)
-
-
-def _titles(pattern: re.Pattern[str], text: str, most: int) -> list[str]:
-    matches = (match[0] for match in pattern.finditer(text))
-    return list(islice((title for title in matches if title.strip()), most))
+    if regex is None:
+        return []
+    matches = (match[0] for match in regex.finditer(text))
+    titles = (title for title in matches if title.strip())
+    return compute(lambda: list(islice(titles, most)), LIMIT_S)
 
 
 def _number(failures: list[ParsedFailure], gate: str, folder: str) -> Iterator[Failure]:

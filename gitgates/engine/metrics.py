@@ -1,6 +1,8 @@
 """Numbers in the output of gates: found, compared, recorded for the content that was measured.
 
-Cold: only a gate that names metrics loads this.
+Cold: only a gate that names metrics loads this. A ratchet compares them with those of the merge
+base. What has nothing to be compared with is no pass: its status is `unchecked`, unless the base
+itself shows that there was nothing yet.
 """
 
 from __future__ import annotations
@@ -9,30 +11,50 @@ import re
 import time
 from functools import partial
 
+from gitgates.config.load import checked, load
 from gitgates.core.clean import plain
 from gitgates.core.errors import GitgatesError
-from gitgates.engine.base import checked_tree, find_base, merged_into
+from gitgates.core.policy import lenders
+from gitgates.core.record import lazy
+from gitgates.core.types import Config
+from gitgates.engine.base import Base, checked_tree, find_base, merged_into
+from gitgates.engine.walk import describe
 from gitgates.git.repo import without_git
+from gitgates.git.settings import settings_in
 from gitgates.proc.bounded import LIMIT_S, compute
-from gitgates.store.proofs import append, proof_of
+from gitgates.store.proofs import append, definition_of, of_content, proof_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
 
     from gitgates.core.types import Gate, GateResult, Plan
-    from gitgates.engine.base import Base
-    from gitgates.engine.ratchet import Ratchet
-    from gitgates.git.repo import Repo
+    from gitgates.git.repo import Git, Repo
 
+MEASURE = "measure"
+_DIGITS = 9  # of a difference; floats have 70.4 - 70.3 > 0.1
+_NO_NUMBERS = ("timed-out", "killed", "not-started")
 _MOST = 1e12
 
 
 class Measurement:
-    """The numbers of one gate, from its start to its end."""
+    """The numbers of one gate, from its start to its end. `is_stopped`: nobody waits for them."""
 
-    def __init__(self, gate: Gate, plan: Plan, repo: Repo, checkout: Repo | None) -> None:
+    HOW = "measures"
+
+    def __init__(
+        self,
+        gate: Gate,
+        plan: Plan,
+        repo: Repo,
+        checkout: Repo | None,
+        *,
+        say: Callable[[str], None],
+        is_stopped: Callable[[], bool],
+    ) -> None:
         self._gate, self._repo, self._hook = gate, repo, plan.event.name
+        self._say, self._is_stopped = say, is_stopped
         self._commit = self._tree = self._trouble = ""
         self._ratchet: Ratchet | None = None
         measured_repo = checkout._replace(env=without_git(checkout.env)) if checkout else repo
@@ -41,26 +63,38 @@ class Measurement:
             self._commit = git.resolve("HEAD^{commit}")
             self._tree = checked_tree(plan.event, repo, measured_repo if checkout else None)
             if gate.ratchet:
-                from gitgates.engine.ratchet import Ratchet  # most metrics are only recorded
-
                 base = find_base(git, merged=merged_into(plan.event, repo))
                 self._ratchet = Ratchet(gate, repo, git, self._tree, base=base)
         except (GitgatesError, OSError) as error:
             self._trouble = str(error)
 
     @property
-    def base_to_run(self) -> Base | None:
-        """The content that the gate is to run on as well, before it can be judged."""
-        return self._ratchet.base if self._ratchet and self._ratchet.is_due else None
+    def is_due(self) -> bool:
+        """Whether the gate is to run on the base as well, before it can be judged."""
+        return bool(self._ratchet and self._ratchet.is_due)
 
-    def judge(
-        self, result: GateResult, is_stopped: Callable[[], bool] = lambda: False
-    ) -> GateResult:
-        """Return the result of a gate with its numbers, failed where its ratchet does not hold."""
+    @property
+    def base(self) -> Base:
+        """The content that its numbers are compared with."""
+        return (self._ratchet and self._ratchet.base) or Base()
+
+    def judge(self, result: GateResult) -> GateResult:
+        """Return the result of a gate with its numbers, failed where its ratchet does not hold.
+
+        The numbers are recorded for the content that was measured.
+        """
         if result.status not in ("passed", "unchecked", "failed"):
             return result
-        numbers, slow = find_numbers(self._gate, result.output, is_stopped)
-        result = result._replace(metrics=numbers)
+        numbers, slow = find_numbers(self._gate, result.output, self._is_stopped)
+        result = self._compare(result._replace(metrics=numbers), slow)
+        if numbers:
+            try:
+                self._record(result)
+            except OSError as error:
+                self._say(f"the metrics of {result.gate} were not recorded: {error.strerror}")
+        return result
+
+    def _compare(self, result: GateResult, slow: str) -> GateResult:
         if result.status == "failed":
             return result
         reason = _say_slow(slow) if slow else ""
@@ -72,27 +106,150 @@ class Measurement:
         return self._ratchet.judge(result)
 
     def judge_with_base(
-        self, at_base: GateResult, result: GateResult, is_stopped: Callable[[], bool]
+        self, at_base: GateResult, _base_root_abs: str, result: GateResult
     ) -> GateResult:
-        """Return the judged result of a gate that has run on the base, too.
-
-        Raises: OSError where the numbers of the base cannot be recorded.
-        """
-        base_numbers, slow = find_numbers(self._gate, at_base.output, is_stopped)
+        """Return the judged result of a gate that has run on the base, too."""
+        if not self._ratchet:
+            return result
+        base_numbers, slow = find_numbers(self._gate, at_base.output, self._is_stopped)
         if slow:
             at_base = at_base._replace(status="timed-out", reason=_say_slow(slow))
-        return self._ratchet.judge_with(base_numbers, at_base, result) if self._ratchet else result
+        try:
+            return self._ratchet.judge_with(base_numbers, at_base, result)
+        except OSError as error:
+            reason = f"nothing was compared: metrics cannot be recorded: {error.strerror}"
+            return result._replace(status="unchecked", reason=reason)
 
-    def record(self, result: GateResult) -> None:
-        """Record the numbers for the content that was measured.
-
-        Raises: OSError where they cannot be written.
-        """
-        if not result.metrics:
-            return
+    def _record(self, result: GateResult) -> None:
         seen = {"content": self._tree, "base": self._commit, "root_abs": self._repo.root_abs}
         proof = proof_of(self._gate, result, hook=self._hook, numbers=dict(result.metrics), **seen)
         append(self._repo.shared_state_abs, [proof])
+
+
+class Ratchet:
+    """The comparison of one gate's numbers with those of a base."""
+
+    def __init__(self, gate: Gate, repo: Repo, git: Git, tree: str, *, base: Base | None) -> None:
+        self._gate, self._repo, self._git, self._tree = gate, repo, git, tree
+        self.base = base
+        self.is_due = False  # whether the gate is to be run on the base now
+
+    def judge(self, result: GateResult) -> GateResult:
+        """Return the result of a gate that passed, or had nothing to check: failed where worse."""
+        base = self.base
+        if base is None:
+            return _begin(result, "no earlier commit found")
+        if not base.commit:
+            return _not_compared(result, base.why_none)
+        if base.tree == self._tree:
+            return result
+        return self._compare(result, *self._recorded(base.tree))
+
+    def judge_with(
+        self, base_numbers: Mapping[str, float], at_base: GateResult, result: GateResult
+    ) -> GateResult:
+        """Return the same, with the numbers and the result of the gate on the base.
+
+        Raises: OSError where they cannot be recorded.
+        """
+        self.is_due = False
+        base = self.base
+        if base is None or at_base.status in _NO_NUMBERS:
+            base_name = base.name if base else "the base"
+            return _not_compared(result, f"at {base_name}, it {describe(at_base)}")
+        seen = {"content": base.tree, "base": base.commit, "root_abs": self._repo.root_abs}
+        proof = proof_of(self._gate, at_base, hook=MEASURE, numbers=dict(base_numbers), **seen)
+        append(self._repo.shared_state_abs, [proof])
+        return self._compare(result, base_numbers, proof.definition)
+
+    def _compare(
+        self, result: GateResult, before: Mapping[str, float], definition: str
+    ) -> GateResult:
+        absent = [name for name, _pattern, _better in self._gate.metrics if name not in before]
+        is_measured = definition == definition_of(self._gate)
+        if absent and self._gate.ratchet == MEASURE and not is_measured:
+            self.is_due = True
+            return result
+        base = self.base or Base()
+        if worse := self._worse(result.metrics, before):
+            reason = f"{'; '.join(worse)} at {base.name}"
+            return result._replace(status="failed", exit_status=None, reason=reason)
+        if not absent:
+            return result
+        names = ", ".join(f"`{name}`" for name in absent)
+        if is_measured:
+            return _begin(result, f"{base.name} has no {names} yet")
+        if not (unknown := [name for name in absent if name in self._base_metrics]):
+            return _begin(result, f"{base.name} does not ask for {names}")
+        names = ", ".join(f"`{name}`" for name in unknown)
+        why = f'no {names} is recorded for {base.name}; `ratchet = "{MEASURE}"` measures it'
+        return _not_compared(result, why)
+
+    def _worse(self, numbers: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
+        worse = []
+        for name, _pattern, better in self._gate.metrics:
+            if name not in before:
+                continue
+            base_number, number = before[name], numbers.get(name)
+            sign = 1 if better == "higher" else -1
+            if number is None:
+                worse.append(f"`{name}` is not in its output, and was {base_number:.12g}")
+            elif round(sign * (base_number - number), _DIGITS) > self._gate.tolerance:
+                worse.append(f"`{name}` is {number:.12g}, and was {base_number:.12g}")
+        return worse
+
+    def _recorded(self, tree: str) -> tuple[Mapping[str, float], str]:
+        """Return the gate's newest numbers for a tree, and the definition that measured them.
+
+        Those of this clone, or of a trusted signer.
+        """
+        proofs = of_content(self._repo.shared_state_abs, tree)
+        mine = [proof for proof in proofs if proof.gate == self._gate.name]
+        if found := [proof for proof in mine if proof.numbers or proof.hook == MEASURE]:
+            return found[-1].numbers, found[-1].definition
+        try:
+            newest = max(self._signed(tree), key=lambda proof: proof.time_s, default=None)
+        except GitgatesError:
+            newest = None  # what others have measured cannot be read: it is not compared with
+        return (newest.numbers, "") if newest else ({}, "")
+
+    def _signed(self, tree: str) -> Iterator[Any]:
+        """Yield what trusted signers have measured with this gate on a tree."""
+        repo = self._repo
+        config = load(repo.root_abs, repo.config_cache_abs) or Config()
+        for lend in lenders(config, "signed_evidence"):
+            for statement in lend(repo, config, lambda _text: None).of_tree(tree)[0]:
+                yield from [
+                    proof
+                    for proof in statement.gates
+                    if proof.gate == self._gate.name and proof.numbers and not proof.origin
+                ]
+
+    @lazy
+    def _base_metrics(self) -> tuple[str, ...]:
+        """Return the metrics that the configuration of the base measures, or may measure."""
+        current_names = tuple(name for name, _pattern, _better in self._gate.metrics)
+        base = self.base or Base()
+        try:
+            config = checked(*settings_in(self._git, (base.commit,)))
+        except GitgatesError:
+            return current_names  # assume the same
+        gates = config.gates if config else ()
+        return tuple(
+            name for gate in gates if gate.name == self._gate.name for name, *_rest in gate.metrics
+        )
+
+
+def _begin(result: GateResult, why: str) -> GateResult:
+    if result.status == "unchecked":
+        return result
+    return result._replace(reason=f"comparison starts with the next run: {why}")
+
+
+def _not_compared(result: GateResult, why: str) -> GateResult:
+    if result.status == "unchecked":
+        return result
+    return result._replace(status="unchecked", reason=f"nothing was compared: {why}")
 
 
 def _say_slow(name: str) -> str:

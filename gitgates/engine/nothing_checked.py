@@ -9,7 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gitgates.core.types import Decision, Gate, GateResult
+    from gitgates.core.types import Gate, GateResult
 
 # Parts of what tools print when they had nothing to check, in lower case. Every output is searched
 # for these, so that a hook imports `re` only where one of them is there.
@@ -113,12 +113,6 @@ def _reason(plain: bytes, count: int) -> str:
     if not stated or re.search(_WORK, plain):
         return ""
     return stated["words"].decode("utf-8", "replace").strip()[:_LONGEST]
-
-
-def unchecked_gates(decision: Decision) -> tuple[str, ...]:
-    """Return the gates of a run that had nothing to check, in the order of the run."""
-    idle = (v.result.gate for v in decision.visits if v.result.status == "unchecked")
-    return tuple(dict.fromkeys(idle))
 
 
 def _of_framework(result: GateResult) -> GateResult:

@@ -18,7 +18,7 @@ from gitgates.core.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from typing import TypeAlias
 
     from gitgates.git.repo import Repo
@@ -80,11 +80,9 @@ def make_plan(config: Config, hook: Hook, event: Event, skips: Mapping[str, str]
         for name in reachable(names, gates)
     )
     if any(step.gate.after for step in steps):
-        from gitgates.engine.order import in_order, with_order  # few gates have `after`
-
         chains = {name: reachable((name,), gates) for name in names}
-        steps = with_order(chains, steps, gates)
-        names = in_order(names, chains, steps)
+        steps = _with_order(chains, steps, gates)
+        names = _in_order(names, chains, steps)
     strays = [
         f"{by} names an unknown gate: `{name}`"
         for name, by in skips.items()
@@ -108,6 +106,46 @@ def reachable(names: tuple[str, ...], gates: Mapping[str, Gate]) -> tuple[str, .
         if gate := gates.get(name):
             waiting += [a for a in (gate.on_pass, gate.on_fail) if a not in ACTIONS]
     return tuple(reached)
+
+
+def _with_order(
+    chains: Mapping[str, tuple[str, ...]], steps: tuple[Step, ...], gates: Collection[str]
+) -> tuple[Step, ...]:
+    """Return the steps with the listed gates that each waits for.
+
+    `chains` has what the actions of each listed gate lead to, itself included: one waits for all
+    of that. `gates` are those that are defined.
+    """
+    return tuple(_with_after(step, chains, gates) if step.gate.after else step for step in steps)
+
+
+def _with_after(step: Step, chains: Mapping[str, tuple[str, ...]], gates: Collection[str]) -> Step:
+    name, wanted = step.gate.name, step.gate.after
+    after = tuple(head for head, chain in chains.items() if not set(wanted).isdisjoint(chain))
+    fault = step.fault
+    if unknown := [other for other in wanted if other not in gates]:
+        fault = f"`after` of gate `{name}` names an unknown gate: `{unknown[0]}`"
+    return step._replace(after=after, fault=fault)
+
+
+def _in_order(
+    listed: tuple[str, ...], chains: Mapping[str, tuple[str, ...]], steps: tuple[Step, ...]
+) -> tuple[str, ...]:
+    """Return the listed names so that each gate comes after those that its chain waits for.
+
+    Where two would have to wait for each other, the order of the list decides.
+    """
+    after = {step.gate.name: step.after for step in steps}
+    before = {
+        head: {other for name in chain for other in after[name]} - {head}
+        for head, chain in chains.items()
+    }
+    waiting, order = list(listed), []
+    while waiting:
+        name = next((name for name in waiting if before[name].isdisjoint(waiting)), waiting[0])
+        waiting.remove(name)
+        order.append(name)
+    return tuple(order)
 
 
 def _make_step(

@@ -7,9 +7,11 @@ of which all runs of a user share the same number, as they do with the slots of 
 from __future__ import annotations
 
 import contextlib
+import time
 
 from gitgates.core.record import Record
 from gitgates.core.types import Ending
+from gitgates.engine.job import Job
 from gitgates.engine.plan import REMOTE
 from gitgates.proc.pool import open_pool, release
 from gitgates.store.proofs import digest, remote_name
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from gitgates.core.types import Command
+    from gitgates.core.types import Command, GateResult
+    from gitgates.engine.change_detector import GateChanges
+    from gitgates.engine.job import Admission, RunContext
     from gitgates.engine.walk import Due
 
 
@@ -37,6 +41,53 @@ class RemoteAttempt(Record):
 
     spent_s: float = 0.0
     reason: str = ""
+
+
+class RemoteJob(Job):
+    """A gate that runs on a server: a child here has each command run there."""
+
+    is_remote = True
+
+    def __init__(
+        self,
+        due: Due,
+        admission: Admission,
+        changes: GateChanges,
+        context: RunContext,
+        *,
+        server: RemoteRun,
+    ) -> None:
+        self._server = server
+        self._asks: Command | None = None  # the child here
+        self._before = b""  # the output of the commands before it
+        self._action_digest = ""  # of what has run there
+        super().__init__(due, admission, changes, context)
+
+    def _prepared(self, command: Command, left_s: float) -> tuple[Command, str]:
+        context = self._context
+        self._asks = self._server.gates.command(
+            *(self.step, command),
+            root_abs=context.root_abs,
+            run_abs=context.run_abs,
+            within_s=left_s,
+        )
+        self._before = self.capture.captured()[0]
+        return self._asks, ""
+
+    def _take(self, ending: Ending) -> bool:
+        spent_s = time.monotonic() - self.began
+        result = self._server.result_of(self.due, self._asks, ending, spent_s)
+        if result.ending is None:
+            return False
+        self.reused, self._action_digest = result.reused, result.action_digest
+        if result.output is not None:
+            self.capture.replace(self._before + result.output)
+        return super()._take(result.ending)
+
+    def result(self) -> GateResult:
+        """Return how the gate has ended there, before anybody judges it."""
+        where = "" if self.endings[-1].not_started else self._server.place
+        return super().result()._replace(where=where, action_digest=self._action_digest)
 
 
 class RemoteRun:
@@ -139,7 +190,15 @@ class RemoteRun:
         if self._pool:
             self._pool.close()
 
-    def result_of(self, due: Due, command: Command, ending: Ending, spent_s: float) -> RemoteResult:
+    def job(
+        self, due: Due, admission: Admission, changes: GateChanges, context: RunContext
+    ) -> RemoteJob:
+        """Return a gate that runs there."""
+        return RemoteJob(due, admission, changes, context, server=self)
+
+    def result_of(
+        self, due: Due, command: Command | None, ending: Ending, spent_s: float
+    ) -> RemoteResult:
         """Return what happened to a gate, after `spent_s`, when its child here has ended."""
         end, gate = self.gates.end_of(command, ending), due.step.gate.name
         for note in end.notes:

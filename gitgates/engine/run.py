@@ -2,96 +2,46 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from gitgates.core.errors import GitgatesError, Interrupted, LockError
 from gitgates.core.policy import lenders
-from gitgates.core.record import Record
 from gitgates.core.types import (
     ALLOW,
     AS_COMMITTED,
-    AS_IS,
     HIDDEN,
-    Command,
     Config,
     Decision,
-    Ending,
     GateResult,
     Plan,
 )
-from gitgates.engine.admission import Admission, Admissions, reuse_of
+from gitgates.engine.admission import Admissions, reuse_of
 from gitgates.engine.change_detector import ChangeDetector
-from gitgates.engine.command import (
-    NOT_FOUND,
-    gate_env,
-    is_running_here,
-    make_commands,
-    make_result,
-    split,
-    with_hook,
-)
+from gitgates.engine.command import is_running_here
+from gitgates.engine.job import BaseJob, Job, RunContext, RunOptions
 from gitgates.engine.plan import (
     AUDIT,
     OFF,
     REMOTE,
     REUSE,
     has_types,
-    is_given_paths,
     looks_up,
 )
 from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
-from gitgates.proc.call import argument_limit
-from gitgates.proc.processes import Capture, Child, Group, SignalPipe
-from gitgates.store import runs
+from gitgates.proc.processes import Child, Group, SignalPipe
 from gitgates.store.files import remove_file
 from gitgates.worktree.isolate import Isolation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
-    from gitgates.core.types import Place, Step
-    from gitgates.engine.base import Base
-    from gitgates.engine.baseline import KnownFailures
-    from gitgates.engine.change_detector import GateChanges
     from gitgates.engine.listener import Listener
-    from gitgates.engine.metrics import Measurement
     from gitgates.engine.remote import RemoteRun
     from gitgates.git.repo import Repo
-    from gitgates.observed.unchanged import Dependencies
-    from gitgates.proc.watchdog import Watchdog
-    from gitgates.worktree.checkouts import Checkout
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
-_STRACE_BYTES = 4096  # of arguments in front of those of a gate that is observed
 _NOTABLE_S = 0.1  # a gate that takes less starts in any order
-
-
-class Deadline(Record):
-    """The end of the time that all gates of an event have together."""
-
-    at: float  # of the monotonic clock
-    limit_s: float  # what it was in the beginning, for people
-
-    def left_s(self) -> float:
-        """Return how much of it is left; 0 if it is over."""
-        return max(self.at - time.monotonic(), 0.0)
-
-
-class RunOptions(Record):
-    """The options of one run."""
-
-    checkout: Repo | None = None  # a private checkout that gates run in
-    locks: bool = True  # False: nobody that wants to change the files waits for it
-    deadline: Deadline | None = None
-    logs_abs: str = ""  # where the gates' logs go; empty: into a new run
-    began_ns: int = 0  # when the event arrived, by the wall clock; 0: irrelevant
-    earlier: Mapping[tuple[str, int], GateResult] = {}  # results that are already final
-    is_urgent: bool = False  # a person waits for it: it is served before agents' runs
-    place: Place = AS_IS
-    # Makes a new plan, once files are hidden: of types that they may not have had before.
-    plan_again: Callable[[], Plan] | None = None
 
 
 class InterruptedRun(Interrupted):
@@ -135,7 +85,10 @@ def run_plan(
                 if options.plan_again and isolation.hidden and has_types(plan):
                     plan = options.plan_again()
                 listener.planned(plan)
-                run = _Run(plan, config, repo, options, listener=listener, isolation=isolation)
+                context = RunContext(
+                    plan, config, repo, options, listener=listener, isolation=isolation
+                )
+                run = _Run(context)
                 try:
                     with Group(signals, listener.tick if listener.live else None) as group:
                         decision = run.loop(group)
@@ -147,93 +100,44 @@ def run_plan(
         from gitgates.engine.reuse_preview import audited  # seldom needed
 
         decision = audited(decision)
-    decision = decision._replace(notes=(*decision.notes, *isolation.notes), run_abs=run.run_abs)
+    decision = decision._replace(notes=(*decision.notes, *isolation.notes), run_abs=context.run_abs)
     return run.reuse.finished(decision) if run.reuse else decision
-
-
-class _Job:
-    """One running gate: its remaining commands, the exits of those that ran, the output."""
-
-    def __init__(
-        self,
-        due: Due,
-        commands: list[Command],
-        *,
-        capture: Capture,
-        changes: GateChanges,
-        admission: Admission,
-    ) -> None:
-        self.due = due
-        self.gate = due.step.gate
-        self.step = admission.step or due.step  # without what is reused
-        self.commands = commands
-        self.capture = capture
-        self.parts: list[Capture] = []  # of its processes, where they run at once
-        self.changes = changes
-        self.endings: list[Ending] = []
-        self.started = time.monotonic()
-        self.children: list[Child] = []
-        self.measurement: Measurement | None = None
-        self.admission = admission
-        self.at_once = admission.at_once
-        self.slots = [*admission.slots]
-        self.is_remote = admission.is_remote
-        self.asks: Command | None = None  # the child here that has a command run there
-        self.action_digest = ""  # a digest of what has run there
-        self.reused = ""  # where the result comes from, if it has not run there now
-        self.before = b""  # the output of the commands before this one
-        self.baseline: KnownFailures | None = None  # of a gate that failed
-        self.observer = admission.candidate.observer if admission.candidate else None
-        self.depends: Dependencies | None = None  # what it depended on, if that was seen
-        self.head_result: GateResult | None = None  # while it runs on what it is compared with
-        self.checkout: Checkout | None = None  # of that
-        self.shell = commands[0].shell
 
 
 class _Run:
     """The state of one run."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        config: Config,
-        repo: Repo,
-        options: RunOptions,
-        *,
-        listener: Listener,
-        isolation: Isolation,
-    ) -> None:
-        self.plan, self.config, self.repo, self.options = plan, config, repo, options
-        self.listener, self.isolation = listener, isolation
-        self.run_abs = runs.run_of(options.logs_abs) or runs.new_run(repo.state_abs)
-        self.logs_abs = options.logs_abs or f"{self.run_abs}/logs"
-        self.has_folder = False
+    def __init__(self, context: RunContext) -> None:
+        options, repo, listener = context.options, context.repo, context.listener
+        self.context, self.listener, self.repo, self.options = context, listener, repo, options
+        self.plan, self.config = context.plan, context.config
         self.results = {
             at: result
             for at, result in options.earlier.items()
             if result.reason not in (ENDED, CANCELLED)  # we ended it: not a result to continue from
         }
-        self.jobs: list[_Job] = []
+        self.jobs: list[Job] = []
         self.durations: Mapping[str, float] | None = None  # gate → how long it took earlier, in s
         self.is_cancelled = False  # by a gate that has blocked or stopped the run
         self.waits_since = 0.0  # that nothing runs, by the monotonic clock; 0: something does
         self.has_reported_wait = False
-        self.env = with_hook((options.checkout or repo).env, plan.event.name, repo.git_dir_abs)
-        self.watch = _watch() if plan.event.payload else None
+        isolation = context.isolation
         self.detector = ChangeDetector(
-            plan,
+            self.plan,
             repo,
             isolation,
             checkout=options.checkout,
             as_committed=isolation.hides or options.place == AS_COMMITTED,
             began_ns=options.began_ns,
         )
+        context.index = self.detector.index
         self.reuse = None
-        if looks_up(plan.steps):
-            self.reuse = reuse_of(plan, config, repo, options.checkout, say=listener.message)
-        self.remote = _remote(plan, config, repo, listener, is_urgent=options.is_urgent)
+        if looks_up(self.plan.steps):
+            say = listener.message
+            self.reuse = reuse_of(self.plan, self.config, repo, options.checkout, say=say)
+        self.remote = _remote(context)
         self.admissions = Admissions(
-            config,
+            self.config,
             repo.env,
             self.reuse,
             listener.message,
@@ -241,14 +145,10 @@ class _Run:
             remote=self.remote,
         )
         self.fixers = None
-        if isolation.locks and any(gate.writes for gate in config.gates):
+        if isolation.locks and any(gate.writes for gate in self.config.gates):
             from gitgates.worktree.fixers import FixerLock  # most have no gates that write
 
             self.fixers = FixerLock(repo.state_abs)
-        self.stdin_abs = ""
-        if plan.event.stdin and any(step.gate.pass_hook_input for step in plan.steps):
-            self._make_folder()
-            self.stdin_abs = runs.keep_stdin(self.run_abs, plan.event.stdin)
 
     def loop(self, group: Group) -> Decision:
         while True:
@@ -335,14 +235,8 @@ class _Run:
             self.fixers.release()
         self._note_durations()
         for job in self.jobs:
-            if job.checkout:
-                job.checkout.close()
-        if self.stdin_abs:
-            runs.discard_stdin(self.stdin_abs)
-        if self.watch:
-            self.watch.close()
-        if self.has_folder:
-            runs.prune(self.repo.state_abs, self.config.keep_runs, self.run_abs)
+            job.close()
+        self.context.close()
 
     def _note_durations(self) -> None:
         """Record how long the gates took that ran to their end, and not for some files only."""
@@ -362,14 +256,9 @@ class _Run:
             }
             note_durations(self.repo.shared_state_abs, seconds_by_gate)
 
-    def _make_folder(self) -> None:
-        """Create the folder of the run, when the first output is written."""
-        runs.make(self.run_abs)
-        self.has_folder = True
-
     def _start(self, due: Due, group: Group, *, is_remote: bool = False) -> bool:
         """Start a gate, if it may start; return whether it has to wait for another run."""
-        gate, room = due.step.gate, self._room()
+        gate, context = due.step.gate, self.context
         if self.jobs and gate.writes:
             return False
         fixers = self.fixers
@@ -378,11 +267,12 @@ class _Run:
         if reason := self._why_none_starts():
             self._conclude(due, GateResult(gate=gate.name, status="not-run", reason=reason))
             return False
-        admission = self.admissions.ask(due.step, self._commands, room, is_remote=is_remote)
+        admission = self.admissions.ask(
+            due.step, context.commands, self._room(), is_remote=is_remote
+        )
         if admission is None:
             return True
-        step = admission.step
-        if step is None:
+        if admission.step is None:
             passed = GateResult(
                 gate=gate.name,
                 status="passed",
@@ -391,23 +281,25 @@ class _Run:
             )
             self._conclude(due, passed)
             return False
-        log_abs = runs.log_abs(self.logs_abs, gate.name, due.generation)
         measurement = None
         if gate.metrics:
             from gitgates.engine.metrics import Measurement  # only for gates with metrics
 
-            measurement = Measurement(gate, self.plan, self.repo, self.options.checkout)
-        limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
-        capture = Capture(limit, log_abs, log_limit, self._make_folder)
-        changes = self.detector.begin(gate, step.paths, is_remote=is_remote)
-        commands = self._commands_at_once(step, admission.at_once)
-        job = _Job(due, commands, capture=capture, changes=changes, admission=admission)
-        job.measurement = measurement
-        if self.remote and not is_remote:
-            job.started -= self.remote.attempt(due).spent_s
+            measurement = Measurement(
+                *(gate, self.plan, self.repo, self.options.checkout),
+                say=self.listener.message,
+                is_stopped=lambda: bool(group.handle_signals()),
+            )
+        changes = self.detector.begin(gate, admission.step.paths, is_remote=is_remote)
+        if self.remote and is_remote:
+            job: Job = self.remote.job(due, admission, changes, context)
+        else:
+            job = Job(due, admission, changes, context)
+            job.began -= self.remote.attempt(due).spent_s if self.remote else 0.0
+        job.comparison = measurement
         self.listener.started(gate.name)
         self.jobs.append(job)
-        self._next_command(job, group)
+        self._go_on(job, group)
         return False
 
     def _conclude(self, due: Due, result: GateResult) -> None:
@@ -420,63 +312,18 @@ class _Run:
             return f"the {deadline.limit_s:g} s limit for all gates was reached before it started"
         return self.detector.why_none_starts()
 
-    def _commands_at_once(self, step: Step, at_once: int) -> list[Command]:
-        parts = split(step, at_once) if at_once > 1 else [step]
-        return [command for part in parts for command in self._commands(part)]
+    def _ended(self, child: Child, group: Group) -> None:
+        job = next(job for job in self.jobs if child in job.children)
+        if job.ended(child, is_over=bool(group.handle_signals())):
+            self._go_on(job, group)
+        else:
+            self._run_here(job)
 
-    def _commands(self, step: Step, base: Checkout | None = None) -> list[Command]:
-        repo, index = self.repo, self.detector.index
-        env, checkout = self.env, self.options.checkout
-        if base:
-            checkout, index = base.repo, None
-            env = with_hook(checkout.env, self.plan.event.name, repo.git_dir_abs)
-            existing = (path for path in step.paths if os.path.lexists(f"{base.root_abs}/{path}"))
-            step = step._replace(paths=tuple(existing))
-        by_folder = repo.found_by_folder or checkout
-        env = gate_env(
-            env,
-            self.plan.event,
-            step.gate,
-            index_file=index.value if index else "",
-            git_dir_abs="" if by_folder else repo.git_dir_abs,
-            root_abs=repo.root_abs,
-        )
-        env["GITGATES_RUN"] = self.isolation.token
-        return make_commands(
-            step,
-            self.plan.event,
-            root_abs=(checkout or repo).root_abs,
-            env=env,
-            stdin_abs=self.stdin_abs,
-            limit=argument_limit(env) - _STRACE_BYTES * bool(step.gate.reuse),
-        )
-
-    def _next_command(self, job: _Job, group: Group) -> None:
+    def _go_on(self, job: Job, group: Group) -> None:
         """Start the next commands of a gate; if there are none, the gate has ended."""
-        while job.commands and len(job.children) < job.at_once:
-            left_s = max(job.started + job.gate.timeout_s - time.monotonic(), 0.0)
-            if self.options.deadline:
-                left_s = min(left_s, self.options.deadline.left_s())
-            command = job.commands.pop(0)
-            if self.remote and job.is_remote:
-                root_abs = (self.options.checkout or self.repo).root_abs
-                command = job.asks = self.remote.gates.command(
-                    job.step, command, root_abs=root_abs, run_abs=self.run_abs, within_s=left_s
-                )
-                job.before = job.capture.captured()[0]
-            command, strace = self._traced(job, command)
-            child = group.start(command, left_s, self._capture_of_next(job), strace=strace)
-            if not isinstance(child, str):
-                job.children.append(child)
-                if self.isolation.rescue:
-                    self.isolation.rescue.note_group(child.pid)
-                if self.watch and not job.asks:  # which sees itself that we are gone
-                    self.watch.add(child.pid)
-                continue
-            if not self._note_ending(job, Ending(not_started=child)):
-                return
-            job.commands.clear()
-        if not job.children:
+        if not job.start_next(group):
+            self._run_here(job)
+        elif not job.children:
             self._finish(job, group)
         elif len(job.children) < job.at_once:
             job.at_once = len(job.children)
@@ -484,61 +331,7 @@ class _Run:
             self.admissions.give_back(job.slots[kept:])
             del job.slots[kept:]
 
-    def _traced(self, job: _Job, command: Command) -> tuple[Command, str]:
-        """Return the command of a gate as it is started, and the file of strace, if it has one."""
-        is_off = self.repo.env.get(REUSE) == OFF
-        if job.observer is None or job.is_remote or job.head_result or is_off:
-            return command, ""
-        try:
-            return job.observer.traced(command)
-        except OSError as error:
-            self.listener.message(f"{job.gate.name} is not observed: {error.strerror}")
-            job.observer.discard()
-            job.observer = None
-            return command, ""
-
-    def _capture_of_next(self, job: _Job) -> Capture:
-        """Return what takes the output of the next command: its own, where several run at once."""
-        if job.at_once == 1 and not job.parts:
-            return job.capture
-        log_abs = f"{job.capture.log_abs}.{len(job.parts)}"
-        limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
-        job.parts.append(Capture(limit, log_abs, log_limit, self._make_folder))
-        return job.parts[-1]
-
-    def _ended(self, child: Child, group: Group) -> None:
-        job = next(job for job in self.jobs if child in job.children)
-        job.children.remove(child)
-        ending = child.ending()
-        if child.strace and (ending.signal or ending.timed_out or ending.ended_by_us):
-            from gitgates.proc.descendants import Descendants  # where strace may be gone
-            from gitgates.proc.traced import STRACE
-
-            Descendants(f"{STRACE}={child.strace}").end()
-        if self.watch and not job.asks:
-            self.watch.remove(child.pid)
-        if not self._note_ending(job, ending):
-            return
-        if ending.timed_out or ending.ended_by_us or group.handle_signals():
-            job.commands.clear()
-        self._next_command(job, group)
-
-    def _note_ending(self, job: _Job, ending: Ending) -> bool:
-        """Note how a command has ended; return False where the gate is to run here after all."""
-        if self.remote and job.asks:
-            spent_s = time.monotonic() - job.started
-            result = self.remote.result_of(job.due, job.asks, ending, spent_s)
-            if result.ending is None:
-                self._run_here(job)
-                return False
-            ending, job.reused = result.ending, result.reused
-            job.action_digest = result.action_digest
-            if result.output is not None:
-                job.capture.replace(job.before + result.output)
-        job.endings.append(ending)
-        return True
-
-    def _run_here(self, job: _Job) -> None:
+    def _run_here(self, job: Job) -> None:
         """Forget that a gate was started on the server; it starts here when there is room."""
         job.capture.close()
         if job.capture.log_abs:
@@ -547,85 +340,24 @@ class _Run:
         self.jobs.remove(job)
         self.admissions.stays(job.admission)
 
-    def _runs_again(self, job: _Job, group: Group) -> bool:
-        """Note what an observed gate depended on; run it again where that changed its result."""
-        observer, candidate = job.observer, job.admission.candidate
-        job.observer = None
-        if not (observer and candidate and self.reuse):
-            return False
-        is_cut = any(end.timed_out or end.ended_by_us or end.not_started for end in job.endings)
-        if is_cut or group.handle_signals():
-            observer.discard()
-            return False
-        job.depends = self.reuse.depends(candidate)
-        if job.depends is None or not job.depends.spoilt:
-            return False
-        job.depends = None
-        job.endings = []
-        job.commands = self._commands_at_once(job.step, job.at_once)
-        log_abs = runs.log_abs(self.logs_abs, job.gate.name, job.due.generation)
-        limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
-        job.capture, job.parts = Capture(limit, log_abs, log_limit, self._make_folder), []
-        job.started = time.monotonic()
-        self._next_command(job, group)
-        return True
-
-    def _finish(self, job: _Job, group: Group) -> None:
-        if not self._runs_again(job, group):
-            self._judge(job, self._result_of(job, group), group)
-
-    def _result_of(self, job: _Job, group: Group) -> GateResult:
-        """Return how a gate has ended, before anybody judges it."""
-        for part in job.parts:
-            job.capture.take(part)
-        job.capture.close()
-        output, dropped = job.capture.captured()
-        ran_there = job.asks and not job.endings[-1].not_started
-        result = make_result(job.gate.name, tuple(job.endings), shell=job.shell)._replace(
-            duration_s=time.monotonic() - job.started,
-            output=output,
-            dropped_bytes=dropped,
-            log_abs=job.capture.log_abs,
-            where=self.remote.place if self.remote and ran_there else "",
-            action_digest=job.action_digest,
-            remote_failure=self.remote.attempt(job.due).reason if self.remote else "",
-        )
-        if result.status == "timed-out":
-            result = result._replace(reason=self._limit(job))
-        if result.status == "not-started" and result.reason.startswith(NOT_FOUND):
-            from gitgates.engine.missing_program import with_program  # it compiles a pattern
-
-            result = with_program(result, job.gate, self.env)
-        if self.is_cancelled and result.reason == ENDED and not group.handle_signals():
-            result = result._replace(status="not-run", signal=None, reason=CANCELLED)
-        return result
-
-    def _judge(self, job: _Job, result: GateResult, group: Group) -> None:
-        """Judge how a gate has ended, and conclude it; or run it on its base, too."""
-        if job.head_result:
-            result = self._judge_with_base(job, job.head_result, result, group)
+    def _finish(self, job: Job, group: Group) -> None:
+        """Judge how a gate has ended, and conclude it; or run it again, or on its base, too."""
+        if self._runs_again(job, group):
+            return
+        result = self._result_of(job, group)
+        if job.head:
+            result = job.judge(result)
         else:
-            result = self.detector.finish(job.changes, result)
-            if result.status == "passed" and result.output:
-                from gitgates.engine.nothing_checked import without_empty_pass  # most are silent
-
-                result = without_empty_pass(result, job.gate, job.due.step.paths)
-            if job.measurement:
-                result = self._measure(job.measurement, result, group)
-            if job.gate.baseline and result.status == "failed":
-                from gitgates.engine.baseline import KnownFailures  # only where a gate failed
-
-                job.baseline = KnownFailures(
-                    job.due.step, self.plan, self.repo, self.options.checkout
-                )
-                result = job.baseline.judge(result)
-            if self._run_on_base(job, result, group):
+            result = self._judge(job, result)
+            if job.comparison and job.comparison.is_due and not group.handle_signals():
+                self.jobs.remove(job)
+                self.jobs.append(BaseJob(job, result, job.comparison, self.context))
+                self._go_on(self.jobs[-1], group)
                 return
         if job.gate.failures and result.status in ("failed", "timed-out", "killed"):
             from gitgates.engine.failures import failures_of  # it compiles many patterns
 
-            root_abs = (self.options.checkout or self.repo).root_abs
-            found = failures_of(job.gate, result, root_abs, self.listener.note)
+            found = failures_of(job.gate, result, self.context.root_abs, self.listener.note)
             result = result._replace(failures=found)
         self.jobs.remove(job)
         self.admissions.ended(job.admission, result, job.depends)
@@ -633,104 +365,58 @@ class _Run:
         result = result._replace(reused=job.admission.reused or job.reused)
         self._conclude(job.due, result)
 
-    def _measure(self, measurement: Measurement, result: GateResult, group: Group) -> GateResult:
-        result = measurement.judge(result, lambda: bool(group.handle_signals()))
-        try:
-            measurement.record(result)
-        except OSError as error:
-            self.listener.message(
-                f"the metrics of {result.gate} were not recorded: {error.strerror}"
-            )
-        return result
-
-    def _run_on_base(self, job: _Job, result: GateResult, group: Group) -> bool:
-        """Run a gate on what it is to be compared with, too; return whether it does."""
-        base = _base_to_run(job)
-        if base is None or group.handle_signals():
+    def _runs_again(self, job: Job, group: Group) -> bool:
+        """Note what an observed gate depended on; run it again where that changed its result."""
+        candidate, is_over = job.admission.candidate, bool(group.handle_signals())
+        if not (job.was_observed(is_over=is_over) and candidate and self.reuse):
             return False
-        from gitgates.worktree.checkouts import check_out  # once for each base
-        from gitgates.worktree.setup import worktree_settings
-
-        job.head_result = result
-        what = "failed; runs on" if job.baseline else "measures"
-        self.listener.message(f"{job.gate.name}: {what} {base.name}")
-        try:
-            settings = worktree_settings(self.config)
-            left_s = self.options.deadline.left_s() if self.options.deadline else 0.0
-            say = self.listener.message
-            job.checkout = check_out(self.repo, base.commit, settings, say, limit_s=left_s)
-        except GitgatesError as error:
-            job.endings = [Ending(not_started=error.message)]
-        else:
-            step, root_abs = job.due.step, job.checkout.root_abs
-            is_there = any(os.path.lexists(f"{root_abs}/{path}") for path in step.paths)
-            if is_there or not (step.paths and is_given_paths(job.gate)):
-                job.endings = []
-                job.commands = self._commands(step, base=job.checkout)
-            else:  # none of its files, so no failure
-                job.endings = [Ending(exit_status=0)]
-        log_abs = runs.log_abs(f"{self.logs_abs}/base", job.gate.name, job.due.generation)
-        limit, log_limit = self.config.max_output_bytes, self.config.max_log_bytes
-        job.capture, job.parts = Capture(limit, log_abs, log_limit, self._make_folder), []
-        job.started = time.monotonic()
-        self._next_command(job, group)
+        depends = self.reuse.depends(candidate)
+        if not (depends and depends.spoilt):
+            job.depends = depends
+            return False
+        job.begin()
+        self._go_on(job, group)
         return True
 
-    def _judge_with_base(
-        self, job: _Job, result: GateResult, at_base: GateResult, group: Group
-    ) -> GateResult:
-        root_abs = ""
-        if job.checkout:
-            root_abs = job.checkout.root_abs
-            job.checkout.close()
-        if job.baseline:
-            return job.baseline.judge_with_base(at_base, root_abs, result)
-        if not job.measurement:
-            return at_base
-        try:
-            return job.measurement.judge_with_base(
-                at_base, result, lambda: bool(group.handle_signals())
-            )
-        except OSError as error:
-            reason = f"nothing was compared: metrics cannot be recorded: {error.strerror}"
-            return result._replace(status="unchecked", reason=reason)
+    def _result_of(self, job: Job, group: Group) -> GateResult:
+        """Return how a gate has ended, before anybody judges it."""
+        result = job.result()
+        if self.remote:
+            result = result._replace(remote_failure=self.remote.attempt(job.due).reason)
+        if self.is_cancelled and result.reason == ENDED and not group.handle_signals():
+            result = result._replace(status="not-run", signal=None, reason=CANCELLED)
+        return result
 
-    def _limit(self, job: _Job) -> str:
-        """Return the limit of a gate that timed out: the nearer one, however long it took to end.
+    def _judge(self, job: Job, result: GateResult) -> GateResult:
+        """Return what the end of a gate means, as far as it need not run on its base."""
+        result = self.detector.finish(job.changes, result)
+        if result.status == "passed" and result.output:
+            from gitgates.engine.nothing_checked import without_empty_pass  # most are silent
 
-        Until it has ended, the other one may have passed as well.
-        """
-        deadline = self.options.deadline
-        if deadline and deadline.at < job.started + job.gate.timeout_s:
-            return f"limit {deadline.limit_s:g} s for all gates of the hook"
-        return f"limit {job.gate.timeout_s:g} s"
+            result = without_empty_pass(result, job.gate, job.due.step.paths)
+        if job.comparison:
+            result = job.comparison.judge(result)
+        if job.gate.baseline and result.status == "failed":
+            from gitgates.engine.baseline import KnownFailures  # only where a gate failed
+
+            checkout = self.options.checkout
+            job.comparison = KnownFailures(job.due.step, self.plan, self.repo, checkout)
+            result = job.comparison.judge(result)
+        return result
 
 
-def _base_to_run(job: _Job) -> Base | None:
-    if job.baseline:
-        return job.baseline.base if job.baseline.is_due else None
-    return job.measurement.base_to_run if job.measurement else None
-
-
-def _remote(
-    plan: Plan, config: Config, repo: Repo, listener: Listener, *, is_urgent: bool
-) -> RemoteRun | None:
+def _remote(context: RunContext) -> RemoteRun | None:
     """Return the server that gates of a plan may run on; None where there is none, or none may."""
-    if repo.env.get(REMOTE) == "0" or not any(step.gate.remote for step in plan.steps):
+    repo, config = context.repo, context.config
+    if repo.env.get(REMOTE) == OFF or not any(step.gate.remote for step in context.plan.steps):
         return None
     for lend in lenders(config, "remote_execution"):
         if gates := lend(repo, config):
             from gitgates.engine.remote import RemoteRun  # no other run pays for it
 
-            return RemoteRun(gates, repo.env, listener.message, is_urgent=is_urgent)
+            say, is_urgent = context.listener.message, context.options.is_urgent
+            return RemoteRun(gates, repo.env, say, is_urgent=is_urgent)
     return None
-
-
-def _watch() -> Watchdog:
-    # An agent's host kills a hook that takes too long; hooks of git do not need this.
-    from gitgates.proc.watchdog import Watchdog
-
-    return Watchdog()
 
 
 def _say_interrupted(number: int, results: Mapping[tuple[str, int], GateResult]) -> str:

@@ -311,6 +311,12 @@ def _reason(visit: Visit) -> str:
     return f"gate `{result.gate}` {ending}" + (f", but `{saved}` passed" if saved else "")
 
 
+def unchecked_gates(decision: Decision) -> tuple[str, ...]:
+    """Return the gates of a run that had nothing to check, in the order of the run."""
+    idle = (v.result.gate for v in decision.visits if v.result.status == "unchecked")
+    return tuple(dict.fromkeys(idle))
+
+
 def describe(result: GateResult) -> str:
     """Return how a gate ended, in a few words: `failed (exit status 1)`."""
     left_out = _left_out(result)

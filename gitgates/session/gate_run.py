@@ -9,11 +9,11 @@ from gitgates.core.environ import skipped_gates
 from gitgates.core.lifecycle import GATES_OWN_TIME, RETRIED
 from gitgates.core.types import WARN
 from gitgates.engine.hooks import gates_limit_s
+from gitgates.engine.job import Deadline, RunOptions
 from gitgates.engine.listener import Listener
-from gitgates.engine.nothing_checked import unchecked_gates
 from gitgates.engine.plan import takes_paths
-from gitgates.engine.run import Deadline, RunOptions, run_plan
-from gitgates.engine.walk import CANCELLED, describe, observed
+from gitgates.engine.run import run_plan
+from gitgates.engine.walk import CANCELLED, describe, observed, unchecked_gates
 from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of

@@ -38,6 +38,7 @@ from gitgates.core.types import (
     Verdict,
 )
 from gitgates.engine.command import is_running_here
+from gitgates.engine.job import RunOptions
 from gitgates.engine.plan import (
     RUN_BY_FRAMEWORK,
     describe_refs,
@@ -47,7 +48,6 @@ from gitgates.engine.plan import (
     split_push,
     wants_paths,
 )
-from gitgates.engine.run import RunOptions
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import (
     committed_tree,

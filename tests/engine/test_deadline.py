@@ -12,7 +12,7 @@ from run_support import Heard, config_of, results, run_gates
 from gitgates.core.agent_types import Payload
 from gitgates.core.types import ALLOW, BLOCK, STOP, WARN, Decision, Event, Gate, GateResult
 from gitgates.engine.command import gate_env
-from gitgates.engine.run import Deadline, RunOptions
+from gitgates.engine.job import Deadline, RunOptions
 from gitgates.engine.walk import ENDED
 from gitgates.hosts.agents.claude import HOST
 

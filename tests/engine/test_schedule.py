@@ -156,7 +156,7 @@ def test_output_is_in_order_and_all_of_it_in_the_log(repo: Repo, out: Path) -> N
 
 
 def test_more_commands_than_slots(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gitgates.engine.run.argument_limit", lambda _env: 80)
+    monkeypatch.setattr("gitgates.engine.job.argument_limit", lambda _env: 80)
     (result,) = results(run(repo, split('echo "$1"; test "$1" != 00')))
     assert result.status == "failed"
     assert result.output.decode().split() == list(PATHS)  # all ran, though the first failed

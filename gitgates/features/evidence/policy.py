@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gitgates.core.policy import Need
 from gitgates.core.types import BLOCK, Verdict
-from gitgates.engine.nothing_checked import unchecked_gates
+from gitgates.engine.walk import unchecked_gates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,9 +15,10 @@ from gitgates.core.errors import StateError, UsageError
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.core.types import Config, Gate, GateResult, Hook
+from gitgates.engine.job import RunOptions
 from gitgates.engine.listener import Listener
 from gitgates.engine.plan import REUSE, make_plan, reachable
-from gitgates.engine.run import RunOptions, run_plan
+from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
 from gitgates.git.index import SETTINGS
 from gitgates.git.object_store import storing_git

@@ -11,8 +11,9 @@ import os
 from gitgates.core.errors import GitgatesError
 from gitgates.core.record import Record
 from gitgates.engine.baseline import failures_in, recorded_failures
+from gitgates.engine.job import RunOptions
 from gitgates.engine.plan import is_given_paths, takes_paths
-from gitgates.engine.run import RunOptions, run_plan
+from gitgates.engine.run import run_plan
 from gitgates.session.facts import Baseline, BaselineEntry
 from gitgates.store.proofs import definition_of, digest
 

@@ -15,8 +15,9 @@ from gitgates.core import environ
 from gitgates.core.clean import first_few, plain, visible_line
 from gitgates.core.errors import BLOCKED, OK, GitgatesError
 from gitgates.core.types import Event, Gate, Hook, Plan, Step
+from gitgates.engine.job import RunOptions
 from gitgates.engine.listener import Listener
-from gitgates.engine.run import RunOptions, run_plan
+from gitgates.engine.run import run_plan
 from gitgates.engine.walk import ENDED
 from gitgates.features.review.cli_session import ASKING
 from gitgates.features.review.config import settings_of

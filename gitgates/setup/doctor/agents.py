@@ -17,10 +17,9 @@ from gitgates.git.repo import Repo
 from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, speaks_of_us
-from gitgates.session.facts import UnreadEntry
 from gitgates.session.installed import is_switched_off
-from gitgates.session.journal import KINDS, of_kind
 from gitgates.session.needs import agents_wanted, is_reason, policies_on
+from gitgates.session.told_once import unread_in
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install import agent_files, agents
 from gitgates.setup.install.agents import entries
@@ -362,9 +361,8 @@ def _unread_input(repo: Repo) -> Iterator[Finding]:
     """Find input of hooks, in the last sessions, in the format of no known agent."""
     texts: dict[str, str] = {}
     for path_abs in reversed(sessions(repo.state_abs)[-_MOST_SESSIONS:]):
-        if f'"{KINDS[UnreadEntry]}"'.encode() in user_file.content(path_abs):
-            facts = Journal(path_abs).read()
-            texts |= {str(entry["text"]): path_abs for entry in of_kind(facts, UnreadEntry)}
+        if b'"unread"' in user_file.content(path_abs):
+            texts |= dict.fromkeys(unread_in(Journal(path_abs).read()), path_abs)
     for text, path_abs in texts.items():
         what, fix = text.removeprefix("gitgates: ").rsplit(". ", 1)
         location = user_file.display_path(path_abs, repo.root_abs)
