@@ -182,7 +182,7 @@ POLICIES: tuple[Policy, ...] = (
         passive=True,
     ),
     # The same where there is no session; whoever starts such a hook wants them.
-    Policy(name="gates", module="gitgates.session.git_gates", kinds=GIT_KINDS, passive=True),
+    Policy(name="gates", module="gitgates.session.git_hooks", kinds=GIT_KINDS, passive=True),
     # Where the pre-push hook demands that commits have passed the gates of theirs.
     Policy(name="verify", module="gitgates.features.evidence.policy", kinds=("before-push",)),
     # Publishes what gates have proved, and lends what others have, where they are trusted.

@@ -7,7 +7,7 @@ than what is judged, gates run in a private checkout, or its unstaged changes ar
 
 `handle` asks the policies that need the event, and puts what they say into one decision. There is
 no session and no journal. A hook of git fails closed: what goes wrong in a policy refuses the
-commit, once the others were asked.
+commit, once the others were asked. One policy is here: the gates themselves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import time
 from gitgates.config import LOCAL_FILE, OWN_FILE, PYPROJECT
 from gitgates.config.load import SettingsFiles, config_of, leads_on, load, settings_here
 from gitgates.core.environ import skipped_gates
-from gitgates.core.errors import ConfigError, GitError
+from gitgates.core.errors import ConfigError, GitError, GitgatesError
 from gitgates.core.lifecycle import HOOK_POINTS, OF_A_COMMIT
 from gitgates.core.policy import ask, is_lent, policies_at
 from gitgates.core.record import Record
@@ -43,11 +43,18 @@ from gitgates.engine.plan import (
     RUN_BY_FRAMEWORK,
     describe_refs,
     find_hook,
+    has_types,
     join_decisions,
     joined_plan,
+    make_plan,
+    matches_deleted,
+    record_skips,
     split_push,
+    takes_paths,
     wants_paths,
+    without_content,
 )
+from gitgates.engine.run import run_plan
 from gitgates.engine.walk import BEFORE_A_COMMIT
 from gitgates.git.index import (
     committed_tree,
@@ -65,7 +72,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gitgates.core.lifecycle import EventKind
-    from gitgates.core.policy import PolicyModule
+    from gitgates.core.policy import Need, PolicyModule
     from gitgates.core.types import GateResult, Place
     from gitgates.engine.listener import Listener
     from gitgates.git.repo import Repo
@@ -481,3 +488,140 @@ def _end(result: GateResult) -> str:
         return "accepted"  # a baseline has its failures
     is_unmatched = result.status == "skipped" and result.reason != RUN_BY_FRAMEWORK
     return "unmatched" if is_unmatched else result.status
+
+
+# The policy that runs the gates.
+
+
+def needs(_config: Config) -> tuple[Need, ...]:
+    """Return nothing: the policy is passive."""
+    return ()
+
+
+def decide(call: HookCall, so_far: Verdict) -> Verdict:
+    """Run the gates of the hook on each content that is judged."""
+    if not call.hook.gates or call.is_dry:
+        return so_far
+    decisions: list[Decision] = []
+    for content in call.contents[:1] if call.is_once else call.contents:
+        decisions.append(_run_gates(call, content))
+        is_passed = decisions[-1].verdict < BLOCK
+        if is_passed and content.commit and is_lent(call.config, SIGNED):
+            _record_push(call, content, decisions[-1])
+        if not is_passed and call.hook.strategy == "sequence":
+            break
+    call.decision = join_decisions(tuple(decisions))
+    return so_far.joined(Verdict(call.decision.verdict))
+
+
+def _run_gates(call: HookCall, content: JudgedContent) -> Decision:
+    if content.place != CHECKED_OUT:
+        return _run_here(call, content.event, content.place)
+    refs = describe_refs(content.event)
+    what = f"is pushed to {refs}" if content.commit else "is being committed"
+    if content.commit or content.why:
+        why = f": {content.why}" if content.why else ""
+        call.say(f"checking what {what} in a private checkout{why}")
+    decision = run_in_checkout(call, content.event, content.commit)
+    if decision.verdict >= BLOCK:
+        from gitgates.worktree.missing import setup_hints  # nothing is missing in most
+
+        for hint in setup_hints(call.repo, call.config, content.event.name):
+            call.say(hint)
+    return decision
+
+
+def _plan(call: HookCall, event: Event, place: Place) -> Plan:
+    call.plan = plan_event(call, event, place)
+    record_skips(call.plan, call.repo, call.skips)
+    return call.plan
+
+
+def _run_here(call: HookCall, event: Event, place: Place) -> Decision:
+    """Check the working tree."""
+
+    def plan_again() -> Plan:
+        call.plan = plan_event(call, event, place)
+        return call.plan
+
+    options = call.options._replace(place=place, plan_again=plan_again)
+    plan = _plan(call, event, place)
+    if event.name == "pre-push" and event.host == "git" and not event.refs:
+        plan = call.plan = without_content(plan)
+    return run_plan(plan, call.config, call.repo, call.listener, options=options)
+
+
+def run_in_checkout(call: HookCall, event: Event, tip: str = "") -> Decision:
+    """Check a commit, or without one the index being committed, in a private checkout."""
+    # Cold: only where the working tree is not what is to be checked.
+    from gitgates.worktree.checkouts import check_out, check_out_index
+    from gitgates.worktree.setup import worktree_settings
+
+    repo, settings = call.repo, worktree_settings(call.config)
+    plan = _plan(call, event, CHECKED_OUT)
+    checked_out = (
+        check_out(repo, tip, settings, call.say)
+        if tip
+        else check_out_index(repo, named_index(repo)[0], settings, call.say)
+    )
+    with checked_out as checkout:
+        for note in checkout.notes:
+            call.say(note)
+        if has_types(plan):  # those of the files there
+            files_abs = checkout.repo.root_abs
+            plan = call.plan = plan_event(call, event._replace(files_abs=files_abs), CHECKED_OUT)
+        options = call.options._replace(checkout=checkout.repo, place=CHECKED_OUT)
+        return run_plan(plan, call.config, repo, call.listener, options=options)
+
+
+def plan_event(call: HookCall, event: Event, place: Place) -> Plan:
+    """Return the plan of an event; git is asked for paths if a gate needs them."""
+    config, hook, repo = call.config, call.hook, call.repo
+    is_named = HOOK_POINTS[event.name].scope in ("staged", "pushed")
+    # Where unstaged work is hidden, git is asked for the staged paths as well.
+    is_needed = wants_paths(config, hook) or (is_named and place != HIDDEN)
+    if event.paths is None and is_needed:
+        from gitgates.git.paths import with_paths  # only where a gate is about paths
+
+        event = with_paths(event, repo)
+    plan = make_plan(config, hook, event, call.skips)
+    is_framework = event.host == "pre-commit" and is_named
+    if is_framework and any(step.skip and matches_deleted(step.gate) for step in plan.steps):
+        # The framework does not name deleted files; git is asked only where that may matter.
+        from gitgates.git.paths import with_paths
+
+        deleted = with_paths(event, repo).deleted
+        plan = make_plan(config, hook, event._replace(deleted=deleted), call.skips)
+    return plan
+
+
+def _record_push(call: HookCall, content: JudgedContent, decision: Decision) -> None:
+    """Record the gates that have run on the tree of a pushed commit.
+
+    A push is refused for nothing here: where it cannot be written, its gates run again elsewhere.
+    """
+    from gitgates.git.ranges import pushed  # only where proofs are signed
+
+    git, before = call.repo.git, call.decision
+    remote = call.event.argv[0] if call.event.argv else ""
+    try:
+        tree = git.resolve(f"{content.commit}^{{tree}}")
+        revisions = pushed(content.event.refs, remote, git)
+        listing = git.ask("rev-list", "--boundary", *revisions).stdout if revisions else b""
+        edges = [line[1:] for line in listing.decode().split() if line.startswith("-")]
+        # With one commit below all that is pushed, or none, the paths are what differs from that.
+        base = edges[0] if edges else ""
+        gates = {step.gate.name: step.gate for step in call.plan.steps} if call.plan else {}
+        visits = tuple(
+            visit
+            for visit in decision.visits
+            if not edges[1:] or not takes_paths(gates[visit.result.gate])
+        )
+        call.decision = decision._replace(visits=visits)
+        if tree and visits:
+            # What is not tracked is seen where the rest is hidden.
+            call.record(tree, base, saw_more=content.place == HIDDEN)
+    except (GitgatesError, OSError) as error:
+        call.say(f"the results were not recorded for others: {error}")
+    finally:
+        call.decision = before

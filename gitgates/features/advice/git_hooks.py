@@ -10,7 +10,7 @@ from gitgates.engine.listener import Listener
 from gitgates.engine.plan import join_decisions, joined_plan, make_plan
 from gitgates.features.advice.items import advice_of, hooks_at, identify, records, with_hooks
 from gitgates.hosts.git import decode_by_hand
-from gitgates.session import git_gates, git_hooks
+from gitgates.session import git_hooks
 from gitgates.session.journal import fact_of
 from gitgates.store.log import write_ledger
 
@@ -53,7 +53,7 @@ class AdviceCall(git_hooks.HookCall):
 
         Raises: GitgatesError where they cannot be run or recorded.
         """
-        git_gates.decide(self, Verdict())
+        git_hooks.decide(self, Verdict())
         if not (self.decision and self.plan):
             return
         try:

@@ -26,8 +26,7 @@ from gitgates.features.evidence.commit_evidence import (
 from gitgates.features.evidence.squash import gated_heads, merged_head
 from gitgates.git.commits import list_commits
 from gitgates.git.settings import configurations
-from gitgates.session.git_gates import run_in_checkout
-from gitgates.session.git_hooks import HookCall
+from gitgates.session.git_hooks import HookCall, run_in_checkout
 from gitgates.store.proofs import definition
 
 TYPE_CHECKING = False
