@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from gitgates.config.load import load
 from gitgates.core.clean import plain_line
 from gitgates.core.types import Config, Gate, GateResult, Hook
+from gitgates.engine.job import Deadline, RunOptions
 from gitgates.engine.plan import REMOTE, REUSE, make_plan
-from gitgates.engine.run import Deadline, RunOptions, run_plan
+from gitgates.engine.run import run_plan
 from gitgates.engine.walk import describe
 from gitgates.files.stored import look_as_stored
 from gitgates.git.paths import tracked_paths
