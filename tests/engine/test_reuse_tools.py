@@ -56,7 +56,9 @@ TOOLS = {
         comment="# more\n",
     ),
     "pytest": Tool(
-        command="PYTHONPATH=$OUT/lib pytest -q -p no:xdist -c $OUT/pytest.ini --rootdir . .",
+        # Another pytest would empty the common folder for temporary files, which is then read.
+        command="mkdir -p $OUT/tmp; PYTEST_DEBUG_TEMPROOT=$OUT/tmp PYTHONPATH=$OUT/lib "
+        "pytest -q -p no:xdist -c $OUT/pytest.ini --rootdir . .",
         files={
             "test_a.py": "import dep\n\n\ndef test_a(tmp_path):\n    (tmp_path / 'a').touch()\n",
             "OUT/pytest.ini": "[pytest]\n",

@@ -10,7 +10,7 @@ from gitgates.config.keys import RESERVED_GATE_NAMES
 from gitgates.core.errors import UsageError
 from gitgates.core.record import Record
 from gitgates.setup.convert import framework, lefthook, node
-from gitgates.setup.convert.manager_files import Job, ManagerFiles
+from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob
 
 _BY_HAND = "is not read; create gates for it by hand"
 # Of other managers, and settings that are programs.
@@ -43,7 +43,7 @@ def convert(root_abs: str, file: str = "") -> Conversion:
         node.find: (node.PACKAGE, *node.LINT_STAGED, *(f".husky/{hook}" for hook in node.HOOKS)),
     }
     notes: list[str] = []
-    jobs: list[Job] = []
+    jobs: list[ManagerJob] = []
     for find, names in files.items():
         if not name or name in names or f"{names[-1]}/".startswith(f"{name}/"):
             jobs += find(project, notes)
@@ -66,7 +66,7 @@ def _name_of(file: str, root_abs: str) -> str:
     return os.path.relpath(path_abs, os.path.realpath(root_abs))
 
 
-def _tables(jobs: list[Job]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _tables(jobs: list[ManagerJob]) -> tuple[dict[str, Any], dict[str, Any]]:
     gates: dict[str, Any] = {}
     hooks: dict[str, Any] = {}
     for job in jobs:
@@ -80,7 +80,7 @@ def _tables(jobs: list[Job]) -> tuple[dict[str, Any], dict[str, Any]]:
     return gates, hooks
 
 
-def _gate_name(job: Job, gates: dict[str, Any]) -> str:
+def _gate_name(job: ManagerJob, gates: dict[str, Any]) -> str:
     """Return the name of an equal gate, or a new one."""
     plain = re.sub(r"[^\w-]+", "-", job.name).strip("-") or "hook"
     is_taken = plain.casefold() in {word.casefold() for word in RESERVED_GATE_NAMES}

@@ -11,7 +11,7 @@ from typing import Any
 from gitgates.core.record import Record
 from gitgates.engine.command import uses_arguments
 from gitgates.setup.convert.globs import NoPatternError, from_regex
-from gitgates.setup.convert.manager_files import Job, ManagerFiles, only_set, tables, texts
+from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, only_set, tables, texts
 
 with open(os.path.join(os.path.dirname(__file__), "framework.toml"), "rb") as _file:
     KEYS = tomllib.load(_file)
@@ -31,7 +31,7 @@ class _Kept(Exception):
 class _Split(Record):
     """Which hooks become gates, and which stay the framework's."""
 
-    jobs: list[Job]
+    jobs: list[ManagerJob]
     others: list[dict[str, Any]]
     place: int  # of those that stay, among the jobs
     notes: list[str]
@@ -42,7 +42,7 @@ class _Split(Record):
         return {str(hook.get(key)) for hook in self.others for key in ("id", "alias")}
 
 
-def find(project: ManagerFiles, notes: list[str]) -> list[Job]:
+def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
     """Return a gate for each local hook, and one for all others, in order. Raises: UsageError."""
     settings = project.load(FILE)
     names_prek = any(re.search(r"\bprek\b", project.text(name)) for name in _NAMES_PREK)
@@ -69,7 +69,7 @@ def installed_hooks(project: ManagerFiles) -> tuple[str, ...]:
 
 def _split(settings: dict[str, Any], reserved: set[str], runner: str) -> _Split:
     """Convert the local hooks, but those of which the id is `reserved` by one that stays."""
-    jobs: list[Job] = []
+    jobs: list[ManagerJob] = []
     others: list[dict[str, Any]] = []
     notes: list[str] = []
     place = 0
@@ -88,7 +88,7 @@ def _split(settings: dict[str, Any], reserved: set[str], runner: str) -> _Split:
     return _Split(jobs, others, place, notes)
 
 
-def _framework(runner: str, hooks: list[str], jobs: list[Job]) -> Job:
+def _framework(runner: str, hooks: list[str], jobs: list[ManagerJob]) -> ManagerJob:
     keys = {
         "description": f"The {'other ' if jobs else ''}hooks of {FILE}",
         "pre-commit": True,
@@ -96,12 +96,12 @@ def _framework(runner: str, hooks: list[str], jobs: list[Job]) -> Job:
         **({"runner": runner} if runner == "prek" else {}),
         **({"env": {"SKIP": ",".join(job.name for job in jobs)}} if jobs else {}),
     }
-    return Job("pre-commit", tuple(hooks), keys, runner)
+    return ManagerJob("pre-commit", tuple(hooks), keys, runner)
 
 
 def _job(
     hook: dict[str, Any], settings: dict[str, Any], notes: list[str], reserved: set[str]
-) -> Job:
+) -> ManagerJob:
     """Return the gate for a local hook. Raises: _Kept, NoPatternError, ValueError."""
     name = str(hook.get("id") or "hook")
     kind = KEYS["languages"].get(str(hook.get("language")))
@@ -129,7 +129,7 @@ def _job(
         pass_files=passes,
     )
     in_order = bool(settings.get("fail_fast"))
-    return Job(name, _hooks(hook, settings), keys, "pre-commit", in_order)
+    return ManagerJob(name, _hooks(hook, settings), keys, "pre-commit", in_order)
 
 
 def _selection(hook: dict[str, Any], settings: dict[str, Any]) -> dict[str, list[str]]:

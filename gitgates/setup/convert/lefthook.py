@@ -12,8 +12,8 @@ from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.setup.convert.globs import NoPatternError, from_doublestar, from_gobwas
 from gitgates.setup.convert.manager_files import (
-    Job,
     ManagerFiles,
+    ManagerJob,
     name_of,
     only_set,
     table,
@@ -74,7 +74,7 @@ def settings_of(project: ManagerFiles) -> tuple[str, dict[str, Any]]:
     return file, project.load(file) if file else {}
 
 
-def find(project: ManagerFiles, notes: list[str]) -> list[Job]:
+def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
     """Return the jobs in the order in which they run; note what is left out.
 
     Raises: UsageError.
@@ -151,7 +151,7 @@ def _flat(jobs: list[dict[str, Any]], source: _HookSource) -> Iterator[dict[str,
             yield from _flat([{**inherited, **each, "env": env}], source)
 
 
-def _converted(entry: dict[str, Any], source: _HookSource) -> Iterator[Job]:
+def _converted(entry: dict[str, Any], source: _HookSource) -> Iterator[ManagerJob]:
     """Yield the job, if a gate can express it."""
     place = str(entry.get("name") or entry.get("run") or entry.get("script") or "a job")
     tags = {tag.strip() for tag in ",".join(texts(entry.get("tags"))).split(",")}
@@ -176,7 +176,7 @@ def _converted(entry: dict[str, Any], source: _HookSource) -> Iterator[Job]:
         yield job
 
 
-def _job(entry: dict[str, Any], source: _HookSource) -> Job:
+def _job(entry: dict[str, Any], source: _HookSource) -> ManagerJob:
     """Return a job as a gate has it. Raises: _NoGateError, NoPatternError."""
     run, takes_arguments = _command(entry, source)
     restages = bool(entry.get("stage_fixed")) or bool(_ADDS.search(run))
@@ -211,7 +211,7 @@ def _job(entry: dict[str, Any], source: _HookSource) -> Job:
     )
     name = entry.get("name") if entry.get("name") != entry.get("script") else ""
     in_order = not source.options.get("parallel")
-    return Job(str(name or name_of(run)), (source.hook,), keys, "lefthook", in_order)
+    return ManagerJob(str(name or name_of(run)), (source.hook,), keys, "lefthook", in_order)
 
 
 def _command(entry: dict[str, Any], source: _HookSource) -> tuple[str, bool]:

@@ -22,7 +22,7 @@ _CALLERS = re.compile(
 )
 
 
-class Job(Record):
+class ManagerJob(Record):
     """One job of a hook manager, as a gate."""
 
     name: str

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.record import Record
 from gitgates.setup.convert.globs import expand
-from gitgates.setup.convert.manager_files import Job, ManagerFiles, name_of, only_set, table, texts
+from gitgates.setup.convert.manager_files import (
+    ManagerFiles,
+    ManagerJob,
+    name_of,
+    only_set,
+    table,
+    texts,
+)
 
 HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
 LINT_STAGED = (".lintstagedrc", *(f".lintstagedrc.{ext}" for ext in ("json", "yaml", "yml")))
@@ -55,12 +62,12 @@ def scripts(project: ManagerFiles) -> Iterator[Script]:
             yield Script("husky", hook, f".husky/{hook}", body)
 
 
-def find(project: ManagerFiles, notes: list[str]) -> list[Job]:
+def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
     """Return a job for each command of the scripts, or one for a script that is more than those.
 
     Raises: UsageError.
     """
-    jobs: list[Job] = []
+    jobs: list[ManagerJob] = []
     all_scripts = list(scripts(project))
     for script in all_scripts:
         commands = _commands(script.body)
@@ -89,7 +96,7 @@ def _is_plain(command: str) -> bool:
     return is_whole and not _NOT_PLAIN.search(command)
 
 
-def _whole(script: Script, notes: list[str]) -> Job:
+def _whole(script: Script, notes: list[str]) -> ManagerJob:
     if _CALLS_LINT_STAGED.search(script.body):
         notes.append(
             f"{script.source}: it runs lint-staged itself, which hides and stages changes as "
@@ -102,12 +109,14 @@ def _whole(script: Script, notes: list[str]) -> Job:
         writes=stages,
         restage=stages,
     )
-    return Job(
+    return ManagerJob(
         f"{script.manager}-{script.hook}", (script.hook,), keys, script.manager, in_order=True
     )
 
 
-def _converted(command: str, script: Script, project: ManagerFiles, notes: list[str]) -> list[Job]:
+def _converted(
+    command: str, script: Script, project: ManagerFiles, notes: list[str]
+) -> list[ManagerJob]:
     """Return one command of a script as a job, or the jobs of lint-staged."""
     run = table(project.load(PACKAGE), "scripts").get(command.rsplit(maxsplit=1)[-1], "")
     text = f"{command} {run}"  # the last word may name a script
@@ -120,10 +129,10 @@ def _converted(command: str, script: Script, project: ManagerFiles, notes: list[
     line = _PARAMETER.sub('"$1"', command)
     keys = only_set(command=_started(line, project), pass_hook_input='"$' in line)
     name = script.hook if script.hook.endswith("-msg") else name_of(command)
-    return [Job(name, (script.hook,), keys, script.manager, in_order=True)]
+    return [ManagerJob(name, (script.hook,), keys, script.manager, in_order=True)]
 
 
-def lint_staged(project: ManagerFiles, script: Script, notes: list[str]) -> list[Job]:
+def lint_staged(project: ManagerFiles, script: Script, notes: list[str]) -> list[ManagerJob]:
     """Return what lint-staged runs: a job for each list of commands. Raises: UsageError."""
     source, patterns = f"{PACKAGE}: lint-staged", table(project.load(PACKAGE), "lint-staged")
     for name in LINT_STAGED:
@@ -151,7 +160,7 @@ def lint_staged(project: ManagerFiles, script: Script, notes: list[str]) -> list
             restage=True,
         )
         name = name_of(commands[0]) if len(files_of) > 1 else "lint-staged"
-        jobs.append(Job(name, (script.hook,), keys, script.manager, in_order=True))
+        jobs.append(ManagerJob(name, (script.hook,), keys, script.manager, in_order=True))
     return jobs
 
 
