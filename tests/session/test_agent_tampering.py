@@ -220,7 +220,7 @@ def test_complete_of_a_reviewer_with_other_orders_does_not_count(repo: Repo) -> 
         task = agent.send("SubagentStart", **within)["hookSpecificOutput"]["additionalContext"]
         token = task.partition("--token ")[2].split()[0]
         args = ("--token", token, "--decision", "COMPLETE", "--summary", "fine")
-        status, told = run_by_agent(agent, "review", "post", *args, **within)
+        status, told = run_by_agent(agent, "review", "done", *args, **within)
         assert (status == 0) is counts, told
         assert ("reviewer's definition has changed" in told) is not counts
 

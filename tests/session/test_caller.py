@@ -26,7 +26,7 @@ OF_AGENT = {"CLAUDECODE": "1"}
     [
         ("gitgates review done", "gitgates review done --caller=N"),
         ("gitgates review done --summary 'a b'", "gitgates review done --caller=N --summary 'a b'"),
-        ("gitgates review post\t--token x", "gitgates review post --caller=N\t--token x"),
+        ("gitgates review done\t--token x", "gitgates review done --caller=N\t--token x"),
         ("gitgates review", "gitgates review --caller=N"),
         ("gitgates review --format json", "gitgates review --caller=N --format json"),
         ("gitgates review | head -3", "gitgates review --caller=N | head -3"),

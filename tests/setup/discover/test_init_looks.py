@@ -15,6 +15,7 @@ from terminal_support import on_terminal
 
 from gitgates.cli.init import command
 from gitgates.config.load import load
+from gitgates.setup.discover import trial
 
 
 def program(folder: Path, name: str, script: str) -> None:
@@ -160,7 +161,10 @@ def test_a_try_sees_what_each_command_does(repo: Repo) -> None:
 
 
 @pytest.mark.slow
-def test_what_checks_nothing_or_does_not_end_is_left_out(repo: Repo) -> None:
+def test_what_checks_nothing_or_does_not_end_is_left_out(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "_AT_ONCE_S", 2.0)  # of a busy machine
     recipes = {"lint": "echo 'no tests ran in 0.01s'", "test": "sleep 60", "check": "echo fine"}
     recipes |= {"fmt": "true", "typecheck": "read x && echo ended"}
     lines = "".join(f"{name}:\n\t@{recipe}\n" for name, recipe in recipes.items())
