@@ -34,7 +34,7 @@ from gitgates.setup.discover.propose import (
 from gitgates.setup.install.managers import VIA
 from gitgates.store.files import replace_unchanged
 from gitgates.verbs.output import dump
-from gitgates.verbs.repository import config_root, edits_files
+from gitgates.verbs.repository import config_root, edits_files, note_nothing_found
 from gitgates.worktree.setup import SetupError
 
 _LONGEST = 60  # of a command in a line
@@ -130,6 +130,8 @@ def command(*, dry_run: bool, tries: bool | None, limit_s: float, agent: str | N
     if not edit.adds and not (choice.proposals or choice.framework):
         end = _NOTHING_RUNS if choice.left_out else _nothing_text(root_abs, edit.file)
         click.echo(text + end, nl=False, err=dry_run)
+        if repo and not dry_run:
+            note_nothing_found(repo)
         return errors.OK
     click.echo(text, nl=False, err=dry_run)
     finish(root_abs, edit, dry_run=dry_run)

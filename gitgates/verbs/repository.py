@@ -23,13 +23,14 @@ from gitgates.core.errors import (
 from gitgates.core.types import Config
 from gitgates.git.exclude import exclude
 from gitgates.git.repo import Repo, current_folder, find_repo
-from gitgates.store.files import lock_file
+from gitgates.store.files import lock_file, make_folder, replace_file
 from gitgates.store.messages import Message, post
 from gitgates.store.owners import require_access
 from gitgates.worktree.isolate import recover_and_report
 
 _P = ParamSpec("_P")
 _EDIT_WAIT_S = 10.0
+_INIT_FOUND_NOTHING = "init.found-nothing"  # a file of the state, empty
 # Options with which a verb writes nothing, or asks a person first, which takes long.
 _WITHOUT_LOCK = ("dry_run", "tries")
 
@@ -128,7 +129,7 @@ def configuration(repo: Repo) -> Config:
     """
     config = load(repo.root_abs, repo.config_cache_abs)
     if config is None:
-        raise no_configuration(repo.root_abs)
+        raise no_configuration(repo.root_abs, repo)
     ignore_local_settings(repo)
     return config
 
@@ -139,10 +140,26 @@ def ignore_local_settings(repo: Repo) -> None:
         click.echo(f"gitgates: {message}", err=True)
 
 
-def no_configuration(root_abs: str) -> ConfigError:
+def no_configuration(root_abs: str, repo: Repo | None = None) -> ConfigError:
     """Return the error for a folder without a configuration."""
     message = f"{root_abs}: no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
-    return ConfigError(message, "To create one: gitgates init")
+    return ConfigError(message, first_step(repo))
+
+
+def first_step(repo: Repo | None) -> str:
+    """Return how to begin; `gitgates init` only if it has not come back with nothing here."""
+    if repo and os.path.exists(f"{repo.state_abs}/{_INIT_FOUND_NOTHING}"):
+        return (
+            'Write a gate into gitgates.toml: [gates.test] with command = "make test", or the '
+            'command that checks this project, and [hooks.pre-commit] with gates = ["test"]'
+        )
+    return "To create one: gitgates init"
+
+
+def note_nothing_found(repo: Repo) -> None:
+    """Note that `gitgates init` has found nothing to propose. Raises: OSError."""
+    make_folder(repo.state_abs)
+    replace_file(f"{repo.state_abs}/{_INIT_FOUND_NOTHING}", b"", sync=False)
 
 
 def post_message(repo: Repo, draft: Message) -> str:

@@ -31,6 +31,7 @@ from gitgates.setup.install.framework import FILE, find_ids
 from gitgates.store.owners import fix_owner_command, owner_of
 from gitgates.store.rescue import Rescue
 from gitgates.verbs.finding import Finding
+from gitgates.verbs.repository import first_step
 from gitgates.worktree.locks import Lock
 from gitgates.worktree.restored import list_missing
 
@@ -86,7 +87,7 @@ def check_config(subject: Subject) -> Iterator[Finding]:
         return
     if config is None:
         what = "no [tool.gitgates] in pyproject.toml, and no gitgates.toml"
-        fix = "gitgates init, or write your gates into gitgates.toml"
+        fix = first_step(subject.repo)
         yield Finding("problem", "configuration", root_abs, what, fix)
         return
     for problem in problems:

@@ -212,3 +212,16 @@ def test_a_project_without_a_commit_is_tried(repo: Repo) -> None:
     repo.write("Makefile", "lint:\n\t@echo looked\n")
     said = repo.gitgates("init", "--try").stdout.decode()
     assert "  lint  make lint  (Makefile: lint): passed, " in said
+
+
+def test_nobody_is_sent_back_to_an_init_that_has_found_nothing(repo: Repo) -> None:
+    assert b"To create one: gitgates init" in repo.gitgates("run").stderr
+    done = repo.gitgates("init", "--dry-run")
+    assert b"  command = " in done.stderr + done.stdout
+    assert b"To create one: gitgates init" in repo.gitgates("run").stderr, "a dry run notes nothing"
+    repo.gitgates("init")
+    for verb in ("run", "doctor", "install-hooks"):
+        said = repo.gitgates(verb)
+        text = (said.stdout + said.stderr).decode()
+        assert "Write a gate into gitgates.toml: [gates.test]" in text, text
+        assert "gitgates init" not in text

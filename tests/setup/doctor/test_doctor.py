@@ -87,7 +87,7 @@ def test_no_configuration(repo: Repo) -> None:
             "configuration",
             str(repo.path),
             what,
-            "gitgates init, or write your gates into gitgates.toml",
+            "To create one: gitgates init",
         )
     ]
 
