@@ -165,6 +165,7 @@ def test_what_checks_nothing_or_does_not_end_is_left_out(
     repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trial, "_AT_ONCE_S", 2.0)  # of a busy machine
+    monkeypatch.delenv("MAKELEVEL", raising=False)  # from `make test`: make would print its folder
     recipes = {"lint": "echo 'no tests ran in 0.01s'", "test": "sleep 60", "check": "echo fine"}
     recipes |= {"fmt": "true", "typecheck": "read x && echo ended"}
     lines = "".join(f"{name}:\n\t@{recipe}\n" for name, recipe in recipes.items())
