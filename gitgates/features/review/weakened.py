@@ -42,6 +42,7 @@ _MOST_FILES = 3  # in one line
 _ENTRY = re.compile(r"[\w*][^,\n]*")
 _WAYS = ("added", "removed", "lowered", "raised")
 _TEST_REMOVED, _ASSERTIONS_REMOVED = "test removed", "assertions removed"  # of the table
+_OF_A_PLUGIN = "hooks/hooks.json"  # the only settings of agents that no hidden folder has
 GATE = "gate relaxed"
 AGENT_HOOKS = "agent's hooks relaxed"
 
@@ -69,8 +70,8 @@ class Sign(Record):
 
     what: str
     way: str  # of _WAYS
-    files: re.Pattern[str]
-    patterns: tuple[re.Pattern[str], ...]
+    files: str  # an expression: to compile all of them would take longer than the rest
+    patterns: tuple[str, ...]
     stands_in: (
         str  # for a match that is gone: another one in the same file, or before the same line
     )
@@ -157,9 +158,8 @@ def _signs() -> tuple[Sign, ...]:
     shared = table["shared"]
     reference = re.compile("|".join(rf"(?<![A-Z]){name}(?![A-Z])" for name in shared))
 
-    def compiled(text: str) -> re.Pattern[str]:
-        whole = reference.sub(lambda name: shared[name.group()], text)
-        return re.compile(whole, re.MULTILINE)
+    def whole(text: str) -> str:
+        return reference.sub(lambda name: shared[name.group()], text)
 
     signs = []
     for row in table["sign"]:
@@ -169,20 +169,25 @@ def _signs() -> tuple[Sign, ...]:
             Sign(
                 what=row["what"],
                 way=way,
-                files=compiled(row["files"]),
-                patterns=tuple(map(compiled, patterns)),
+                files=whole(row["files"]),
+                patterns=tuple(map(whole, patterns)),
                 stands_in=row.get("stands_in", "path"),
             )
         )
     return tuple(signs)
 
 
+@functools.cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.MULTILINE)
+
+
 def _occurrences(sign: Sign, path: str, text: str) -> Iterator[Occurrence]:
-    if not text or not sign.files.search(path):
+    if not text or not _compiled(sign.files).search(path):
         return
     lines = text.split("\n")
-    for pattern in sign.patterns:
-        for match in pattern.finditer(text):
+    for expression in sign.patterns:
+        for match in _compiled(expression).finditer(text):
             groups = match.groupdict()
             line = text.count("\n", 0, match.end())
             following = (other.strip() for other in lines[line + 1 :])
@@ -280,7 +285,9 @@ def find_in_agent_settings(
     path: str, before: bytes | None, after: bytes | None
 ) -> Iterator[Weakening]:
     """Yield hooks that are gone from the settings of an agent, or switched off in these. Pure."""
-    for agent in AGENTS:
+    # To look for each agent's files loads the modules of all agents.
+    may_be = "/." in f"/{path}" or path.endswith(_OF_A_PLUGIN)
+    for agent in AGENTS if may_be else ():
         if not agent_settings(agent).SETTINGS_PATH.search(path):
             continue
         old, new = _hook_settings(agent, before), _hook_settings(agent, after)
