@@ -164,7 +164,8 @@ def copy_ignored(
             notes.append(f"`{name}` is not copied: {path_abs} is no folder")
         else:
             os.makedirs(os.path.dirname(f"{folder_abs}/{name}"), exist_ok=True)
-            notes += _copy(source_abs, f"{folder_abs}/{name}")
+            root_abs = source_abs.removesuffix(f"/{name}")
+            notes += _copy(source_abs, f"{folder_abs}/{name}", root_abs)
             copied.append(name)
     return copied, notes
 
@@ -190,11 +191,8 @@ def _source(repo: Repo, name: str) -> str:
     return ""
 
 
-def _copy(source_abs: str, target_abs: str) -> list[str]:
-    """Copy a file or folder, following it if it is a link itself; return notes.
-
-    A link in a folder is copied if it leads to something in that folder.
-    """
+def _copy(source_abs: str, target_abs: str, root_abs: str) -> list[str]:
+    """Copy a file or folder, following it if it is a link itself; return notes."""
     source_abs = os.path.realpath(source_abs)
     if os.path.isdir(target_abs) and not os.path.islink(target_abs):
         remove_tree(target_abs)
@@ -210,8 +208,7 @@ def _copy(source_abs: str, target_abs: str) -> list[str]:
             path_abs = f"{folder_abs}/{name}"
             mode = os.lstat(path_abs).st_mode
             if stat.S_ISLNK(mode):
-                is_inside = f"{os.path.realpath(path_abs)}/".startswith(f"{source_abs}/")
-                is_kept = is_inside and not os.path.isabs(os.readlink(path_abs))
+                is_kept = _leads_there_too(path_abs, source_abs, os.path.realpath(root_abs))
             else:
                 is_kept = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
             if not is_kept:
@@ -222,3 +219,25 @@ def _copy(source_abs: str, target_abs: str) -> list[str]:
 
     shutil.copytree(source_abs, target_abs, symlinks=True, ignore=without)
     return notes
+
+
+def _leads_there_too(link_abs: str, source_abs: str, root_abs: str) -> bool:
+    """Return whether the copy of a link leads to what belongs to the copy.
+
+    That is something in the copied folder, or in a folder of packages something of the working
+    tree that the commit has, too (npm's workspaces). A program of the system, such as the Python of
+    a virtual environment, is nobody's work.
+    """
+    target, end_abs = os.readlink(link_abs), os.path.realpath(link_abs)
+    step_abs = os.path.normpath(os.path.join(os.path.dirname(link_abs), target))
+    if not _is_below(end_abs, root_abs):
+        is_program = os.path.isfile(end_abs) and os.access(end_abs, os.X_OK)
+        return is_program and (os.path.isabs(target) or _is_below(step_abs, source_abs))
+    if os.path.isabs(target):
+        return False  # the user's own
+    is_packages = os.path.basename(source_abs) == "node_modules"
+    return _is_below(end_abs, source_abs) or (is_packages and _is_below(step_abs, root_abs))
+
+
+def _is_below(path_abs: str, folder_abs: str) -> bool:
+    return f"{path_abs}/".startswith(f"{folder_abs}/")

@@ -109,6 +109,32 @@ def test_the_environment_leads_into_the_checkout(
         assert place.repo.env["PATH"].startswith(f"{root}/deps/bin:")
 
 
+def test_links_to_programs_and_packages_are_copied(project: Repo, tmp_path: Path) -> None:
+    project.write(".gitignore", "node_modules\n.venv\n")
+    project.write("packages/lib/index.js", "")
+    project.commit_all("a workspace")
+    (tmp_path / "program").write_text("#!/bin/sh\n")
+    (tmp_path / "program").chmod(0o755)
+    (tmp_path / "notes").write_text("of the person")
+    for path, target in (
+        ("node_modules/lib", "../packages/lib"),
+        ("node_modules/own", str(project.path / "packages/lib")),
+        (".venv/bin/python3", "python"),
+        (".venv/bin/python", str(tmp_path / "program")),
+        (".venv/notes", str(tmp_path / "notes")),
+        (".venv/folder", str(tmp_path)),
+        (".venv/lib", "../packages/lib"),
+    ):
+        (project.path / path).parent.mkdir(parents=True, exist_ok=True)
+        (project.path / path).symlink_to(target)
+    with out_of(project, WorktreeSettings(copy=("node_modules", ".venv"))) as place:
+        root = Path(place.root_abs)
+        links = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_symlink()}
+        assert links == {"node_modules/lib", ".venv/bin/python", ".venv/bin/python3"}
+        assert (root / "node_modules/lib/index.js").resolve() == root / "packages/lib/index.js"
+        assert len(place.notes) == 4
+
+
 def test_ignored_files_are_copied_each_time(project: Repo, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("1")
     (project.path / ".env").symlink_to(tmp_path / "secret")
