@@ -68,6 +68,8 @@ def _next_steps(call: HookCall) -> bytes:
         can_skip = plan.event.name == call.event.name and not any(
             step.gate.required or step.fault for step in plan.steps if step.gate.name in names
         )
+        before = [name.strip() for name in call.env.get("GITGATES_SKIP", "").split(",")]
+        names = [*dict.fromkeys([*filter(None, before), *names])]  # all that it takes, not in turns
         how = f"GITGATES_SKIP={','.join(names)} {command}" if can_skip else f"{command} --no-verify"
         parts.append(f"to skip this once: {how}")
     return as_bytes(f"gitgates: {escaped_line('; '.join(parts))}\n") if parts else b""

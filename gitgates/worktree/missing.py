@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from gitgates.git.repo import Repo
 
 _MOST_NAMED = 4
-_ANY = "make deps"  # where no lock file tells
-_CACHES = ("__pycache__/", "_cache/")
+_ANY = "the command that installs it"  # if no lock file tells
+_CACHES = ("__pycache__", "_cache")
 
 
 def setup_hints(repo: Repo, config: Config, hook: str = "") -> tuple[str, ...]:
@@ -44,6 +44,11 @@ def setup_hints(repo: Repo, config: Config, hook: str = "") -> tuple[str, ...]:
 
 
 def ignored_in(repo: Repo) -> list[str]:
-    """Return what git ignores in a working tree, but for caches; of a folder, only its name."""
+    """Return what git ignores in a working tree, but for caches: folders, then files."""
     ask = ("ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
-    return [name for name in repo.git.names(*ask) if not name.endswith(_CACHES)]
+    names = [
+        name
+        for name in repo.git.names(*ask)
+        if not any(part.endswith(_CACHES) for part in name.split("/"))
+    ]
+    return sorted(names, key=lambda name: not name.endswith("/"))

@@ -615,6 +615,8 @@ def test_a_refusal_ends_with_what_can_be_done(repo: Repo) -> None:
         "gitgates: to see more: gitgates runs show latest; to see what gates lack: gitgates doctor"
     )
     assert last() == f"{see}; to skip this once: GITGATES_SKIP=a,b git commit"
+    all_of_them = f"{see}; to skip this once: GITGATES_SKIP=a,b git commit"
+    assert last(GITGATES_SKIP="a") == all_of_them, "one after the other, they would take turns"
     # A person decides that, and no agent.
     assert last(CLAUDECODE="1") == see
     repo.config(f"{gates}required = true\n[hooks.pre-commit]\ngates = ['b']\n")

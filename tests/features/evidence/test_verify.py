@@ -326,7 +326,9 @@ def test_what_a_checkout_lacks_is_said_once(gated: Repo) -> None:
     said = done.stderr.decode().splitlines()
     assert len(said) == 2
     assert said[0].endswith("has nothing that git ignores in the working tree: deps/")
-    assert said[1].endswith('[tool.gitgates.worktree] setup = "make deps" in pyproject.toml')
+    assert said[1].endswith(
+        '[tool.gitgates.worktree] setup = "the command that installs it" in pyproject.toml'
+    )
 
 
 @pytest.mark.slow
