@@ -181,7 +181,7 @@ def test_a_command_that_does_not_say_that_it_is_of_the_reviewer(
     """A script of the worker, or a person: a token is not enough."""
     agent.prompt("#review do it")
     hand_token(agent)
-    journal(agent, {"what": "caller", "nonce": "other", "agent": "a2"})
+    journal(agent, {"what": "caller", "nonce": "other", "agent": "a2", "agent_type": "r"})
     done = agent.repo.gitgates(*POST, *((f"--caller={seen}",) if seen else ()), env=env)
     wanted = OTHER if seen else UNSEEN
     assert (done.returncode, without_ids(done.stdout.decode(), agent)) == (1, wanted)
