@@ -11,7 +11,8 @@ from typing import Any
 from gitgates.core.record import Record
 from gitgates.engine.command import uses_arguments
 from gitgates.setup.convert.globs import NoPatternError, from_regex
-from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, only_set, tables, texts
+from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, only_set
+from gitgates.setup.values import tables, texts
 
 with open(os.path.join(os.path.dirname(__file__), "framework.toml"), "rb") as _file:
     KEYS = tomllib.load(_file)

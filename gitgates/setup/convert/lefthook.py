@@ -11,16 +11,9 @@ from typing import Any
 from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.setup.convert.globs import NoPatternError, from_doublestar, from_gobwas
-from gitgates.setup.convert.manager_files import (
-    ManagerFiles,
-    ManagerJob,
-    name_of,
-    only_set,
-    table,
-    tables,
-    texts,
-)
+from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, name_of, only_set
 from gitgates.setup.convert.node import HOOKS
+from gitgates.setup.values import table, tables, texts
 
 with open(os.path.join(os.path.dirname(__file__), "lefthook.toml"), "rb") as _file:
     KEYS: dict[str, dict[str, Any]] = tomllib.load(_file)

@@ -88,25 +88,6 @@ class ManagerFiles:
             raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
 
 
-def table(value: object, *path: str) -> dict[str, Any]:
-    """Return the table at `path`; an empty one if there is none."""
-    for name in path:
-        value = value.get(name) if isinstance(value, dict) else None
-    return {str(name): item for name, item in value.items()} if isinstance(value, dict) else {}
-
-
-def tables(value: object) -> list[dict[str, Any]]:
-    """Return the tables of a list; all else is left out."""
-    items = value if isinstance(value, list) else []
-    return [table(item) for item in items if isinstance(item, dict)]
-
-
-def texts(value: object) -> tuple[str, ...]:
-    """Return a text, or the texts of a list, as a tuple; all else is left out."""
-    items = value if isinstance(value, list) else [value]
-    return tuple(item for item in items if isinstance(item, str))
-
-
 def only_set(**keys: object) -> dict[str, object]:
     """Return the keys that have a value."""
     return {name: value for name, value in keys.items() if value}

@@ -8,14 +8,8 @@ from collections.abc import Iterator
 from gitgates.core.lifecycle import GIT_HOOKS
 from gitgates.core.record import Record
 from gitgates.setup.convert.globs import expand
-from gitgates.setup.convert.manager_files import (
-    ManagerFiles,
-    ManagerJob,
-    name_of,
-    only_set,
-    table,
-    texts,
-)
+from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, name_of, only_set
+from gitgates.setup.values import table, texts
 
 HOOKS = tuple(point.name for point in GIT_HOOKS if point.client)
 LINT_STAGED = (".lintstagedrc", *(f".lintstagedrc.{ext}" for ext in ("json", "yaml", "yml")))
