@@ -29,16 +29,21 @@ def configurations(git: Git, ids: Sequence[str]) -> list[Config | ConfigError]:
 
     Raises: GitError.
     """
-    parsed: dict[object, Config | ConfigError] = {}
+    return parsed(settings_in(git, ids))
+
+
+def parsed(settings: Iterable[Raw | ConfigError]) -> list[Config | ConfigError]:
+    """Return the configuration of each settings, or the error in it; equal ones are read once."""
+    known: dict[object, Config | ConfigError] = {}
     configs: list[Config | ConfigError] = []
-    for raw in settings_in(git, ids):
+    for raw in settings:
         content = raw if isinstance(raw, ConfigError) else tuple(raw.items())
-        if content not in parsed:
+        if content not in known:
             try:
-                parsed[content] = checked(raw) or Config()
+                known[content] = checked(raw) or Config()
             except ConfigError as error:
-                parsed[content] = error
-        configs.append(parsed[content])
+                known[content] = error
+        configs.append(known[content])
     return configs
 
 

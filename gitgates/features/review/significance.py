@@ -1,7 +1,7 @@
 """Weigh a change: the lines and files that git counts, by the kind of each file.
 
 A file's lines are the larger of what was added and removed: twenty lines that were rewritten are
-twenty, not forty. Its path tells its kind (`kinds.toml`, and patterns of the configuration), and a
+twenty, not forty. Its path tells its kind (`kinds.py`, and patterns of the configuration), and a
 kind has a weight; docs/how-to/review.md argues for the numbers. Pure.
 """
 
@@ -9,27 +9,35 @@ from __future__ import annotations
 
 import functools
 import itertools
-import os
-import tomllib
 
 from gitgates.core.clean import first_few
 from gitgates.core.record import Record
 from gitgates.engine import match
+from gitgates.features.review.kinds import DOCUMENTATION, GENERATED, TESTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import TypeAlias
 
     from gitgates.core.agent_types import FileDifference
     from gitgates.features.review.config import Review
 
-    # Runs of patterns that select, or take out, the last one first, each with a cache of folders.
-    Patterns: TypeAlias = list[tuple[bool, list[match.Pattern], dict[str, bool]]]
 
 _WEIGHED = ("code", "tests", "documentation")
 _LEFT_OUT = {"ignored": "ignored", "generated": "generated or vendored"}
+_SPECIAL = frozenset("*?[\\/")  # in a name that is more than that
 _MOST_NAMED = 3  # critical files, in a sentence
+
+
+class Run(Record):
+    """Patterns that stand in a row and all select, or all take out; most need no matching."""
+
+    selects: bool
+    names: frozenset[str]  # of files and folders
+    folders: frozenset[str]
+    endings: tuple[str, ...]  # of the names of both
+    patterns: list[match.Pattern]  # all others
+    known: dict[str, bool]  # folder → whether these match it
 
 
 class Kind(Record):
@@ -169,7 +177,7 @@ def kinds_of(paths: Iterable[str], review: Review) -> dict[str, Kind]:
     return kinds
 
 
-def _kind_of(path: str, layers: tuple[dict[str, Patterns], ...]) -> str:
+def _kind_of(path: str, layers: tuple[dict[str, tuple[Run, ...]], ...]) -> str:
     taken_out = set()
     for layer in layers:
         for kind, patterns in layer.items():
@@ -182,26 +190,46 @@ def _kind_of(path: str, layers: tuple[dict[str, Patterns], ...]) -> str:
 
 
 @functools.cache
-def _built_in() -> dict[str, Patterns]:
-    with open(os.path.join(os.path.dirname(__file__), "kinds.toml"), "rb") as file:
-        return {kind: _parse(tuple(text.split())) for kind, text in tomllib.load(file).items()}
+def _built_in() -> dict[str, tuple[Run, ...]]:
+    texts = {"generated": GENERATED, "tests": TESTS, "documentation": DOCUMENTATION}
+    return {kind: _parse(tuple(text.split())) for kind, text in texts.items()}
 
 
-def _parse(lines: tuple[str, ...]) -> Patterns:
-    runs = itertools.groupby(map(match.parse, reversed(lines)), lambda pattern: pattern.negated)
-    return [
-        (not negated, [pattern._replace(negated=False) for pattern in run], {})
-        for negated, run in runs
-    ]
+def _parse(lines: tuple[str, ...]) -> tuple[Run, ...]:
+    by_sign = itertools.groupby(reversed(lines), lambda line: line.startswith("!"))
+    return tuple(
+        _run([line.removeprefix("!") for line in run] if negated else list(run), not negated)
+        for negated, run in by_sign
+    )
 
 
-def _selects(patterns: Patterns, path: str) -> bool | None:
+def _run(lines: list[str], selects: bool) -> Run:  # noqa: FBT001 - a field
+    names, folders = set[str](), set[str]()
+    endings, patterns = list[str](), list[match.Pattern]()
+    for line in lines:
+        name = line.removesuffix("/")
+        if name and _SPECIAL.isdisjoint(name):
+            (names if name == line else folders).add(name)
+        elif line.startswith("*") and _SPECIAL.isdisjoint(line[1:]):
+            endings.append(line[1:])
+        else:
+            patterns.append(match.parse(line))
+    return Run(selects, frozenset(names), frozenset(folders), tuple(endings), patterns, {})
+
+
+def _selects(runs: tuple[Run, ...], path: str) -> bool | None:
     """Return whether the last pattern that matches a path selects it; None if none matches.
 
     Unlike in gitignore(5), what lies below a folder can be taken out again: the built-in lists
     select folders, and there would be no other way.
     """
-    for selects, pattern, folders in patterns:
-        if match.matches(path, pattern, folders):
-            return selects
+    parts = path.split("/")
+    for run in runs:
+        if (
+            not run.names.isdisjoint(parts)
+            or not run.folders.isdisjoint(parts[:-1])
+            or any(part.endswith(run.endings) for part in parts)
+            or match.matches(path, run.patterns, run.known)
+        ):
+            return run.selects
     return None

@@ -1,6 +1,6 @@
 """Find what weakens the checks in a change: signs of that in its files, and weaker settings.
 
-The signs are data: `weakened.toml`. Files are compared as texts, without a parser: a sign in a
+The signs are data: `signs.py`. Files are compared as texts, without a parser: a sign in a
 string counts, and an assertion that claims less is not seen.
 """
 
@@ -9,17 +9,18 @@ from __future__ import annotations
 import functools
 import os
 import re
-import tomllib
 from collections import Counter
 
-from gitgates.config.weaker import weaker
+from gitgates.config import LOCAL_FILE
 from gitgates.core.clean import plain_line, visible_line
 from gitgates.core.errors import ConfigError
 from gitgates.core.record import Record
+from gitgates.core.types import Config
 from gitgates.features.review.config import settings_of
 from gitgates.features.review.significance import kinds_of
+from gitgates.features.review.signs import SHARED, SIGNS
 from gitgates.git.object_store import read_blobs, reading_git
-from gitgates.git.settings import configurations
+from gitgates.git.settings import parsed, settings_in
 from gitgates.hosts import AGENTS, agent_settings
 from gitgates.hosts.settings.base import HookSettings
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gitgates.core.agent_types import FileDifference
-    from gitgates.core.types import Config
     from gitgates.features.review.config import Review
     from gitgates.git.diff import Trees
     from gitgates.git.repo import Git
@@ -37,10 +37,11 @@ if TYPE_CHECKING:
     Content: TypeAlias = tuple[FileDifference, bytes | None, bytes | None]
 
 _LARGEST = 1 << 20  # bytes of a file; nobody writes more by hand
-_LONGEST = 120  # characters of a line
+_LONGEST = 120  # characters of a line that is shown
+# Of a longer line, nobody has written it, and the expressions would take minutes for it.
+_LONG_LINE = re.compile(r"^.{500,}$", re.MULTILINE)
 _MOST_FILES = 3  # in one line
 _ENTRY = re.compile(r"[\w*][^,\n]*")
-_WAYS = ("added", "removed", "lowered", "raised")
 _TEST_REMOVED, _ASSERTIONS_REMOVED = "test removed", "assertions removed"  # of the table
 _OF_A_PLUGIN = "hooks/hooks.json"  # the only settings of agents that no hidden folder has
 GATE = "gate relaxed"
@@ -69,7 +70,7 @@ class Sign(Record):
     """One row of the table."""
 
     what: str
-    way: str  # of _WAYS
+    way: str  # added, removed, lowered, raised
     files: str  # an expression: to compile all of them would take longer than the rest
     patterns: tuple[str, ...]
     stands_in: (
@@ -96,10 +97,15 @@ def find_weakened(
     Raises: GitError if one of the trees does not exist.
     """
     git = reading_git(trees.repo)
-    before, after = configurations(git, (trees.before, trees.after))
-    # What the session itself has exempted is no exemption.
-    old_review = review if isinstance(before, ConfigError) else settings_of(before)
-    contents = _contents(git, trees, files, old_review)
+    old_settings, new_settings = settings_in(git, (trees.before, trees.after))
+    has_local = os.path.lexists(f"{trees.repo.root_abs}/{LOCAL_FILE}")
+    before: Config | ConfigError = Config()
+    after: Config | ConfigError = before
+    if old_settings != new_settings or has_local:  # to parse them takes longer than all else
+        before, after = parsed((old_settings, new_settings))
+        if not isinstance(before, ConfigError):
+            review = settings_of(before)  # what the session itself has exempted is no exemption
+    contents = _contents(git, trees, files, review)
     pairs = tuple(
         Pair(path=file.path, before=_text(old), after=_text(new), old_path=file.was)
         for file, old, new in contents
@@ -153,28 +159,15 @@ def find(pairs: tuple[Pair, ...]) -> list[Weakening]:
 
 @functools.cache
 def _signs() -> tuple[Sign, ...]:
-    with open(os.path.join(os.path.dirname(__file__), "weakened.toml"), "rb") as file:
-        table = tomllib.load(file)
-    shared = table["shared"]
-    reference = re.compile("|".join(rf"(?<![A-Z]){name}(?![A-Z])" for name in shared))
+    reference = re.compile("|".join(rf"(?<![A-Z]){name}(?![A-Z])" for name in SHARED))
 
     def whole(text: str) -> str:
-        return reference.sub(lambda name: shared[name.group()], text)
+        return reference.sub(lambda name: SHARED[name.group()], text)
 
-    signs = []
-    for row in table["sign"]:
-        way = next(way for way in _WAYS if way in row)
-        patterns = [row[way]] if isinstance(row[way], str) else row[way]
-        signs.append(
-            Sign(
-                what=row["what"],
-                way=way,
-                files=whole(row["files"]),
-                patterns=tuple(map(whole, patterns)),
-                stands_in=row.get("stands_in", "path"),
-            )
-        )
-    return tuple(signs)
+    return tuple(
+        Sign(what, way, whole(files), tuple(map(whole, expressions)), stands_in)
+        for what, way, files, expressions, stands_in in SIGNS
+    )
 
 
 @functools.cache
@@ -182,23 +175,36 @@ def _compiled(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.MULTILINE)
 
 
+@functools.cache
+def _may_have(files: str, path: str) -> bool:
+    """Return whether signs are looked for in a file; many signs are about the same files."""
+    return _compiled(files).search(path) is not None
+
+
 def _occurrences(sign: Sign, path: str, text: str) -> Iterator[Occurrence]:
-    if not text or not _compiled(sign.files).search(path):
+    if not text or not _may_have(sign.files, path):
         return
+    text = _LONG_LINE.sub("", text)
     lines = text.split("\n")
     for expression in sign.patterns:
+        line = end = 0
         for match in _compiled(expression).finditer(text):
             groups = match.groupdict()
-            line = text.count("\n", 0, match.end())
-            following = (other.strip() for other in lines[line + 1 :])
+            line += text.count("\n", end, match.end())
+            end = match.end()
             yield Occurrence(
                 path=path,
                 name=" ".join((groups.get("name") or match.group()).split()),
                 line=line + 1,
                 text=" ".join(lines[line].split())[:_LONGEST],
                 number=_number(groups.get("number") or "0"),
-                next_line=next(filter(None, following), ""),
+                next_line=_next_line(lines, line),
             )
+
+
+def _next_line(lines: list[str], line: int) -> str:
+    """Return the text of the next line that is not blank; empty if there is none."""
+    return next((text for at in range(line + 1, len(lines)) if (text := lines[at].strip())), "")
 
 
 def _number(text: str) -> float:
@@ -278,6 +284,8 @@ def _weaker_gates(before: Config | ConfigError, after: Config | ConfigError) -> 
     elif not after.sources:
         yield Weakening(path, GATE, "all gitgates settings were removed")
     else:
+        from gitgates.config.weaker import weaker  # most sessions leave the gates alone
+
         yield from (Weakening(path, GATE, text) for text in weaker(before, after))
 
 

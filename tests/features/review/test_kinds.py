@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 from config_support import table
 from each_case import each_case
 
+from gitgates.engine import match
+from gitgates.features.review import kinds
 from gitgates.features.review.config import Review
-from gitgates.features.review.significance import Kind, kinds_of
+from gitgates.features.review.significance import Kind, _parse, _selects, kinds_of
 
 CODE = (
     *("src/app.py", "main.go", "Makefile", "Dockerfile", "package.json", "pyproject.toml"),
@@ -163,3 +167,23 @@ def test_names_that_are_no_text_do_no_harm() -> None:
     assert [kind(name).kind for name in names] == [
         *("code", "code", "tests", "code", "documentation")
     ]
+
+
+def test_they_match_as_git_does() -> None:
+    """Names and endings are looked up, and not matched; the answers are the same."""
+    lists = (
+        *(tuple(text.split()) for text in (kinds.GENERATED, kinds.TESTS, kinds.DOCUMENTATION)),
+        ("*", "!*.md/", "docs", "!/docs/a", "**/x*", "\\!odd", "!a?c", "*"),
+    )
+    names = ("docs", "x.md", "a", "abc", ".yarn", "cache", "test", "Makefile", "!odd", "x.test.ts")
+    paths = ["/".join(parts) for size in (1, 2) for parts in itertools.product(names, repeat=size)]
+    for lines in lists:
+        runs = _parse(lines)
+        for path in paths:
+            last = next((line for line in reversed(lines) if _matches(line, path)), None)
+            expected = None if last is None else not last.startswith("!")
+            assert _selects(runs, path) is expected, (path, last)
+
+
+def _matches(line: str, path: str) -> bool:
+    return match.matches(path, [match.parse(line)._replace(negated=False)])

@@ -389,3 +389,18 @@ def test_the_change_to_review_says_it(repo: Repo) -> None:
     session(repo).edit(T, SKIP)
     told = said(repo, "diff")
     assert f"# What weakens the checks\n\n{T}:9: test skipped: @pytest.mark.skip\n" in told
+
+
+def test_files_that_nobody_has_written_end_soon() -> None:
+    """An expression that begins again at each place would take minutes."""
+    settings = f"max = 1\n[tool.{'max' * 30_000}"
+    tests = "\n" * 100_000 + "#[test]\n" * 10_000 + "@pytest.mark.skip\n"
+    script = f'{{"test": "{"jest " * 20_000}"}}'
+    before = (("pyproject.toml", settings), ("package.json", script), ("tests/test_a.py", ""))
+    after = (settings.replace("= 1", "= 2"), script, tests)
+    findings = find(tuple(Pair(*file, now) for file, now in zip(before, after, strict=True)))
+    assert [(one.path, one.what) for one in findings] == [
+        ("tests/test_a.py", "test skipped"),
+        ("pyproject.toml", "limit raised"),
+    ]
+    assert findings[0].line == 110_001
