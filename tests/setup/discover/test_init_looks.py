@@ -64,19 +64,28 @@ exit $status"""
     ],
 )
 def test_the_gate_of_gofmt_fails_with_gofmt(
-    repo: Repo, tmp_path: Path, files: str, status: int, output: str
+    repo: Repo,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    files: str,
+    status: int,
+    output: str,
 ) -> None:
     program(tmp_path / "bin", "gofmt", GOFMT)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
     repo.write("go.mod", "module x\n")
     assert "format" in proposed(repo)
     for file in files.split():
         repo.write(file, "package x\n")
-    env = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
-    done = repo.gitgates("run", "--gate", "format", env=env)
+    done = repo.gitgates("run", "--gate", "format")
     assert (done.returncode, output in done.stdout.decode()) == (status, True)
 
 
-def test_the_gate_of_gofmt_fails_without_gofmt(repo: Repo, tmp_path: Path) -> None:
+def test_the_gate_of_gofmt_fails_without_gofmt(
+    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program(tmp_path / "go", "gofmt", GOFMT)
+    monkeypatch.setenv("PATH", str(tmp_path / "go"), prepend=os.pathsep)
     repo.write("go.mod", "module x\n")
     repo.write("fine.go", "package x\n")
     formats = proposed(repo)["format"]
