@@ -6,9 +6,10 @@ import os
 import re
 import shlex
 import tomllib
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
-from gitgates.core.record import Record
 from gitgates.engine.command import uses_arguments
 from gitgates.setup.convert.globs import NoPatternError, from_regex
 from gitgates.setup.convert.manager_files import ManagerFiles, ManagerJob, only_set
@@ -19,8 +20,15 @@ with open(os.path.join(os.path.dirname(__file__), "framework.toml"), "rb") as _f
 
 FILE = ".pre-commit-config.yaml"
 # Where a gate can run the framework: see engine/command.py.
-_SERVED = ("pre-commit", "pre-merge-commit", "pre-push", "commit-msg", "prepare-commit-msg")
-_NOTHING = ("", "^$")  # expressions that hooks have by default
+_SERVED = (
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "commit-msg",
+    "prepare-commit-msg",
+    "manual",
+)
+_NOTHING = (None, "", "^$")  # expressions that hooks have by default
 _OLD_STAGES = {"commit": "pre-commit", "push": "pre-push", "merge-commit": "pre-merge-commit"}
 _NAMES_PREK = ("pyproject.toml", "package.json", "Makefile", "mise.toml")
 
@@ -29,64 +37,38 @@ class _Kept(Exception):
     """A hook that stays the framework's; the text says why."""
 
 
-class _Split(Record):
-    """Which hooks become gates, and which stay the framework's."""
-
-    jobs: list[ManagerJob]
-    others: list[dict[str, Any]]
-    place: int  # of those that stay, among the jobs
-    notes: list[str]
-
-    @property
-    def names(self) -> set[str]:
-        """Return all that `SKIP` would skip of the hooks that stay."""
-        return {str(hook.get(key)) for hook in self.others for key in ("id", "alias")}
-
-
 def find(project: ManagerFiles, notes: list[str]) -> list[ManagerJob]:
-    """Return a gate for each local hook, and one for all others, in order. Raises: UsageError."""
+    """Return one gate for all hooks that stay, and one for each other one. Raises: UsageError."""
     settings = project.load(FILE)
     names_prek = any(re.search(r"\bprek\b", project.text(name)) for name in _NAMES_PREK)
     runner = "prek" if names_prek else "pre-commit"
-    reserved: set[str] = set()
-    split = _split(settings, reserved, runner)
-    while not split.names <= reserved:  # a hook that stays may have the name of one that does not
-        reserved |= split.names
-        split = _split(settings, reserved, runner)
-    notes += split.notes
-    hooks = dict.fromkeys(name for hook in split.others for name in _hooks(hook, settings))
-    if served := [name for name in hooks if name in (*_SERVED, "manual")]:
-        split.jobs.insert(split.place, _framework(runner, served, split.jobs))
-    if unserved := [name for name in hooks if name not in (*_SERVED, "manual")]:
+    jobs: list[ManagerJob] = []
+    stay: list[str] = []  # the hooks of git with some that stay
+    repos = tables(settings.get("repos"))
+    hooks = [(hook, repo.get("repo")) for repo in repos for hook in tables(repo.get("hooks"))]
+    names = Counter(str(hook[key]) for hook, _ in hooks for key in ("id", "alias") if key in hook)
+    for hook, repo in hooks:
+        if "gitgates" in str(hook.get("id")):
+            continue
+        try:
+            if repo == "local":
+                jobs.append(_job(hook, settings, names)._replace(manager=runner))
+                reasons = ((key, KEYS["hook"].get(key, "unknown, so ignored")) for key in hook)
+                notes += [f"{FILE}: {hook.get('id')}: {key}: {why}" for key, why in reasons if why]
+                continue
+        except (_Kept, NoPatternError, ValueError) as error:
+            notes.append(f"{FILE}: {hook.get('id')}: stays pre-commit's: {error}")
+        stay += _hooks(hook, settings)
+    served = [name for name in dict.fromkeys(stay) if name in _SERVED]
+    if unserved := [name for name in dict.fromkeys(stay) if name not in _SERVED]:
         why = "no gate runs pre-commit there; keep its own hook"
         notes.append(f"{FILE}: {', '.join(unserved)}: {why}")
-    return split.jobs
+    return [_framework(runner, served, jobs), *jobs] if served else jobs
 
 
 def installed_hooks(project: ManagerFiles) -> tuple[str, ...]:
     """Return the hooks that the framework installs by default. Raises: UsageError."""
     return texts(project.load(FILE).get("default_install_hook_types", [])) or ("pre-commit",)
-
-
-def _split(settings: dict[str, Any], reserved: set[str], runner: str) -> _Split:
-    """Convert the local hooks, but those of which the id is `reserved` by one that stays."""
-    jobs: list[ManagerJob] = []
-    others: list[dict[str, Any]] = []
-    notes: list[str] = []
-    place = 0
-    for repo in tables(settings.get("repos")):
-        for hook in tables(repo.get("hooks")):
-            if "gitgates" in str(hook.get("id")):
-                continue
-            try:
-                if repo.get("repo") == "local":
-                    jobs.append(_job(hook, settings, notes, reserved)._replace(manager=runner))
-                    continue
-            except (_Kept, NoPatternError, ValueError) as error:
-                notes.append(f"{FILE}: {hook.get('id')}: stays pre-commit's: {error}")
-            place = place if others else len(jobs)
-            others.append(hook)
-    return _Split(jobs, others, place, notes)
 
 
 def _framework(runner: str, hooks: list[str], jobs: list[ManagerJob]) -> ManagerJob:
@@ -100,12 +82,9 @@ def _framework(runner: str, hooks: list[str], jobs: list[ManagerJob]) -> Manager
     return ManagerJob("pre-commit", tuple(hooks), keys, runner)
 
 
-def _job(
-    hook: dict[str, Any], settings: dict[str, Any], notes: list[str], reserved: set[str]
-) -> ManagerJob:
+def _job(hook: dict[str, Any], settings: dict[str, Any], names: Mapping[str, int]) -> ManagerJob:
     """Return the gate for a local hook. Raises: _Kept, NoPatternError, ValueError."""
-    name = str(hook.get("id") or "hook")
-    kind = KEYS["languages"].get(str(hook.get("language")))
+    name, kind = str(hook.get("id")), KEYS["languages"].get(str(hook.get("language")))
     if kind is None:
         raise _Kept(f"`language: {hook.get('language')}` needs its environment")
     words = [*shlex.split(str(hook.get("entry") or "")), *map(str, texts(hook.get("args")))]
@@ -116,17 +95,14 @@ def _job(
     passes, always = hook.get("pass_filenames", True), bool(hook.get("always_run"))
     if passes and always:
         raise _Kept("`always_run` with file names: a gate that is given no paths does not run")
-    text = shlex.join(words)
-    selection = {} if always else _selection(hook, settings)
-    if name in reserved or "," in name:
+    if names[name] > 1 or "," in name:
         raise _Kept("`SKIP` would skip other hooks with its `id`")
-    reasons = {key: KEYS["hook"].get(key, "unknown, so it is not converted") for key in hook}
-    notes += [f"{FILE}: {name}: {key}: {why}" for key, why in reasons.items() if why]
+    text = shlex.join(words)
     label = str(hook.get("description") or hook.get("name") or "")
     keys = only_set(
         description="" if label == name else label,
         command=words if passes and uses_arguments(text) else text,
-        **selection,
+        **({} if always else _selection(hook, settings)),
         pass_files=passes,
     )
     in_order = bool(settings.get("fail_fast"))
@@ -135,23 +111,16 @@ def _job(
 
 def _selection(hook: dict[str, Any], settings: dict[str, Any]) -> dict[str, list[str]]:
     """Return which files a hook is about. Raises: _Kept, NoPatternError."""
-    expressions = [
-        str(part["files"]) for part in (hook, settings) if str(part.get("files") or "") != ""
-    ]
-    excluded = [
-        str(part["exclude"])
-        for part in (settings, hook)
-        if re.sub(r"\s", "", str(part.get("exclude") or "")) not in _NOTHING
-    ]
-    if len(expressions) > 1:
+    parts = (settings, hook)
+    files = [str(part["files"]) for part in parts if part.get("files")]
+    if len(files) > 1:
         raise _Kept("its `files` and those of the whole file have to match both")
+    excluded = [str(part["exclude"]) for part in parts if part.get("exclude") not in _NOTHING]
+    types = [tag for tag in texts(hook.get("types", [])) if tag != "file"]
     return {
-        "files": [pattern for expression in expressions for pattern in from_regex(expression)],
+        "files": [pattern for expression in files for pattern in from_regex(expression)],
         "exclude": [pattern for expression in excluded for pattern in from_regex(expression)],
-        "types": [
-            *(tag for tag in texts(hook.get("types", [])) if tag != "file"),
-            *(f"!{tag}" for tag in texts(hook.get("exclude_types", []))),
-        ],
+        "types": [*types, *(f"!{tag}" for tag in texts(hook.get("exclude_types", [])))],
         "types_or": [*texts(hook.get("types_or", []))],
     }
 

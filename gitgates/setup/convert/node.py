@@ -103,9 +103,8 @@ def _whole(script: Script, notes: list[str]) -> ManagerJob:
         writes=stages,
         restage=stages,
     )
-    return ManagerJob(
-        f"{script.manager}-{script.hook}", (script.hook,), keys, script.manager, in_order=True
-    )
+    name = f"{script.manager}-{script.hook}"
+    return ManagerJob(name, (script.hook,), keys, script.manager, in_order=True)
 
 
 def _converted(

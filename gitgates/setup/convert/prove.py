@@ -13,11 +13,10 @@ import tempfile
 from collections.abc import Iterable, Iterator
 
 from gitgates.config.edit import Edit
-from gitgates.core.errors import GitError, Interrupted, UsageError
+from gitgates.core.errors import GitError, UsageError
 from gitgates.core.record import Record
-from gitgates.core.types import Command
 from gitgates.git.repo import Git, Repo
-from gitgates.proc.processes import Capture, Group, SignalPipe
+from gitgates.proc.call import call_detached
 from gitgates.setup.convert import framework, lefthook, node
 from gitgates.setup.convert.conversion import Conversion
 from gitgates.worktree.lock_files import install_commands
@@ -26,7 +25,6 @@ from gitgates.worktree.missing import ignored_in
 # Hooks that making a commit fires.
 HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg")
 _LONGEST_S = 1800.0
-_MOST_BYTES = 64 << 10
 _MOST_SHOWN = 1000
 _RAN = ("passed", "failed", "timed-out", "killed")
 # What names another repository, or turns hooks off.
@@ -87,10 +85,8 @@ class Prover:
         self._env = {**clean, "PATH": path, "GITGATES_REUSE": "0", "NO_COLOR": "1"}
         for manager in _CALLS.keys() & {*conversion.managers}:
             if not shutil.which(manager, path=path):
-                hint = "It is looked for in the PATH and in node_modules/.bin."
-                raise UsageError(
-                    f"{manager} is not found, so there is nothing to compare with", hint
-                )
+                what = f"{manager} is not found, so there is nothing to compare with"
+                raise UsageError(what, "It is looked for in the PATH and in node_modules/.bin.")
         self._old = self._clone(repo.root_abs, f"{scratch_abs}/old")
         self._new = self._clone(self._old.cwd_abs, f"{scratch_abs}/new")
         files = (*conversion.project.files, ".husky", ".lefthook")
@@ -164,18 +160,12 @@ class Prover:
 
     def _run(self, git: Git, *argv: str) -> tuple[int, str]:
         """Run a program to its end; return its exit status and what it printed."""
-        capture = Capture(_MOST_BYTES)
-        with SignalPipe() as signals, Group(signals) as group:
-            child = group.start(Command(argv, git.cwd_abs, self._env), _LONGEST_S, capture)
-            if isinstance(child, str):
-                return 1, child
-            group.wait()
-            if signals.received:
-                raise Interrupted("the comparison was interrupted")
-        end, output = child.ending(), os.fsdecode(capture.captured()[0])
-        if end.timed_out:
-            output += f"\nno end after {_LONGEST_S:.0f} s"
-        return 1 if end.exit_status is None else end.exit_status, output
+        there = ("/bin/sh", "-c", 'cd "$0" && exec "$@"', git.cwd_abs, *argv)
+        try:
+            done = call_detached(there, self._env, b"", _LONGEST_S)
+        except OSError as error:
+            return 1, str(error)
+        return done.exit_status, os.fsdecode(done.stdout + done.stderr)
 
 
 def last_commits(repo: Repo, count: int) -> list[tuple[str, ...]]:

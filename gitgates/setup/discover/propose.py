@@ -25,7 +25,7 @@ from gitgates.setup.discover.others import (
     find_framework,
     managed_hooks,
 )
-from gitgates.setup.discover.task_files import list_folder, read_text
+from gitgates.setup.task_files import list_folder, read_text
 from gitgates.worktree.lock_files import as_setting, install_commands
 
 USUAL = ("pre-commit", "pre-push", "manual")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ LEFTHOOK = {
     "skip only setup jobs commands scripts",
     "job": "name run script runner args root files fail_text timeout glob exclude tags file_types "
     "env interactive use_stdin stage_fixed skip only group priority",
-    "group": "root parallel piped jobs",
 }
 # Source: pre_commit/clientlib.py of pre-commit 4.6.2
 PRE_COMMIT = (
@@ -70,12 +68,9 @@ JOB: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
         "",
     ),
     "a folder alone": ({"root": "web"}, {"working_dir": "web", "files": ["web/"]}, ""),
-    "types": (
-        {"file_types": ["text", "not executable", "text/x-python", "text/x-sh"]},
-        {"types": ["text", "!executable"], "types_or": ["python", "shell"]},
-        "",
-    ),
-    "an unknown type": ({"file_types": "image/png"}, None, "`file_types` has `image/png`"),
+    "types": ({"file_types": "text"}, None, "file_types: create a gate with `types` for it"),
+    "a group": ({"group": {"jobs": []}}, None, "group: create a gate for each of its jobs"),
+    "an odd limit": ({"timeout": "a while"}, None, "its `timeout` is not understood"),
     "text for a failure": ({"fail_text": "Format it"}, {"description": "Format it"}, ""),
     "environment": ({"env": {"A": 1}}, {"env": {"A": "1"}}, ""),
     "a limit": ({"timeout": "90s"}, {"timeout": "90s"}, ""),
@@ -85,11 +80,7 @@ JOB: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
         {"pass_files": True, "writes": True, "restage": True},
         "",
     ),
-    "a fixer": (
-        {"run": "ruff check --fix"},
-        {"command": "ruff check --fix"},
-        "",
-    ),
+    "git add in the middle": ({"run": "./a; git add x; ./b"}, None, "left out: its `git add`"),
     "standard input": (
         {"use_stdin": True},
         {"command": ["sh", "-c", "./a"], "pass_hook_input": True},
@@ -103,7 +94,6 @@ JOB: dict[str, tuple[dict[str, Any], dict[str, Any] | None, str]] = {
     "a template": ({"run": "{dip} ./a"}, {"command": "docker ./a"}, ""),
     "its name": ({"run": "./a {lefthook_job_name}"}, {"command": "./a it"}, ""),
     "tags": ({"tags": "slow"}, {}, "tags: gates have no tags"),
-    "excluded tags": ({"tags": ["no, other"]}, None, "its hook excludes its tags"),
     "a terminal": ({"interactive": True}, None, "interactive: a gate has no terminal"),
     "a condition": ({"only": [{"ref": "main"}]}, None, "only: gates have no conditions"),
     "an exception": ({"skip": ["merge"]}, {}, "skip: gates have no conditions, so it runs there"),
@@ -121,7 +111,7 @@ def test_a_job_of_lefthook(tmp_path: Path, name: str, kind: str) -> None:
     job, keys, note = JOB[name]
     settings = {
         "templates": {"dip": "docker"},
-        "pre-commit": {"exclude_tags": ["no"], "jobs": [{"name": "it", "run": "./a", **job}]},
+        "pre-commit": {"jobs": [{"name": "it", "run": "./a", **job}]},
     }
     dump = yaml.safe_dump if kind == "yml" else json.dumps
     conversion = of(tmp_path, {f"lefthook.{kind}": dump(settings)})
@@ -139,11 +129,12 @@ def test_hooks_of_lefthook_in_toml(tmp_path: Path) -> None:
         tmp_path,
         {
             "lefthook.toml": """\
-extends = ["more.yml", "gone.yml"]
+extends = ["more.yml"]
 glob_matcher = "doublestar"
 output = ["summary"]
 [pre-commit]
 parallel = true
+exclude_tags = ["slow"]
 setup = [{run = "npm ci"}]
 [pre-commit.commands.b]
 run = "./b"
@@ -164,30 +155,29 @@ jobs = [{run = "x"}]
 only = [{ref = "main"}]
 jobs = [{run = "x"}]
 """,
-            "more.yml": "pre-commit: {commands: {a: {run: ./other}, c: {run: ./c}}}\n",
         },
     )
     assert conversion.gates == {
         "a": {"command": "./a", "files": ["/*.js"]},
-        "c": {"command": "./c"},
         "b": {"command": "./b"},
         "first": {"command": "./1"},
         "second": {"command": "./2"},
         "last": {"command": "./last"},
-        "check": {"command": "bash .lefthook/commit-msg/check.sh", "pass_hook_input": True},
+        "check": {"command": 'bash .lefthook/commit-msg/check.sh "$@"', "pass_hook_input": True},
         "it": {"command": './it "$1" "$@"', "pass_hook_input": True},
     }
     assert conversion.hooks == {
-        "pre-commit": {"gates": ["a", "c", "b"], "strategy": "collect"},
+        "pre-commit": {"gates": ["a", "b"], "strategy": "collect"},
         "pre-push": {"gates": ["first", "second", "last"]},
         "commit-msg": {"gates": ["check", "it"]},
     }
     assert [*conversion.notes] == [
-        "lefthook.toml: extends: gone.yml is not a file of the repository",
+        "lefthook.toml: extends: the files that it names are not read; copy their jobs",
         "lefthook.toml: output: only about lefthook's output",
+        "lefthook.toml: lint: unknown, so it is not converted",
         (
-            "lefthook.toml: lint: only `lefthook run` runs it; for gates by hand, there is the "
-            "hook `manual`"
+            "lefthook.toml: pre-commit: exclude_tags: gates have no tags; remove the gates that it "
+            "excludes"
         ),
         (
             "lefthook.toml: pre-commit: setup: nothing runs before the gates; make it part of "
@@ -225,7 +215,7 @@ LOCAL: dict[str, tuple[str, dict[str, Any] | None, str]] = {
     "a script": ("language: script, entry: x", {"command": "./x", "pass_files": True}, ""),
     "its name": ("name: All is well", {"description": "All is well", "pass_files": True}, ""),
     "an environment": ("language: python", None, "`language: python` needs its environment"),
-    "an expression": ("files: '(?!a)b'", None, "stays pre-commit's: a pattern has no `(?!`"),
+    "an expression": ("files: '(?!a)b'", None, "stays pre-commit's: `(?!a)b` has no"),
     "verbose": ("verbose: true", {"pass_files": True}, "verbose: each run keeps the logs"),
     "a fixer": (
         "entry: ruff format",
@@ -452,12 +442,3 @@ def test_a_broken_file_is_an_error(tmp_path: Path) -> None:
 def test_a_file_without_hooks_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"package\.json: found nothing to convert"):
         of(tmp_path, {"package.json": "{}"}, "package.json")
-
-
-def test_the_table_of_lefthook_names_tags_that_exist() -> None:
-    with (Path(lefthook.__file__).parent / "lefthook.toml").open("rb") as file:
-        tables = tomllib.load(file)
-    from identify.identify import ALL_TAGS
-
-    tags = [*tables["file_types"].values(), *tables["one_of"].values()]
-    assert {tag.removeprefix("!") for tag in tags} <= ALL_TAGS

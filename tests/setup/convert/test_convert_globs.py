@@ -24,14 +24,12 @@ REGEX = {
     r"^docs/conf.py$": ["docs/conf.py"],
     r"(CHANGES|the_basics)\.md$": ["*CHANGES.md", "*the_basics.md"],
     r"^src/.*\.pyi?$": ["src/**/*.pyi", "src/**/*.py"],
-    "^a.*b$": ["/a*b", "a*/**/*b"],
     r"tests/[^/]+\.js$": ["**/*tests/*.js"],
     "migrations": ["*migrations*"],
-    "(?x)^(\n  a/  # one\n  | b\\.txt\n)$": ["/b.txt"],
+    "(?x)^(\n  a/  # one\n  | b\\.txt\n)": ["/a/", "/b.txt*"],
     "^nox/": ["/nox/"],
     "^charts/.*/": ["charts/*/"],
     "^!a/b$": [r"\!a/b"],
-    "b.*/$|/": ["*/"],
     ".*": ["*"],
     "": ["*"],
     "/vendor/": ["*/**/vendor/"],
@@ -92,7 +90,21 @@ def test_usual_globs() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    [r"(?!a)b", r"\d+", r"a{2}", r"[^a]", r"[\w]", r"(a", "a)", r"a^b", r"\bx", "(a|b)+", "*"],
+    [
+        r"(?!a)b",
+        r"\d+",
+        r"a{2}",
+        r"[^a]",
+        r"[\w]",
+        r"(a",
+        "a)",
+        r"a^b",
+        r"\bx",
+        "(a|b)+",
+        "*",
+        "a.*b",
+        "a/$",
+    ],
 )
 def test_what_has_no_counterpart_is_refused(expression: str) -> None:
     with pytest.raises(NoPatternError):
@@ -110,12 +122,14 @@ _PART = st.sampled_from(["a", "b", "/", r"\.", ".*", "[^/]*", "(a|b/)", "x?"])
         lambda path: not {"", ".", ".."} & {*path.split("/")}
     ),
 )
-@example(body="/a", start="^", end="", path="a")
 @example(body="[^/]*/a", start="", end="", path="a")
-@example(body="(a|b/)", start="^", end="$", path="b/a")
+@example(body="(a|b/)", start="^", end="", path="b/a")
 def test_the_same_paths_are_selected(body: str, start: str, end: str, path: str) -> None:
     expression = f"{start}{body}{end}"
-    patterns = from_regex(expression)
+    try:
+        patterns = from_regex(expression)
+    except NoPatternError:
+        return
     # A pattern that selects a folder selects all that lies in it.
     parts = path.split("/")
     prefixes = ["/".join(parts[:count]) for count in range(1, len(parts))]
