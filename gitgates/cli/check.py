@@ -7,6 +7,7 @@ import json
 import click
 
 from gitgates.cli import agent_hooks
+from gitgates.cli.pipes import find_pipes
 from gitgates.config.jsonschema import get_schema
 from gitgates.config.load import describe, inspect
 from gitgates.core import environ, errors
@@ -15,7 +16,6 @@ from gitgates.core.types import Config, Problem
 from gitgates.git.repo import current_folder, find_repo
 from gitgates.hosts import AGENTS, agent_host
 from gitgates.setup.doctor.checks import NO_GATES, files_text, find_unmatched, has_gates
-from gitgates.setup.doctor.pipes import find_pipes
 from gitgates.setup.install.agents import limits
 from gitgates.verbs.directory import members_of
 from gitgates.verbs.output import format_option, print_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from gitgates.core import environ
 from gitgates.core.errors import GitgatesError
@@ -18,7 +18,7 @@ from gitgates.hosts import AGENTS, DEFAULT_AGENT, agent_host, agent_settings
 from gitgates.hosts.definitions import plugin_agent
 from gitgates.hosts.settings.base import Entry, HookSettings, InstalledHook, speaks_of_us
 from gitgates.session.installed import is_switched_off
-from gitgates.session.needs import agents_wanted, is_reason, policies_on
+from gitgates.session.needs import agents_wanted, is_reason
 from gitgates.session.told_once import unread_in
 from gitgates.setup.doctor.findings import Subject
 from gitgates.setup.install import agent_files, agents
@@ -46,6 +46,11 @@ class Source(Record):
         """The hooks that start gitgates."""
         return self.settings.our_hooks
 
+    @property
+    def title(self) -> str:
+        """The name of the agent for a person."""
+        return agent_host(self.agent).TITLE
+
     def problem(self, what: str, fix: str = "") -> Finding:
         """Return a problem with it."""
         return Finding("problem", "agent", self.location, what, fix)
@@ -60,13 +65,6 @@ class Source(Record):
         scope = "" if self.scope in ("project", "plugin") else f" --scope {self.scope}"
         return f"gitgates install-hooks --agent {self.agent}{scope}"
 
-    @property
-    def uninstall(self) -> str:
-        """Return the command that uninstalls the hooks here."""
-        if self.scope == "plugin":
-            return agent_settings(self.agent).TAKE_PLUGIN_OUT
-        return self.install.replace("install-hooks", "uninstall-hooks")
-
 
 def find_sources(agent: str, repo: Repo) -> list[Source]:
     """Return the settings that there are, nearest first, and the plugin if it is enabled."""
@@ -77,21 +75,18 @@ def find_sources(agent: str, repo: Repo) -> list[Source]:
         if os.path.realpath(path_abs) in real_paths or not os.path.lexists(path_abs):
             continue
         real_paths.add(os.path.realpath(path_abs))
-        location = user_file.display_path(path_abs, repo.root_abs)
-        sources.append(_read(Source(agent, scope, location, path_abs)))
+        source = Source(agent, scope, user_file.display_path(path_abs, repo.root_abs), path_abs)
+        try:
+            text = user_file.read(path_abs) or ""
+            settings = agent_settings(agent).read(text, source.location, scope)
+            sources.append(source._replace(settings=settings))
+        except GitgatesError as error:
+            why = error.message.removeprefix(f"{source.location}:").lstrip()
+            sources.append(source._replace(broken=why))
     if plugin := _enabled_plugins(sources).get(_OURS):
         settings = agent_settings(agent).plugin()
         sources.append(Source(agent, "plugin", f"plugin {plugin}", settings=settings))
     return sources
-
-
-def _read(source: Source) -> Source:
-    try:
-        text = user_file.read(source.path_abs) or ""
-        settings = agent_settings(source.agent).read(text, source.location, source.scope)
-        return source._replace(settings=settings)
-    except GitgatesError as error:
-        return source._replace(broken=error.message.removeprefix(f"{source.location}:").lstrip())
 
 
 def _by_precedence(sources: list[Source]) -> list[Source]:
@@ -113,31 +108,32 @@ def check_agents(subject: Subject) -> Iterator[Finding]:
 
     An agent counts if it has hooks of ours somewhere; without any, the default one does.
     """
-    sources_of = {agent: find_sources(agent, subject.repo) for agent in AGENTS}
+    config, repo = subject.config, subject.repo
+    sources_of = {agent: find_sources(agent, repo) for agent in AGENTS}
     used = [agent for agent, sources in sources_of.items() if any(s.own_hooks for s in sources)]
-    if not used and subject.config and is_reason(subject.config):
-        broken = [source for sources in sources_of.values() for source in sources if source.broken]
-        yield from (_unreadable(source) for source in broken)
-        if not broken:
-            yield _not_installed(subject.config, sources_of)
+    everything = [source for sources in sources_of.values() for source in sources]
+    if not used and config and is_reason(config):
+        broken = [_unreadable(source) for source in everything if source.broken]
+        yield from broken or [_not_installed(config, everything)]
     for agent in used:
-        findings = list(_check(subject, agent, sources_of[agent]))
+        findings = list(_check(subject, sources_of[agent]))
         wrong = {finding.where for finding in findings if finding.severity == "problem"}
         yield from findings
         for source in sources_of[agent]:
             if source.own_hooks and source.location not in wrong:
-                policies = _policies(subject.config, agent) if subject.config else ""
-                yield source.problem(f"hooks are installed{policies}")._replace(severity="ok")
-    yield from _unread_input(subject.repo)
-    for agent, why in agents.detected(subject.repo.root_abs, subject.repo.env).items():
-        if used and agent not in used and subject.config and is_reason(subject.config):
-            yield _not_used(agent, why, subject.repo, sources_of)
+                yield source.note("hooks are installed")._replace(severity="ok")
+    yield from _unread_input(repo)
+    for agent, why in agents.detected(repo.root_abs, repo.env).items() if used else ():
+        if agent not in used and config and is_reason(config):
+            scope = " --scope user" if agents.is_personal(agent) else ""
+            fix = f"gitgates install-hooks --agent {agent}{scope}"
+            what = f"{agent_host(agent).TITLE} is here ({why}), and has no hooks of gitgates"
+            yield Finding("note", "agent", repo.root_abs, what, fix)
 
 
-def _not_installed(config: Config, sources_of: Mapping[str, list[Source]]) -> Finding:
+def _not_installed(config: Config, sources: list[Source]) -> Finding:
     """Say that no agent calls us: a problem if some command was meant to, as a misspelt one."""
-    hooks = (hook for sources in sources_of.values() for s in sources for hook in s.settings.hooks)
-    is_meant = any(speaks_of_us(hook.command) for hook in hooks)
+    is_meant = any(speaks_of_us(hook.command) for s in sources for hook in s.settings.hooks)
     events = ", ".join(entry.event for entry in entries(config, DEFAULT_AGENT))
     location = os.path.relpath(agent_host(DEFAULT_AGENT).settings_files("/", {})["project"], "/")
     what = f"no coding agent runs the gates: none calls gitgates at {events}"
@@ -145,59 +141,38 @@ def _not_installed(config: Config, sources_of: Mapping[str, list[Source]]) -> Fi
     return Finding("problem" if is_meant else "note", "agent", location, what, fix)
 
 
-def _not_used(agent: str, why: str, repo: Repo, sources_of: Mapping[str, list[Source]]) -> Finding:
-    """Say that an agent is here and does not call us, or only by another agent's settings."""
-    what = f"{agent_host(agent).TITLE} is here ({why}), and runs none of the gates"
-    for other, sources in sources_of.items():
-        runners = [runner for runner, *_ in agent_host(other).SETTINGS.run_by]
-        shared = [s for s in sources if s.own_hooks and s.scope in ("project", "local")]
-        if agent in runners and shared:
-            what = (
-                f"{agent_host(agent).TITLE} is here ({why}), and runs the hooks of "
-                f"{shared[0].location}, whose answers it does not fully understand"
-            )
-    scope = " --scope user" if agents.is_personal(agent) else ""
-    fix = f"gitgates install-hooks --agent {agent}{scope}"
-    return Finding("note", "agent", repo.root_abs, what, fix)
-
-
-def _policies(config: Config, agent: str) -> str:
-    names = [
-        name
-        for name, kinds in policies_on(config).items()
-        if any(map(agent_host(agent).has, kinds))
-    ]
-    return f", for {', '.join(names)}" if names else ""
-
-
-def _check(subject: Subject, agent: str, sources: list[Source]) -> Iterator[Finding]:
+def _check(subject: Subject, sources: list[Source]) -> Iterator[Finding]:
     """Find what is wrong with an agent that calls us somewhere."""
     config, repo = subject.config, subject.repo
     with_hooks = [source for source in sources if source.own_hooks]
+    first = with_hooks[0]
     yield from _disabled(sources, repo)
     for source in with_hooks:
-        yield from _program(source, repo.env)
+        yield from _program(source, repo)
         yield from _trust(source, repo)
-    yield from _started_elsewhere(with_hooks, subject)
+    files = agent_host(first.agent).FILES
+    if subject.folder != "." and all(s.scope in files.start_only for s in with_hooks):
+        yield first.note(
+            f"{first.title} runs no hooks if it is started here, in `{subject.folder}`: it reads "
+            "these settings only in the folder that it is started in",
+            f"cd {shlex.quote(repo.root_abs)}, and start it there",
+        )
     if config is None:
         return
-    needed = entries(config, agent)
+    needed = entries(config, first.agent)
     called = {hook.event for source in with_hooks for hook in source.own_hooks}
-    writable = [source for source in with_hooks if source.scope != "managed"]
     if missing := [entry.event for entry in needed if entry.event not in called]:
-        source = (writable or with_hooks)[0]
+        source = next((s for s in with_hooks if s.scope != "managed"), first)
         yield source.problem(f"does not call gitgates at {', '.join(missing)}", source.install)
     for source in with_hooks:
         yield from _outdated(source, needed)
     yield from _subagents(config, repo, sources)
-    if needed:
-        for limit in agents.limits(config, agent):
-            yield with_hooks[0].note(limit)
-        for limit in agents.hidden(agent, repo.root_abs, repo.env):
-            is_ours = with_hooks[0].scope == "user"  # the settings that are ignored
-            yield (with_hooks[0].problem if is_ours else with_hooks[0].note)(
-                limit, f"gitgates install-hooks --agent {agent}"
-            )
+    limits = agents.limits(config, first.agent) if needed else []
+    yield from (first.note(limit) for limit in limits)
+    for limit in agents.hidden(first.agent, repo.root_abs, repo.env) if needed else ():
+        is_ours = first.scope == "user"  # the settings that are ignored
+        fix = f"gitgates install-hooks --agent {first.agent}"
+        yield (first.problem if is_ours else first.note)(limit, fix)
 
 
 def _unreadable(source: Source) -> Finding:
@@ -238,7 +213,7 @@ def _disabled(sources: list[Source], repo: Repo) -> Iterator[Finding]:
 def _outdated(source: Source, needed: tuple[Entry, ...]) -> Iterator[Finding]:
     """Find hooks that miss a tool, end before the gates do, may be skipped, or are not needed."""
     expected = {entry.event: entry for entry in needed}
-    title = agent_host(source.agent).TITLE
+    uninstall = source.install.replace("install-hooks", "uninstall-hooks")
     for hook in source.own_hooks:
         entry = expected.get(hook.event, Entry(hook.event, 0, hook.matcher))
         fine = (None, "", "*", entry.matcher)
@@ -253,73 +228,56 @@ def _outdated(source: Source, needed: tuple[Entry, ...]) -> Iterator[Finding]:
             yield source.problem(what, source.install)
         elif hook.timeout_s < entry.timeout_s:
             what = (
-                f"{title} ends {hook.event} after {hook.timeout_s:g} s, and then lets everything "
-                f"through; the gates may take until {entry.timeout_s} s"
+                f"{source.title} ends {hook.event} after {hook.timeout_s:g} s, and then lets "
+                f"everything through; the gates may take until {entry.timeout_s} s"
             )
-            instead = f"{source.uninstall}; then: gitgates install-hooks --agent {source.agent}"
-            yield source.problem(what, instead if source.scope == "plugin" else source.install)
+            take_out = f"{agent_settings(source.agent).TAKE_PLUGIN_OUT}; then: "
+            is_plugin = source.scope == "plugin"
+            yield source.problem(what, f"{take_out if is_plugin else ''}{source.install}")
     idle = [hook.event for hook in source.own_hooks if hook.event not in expected]
     if idle and source.scope in ("project", "local"):  # others serve more than this repository
         what = f"calls gitgates at {', '.join(dict.fromkeys(idle))}, which is not needed"
-        yield source.note(what, source.install if needed else source.uninstall)
+        yield source.note(what, source.install if needed else uninstall)
 
 
-def _program(source: Source, env: Mapping[str, str]) -> Iterator[Finding]:
+def _program(source: Source, repo: Repo) -> Iterator[Finding]:
     """Find programs of our hooks that are missing or not ours; nothing is started."""
     commands = (hook.command for hook in source.own_hooks)
     for program in dict.fromkeys(agents.program_of(call, source.agent) for call in commands):
         if program is None:
-            what, _, fix = agents.start(source.agent, "project", env)[1].partition("\n  ")
-            report = source.note if agents.is_in_path(env) else source.problem
-            if what:
-                yield report(what, fix)
+            what, _, fix = agents.start(source.agent, "project", repo.env)[1].partition("\n  ")
+            report = source.note if agents.is_in_path(repo.env) else source.problem
+            yield from [report(what, fix)] if what else []
         elif not os.access(program, os.X_OK):
             yield source.problem(f"its program {program} is missing", source.install)
-        elif not agents.is_known(program, env):
+        elif not agents.is_known(program, repo.env):
             what = f"its program {program} is not the gitgates of this machine"
             yield source.problem(what, source.install)
 
 
 def _trust(source: Source, repo: Repo) -> Iterator[Finding]:
-    """Find hooks that the client does not run before a person trusts them, or never here."""
-    title, settings = agent_host(source.agent).TITLE, agent_settings(source.agent)
-    path_abs = source.path_abs
-    if main_abs := agents.main_settings(source.agent, source.scope, repo):
-        main = _read(source._replace(path_abs=main_abs, settings=HookSettings()))
-        path_abs = main_abs
-        if [*main.own_hooks] != [*source.own_hooks]:
-            what = (
-                f"{title} runs the hooks of {main_abs} instead, and the gitgates hooks there differ"
-            )
-            folder_abs = os.path.dirname(repo.common_dir_abs)
-            yield source.problem(what, f"cd {shlex.quote(folder_abs)} && {source.install}")
-            return
+    """Find hooks that the client does not run before a person trusts them."""
+    settings = agent_settings(source.agent)
     if not settings.needs_trust(source.scope):
         return
-    file = settings.trust_file(repo.env)
-    text = user_file.content(file).decode("utf-8", "replace") if file else ""
-    settings_text = user_file.content(path_abs).decode("utf-8", "replace")
+    main_abs = agents.main_settings(source.agent, source.scope, repo)
+    path_abs, file = main_abs or source.path_abs, settings.trust_file(repo.env)
+    content = user_file.content(path_abs)
+    if content != user_file.content(source.path_abs):
+        what = f"{source.title} runs the hooks of {main_abs} instead, and that file differs"
+        folder_abs = shlex.quote(os.path.dirname(repo.common_dir_abs))
+        yield source.problem(what, f"cd {folder_abs} && {source.install}")
+        return
+    text, settings_text = (
+        each.decode("utf-8", "replace") for each in (user_file.content(file), content)
+    )
     trusted = settings.is_trusted(text, path_abs, settings_text) if file else None
     if trusted is None:
-        yield source.note(f"{title} runs these hooks only once they are trusted", settings.TRUST)
+        what = f"{source.title} runs these hooks only once they are trusted"
+        yield source.note(what, settings.TRUST)
     elif not trusted:
-        what = f"{title} does not trust these hooks, and does not run them"
+        what = f"{source.title} does not trust these hooks, and does not run them"
         yield source.problem(what, settings.TRUST)
-
-
-def _started_elsewhere(with_hooks: list[Source], subject: Subject) -> Iterator[Finding]:
-    """Find hooks that a client does not run if it is started in the current folder."""
-    source = with_hooks[0]
-    files = agent_host(source.agent).FILES
-    if subject.folder == "." or any(s.scope not in files.start_only for s in with_hooks):
-        return
-    others = [scope for scope in files.settings if scope not in files.start_only]
-    yield source.note(
-        f"{agent_host(source.agent).TITLE} runs no hooks if it is started here, in "
-        f"`{subject.folder}`: it reads these settings only in the folder that it is started in",
-        f"cd {shlex.quote(subject.repo.root_abs)}, and start it there\n"
-        f"or: gitgates install-hooks --agent {source.agent} --scope {others[0]}",
-    )
 
 
 def _subagents(config: Config, repo: Repo, sources: list[Source]) -> Iterator[Finding]:
@@ -331,24 +289,19 @@ def _subagents(config: Config, repo: Repo, sources: list[Source]) -> Iterator[Fi
     names = [f"{_OURS}:{plugin_agent()}"] if _OURS in plugins else []
     for scope, folder_abs in client.scopes(repo.root_abs, repo.env).items():
         names += agent_files.agents_in(folder_abs, source.agent)
-        for file in (
-            agent_files.plan(folder_abs, texts, source.agent) if scope == source.scope else ()
-        ):
+        files = agent_files.plan(folder_abs, texts, source.agent) if scope == source.scope else ()
+        for file in files:
             if file.state == agent_files.OLD and file.after is not None:
-                location = user_file.display_path(
-                    os.path.join(folder_abs, file.path), repo.root_abs
-                )
+                path_abs = os.path.join(folder_abs, file.path)
+                location = user_file.display_path(path_abs, repo.root_abs)
                 yield source.note("is out of date", source.install)._replace(where=location)
     for agent in agents_wanted(config):
         plugin, is_named, _agent = agent.name.partition(":")
-        is_others = (
-            bool(is_named) and plugin != _OURS and plugin in plugins
-        )  # its content is unknown
-        files = client.agent_files(agent.name, client.folders_of(repo.root_abs, repo.env))
+        is_others = bool(is_named) and plugin in {*plugins} - {_OURS}  # its content is unknown
+        paths = client.agent_files(agent.name, client.folders_of(repo.root_abs, repo.env))
         is_defined = any(matches_agent((agent.name,), name) for name in names) or is_others
-        if agent.is_needed and not (
-            is_defined or (not host.AGENTS and any(map(os.path.isfile, files)))
-        ):
+        is_defined |= not host.AGENTS and any(map(os.path.isfile, paths))
+        if agent.is_needed and not is_defined:
             fix = source.install
             if source.scope in ("plugin", "managed") or not host.may_define(agent.name):
                 folder = os.path.join(client.FILES.folder, host.AGENTS)

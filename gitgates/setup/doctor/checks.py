@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -21,7 +22,7 @@ from gitgates.engine.match import selects_any
 from gitgates.git.index import NAME as INDEX_NAME
 from gitgates.git.repo import Repo
 from gitgates.observed.command import why_not_here
-from gitgates.proc.call import find_runner, which
+from gitgates.proc.call import find_runner
 from gitgates.proc.pool import VARIABLE, open_pool, pool_folder
 from gitgates.setup.doctor.agents import check_agents
 from gitgates.setup.doctor.findings import Subject
@@ -44,6 +45,7 @@ _SHELL = (
     ". : [ break case cd command continue echo eval exec exit export false for if printf read "
     "return set shift source test time trap true type ulimit umask unset until wait while"
 )
+_ASSIGNED = re.compile(r"\s*(?:[A-Za-z_]\w*=[^\s(`]*\s+)*")
 _SHELL_WORDS = frozenset(_SHELL.split())
 _SHELL_SIGNS = frozenset("$`(){}*?~<>|&;#=!")
 _INSTALLERS = ("apt-get install", "dnf install", "apk add", "pacman -S", "zypper install")
@@ -150,19 +152,12 @@ def check_reuse(subject: Subject) -> Iterator[Finding]:
     gates = [gate.name for gate in subject.config.gates if gate.reuse] if subject.config else []
     if gates and (why_not := why_not_here(subject.repo.env)):
         what = f"passes of {first_few(gates, _FEW_FILES)} are not reused: {why_not}"
-        fix = _install("strace", subject.repo.env) if "no strace" in why_not else ""
+        path = subject.repo.env.get("PATH", os.defpath)
+        fixes = (
+            f"{call} strace" for call in _INSTALLERS if shutil.which(call.split()[0], path=path)
+        )
+        fix = next(fixes, "") if "no strace" in why_not else ""
         yield Finding("note", "reuse", "strace", what, fix)
-
-
-def _install(package: str, env: Mapping[str, str]) -> str:
-    """Return the command of this system that installs a package; empty if it is not known."""
-    for command in _INSTALLERS:
-        try:
-            which(command.split()[0], env.get("PATH", os.defpath))
-        except OSError:
-            continue
-        return f"{command} {package}"
-    return ""
 
 
 def has_gates(config: Config) -> bool:
@@ -198,62 +193,53 @@ def find_missing(
 ) -> Iterator[Finding]:
     """Find programs, folders and hooks of the framework that gates name and that are not there."""
     for gate in gates:
-        if gate.pre_commit is not None:
-            for what, fix in _missing_hooks(gate, gate.pre_commit, root_abs, env):
-                yield Finding("problem", "pre-commit", f"gate `{gate.name}`", what, fix)
-        elif gate.command is not None and (missing := _missing_program(gate, root_abs, env)):
-            yield Finding("problem", "command", f"gate `{gate.name}`", *missing)
+        is_framework = gate.pre_commit is not None
+        missing = _missing_hooks if is_framework else _missing_program
+        for what, fix in missing(gate, root_abs, env) if is_framework or gate.command else ():
+            check = "pre-commit" if is_framework else "command"
+            yield Finding("problem", check, f"gate `{gate.name}`", what, fix)
 
 
-def _missing_hooks(
-    gate: Gate, ids: tuple[str, ...], root_abs: str, env: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    program = find_runner(gate.runner, env)[0]
-    if not os.access(program, os.X_OK):
+def _missing_hooks(gate: Gate, root_abs: str, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    if not os.access(find_runner(gate.runner, env)[0], os.X_OK):
         yield f"its runner {gate.runner} is not found", f"pipx install {gate.runner}"
+    ids_in_file = find_ids(root_abs)
+    missing = [f"`{name}`" for name in gate.pre_commit or () if name not in (ids_in_file or ())]
     if not os.path.exists(f"{root_abs}/{FILE}"):
         what = f"it runs hooks of {FILE}, which does not exist"
         yield what, f"{gate.runner} sample-config > {FILE}"
-        return
-    ids_in_file = find_ids(root_abs)
-    if ids_in_file is None:
+    elif ids_in_file is None:
         yield f"it runs hooks of {FILE}, which cannot be read", "fix its YAML"
-    elif missing := [f"`{name}`" for name in ids if name not in ids_in_file]:
+    elif missing:
         what = f"{FILE} has no hook {', '.join(missing)}"
         yield what, f"add it there, or remove it from `{gate.name}`"
 
 
-def _missing_program(gate: Gate, root_abs: str, env: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return what a gate needs and does not have, and what to do."""
-    folder_abs = os.path.join(root_abs, gate.working_dir)
-    program = program_of(gate)
+def _missing_program(
+    gate: Gate, root_abs: str, env: Mapping[str, str]
+) -> Iterator[tuple[str, str]]:
+    """Yield what a gate needs and does not have, and what to do."""
+    folder_abs, program = os.path.join(root_abs, gate.working_dir), program_of(gate)
+    path = dict(gate.env).get("PATH") or env.get("PATH", os.defpath)
     if not os.path.isdir(folder_abs):
         what = f"its working_dir `{gate.working_dir}` does not exist"
-        return what, f"mkdir -p {shlex.quote(gate.working_dir)}"
-    if "/" in program and not os.access(os.path.join(folder_abs, program), os.X_OK):
-        return f"its program {program} is missing or not executable", f"look at: ls -l {program}"
-    try:
-        if program and "/" not in program:
-            which(program, dict(gate.env).get("PATH") or env.get("PATH", os.defpath))
-    except OSError:
+        yield what, f"mkdir -p {shlex.quote(gate.working_dir)}"
+    elif "/" in program:
+        if not os.access(os.path.join(folder_abs, program), os.X_OK):
+            what = f"its program {program} is missing or not executable"
+            yield what, f"look at: ls -l {program}"
+    elif program and not shutil.which(program, path=path):
         what = f"its program `{program}` was not found in PATH"
-        return what, "install it, or add its folder to PATH in the gate's env"
-    return None
+        yield what, "install it, or add its folder to PATH in the gate's env"
 
 
 def program_of(gate: Gate) -> str:
     """Return the program that a gate starts first; empty if only a shell could tell."""
     if isinstance(gate.command, tuple):
         return gate.command[0]
-    words = (gate.command or "").split()
-    while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
-        if {"(", "`"} & set(words[0]):
-            return ""  # `files=$(git ls-files)`: only the shell knows where its value ends
-        words.pop(0)
-    first = words[0].strip("'\"") if words else ""
-    if first in _SHELL_WORDS or _SHELL_SIGNS & set(first):
-        return ""
-    return first
+    rest = _ASSIGNED.sub("", f"{gate.command or ''} ", count=1)
+    first = rest.split(maxsplit=1)[0].strip("'\"") if rest.strip() else ""
+    return "" if first in _SHELL_WORDS or _SHELL_SIGNS & {*first} else first
 
 
 def check_features(subject: Subject) -> Iterator[Finding]:
@@ -274,19 +260,15 @@ def check_owners(subject: Subject) -> Iterator[Finding]:
 
 def _walk(folder_abs: str) -> Iterator[str]:
     """Yield a state folder and what is in it; objects are git's to explain."""
-    if not os.path.lexists(folder_abs):
-        return
-    yield folder_abs
+    yield from (folder_abs,) if os.path.lexists(folder_abs) else ()
     for where_abs, folders, files in os.walk(folder_abs):
         folders[:] = [name for name in folders if where_abs != folder_abs or name not in _GITS]
         yield from (os.path.join(where_abs, name) for name in (*folders, *files))
 
 
 def _is_usable(path_abs: str) -> bool:
-    if os.path.islink(path_abs):
-        return True
     mode = os.R_OK | os.W_OK | (os.X_OK if os.path.isdir(path_abs) else 0)
-    return os.access(path_abs, mode)
+    return os.path.islink(path_abs) or os.access(path_abs, mode)
 
 
 def check_left_over(subject: Subject) -> Iterator[Finding]:
@@ -298,18 +280,16 @@ def check_left_over(subject: Subject) -> Iterator[Finding]:
         repo, recover = worktree.repo, worktree.command("gitgates recover")
         wrong = Finding("problem", "left over", repo.root_abs, "", recover)
         is_stashed = Rescue(f"{repo.state_abs}/rescue").is_in_use()
-        indexes = [name for name in sorted(os.listdir(repo.git_dir_abs)) if INDEX_NAME in name]
-        is_idle = bool(is_stashed or indexes) and not _is_running(repo)
+        names = [name for name in sorted(os.listdir(repo.git_dir_abs)) if INDEX_NAME in name]
+        is_idle = bool(is_stashed or names) and not _is_running(repo)
         if is_idle and is_stashed:
             what = "a killed run stashed unstaged work, which is not restored yet"
             yield wrong._replace(what=what)
-        for name in indexes if is_idle else ():
-            index_abs = os.path.join(repo.git_dir_abs, name)
+        for index_abs in [f"{repo.git_dir_abs}/{name}" for name in names] if is_idle else ():
             what, fix = f"a killed run left {index_abs}", f"rm {shlex.quote(index_abs)}"
             yield wrong._replace(severity="note", what=what, mend=fix)
         for part in feature_parts("recovery"):
-            for what in part.pending(repo):
-                yield wrong._replace(what=what)
+            yield from (wrong._replace(what=what) for what in part.pending(repo))
         for file in list_missing(repo):
             state = "the version of git, or nothing" if file.is_replaced else "it has changed since"
             what = f"`{file.path}` was restored after {file.when}, and is missing now: {state}"

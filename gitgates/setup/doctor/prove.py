@@ -7,21 +7,16 @@ passes, because a hook that refuses everything proves nothing, then with one tha
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
-from gitgates.core.clean import visible_line
 from gitgates.core.errors import GitError
 from gitgates.core.lifecycle import HOOK_OF
-from gitgates.core.record import Record
-from gitgates.core.types import Command
 from gitgates.git.previous_hook import SUFFIX, is_kept
 from gitgates.hosts import AGENTS, agent_host, agent_settings
-from gitgates.proc.call import call
-from gitgates.proc.processes import Capture, Group, SignalPipe
+from gitgates.proc.call import CompletedProcess, call, call_detached
 from gitgates.setup.doctor.agents import Source, find_sources
 from gitgates.setup.doctor.findings import Subject, Worktree
 from gitgates.setup.doctor.hooks import may_start
@@ -35,7 +30,6 @@ from gitgates.verbs.finding import Finding
 
 GATE = "gitgates-doctor-proof"
 LONGEST_S = 20.0
-_MOST_BYTES = 1 << 20
 _SETTINGS = f"""\
 [gates.{GATE}]
 command = "test -e '@PASSES@'"
@@ -60,7 +54,6 @@ _SETUP = """\
 git init -q --template= . && cat >>.git/config && mkdir -p .git/hooks &&
 git add -A && git commit -q -m settings
 """
-_OTHER_PARENTS = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - of a folder of its own
 # What names another repository, or another run of ours.
 _ELSEWHERE = ("GIT_", "GITGATES_ACTIVE", "GITGATES_HOOK", "GITGATES_RUN", "PRE_COMMIT")
 # Hooks that a commit or a push fires, the nearest to a person's work first.
@@ -80,41 +73,30 @@ def prove(subject: Subject, findings: list[Finding], *, only: str = "") -> list[
 
     Raises: GitError where no repository can be made to try them in.
     """
-    if only:
-        return _prove_agent(only, subject, findings)
-    proofs = [*_prove_git(subject.current), *_prove_agents(subject, findings)]
+    proofs = [] if only else [*_prove_git(subject.current)]
+    proofs += _prove_agents(subject, findings, (only,) if only else tuple(AGENTS))
     if proofs:
         return proofs
+    fine = Finding("note", "proof", subject.repo.root_abs, "", "gitgates install-hooks")
+    if only:
+        what = f"{agent_host(only).TITLE} has no gitgates hooks here: nothing to prove"
+        return [fine._replace(severity="problem", what=what, mend=f"{fine.mend} --agent {only}")]
     for (manager, hook), file in subject.current.calls.items():
         what = f"{manager} is not tested, as that would run other commands of this repository"
         verb = "push" if hook == "pre-push" else "commit"
-        return [Finding("note", "proof", file, what, f"To test it: {verb} while a gate fails")]
+        mend = f"To test it: {verb} while a gate fails"
+        return [fine._replace(where=file, what=what, mend=mend)]
     what = "no testable gitgates hook is installed: nothing to prove"
-    return [Finding("note", "proof", subject.repo.root_abs, what, "gitgates install-hooks")]
+    return [fine._replace(what=what)]
 
 
 # A repository to try hosts in
-
-
-class CommandResult(Record):
-    """The exit status and the output of a command."""
-
-    exit_status: int | None  # None: it was ended, or could not be started
-    stdout: bytes
-    stderr: str
-    trouble: str = ""  # why there is no exit status
-
-    @property
-    def last_line(self) -> str:
-        """Return the last line that it printed for a person."""
-        return self.stderr.strip().rpartition("\n")[2]
 
 
 class Throwaway:
     """A repository that has one gate."""
 
     def __init__(self, scratch_abs: str, env: Mapping[str, str]) -> None:
-        self._scratch_abs = scratch_abs
         self.root_abs = os.path.join(scratch_abs, "work")
         self.passes_abs = os.path.join(scratch_abs, "passes")
         clean = {
@@ -127,68 +109,32 @@ class Throwaway:
 
     def change(self, *, passes: bool) -> None:
         """Change a file, and let the gate pass from now on, or fail."""
-        self.write("work", f"done: {passes}\n")
+        self.write("work", f"done: {passes}\n".encode())
         if passes:
             open(self.passes_abs, "wb").close()
         else:
             os.unlink(self.passes_abs)
 
-    def write(self, name: str, content: str | bytes, mode: int = 0o644) -> None:
+    def write(self, name: str, content: bytes, mode: int = 0o644) -> None:
         """Write a file of the repository."""
         path_abs = os.path.join(self.root_abs, name)
         os.makedirs(os.path.dirname(path_abs), exist_ok=True)
         with open(path_abs, "wb") as file:
-            file.write(content.encode() if isinstance(content, str) else content)
+            file.write(content)
         os.chmod(path_abs, mode)
 
-    def run(self, script: str, stdin: bytes = b"") -> CommandResult:
+    def run(self, script: str, stdin: bytes = b"") -> CompletedProcess:
         """Run a script here, as a host would, with a deadline; what it started is ended then."""
-        said_abs = os.path.join(self._scratch_abs, "stderr")
-        given_abs = os.path.join(self._scratch_abs, "stdin")
-        with open(given_abs, "wb") as file:
-            file.write(stdin)
-        command = Command(
-            argv=("sh", "-c", 'exec sh -c "$1" 2>"$2"', "sh", script, said_abs),
-            cwd_abs=self.root_abs,
-            env=self._env,
-            stdin_abs=given_abs,
-        )
-        capture = Capture(_MOST_BYTES)
-        with SignalPipe() as signals, Group(signals) as group:
-            child = group.start(command, LONGEST_S, capture)
-            if isinstance(child, str):
-                return CommandResult(None, b"", "", child)
-            group.wait()
-            ending = child.ending()
-        trouble = f"no answer after {LONGEST_S:.0f} s" if ending.timed_out else ""
-        if ending.signal and not trouble:
-            trouble = f"ended by signal {ending.signal}"
-        with open(said_abs, "rb") as file:
-            stderr = file.read(_MOST_BYTES).decode("utf-8", "replace")
-        status = None if trouble else ending.exit_status
-        return CommandResult(status, capture.captured()[0], stderr, trouble)
+        there = ("/bin/sh", "-c", 'cd "$0" && exec sh -c "$1"', self.root_abs, script)
+        try:
+            return call_detached(there, self._env, stdin, LONGEST_S)
+        except OSError as error:  # it took too long
+            return CompletedProcess(-1, b"", os.fsencode(str(error)))
 
 
-@contextmanager
-def _scratch_folder() -> Iterator[str]:
-    """Yield a folder that programs can be started from: git ignores hooks that cannot be.
-
-    Raises: GitError if there is none.
-    """
-    usual_abs = tempfile.gettempdir()
-    for parent_abs in dict.fromkeys((usual_abs, *_OTHER_PARENTS)):
-        if not os.access(parent_abs, os.W_OK):
-            continue
-        with tempfile.TemporaryDirectory(prefix="gitgates-doctor-", dir=parent_abs) as scratch:
-            # Links on the way would make two names of one folder.
-            scratch_abs = os.path.realpath(scratch)
-            if _can_start(f"{scratch_abs}/can-start"):
-                yield scratch_abs
-                return
-    raise GitError(
-        f"no hook can be tested: programs cannot be started from {usual_abs}",
-        "Use another folder: TMPDIR=FOLDER gitgates doctor --prove",
-    )
+def _last_line(process: CompletedProcess) -> str:
+    """Return the last line that a process printed for a person."""
+    return os.fsdecode(process.stderr).strip().rpartition("\n")[2]
 
 
 def _can_start(script_abs: str) -> bool:
@@ -208,14 +154,21 @@ def _throwaway(hook: str, env: Mapping[str, str]) -> Iterator[Throwaway]:
 
     Raises: GitError if none can be made.
     """
-    with _scratch_folder() as scratch_abs:
+    with tempfile.TemporaryDirectory(prefix="gitgates-doctor-") as scratch:
+        # Links on the way would make two names of one folder.
+        scratch_abs = os.path.realpath(scratch)
+        if not _can_start(f"{scratch_abs}/can-start"):
+            raise GitError(  # git ignores such hooks
+                f"no hook can be tested: programs cannot be started from {tempfile.gettempdir()}",
+                "Use another folder: TMPDIR=FOLDER gitgates doctor --prove",
+            )
         repo = Throwaway(scratch_abs, env)
         os.mkdir(repo.root_abs)
         settings = _SETTINGS.replace("@HOOK@", hook).replace("@PASSES@", repo.passes_abs)
-        repo.write("gitgates.toml", settings)
+        repo.write("gitgates.toml", settings.encode())
         process = repo.run(_SETUP, _CONFIG.replace("@ROOT@", repo.root_abs).encode())
         if process.exit_status != 0:
-            why = process.trouble or process.last_line or f"exit status {process.exit_status}"
+            why = _last_line(process) or f"exit status {process.exit_status}"
             raise GitError(f"cannot create a repository to test in: {why}")
         yield repo
 
@@ -228,11 +181,6 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
     folder_abs = worktree.folder.path_abs
     files = [read_hook(os.path.join(folder_abs, hook)) for hook in _PROVABLE_HOOKS]
     shims = [file for file in files if file.kind == "shim" and may_start(file, worktree.repo)]
-    for file in shims[:1]:
-        yield _try_hook(file.path_abs, worktree)
-    for file in shims:
-        if is_kept(file.path_abs):
-            yield _try_kept(file.path_abs, worktree)
     served = [
         file
         for file in files
@@ -240,8 +188,11 @@ def _prove_git(worktree: Worktree) -> Iterator[Finding]:
         and file.manager.name in FRAMEWORK
         and any((name, file.hook) in worktree.calls for name in FRAMEWORK)
     ]
-    for file in served[:1]:
+    for file in (*shims[:1], *served[:1]):
         yield _try_hook(file.path_abs, worktree)
+    for file in shims:
+        if is_kept(file.path_abs):
+            yield _try_kept(file.path_abs, worktree)
 
 
 def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
@@ -249,12 +200,13 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
 
     A shell script replaces it: the hook itself does not belong in a throwaway.
     """
-    script = f'#!/bin/sh\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'
+    hook = os.path.basename(hook_abs)
+    script = f'#!/bin/sh\necho "{_KEPT} ${{0##*/}}" >&2\nexit 1\n'.encode()
     with _throwaway_with(hook_abs, worktree) as repo:
-        repo.write(f".git/hooks/{os.path.basename(hook_abs)}{SUFFIX}", script, 0o755)
-        refused = _refusal(repo, hook_abs, passes=True)
+        repo.write(f".git/hooks/{hook}{SUFFIX}", script, 0o755)
+        refused = _refusal(repo, hook, passes=True)
     location = worktree.display_path(hook_abs) + SUFFIX
-    if f"{_KEPT} {os.path.basename(hook_abs)} " in f"{refused} ":
+    if f"{_KEPT} {hook} " in f"{refused} ":
         what = "proved: it runs under its own name, and its refusal counts"
         return Finding("ok", "proof", location, what)
     what = f"the previous hook has no effect: {refused or 'it is not run'}"
@@ -263,10 +215,11 @@ def _try_kept(hook_abs: str, worktree: Worktree) -> Finding:
 
 def _try_hook(hook_abs: str, worktree: Worktree) -> Finding:
     """Try the file of a hook."""
-    verb = "push" if hook_abs.endswith("/pre-push") else "commit"
+    hook = os.path.basename(hook_abs)
+    verb = "push" if hook == "pre-push" else "commit"
     with _throwaway_with(hook_abs, worktree) as repo:
-        passed = _refusal(repo, hook_abs, passes=True)
-        failed = passed or _refusal(repo, hook_abs, passes=False)
+        passed = _refusal(repo, hook, passes=True)
+        failed = passed or _refusal(repo, hook, passes=False)
     location = worktree.display_path(hook_abs)
     if passed:
         what = f"a {verb} whose gates pass is refused: {passed}"
@@ -285,57 +238,27 @@ def _throwaway_with(hook_abs: str, worktree: Worktree) -> Iterator[Throwaway]:
     hook = os.path.basename(hook_abs)
     with _throwaway(hook, worktree.repo.env) as repo:
         with open(hook_abs, "rb", opener=open_regular) as file:
-            content = file.read()
-        repo.write(f".git/hooks/{hook}", content, os.stat(hook_abs).st_mode & 0o777)
+            repo.write(f".git/hooks/{hook}", file.read(), os.stat(hook_abs).st_mode & 0o777)
         # As install-hooks prints it: the repository's own file could start anything.
-        repo.write(FILE, f"repos:\n{of_framework((hook,), FILE)}")
+        repo.write(FILE, f"repos:\n{of_framework((hook,), FILE)}".encode())
         yield repo
 
 
-def _refusal(repo: Throwaway, hook_abs: str, *, passes: bool) -> str:
+def _refusal(repo: Throwaway, hook: str, *, passes: bool) -> str:
     """Return git's message if it refuses to commit or to push, else ""."""
     repo.change(passes=passes)
-    process = repo.run(_PUSH if hook_abs.endswith("/pre-push") else _COMMIT)
+    process = repo.run(_PUSH if hook == "pre-push" else _COMMIT)
     if process.exit_status == 0:
         return ""
-    output = " ".join((process.stderr + os.fsdecode(process.stdout)).split())
-    return (
-        process.trouble
-        or (output if GATE in output else process.last_line)
-        or "it does not say why"
-    )
+    output = " ".join(os.fsdecode(process.stderr + process.stdout).split())
+    return (output if GATE in output else _last_line(process)) or "it does not say why"
 
 
 # Coding agents
 
 
-def _prove_agent(agent: str, subject: Subject, findings: list[Finding]) -> list[Finding]:
-    """Try one agent's hooks, and report how to see them in its client."""
-    host, root_abs = agent_host(agent), subject.repo.root_abs
-    proofs = _prove_agents(subject, findings, (agent,))
-    if not proofs:
-        what = f"{host.TITLE} has no gitgates hooks here: nothing to prove"
-        fix = f"gitgates install-hooks --agent {agent}"
-        return [Finding("problem", "proof", root_abs, what, fix)]
-    if not shutil.which(agent, path=subject.repo.env.get("PATH")):
-        return proofs
-    with _throwaway(HOOK_OF["turn-end"], subject.repo.env) as repo:
-        version = (os.fsdecode(repo.run(f"{agent} --version").stdout).splitlines() or ["?"])[0]
-    link = ", and" if host.TESTED not in version else ":"
-    tested = f"our tests were run with {host.TESTED}"
-    if not host.TESTED:
-        link, tested = ",", f"which our tests do not start: they go by {host.DOCUMENT}"
-    what = f"its version is {visible_line(version)[:60]}{link} {tested}; no session was started"
-    fix = f"To test it there: make a gate fail, and ask {host.TITLE} for a change"
-    if host.DRIVEN:
-        fix += (
-            f". Offline, against a scripted model: make e2e HOSTS={agent}, in a clone of gitgates"
-        )
-    return [*proofs, Finding("note", "proof", host.TITLE, what, fix)]
-
-
 def _prove_agents(
-    subject: Subject, findings: list[Finding], names: tuple[str, ...] = tuple(AGENTS)
+    subject: Subject, findings: list[Finding], names: tuple[str, ...]
 ) -> list[Finding]:
     """Try our program at an event of each settings file that starts it; return a finding for each.
 
@@ -343,22 +266,17 @@ def _prove_agents(
     is not started: a repository that was cloned may have brought either. A block proves nothing
     where the client, as `findings` say, does not run our hook, or does not wait for it.
     """
-    config, env = subject.config, subject.repo.env
-    sources = [source for agent in names for source in find_sources(agent, subject.repo)]
-    gated = [hook.name for hook in config.hooks if hook.gates] if config else []
-    proofs = [_try_event(source, gated, env) for source in sources if source.own_hooks]
-    after = "once the problems above are fixed"
-    wrong = {
-        finding.where
-        for finding in findings
-        if (finding.check, finding.severity) == ("agent", "problem")
-    }
-    doubted = {source.agent for source in sources if source.location in wrong}
-    for number, source in enumerate(source for source in sources if source.own_hooks):
-        proof = proofs[number]
-        if source.agent in doubted and proof.severity == "ok":
-            what = f"{proof.what.removeprefix('proved: ')}, {after}"
-            proofs[number] = proof._replace(severity="note", what=what)
+    gated = [hook.name for hook in subject.config.hooks if hook.gates] if subject.config else []
+    wrong = {f.where for f in findings if (f.check, f.severity) == ("agent", "problem")}
+    proofs = []
+    for sources in (find_sources(agent, subject.repo) for agent in names):
+        is_doubted = any(source.location in wrong for source in sources)
+        for source in (each for each in sources if each.own_hooks):
+            proof = _try_event(source, gated, subject.repo.env)
+            if is_doubted and proof.severity == "ok":
+                what = proof.what.removeprefix("proved: ") + ", once the problems above are fixed"
+                proof = proof._replace(severity="note", what=what)
+            proofs.append(proof)
     return proofs
 
 
@@ -367,24 +285,26 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     host, client = agent_host(source.agent), agent_settings(source.agent)
     provable = [HOOK_OF[kind] for kind in host.PROTOCOL.provable]
     own_hooks = {hook.event: hook.command for hook in source.own_hooks if hook.event in provable}
-    order = [event for event in provable if event in own_hooks]
     fine = Finding(severity="ok", check="proof", where=source.location, what="")
-    if not order:
-        return fine._replace(severity="note", what="calls gitgates at no event that can be blocked")
-    event = next((event for event in order if event in gated), "" if gated else order[0])
-    if not event:
-        what = "calls gitgates at no event that has gates and can be blocked: nothing to prove"
-        return fine._replace(severity="note", what=what)
+    events = [event for event in provable if event in own_hooks and event in (gated or provable)]
+    if not events:
+        which = (
+            "that has gates and can be blocked: nothing to prove"
+            if own_hooks
+            else "that can be blocked"
+        )
+        return fine._replace(severity="note", what=f"calls gitgates at no event {which}")
+    event = events[0]
     wrong = fine._replace(severity="problem", mend="gitgates doctor")
     program = agents.program_of(own_hooks[event], source.agent)
     if program is not None and not agents.is_known(program, env):
         return wrong._replace(what=f"not tested: {program} is not the gitgates of this machine")
-    answers, starts = [], host.has("session-start")
+    answers = []
     with _throwaway(event, env) as repo:
         for passes in (True, False):  # each in a session of its own
             session = f"gitgates-doctor-{passes}"
             sample = partial(client.sample, root_abs=repo.root_abs, session=session)
-            if starts:
+            if host.has("session-start"):
                 repo.run(own_hooks[event], sample(HOOK_OF["session-start"]))
             repo.change(passes=passes)
             answers.append(repo.run(own_hooks[event], sample(event, file="work")))
@@ -392,7 +312,7 @@ def _try_event(source: Source, gated: list[str], env: Mapping[str, str]) -> Find
     if host.is_block(passed.exit_status, passed.stdout):
         return wrong._replace(what=f"{event} is blocked where the gates pass")
     output = failed.stdout.decode("utf-8", "replace")
-    why = failed.trouble or failed.last_line or (repr(output.strip()[:80]) if output else "nothing")
+    why = _last_line(failed) or (repr(output.strip()[:80]) if output else "nothing")
     if not host.is_block(failed.exit_status, failed.stdout):
         return wrong._replace(what=f"{event} goes through where a gate fails: it answers {why}")
     if GATE not in output:

@@ -431,19 +431,6 @@ def doctor_without_programs_in(repo: Repo, *folders: str) -> str:
     return (done.stdout + done.stderr).decode()
 
 
-@pytest.mark.thorough
-def test_a_temporary_folder_that_nothing_can_be_started_from(
-    repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = tmp_path / "noexec"
-    folder.mkdir()
-    install(repo, COMMIT)
-    monkeypatch.setenv("TMPDIR", str(folder))
-    said = doctor_without_programs_in(repo, str(folder))
-    assert "proved: a commit whose gate fails is refused" in said
-    assert "goes through" not in said
-
-
 @pytest.mark.parametrize("is_mounted", [False, pytest.param(True, marks=thorough)])
 def test_no_folder_that_anything_can_be_started_from(
     repo: Repo,

@@ -152,9 +152,7 @@ def test_a_linked_worktree_has_the_hooks_of_the_main_one(ready: Repo, tmp_path: 
     linked = Repo(tmp_path / "linked")
     told = said(linked, "install-hooks", "--agent", "codex")
     assert f"Codex runs the hooks of {ready.path}/{CODEX} in all worktrees\n" in told
-    differ = (
-        f"Codex runs the hooks of {ready.path}/{CODEX} instead, and the gitgates hooks there differ"
-    )
+    differ = f"Codex runs the hooks of {ready.path}/{CODEX} instead, and that file differs"
     assert of_agents(linked)[0].what == differ
     said(ready, "install-hooks", "--agent", "codex")
     state = tmp_path / "home/.codex/config.toml"
@@ -213,7 +211,7 @@ def test_doctor_names_agents_that_run_none_of_the_gates(ready: Repo) -> None:
     (ready.path / ".codex").mkdir()
     (one,) = of_agents(ready)
     assert one.severity == "note"
-    assert one.what == f"Codex is here ({ready.path}/.codex is there), and runs none of the gates"
+    assert one.what == f"Codex is here ({ready.path}/.codex is there), and has no hooks of gitgates"
     assert one.mend == "gitgates install-hooks --agent codex"
 
 
@@ -225,10 +223,8 @@ def test_doctor_says_where_an_agent_runs_the_hooks_of_another(ready: Repo) -> No
     (ready.path / ".github/hooks").mkdir()
     (one,) = of_agents(ready)
     assert (one.severity, one.mend) == ("note", "gitgates install-hooks --agent copilot")
-    assert one.what == (
-        f"Copilot CLI is here ({ready.path}/.github/hooks is there), and runs the hooks of "
-        ".claude/settings.json, whose answers it does not fully understand"
-    )
+    is_here = f"Copilot CLI is here ({ready.path}/.github/hooks is there)"
+    assert one.what == f"{is_here}, and has no hooks of gitgates"
     said(ready, "install-hooks", "--agent", "copilot")
     assert [one.what for one in of_agents(ready)] == [
         "Copilot CLI runs these hooks only once they are trusted",
@@ -269,16 +265,11 @@ def test_doctor_says_what_switches_hooks_of_gemini_off(ready: Repo) -> None:
 
 
 @pytest.mark.slow
-def test_one_agent_is_proved(ready: Repo, tmp_path: Path) -> None:
-    program = tmp_path / "bin/codex"
-    program.write_text("#!/bin/sh\necho codex-cli 9.9.9\n")
-    program.chmod(0o755)
+def test_one_agent_is_proved(ready: Repo) -> None:
     said(ready, "install-hooks", "--agent", "codex", "--agent", "claude")
     done = ready.gitgates("doctor", "--prove", "codex").stdout.decode()
     # The program of this test answers nothing.
     assert f"problem  {CODEX}: Stop goes through where a gate fails: it answers nothing" in done
-    assert "note     Codex: its version is codex-cli 9.9.9, and our tests were run with" in done
-    assert "make e2e HOSTS=codex, in a clone of gitgates" in done
     assert f"{CLAUDE}: Stop" not in done
     assert "Missing" not in done
     said(ready, "uninstall-hooks", "--agent", "codex")

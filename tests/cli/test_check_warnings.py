@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from conftest import Repo
 
+from gitgates.cli.pipes import find_pipes
 from gitgates.core.types import Config, Gate
-from gitgates.setup.doctor.pipes import find_pipes
 
 
 @pytest.mark.parametrize(
