@@ -72,7 +72,9 @@ def run(plan: Plan, failing: set[str], changing: set[str]) -> tuple[int, list[tu
             name = due.step.gate.name
             key = (name, due.generation)
             assert key not in results  # once per content
-            changed = ("f",) if name in changing and due.step.gate.writes else ()
+            # A fixer settles; one that does not is a circle for a check that leads to it.
+            is_new = name not in {gate for gate, _ in ran}
+            changed = ("f",) if is_new and name in changing and due.step.gate.writes else ()
             status = "failed" if name in failing else "passed"
             results[key] = GateResult(gate=name, status=status, changed_paths=changed)  # type: ignore[arg-type]
             ran.append(key)
