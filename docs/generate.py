@@ -157,7 +157,7 @@ def _type(json: object) -> str:
             return f"table of {kinds.pop()}s" if kinds in numbers else "table"
         case {"type": "object", **more}:
             return "table of tables" if "propertyNames" in more else "table of strings"
-        case {"type": "string", "description": str(words)}:
+        case {"type": "string", "description": str(words)} | {"format": str(words)}:
             return words
         case {"type": [*kinds]}:
             return " or ".join(_type({"type": kind}) for kind in kinds)

@@ -351,7 +351,8 @@ def _bisected(decision: Decision | None) -> int:
     statuses = {visit.result.status for visit in decision.visits} if decision else set()
     has_failed = not statuses.isdisjoint(("failed", "timed-out", "killed"))
     status = githook.encode(decision)
-    return status if has_failed or (not status and "passed" in statuses) else UNTESTABLE
+    has_passed = not status and "passed" in statuses and "flaky" not in statuses
+    return status if has_failed or has_passed else UNTESTABLE
 
 
 def _write_reports(

@@ -272,6 +272,15 @@ GATE_KEYS: tuple[Key, ...] = (
     Key("max_age", v.DURATION, weaker="greater", missing=0.0).means(
         "With `reuse`: the maximum age of a pass that is reused. Unset: any."
     ),
+    Key("retry", v.RETRY, weaker="greater").means(
+        "How often a gate that fails runs again on the same content, up to 9 times. If it passes "
+        "then, it is `flaky`: a warning, and no pass that is reused. Unset: 0. "
+        "[How](../how-to/add-a-gate.md#a-flaky-gate)."
+    ),
+    Key("quarantine_until", v.DAY, weaker="greater", missing="").means(
+        "The last day on which failures of the gate only warn: `2027-01-31`, without quotes. "
+        "After that, they block again."
+    ),
     Key("remote", v.FLAG, "false", weaker="on").means(
         "The gate may run on the server of `[tool.gitgates.remote]`, without a repository. "
         "[How](../how-to/remote-execution.md)."

@@ -62,6 +62,7 @@ _LONGEST_SHOWN = 60
 _LONGEST_S = 7 * 24 * 3600.0
 _MOST_DAYS = 3650
 _MOST = 1e9  # of lines, or of files
+_MOST_RETRIES = 9
 
 
 def show(value: object) -> str:
@@ -160,6 +161,20 @@ def _from_one(value: object) -> int:
     if not is_whole(value) or value < 1:
         raise BadValue("a whole number, 1 or more")
     return value
+
+
+def _retry(value: object) -> int:
+    if not is_whole(value) or not 0 <= value <= _MOST_RETRIES:
+        raise BadValue(f"a whole number from 0 to {_MOST_RETRIES}")
+    return value
+
+
+def _day(value: object) -> str:
+    from datetime import date, datetime  # few settings have a date
+
+    if not isinstance(value, date) or isinstance(value, datetime):
+        raise BadValue("a day without quotes, such as 2027-01-31")
+    return value.isoformat()
 
 
 def parse_amount(value: object) -> float:
@@ -448,6 +463,10 @@ ACTION = ValueType(_action, FILLED)
 FAILURES = ValueType(_failures, FILLED)
 COUNT = ValueType(_count, {"type": "integer", "minimum": 0})
 FROM_ONE = ValueType(_from_one, {"type": "integer", "minimum": 1})
+RETRY = ValueType(_retry, {"type": "integer", "minimum": 0, "maximum": _MOST_RETRIES})
+# To JSON Schema, a date of TOML is a text for some readers, and nothing that it knows for others.
+_NO_DAY = {"type": ["object", "array", "number", "boolean", "null"]}
+DAY = ValueType(_day, {"format": "date", "not": _NO_DAY})
 AMOUNT = ValueType(parse_amount, {"type": "number", "minimum": 0})
 SIZE = ValueType(_size, {"anyOf": [{"type": "integer", "minimum": 1}, FILLED]}, "_bytes")
 DURATION = ValueType(

@@ -90,7 +90,7 @@ _WEAKER: dict[str, Callable[[Any, Any], bool]] = {
     "on": lambda _old, new: bool(new),
     "action": _is_weaker_action,
     "less": lambda old, new: new < old,
-    "greater": lambda old, new: new > old,
+    "greater": lambda old, new: bool(new) and (not old or new > old),
     "sharply": lambda old, new: 0 < new < _SHARPLY * old or (not old and new > 0),
     "each": lambda old, new: any(after < before for before, after in zip(old, new, strict=True)),
 }

@@ -17,9 +17,18 @@ if TYPE_CHECKING:
     from gitgates.core.failure import Failure
 
     # How one gate ended. A gate that timed out, was killed or could not start did not "fail"; one
-    # that is `unchecked` exited with status 0, and had nothing to check: that is no pass.
+    # that is `unchecked` exited with status 0, and had nothing to check: that is no pass. One that
+    # is `flaky` has failed, and then passed on the same content.
     Status: TypeAlias = Literal[
-        "passed", "failed", "timed-out", "not-started", "killed", "skipped", "not-run", "unchecked"
+        "passed",
+        "flaky",
+        "failed",
+        "timed-out",
+        "not-started",
+        "killed",
+        "skipped",
+        "not-run",
+        "unchecked",
     ]
     Strategy: TypeAlias = Literal["sequence", "collect"]
     # CONTINUE, BLOCK, STOP, or the name of a gate (which can be none of these words).
@@ -156,6 +165,13 @@ class Gate(Record):
     ignored_inputs: tuple[str, ...] = ()  # what git ignores, and is sent there
     outputs: tuple[str, ...] = ()  # what is brought back from there
     image: str = ""  # of a container, that it runs in there
+    retry: int | None = None  # how often a failure runs again on the same content; None: not said
+    quarantine_until: str = ""  # the last day on which its failures only warn: 2027-01-31
+
+    @property
+    def runs(self) -> int:
+        """How often it runs on the same content at most."""
+        return 1 + (self.retry or 0)
 
 
 class Hook(Record):
@@ -233,6 +249,7 @@ class Step(Record):
     fault: str = ""  # why it cannot be run at all: this stops the run when it is reached
     note: str = ""  # a wish that was not granted
     after: tuple[str, ...] = ()  # listed gates that it waits for, with what they lead to
+    quarantine: str = ""  # what to add if it fails: until when that only warns, or did
 
 
 class Plan(Record):

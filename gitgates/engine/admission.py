@@ -133,7 +133,7 @@ class Admissions:
             return None if self._is_full else []
         weight, gate = self.weight(step.gate), step.gate
         # A ratchet may run it twice, and a baseline.
-        for_s = gate.timeout_s * (2 if gate.ratchet or gate.baseline else 1)
+        for_s = gate.timeout_s * (2 if gate.ratchet or gate.baseline else 1) * gate.runs
         try:
             slots = self._pool.take(weight, weight * self._most(step, room), for_s)
         except OSError as error:  # a full disk, or something that cleans up /tmp

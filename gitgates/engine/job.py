@@ -17,6 +17,7 @@ from gitgates.engine.command import (
     with_hook,
 )
 from gitgates.engine.plan import OFF, REUSE, is_given_paths
+from gitgates.engine.walk import describe
 from gitgates.proc.call import argument_limit
 from gitgates.proc.processes import Capture
 from gitgates.store import runs
@@ -203,6 +204,7 @@ class Job:
     reused = ""  # where a result comes from that was not computed now
     comparison: Comparison | None = None
     head: Job | None = None  # what has run already, of one that runs on its base, too
+    failed: tuple[GateResult, ...] = ()  # how it has ended on the same content before
     depends: Dependencies | None = None  # what it depended on, if that was seen
 
     def __init__(
@@ -221,7 +223,26 @@ class Job:
     def begin(self) -> None:
         """Have all commands run, for the first time or again."""
         parts = split(self.step, self.at_once) if self.at_once > 1 else [self.step]
-        self._begin([command for part in parts for command in self._context.commands(part)])
+        folder = f"/again-{len(self.failed)}" if self.failed else ""
+        self._begin([command for part in parts for command in self._context.commands(part)], folder)
+
+    def run_again(self, before: Job, result: GateResult) -> None:
+        """Run in place of one that has ended so; what it reads does not count any more."""
+        self.at_once, self.slots, self._observer = before.at_once, before.slots, None
+        self.failed = (*before.failed, result)
+        self.begin()
+
+    def with_failed(self, result: GateResult) -> GateResult:
+        """Return the result together with those before on the same content."""
+        if not self.failed:
+            return result
+        first = self.failed[0]
+        seconds = sum(each.duration_s for each in (*self.failed, result))
+        if result.status == "passed" and not result.changed_paths:
+            reason = f"{describe(first)}, then passed on the same content"
+            return first._replace(status="flaky", reason=reason, duration_s=seconds)
+        reason = f"so it ended {len(self.failed) + 1} times"
+        return result._replace(reason="; ".join(filter(None, (result.reason, reason))))
 
     def _begin(self, commands: list[Command], folder: str = "") -> None:
         self.commands = commands

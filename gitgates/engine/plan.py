@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from gitgates.core.errors import StateError
 from gitgates.core.lifecycle import ENDING_HOOKS, HOOK_POINTS, STANDS_IN_FOR
 from gitgates.core.types import (
@@ -157,19 +159,29 @@ def _make_step(
         return Step(gate=gate, fault=f"gate `{name}` has no command")
     if event.within_framework and runs_framework(gate):
         return Step(gate=gate, skip=RUN_BY_FRAMEWORK)
-    note = ""
+    step = _quarantined(gate) if gate.quarantine_until else Step(gate=gate)
+    gate, note = step.gate, ""
     if name in skips:
         if not gate.required:
-            return Step(gate=gate, skip=f"named in {skips[name]}")
+            return step._replace(skip=f"named in {skips[name]}")
         note = f"gate `{name}` is required: {skips[name]} does not skip it"
+    step = step._replace(note=note)
     if not takes_paths(gate):
-        return Step(gate=gate, note=note)
+        return step
     if event.paths is None:
-        return Step(gate=gate, skip=f"{event.name} has no paths", note=note)
+        return step._replace(skip=f"{event.name} has no paths")
     paths, deleted = _select(event, gate, selected)
     if not paths and deleted:
-        return Step(gate=gate, note=note)  # deleted files may break what needed them
-    return Step(gate=gate, paths=paths, skip="" if paths else _no_match(event, gate), note=note)
+        return step  # deleted files may break what needed them
+    return step._replace(paths=paths, skip="" if paths else _no_match(event, gate))
+
+
+def _quarantined(gate: Gate) -> Step:
+    """Return the step of a gate whose failures only warn, or did until some day."""
+    if time.strftime("%Y-%m-%d") > gate.quarantine_until:
+        return Step(gate=gate, quarantine=f"its quarantine ended on {gate.quarantine_until}")
+    gate = gate._replace(on_fail="CONTINUE", terminal=False)
+    return Step(gate=gate, quarantine=f"in quarantine until {gate.quarantine_until}")
 
 
 def _select(

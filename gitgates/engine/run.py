@@ -27,7 +27,7 @@ from gitgates.engine.plan import (
     has_types,
     looks_up,
 )
-from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, make_decision
+from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, describe, make_decision
 from gitgates.proc.processes import Child, Group, SignalPipe
 from gitgates.store.files import remove_file
 from gitgates.worktree.isolate import Isolation
@@ -36,12 +36,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from gitgates.engine.job import Admission
     from gitgates.engine.listener import Listener
     from gitgates.engine.remote import RemoteRun
     from gitgates.git.repo import Repo
 
 _PATIENCE_S = 2.0  # of waiting for other runs, before that is reported
 _NOTABLE_S = 0.1  # a gate that takes less starts in any order
+_RETRIED = ("failed", "timed-out", "killed")
+_FAILED = (*_RETRIED, "not-started")
 
 
 class InterruptedRun(Interrupted):
@@ -281,7 +284,15 @@ class _Run:
             )
             self._conclude(due, passed)
             return False
-        measurement = None
+        job = self._job(due, admission, group)
+        job.began -= self.remote.attempt(due).spent_s if self.remote and not is_remote else 0.0
+        self.listener.started(gate.name)
+        self.jobs.append(job)
+        self._go_on(job, group)
+        return False
+
+    def _job(self, due: Due, admission: Admission, group: Group) -> Job:
+        gate, measurement = due.step.gate, None
         if gate.metrics:
             from gitgates.engine.metrics import Measurement  # only for gates with metrics
 
@@ -290,17 +301,12 @@ class _Run:
                 say=self.listener.message,
                 is_stopped=lambda: bool(group.handle_signals()),
             )
-        changes = self.detector.begin(gate, admission.step.paths, is_remote=is_remote)
-        if self.remote and is_remote:
-            job: Job = self.remote.job(due, admission, changes, context)
-        else:
-            job = Job(due, admission, changes, context)
-            job.began -= self.remote.attempt(due).spent_s if self.remote else 0.0
+        paths, is_remote = (admission.step or due.step).paths, admission.is_remote
+        changes = self.detector.begin(gate, paths, is_remote=is_remote)
+        make_job = self.remote.job if self.remote and is_remote else Job
+        job: Job = make_job(due, admission, changes, self.context)
         job.comparison = measurement
-        self.listener.started(gate.name)
-        self.jobs.append(job)
-        self._go_on(job, group)
-        return False
+        return job
 
     def _conclude(self, due: Due, result: GateResult) -> None:
         self.results[due.step.gate.name, due.generation] = result
@@ -360,10 +366,37 @@ class _Run:
             found = failures_of(job.gate, result, self.context.root_abs, self.listener.note)
             result = result._replace(failures=found)
         self.jobs.remove(job)
+        if self._is_tried_again(job, result, group):
+            return
+        result = job.with_failed(result)
+        if job.due.step.quarantine and result.status in _FAILED and result.reason != ENDED:
+            reason = "; ".join(filter(None, (result.reason, job.due.step.quarantine)))
+            result = result._replace(reason=reason)
         self.admissions.ended(job.admission, result, job.depends)
         self.admissions.give_back(job.slots, is_remote=job.is_remote)
         result = result._replace(reused=job.admission.reused or job.reused)
         self._conclude(job.due, result)
+
+    def _is_tried_again(self, job: Job, result: GateResult, group: Group) -> bool:
+        """Run a gate once more that has failed, has changed nothing, and has a `retry` left."""
+        deadline = self.options.deadline
+        is_over = (
+            group.handle_signals() or self.is_cancelled or (deadline and not deadline.left_s())
+        )
+        if (
+            len(job.failed) + 1 >= job.gate.runs
+            or result.status not in _RETRIED
+            or result.excused
+            or result.changed_paths
+            or is_over
+        ):
+            return False
+        self.listener.message(f"{job.gate.name}: {describe(result)}; it runs again")
+        again = self._job(job.due, job.admission, group)
+        again.run_again(job, result)
+        self.jobs.append(again)
+        self._go_on(again, group)
+        return True
 
     def _runs_again(self, job: Job, group: Group) -> bool:
         """Note what an observed gate depended on; run it again where that changed its result."""

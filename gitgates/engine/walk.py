@@ -43,6 +43,7 @@ BEFORE_A_COMMIT = ("pre-commit", "pre-merge-commit")
 _NOT_COMPARED = "nothing was compared: "
 _CIRCLE = "gates keep changing what it has checked"
 _SHOWN = 3  # paths, on one line
+_PASSES = ("passed", "flaky")
 _IDLE = ("skipped", "unchecked", "not-run")  # statuses of gates that have checked nothing
 _VERDICTS: dict[str, Level] = {"STOP": STOP, "BLOCK": BLOCK}  # others: by the result
 
@@ -177,12 +178,12 @@ class _Walker:
         if step.gate.observe or result.excused:
             would = action if step.gate.observe else ""
             return _allowed(result, called_by)._replace(would=would), passed
-        verdict = _VERDICTS.get(action, ALLOW if passed else WARN)
+        verdict = _VERDICTS.get(action, ALLOW if passed and result.status == "passed" else WARN)
         return Visit(result=result, verdict=verdict, action=action, called_by=called_by), passed
 
     def _has_passed(self, result: GateResult) -> bool:
         left_out = set(result.changed_paths) - set(result.restaged_paths)
-        return result.status == "passed" and (self.may_change or not left_out)
+        return result.status in _PASSES and (self.may_change or not left_out)
 
     def is_held_back(self, unfinished: set[str]) -> bool:
         """Return whether no gate after the newest due one may start yet.
@@ -305,7 +306,7 @@ def _reason(visit: Visit) -> str:
     result, ending = visit.result, describe(visit.result)
     if visit.verdict == STOP and result.status == "not-started" and visit.action == "STOP":
         return result.reason or ending
-    if visit.verdict >= BLOCK and result.status == "passed" and not result.changed_paths:
+    if visit.verdict >= BLOCK and result.status in _PASSES and not result.changed_paths:
         return f"gate `{result.gate}` passed, and its on_pass is {visit.action}"
     saved = visit.verdict < BLOCK and visit.rescued_by
     return f"gate `{result.gate}` {ending}" + (f", but `{saved}` passed" if saved else "")
@@ -328,8 +329,9 @@ def describe(result: GateResult) -> str:
             return "was killed" + (f" by signal {result.signal}" if result.signal else "")
         case "timed-out":
             return f"timed out ({result.reason})" if result.reason else "timed out"
-        case "not-started":
-            return f"could not be started ({result.reason})"
+        case "not-started" | "flaky":
+            how = "is flaky" if result.status == "flaky" else "could not be started"
+            return f"{how} ({result.reason})"
         case "skipped" | "not-run" | "unchecked":
             how = "checked nothing" if result.status == "unchecked" else "was not run"
             if result.reason.startswith(_NOT_COMPARED):

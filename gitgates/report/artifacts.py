@@ -79,6 +79,7 @@ _STATUSES = {
     "killed": "❌ Killed",
     "not-started": "❌ Not started",
     "unchecked": "⚠️ Nothing checked",
+    "flaky": "⚠️ Flaky",
     "skipped": "⏭️ Skipped",
     "not-run": "⏭️ Not run",
 }

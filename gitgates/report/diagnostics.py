@@ -23,6 +23,7 @@ _SCHEMA = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 )
 _FAILED = ("failed", "timed-out", "killed")
+_FINE = ("passed", "flaky")
 _LOOKED = ("passed", *_FAILED, "not-started")  # of the others, nothing can be said
 _MOST_COMMANDS = 10  # of a severity: GitHub shows no more of a step
 _CODE_QUALITY = {"error": "major", "warning": "minor", "note": "info"}
@@ -86,7 +87,7 @@ class Diagnostics:
 
     def _failures(self, visit: Visit) -> list[Failure]:
         result = visit.result
-        if visit.rescued_by or (result.status == "passed" and visit.verdict < BLOCK):
+        if visit.rescued_by or (result.status in _FINE and visit.verdict < BLOCK):
             return []  # it has been put right, or never was wrong
         gate = self._gates.get(result.gate, Gate(name=result.gate))
         if result.status not in _FAILED:  # its output is about something else

@@ -175,6 +175,7 @@ def _headline(report: EventReport) -> str:
     passed = [f.result for f in findings if f.result.status == "passed"]
     kinds = {
         "failed": [f.result.gate for f in findings if f.result.status in _FAILED],
+        "flaky": [f.result.gate for f in findings if f.result.status == "flaky"],
         "checked nothing": [f.result.gate for f in findings if f.result.status == _UNCHECKED],
         "could not run": [f.result.gate for f in findings if f.result.status in _UNABLE],
         "changed files": [result.gate for result in passed if result.changed_paths],

@@ -15,6 +15,7 @@ _GATE_TONES = {
     "not-run": "soft",
     "not-started": "odd",
     "unchecked": "odd",
+    "flaky": "odd",
 }
 
 

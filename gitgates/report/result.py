@@ -114,7 +114,10 @@ RESULT: Fields = {
         "string",
         "head and tail of standard output and error; empty in all but the newest 20 attempts",
     ),
-    "status": ("string", "how it ended: `passed`, `failed`, `timed-out`, `not-started`, …"),
+    "status": (
+        "string",
+        "how it ended: `passed`, `failed`, `flaky` (it failed, then passed on the same content), …",
+    ),
     "signal*": ("whole number", "the signal that ended it"),
     "verdict": ("string", "its effect: `allow`, `warn`, `block`, `stop`"),
     "action": ("string", "the action that applied, such as `CONTINUE` or the name of a gate"),
@@ -385,7 +388,7 @@ def failed_gates(document: dict[str, Any]) -> list[str]:
         result["name"]
         for result in document["quality_gates"]["attempts"][-1]["results"]
         if not result["passed"]
-        and result["status"] not in ("skipped", "unchecked")
+        and result["status"] not in ("skipped", "unchecked", "flaky")
         and result.get("reason") != CANCELLED
     ]
 

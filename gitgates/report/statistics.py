@@ -24,6 +24,7 @@ _DRAWN = 40  # values, the newest
 COLUMNS = {
     "runs": ("runs", "{}", "number of runs, without those skipped"),
     "unchecked": ("unchecked", "{}", "number of runs that succeeded with nothing to check"),
+    "flaky": ("flaky", "{}", "number of runs that failed, and then passed on the same content"),
     "total_seconds": ("total", "{:.1f} s", "total time of these runs"),
     "median_seconds": ("median", "{:.1f} s", "median time"),
     "changed": ("changed", "{}", "outcomes changed: number of runs decided by its BLOCK or STOP"),
@@ -72,6 +73,7 @@ class _Tally:
     def __init__(self) -> None:
         self.seconds: list[float] = []
         self.unchecked = 0
+        self.flaky = 0
         self.changed = 0
         self.overrides = 0
         self.fed_back = 0.0
@@ -86,6 +88,7 @@ class _Tally:
         if result["status"] not in _IDLE and not is_reused:
             self.seconds.append(result["duration_seconds"])
             self.unchecked += is_unchecked
+            self.flaky += result["status"] == "flaky"
         return not (is_unchecked or result["status"] in _IDLE)
 
 
@@ -108,7 +111,7 @@ def gate_stats(
         run = proof.gate, proof.definition, proof.hook, proof.base, proof.content
         ends.setdefault(run, set()).add(proof.status)
     for (name, *_, content), statuses in ends.items():
-        if statuses >= {"passed", "failed"} and name in tallies:
+        if ("flaky" in statuses or statuses >= {"passed", "failed"}) and name in tallies:
             tallies[name].flaps.add(content)
     rows = [_gate(name, tally) for name, tally in tallies.items()]
     return sorted(rows, key=lambda gate: (-gate["total_seconds"], gate["name"]))
@@ -126,6 +129,7 @@ def _add_run(cycle: dict[str, Any], tallies: dict[str, _Tally]) -> None:
                 continue
             tally.changed += _decided(result)
             is_fine = result["passed"] or result.get("excused", False)
+            is_fine = is_fine or result["status"] == "flaky"
             passes.setdefault(result["name"], []).append(is_fine)
             if not is_fine:
                 failed[result["name"]] = tree
@@ -161,6 +165,7 @@ def _gate(name: str, tally: _Tally) -> dict[str, Any]:
         "name": name,
         "runs": runs,
         "unchecked": tally.unchecked,
+        "flaky": tally.flaky,
         "total_seconds": round(sum(seconds), 3),
         "median_seconds": round(median(seconds), 3) if runs else None,
         "changed": tally.changed,

@@ -27,6 +27,7 @@ _COLOURS = {
     "killed": "31",
     "not-started": "31",
     "unchecked": "33",
+    "flaky": "33",
     "accepted": "33",
     "skipped": "2",
     "not-run": "2",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NO_RESULT = ("not-started", "not-run")
 # The status of a gate that ended with exit status 0 and had nothing to check: no pass, no failure.
 UNCHECKED = "unchecked"
+FLAKY = "flaky"
 
 
 # Events and prompts.

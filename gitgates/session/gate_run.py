@@ -17,7 +17,7 @@ from gitgates.engine.walk import CANCELLED, describe, observed, unchecked_gates
 from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
-from gitgates.session.facts import NO_RESULT, UNCHECKED, RoundEntry
+from gitgates.session.facts import FLAKY, NO_RESULT, UNCHECKED, RoundEntry
 from gitgates.session.writers import observe_others, record_gates
 from gitgates.store.runs import new_run
 from gitgates.worktree.gc import collect_if_due
@@ -136,7 +136,7 @@ class GateRun(Listener):
                 failures=failures.get(name, ()),
             )
             for name, result in results.items()
-            if result.status in ("passed", "failed")
+            if result.status in ("passed", "failed", FLAKY)
         ]
         try:
             append(call.repo.shared_state_abs, proofs)
@@ -214,8 +214,35 @@ def deciding(decision: Decision) -> tuple[tuple[str, str], ...]:
 
 
 def unchecked(decision: Decision) -> tuple[tuple[str, str], ...]:
-    """Return gate and status of each gate that had nothing to check."""
-    return tuple((gate, UNCHECKED) for gate in unchecked_gates(decision))
+    """Return gate and status of each gate that had nothing to check, or is flaky."""
+    flaky = [visit.result.gate for visit in decision.visits if visit.result.status == FLAKY]
+    idle = [(gate, UNCHECKED) for gate in unchecked_gates(decision)]
+    return (*idle, *((gate, FLAKY) for gate in dict.fromkeys(flaky)))
+
+
+def with_flaky(decision: Decision, failed: Mapping[str, str]) -> Decision:
+    """Return a decision in which passes of gates that have failed on this content are none.
+
+    `failed`: gate → how it ended then.
+    """
+    visits = tuple(
+        visit._replace(result=_flaky(visit.result, failed), verdict=max(visit.verdict, WARN))
+        if visit.result.status == "passed"
+        and visit.result.gate in failed
+        and not visit.result.changed_paths
+        else visit
+        for visit in decision.visits
+    )
+    if visits == decision.visits:
+        return decision
+    gates = ", ".join(f"`{v.result.gate}`" for v in visits if v.result.status == FLAKY)
+    reason = decision.reason or f"flaky: {gates}"
+    return decision._replace(visits=visits, verdict=max(decision.verdict, WARN), reason=reason)
+
+
+def _flaky(result: GateResult, failed: Mapping[str, str]) -> GateResult:
+    reason = f"{failed[result.gate]} before, then passed on the same content"
+    return result._replace(status="flaky", reason=reason)
 
 
 def _command_of(gate: Gate) -> str:

@@ -222,6 +222,11 @@ def headless(*attempts: AttemptReport, status: str, turns: list[dict[str, Any]])
     return {**document(*attempts), "headless": {"status": status, "turns": turns}}
 
 
+def test_a_flaky_run_is_counted_and_is_no_failure_of_the_agents() -> None:
+    found = stats_of(document(FAILED, attempt(visit("a", "flaky", duration_s=1.0))))
+    assert (found["a"].flaky, found["a"].runs, found["a"].fix_rate) == (1, 2, 1.0)
+
+
 def test_what_came_of_headless_runs() -> None:
     long = PASSED._replace(duration_s=30.0)
     turn = {"attempt": 1, "seconds": 10.0}
@@ -272,13 +277,15 @@ def test_the_table_of_gates(repo: Repo) -> None:
         file.write('{"torn\n[]\n')
     shown = [line.split() for line in lines(repo, "runs", "stats")]
     heads = (
-        "gate runs unchecked total median changed overridden fed back fixed attempts false flaps"
+        "gate runs unchecked flaky total median changed overridden fed back fixed attempts false "
+        "flaps"
     )
     assert shown == [
         heads.split(),
         [
             "a",
             "2",
+            "0",
             "0",
             "0.0",
             "s",
@@ -294,7 +301,7 @@ def test_the_table_of_gates(repo: Repo) -> None:
             "1",
             "1",
         ],
-        ["z", "0", "0", "0.0", "s", "-", "0", "1", "0", "B", "(0%)", "-", "-", "0", "0"],
+        ["z", "0", "0", "0", "0.0", "s", "-", "0", "1", "0", "B", "(0%)", "-", "-", "0", "0"],
         ["flaps:", "a", "on", tree],
         ["of", "1", "run", "with", "results"],
     ]
@@ -304,6 +311,7 @@ def test_the_table_of_gates(repo: Repo) -> None:
         "name": "a",
         "runs": 2,
         "unchecked": 0,
+        "flaky": 0,
         "total_seconds": 0.0,
         "median_seconds": 0.0,
         "changed": 1,

@@ -122,6 +122,19 @@ BAD: list[tuple[str, str, str]] = [
     ("pass_env", '"HOME"', 'got "HOME", expected an array of strings. Try ["HOME"].'),
     ("failures", "1", "got 1, expected a preset such as pytest or ruff, or a regular expression"),
     ("failures", '"+"', 'got "+", expected a preset or a regular expression. Python says: nothing'),
+    ("retry", "-1", "got -1, expected a whole number from 0 to 9"),
+    ("retry", "10", "got 10, expected a whole number from 0 to 9"),
+    ("retry", "true", "got true, expected a whole number from 0 to 9"),
+    (
+        "quarantine_until",
+        '"2027-01-31"',
+        'got "2027-01-31", expected a day without quotes, such as 2027-01-31',
+    ),
+    (
+        "quarantine_until",
+        "2027-01-31T12:00:00Z",
+        "got 2027-01-31 12:00:00+00:00, expected a day without quotes, such as 2027-01-31",
+    ),
     ("observe", "1", "got 1, expected true or false, without quotes"),
     ("metrics", "1", "got 1, expected a table of metrics by name. Try metrics = { coverage"),
     (

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,8 @@ GOOD: dict[str, list[Any]] = {
     "priority": ["critical", "high", "normal", "low"],
     "writes": [True, False],
     "required": [True, False],
+    "retry": [0, 1, 9],
+    "quarantine_until": [date(2027, 1, 31)],
     "restage": [False],
     "verify": [False],
     "git_env": ["auto", "commit", "clean"],

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NOT_RUN = ("skipped", "unmatched", "not-run", "unchecked")
-_FAILED = ("failed", "timed-out", "killed", "not-started")
+_FAILED = ("failed", "flaky", "timed-out", "killed", "not-started")
 
 
 class CheckedTree(Record):

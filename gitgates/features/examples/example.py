@@ -95,6 +95,8 @@ def run_example(
         baseline=False,
         metrics=(),
         ratchet=False,
+        retry=None,
+        quarantine_until="",
     )
     with check_out(repo, tree, worktree_settings(config), say) as checkout:
         checkout_repo = checkout.repo._replace(env={**checkout.repo.env, REUSE: "0"})

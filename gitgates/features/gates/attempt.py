@@ -16,8 +16,15 @@ from gitgates.session.breaker import (
     Attempt,
     rule,
 )
-from gitgates.session.facts import NO_RESULT, UNCHECKED, BaselineEntry, StopEntry, WarningEntry
-from gitgates.session.gate_run import deciding, unchecked, unpassed
+from gitgates.session.facts import (
+    FLAKY,
+    NO_RESULT,
+    UNCHECKED,
+    BaselineEntry,
+    StopEntry,
+    WarningEntry,
+)
+from gitgates.session.gate_run import deciding, unchecked, unpassed, with_flaky
 from gitgates.store.runs import log_abs
 
 TYPE_CHECKING = False
@@ -38,6 +45,7 @@ if TYPE_CHECKING:
     Baselines: TypeAlias = dict[str, BaselineFailures]
 
 _MOST_NAMED = 10  # files of others
+_RETRIED = ("failed", "timed-out")
 _ROUNDS = 4  # this many counts that go up and down are no accident
 _OTHERS = (
     " A failure caused by them is not yours to fix: report it with `gitgates cannot-fix`, and "
@@ -86,6 +94,7 @@ class StopAttempt:
             return self._could_not_run(str(error))
         if any(visit.result.changed_paths for visit in decision.visits):
             self._tree = ""  # not all gates have seen the present content
+        decision = with_flaky(decision, self._failed_before())
         baselines: Baselines = {}
         learnt: list[BaselineEntry] = []
         if any(gate.baseline for gate in run.gates.values()):
@@ -121,12 +130,20 @@ class StopAttempt:
         A question after the work is done need not run everything again, whatever tools it took.
         """
         rounds = self._same_gates()
+        if rounds and FLAKY in dict(rounds[-1].statuses).values():
+            return False
         passed = (PASSED, self._tree, self._run.config)
         return bool(self._tree and rounds) and passed == (
             rounds[-1].outcome,
             rounds[-1].tree,
             rounds[-1].config,
         )
+
+    def _failed_before(self) -> dict[str, str]:
+        """Return gate → how it ended, of those that have failed on the same content."""
+        same = [each for each in self._rounds if self._tree and each.tree == self._tree]
+        ends = {gate: status for each in same for gate, status in each.statuses}
+        return {gate: status for gate, status in ends.items() if status in _RETRIED}
 
     def _same_gates(self) -> list[Round]:
         payload = self._call.payload
@@ -225,7 +242,7 @@ class StopAttempt:
         """Return the failures of each gate, also those from before the session."""
         failures = {}
         for result in (visit.result for visit in unpassed(decision)):
-            if result.status not in ("passed", "skipped", UNCHECKED, *NO_RESULT):
+            if result.status not in ("passed", "skipped", FLAKY, UNCHECKED, *NO_RESULT):
                 from gitgates.engine.failures import failures_of  # only where gates failed
 
                 gate = self._run.gates[result.gate]

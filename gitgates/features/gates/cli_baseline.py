@@ -224,6 +224,7 @@ def _run(repo: Repo, config: Config, names: list[str]) -> Accepted | None:
 def _plain(gate: Gate) -> Gate:
     """Return a gate that leads to no other, and is compared with nothing."""
     alone = gate._replace(on_pass="CONTINUE", on_fail="CONTINUE", observe=False)  # noqa: S106 - an action
+    alone = alone._replace(retry=None, quarantine_until="")
     return alone._replace(baseline=False, metrics=(), ratchet=False)
 
 

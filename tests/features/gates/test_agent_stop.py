@@ -639,3 +639,18 @@ def test_what_was_cancelled_is_no_failure_to_repair(repo: Repo) -> None:
     assert "`check` failed (exit status 1)" in reason
     assert "Did not run, which is not a pass: `slow` (cancelled: another gate blocked)" in reason
     assert "working" not in reason
+
+
+def test_a_gate_that_passes_on_what_it_failed_on_is_flaky(repo: Repo, out: Path) -> None:
+    command = 'echo x >> "$OUT/runs"; test -e "$OUT/up"'
+    agent = begin(
+        repo, f"[gates.check]\ncommand = '''{command}'''\n[hooks.Stop]\ngates = ['check']\n"
+    )
+    agent.write("a.py", "good\n")
+    assert agent.stop()["decision"] == "block"
+    (out / "up").touch()
+    said = agent.stop(again=True)["systemMessage"]
+    assert "`check` is flaky (failed before, then passed on the same content)" in said
+    assert agent.outcomes() == ["blocked", "passed"]
+    agent.stop()
+    assert (out / "runs").read_text() == "x\nx\nx\n"  # that was no pass
