@@ -129,9 +129,13 @@ class Group:
     def end_all(self) -> None:
         """Terminate every process; `wait` kills those that do not end."""
         for child in self._children:
-            if child.phase in ("running", "settling"):
-                child.ended_by_us = not child.is_gone
-                self._terminate(child)
+            self.end(child)
+
+    def end(self, child: Child) -> None:
+        """Terminate one process; as above."""
+        if child.phase in ("running", "settling"):
+            child.ended_by_us = not child.is_gone
+            self._terminate(child)
 
     def wait(self, most_s: float = 0.0, wake_fds: tuple[int, ...] = ()) -> Child | None:
         """Wait until one process and its descendants are gone; return it (None: none left).

@@ -145,47 +145,58 @@ class GateRun(Listener):
 
     def report(self, decision: Decision) -> EventReport:
         """Return the report on a decision."""
-        visits = decision.visits
-        met = {visit.result.gate for visit in visits}
-        why = (
-            f"the list ended at `{decision.decided_by}`"
-            if decision.decided_by
-            else "the run ended before"
+        call = self.call
+        report = event_report(
+            decision, self.plan, root_abs=call.repo.root_abs, notes=tuple(dict.fromkeys(self.notes))
         )
-        findings = tuple(
-            GateReport(
-                result=visit.result,
-                description=self.gates[visit.result.gate].description,
-                command=_command_of(self.gates[visit.result.gate]),
-            )
-            for visit in unpassed(decision)
+        return report._replace(hook=call.payload.event, elsewhere=call.is_elsewhere)
+
+
+def event_report(
+    decision: Decision, plan: Plan, *, root_abs: str, notes: tuple[str, ...] = ()
+) -> EventReport:
+    """Return the report on a decision about the gates of a plan."""
+    gates = {step.gate.name: step.gate for step in plan.steps}
+    visits = decision.visits
+    met = {visit.result.gate for visit in visits}
+    why = (
+        f"the list ended at `{decision.decided_by}`"
+        if decision.decided_by
+        else "the run ended before"
+    )
+    findings = tuple(
+        GateReport(
+            result=visit.result,
+            description=gates[visit.result.gate].description,
+            command=_command_of(gates[visit.result.gate]),
         )
-        cancelled = (visit.result for visit in visits if visit.result.reason == CANCELLED)
-        passed = (visit.result.gate for visit in visits if visit.result.status == "passed")
-        return EventReport(
-            hook=self.call.payload.event,
-            root_abs=self.call.repo.root_abs,
-            elsewhere=self.call.is_elsewhere,
-            attempt=0,
-            attempts=0,
-            findings=findings,
-            passed=tuple(dict.fromkeys(passed)),
-            not_run=(
-                *((result.gate, result.reason) for result in cancelled),
-                *((name, why) for name in decision.not_run if name not in met),
+        for visit in unpassed(decision)
+    )
+    cancelled = (visit.result for visit in visits if visit.result.reason == CANCELLED)
+    passed = (visit.result.gate for visit in visits if visit.result.status == "passed")
+    return EventReport(
+        hook=plan.event.name,
+        root_abs=root_abs,
+        attempt=0,
+        attempts=0,
+        findings=findings,
+        passed=tuple(dict.fromkeys(passed)),
+        not_run=(
+            *((result.gate, result.reason) for result in cancelled),
+            *((name, why) for name in decision.not_run if name not in met),
+        ),
+        observed=observed(visits),
+        notes=(
+            *(
+                f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` fixed it."
+                for v in visits
+                if v.rescued_by
             ),
-            observed=observed(visits),
-            notes=(
-                *(
-                    f"`{v.result.gate}` {describe(v.result)}, but `{v.rescued_by}` fixed it."
-                    for v in visits
-                    if v.rescued_by
-                ),
-                *dict.fromkeys(self.notes),
-            ),
-            # Under the agent; or somebody else did it while they ran.
-            changed_paths=tuple(sorted({p for v in visits for p in v.result.changed_paths})),
-        )
+            *notes,
+        ),
+        # Under the agent; or somebody else did it while they ran.
+        changed_paths=tuple(sorted({p for v in visits for p in v.result.changed_paths})),
+    )
 
 
 def unpassed(decision: Decision) -> list[Visit]:

@@ -1,0 +1,63 @@
+"""Passes that are proved for exactly one tree: of this clone, and of signers who are believed."""
+
+from __future__ import annotations
+
+from gitgates.core.errors import GitgatesError
+from gitgates.core.policy import lenders
+from gitgates.core.record import Record
+from gitgates.core.types import GateResult
+from gitgates.engine.plan import takes_paths
+from gitgates.engine.signed_keys import definition_sha256, platform
+from gitgates.store.proofs import age, definition_of, of_content
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gitgates.core.types import Config, Gate
+    from gitgates.git.repo import Repo
+
+
+class ProvedTree(Record):
+    """A tree, and the one that its paths are compared with."""
+
+    repo: Repo
+    tree: str
+    base: str
+    say: Callable[[str], None]
+
+    def find(self, gate: Gate, config: Config) -> GateResult | None:
+        """Return the pass of a gate that need not run on this tree; None if it has to."""
+        definition, name = definition_of(gate), gate.name
+        for row in reversed(of_content(self.repo.shared_state_abs, self.tree)):
+            if (row.gate, row.definition) != (name, definition):
+                continue
+            if row.status == "failed":
+                return None
+            if row.status == "passed" and row.exact and self._covers(gate, row.base):
+                origin = f"{row.hook}, {age(row.time_s)}"
+                return GateResult(gate=name, status="passed", reused=origin)
+        return self._believed(gate, config)
+
+    def _believed(self, gate: Gate, config: Config) -> GateResult | None:
+        for lend in lenders(config, "signed_evidence"):
+            for statement in lend(self.repo, config, self.say).of_tree(self.tree)[0]:
+                try:
+                    proof = statement.require(gate.name, definition=definition_sha256(gate))
+                except GitgatesError:
+                    continue
+                is_pass = proof.status == "passed" and not proof.why_not
+                is_here = statement.platform == platform()
+                if is_pass and is_here and self._covers(gate, statement.base):
+                    origin = f"signed by {statement.signer}"
+                    return GateResult(gate=gate.name, status="passed", reused=origin)
+        return None
+
+    def _covers(self, gate: Gate, base: str) -> bool:
+        """Return whether paths were compared with what they are compared with now."""
+        if not takes_paths(gate):
+            return True
+        git = self.repo.git
+        return bool(base) and git.resolve(f"{base}^{{tree}}") == git.resolve(
+            f"{self.base}^{{tree}}"
+        )
