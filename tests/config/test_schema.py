@@ -162,6 +162,11 @@ GOOD: dict[str, list[Any]] = {
     "trust": [[], ["ci@example.com", "*@example.com"], {"signers": ["a"], "agents": False}],
     "allowed_signers": ["", ".github/allowed_signers"],
     "push": [True, False],
+    "target": ["main", "release/1"],
+    "method": ["merge", "rebase", "squash"],
+    "hook": ["pre-push", "pre-commit", "manual"],
+    "batch": [1, 8],
+    "land.remote": ["origin"],
 }
 GOOD |= {name: list(rule.answers) for name, rule in rules_by_name().items()}
 GOOD["lost_work"] += [{"git clean *": "ask", "*": "off"}, {}]

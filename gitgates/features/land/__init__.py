@@ -1,0 +1,1 @@
+"""Land branches: merge them one behind the other, and move the target to what was tested."""

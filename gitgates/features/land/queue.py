@@ -1,0 +1,190 @@
+"""The queue of branches that are to land.
+
+<shared state>/land/queue.json   the entries, those that have ended too; replaced as a whole
+<shared state>/land/queue.lock   held while that is changed
+<shared state>/land/lock         held by the process that works on the queue, which touches it
+<shared state>/land/feedback/N   what was said of entry N when it was ejected
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+from gitgates.core.errors import LockError, StateError
+from gitgates.core.limits import parse_json
+from gitgates.core.record import Record
+from gitgates.store.files import (
+    lock_file,
+    make_folder,
+    read_or_empty,
+    read_state,
+    remove_file,
+    replace_file,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from gitgates.git.repo import Repo
+
+WAITING, LANDING = "waiting", "landing"  # the states of an entry that has not ended
+LANDED, NOTHING, EJECTED, CANCELLED = "landed", "nothing to land", "ejected", "cancelled"
+LIVE = (WAITING, LANDING)
+_MOST_ENDED = 200
+_WAIT_S = 10.0
+
+
+class Landing(Record):
+    """One branch that is to land, or has ended."""
+
+    number: int
+    branch: str
+    tip: str  # the commit that is to land, wherever the branch goes meanwhile
+    target: str
+    by: str  # NAME <EMAIL>
+    queued_s: float
+    state: str = WAITING
+    why: str = ""  # of a wait, or of an end
+    base: str = ""  # the commit that the target was at
+    commit: str = ""  # that lands it
+    tested: str = ""  # the commit that gates ran on: of a batch, the last one
+    gates: tuple[tuple[str, str, float], ...] = ()  # name, status, seconds
+    ended_s: float = 0.0
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it has not ended."""
+        return self.state in LIVE
+
+
+class Queue:
+    """The entries of all worktrees of a repository."""
+
+    def __init__(self, repo: Repo) -> None:
+        self.folder_abs = f"{repo.shared_state_abs}/land"
+        self._path_abs = f"{self.folder_abs}/queue.json"
+
+    def entries(self) -> list[Landing]:
+        """Return all entries, in their order. Raises: StateError where they cannot be read."""
+        try:
+            content = read_state(self._path_abs)
+            rows = parse_json(content)["entries"] if content else []
+            return [_entry(row) for row in rows]
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            hint = f"To begin with an empty queue: rm '{self._path_abs}'"
+            raise StateError(f"{self._path_abs}: cannot be read: {error!r}", hint) from error
+
+    def change(self, edit: Callable[[list[Landing]], Iterable[Landing]]) -> list[Landing]:
+        """Replace the entries by what `edit` makes of them; return that. Raises: StateError."""
+        try:
+            make_folder(self.folder_abs)
+            fd = lock_file(f"{self.folder_abs}/queue.lock", wait_s=_WAIT_S)
+            if fd < 0:
+                raise LockError(f"{self._path_abs}: another process holds its lock", "Try again.")
+            try:
+                before = self.entries()
+                after = [*edit(before)]
+                ended = [entry for entry in after if not entry.is_live]
+                dropped = ended[:-_MOST_ENDED]
+                remaining = [entry for entry in after if entry not in dropped]
+                if remaining != before:
+                    rows = [entry._asdict() for entry in remaining]
+                    replace_file(self._path_abs, json.dumps({"v": 1, "entries": rows}).encode())
+                for entry in dropped:
+                    remove_file(self._feedback_abs(entry))
+            finally:
+                os.close(fd)
+        except OSError as error:
+            why = f"{self._path_abs}: cannot be written: {error.strerror}"
+            raise StateError(why) from error
+        return remaining
+
+    def add(self, branch: str, tip: str, *, target: str, by: str) -> Landing:
+        """Queue a branch, unless exactly that is queued; another tip of it is cancelled."""
+        added: list[Landing] = []
+
+        def edit(entries: list[Landing]) -> list[Landing]:
+            rest = []
+            for entry in entries:
+                if entry.is_live and (entry.branch, entry.target) == (branch, target):
+                    if entry.tip == tip:
+                        added.append(entry)
+                    elif entry.state == WAITING:
+                        why = f"queued again at {tip[:7]}"
+                        rest.append(entry._replace(state=CANCELLED, why=why, ended_s=time.time()))
+                        continue
+                rest.append(entry)
+            if not added:
+                number = 1 + max((entry.number for entry in entries), default=0)
+                new = Landing(number, branch, tip, target=target, by=by, queued_s=time.time())
+                added.append(new)
+                rest.append(new)
+            return rest
+
+        self.change(edit)
+        return added[0]
+
+    def replace(self, changed: list[Landing]) -> bool:
+        """Replace entries, if none of them has ended."""
+        by_number, replaced = {entry.number: entry for entry in changed}, list[bool]()
+
+        def edit(entries: list[Landing]) -> list[Landing]:
+            replaced.append(
+                by_number.keys() <= {entry.number for entry in entries if entry.is_live}
+            )
+            return [by_number.get(e.number, e) if replaced[-1] else e for e in entries]
+
+        self.change(edit)
+        return replaced[-1]
+
+    def update(self, numbers: Iterable[int], **fields: Any) -> None:  # noqa: ANN401 - of an Landing
+        """Change fields of entries that have not ended."""
+        chosen = {*numbers}
+        if fields.get("state", WAITING) not in LIVE:
+            fields["ended_s"] = time.time()
+        self.change(
+            lambda entries: [
+                entry._replace(**fields) if entry.number in chosen and entry.is_live else entry
+                for entry in entries
+            ]
+        )
+
+    def cancel(self, branches: Iterable[str]) -> list[Landing]:
+        """Take branches out that wait; return their entries."""
+        names, now = {*branches}, time.time()
+        cancelled: list[Landing] = []
+
+        def edit(entries: list[Landing]) -> list[Landing]:
+            chosen = [each for each in entries if each.state == WAITING and each.branch in names]
+            cancelled[:] = [e._replace(state=CANCELLED, why="", ended_s=now) for e in chosen]
+            by_number = {entry.number: entry for entry in cancelled}
+            return [by_number.get(entry.number, entry) for entry in entries]
+
+        self.change(edit)
+        return cancelled
+
+    def feedback(self, entry: Landing) -> str:
+        """Return what was said when an entry was ejected."""
+        return read_or_empty(self._feedback_abs(entry)).decode("utf-8", "replace")
+
+    def eject(self, entry: Landing, why: str, feedback: str, **fields: Any) -> None:  # noqa: ANN401 - as above
+        """End an entry that cannot land, with what is to be said of that."""
+        try:
+            make_folder(f"{self.folder_abs}/feedback")
+            replace_file(self._feedback_abs(entry), feedback.encode("utf-8", "replace"))
+        except OSError as error:
+            raise StateError(f"{self.folder_abs}: cannot be written: {error.strerror}") from error
+        self.update([entry.number], state=EJECTED, why=why, **fields)
+
+    def _feedback_abs(self, entry: Landing) -> str:
+        return f"{self.folder_abs}/feedback/{entry.number}"
+
+
+def _entry(row: dict[str, Any]) -> Landing:
+    fields = {name: value for name, value in row.items() if name in Landing._fields}
+    gates = tuple((str(gate), str(status), float(s)) for gate, status, s in row.get("gates", ()))
+    return Landing(**{**fields, "gates": gates})
