@@ -38,11 +38,8 @@ class AgentFile(Record):
 
 def needed_texts(config: Config, agent: str) -> dict[str, str]:
     """Return the files that a configuration needs, with their texts."""
-    host = agent_settings(agent)
-    files = [
-        host.agent_definitions(definition.name, definition.model)
-        for definition in agents_wanted(config)
-    ]
+    define, wanted = agent_settings(agent).agent_definitions, agents_wanted(config)
+    files = [define(definition.name, definition.model) for definition in wanted]
     return {path: _mark(text, agent) for texts in files for path, text in texts.items()}
 
 
@@ -67,11 +64,8 @@ def apply(folder_abs: str, file: AgentFile) -> None:
     try:
         user_file.replace(os.path.join(folder_abs, file.path), file.before, file.after)
     except StateError as error:
-        raise StateError(
-            error.message,
-            "This file was not changed; the changes reported before were made. Fix its folder, "
-            "and try again.",
-        ) from error
+        unchanged = "This file was not changed; the changes reported before were made."
+        raise StateError(error.message, f"{unchanged} Fix its folder, and try again.") from error
     folder = os.path.dirname(file.path)
     while folder and file.after is None:
         user_file.remove_empty(os.path.join(folder_abs, folder))
@@ -100,11 +94,8 @@ def _below(folder_abs: str, agent: str) -> list[str]:
 
 def _ours(folder_abs: str, agent: str) -> list[str]:
     """Return where our files are that we, or another configuration, may have written."""
-    mark = _MARK.format(agent).encode()
-    paths = (
-        *_below(folder_abs, agent),
-        *agent_settings(agent).agent_definitions(plugin_agent(), ""),
-    )
+    mark, usual = _MARK.format(agent).encode(), agent_settings(agent).agent_definitions
+    paths = (*_below(folder_abs, agent), *usual(plugin_agent(), ""))
     return [path for path in paths if mark in user_file.content(os.path.join(folder_abs, path))]
 
 

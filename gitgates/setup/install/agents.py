@@ -17,7 +17,6 @@ from gitgates.core.types import Config
 from gitgates.engine.hooks import hook_at, host_limit_s
 from gitgates.hosts import AGENTS, agent_host, agent_settings
 from gitgates.hosts.settings.base import Entry, bare, committed, is_our_command, split, unguarded
-from gitgates.proc.call import which
 from gitgates.session.needs import agent_hooks, agents_wanted, git_hooks, join_needs, needed_events
 
 TYPE_CHECKING = False
@@ -41,9 +40,9 @@ def detected(root_abs: str, env: Mapping[str, str]) -> dict[str, str]:
         host = agent_host(name)
         project_file = host.settings_files(root_abs, env).get("project", "")
         folders = (os.path.dirname(project_file).removesuffix("/plugins"), host.home(env))
-        reasons = [f"{folder} is there" for folder in folders if folder and os.path.isdir(folder)]
-        if program := shutil.which(name, path=env.get("PATH")):
-            reasons.insert(0, f"its program is {program}")
+        program = shutil.which(name, path=env.get("PATH"))
+        reasons = [f"its program is {program}"] if program else []
+        reasons += [f"{folder} is there" for folder in folders if folder and os.path.isdir(folder)]
         if reasons:
             signs[name] = reasons[0]
     return signs
@@ -81,43 +80,36 @@ def limits(config: Config, agent: str) -> list[str]:
     host = agent_host(agent)
     channels = dict(host.PROTOCOL.events.values())
     limitations = []
-    if not host.PROTOCOL.hands_tokens and any(
-        wanted.is_required for wanted in agents_wanted(config)
-    ):
+    is_required = any(wanted.is_required for wanted in agents_wanted(config))
+    if is_required and not host.PROTOCOL.hands_tokens:
         limitations.append(
             f"{host.TITLE} cannot tell an independent reviewer from the agent, although one is "
             "required; any review is accepted there"
         )
-    if host.NO_GIT_HOOKS and (names := _hooks_of_git(config)):
-        limitations.append(f"{', '.join(names)}: {host.NO_GIT_HOOKS}")
+    gated = (*(hook.name for hook in config.hooks if hook.gates), *git_hooks(config))
+    of_git = [point.name for point in GIT_HOOKS if point.name in gated]
+    if host.NO_GIT_HOOKS and of_git:
+        limitations.append(f"{', '.join(of_git)}: {host.NO_GIT_HOOKS}")
     for hook in agent_hooks(config):
-        kind = kind_of(hook.name)
+        kind, no_event = kind_of(hook.name), f"{host.TITLE} has no event {hook.name}: its gates"
         if kind not in channels and hook == hook_at(config, _AFTER_TOOL, has_batches=False):
             kind = kind_of(_AFTER_TOOL)
-            limitations.append(
-                f"{host.TITLE} has no event {hook.name}: its gates run after each tool instead"
-            )
-        can = channels.get(kind)
-        most_s = host.SETTINGS.most_s.get(kind)
+            limitations.append(f"{no_event} run after each tool instead")
+        can, limit_s = channels.get(kind), math.ceil(host_limit_s(config, hook))
+        most_s = host.SETTINGS.most_s.get(kind, limit_s)
         if can is None:
-            limitations.append(f"{host.TITLE} has no event {hook.name}: its gates do not run there")
+            limitations.append(f"{no_event} do not run there")
         elif why := host.PROTOCOL.cannot.get(kind):
             limitations.append(f"{hook.name}: {why}")
         elif not (can.block or can.deny):
-            limitations.append(
-                f"{host.TITLE} cannot be blocked at {hook.name}: its gates only warn there"
-            )
-        if can and most_s and most_s < host_limit_s(config, hook):
+            what = f"{host.TITLE} cannot be blocked at {hook.name}: its gates only warn there"
+            limitations.append(what)
+        if can and most_s < limit_s:
             limitations.append(
                 f"{host.TITLE} ends {hook.name} after {most_s} s, and then lets everything through;"
-                f" its gates may take until {math.ceil(host_limit_s(config, hook))} s"
+                f" its gates may take until {limit_s} s"
             )
     return limitations
-
-
-def _hooks_of_git(config: Config) -> list[str]:
-    gated = [hook.name for hook in config.hooks if hook.gates]
-    return [point.name for point in GIT_HOOKS if point.name in (*gated, *git_hooks(config))]
 
 
 def tools_of(need: Need, agent: str) -> tuple[str, ...] | None:
@@ -136,23 +128,17 @@ def settings_file(agent: str, scope: str, root_abs: str, env: Mapping[str, str])
     Raises: UsageError if the agent has none of that scope; StateError if there is no home.
     """
     host = agent_host(agent)
-    files = host.settings_files(root_abs, env)
-    if scope not in host.FILES.settings:
-        raise UsageError(
-            no_scope(agent, scope), f"Use another scope: --scope {' | '.join(host.FILES.settings)}"
-        )
+    files, scopes = host.settings_files(root_abs, env), host.FILES.settings
+    if scope not in scopes:
+        raise UsageError(no_scope(agent, scope), f"Use another scope: --scope {' | '.join(scopes)}")
     if scope not in files:
-        others = " | ".join(files)
+        others, home = " | ".join(files), visible_line(env.get("HOME", ""))
+        set_to = f"`{home}`, which is not an absolute path" if home else "not set"
         raise StateError(
-            f"HOME is {_home_as_set(env)}, so there are no settings for the scope {scope}",
+            f"HOME is {set_to}, so there are no settings for the scope {scope}",
             f"Set it, or use another scope: --scope {others}" if others else "Set it.",
         )
     return files[scope]
-
-
-def _home_as_set(env: Mapping[str, str]) -> str:
-    home = env.get("HOME", "")
-    return f"`{visible_line(home)}`, which is not an absolute path" if home else "not set"
 
 
 def main_settings(agent: str, scope: str, repo: Repo) -> str:
@@ -183,14 +169,9 @@ def folder(agent: str, scope: str, root_abs: str, env: Mapping[str, str]) -> str
 def hidden(agent: str, root_abs: str, env: Mapping[str, str]) -> list[str]:
     """Return the settings that a client ignores because of closer ones."""
     host = agent_host(agent)
-    existing = [
-        path for path in host.settings_files(root_abs, env).values() if os.path.exists(path)
-    ]
-    return [
-        f"{host.TITLE} reads {existing[0]}, not {path}"
-        for path in existing[1:]
-        if host.SETTINGS.hides
-    ]
+    files = [*filter(os.path.exists, host.settings_files(root_abs, env).values())]
+    ignored = files[1:] if host.SETTINGS.hides else []
+    return [f"{host.TITLE} reads {files[0]}, not {path}" for path in ignored]
 
 
 def start(agent: str, scope: str, env: Mapping[str, str]) -> tuple[str, str]:
@@ -232,9 +213,7 @@ def program_of(command: str, agent: str) -> str | None:
 def is_known(program: str, env: Mapping[str, str]) -> bool:
     """Return whether a program is this gitgates, or the one that a person's own PATH finds."""
     candidates = (_beside(), _find(env, in_venvs=False), _find(env, in_venvs=True))
-    return os.path.realpath(program) in {
-        os.path.realpath(candidate) for candidate in candidates if candidate
-    }
+    return os.path.realpath(program) in map(os.path.realpath, filter(None, candidates))
 
 
 def is_in_path(env: Mapping[str, str]) -> bool:
@@ -252,10 +231,9 @@ def put(
     before = None if text is None else host.remove(text, file)
     after = host.add(before, needed, command, file)
     if after is not None and host.remove(after, file) != before:
-        raise ConfigError(
-            f"{file}: hooks cannot be added in a way that can be undone",
-            f"Add them by hand; nothing was changed:\n{host.add(None, needed, command, file)}",
-        )
+        by_hand = host.add(None, needed, command, file)
+        what = f"{file}: hooks cannot be added in a way that can be undone"
+        raise ConfigError(what, f"Add them by hand; nothing was changed:\n{by_hand}")
     return text if host.is_same(text, after, file) else after
 
 
@@ -294,7 +272,4 @@ def _find(env: Mapping[str, str], *, in_venvs: bool) -> str:
         if os.path.isabs(folder)
         and (in_venvs or not os.path.isfile(f"{os.path.normpath(folder)}/../pyvenv.cfg"))
     ]
-    try:
-        return which("gitgates", os.pathsep.join(folders)) if folders else ""
-    except OSError:
-        return ""
+    return shutil.which("gitgates", path=os.pathsep.join(folders) or os.devnull) or ""

@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 
-import yaml
-
-from gitgates.core import yaml_load
 from gitgates.core.types import Config
 from gitgates.edit.user_file import content
 from gitgates.engine.plan import framework_gate
 from gitgates.git.previous_hook import is_of_framework
 from gitgates.setup.install.managers import FRAMEWORK, called_hooks, recognise
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
+from gitgates.setup.task_files import parse, read_text
+from gitgates.setup.values import tables
 
 FILE = ".pre-commit-config.yaml"
 
@@ -24,18 +18,11 @@ FILE = ".pre-commit-config.yaml"
 def find_ids(root_abs: str) -> set[str] | None:
     """Return the ids and aliases of the framework's hooks; None if its file cannot be read."""
     try:
-        document = yaml_load.load(content(os.path.join(root_abs, FILE)))
-    except (ValueError, yaml.YAMLError):
+        repos = tables(parse(FILE, read_text(os.path.join(root_abs, FILE))).get("repos"))
+    except ValueError:
         return None
-    hooks = _hooks(document) if isinstance(document, dict) else ()
+    hooks = [hook for repo in repos for hook in tables(repo.get("hooks"))]
     return {str(hook[key]) for hook in hooks for key in ("id", "alias") if hook.get(key)}
-
-
-def _hooks(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    repos = document.get("repos")
-    for repo in repos if isinstance(repos, list) else ():
-        if isinstance(repo, dict) and isinstance(repo.get("hooks"), list):
-            yield from (hook for hook in repo["hooks"] if isinstance(hook, dict))
 
 
 def gate_in_place(hook_abs: str, root_abs: str, config: Config) -> str:

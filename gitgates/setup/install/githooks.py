@@ -20,13 +20,7 @@ from gitgates.core.errors import StateError
 from gitgates.core.record import Record
 from gitgates.edit.user_file import content
 from gitgates.git.previous_hook import BECOME, MARK, OPENS_ITSELF, SUFFIX
-from gitgates.setup.install.managers import (
-    FRAMEWORK,
-    VIA,
-    Manager,
-    called_hooks,
-    recognise,
-)
+from gitgates.setup.install.managers import FRAMEWORK, VIA, Manager, called_hooks, recognise
 from gitgates.store.files import replace_file
 
 # custom: somebody's own hook that calls gitgates.
@@ -149,9 +143,11 @@ def install(folder_abs: str, hooks: tuple[str, ...], *, force: bool) -> list[tup
     Raises: StateError if a hook would be in the way, or the folder cannot be written.
     """
     files = [read_hook(os.path.join(folder_abs, hook)) for hook in hooks]
-    _refuse_conflicts(files)
-    if not force:
-        _refuse_hooks_that_need_their_name(files)
+    others = [file for file in files if file.is_another]
+    if in_the_way := [file for file in others if file.has_kept and not file.is_copied]:
+        raise _in_the_way(in_the_way)
+    if refused := [f for f in others if f.executable and _needs_name(f) and not force]:
+        raise _needs_names(refused)
     try:
         os.makedirs(folder_abs, exist_ok=True)
         return [(file.path_abs, _install_one(file)) for file in files]
@@ -172,41 +168,27 @@ def uninstall(folder_abs: str, hooks: tuple[str, ...]) -> list[tuple[str, str]]:
     return [(path_abs, message) for path_abs, message in messages if message]
 
 
-def _refuse_conflicts(files: list[HookFile]) -> None:
-    in_the_way = [
-        file for file in files if file.is_another and file.has_kept and not file.is_copied
-    ]
-    if not in_the_way:
-        return
-    names = "\n".join(f"  {file.path_abs}\n  {file.kept_abs}" for file in in_the_way)
-    manager = in_the_way[0].manager
-    join = "Look"
+def _in_the_way(files: list[HookFile]) -> StateError:
+    names = "".join(f"\n  {file.path_abs}\n  {file.kept_abs}" for file in files)
+    look, manager = "Look", files[0].manager
     if manager and manager.name in VIA:
-        join = (
-            f"Let {manager.name}, which writes it, run the gates: "
-            f"gitgates install-hooks --via {manager.name}\n  Or look"
-        )
-    raise StateError(
-        "another hook is in place, and an earlier one is already kept; nothing was changed:\n"
-        f"{names}",
-        f"{join} at both, and remove the one that you no longer need.",
+        via = f"gitgates install-hooks --via {manager.name}"
+        look = f"Let {manager.name}, which writes it, run the gates: {via}\n  Or look"
+    what = "another hook is in place, and an earlier one is already kept; nothing was changed:"
+    return StateError(what + names, f"{look} at both, and remove the one that you no longer need.")
+
+
+def _needs_names(files: list[HookFile]) -> StateError:
+    """Return the error for hooks that depend on their name and would do nothing under another."""
+    names = "".join(f"\n  {file.path_abs}" for file in files)
+    lines = "".join(f'    gitgates git-hook --via=own {file.hook} "$@"\n' for file in files)
+    what = (
+        "an existing hook depends on its own name ($0), and would be renamed; nothing was changed:"
     )
-
-
-def _refuse_hooks_that_need_their_name(files: list[HookFile]) -> None:
-    """Refuse previous hooks that depend on their name and would do nothing under another."""
-    refused = [file for file in files if file.is_another and file.executable and _needs_name(file)]
-    if not refused:
-        return
-    names = "\n".join(f"  {file.path_abs}" for file in refused)
-    lines = "\n".join(f'    gitgates git-hook --via=own {file.hook} "$@"' for file in refused)
-    raise StateError(
-        "an existing hook depends on its own name ($0), and would be renamed; nothing was "
-        "changed:\n"
-        f"{names}",
-        f"Leave it there and run the gates from it, in sh:\n{lines}\n"
-        "  Or rename it anyway, and check that it still works:"
-        " gitgates install-hooks --force",
+    return StateError(
+        what + names,
+        f"Leave it there and run the gates from it, in sh:\n{lines}"
+        "  Or rename it anyway, and check that it still works: gitgates install-hooks --force",
     )
 
 
@@ -290,7 +272,5 @@ def _uninstall_aside(file: HookFile) -> str:
 
 def _cannot_write(folder_abs: str, error: OSError) -> StateError:
     what = os.fsdecode(error.filename) if error.filename else folder_abs
-    return StateError(
-        f"{what}: {error.strerror}: cannot write the hooks",
-        f"Look at it with: ls -ld {folder_abs}",
-    )
+    look = f"Look at it with: ls -ld {folder_abs}"
+    return StateError(f"{what}: {error.strerror}: cannot write the hooks", look)

@@ -66,52 +66,42 @@ def require_usable(folder: HooksFolder, *, force: bool) -> None:
 
     Raises: GitError that says what is set where, and the commands that fix it.
     """
-    path = folder.path_abs
-    if not folder.scope:
-        if os.path.lexists(path) and not os.path.isdir(path):
-            raise GitError(
-                f"{path}: is not a folder, so git finds no hooks",
-                f"Look at it with: ls -ld {shlex.quote(path)}",
-            )
-        return
-    if not folder.value or (os.path.lexists(path) and not os.path.isdir(path)):
-        raise GitError(
-            f"{setting(folder)}: that is not a folder, so git runs no hooks",
-            f"Unset it: {unset_command(folder)}",
-        )
+    path, unset = folder.path_abs, f"Unset it: {unset_command(folder)}"
+    is_other = os.path.lexists(path) and not os.path.isdir(path)
+    if is_other and not folder.scope:
+        look = f"Look at it with: ls -ld {shlex.quote(path)}"
+        raise GitError(f"{path}: is not a folder, so git finds no hooks", look)
+    if folder.scope and (is_other or not folder.value):
+        raise GitError(f"{setting(folder)}: that is not a folder, so git runs no hooks", unset)
     if folder.is_shared and not force:
         raise GitError(
             f"{setting(folder)}: git uses that hooks folder instead of .git/hooks, in every "
             "repository that this setting applies to",
-            f"Unset it: {unset_command(folder)}\n"
+            f"{unset}\n"
             "  Or use .git/hooks for this repository: git config core.hooksPath "
             '"$(git rev-parse --path-format=absolute --git-common-dir)/hooks"\n'
             "  Or install into that folder anyway: gitgates install-hooks --force",
         )
-    if not os.path.isdir(path):
-        raise GitError(
-            f"{setting(folder)}: that folder does not exist, so git runs no hooks",
-            f"Unset it: {unset_command(folder)}\n  Or create it: mkdir -p {shlex.quote(path)}",
-        )
+    if folder.scope and not os.path.isdir(path):
+        what = f"{setting(folder)}: that folder does not exist, so git runs no hooks"
+        raise GitError(what, f"{unset}\n  Or create it: mkdir -p {shlex.quote(path)}")
 
 
 def remarks(folder: HooksFolder, repo: Repo) -> list[str]:
     """Return notes on where the repository is, and on a folder that is not git's usual one."""
     notes = windows_drive.remarks(repo.root_abs)
-    if not folder.scope:
-        return notes
-    notes += [f"{setting(folder)}: hooks are installed there"]
-    if folder.scope == "worktree":
-        notes.append(
-            "that setting applies only to this worktree: other worktrees have their own hooks"
-        )
-    if folder.is_shared:
-        notes.append("every repository that this setting applies to runs them")
     inside = os.path.realpath(folder.path_abs).startswith(os.path.realpath(repo.root_abs) + "/")
-    in_git = f"{os.sep}.git{os.sep}" in folder.path_abs + os.sep
-    if inside and not in_git:
-        notes.append("that folder is in the working tree; the hooks contain paths of this machine")
-    return notes
+    conditions = {
+        f"{setting(folder)}: hooks are installed there": True,
+        "that setting applies only to this worktree: other worktrees have their own hooks": (
+            folder.scope == "worktree"
+        ),
+        "every repository that this setting applies to runs them": folder.is_shared,
+        "that folder is in the working tree; the hooks contain paths of this machine": (
+            inside and "/.git/" not in f"{folder.path_abs}/"
+        ),
+    }
+    return notes + [note for note, is_so in conditions.items() if is_so and folder.scope]
 
 
 def setting(folder: HooksFolder) -> str:
@@ -122,13 +112,11 @@ def setting(folder: HooksFolder) -> str:
 
 def unset_command(folder: HooksFolder) -> str:
     """Return the command that unsets the setting."""
-    if not folder.origin.startswith("file:"):
+    _, is_file, file = folder.origin.partition("file:")
+    if not is_file:
         return "remove `git -c core.hooksPath=...` and GIT_CONFIG_* variables that set it"
-    match folder.scope, os.path.basename(folder.origin.removeprefix("file:")):
-        case ("local", "config"):
-            return "git config --unset-all core.hooksPath"
-        case ("worktree", "config.worktree"):
-            return "git config --worktree --unset-all core.hooksPath"
-        case _:  # a file that another one includes is reached only by its name
-            file = shlex.quote(folder.origin.removeprefix("file:"))
-            return f"git config --file {file} --unset-all core.hooksPath"
+    places = {("local", "config"): "", ("worktree", "config.worktree"): "--worktree "}
+    # A file that another one includes is reached only by its name.
+    usual = f"--file {shlex.quote(file)} "
+    place = places.get((folder.scope, os.path.basename(file)), usual)
+    return f"git config {place}--unset-all core.hooksPath"

@@ -3,95 +3,60 @@
 from __future__ import annotations
 
 import json
+import os
+import tomllib
 
 from gitgates.core.lifecycle import HOOK_POINTS
-from gitgates.edit import blocks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
-_LEFTHOOK_ARGUMENTS = {"commit-msg": '"{1}"', "applypatch-msg": '"{1}"', "pre-push": '"{1}" "{2}"'}
-# Git's standard input can be read only once, so the script gets it again.
-_TWICE = """\
-gitgates_refs=$(cat)
-if [ "$gitgates_refs" ]; then
-{call} <<REFS || exit
-$gitgates_refs
-REFS
-exec <<REFS
-$gitgates_refs
-REFS
-fi
-"""
-# If the framework knows no files, to be given none would mean that none has changed.
-_WITHOUT_FILES = ("post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-rebase")
+with open(f"{os.path.splitext(__file__)[0]}.toml", "rb") as _file:
+    _LINES: dict[str, Any] = tomllib.load(_file)
 
 
 def of_script(manager: str, hook: str, *, is_alone: bool) -> str:
     """Return the lines of a script; `is_alone`: no other command of it needs standard input."""
-    call = f'gitgates git-hook --via={manager} {hook} "$@"'
-    if HOOK_POINTS[hook].reads_stdin and not is_alone:
-        return _TWICE.format(call=call)
-    return f"{call}\n"
+    needs_input = HOOK_POINTS[hook].reads_stdin and not is_alone
+    lines = _LINES["script_with_input" if needs_input else "script"]
+    return str(lines.replace("@MANAGER@", manager).replace("@HOOK@", hook))
 
 
 def of_json(manager: str, hooks: Sequence[str], text: str) -> str:
     """Return the keys of the object that simple-git-hooks reads; `text`: of its file."""
-    lines = []
+    lines = ""
     for hook in hooks:
         is_alone = f'"{hook}"' not in text
-        call = of_script(manager, hook, is_alone=is_alone)
-        if not HOOK_POINTS[hook].reads_stdin:
-            call = call.rstrip("\n") if is_alone else f"… && {call.rstrip()}"
-        elif is_alone:
-            call = call.rstrip("\n")
-        else:
-            call += "…"
-        lines.append(f"  {json.dumps(hook)}: {json.dumps(call, ensure_ascii=False)},\n")
-    return "".join(lines)
+        call = of_script(manager, hook, is_alone=is_alone).rstrip("\n")
+        if not is_alone:
+            call = f"{call}\n…" if HOOK_POINTS[hook].reads_stdin else f"… && {call}"
+        lines += f"  {json.dumps(hook)}: {json.dumps(call, ensure_ascii=False)},\n"
+    return lines
 
 
 def of_lefthook(hooks: Sequence[str], file: str, *, has_jobs: bool) -> str:
-    """Return a command for each hook, or a job if the file has jobs.
-
-    Lefthook must not skip it: it does so if no path has changed, and compares a push with what is
-    checked out, not with what is pushed. It always runs a command whose `files` lists a file that
-    exists. Commands run in the order of their names, and ours must see what the others leave.
-    """
-    entries: dict[str, object] = {}
+    """Return a command for each hook, or a job if the file has jobs."""
+    lines = ""
     for hook in hooks:
-        call = f"gitgates git-hook --via=lefthook {hook} {_LEFTHOOK_ARGUMENTS.get(hook, '{0}')}"
-        keys: dict[str, str | bool] = {"files": f"echo {file}", "run": f"true {{files}} && {call}"}
-        if HOOK_POINTS[hook].reads_stdin:
-            keys["use_stdin"] = True
-        jobs = [{"name": "gitgates", **keys}]
-        entries[hook] = {"jobs": jobs} if has_jobs else {"commands": {"zz-gitgates": keys}}
-    return blocks.yaml_lines(entries)
+        template = _LINES["lefthook"]["jobs" if has_jobs else "commands"]
+        arguments = _LINES["lefthook"]["arguments"].get(hook, "{0}")
+        is_read = json.dumps(HOOK_POINTS[hook].reads_stdin)
+        filled = template.replace("@HOOK@", hook).replace("@ARGUMENTS@", arguments)
+        lines += filled.replace("@FILE@", file).replace("@STDIN@", is_read)
+    return lines
 
 
 def of_framework(stages: Sequence[str], file: str) -> str:
     """Return the hooks as an item of `repos`."""
-    hooks: list[dict[str, str | bool | list[str]]] = [
-        {
-            "id": f"gitgates-{stage}",
-            "name": f"gitgates {stage}",
-            "entry": f"gitgates pre-commit-hook {stage}",
-            "language": "system",
-            "stages": [stage],
-            "always_run": True,
-            "pass_filenames": stage not in _WITHOUT_FILES,
-            "require_serial": True,
-        }
-        for stage in stages
-    ]
-    if not file.endswith(".toml"):
-        return blocks.yaml_lines([{"repo": "local", "hooks": hooks}])
-    tables = [
-        ", ".join(f"{key} = {json.dumps(value)}" for key, value in hook.items()) for hook in hooks
-    ]
-    lines = "".join(f"  {{ {table} }},\n" for table in tables)
-    return f'[[repos]]\nrepo = "local"\nhooks = [\n{lines}]\n'
+    rows, is_toml = _LINES["framework"], file.endswith(".toml")
+    template = rows["toml" if is_toml else "yaml"]
+    passes = {stage: json.dumps(stage not in rows["without_files"]) for stage in stages}
+    filled = (template.replace("@HOOK@", s).replace("@PASSES@", p) for s, p in passes.items())
+    if is_toml:
+        return f'[[repos]]\nrepo = "local"\nhooks = [\n{"".join(filled)}]\n'
+    return f"- repo: local\n  hooks:\n{''.join(filled)}"
 
 
 def install_types(hooks: Sequence[str], file: str) -> str:

@@ -29,67 +29,39 @@ def select(
     """
     supported = _STAGES if via in FRAMEWORK else CLIENT_HOOKS
     for name in requested:
-        _require_supported(name, supported, via)
-    names = requested
+        if name not in supported and name not in HOOK_POINTS:
+            hint = did_you_mean(name, supported) or "For a list, see: git help hooks"
+            raise UsageError(f"`{name}` is not a hook of git", hint)
+        if name not in supported:
+            raise UsageError(_why_not(name, via))
+    names, left_out = {*requested}, []
     if config and not requested:
-        names = (
+        names = {
             *(hook.name for hook in config.hooks),
             *git_hooks(config),
-        )  # those of policies, too
-    left_out = _left_out(config, via) if config and not requested else []
-    selected = {*names, *(by for by, of in STANDS_IN_FOR.items() if of in names)}
-    hooks = tuple(name for name in supported if name in selected)
-    if not hooks:
-        raise _nothing(config, left_out, via)
-    return hooks, left_out
-
-
-def _require_supported(name: str, supported: tuple[str, ...], via: str) -> None:
-    if name in supported:
-        return
-    if via in FRAMEWORK:
-        hint = f"Known: {', '.join(supported)}"
-        raise UsageError(f"`{name}` is not a stage of the pre-commit framework", hint)
-    if name not in HOOK_POINTS:
-        hint = did_you_mean(name, supported) or "For a list, see: git help hooks"
-        raise UsageError(f"`{name}` is not a hook of git", hint)
-    raise UsageError(_why_not(name))
-
-
-def _left_out(config: Config, via: str) -> list[str]:
-    points = [HOOK_POINTS[hook.name] for hook in config.hooks]
-    gits = [point for point in points if point.host == "git"]
-    if via in FRAMEWORK:
-        return [
-            f"`{point.name}` is not a stage of {via}: skipped"
-            for point in gits
-            if not point.framework
-        ]
-    reasons = [_why_not(point.name) for point in gits if not point.client]
-    is_for_agents = any(
-        HOOK_POINTS[hook.name].host == "agent" and hook.gates for hook in config.hooks
-    )
-    return [*reasons, _FOR_AGENTS] if is_for_agents else reasons
-
-
-def _why_not(name: str) -> str:
-    """Say why a hook cannot be installed."""
-    usual = "is not fired by git, so there is nothing to install"
-    if HOOK_POINTS[name].host == "git":
-        usual = "runs on the server, not in a clone: skipped"
-    return f"`{name}` {_WHY_NOT.get(name, usual)}"
-
-
-def _nothing(config: Config | None, left_out: list[str], via: str) -> ConfigError:
-    if via in FRAMEWORK:
-        return ConfigError(
-            "the configuration defines no stage of the pre-commit framework",
-            'Add one, for example: [tool.gitgates.hooks.pre-commit] with gates = ["..."]',
-        )
+        }  # those of policies, too
+        unsupported = (hook.name for hook in config.hooks if hook.name not in supported)
+        left_out = [_why_not(n, via) for n in unsupported if HOOK_POINTS[n].host == "git"]
+        gated = (hook.name for hook in config.hooks if hook.gates)
+        if via not in FRAMEWORK and any(HOOK_POINTS[name].host == "agent" for name in gated):
+            left_out.append(_FOR_AGENTS)
+    names |= {by for by, of in STANDS_IN_FOR.items() if of in names}
+    if hooks := tuple(name for name in supported if name in names):
+        return hooks, left_out
     reasons = "".join(f"\n  {why}" for why in left_out)
     prefix = "tool.gitgates." if config and "pyproject.toml" in config.sources else ""
-    return ConfigError(
+    raise ConfigError(
         f"the configuration defines no git hook to install{reasons}",
         f'Add one, for example: [{prefix}hooks.pre-commit] with gates = ["..."]\n'
         "  Or name it: gitgates install-hooks --hook-type pre-commit",
     )
+
+
+def _why_not(name: str, via: str) -> str:
+    """Say why a hook cannot be installed."""
+    usual = "is not fired by git, so there is nothing to install"
+    if HOOK_POINTS[name].host == "git":
+        usual = "runs on the server, not in a clone: skipped"
+    if via in FRAMEWORK:
+        usual = f"is not a stage of {via}: skipped"
+    return f"`{name}` {_WHY_NOT.get(name, usual)}"
