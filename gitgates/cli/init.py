@@ -269,13 +269,12 @@ def _left_out(inspection: Inspection, choice: Choice, edit: Edit) -> Iterator[st
         gates["pre-commit"] = framework.table()
         hooks = {hook: {"gates": ["pre-commit"]} for hook in framework.hooks if hook != "manual"}
     for each in choice.left_out:
-        candidate, name = each.proposal.candidate, each.proposal.name
-        command = plain_line(candidate.command, _LONGEST)
-        yield f"  left out: {command} ({candidate.source}): {each.why}"
-        if name not in {*choice.tables(), *gates}:
-            gates[name] = each.proposal.table()
-            hook = "pre-commit" if each.proposal.is_quick else "pre-push"
-            hooks.setdefault(hook, {"gates": []})["gates"].append(name)
+        command = plain_line(each.candidate.command, _LONGEST)
+        yield f"  left out: {command} ({each.candidate.source}): {each.why_not}"
+        if each.name not in {*choice.tables(), *gates}:
+            gates[each.name] = each.table()
+            hook = "pre-commit" if each.is_quick else "pre-push"
+            hooks.setdefault(hook, {"gates": []})["gates"].append(each.name)
     if gates:
         prefix = ("tool", "gitgates") if edit.file == "pyproject.toml" else ()
         parts = [to_toml((*prefix, "gates"), gates)]

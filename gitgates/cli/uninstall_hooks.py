@@ -83,7 +83,7 @@ def command(
         _purge(repo)
     elif states := _states(repo):
         names = ", ".join(display_path(path_abs, repo.root_abs) for path_abs in states)
-        what = f"state of earlier runs remains in {names}"
+        what = f"state of gitgates remains in {names}"
         _report_left(what, "To remove it: gitgates uninstall-hooks --purge")
     return errors.OK
 

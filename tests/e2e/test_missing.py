@@ -14,7 +14,7 @@ from scene import CHECK, STOP, Scene
 from gitgates import __version__
 
 MISSING = "gitgates is not installed here: none of the gates of this repository run."
-HOW = f"uv tool install gitgates@{__version__} (or: pipx install gitgates=={__version__})"
+HOW = f"uv tool install . (or: pipx install .) in a clone of gitgates {__version__}"
 TO_PERSON = f"{MISSING} To install it: {HOW}"
 TO_AGENT = f"{MISSING} Tell the person that nothing is checked, and ask whether to run: {HOW}"
 

@@ -156,7 +156,7 @@ def test_where_gitgates_is_missing_that_is_said(
     if not program:
         (client.folder / "gitgates").unlink()
     missing = "gitgates is not installed here: none of the gates of this repository run. "
-    how = "uv tool install gitgates (or: pipx install gitgates)"
+    how = "uv tool install . (or: pipx install .) in a clone of gitgates"
     steps = [created("s1"), prompt("go"), before("edit", {}), after("edit", {})]
     steps += [event("session.idle")]
     seen, asked, said = client.run(*steps, plugins=(plugin,), once=once)

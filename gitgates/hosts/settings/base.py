@@ -32,7 +32,7 @@ _GUARDED = re.compile(
     rf"(?:; else {_SAID})?; fi"
     rf"|command -v (.+) >/dev/null 2>&1 && exec (.+?) \|\| (?::|{_SAID})"
 )
-_VERSION = re.compile(r"(?<=gitgates(?:@|=))[^ )]+")
+_VERSION = re.compile(r"(?<=clone of gitgates )[^\"' ]+")
 
 
 class Entry(Record):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 _MISSING = (
     "gitgates is not installed here: none of the gates of this repository run. {}"
-    f"uv tool install gitgates@{__version__} (or: pipx install gitgates=={__version__})"
+    f"uv tool install . (or: pipx install .) in a clone of gitgates {__version__}"
 )
 _TO_AGENT = _MISSING.format("Tell the person that nothing is checked, and ask whether to run: ")
 _TO_PERSON = _MISSING.format("To install it: ")

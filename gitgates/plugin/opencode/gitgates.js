@@ -8,7 +8,7 @@ import { randomUUID } from "node:crypto"
 const AT_ONCE = process.argv.includes("run") // ends with its first turn, and waits for no answer
 
 const MISSING = "gitgates is not installed here: none of the gates of this repository run. "
-const HOW = "uv tool install gitgates (or: pipx install gitgates)"
+const HOW = "uv tool install . (or: pipx install .) in a clone of gitgates"
 const PERSON = { systemMessage: `${MISSING}To install it: ${HOW}` }
 const AGENT = { additionalContext: `${MISSING}Tell the person that nothing is checked, and ask whether to run: ${HOW}` }
 const INSTEAD = { SessionStart: { ...AGENT, ...PERSON }, Stop: PERSON } // of the answers, without the program

@@ -26,10 +26,15 @@ class Environments:
         # A shim of pyenv, asdf or mise exists whether or not the program that it starts does.
         folders = env.get("PATH", os.defpath).split(os.pathsep)
         self._path = os.pathsep.join(f for f in folders if "shims" not in f.split("/"))
+        self._shims = os.pathsep.join(f for f in folders if "shims" in f.split("/")) or os.devnull
 
-    def is_in_path(self, program: str) -> bool:
-        """Return whether a program is in the PATH."""
-        return shutil.which(program, path=self._path) is not None
+    def _not_found(self, program: str, where: str = "") -> str:
+        """Return why a program cannot start; empty if it is in the PATH."""
+        if shutil.which(program, path=self._path):
+            return ""
+        shim = shutil.which(program, path=self._shims)
+        what = f"is only a shim ({shim}), which may start nothing" if shim else "is not found"
+        return f"{program} {what}{where}"
 
     def task(
         self, row: dict[str, Any], folder: ProjectFolder, task: str, env: str
@@ -59,8 +64,9 @@ class Environments:
 
     def _missing(self, command: str, folder: ProjectFolder) -> str:
         program = command.split(maxsplit=1)[0]
-        is_there = folder.has(program) if "/" in program else self.is_in_path(program)
-        return "" if is_there else f"{program} is not found"
+        if "/" not in program:
+            return self._not_found(program)
+        return "" if folder.has(program) else f"{program} is not found"
 
     def _not_installed(self, ecosystem: str, folder: ProjectFolder) -> str:
         """Return what to install first, if a folder needs packages and has none."""
@@ -104,16 +110,15 @@ class Environments:
                 if lock in place.files and is_locked:
                     option = _uv_option(program, place) if manager == "uv" else ""
                     call = f"{manager} run {option}{program}{rest}"
-                    return call, "" if self.is_in_path(manager) else f"{manager} is not found"
+                    return call, self._not_found(manager)
             for venv in _VENVS:
                 if place.has(f"{venv}/{program}"):
                     up = "" if place is folder else "../" * (folder.path.count("/") + 1)
                     return f"{up}{venv}/{program}{rest}", ""
-        if program == "python" and not self.is_in_path(program):
+        if program == "python" and self._not_found(program):
             program = "python3"
-        places = f"{', '.join(_VENVS)} or PATH"
-        missing = f"{program} is not found: neither locked, nor in {places}"
-        return program + rest, "" if self.is_in_path(program) else missing
+        where = f": neither locked, nor in {', '.join(_VENVS)} or PATH"
+        return program + rest, self._not_found(program, where)
 
 
 def _declares(folder: ProjectFolder, sign: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -37,15 +37,17 @@ _RULES_FILE = "AGENTS.md"  # which most agents read
 _FRAMEWORK = "pre-commit"  # the gate that runs its hooks
 _OF_FRAMEWORK = ("format", "lint")  # kinds of tools that it mostly runs
 _PLAIN = re.compile(r"[^A-Za-z0-9]+")
+_IN_VENV = re.compile(r"\bvenv/bin/")
 _SETTINGS_ENDS = (".json", ".toml")
 
 
 class Proposal(Record):
     """One gate, ready to be written."""
 
-    name: str
     candidate: GateCandidate
+    name: str = ""
     outcome: TryResult | None = None  # None: not tried
+    why_not: str = ""  # why it is left out
 
     @property
     def is_quick(self) -> bool:
@@ -92,13 +94,6 @@ class Inspection(Record):
     setup: tuple[str, ...] = ()  # the commands that install what gates need elsewhere
 
 
-class LeftOut(Record):
-    """A gate that is not proposed, and why."""
-
-    proposal: Proposal
-    why: str
-
-
 class Choice(Record):
     """The gates of a project and their hooks, and what was left out."""
 
@@ -106,7 +101,7 @@ class Choice(Record):
     framework: FrameworkGate | None = None  # the gate that runs its hooks
     no_framework: str = ""  # why that is left out
     hooks: Mapping[str, Sequence[str]] = {}
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[Proposal, ...] = ()
 
     def tables(self) -> dict[str, dict[str, object]]:
         """Return gate → its keys."""
@@ -118,20 +113,16 @@ def inspect_project(root_abs: str, env: Mapping[str, str]) -> Inspection:
     """Find the candidates of a project, and what else checks its changes. Nothing is run."""
     tree = Tree(root_abs)
     candidates = find_candidates(tree, env)
-    framework = find_framework(tree.root, env)
-    managed = managed_hooks(tree.root)
-    hints = ci_hints(tree.root, (candidate.command for candidate in candidates))
-    ecosystems = KNOWN["ecosystems"].values()
+    rows = KNOWN["ecosystems"].values()
+    titles = {row["title"]: row["signs"].split() for row in rows}
     return Inspection(
         languages=tuple(
-            row["title"]
-            for row in ecosystems
-            if any(folder.find(*row["signs"].split()) for folder in tree.folders)
+            t for t, signs in titles.items() if any(f.find(*signs) for f in tree.folders)
         ),
         candidates=tuple(candidates),
-        framework=framework,
-        managed=managed,
-        ci=tuple(hints),
+        framework=find_framework(tree.root, env),
+        managed=managed_hooks(tree.root),
+        ci=tuple(ci_hints(tree.root, (candidate.command for candidate in candidates))),
         notes=tuple(tree.notes),
         troubles=tuple(why for _file, why in sorted(tree.troubles.items())),
         setup=install_commands(root_abs),
@@ -153,101 +144,82 @@ def choose(
     inspection: Inspection, outcomes: Mapping[tuple[str, str], TryResult] | None = None
 ) -> Choice:
     """Choose the best candidate of each kind. `outcomes`: None if none is tried."""
-    framework = inspection.framework
-    no_framework = _why_no_framework(framework, outcomes or {}) if framework else ""
-    framework = None if no_framework else framework
-    usable, left_out = _usable(inspection, framework, outcomes)
-    proposals = []
+    framework, no_framework = inspection.framework, ""
+    if framework:  # that its hooks take long is no reason
+        outcome = (outcomes or {}).get(framework.candidate.key, TryResult())
+        no_framework = framework.missing or ("" if outcome.runs_on else outcome.why_not)
+        framework = None if no_framework else framework
+    proposals, left_out = _usable(inspection, framework, outcomes)
+    leaders = [*proposals]
+    for each in left_out:
+        if not any(leader.candidate.overlaps(each.candidate) for leader in leaders):
+            leaders.append(each)
     hooks: dict[str, list[str]] = {hook: [] for hook in USUAL}
     hooks |= {hook: [_FRAMEWORK] for hook in (framework.hooks if framework else ())}
-    for candidate in usable:
-        name = _name(candidate, usable)
-        proposal = Proposal(name, candidate, (outcomes or {}).get(candidate.key))
-        places, why_not = _places(proposal, inspection, framework)
-        if why_not:
-            left_out.append(LeftOut(proposal, why_not))
-        else:
-            proposals.append(proposal)
+    chosen: list[Proposal] = []
+    unfit: list[Proposal] = []
+    for each in left_out:  # under the names that its gates would have
+        leader = next(leader for leader in leaders if leader.candidate.overlaps(each.candidate))
+        unfit.append(each._replace(name=_name(leader, leaders)))
+    for each in proposals:
+        named = each._replace(name=_name(each, leaders))
+        places, why = _places(named, inspection, framework)
+        (unfit if why else chosen).append(named._replace(why_not=why))
         for hook in places:
-            hooks[hook].append(name)
+            hooks[hook].append(named.name)
     return Choice(
-        proposals=tuple(proposals),
+        proposals=tuple(chosen),
         framework=framework,
         no_framework=no_framework,
         hooks={hook: names for hook, names in hooks.items() if names},
-        left_out=tuple(_with_names(left_out, usable)),
+        left_out=tuple(unfit),
     )
-
-
-def _why_no_framework(
-    framework: FrameworkGate, outcomes: Mapping[tuple[str, str], TryResult]
-) -> str:
-    """Return why its hooks are no gate: they cannot run here. That they take long is no reason."""
-    outcome = outcomes.get(framework.candidate.key, TryResult())
-    return framework.missing or ("" if outcome.runs_on else outcome.why_not)
-
-
-def _with_names(left_out: list[LeftOut], usable: list[GateCandidate]) -> Iterator[LeftOut]:
-    """Yield what is left out under the names that its gates would have."""
-    leaders = [*usable]
-    for each in left_out:
-        if not any(leader.overlaps(each.proposal.candidate) for leader in leaders):
-            leaders.append(each.proposal.candidate)
-    for each in left_out:
-        leader = next(leader for leader in leaders if leader.overlaps(each.proposal.candidate))
-        yield each._replace(proposal=each.proposal._replace(name=_name(leader, leaders)))
 
 
 def _usable(
     inspection: Inspection,
     framework: FrameworkGate | None,
     outcomes: Mapping[tuple[str, str], TryResult] | None,
-) -> tuple[list[GateCandidate], list[LeftOut]]:
+) -> tuple[list[Proposal], list[Proposal]]:
     """Return the best usable candidate of each kind, in the order of kinds; and what is not."""
-    usable: list[GateCandidate] = []
-    left_out: list[LeftOut] = []
+    usable: list[Proposal] = []
+    left_out: list[Proposal] = []
     for candidate in inspection.candidates:
         is_usual = candidate.may_change or not candidate.is_task
         is_given = framework and candidate.kind in _OF_FRAMEWORK and is_usual
-        if is_given or any(other.covers(candidate) for other in usable):
+        if is_given or any(other.candidate.covers(candidate) for other in usable):
             continue
         outcome = (outcomes or {}).get(candidate.key)
         why = candidate.missing or (outcome.why_not if outcome else "")
         if not why and candidate.may_change and outcomes is None:
             why = "not tried, and its name says that it changes files"
+        proposal = Proposal(candidate, "", outcome, why)
         if not why:
-            usable.append(candidate)
-        elif outcome or not any(other.proposal.candidate.covers(candidate) for other in left_out):
-            left_out.append(LeftOut(Proposal(candidate.kind, candidate), why))
-    kinds = {candidate.kind for candidate in usable}
-    all_kinds = kinds | {each.proposal.candidate.kind for each in left_out}
-    return (
-        [c for kind in _needed(kinds) for c in usable if c.kind == kind],
-        [
-            each
-            for kind in _needed(all_kinds)
-            for each in left_out
-            if each.proposal.candidate.kind == kind
-        ],
-    )
+            usable.append(proposal)
+        elif outcome or not any(other.candidate.covers(candidate) for other in left_out):
+            left_out.append(proposal)
+    return _needed(usable), _needed(left_out, usable)
 
 
-def _needed(kinds: set[str]) -> list[str]:
-    """Return the kinds in their order, without those that others stand for."""
+def _needed(proposals: list[Proposal], others: Sequence[Proposal] = ()) -> list[Proposal]:
+    """Return what is needed in the order of kinds, without kinds that others stand for."""
+    kinds = {proposal.candidate.kind for proposal in (*proposals, *others)}
     needless = {"check"} if {"lint", "test"} <= kinds else set()
     needless |= {"build"} if kinds & {"check", "test"} else set()
-    return [kind for kind in KINDS if kind in kinds - needless]
+    kept = (each for each in proposals if each.candidate.kind not in needless)
+    return sorted(kept, key=lambda each: [*KINDS].index(each.candidate.kind))
 
 
-def _name(candidate: GateCandidate, others: Sequence[GateCandidate]) -> str:
+def _name(proposal: Proposal, others: Sequence[Proposal]) -> str:
     """Return the name of a gate: its kind, and what it is about if there are several of those."""
-    alike = [other for other in others if other.kind == candidate.kind]
+    candidate = proposal.candidate
+    kind, subject = candidate.kind, candidate.ecosystem
+    alike = [other.candidate.ecosystem for other in others if other.candidate.kind == kind]
     if len(alike) == 1:
-        return candidate.kind
-    subject = candidate.ecosystem
-    if sum(other.ecosystem == subject for other in alike) > 1 or not subject:
+        return kind
+    if alike.count(subject) > 1 or not subject:
         subject = candidate.folder or subject or "root"
-    return f"{candidate.kind}-{_PLAIN.sub('-', subject)}"
+    return f"{kind}-{_PLAIN.sub('-', subject)}"
 
 
 def _places(
@@ -363,6 +335,10 @@ def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition
     is_pushed = "pre-push" in (*tables, *configured)
     setting = as_setting(setup)
     others = {"worktree": {"setup": setting}} if is_pushed and setting else {}
+    # Without one, programs of a virtual environment are in the working tree alone.
+    if "pre-push" in tables and not (setting or "worktree" in config.tuned):
+        named = " ".join(str(table.get("command")) for table in new.values())
+        tables["pre-push"] |= {"unstaged": "hide"} if _IN_VENV.search(named) else {}
     remarks = {"reuse": REUSE_REMARK, "on_fail": WARNING_REMARK}
     return Addition(gates=new, hooks=tables, others=others, remarks=remarks)
 

@@ -200,7 +200,7 @@ def not_in_path(hint: str = "") -> str:
     """Return the message that `gitgates` was not found in PATH; `hint`: where it is."""
     return (
         f"`gitgates` was not found in PATH, where these hooks look for it{hint}\n"
-        "  To install it there: pipx install gitgates"
+        "  To install it there, in a clone of gitgates: uv tool install ."
     )
 
 

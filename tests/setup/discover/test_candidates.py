@@ -15,6 +15,7 @@ from gitgates.setup.discover.propose import (
     agents_used,
     choose,
     inspect_project,
+    propose,
 )
 
 PROGRAMS = (
@@ -229,7 +230,24 @@ def test_what_a_missing_program_would_run_is_left_out(files: Files) -> None:
     assert [each.name for each in choice.proposals] == ["format", "lint", "test"]
     assert choice.tables()["lint"]["command"] == "go vet ./..."
     (left_out,) = choice.left_out
-    assert (left_out.proposal.candidate.command, left_out.why) == ("just lint", "just is not found")
+    assert (left_out.candidate.command, left_out.why_not) == ("just lint", "just is not found")
+
+
+def test_a_shim_that_may_start_nothing_is_said_to_be_one(files: Files) -> None:
+    files.bin = files.bin / "shims"
+    files.bin.mkdir()
+    files.write({"justfile": "lint:\n  x\n"}, "just")
+    (left_out,) = files.choose().left_out
+    assert left_out.why_not == f"just is only a shim ({files.bin}/just), which may start nothing"
+
+
+@pytest.mark.parametrize("setup", [(), ("make venv",)])
+def test_a_push_runs_in_the_working_tree_if_nothing_installs_its_programs_elsewhere(
+    files: Files, setup: tuple[str, ...]
+) -> None:
+    files.write({"pytest.ini": "", ".venv/bin/pytest": "#!/bin/sh\n"})
+    edit = propose(str(files.root), files.choose(), setup, with_agent=False)
+    assert (b'unstaged = "hide"' in edit.after) is (not setup)
 
 
 def test_packages_that_are_not_installed_are_named_with_the_command_for_it(files: Files) -> None:
@@ -237,7 +255,7 @@ def test_packages_that_are_not_installed_are_named_with_the_command_for_it(files
     files.write({"package.json": json.dumps(package), "package-lock.json": "{}"}, PROGRAMS)
     (left_out,) = files.choose().left_out
     wanted = "its packages are not installed: node_modules is missing; first: npm ci"
-    assert (left_out.proposal.candidate.command, left_out.why) == ("npm run lint", wanted)
+    assert (left_out.candidate.command, left_out.why_not) == ("npm run lint", wanted)
     files.write({"node_modules/x/package.json": "{}"})
     assert files.choose().left_out == ()
 
@@ -256,7 +274,7 @@ def test_a_command_runs_in_the_folder_of_the_file_that_names_it(files: Files) ->
 
 def test_what_is_left_out_of_two_languages_has_two_names(files: Files) -> None:
     files.write({"package.json": '{"scripts": {"test": "x"}}', "mix.exs": ""})
-    left_out = [each.proposal for each in files.choose().left_out]
+    left_out = files.choose().left_out
     assert {each.name: each.candidate.command for each in left_out} == {
         "test-javascript": "npm run test",
         "test-elixir": "mix test",
@@ -329,7 +347,7 @@ def test_keys_follow_from_what_was_seen(
 def test_a_fixer_slower_than_a_commit_may_be_is_left_out(files: Files) -> None:
     files.write(TASKS, PROGRAMS)
     choice = files.choose({"make lint": SLOW._replace(changed=1), "make test": SLOW})
-    assert [each.why for each in choice.left_out] == [
+    assert [each.why_not for each in choice.left_out] == [
         "it changes files, and takes too long before a commit"
     ]
 
@@ -347,7 +365,7 @@ def test_the_next_candidate_takes_the_place_of_one_that_cannot_run(files: Files)
     )
     choice = files.choose({"npm run test": TryResult(why_not="it still ran")})
     assert choice.tables()["test"]["command"] == "npm run test:unit"
-    assert [each.why for each in choice.left_out] == ["it still ran"]
+    assert [each.why_not for each in choice.left_out] == ["it still ran"]
 
 
 PRE_COMMIT = "repos:\n- repo: https://example.org/x\n  hooks:\n  - {id: ruff}\n"

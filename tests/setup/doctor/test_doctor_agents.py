@@ -190,7 +190,7 @@ def test_the_command_is_gone(ready: Repo, tmp_path: Path) -> None:
     found = only(ready)
     assert found.severity == "problem"
     assert found.what.startswith("`gitgates` was not found in PATH, where these hooks look for")
-    assert found.mend == "To install it there: pipx install gitgates"
+    assert found.mend == "To install it there, in a clone of gitgates: uv tool install ."
 
 
 def test_it_is_there_in_a_virtual_environment_only(ready: Repo, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from gitgates.hosts.settings.base import Entry, bare, is_our_command, unguarded
 from gitgates.setup.install import agents
 
 MISSING = "gitgates is not installed here: none of the gates of this repository run."
-HOW = f"uv tool install gitgates@{__version__} (or: pipx install gitgates=={__version__})"
+HOW = f"uv tool install . (or: pipx install .) in a clone of gitgates {__version__}"
 TO_PERSON = f"{MISSING} To install it: {HOW}"
 TO_AGENT = f"{MISSING} Tell the person that nothing is checked, and ask whether to run: {HOW}"
 BY_SHELL = [name for name in AGENTS if agent_host(name).SETTINGS.by_shell]
@@ -105,7 +105,7 @@ def test_older_forms_are_replaced_and_another_version_is_left(
     assert b"gitgates hooks were updated" in repo.gitgates(*install).stdout
     assert file.read_text() == now
     # Persons with other versions do not change it in turns.
-    other = now.replace(f"@{__version__}", "@9.8.7").replace(f"=={__version__}", "==9.8.7")
+    other = now.replace(f"gitgates {__version__}", "gitgates 9.8.7")
     assert other != now
     file.write_text(other)
     assert b"already up to date" in repo.gitgates(*install).stdout
