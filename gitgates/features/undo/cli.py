@@ -260,9 +260,9 @@ def _show_difference(
     if fmt == "json":
         print_json({"version": _VERSION, "dry_run": True, "files": done})
         return errors.OK
-    for path in done:
-        dump(undoing.difference(repo, path, targets[path]))
-    if not targets:
+    if targets:
+        dump(undoing.difference(repo, targets))
+    else:
         click.echo("no file would change")
     return errors.OK
 

@@ -18,7 +18,8 @@ REMOVES, OVERWRITES, EDITS, DISCARDS = "removes", "overwrites", "edits", "discar
 TRACKED, UNTRACKED, IGNORED, NESTED = "tracked", "untracked", "ignored", "nested"
 BROUGHT = "brought"  # what git ignores here, and another commit has
 INDEX, REFS, OBJECTS, MODULES, HISTORY = "index", "refs", "objects", "modules", "history"
-# Which words a row is about; others: the values of these options.
+# Which words a row is about; others: the values of these options. Values of options that are not
+# `valued` count as words, too: most of them name nothing.
 ALL, LAST, GOALS, SEARCH, OUTPUT = "all", "last", "goals", "search", "of="
 WORKTREE = ""  # none: it is about the whole worktree
 EVER = "ever"
@@ -42,33 +43,25 @@ class Row(Record):
 
 
 _COPIED = "-t -S --target-directory --suffix"
-_SYNCED = "-e -f -B -T --exclude --include --rsh --filter"
 _DELETING = "--del --delete --delete-after --delete-before --delete-delay --delete-during"
-_PACKED = "-f -C -T -X --file --directory --exclude"
-_SENT = "-A -d -e -F -H -T -u -X --data --header --request"
 ROWS = (
-    Row("rm|srm|unlink", REMOVES, deep="-r -R --recursive"),
-    Row("shred", REMOVES, valued="-n -s"),
+    Row("rm|shred|srm|unlink", REMOVES, deep="-r -R --recursive"),
     Row("find", REMOVES, SEARCH, needs="-delete", deep=EVER),
-    Row("tar", REMOVES, needs="--remove-files", valued=_PACKED, deep=EVER),
-    Row("zip", REMOVES, needs="-m --move", valued="-b -t -x --exclude", deep=EVER),
-    Row("rsync", REMOVES, ALL, "--remove-source-files", "-n", valued=_SYNCED, deep=EVER),
-    Row("rsync", REMOVES, LAST, f"{_DELETING} --delete-excluded", "-n", valued=_SYNCED, deep=EVER),
+    Row("tar", REMOVES, needs="--remove-files", deep=EVER),
+    Row("zip", REMOVES, needs="-m --move", deep=EVER),
+    Row("rsync", REMOVES, ALL, "--remove-source-files", "-n", deep=EVER),
+    Row("rsync", REMOVES, LAST, f"{_DELETING} --delete-excluded", "-n", deep=EVER),
     Row("mv", REMOVES, needs="/dev/null", deep=EVER),
     Row("cp|mv", OVERWRITES, GOALS, unless="-b --backup -n --no-clobber", valued=_COPIED),
     Row("install", OVERWRITES, GOALS, unless="-b --backup", valued=f"{_COPIED} -m -o -g --mode"),
     Row("ln", OVERWRITES, GOALS, needs="-f --force", unless="-b --backup", valued=_COPIED),
     Row("tee|sponge", OVERWRITES, unless="-a --append"),
-    Row("truncate", OVERWRITES, valued="-s -r --size --reference"),
+    Row("truncate", OVERWRITES),
     Row("dd", OVERWRITES, OUTPUT),
-    Row("sort", OVERWRITES, "-o --output", valued="-o -k -S -t -T --output --key"),
-    Row("curl", OVERWRITES, "-o --output", valued=f"-o --output {_SENT}"),
-    Row(
-        "wget", OVERWRITES, "-O --output-document", valued="-O -P -a -i -e -o -U --output-document"
-    ),
-    Row("git archive", OVERWRITES, "-o --output", valued="-o --output"),
-    Row("sed|gsed", EDITS, needs="-i --in-place", valued="-e -f -l --expression --file"),
-    Row("perl|ruby", EDITS, needs="-i", valued="-e -E -M -I -r"),
+    Row("curl|git archive|sort", OVERWRITES, "-o --output", valued="-o --output"),
+    Row("wget", OVERWRITES, "-O --output-document", valued="-O --output-document"),
+    Row("sed|gsed", EDITS, needs="-i --in-place"),
+    Row("perl|ruby", EDITS, needs="-i"),
     Row("awk|gawk", EDITS, needs="-i=inplace --include=inplace", valued="-i -F -f -v --include"),
     Row("git worktree remove", REMOVES, needs="-f --force", deep=EVER),
     Row("git clean", REMOVES, unless="-n -X", valued="-e --exclude", takes=(UNTRACKED,)),

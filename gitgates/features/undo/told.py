@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gitgates.features.undo.moments import Moment, PathChange
+    from gitgates.features.undo.moments import Moment
     from gitgates.files.points import Author, Point
     from gitgates.git.repo import Repo
 
@@ -39,7 +39,8 @@ def told(repo: Repo, point: Point, *, is_command: bool = True) -> str:
     gone = {
         path: Version(*change.before)
         for path, change in every.items()
-        if change.before and (change.after is None or (is_command and _differs(change)))
+        if change.before
+        and (not change.after or (is_command and change.before[1] != change.after[1]))
     }
     at = {change.after[1] for change in every.values() if change.after}  # somewhere else
     gone = {path: version for path, version in gone.items() if version.blob not in at}
@@ -56,11 +57,6 @@ def told(repo: Repo, point: Point, *, is_command: bool = True) -> str:
         f"gitgates: `{what}` removed or overwrote what no commit has: {'; '.join(parts)}. It was "
         f"saved first; to get it back: gitgates undo {point.number}"
     )
-
-
-def _differs(change: PathChange) -> bool:
-    before, after = change.before, change.after
-    return before is not None and after is not None and before[1:] != after[1:]
 
 
 def _listed(paths: list[str]) -> str:

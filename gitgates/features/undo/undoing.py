@@ -13,8 +13,11 @@ import tempfile
 
 from gitgates.core.record import Record
 from gitgates.features.undo.moments import above
+from gitgates.files.changes import trees_of
 from gitgates.files.ignored import can_be_made
 from gitgates.files.memory import Memory
+from gitgates.files.versions import Change
+from gitgates.files.versions import Version as Stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -156,23 +159,16 @@ def _merge(repo: Repo, *, base: Version, ours: Version, theirs: Version) -> Vers
     return mode, memory.write("blob", done.stdout)
 
 
-def difference(repo: Repo, path: str, target: Target) -> bytes:
-    """Return a unified diff from what a path is to what it is to be."""
-    memory = Memory(repo)
-    sides = [
-        memory.write("blob", b"") if version is None else version[1]
-        for version in (target.now, target.version)
-    ]
-    ask = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--full-index", *sides, "--")
-    diff = memory.reading.out(*ask)
-    lines = [
-        line for line in diff.split(b"\n") if not line.startswith((b"--- ", b"+++ ", b"diff "))
-    ]
-    name, modes = (
-        os.fsencode(path),
-        [f"{v[0]:06o}" if v else "none" for v in (target.now, target.version)],
-    )
-    head = b"diff a/%s b/%s\n" % (name, name)
-    if modes[0] != modes[1]:
-        head += f"mode {modes[0]} → {modes[1]}\n".encode()
-    return head + b"\n".join(lines)
+def difference(repo: Repo, targets: Mapping[str, Target]) -> bytes:
+    """Return a unified diff from what paths are to what they are to be."""
+    changes = {
+        path: Change(_stored(each.now), _stored(each.version)) for path, each in targets.items()
+    }
+    ask = ("diff", "--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--full-index")
+    return Memory(repo).reading.out(*ask, *trees_of(repo, changes), "--")
+
+
+def _stored(version: Version) -> Stored | None:
+    if version is None or stat.S_ISLNK(version[0]):
+        return version and Stored(stat.S_IFLNK, version[1])
+    return Stored(0o100755 if version[0] & 0o100 else 0o100644, version[1])

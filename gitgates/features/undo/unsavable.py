@@ -163,10 +163,9 @@ class Search:
 
     def _in_worktree(self, threat: Threat, folder_abs: str) -> Iterator[Unsavable]:
         """Yield what was left out of the kinds that a command of git takes."""
-        takes, removes = threat.takes, threat.does == table.REMOVES
-        if table.TRACKED in takes and self._recurses(threat):
+        takes, paths = threat.takes, threat.paths if threat.does == table.REMOVES else ()
+        if table.TRACKED in takes:  # which submodules it is about, settings of git decide
             takes = (*takes, table.MODULES)
-        paths = threat.paths if removes else ()
         places = [_placed(f"{folder_abs}/{path}") for path in paths] or [self._root_abs]
         if table.NESTED in takes:
             for place_abs in places:
@@ -182,14 +181,6 @@ class Search:
         if path in self._ignored:
             return table.IGNORED
         return table.TRACKED if self._git.ask("ls-files", "--", path).stdout else table.UNTRACKED
-
-    def _recurses(self, threat: Threat) -> bool:
-        """Return whether a command of git discards what is in submodules, too."""
-        given = [word.lower() for word in threat.words if "recurse" in word.lower()]
-        if given:
-            return not given[-1].startswith("--no-") and not given[-1].endswith("=false")
-        setting = self._git.ask("config", "--type=bool", "submodule.recurse").stdout
-        return bool(setting.strip() == b"true")
 
     def _linked(self, folder_abs: str, names: tuple[str, ...] = ()) -> Iterator[Unsavable]:
         """Yield the other worktrees below a folder that have what no commit has."""

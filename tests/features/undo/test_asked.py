@@ -201,17 +201,12 @@ def test_changes_in_a_submodule_are_asked_about(work: Repo) -> None:
         "git -C module reset --hard",
     ):
         assert "repository" in asked(work, command), command
-    assert asked(work, "git reset --hard") == ""
     for command in (
-        *("git reset --hard --recurse-submodules", "git rm -rf module", "git rm -f ./module"),
-        *("git checkout --recurse-submodules -f side", "git restore --recurse-submodules ."),
-        "git -c submodule.recurse=true reset --hard",
+        *("git reset --hard", "git rm -rf module", "git rm -f ./module"),
+        *("git checkout -f side", "git restore ."),
     ):
         assert "repository" in asked(work, command), command
     assert asked(work, "git rm -f new") == ""
-    work.git("config", "submodule.recurse", "true")
-    assert "repository" in asked(work, "git reset --hard")
-    assert asked(work, "git reset --hard --no-recurse-submodules") == ""
 
 
 def test_worktrees_inside_are_asked_about(work: Repo) -> None:

@@ -78,7 +78,7 @@ AGAIN, OF_S1, OF_S2, OF_P = "a of s1, again", "b of s1", "c of s2", "p of a pers
 def test_what_is_undone_and_redone(worked: Repo, args: tuple[str, ...], texts: list[str]) -> None:
     before = _texts(worked)
     dry = undo(worked, *args, "--dry-run")
-    assert dry.startswith("diff a/")
+    assert dry.startswith("diff --git a/")
     assert _texts(worked) == before
     assert "to redo: gitgates redo" in undo(worked, *args)
     assert _texts(worked) == texts
