@@ -18,7 +18,7 @@ from gitgates.report.artifacts import save
 from gitgates.report.feedback import EventReport, GateReport
 from gitgates.report.result import AttemptReport, outcome_of
 from gitgates.session.facts import FLAKY, NO_RESULT, UNCHECKED, RoundEntry
-from gitgates.session.writers import observe_others, record_gates
+from gitgates.session.recorder import observe_if_recorded, record_gates
 from gitgates.store.runs import new_run
 from gitgates.worktree.gc import collect_if_due
 
@@ -74,7 +74,7 @@ class GateRun(Listener):
         options = RunOptions(deadline=self.deadline, logs_abs=self.logs_abs, earlier=earlier or {})
         call, listener = self.call, self.call.listener or self
         if call.kind in RETRIED:
-            observe_others(call)
+            observe_if_recorded(call, always=True)
         decision = run_plan(self.plan, self.settings, call.repo, listener, options=options)
         ran = {visit.result.gate for visit in decision.visits if visit.result.duration_s}
         if names := [gate.name for gate in self.gates.values() if gate.writes and gate.name in ran]:

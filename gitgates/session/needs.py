@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from gitgates.core.lifecycle import AGENT_HOOKS, AGENT_KINDS, GIT_HOOKS, HOOK_OF
 from gitgates.core.policy import (
-    POLICIES,
     Need,
     enabled_policies,
     module_of,
@@ -40,15 +39,6 @@ def needed_events(config: Config) -> tuple[Need, ...]:
     for need in required:
         merged[need.kind] = join_needs(merged.get(need.kind, need), need)
     return tuple(merged[point.kind] for point in AGENT_HOOKS if point.kind in merged)
-
-
-def about_agents() -> tuple[str, ...]:
-    """Return the names of all policies that may need events of an agent, as `policies_on`."""
-    rows = [row for row in POLICIES if not row.passive or row.joins]
-    kinds = {*AGENT_KINDS}
-    return tuple(
-        dict.fromkeys(row.gate or row.name for row in rows if not row.kinds or {*row.kinds} & kinds)
-    )
 
 
 def policies_on(config: Config) -> dict[str, tuple[EventKind, ...]]:

@@ -146,6 +146,15 @@ def observe(call: Call, *, always: bool = False, limit_s: float = LOOK_S) -> Obs
     return observed
 
 
+def observe_if_recorded(call: Call, *, always: bool = False) -> None:
+    """Record what has changed up to an event, if anybody asks for that; say what goes wrong."""
+    if is_recorded(call):
+        try:
+            observe(call, always=always)
+        except GitgatesError as error:
+            call.say(str(error))
+
+
 def _prune_unless_saved(call: Call) -> None:
     """Remove old points where nobody saves files: who does, removes them by limits of its own."""
     if _limits(call.config, call.kind) or _limits(call.config):
@@ -241,11 +250,16 @@ def look_ahead(root_abs: str, env: Mapping[str, str]) -> None:
     )
 
 
-def record_gates(call: Call, names: list[str]) -> Point | None:
-    """Record what gates have changed since the last look. Raises: as `files.look.look`."""
+def record_gates(call: Call, names: list[str]) -> None:
+    """Record what gates have changed since the last look as theirs, if anybody asks for that."""
+    if not is_recorded(call):
+        return
     author = Author(kind=GATE, name=", ".join(names), agent=call.payload.session)
     facts = Facts(event=call.hook.name, prompt=_number(call), tool=call.hook.name, what=author.name)
-    return _record(call, Origin(author, facts), LOOK_S).point
+    try:
+        _record(call, Origin(author, facts), LOOK_S)
+    except GitgatesError as error:
+        call.say(str(error))
 
 
 def close_refused(call: Call) -> None:

@@ -9,7 +9,6 @@ import os
 import zlib
 
 from gitgates.core.agent_types import UNCHANGING, Point
-from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS, HOOK_OF, RETRIED
 from gitgates.core.types import BLOCK, STOP, Verdict
 from gitgates.hosts import AGENTS, DEFAULT_AGENT
@@ -76,13 +75,9 @@ def _observe(call: Call) -> None:
     payload, open_abs = call.payload, f"{call.repo.state_abs}/recorder.calls"
     if payload.tool_kind in UNCHANGING and not os.path.exists(open_abs):
         return
-    from gitgates.session import recorder  # many events are about no tool that may write
+    from gitgates.session.recorder import observe_if_recorded  # many tools only read
 
-    if recorder.is_recorded(call):
-        try:
-            recorder.observe(call)
-        except GitgatesError as error:
-            call.say(str(error))
+    observe_if_recorded(call)
 
 
 def _can_wait(call: Call) -> bool:

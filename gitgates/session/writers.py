@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 
-from gitgates.core.errors import GitgatesError
 from gitgates.core.lifecycle import ENDINGS, kind_of
 from gitgates.files.points import GATE, PERSON, SESSION, Point, points_since
 from gitgates.session import recorder
@@ -23,24 +22,6 @@ if TYPE_CHECKING:
 
     from gitgates.files.changes import History
     from gitgates.session.call import Call
-
-
-def observe_others(call: Call) -> None:
-    """Record, before gates run, what has changed since the last tool call."""
-    if recorder.is_recorded(call):
-        try:
-            recorder.observe(call, always=True)
-        except GitgatesError as error:
-            call.say(str(error))
-
-
-def record_gates(call: Call, names: list[str]) -> None:
-    """Record what gates have just written as theirs."""
-    if recorder.is_recorded(call):
-        try:
-            recorder.record_gates(call, names)
-        except GitgatesError as error:
-            call.say(str(error))
 
 
 def own_history(call: Call) -> History | None:

@@ -30,8 +30,9 @@ from gitgates.features.intents.scope import is_in_scope
 from gitgates.git.object_store import reading_git
 from gitgates.session.journal import of_kind, stamp_of
 from gitgates.session.reading import is_reading
+from gitgates.session.recorder import observe_if_recorded
 from gitgates.session.start import first_point
-from gitgates.session.writers import observe_others, own_history
+from gitgates.session.writers import own_history
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def _compare(call: Call, leases: Leases) -> tuple[list[str], list[str], tuple[An
         return [], [], ()
     last_s = max(map(stamp_of, of_kind(call.entries, IntentOutsideEntry)), default=0.0)
     try:
-        observe_others(call)
+        observe_if_recorded(call, always=True)
         history, now = own_history(call), time.time()  # before the gates change files
         if history is None:
             changed = new = _changed_since_start(call)
