@@ -16,35 +16,19 @@ if TYPE_CHECKING:
     # Mode, size, inode, mtime and ctime in ns, owner and group.
     Stat: TypeAlias = tuple[int, ...]
 
-_VERSION = 2
-_FIELDS = (
-    *("memory", "limits", "index", "users", "config", "settings", "rules", "kinds", "forced"),
-    *(
-        "absent",
-        "modules",
-        "ignore_files",
-        "tree",
-        "modes",
-        "owners",
-        "recent",
-        "left_out",
-        "folders",
-    ),
-    *("ignored", "ignored_tree", "ignored_out", "linked"),
-)
+_VERSION = 3
 
 
 class LookFacts:
     """What the last look found."""
 
     def __init__(self, path_abs: str) -> None:
-        self._path_abs = path_abs
         self.clear()
+        names = {*vars(self)}
         value = read_cached(path_abs)
-        if isinstance(value, tuple) and value[:1] == (_VERSION,) and len(value) == len(_FIELDS) + 1:
-            for name, field in zip(_FIELDS, value[1:], strict=True):
-                setattr(self, name, field)
-        self._stored = self._plain()
+        if isinstance(value, dict) and value.get("v") == _VERSION and {*value} == {"v", *names}:
+            vars(self).update({name: value[name] for name in names})
+        self._path_abs, self._stored = path_abs, self._plain()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -73,8 +57,9 @@ class LookFacts:
         self.ignored_out: dict[str, str] = {}
         self.linked: dict[str, int] = {}  # folders of the user's objects, all linked at that mtime
 
-    def _plain(self) -> tuple[Any, ...]:
-        return (_VERSION, *(_copied(getattr(self, name)) for name in _FIELDS))
+    def _plain(self) -> dict[str, Any]:
+        fields = {name: _copied(value) for name, value in vars(self).items() if name[0] != "_"}
+        return {"v": _VERSION, **fields}
 
     def save(self) -> None:
         """Store what has changed. Raises: OSError."""

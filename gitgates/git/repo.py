@@ -23,13 +23,8 @@ if TYPE_CHECKING:
 
 _NO_HOOKS = ("-c", "core.hooksPath=/dev/null")
 _PREFIX = (
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.quotePath=false",
-    "--no-optional-locks",
-    "--no-pager",
-    "--literal-pathspecs",
+    *("-c", "core.fsmonitor=false", "-c", "core.quotePath=false"),
+    *("--no-optional-locks", "--no-pager", "--literal-pathspecs"),
 )
 _NO_REPLACE = "GIT_NO_REPLACE_OBJECTS"
 _ID_LENGTHS = (40, 64)  # SHA-1, SHA-256
@@ -43,28 +38,12 @@ _DIFFERENT_OWNER = "GIT_TEST_ASSUME_DIFFERENT_OWNER"
 
 # Source: `git rev-parse --local-env-vars`, git 2.39 to 2.54, and what `git commit` exports.
 GIT_LOCAL = (
-    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-    "GIT_CONFIG",
-    "GIT_CONFIG_PARAMETERS",
-    "GIT_CONFIG_COUNT",
-    "GIT_OBJECT_DIRECTORY",
-    "GIT_DIR",
-    "GIT_WORK_TREE",
-    "GIT_IMPLICIT_WORK_TREE",
-    "GIT_GRAFT_FILE",
-    "GIT_INDEX_FILE",
-    "GIT_NO_REPLACE_OBJECTS",
-    "GIT_REPLACE_REF_BASE",
-    "GIT_PREFIX",
-    "GIT_SHALLOW_FILE",
-    "GIT_COMMON_DIR",
-    "GIT_INTERNAL_SUPER_PREFIX",
-    "GIT_EDITOR",
-    "GIT_SEQUENCE_EDITOR",
-    "GIT_REFLOG_ACTION",
-    "GIT_AUTHOR_NAME",
-    "GIT_AUTHOR_EMAIL",
-    "GIT_AUTHOR_DATE",
+    *("GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_CONFIG", "GIT_CONFIG_PARAMETERS"),
+    *("GIT_CONFIG_COUNT", "GIT_OBJECT_DIRECTORY", "GIT_DIR", "GIT_WORK_TREE"),
+    *("GIT_IMPLICIT_WORK_TREE", "GIT_GRAFT_FILE", "GIT_INDEX_FILE"),
+    *("GIT_NO_REPLACE_OBJECTS", "GIT_REPLACE_REF_BASE", "GIT_PREFIX", "GIT_SHALLOW_FILE"),
+    *("GIT_COMMON_DIR", "GIT_INTERNAL_SUPER_PREFIX", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR"),
+    *("GIT_REFLOG_ACTION", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE"),
 )
 
 
