@@ -231,3 +231,29 @@ def _make_command_result(gate: str, end: Ending, *, shell: bool) -> GateResult:
     return GateResult(
         gate=gate, status=status, exit_status=end.exit_status, signal=end.signal, reason=reason
     )
+
+
+# dash: `NAME: 1: PROGRAM: not found`; bash: `NAME: line 1: PROGRAM: command not found`; zsh;
+# env(1), which the first line of a script starts.
+_SAID = (
+    rb"(?m)(?:(?:^|: )([^\s:]+): (?:command )?not found|command not found: (\S+)"
+    rb"|env: \W*([\w./+-]+)\W*: No such file or directory)\s*$"
+)
+# All that a program has in PATH that a desktop starts, as macOS does: launchctl(1).
+_BARE = frozenset(("/usr/bin", "/bin", "/usr/sbin", "/sbin"))
+
+
+def with_program(result: GateResult, gate: Gate, env: Mapping[str, str]) -> GateResult:
+    """Return the result of a gate whose command was not found, with the name of the program."""
+    import re  # few programs are missing
+
+    from gitgates.core.clean import plain_line
+
+    reason, path = result.reason, dict(gate.env).get("PATH") or without_git(env).get("PATH", "")
+    programs = re.findall(_SAID, result.output) if reason == NOT_FOUND else []
+    if programs:
+        program = b"".join(programs[-1])  # of the groups, one has matched
+        reason = f"{reason}: {plain_line(program.decode('utf-8', 'replace'))}"
+    if path and _BARE.issuperset(path.split(":")):
+        reason += f"; PATH is only {path}, as in a client that was not started from a terminal"
+    return result._replace(reason=reason)

@@ -17,8 +17,7 @@ import shlex
 from gitgates.core.clean import plain_line
 from gitgates.core.record import Record
 from gitgates.engine.failures import short_lines
-from gitgates.engine.preset_tables import either
-from gitgates.engine.sarif_results import why_log_incomplete
+from gitgates.engine.presets import either, why_log_incomplete
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.types import Gate
-    from gitgates.engine.preset_tables import ParsedFailure
+    from gitgates.engine.presets import ParsedFailure
 
 _SHOWN = 100
 _DIGITS = 9  # of a number of failures
@@ -57,25 +56,11 @@ _BEFORE = (
 _NO_COMMANDS = ("for", "case", "esac", "in")
 # What prepares, or shows, and checks nothing.
 _HARMLESS = (
-    *(
-        ".",
-        ":",
-        "[",
-        "[[",
-        "cat",
-        "cd",
-        "command",
-        "cp",
-        "echo",
-        "exit",
-        "export",
-        "false",
-        "grep",
-        "head",
-    ),
-    *("local", "ls", "mkdir", "mktemp", "mv", "popd", "printf", "pushd", "read", "return", "rm"),
-    *("set", "shift", "shopt", "sleep", "source", "tail", "tee", "test", "touch", "trap", "true"),
-    *("type", "ulimit", "umask", "unset", "wait", "which"),
+    *(".", ":", "[", "[[", "cat", "cd", "command", "cp", "echo", "exit", "export"),
+    *("false", "grep", "head", "local", "ls", "mkdir", "mktemp", "mv", "popd", "printf"),
+    *("pushd", "read", "return", "rm", "set", "shift", "shopt", "sleep", "source"),
+    *("tail", "tee", "test", "touch", "trap", "true", "type", "ulimit", "umask", "unset"),
+    *("wait", "which"),
 )
 _INSTALLS = ("ci", "i", "install", "sync")  # second words
 # npm, pnpm, yarn and bun print what they start.

@@ -14,7 +14,7 @@ from gitgates.core.clean import plain, plain_line
 from gitgates.core.failure import Failure
 from gitgates.core.record import Record
 from gitgates.engine.normalise import normalise, without_volatile
-from gitgates.engine.preset_tables import ParsedFailure
+from gitgates.engine.presets import ParsedFailure
 from gitgates.proc.bounded import LIMIT_S, compute
 from gitgates.store.files import open_state
 

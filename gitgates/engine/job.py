@@ -15,6 +15,7 @@ from gitgates.engine.command import (
     make_result,
     split,
     with_hook,
+    with_program,
 )
 from gitgates.engine.plan import OFF, REUSE, is_given_paths
 from gitgates.engine.walk import describe
@@ -343,8 +344,6 @@ class Job:
         if result.status == "timed-out":
             result = result._replace(reason=self._context.limit(self.began, self.gate))
         if result.status == "not-started" and result.reason.startswith(NOT_FOUND):
-            from gitgates.engine.missing_program import with_program  # it compiles a pattern
-
             result = with_program(result, self.gate, self._context.repo.env)
         return result
 

@@ -6,16 +6,20 @@ that is not known here gives nothing, and then the whole output is one failure.
 
 from __future__ import annotations
 
+import json
+import os
 import re
 from functools import partial
+from urllib.parse import unquote
 
+from gitgates.core.clean import plain_line
+from gitgates.core.record import Record
 from gitgates.engine.normalise import without_volatile
-from gitgates.engine.preset_tables import ParsedFailure, find, read_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
-
+    from typing import Any
 
 _PYTEST_SUMMARY = re.compile(r"^=* ?short test summary info ?=*$", re.MULTILINE)
 _PYTEST_LINE = re.compile(
@@ -264,10 +268,260 @@ def _go_read(line: str, package: _GoPackage) -> None:
         package.feed((match["message"] or match["testify"] or "").strip())
 
 
-def _sarif(text: str) -> Iterator[ParsedFailure]:
-    from gitgates.engine.sarif_results import find_results  # no other preset pays for it
+_FIXABLE = re.compile(r"\[\*\] ?")
+_DIGITS = "0123456789"
+_SEVERITIES = {
+    **dict.fromkeys(("warning", "warn", "!", "⚠"), "warning"),
+    **dict.fromkeys(("note", "notice", "info", "information", "style", "help"), "note"),
+    **dict.fromkeys(("i", "ℹ"), "note"),
+}
 
-    return find_results(text)
+
+class ParsedFailure(Record):
+    """One failure in an output. Only the message is normalised, not the identity."""
+
+    title: str
+    message: str = ""
+    identity: str = ""  # a test's name; a file and a rule
+    # These are not part of a fingerprint.
+    place: str = ""  # line and column; distinguishes duplicates within one output
+    target: str = ""  # what was run, by its number, where the identity may lack it; the same
+    path: str = ""  # as it is printed
+    rule: str = ""
+    severity: str = "error"  # or warning, note
+    shown: str = ""  # the whole message, where `message` is a part
+
+
+def read_tables() -> dict[str, dict[str, Any]]:
+    """Return the tables of presets.toml by name."""
+    import tomllib  # where there is no preset, nothing reads the table
+
+    with open(os.path.join(os.path.dirname(__file__), "presets.toml"), "rb") as file:
+        return tomllib.load(file)
+
+
+def find(table: dict[str, Any], text: str) -> Iterable[ParsedFailure]:
+    """Return the failures in an output, by the table of its tool."""
+    fields = _of_lines(table, text) if "lines" in table else _of_text(table, text)
+    failures = [broken_rule({**table.get("defaults", {}), **each}) for each in fields]
+    if "rule_in_message" in table:
+        failures = [_with_rule(failure, table["rule_in_message"]) for failure in failures]
+    errors = [failure for failure in failures if failure.severity == "error"]
+    return errors or failures if table.get("errors_first") else failures
+
+
+def broken_rule(fields: dict[str, str]) -> ParsedFailure:
+    """Return a broken rule as a failure. `fields`: the groups of presets.toml."""
+    message = " ".join(_FIXABLE.sub("", fields.get("message", "")).split())
+    if detail := fields.get("detail"):
+        message = f"{message}: {detail}"
+    path, rule = fields.get("path", ""), fields.get("rule", "")
+    place = fields.get("place", "").replace(",", ":")
+    location = f"{path}:{place}: " if path and place else f"{path}: " if path else ""
+    what = " ".join(part for part in (rule, message) if part)
+    return ParsedFailure(
+        title=location + what,
+        message=message,
+        identity=f"{path}\n{rule}",
+        place=place,
+        path=path,
+        rule=rule,
+        severity=_SEVERITIES.get(fields.get("severity", "").lower(), "error"),
+    )
+
+
+def _of_text(table: dict[str, Any], text: str) -> Iterator[dict[str, str]]:
+    patterns, header = table["patterns"], table.get("header", "")
+    if header:
+        patterns = [*patterns, f"^(?P<header>{header})$"]
+    context: dict[str, str] = {}
+    for match in re.finditer(either(patterns), text, re.MULTILINE):
+        groups = match.groupdict().items()
+        fields = {name.rstrip(_DIGITS): value for name, value in groups if value is not None}
+        if "header" in fields:
+            context = fields
+            continue
+        if "indent" in fields:
+            fields["place"] = f"{context.get('place', '')}:{len(fields['indent']) + 1}"
+        fields = {**context, **{name: value for name, value in fields.items() if value}}
+        if fields.get("path") or not header:
+            yield fields
+
+
+def either(patterns: list[str]) -> str:
+    """Join patterns as alternatives, in which each group has the number of its own behind it."""
+    return "|".join(
+        re.sub(r"\(\?P<(\w+)>", rf"(?P<\g<1>{number}>", pattern)
+        for number, pattern in enumerate(patterns)
+    )
+
+
+def _with_rule(failure: ParsedFailure, pattern: str) -> ParsedFailure:
+    match = re.search(pattern, failure.message)
+    return failure._replace(rule=match[1]) if match else failure
+
+
+def _of_lines(table: dict[str, Any], text: str) -> Iterator[dict[str, str]]:
+    from gitgates.core.limits import parse_json  # few tools print JSON
+
+    for line in text.split("\n"):
+        if not line.startswith("{"):
+            continue
+        try:
+            document = parse_json(line)
+        except ValueError:
+            continue
+        places = {name: find_in(document, keys.split(".")) for name, keys in table["lines"].items()}
+        fields = {name: str(value) for name, value in places.items() if _is_plain(value)}
+        fields["place"] = ":".join(fields[name] for name in ("line", "column") if name in fields)
+        if fields.get("message") and not re.match(table["skip"], fields["message"]):
+            yield fields
+
+
+def find_in(value: Any, keys: Iterable[str | int]) -> Any:  # noqa: ANN401 - any JSON
+    """Return what is at some keys of plain data; None if it is not there.
+
+    `[KEY]` is the first item of a list that has something at KEY.
+    """
+    for key in keys:
+        if isinstance(value, list):
+            if isinstance(key, str):
+                having = (item for item in value if find_in(item, [key.strip("[]")]))
+                value = next(having, None)
+            else:
+                value = value[key] if 0 <= key < len(value) else None
+        else:
+            value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+_BEGIN = re.compile(r"^\s*(?=\{)", re.MULTILINE)
+_TRIES = 5  # of finding where the log begins: a tool may print something else before it
+_RUNS = '"runs"'  # of another log
+_NOTIFICATIONS = ("toolExecutionNotifications", "toolConfigurationNotifications")
+_SHOWN = 100
+_PLACE = ("physicalLocation", "artifactLocation")
+_REGION = ("physicalLocation", "region")
+
+
+def find_results(text: str) -> Iterator[ParsedFailure]:
+    """Yield the results that are failures, and are not suppressed."""
+    for run in _list(_log(text), "runs"):
+        for result in _list(run, "results"):
+            is_failure = find_in(result, ["kind"]) in (None, "fail")
+            if is_failure and not _is_suppressed(result):
+                yield broken_rule(_fields(run, result))
+
+
+def why_log_incomplete(text: str) -> str:
+    """Return why a log does not have all results, by what it says itself; empty: it has.
+
+    Invocations and notifications may be absent; a tool that gives them says how it went.
+    """
+    log, around = _log_and_rest(text)
+    if _RUNS in around:
+        return "there is more than one log in its output"
+    for run in _list(log, "runs"):
+        if not isinstance(find_in(run, ["results"]), list):
+            return "a run in its log has no results"
+        if find_in(run, ["externalPropertyFileReferences", "results"]):
+            return "results of its log are in other files"
+        for invocation in _list(run, "invocations"):
+            if why := _why_unsuccessful(run, invocation):
+                return why
+    return ""
+
+
+def _why_unsuccessful(run: object, invocation: object) -> str:
+    for note in (note for key in _NOTIFICATIONS for note in _list(invocation, key)):
+        if find_in(note, ["level"]) == "error":
+            text = _message(run, None, find_in(note, ["message"]))
+            return f"its log has an error of the tool: `{plain_line(text, _SHOWN)}`"
+    is_successful = find_in(invocation, ["executionSuccessful"]) is True
+    return "" if is_successful else "its log does not say `executionSuccessful: true`"
+
+
+def _log(text: str) -> Any:  # noqa: ANN401 - any JSON
+    return _log_and_rest(text)[0]
+
+
+def _log_and_rest(text: str) -> tuple[Any, str]:
+    """Return the first log in an output, and what is before and behind it."""
+    for number, match in enumerate(_BEGIN.finditer(text)):
+        if number == _TRIES:
+            break
+        try:
+            document, end = json.JSONDecoder().raw_decode(text, match.end())
+        except (ValueError, RecursionError):
+            continue
+        if find_in(document, ["runs"]):
+            return document, text[: match.end()] + text[end:]
+    return None, ""
+
+
+def _is_suppressed(result: object) -> bool:
+    states = [find_in(each, ["status"]) for each in _list(result, "suppressions")]
+    is_accepted = bool(states) and all(state in (None, "accepted") for state in states)
+    return is_accepted or find_in(result, ["baselineState"]) == "absent"
+
+
+def _fields(run: object, result: object) -> dict[str, str]:
+    index = find_in(result, ["ruleIndex"])
+    index = find_in(result, ["rule", "index"]) if index is None else index
+    rules = ["tool", "driver", "rules"]
+    rule = find_in(run, [*rules, index]) if isinstance(index, int) else None
+    if rule is None:
+        ids = (find_in(result, ["ruleId"]), find_in(result, ["rule", "id"]))
+        same = (each for each in _list(run, *rules) if find_in(each, ["id"]) in ids)
+        rule = next(same, None)
+    ids = (["ruleId"], ["rule", "id"])
+    names = (*(find_in(result, keys) for keys in ids), find_in(rule, ["id"]))
+    levels = (find_in(result, ["level"]), find_in(rule, ["defaultConfiguration", "level"]))
+    location = find_in(result, ["locations", 0])
+    lines = [find_in(location, [*_REGION, key]) for key in ("startLine", "startColumn")]
+    numbers = [str(line) for line in lines if isinstance(line, int)]
+    return {
+        "path": _path(run, find_in(location, _PLACE)),
+        "place": ":".join(numbers),
+        "rule": _text(*names),
+        "severity": _text(*levels, "warning"),
+        "message": _message(run, rule, find_in(result, ["message"])),
+    }
+
+
+def _path(run: object, artifact: object) -> str:
+    index = find_in(artifact, ["index"])
+    if isinstance(index, int) and not find_in(artifact, ["uri"]):
+        artifact = find_in(run, ["artifacts", index, "location"])
+    base = _text(find_in(artifact, ["uriBaseId"]))
+    folder = _text(find_in(run, ["originalUriBaseIds", base, "uri"]))
+    return unquote(folder + _text(find_in(artifact, ["uri"]))).removeprefix("file://")
+
+
+def _message(run: object, rule: object, message: object) -> str:
+    """Return the text of a message, which may be that of its rule, with arguments in it."""
+    name = _text(find_in(message, ["id"]))
+    components = (rule, find_in(run, ["tool", "driver"]))
+    keys = (["messageStrings", name, "text"], ["globalMessageStrings", name, "text"])
+    strings = (find_in(each, key) for each, key in zip(components, keys, strict=True))
+    text = _text(find_in(message, ["text"]), *strings)
+    for number, argument in enumerate(_list(message, "arguments")):
+        text = text.replace(f"{{{number}}}", _text(argument))
+    return text
+
+
+def _list(value: object, *keys: str) -> list[Any]:
+    found = find_in(value, keys)
+    return found if isinstance(found, list) else []
+
+
+def _text(*values: object) -> str:
+    """Return the first that is a text and not empty."""
+    return next((value for value in values if value and isinstance(value, str)), "")
 
 
 _TABLES = read_tables()
@@ -276,7 +530,7 @@ PRESETS: dict[str, Callable[[str], Iterable[ParsedFailure]]] = {
     "go-test": _go_test,
     "cargo": _cargo,
     **{name: partial(find, table) for name, table in _TABLES.items()},
-    "sarif": _sarif,
+    "sarif": find_results,
 }
 OF_JSON = frozenset({"sarif", *(name for name, table in _TABLES.items() if "lines" in table)})
 

@@ -31,6 +31,7 @@ from gitgates.engine.walk import CANCELLED, ENDED, Due, advance, describe, make_
 from gitgates.proc.processes import Child, Group, SignalPipe
 from gitgates.store.files import remove_file
 from gitgates.worktree.isolate import Isolation
+from gitgates.worktree.locks import FixerLock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,8 +150,6 @@ class _Run:
         )
         self.fixers = None
         if isolation.locks and any(gate.writes for gate in self.config.gates):
-            from gitgates.worktree.fixers import FixerLock  # most have no gates that write
-
             self.fixers = FixerLock(repo.state_abs)
 
     def loop(self, group: Group) -> Decision:

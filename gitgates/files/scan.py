@@ -12,7 +12,7 @@ from gitgates.files.facts import LookFacts, identity, stat_of
 from gitgates.files.held import link_objects
 from gitgates.files.index import Index, sort_out
 from gitgates.files.looked import DEFAULT, Limits, Look
-from gitgates.files.others import IGNORED, NESTED, OPEN, classify, nested_kind
+from gitgates.files.others import IGNORED, NESTED, OPEN, classify, compare, nested_kind
 from gitgates.files.permissions import Permissions
 from gitgates.files.rules import take_over
 from gitgates.git.repo import read_head
@@ -158,8 +158,6 @@ class Scan:
         """
         facts, users = self.facts, identity(self._users_abs)
         if not self._is_seeded and (has_news or gone or users != facts.users):
-            from gitgates.files.forced import compare  # something has changed
-
             anew = anew or facts.forced is None
             away, files = compare(self._memory, self.index, facts, {*untracked}, anew=anew)
             self._remove(away)

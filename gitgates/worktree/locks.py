@@ -1,7 +1,8 @@
 """Locks on a worktree: gitgates' while gates run, stale ones of git, and `git worktree lock`.
 
-Ours is a flock, which the kernel frees when its holder is gone, however that came about: many runs
-may look at the files at once, one may move them. What the file says is only for people.
+Ours are flocks, which the kernel frees when their holder is gone, however that came about: many
+runs may look at the files at once, one may move them. What the file says is only for people. With
+the second one, a gate that writes runs alone in its worktree, beside gates of other runs, too.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import time
 
 from gitgates.core.errors import LockError
-from gitgates.store.files import lock_fd, make_folder, open_state, remove_file
+from gitgates.store.files import lock_fd, lock_file, make_folder, open_state, remove_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -208,3 +209,36 @@ def unlock_worktree(git_dir_abs: str) -> None:
             os.unlink(path_abs)
     except OSError:
         return
+
+
+class FixerLock:
+    """The lock, as one run sees it."""
+
+    def __init__(self, state_abs: str) -> None:
+        self._path_abs = f"{state_abs}/fixers"
+        self._fd = -1
+        self._waits_since = 0.0  # by the monotonic clock; 0: not at all
+
+    def take(self, *, alone: bool, most_s: float) -> bool:
+        """Take the lock, unless a gate of this run has it; return whether a gate may start.
+
+        Also after `most_s`, without the lock: its holder may be stopped.
+        """
+        if self._fd >= 0:
+            return True
+        try:
+            self._fd = lock_file(self._path_abs, shared=not alone)
+        except OSError:
+            return True  # where no lock can be, others have none either
+        now = time.monotonic()
+        if self._fd >= 0:
+            self._waits_since = 0.0
+            return True
+        self._waits_since = self._waits_since or now
+        return now - self._waits_since > most_s
+
+    def release(self) -> None:
+        """Release the lock: no gate of this run runs."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1

@@ -16,8 +16,7 @@ from json_support import JSON
 
 from gitgates.core.failure import Failure
 from gitgates.engine.failures import MOST_BYTES, MOST_BYTES_OF_JSON, MOST_FAILURES, split
-from gitgates.engine.preset_tables import read_tables
-from gitgates.engine.presets import OF_JSON, PRESETS
+from gitgates.engine.presets import OF_JSON, PRESETS, read_tables
 
 OUTPUTS = Path(__file__).resolve().parents[1] / "outputs"
 ROOT = "/home/user/project"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import Repo
 
-from gitgates.worktree.fixers import FixerLock
+from gitgates.worktree.locks import FixerLock
 
 CONFIG = """
 [tool.gitgates.gates.fix]

@@ -13,8 +13,7 @@ from gitgates.core.guarded import rules_by_name, setting_of
 from gitgates.core.record import Record
 from gitgates.features.undo import table
 from gitgates.features.undo.destructive import destroyed
-from gitgates.features.undo.threats import call_of, commands_of, threats
-from gitgates.features.undo.unsavable import Search
+from gitgates.features.undo.unsavable import Search, call_of, commands_of, threats
 from gitgates.shell.syntax import UNKNOWN
 
 TYPE_CHECKING = False
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gitgates.core.types import Config
-    from gitgates.features.undo.threats import Threat
-    from gitgates.features.undo.unsavable import Surroundings, Unsavable
+    from gitgates.features.undo.unsavable import Surroundings, Threat, Unsavable
     from gitgates.shell.syntax import SimpleCommand
 
 OFF, SAVE, ASK, DENY = _ANSWERS = ("off", "save", "ask", "deny")  # from the mildest
