@@ -68,8 +68,8 @@ def _whole(text: str) -> str:
             raise NoPatternError(
                 f"`{''.join(map(_plain, rest))[:20]}` has no counterpart in a pattern"
             )
-        known = {"any": _ANY, "many": _MANY, "one": "?"}
-        translated += known.get(atom.lastgroup or "") or "".join(map(_plain, atom[0]))
+        signs = {"any": _ANY, "many": _MANY, "one": "?"}
+        translated += signs.get(atom.lastgroup or "") or "".join(map(_plain, atom[0]))
         rest = rest[atom.end() :]
     return start + translated + end
 

@@ -79,8 +79,8 @@ def _in_order(options: dict[str, Any]) -> list[dict[str, Any]]:
     jobs = tables(options.get("jobs"))
     for kind, key in (("scripts", "script"), ("commands", "name")):
         entries = table(options, kind)
-        named = [{"name": name, **table(entries, name), key: name} for name in entries]
-        jobs += sorted(named, key=_rank)
+        commands = [{"name": name, **table(entries, name), key: name} for name in entries]
+        jobs += sorted(commands, key=_rank)
     return jobs
 
 

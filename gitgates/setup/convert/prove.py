@@ -160,12 +160,12 @@ class Prover:
 
     def _run(self, git: Git, *argv: str) -> tuple[int, str]:
         """Run a program to its end; return its exit status and what it printed."""
-        there = ("/bin/sh", "-c", 'cd "$0" && exec "$@"', git.cwd_abs, *argv)
+        argv_in_clone = ("/bin/sh", "-c", 'cd "$0" && exec "$@"', git.cwd_abs, *argv)
         try:
-            done = call_detached(there, self._env, b"", _LONGEST_S)
+            process = call_detached(argv_in_clone, self._env, b"", _LONGEST_S)
         except OSError as error:
             return 1, str(error)
-        return done.exit_status, os.fsdecode(done.stdout + done.stderr)
+        return process.exit_status, os.fsdecode(process.stdout + process.stderr)
 
 
 def last_commits(repo: Repo, count: int) -> list[tuple[str, ...]]:

@@ -162,11 +162,11 @@ def choose(
         leader = next(leader for leader in leaders if leader.candidate.overlaps(each.candidate))
         unfit.append(each._replace(name=_name(leader, leaders)))
     for each in proposals:
-        named = each._replace(name=_name(each, leaders))
-        places, why = _places(named, inspection, framework)
-        (unfit if why else chosen).append(named._replace(why_not=why))
+        proposal = each._replace(name=_name(each, leaders))
+        places, why = _places(proposal, inspection, framework)
+        (unfit if why else chosen).append(proposal._replace(why_not=why))
         for hook in places:
-            hooks[hook].append(named.name)
+            hooks[hook].append(proposal.name)
     return Choice(
         proposals=tuple(chosen),
         framework=framework,
@@ -337,8 +337,8 @@ def _missing(choice: Choice, setup: tuple[str, ...], config: Config) -> Addition
     others = {"worktree": {"setup": setting}} if is_pushed and setting else {}
     # Without one, programs of a virtual environment are in the working tree alone.
     if "pre-push" in tables and not (setting or "worktree" in config.tuned):
-        named = " ".join(str(table.get("command")) for table in new.values())
-        tables["pre-push"] |= {"unstaged": "hide"} if _IN_VENV.search(named) else {}
+        texts = " ".join(str(table.get("command")) for table in new.values())
+        tables["pre-push"] |= {"unstaged": "hide"} if _IN_VENV.search(texts) else {}
     remarks = {"reuse": REUSE_REMARK, "on_fail": WARNING_REMARK}
     return Addition(gates=new, hooks=tables, others=others, remarks=remarks)
 

@@ -125,9 +125,9 @@ class Throwaway:
 
     def run(self, script: str, stdin: bytes = b"") -> CompletedProcess:
         """Run a script here, as a host would, with a deadline; what it started is ended then."""
-        there = ("/bin/sh", "-c", 'cd "$0" && exec sh -c "$1"', self.root_abs, script)
+        argv = ("/bin/sh", "-c", 'cd "$0" && exec sh -c "$1"', self.root_abs, script)
         try:
-            return call_detached(there, self._env, stdin, LONGEST_S)
+            return call_detached(argv, self._env, stdin, LONGEST_S)
         except OSError as error:  # it took too long
             return CompletedProcess(-1, b"", os.fsencode(str(error)))
 

@@ -38,8 +38,8 @@ class AgentFile(Record):
 
 def needed_texts(config: Config, agent: str) -> dict[str, str]:
     """Return the files that a configuration needs, with their texts."""
-    define, wanted = agent_settings(agent).agent_definitions, agents_wanted(config)
-    files = [define(definition.name, definition.model) for definition in wanted]
+    define = agent_settings(agent).agent_definitions
+    files = [define(subagent.name, subagent.model) for subagent in agents_wanted(config)]
     return {path: _mark(text, agent) for texts in files for path, text in texts.items()}
 
 
