@@ -88,7 +88,7 @@ def test_a_commit_runs_the_gates_of_its_members(mono: Repo, out: Any) -> None:
     assert "web:lint" in said
     status, said = commit(mono, "packages/ui/b.ts", "BAD\n")
     assert status == 1
-    assert "gate `packages/ui:lint` failed" in said
+    assert "blocked by `packages/ui:lint`" in said
     mono.git("reset", "-q", "--hard")
     assert commit(mono, "packages/plain/c.ts", "BAD\n")[0] == 0  # no member
 
@@ -114,14 +114,14 @@ def test_an_edit_that_is_not_staged_takes_no_gate_away(
     mono.git("add", f"{where}/x.ts")
     status, said = hook(mono)
     assert status == 1
-    assert f"gate `{where}:lint` failed" in said
+    assert f"blocked by `{where}:lint`" in said
 
 
 def test_nor_does_one_by_which_no_gate_is_left(mono: Repo) -> None:
     mono.write("gitgates.toml", "")
     (mono.path / "packages/ui/gitgates.toml").unlink()
     status, said = commit(mono, "packages/ui/b.ts", "BAD\n")
-    assert (status, "gate `packages/ui:lint` failed" in said) == (1, True)
+    assert (status, "blocked by `packages/ui:lint`" in said) == (1, True)
 
 
 def test_settings_of_a_commit_are_those_of_its_files(mono: Repo) -> None:

@@ -254,7 +254,7 @@ def test_a_failure_is_not_saved_by_a_gate_that_looked_at_nothing(repo: Repo, res
     repo.write("a.py", "a = 1\n")
     done = repo.gitgates("run")
     assert done.returncode == 1
-    assert "blocked: gate `second`" in done.stdout.decode()
+    assert "blocked by `second`" in done.stdout.decode()
 
 
 def test_neither_action_is_for_it_and_one_that_observes_does_not_warn(repo: Repo) -> None:

@@ -239,12 +239,12 @@ def _allowed(result: GateResult, called_by: str = "") -> Visit:
 
 def make_decision(plan: Plan, walk: Walk) -> Decision:
     """Summarise a finished walk: the strongest verdict, which `_visit_gate` gave, and why."""
-    deciding = tuple(v for v in walk.visits if v.verdict == walk.verdict != ALLOW and _decides(v))
+    deciding = _deciding(walk.visits, walk.verdict)
     notes = tuple(step.note for step in plan.steps if step.note)
     return Decision(
         verdict=walk.verdict,
         decided_by=deciding[0].result.gate if deciding else "",
-        reason="; ".join(dict.fromkeys(_reason(visit) for visit in deciding)),
+        reason=_reasons(deciding),
         visits=walk.visits,
         not_run=walk.not_run,
         notes=tuple(
@@ -258,6 +258,20 @@ def make_decision(plan: Plan, walk: Walk) -> Decision:
             if note
         ),
     )
+
+
+def blocking_gates(decision: Decision) -> tuple[str, ...]:
+    """Return the gates that block, if their own lines already say all of the reason."""
+    deciding = _deciding(decision.visits, decision.verdict)
+    if decision.verdict < BLOCK or decision.reason != _reasons(deciding):
+        return ()
+    if any(v.result.status == "passed" or v.result.reason.endswith(_CIRCLE) for v in deciding):
+        return ()
+    return tuple(dict.fromkeys(visit.result.gate for visit in deciding))
+
+
+def _deciding(visits: tuple[Visit, ...], verdict: Level) -> tuple[Visit, ...]:
+    return tuple(v for v in visits if v.verdict == verdict != ALLOW and _decides(v))
 
 
 def _staging_hint(plan: Plan, deciding: tuple[Visit, ...]) -> str:
@@ -300,6 +314,10 @@ def _decides(visit: Visit) -> bool:
     if visit.verdict in (BLOCK, STOP):
         return visit.action in ("BLOCK", "STOP")
     return visit.result.status != "passed" or bool(visit.result.changed_paths)
+
+
+def _reasons(deciding: tuple[Visit, ...]) -> str:
+    return "; ".join(dict.fromkeys(_reason(visit) for visit in deciding))
 
 
 def _reason(visit: Visit) -> str:

@@ -13,7 +13,7 @@ from gitgates.core.lifecycle import HOOK_POINTS
 from gitgates.core.record import Record
 from gitgates.core.types import BLOCK, Decision, GateResult, Plan, Visit
 from gitgates.engine.listener import Listener
-from gitgates.engine.walk import count_files, describe, new_failures
+from gitgates.engine.walk import blocking_gates, count_files, describe, new_failures
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -201,10 +201,13 @@ class Console(Listener):
         if not decision.verdict:
             return "" if self._quiet else f"{head}: {_tally(decision.visits)}\n"
         how = ("", "passed with a warning", "blocked", "stopped")[decision.verdict]
+        code = "33" if decision.verdict < BLOCK else "31"
+        why = f": {decision.reason}"
         if decision.verdict >= BLOCK and not HOOK_POINTS[plan.event.name].can_block:
             how = "too late to block"
-        code = "33" if decision.verdict < BLOCK else "31"
-        return self._paint(f"{head}: {how}: {escaped_line(decision.reason)}", code) + "\n"
+        elif names := blocking_gates(decision):
+            why = f" by {', '.join(f'`{name}`' for name in names)}"
+        return self._paint(f"{head}: {how}{escaped_line(why)}", code) + "\n"
 
     def _line(self, name: str, status: str, plan: Plan) -> str:
         width = max(len(step.gate.name) for step in plan.steps)

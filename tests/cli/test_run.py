@@ -381,9 +381,7 @@ def test_stop_ends_what_still_runs(repo: Repo, tmp_path: Path) -> None:
     )
     done = repo.gitgates("run")
     assert done.returncode == 1
-    assert timeless(done.stdout).splitlines()[-1] == (
-        "gitgates manual: stopped: gate `fatal` failed (exit status 1)"
-    )
+    assert timeless(done.stdout).splitlines()[-1] == ("gitgates manual: stopped by `fatal`")
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
 
 
@@ -396,9 +394,7 @@ def test_a_timeout_is_no_failure(repo: Repo) -> None:
     done = repo.gitgates("run")
     assert done.returncode == 1
     assert timeless(done.stdout) == (
-        "slow  timed out      0.00 s  limit 0.2 s\n"
-        "  | before\n"
-        "gitgates manual: blocked: gate `slow` timed out (limit 0.2 s)\n"
+        "slow  timed out      0.00 s  limit 0.2 s\n  | before\ngitgates manual: blocked by `slow`\n"
     )
 
 
@@ -431,8 +427,7 @@ def test_working_dir_env_and_a_folder_that_is_not_there(repo: Repo) -> None:
         f"  | {repo.path}/web\n"
         "  | x y\n"
         f"gone  not started    0.00 s  working_dir does not exist: {repo.path}/gone\n"
-        "gitgates manual: blocked: gate `gone` could not be started "
-        f"(working_dir does not exist: {repo.path}/gone)\n"
+        "gitgates manual: blocked by `gone`\n"
     )
 
 

@@ -58,7 +58,7 @@ def test_a_cloud_session_gets_the_hooks_of_git_as_it_begins(tmp_path: Path) -> N
     who = "-c user.name=a -c user.email=a@example.org"
     commit = bash(f"touch bad.txt; git add -A; git {who} commit -qm bad; rm bad.txt")
     run = scene.run(commit, "end", options=Options(env={"CLAUDE_CODE_REMOTE": "true"}))
-    assert "gitgates pre-commit: blocked: gate `check` failed" in run.told(1)
+    assert "gitgates pre-commit: blocked by `check`" in run.told(1)
     assert scene.repo.git("log", "--format=%s").split() == ["all"]
 
 

@@ -44,7 +44,7 @@ def test_another_gate_blocks_all_the_same(repo: Repo) -> None:
     assert done.returncode == 1
     assert timeless(done.stderr) == (
         f"{NEW_FAILED}check  failed         0.00 s  exit status 3\n{NOTE}"
-        "gitgates pre-commit: blocked: gate `check` failed (exit status 3)\n"
+        "gitgates pre-commit: blocked by `check`\n"
         "gitgates: to see more: gitgates runs show latest; "
         "to skip this once: GITGATES_SKIP=check git commit\n"
     )

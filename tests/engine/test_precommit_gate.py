@@ -81,7 +81,7 @@ def test_hooks_run_on_what_is_committed(repo: Repo, runner: str) -> None:
     done = repo.commit("c d", "BAD\n")
     assert done.returncode == 1
     assert log(repo) == ["<one><c d>as committed"]
-    assert "gitgates pre-commit: blocked: gate `g` failed (exit status 1)" in done.stderr
+    assert "gitgates pre-commit: blocked by `g`" in done.stderr
     assert "1:BAD" in done.stderr
     assert (repo.path / "unstaged").read_text() == "not staged\n"
     assert repo.commit("c d", "fine\n").returncode == 0
@@ -119,7 +119,7 @@ def test_a_push(repo: Repo, runner: str, tmp_path: Path) -> None:
     done = repo.run("git", "push", "origin", "main")
     assert done.returncode == 1
     assert log(repo) == ["<one><bad>not staged"]
-    assert "gitgates pre-push: blocked: gate `g` failed (exit status 1)" in done.stderr
+    assert "gitgates pre-push: blocked by `g`" in done.stderr
 
 
 @with_prek
@@ -170,4 +170,4 @@ def test_without_a_configuration_of_the_framework(repo: Repo, runner: str) -> No
     done = repo.commit("c", "fine\n")
     assert done.returncode == 1
     assert ".pre-commit-config.yaml" in done.stderr
-    assert "gate `g` failed" in done.stderr
+    assert "blocked by `g`" in done.stderr

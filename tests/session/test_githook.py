@@ -108,7 +108,7 @@ def test_deleted_files_match_gates_that_are_given_no_paths(
     repo.git("rm", "-q", "b.py")
     done = repo.commit("gone", *args)
     assert done.returncode == 1
-    assert b"blocked: gate `types` failed" in done.stderr
+    assert b"blocked by `types`" in done.stderr
     repo.git("reset", "-q", "--hard")
     repo.git("mv", "b.py", "b.txt")
     assert repo.commit("renamed", *args).returncode == 1

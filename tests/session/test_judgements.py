@@ -49,7 +49,7 @@ def test_an_edit_that_is_not_pushed_does_not_judge_a_push(repo: Repo) -> None:
     begin(repo, STRICT)
     repo.write("gitgates.toml", LAX)
     status, said = push(repo)
-    assert (status, "blocked: gate `g` failed" in said) == (1, True)
+    assert (status, "blocked by `g`" in said) == (1, True)
     commit = repo.head()[:7]
     assert (
         f"the configuration in the pushed commit {commit} (main) counts, not that of the working"
@@ -80,7 +80,7 @@ def test_each_of_two_branches_is_judged_by_its_own_configuration(repo: Repo) -> 
     repo.commit_all("strict", no_verify=True)
     assert push(repo, "main")[0] == 0  # though the other one is checked out
     status, said = push(repo, "main:again", "strict")
-    assert (status, "blocked: gate `g` failed" in said) == (1, True)
+    assert (status, "blocked by `g`" in said) == (1, True)
     repo.git("checkout", "-q", "main")
     assert push(repo, "strict")[0] == 1
     repo.git("rm", "-q", "gitgates.toml")

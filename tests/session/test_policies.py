@@ -196,7 +196,7 @@ def test_a_commit_is_refused_by_both(here: Repo, capfd: pytest.CaptureFixture[st
     assert git_hook(here, "pre-commit") == 1
     _first, note, closing, *_saved = capfd.readouterr().err.splitlines()
     assert note == f"gitgates: {NOTE}"
-    assert closing == "gitgates pre-commit: blocked: gate `check` failed (exit status 1)"
+    assert closing == "gitgates pre-commit: blocked by `check`"
 
 
 def test_a_push_is_refused_by_it(

@@ -229,4 +229,4 @@ def test_a_push_that_only_deletes_matches_gates_that_are_given_no_paths(pushing:
     pushing.git("commit", "-qm", "gone")
     done = pushing.ask("git", "push", "origin", "main")
     assert done.returncode == 1
-    assert b"gitgates pre-push: blocked: gate `types` failed" in done.stderr
+    assert b"gitgates pre-push: blocked by `types`" in done.stderr

@@ -93,7 +93,7 @@ def test_a_mistake_that_is_mended_but_not_committed_is_found(pushing: Repo, out:
     pushing.write("a", "mended\n")
     done = pushing.ask("git", "push", "origin", "main")
     assert done.returncode == 1
-    assert b"gitgates pre-push: blocked: gate `good` failed" in done.stderr
+    assert b"gitgates pre-push: blocked by `good`" in done.stderr
     assert said(out, "where") != [str(pushing.path)]
     pushing.git("commit", "-qam", "mended")
     assert pushing.ask("git", "push", "origin", "main").returncode == 0

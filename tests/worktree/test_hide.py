@@ -462,7 +462,7 @@ def test_a_commit_is_checked_as_its_own_configuration_says(repo: Repo, edit: str
     before = whole(repo)
     done = repo.commit()
     assert done.returncode == 1
-    assert b"gate `g` failed (exit status 1)" in done.stderr
+    assert b"blocked by `g`" in done.stderr
     assert whole(repo) == before
 
 

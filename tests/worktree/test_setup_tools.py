@@ -184,7 +184,7 @@ def test_what_is_committed_decides(
     repo.write(kind.name, kind.right)
     done = repo.ask("git", "push", "origin", "main")
     assert done.returncode == 1, done.stderr
-    assert b"gate `test` failed" in done.stderr
+    assert b"blocked by `test`" in done.stderr
     assert (b"gitgates: private checkout: `" in done.stderr) is bool(kind.setup)
     repo.commit_all("right")
     repo.write(kind.name, kind.wrong)

@@ -277,7 +277,7 @@ def test_all_run_and_one_blocks(repo: Repo) -> None:
         *("advice:block failed", "| block", "advice:warn failed", "| warn")
     ]
     assert lines.pop(4).startswith("advice:ignore  passed")
-    blocked = "gitgates pre-commit: blocked: gate `advice:block` failed (exit status 1)"
+    blocked = "gitgates pre-commit: blocked by `advice:block`"
     assert (status, lines[4]) == (1, blocked)
     statuses = {"block": "failed", "warn": "failed", "ignore": "passed"}
     assert ledger(repo) == [(how, "before-commit", statuses[how]) for how in statuses]
@@ -367,7 +367,7 @@ def test_run_by_hand_in_the_current_folder(repo: Repo) -> None:
     repo.config(HOOK.format("echo no; false", "before-handoff", "block"))
     done = repo.gitgates(*command)
     assert done.returncode == 1
-    assert b"gitgates manual: blocked: gate `advice:a` failed (exit status 1)" in done.stdout
+    assert b"gitgates manual: blocked by `advice:a`" in done.stdout
     done = repo.gitgates("advice", "run", "--trigger", "session-end")
     said = b"gitgates: no advice runs at session-end for you\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", said)

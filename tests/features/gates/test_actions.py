@@ -117,7 +117,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "check  failed         0.00 s  exit status 1\n"
             "  | check speaks\n"
             "test   not run      the run ended at `check`\n"
-            "gitgates pre-commit: blocked: gate `check` failed (exit status 1)\n",
+            "gitgates pre-commit: blocked by `check`\n",
             id="strict, the first fails",
         ),
         pytest.param(
@@ -128,7 +128,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "check  passed         0.00 s\n"
             "test   failed         0.00 s  exit status 1\n"
             "  | test speaks\n"
-            "gitgates pre-commit: blocked: gate `test` failed (exit status 1)\n",
+            "gitgates pre-commit: blocked by `test`\n",
             id="strict, the last fails",
         ),
         pytest.param(
@@ -162,7 +162,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             ["format"],
             "format  failed         0.00 s  exit status 1\n"
             "  | format speaks\n"
-            "gitgates pre-commit: stopped: gate `format` failed (exit status 1)\n",
+            "gitgates pre-commit: stopped by `format`\n",
             id="pipeline, its head fails",
         ),
         pytest.param(
@@ -174,7 +174,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "check   passed         0.00 s\n"
             "test    failed         0.00 s  exit status 1\n"
             "  | test speaks\n"
-            "gitgates pre-commit: blocked: gate `test` failed (exit status 1)\n",
+            "gitgates pre-commit: blocked by `test`\n",
             id="pipeline, its end fails",
         ),
         pytest.param(
@@ -197,7 +197,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "reticulate  failed         0.00 s  exit status 1\n"
             "  | reticulate speaks\n"
             "test        not run      the run ended at `reticulate`\n"
-            "gitgates pre-commit: blocked: gate `reticulate` failed (exit status 1)\n",
+            "gitgates pre-commit: blocked by `reticulate`\n",
             id="subroutine, it fails",
         ),
         pytest.param(
@@ -208,7 +208,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "check       failed         0.00 s  exit status 1\n"
             "  | check speaks\n"
             "test        not run      the run ended at `check`\n"
-            "gitgates pre-commit: blocked: gate `check` failed (exit status 1)\n",
+            "gitgates pre-commit: blocked by `check`\n",
             id="subroutine, its caller fails",
         ),
         pytest.param(
@@ -219,7 +219,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "security-scan  failed         0.00 s  exit status 1\n"
             "  | scan speaks\n"
             "test           not run      the run ended at `security-scan`\n"
-            "gitgates pre-commit: stopped: gate `security-scan` failed (exit status 1)\n",
+            "gitgates pre-commit: stopped by `security-scan`\n",
             id="critical",
         ),
         pytest.param(
@@ -241,7 +241,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "check  failed         0.00 s  exit status 1\n"
             "  | check speaks\n"
             "test   not run      the run ended at `check`\n"
-            "gitgates pre-commit: stopped: gate `check` failed (exit status 1)\n",
+            "gitgates pre-commit: stopped by `check`\n",
             id="unusual, it fails",
         ),
         pytest.param(
@@ -281,7 +281,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "format  failed         0.00 s  exit status 1\n"
             "  | format speaks\n"
             "test    not run      the run ended at `format`\n"
-            "gitgates pre-commit: blocked: gate `format` failed (exit status 1)\n",
+            "gitgates pre-commit: blocked by `format`\n",
             id="a chain that fails rescues nothing",
         ),
         pytest.param(
@@ -291,7 +291,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             ["check"],
             "check  passed         0.00 s\n"
             "tset   not started  gate `tset` is listed but not defined\n"
-            "gitgates pre-commit: stopped: gate `tset` is listed but not defined\n",
+            "gitgates pre-commit: stopped by `tset`\n",
             id="an undefined gate stops",
         ),
         pytest.param(
@@ -301,7 +301,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             [],
             "check  not started  gate `check` has no command\n"
             "test   not run      the run ended at `check`\n"
-            "gitgates pre-commit: stopped: gate `check` has no command\n",
+            "gitgates pre-commit: stopped by `check`\n",
             id="a gate without a command stops",
         ),
         pytest.param(
@@ -312,7 +312,7 @@ def run_hook(repo: Repo, config: str, failing: set[str]) -> tuple[int, str, list
             "check    passed         0.00 s\n"
             "nirvana  not started  gate `nirvana` is listed but not defined\n"
             "test     not run      the run ended at `nirvana`\n"
-            "gitgates pre-commit: stopped: gate `nirvana` is listed but not defined\n",
+            "gitgates pre-commit: stopped by `nirvana`\n",
             id="a chain to an undefined gate stops",
         ),
     ],
@@ -332,8 +332,7 @@ def test_collect_runs_everything_and_reports_every_failure(repo: Repo) -> None:
         "  | check speaks\n"
         "test   failed         0.00 s  exit status 1\n"
         "  | test speaks\n"
-        "gitgates pre-commit: blocked: gate `check` failed (exit status 1); "
-        "gate `test` failed (exit status 1)\n"
+        "gitgates pre-commit: blocked by `check`, `test`\n"
     )
 
 

@@ -121,7 +121,7 @@ def test_each_manager_is_started_as_its_own_hooks_start_it(repo: Repo) -> None:
 
 
 ACCEPTED, REFUSED = CommitResult(accepted=True, tree="t"), CommitResult(accepted=False)
-BY_GATE = REFUSED._replace(output="bad  failed  0.01 s\nblocked: gate `bad` failed")
+BY_GATE = REFUSED._replace(output="bad  failed  0.01 s\nblocked by `bad`")
 REPLAYED = {
     "good": (ACCEPTED, ACCEPTED._replace(output="bad  passed  0.01 s"), "accepted by both"),
     "worse": (REFUSED, BY_GATE, "refused by both"),
@@ -130,7 +130,7 @@ REPLAYED = {
         BY_GATE,
         (
             "DIFFERENT: lefthook accepts it, gitgates refuses it\n"
-            "    gitgates: bad  failed  0.01 s\n    gitgates: blocked: gate `bad` failed"
+            "    gitgates: bad  failed  0.01 s\n    gitgates: blocked by `bad`"
         ),
     ),
     "laxer": (

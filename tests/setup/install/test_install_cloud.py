@@ -37,7 +37,7 @@ def send(repo: Repo, event: str = "SessionStart", **env: str) -> str:
 def test_the_first_commit_of_a_new_clone_is_checked(repo: Repo) -> None:
     assert send(repo, **CLOUD) == ""
     assert repo.hooks() == ["pre-commit", "pre-merge-commit"]
-    assert "gate `g` failed" in repo.commit("a.txt").stderr
+    assert "blocked by `g`" in repo.commit("a.txt").stderr
     before = {name: repo.hook(name).stat().st_mtime_ns for name in repo.hooks()}
     assert send(repo, **CLOUD) == ""  # resumed: nothing is written again
     assert {name: repo.hook(name).stat().st_mtime_ns for name in repo.hooks()} == before
