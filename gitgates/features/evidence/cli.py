@@ -8,7 +8,7 @@ import click
 
 from gitgates.core import errors
 from gitgates.core.clean import counted, plain_line
-from gitgates.core.types import BLOCK, GateResult
+from gitgates.core.types import BLOCK, Config, GateResult
 from gitgates.engine.listener import Listener
 from gitgates.features.evidence.commit_evidence import (
     ELSEWHERE,
@@ -25,6 +25,7 @@ from gitgates.features.evidence.verification import (
     verify,
 )
 from gitgates.git.ranges import range_of, unpushed
+from gitgates.report.result import outcome_of
 from gitgates.report.text import Console, is_reused
 from gitgates.session.git_hooks import HookCall
 from gitgates.store.proofs import BELIEVED
@@ -36,6 +37,9 @@ from gitgates.worktree.setup import SetupError
 _VERSION = 1
 _SHORT = 7
 _BYPASSED = "bypassed the gates"
+_FAILED = "failed"
+_COULD_NOT_RUN = "could not run"
+_WRONG = (_FAILED, _COULD_NOT_RUN, _BYPASSED, UNCHECKED)
 _NOT_RUN = ("skipped", "not-run")
 _DONE = (GATED, ELSEWHERE, SQUASHED)
 
@@ -58,12 +62,13 @@ let pass                 a gate failed, which does not block by its configuratio
 skipped                  a person skipped some gates, with SKIP or GITGATES_SKIP
 bypassed the gates       there is no evidence that its gates ran
 failed                   a missing gate has run now, and failed
+could not run            a missing gate could not be started, so its result is unknown
 nothing was checked      its gates succeeded, but one had nothing to check, such as
                          no tests
 nothing to check         no gate matches its changes
 
-Exit status 0: all commits were checked. 1: some bypassed their gates, a missing gate failed, or
-a gate checked nothing.
+Exit status 0: all commits were checked. 1: some bypassed their gates, a missing gate failed or
+could not run, or a gate checked nothing.
 """
 
 
@@ -89,7 +94,7 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
     for verified in todo:
         for reason in verified.refused:
             _say(f"{verified.commit.id[:_SHORT]}: not believed: {reason}")
-    failed: set[str] = set()
+    failed: dict[str, str] = {}
     results: list[GateResult] = []
     if run_it and todo:
         listener = Console(stdout()) if fmt == "text" else Listener()
@@ -98,7 +103,7 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
     rows = [
         {
             **commit_fields(
-                verified, verified.missing(strict=strict), failed=verified.commit.id in failed
+                verified, verified.missing(strict=strict), failed.get(verified.commit.id, "")
             ),
             "refused": [*refused.get(verified.commit.id, ())],
         }
@@ -110,8 +115,7 @@ def command(revisions: str | None, *, run_it: bool, strict: bool, fmt: str) -> i
         _print(rows)
         if rows and asks_others(repo):
             click.echo(_summary(verified_commits, results, strict=strict))
-    is_wrong = any(row["state"] in ("failed", _BYPASSED, UNCHECKED) for row in rows)
-    return errors.BLOCKED if is_wrong else errors.OK
+    return errors.BLOCKED if any(row["state"] in _WRONG for row in rows) else errors.OK
 
 
 def _summary(
@@ -144,25 +148,28 @@ def _say(text: str) -> None:
 
 def _run_all(
     todo: list[VerifiedCommit], listener: Console | Listener, *, strict: bool
-) -> tuple[set[str], list[GateResult]]:
-    """Run the missing gates of all; return the IDs of the commits that failed, and the results."""
-    failed: dict[str, VerifiedCommit] = {}
+) -> tuple[dict[str, str], list[GateResult]]:
+    """Run the missing gates; return the state of each commit that failed, and the results."""
+    failed: dict[str, str] = {}
+    config = Config()  # of the last one that failed
     results: list[GateResult] = []
     for verified in todo:
         try:
             call = _run(verified, listener, strict=strict)
         except (SetupError, errors.GitError) as error:  # others may well be laid out
             _say(f"{verified.title}: {error.full_message}")
-            failed[verified.commit.id] = verified
+            failed[verified.commit.id], config = _COULD_NOT_RUN, verified.config
             continue
         if not call.decision or call.decision.verdict >= BLOCK:
-            failed[verified.commit.id] = verified
+            is_unknown = not call.decision or outcome_of(call.decision) == "could-not-run"
+            failed[verified.commit.id] = _COULD_NOT_RUN if is_unknown else _FAILED
+            config = verified.config
         if call.decision:
             results += {v.result.gate: v.result for v in call.decision.visits}.values()
     if failed:
-        for hint in setup_hints(current_repo(), [*failed.values()][-1].config):
+        for hint in setup_hints(current_repo(), config):
             _say(hint)
-    return set(failed), results
+    return failed, results
 
 
 def _run(verified: VerifiedCommit, listener: Console | Listener, *, strict: bool) -> HookCall:
@@ -174,15 +181,15 @@ def _run(verified: VerifiedCommit, listener: Console | Listener, *, strict: bool
 
 
 def commit_fields(
-    verified: VerifiedCommit, missing: tuple[str, ...], *, failed: bool = False
+    verified: VerifiedCommit, missing: tuple[str, ...], failed: str = ""
 ) -> dict[str, Any]:
-    """Return a commit, and the state of its gates, as data."""
+    """Return a commit and the state of its gates as data; `failed`: the state after a run now."""
     return {
         "commit": verified.commit.id,
         "tree": verified.commit.tree,
         "subject": verified.commit.subject,
         "hook": verified.event.name,
-        "state": "failed" if failed else _state(verified, missing),
+        "state": failed or _state(verified, missing),
         "missing": list(missing),
         "gates": dict(verified.gates),
         "signers": dict(verified.signers),
@@ -216,7 +223,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         why = why_of(row)
         state = f"{row['state']}: {why}" if why else row["state"]
-        if row["signers"] and row["state"] not in ("failed", _BYPASSED, UNCHECKED):
+        if row["signers"] and row["state"] not in _WRONG:
             state = f"{state} ({', '.join(dict.fromkeys(row['signers'].values()))})"
         lines.append((row["commit"][:_SHORT], state, plain_line(row["subject"])))
     click.echo(table(lines), nl=False)

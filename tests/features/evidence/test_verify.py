@@ -306,14 +306,26 @@ def test_linked_worktrees_share_their_evidence(gated: Repo) -> None:
 @pytest.mark.slow
 def test_a_commit_without_what_gates_need_does_not_keep_others_from_being_run(gated: Repo) -> None:
     config = gated.path.joinpath("pyproject.toml").read_text()
-    for name, command in (("old", "exit 4"), ("new", "true")):
-        gated.write("pyproject.toml", f'{config}[tool.gitgates.worktree]\nsetup = "{command}"\n')
+    gone = config.replace("command = ", "command = 'nonesuch' # ")
+    for name, gates, command in (
+        ("old", config, "exit 4"),
+        ("gone", gone, "true"),
+        ("new", config, "true"),
+    ):
+        gated.write("pyproject.toml", f'{gates}[tool.gitgates.worktree]\nsetup = "{command}"\n')
         gated.git("add", "pyproject.toml")
         change(gated, name, "--no-verify")
     done = gated.gitgates("verify", "base..HEAD", "--run-missing")
     assert done.returncode == 1
     assert b"`exit 4`, `setup` of [tool.gitgates.worktree], failed with" in done.stderr
-    assert verified(gated) == ["bypassed the gates: py, all old", "gated new"]
+    states = [line.split(maxsplit=1)[1] for line in done.stdout.decode().splitlines()[-3:]]
+    assert states == [
+        "could not run: py, all  old",
+        "could not run: py, all  gone",
+        "gated                   new",
+    ]
+    missing = "bypassed the gates: py, all"
+    assert verified(gated) == [f"{missing} old", f"{missing} gone", "gated new"]
 
 
 @pytest.mark.slow
